@@ -2,11 +2,14 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+TWO := --numprocesses 2 --dist loadgroup --no-loadscope-reorder
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SOURCES := $(shell find src -name '*.py')
 NOISE_PEERS := diffprivlib opendp python-dp
 ACCOUNTING_PEERS := autodp dp-accounting opacus opendp prv-accountant
 ENGINE_PEERS := opendp-polars smartnoise pipelinedp tumult
+# The tests start hundreds of processes: what those import is compiled once.
+export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: demo demo-hospitals test durations coverage prove chaos lint format proofs corpus clean lock bench bench-noise bench-accounting bench-query bench-engines bench-largest bench-ledger figures
 
@@ -17,17 +20,17 @@ demo: $(VENV)/.run
 demo-hospitals: $(VENV)/.run
 	$(BIN)/sfumato demo-hospitals
 
-# On two cores, file by file (tests/conftest.py).
+# On two cores, the groups that take longest first (tests/contracts/order.py).
 test: $(VENV)/.dev
 ifdef ARGS
 	$(BIN)/python -m pytest $(ARGS)
 else
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup
+	$(BIN)/python -m pytest $(TWO)
 endif
 
 # All tests, and the CPU seconds of each: tests/durations.json.
 durations: $(VENV)/.dev
-	$(BIN)/python -m pytest -p tests.contracts.durations --numprocesses 2 --dist loadgroup
+	$(BIN)/python -m pytest -p tests.contracts.durations $(TWO)
 
 # The same on one core, and which lines it did not reach.
 coverage: $(VENV)/.dev
@@ -35,8 +38,12 @@ coverage: $(VENV)/.dev
 	$(BIN)/python -m coverage report
 
 # Minutes, not seconds: at least 1e8 draws of each law, thousands of tables, what the time of a draw tells.
+# Without ARGS also the tests marked long, and the property tests with 500 examples instead of 25.
 prove: $(VENV)/.dev
 	$(BIN)/python -m pytest prove $(ARGS)
+ifndef ARGS
+	$(BIN)/python -m pytest tests -m "hypothesis or long" --hypothesis-profile long $(TWO)
+endif
 
 # Minutes too: a ledger whose processes are killed, whose server is crashed and whose callers race.
 chaos: $(VENV)/.dev

@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures of several rooms, and which tests run one after the other where there are several processes."""
+"""Fixtures of several rooms, the number of examples, and the order of the tests."""
+
+import gc
+from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
+from tests.contracts.effort import CHANGE
+from tests.contracts.order import group, heaviest_first
 from tests.contracts.places import place
 from tests.contracts.postgres import database, postgres
 from tests.contracts.spark import both, java_errors, spark
@@ -13,14 +19,36 @@ __all__ = [
     "java_errors",
     "place",
     "postgres",
+    "pytest_collection",
     "pytest_collection_modifyitems",
+    "pytest_unconfigure",
     "spark",
 ]
 
+# `--hypothesis-profile long` replaces it
+settings.load_profile(CHANGE)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Takes the collected tests, a million objects, out of garbage collection."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()
+
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The tests of a file share what it sets up; all that need Spark share one JVM, which takes long to start."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Where several processes run the tests: groups them, and begins with what takes longest."""
+    if not hasattr(config, "workerinput"):
+        return
     for item in items:
-        needs_spark = "spark" in getattr(item, "fixturenames", ())
-        item.add_marker(pytest.mark.xdist_group("spark" if needs_spark else str(item.path)))
+        item.add_marker(pytest.mark.xdist_group(group(item)))
+    items[:] = heaviest_first(items)

@@ -11,6 +11,7 @@ import ast
 import hashlib
 import re
 import sys
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -24,16 +25,25 @@ def notes() -> list[Path]:
 
 def hash_of(source: Path, name: str) -> str:
     """The hash of a function, method or class of a file; empty where there is none."""
-    node: ast.AST = ast.parse(source.read_text(encoding="utf-8"))
+    node: ast.AST = _without_docstrings(source.read_text(encoding="utf-8"))
     for part in name.split("."):
-        found = [each for each in ast.iter_child_nodes(node) if getattr(each, "name", None) == part]
-        if not found:
+        named = [
+            child for child in ast.iter_child_nodes(node) if getattr(child, "name", None) == part
+        ]
+        if not named:
             return ""
-        node = found[0]
-    for each in ast.walk(node):
-        if isinstance(each, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(each) is not None:
-            each.body = each.body[1:] or [ast.Pass()]
+        node = named[0]
     return hashlib.sha256(repr(_shape(node)).encode()).hexdigest()[:16]
+
+
+@cache
+def _without_docstrings(text: str) -> ast.Module:
+    """The syntax tree of a file, without the docstrings of its functions and classes."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:] or [ast.Pass()]
+    return tree
 
 
 def _shape(node: object) -> object:

@@ -399,7 +399,7 @@ def test_the_closed_form_is_refused_where_it_is_not_proved(epsilon0, reports, de
     st.integers(1, 3000),
     st.sampled_from(["1e-2", "1e-5", "1e-9"]),
 )
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None)
 def test_both_ends_of_a_shuffle_agree_with_its_delta(epsilon0, reports, delta):
     event = Shuffled(RandomizedResponse(epsilon0, 2), reports)
     found = shuffled(event, delta)

@@ -63,7 +63,7 @@ def least_misses(p: Law, q: Law, false_alarms: Fraction) -> Fraction:
 @given(
     st.fractions(1, 100, max_denominator=20), UNIT, UNIT, st.fractions(0, 200, max_denominator=20)
 )
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None)
 def test_a_statement_allows_what_randomised_response_attains(odds, delta, false_alarms, at):
     stated, (p, q) = Statement(odds, delta), response(odds, delta)
     assert stated.misses(false_alarms) == max(least_misses(p, q, false_alarms), Fraction(0))

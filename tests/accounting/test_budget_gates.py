@@ -68,7 +68,7 @@ def test_a_gaussian_closes_the_pure_gate_for_good(before, after, gaussian):
 
 
 @given(BUDGETS)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 def test_the_rho_cap_converts_to_at_most_epsilon(budget):
     gates = Gates.of(budget)
     if budget.delta == 0:

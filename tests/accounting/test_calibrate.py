@@ -126,7 +126,7 @@ def continuous(scale):
     st.sampled_from((1e-9, 1e-4)),
     st.sampled_from((Fraction(1, 1000), Fraction(1), Fraction(500))),
 )
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 def test_the_least_noise_meets_its_target_and_a_little_less_does_not(epsilon, delta, width, start):
     target = ApproxDP(epsilon, delta)
     asked = []
@@ -217,7 +217,7 @@ def test_a_bound_without_a_lower_end_still_calibrates():
 
 
 @given(st.fractions(Fraction(1, 10), 10), st.integers(5, 300))
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None)
 def test_the_most_queries_meet_their_target_and_one_more_does_not(epsilon, sigma):
     target, one = ApproxDP(epsilon, "1e-6"), continuous(Fraction(sigma))
     found = most_queries(target, one, curve=Gaussians)

@@ -68,7 +68,7 @@ def minimised(rho: float, delta: float) -> float:
 
 
 @given(RHOS, DELTAS)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None)
 def test_the_conversion_is_the_minimum_over_orders(rho, delta):
     stated = approx_from_zcdp(ZeroConcentratedDP(rho), delta)
     truth = max(minimised(float(rho), float(delta)), 0.0)
@@ -77,7 +77,7 @@ def test_the_conversion_is_the_minimum_over_orders(rho, delta):
 
 
 @given(RHOS, DELTAS, st.fractions(min_value=Fraction(11, 10), max_value=1000))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 def test_no_given_order_beats_the_chosen_one_by_much(rho, delta, order):
     guarantee = ZeroConcentratedDP(rho)
     assert approx_from_zcdp(guarantee, delta).epsilon <= approx_from_zcdp(
@@ -86,7 +86,7 @@ def test_no_given_order_beats_the_chosen_one_by_much(rho, delta, order):
 
 
 @given(DELTAS, st.fractions(min_value=Fraction(1001, 1000), max_value=10**6))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None)
 def test_the_cost_of_a_conversion_rounds_up_and_hardly(delta, order):
     with ctx.workprec(PRECISION):
         gap = ball(order - 1)
@@ -96,7 +96,7 @@ def test_the_cost_of_a_conversion_rounds_up_and_hardly(delta, order):
 
 
 @given(st.fractions(min_value=Fraction(1, 100), max_value=20), DELTAS)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None)
 def test_the_order_for_a_budget_buys_the_most_rho(epsilon, delta):
     def bought(order: Fraction) -> Fraction:
         return (epsilon - conversion_cost(delta, order)) / order
@@ -204,7 +204,7 @@ def tops(eta: Fraction) -> list[Fraction]:
 
 
 @given(LOSSES, ORDERS)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None)
 def test_randomised_response_has_the_largest_renyi_divergence(epsilon, order):
     true = renyi(
         response(0, epsilon, 2), response(1, epsilon, 2), fmpq(order.numerator, order.denominator)
@@ -222,7 +222,7 @@ def test_randomised_response_has_the_largest_renyi_divergence(epsilon, order):
 
 
 @given(LOSSES, ORDERS)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None)
 def test_a_bounded_range_has_no_larger_renyi_divergence(eta, order):
     stated = number(renyi_from_range(BoundedRangeDP(eta), order).epsilon)
     exponent = fmpq(order.numerator, order.denominator)
@@ -240,7 +240,7 @@ def test_half_the_range_would_be_noticed():
 
 
 @given(LOSSES, ORDERS)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None)
 def test_the_tightest_zcdp_is_above_every_order_of_randomised_response(epsilon, order):
     tightest = tightest_zcdp_from_pure(PureDP(epsilon))
     assert tightest.implies(zcdp_from_pure(PureDP(epsilon)))
@@ -262,7 +262,7 @@ def trade_off(mu_squared: Fraction, alpha: arb) -> arb:
 
 
 @given(st.fractions(min_value=Fraction(1, 100), max_value=12))
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None)
 def test_a_pure_loss_is_no_easier_to_see_than_its_gaussian(epsilon):
     mu_squared = gaussian_from_pure(PureDP(epsilon)).mu_squared
     with ctx.workprec(400):
@@ -276,7 +276,7 @@ def test_a_pure_loss_is_no_easier_to_see_than_its_gaussian(epsilon):
     st.fractions(min_value=Fraction(1, 100), max_value=12),
     st.fractions(min_value="1/1000", max_value="999/1000"),
 )
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None)
 def test_a_bounded_range_is_no_easier_to_see_than_its_gaussian(eta, place):
     mu_squared = gaussian_from_range(BoundedRangeDP(eta)).mu_squared
     with ctx.workprec(400):
@@ -304,7 +304,7 @@ def test_a_huge_loss_has_a_simple_mu():
     st.fractions(min_value=0, max_value=Fraction(1, 2)),
     st.fractions(min_value=0, max_value=1),
 )
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 def test_an_approximate_guarantee_holds_at_every_larger_delta(epsilon, own, part):
     delta = own + (1 - own) * part
     stated = approx_from_approx(ApproxDP(epsilon, own), delta)
@@ -331,7 +331,7 @@ def test_a_smaller_delta_does_not_follow():
 
 
 @given(LOSSES, DELTAS)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None)
 def test_a_bounded_range_keeps_its_delta(eta, delta):
     stated = approx_from_range(BoundedRangeDP(eta), delta)
     with ctx.workprec(PRECISION):
@@ -404,7 +404,7 @@ def number_of(value: Fraction) -> arb:
 
 
 @given(st.fractions(min_value=Fraction(1, 10**5), max_value=400), DELTAS)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None)
 def test_the_gaussian_curve_is_never_exceeded(mu_squared, delta):
     stated = approx_from_gaussian(GaussianDP(mu_squared), delta).epsilon
     with ctx.workprec(2000):

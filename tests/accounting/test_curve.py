@@ -140,7 +140,7 @@ def test_one_step_of_sgd_is_its_closed_form(epsilon: float, rate: str) -> None:
     st.integers(1, 12),
     st.floats(0, 3),
 )
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None)
 def test_responses_agree_with_enumeration(
     epsilon: Fraction, categories: int, times: int, at: float
 ) -> None:
@@ -159,7 +159,7 @@ def test_responses_agree_with_enumeration(
     st.integers(1, 8),
     st.floats(0.001, 3),
 )
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None)
 def test_integer_laplace_agrees_with_enumeration(
     scale: Fraction, shift: int, times: int, at: float
 ) -> None:
@@ -354,7 +354,7 @@ def test_entries_that_do_not_exist_do_not_move() -> None:
     st.fractions(Fraction(1, 2), 6, max_denominator=9),
     st.floats(0.001, 3),
 )
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None)
 def test_cells_that_move_together_agree_with_enumeration(
     cells: int, shift: int, scale: Fraction, at: float
 ) -> None:
@@ -708,7 +708,7 @@ def test_a_second_look_at_another_question_would_be_noticed(
     st.sampled_from([1, 2, 9, 60]),
     st.floats(0, 1),
 )
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None)
 def test_samples_of_pure_events_agree_with_their_binomial_law(
     epsilon: Fraction, rate: Fraction, times: int, part: float
 ) -> None:

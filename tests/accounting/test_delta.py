@@ -36,7 +36,7 @@ SLACK = arb("1e-25")
 
 
 @given(LOSSES, EPSILONS)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None)
 def test_no_mechanism_of_a_guarantee_exceeds_its_delta(own, epsilon):
     answer = response(0, own, 2), response(1, own, 2)
     choice = exponential((0, 0, 0), own / 2), exponential((1, -1, 0), own / 2)

@@ -29,6 +29,7 @@ from sfumato.privacy import (
     Selection,
 )
 from tests.accounting import laws
+from tests.contracts.effort import examples
 
 EACH = Distance(Norm.LINF, Fraction(1))
 SLACK = 1e-12
@@ -235,7 +236,7 @@ def test_everything_else_costs_the_same_with_fixed_scores_and_without() -> None:
     st.integers(1, 300),
     st.sampled_from(["1e-2", "1e-6", "1e-15"]),
 )
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=examples(0.4))
 def test_both_ends_agree_with_delta_and_never_exceed_the_sum(
     eta: Fraction, times: int, delta: str
 ) -> None:

@@ -67,7 +67,7 @@ def test_the_discrete_curve_lies_between_its_bounds(
     st.integers(1, 6),
     st.fractions(Fraction(1, 20), 3, max_denominator=50),
 )
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None)
 def test_the_curve_holds_for_any_variance(
     variance: Fraction, shift: int, epsilon: Fraction
 ) -> None:

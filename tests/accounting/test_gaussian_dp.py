@@ -69,7 +69,7 @@ def dominated(event: object, one: laws.Law, other: laws.Law) -> bool:
 
 
 @given(EPSILONS, st.integers(2, 5), st.sampled_from([Fraction(1), Fraction(3)]))
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None)
 def test_no_event_is_easier_to_see_than_its_mu_says(epsilon, categories, scale):
     report = RandomizedResponse(epsilon, categories)
     assert dominated(

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sfumato.accounting import grid_search as module
 from sfumato.accounting.grid_search import Counts, Decimals, frontier
 from sfumato.errors import InvalidNumber
+from tests.contracts.effort import examples
 
 TARGETS = st.fractions(Fraction(1, 10**6), 10**6)
 
@@ -40,7 +41,7 @@ STEEP, WIDE = st.floats(0.3, 5), st.floats(0, 1e-2)
 
 
 @given(TARGETS, STEEP, WIDE, st.integers(-200, 200), st.sampled_from((0.0, 1e-3)))
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None)
 def test_a_search_ends_within_its_precision_or_where_neighbours_tell_no_more(
     target, exponent, width, start, precision
 ):
@@ -83,7 +84,7 @@ UGLY = st.sampled_from(
 
 
 @given(st.lists(st.tuples(UGLY, UGLY), min_size=8, max_size=8), st.integers(-20, 20))
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(4))
 def test_what_was_read_is_what_is_proved_even_if_no_reading_makes_sense(ends, start):
     readings = Readings(lambda index: ends[index % 8])
     try:

@@ -41,7 +41,7 @@ VARIANCES = st.sampled_from([Fraction(1), Fraction(5, 2), Fraction(9)])
     st.sampled_from([Fraction(1, 2), Fraction(1), Fraction(2)]),
     st.sampled_from([2, 3, 8]),
 )
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None)
 def test_a_group_loses_at_most_what_its_guarantee_says(size, variance, epsilon, order):
     # a count of the group in noise: each unit moves it by 1
     noisy, exact = shifted(gaussian(variance), 0), laplace(variance)

@@ -34,7 +34,7 @@ def promise(epsilon: Fraction, delta: Fraction) -> PureDP | ApproxDP:
 
 
 @given(EPSILONS, DELTAS, UNIT)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 def test_no_attacker_beats_the_stated_trade_off(epsilon, delta, false_alarms):
     attacker, (p, q) = Attacker(promise(epsilon, delta)), laws(epsilon, delta)
     truth = max(least_misses(p, q, false_alarms), Fraction(0))
@@ -46,7 +46,7 @@ def test_no_attacker_beats_the_stated_trade_off(epsilon, delta, false_alarms):
 
 
 @given(EPSILONS, DELTAS, UNIT)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 def test_no_attacker_beats_the_stated_accuracy(epsilon, delta, prior):
     attacker, (p, q) = Attacker(promise(epsilon, delta)), laws(epsilon, delta)
     # the best guess names the likelier of the two after each answer
@@ -66,7 +66,7 @@ def test_no_attacker_beats_the_stated_accuracy(epsilon, delta, prior):
 
 
 @given(EPSILONS, DELTAS, UNIT, UNIT)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 def test_no_naming_is_more_precise_than_stated(epsilon, delta, prior, recall):
     attacker, (p, q) = Attacker(promise(epsilon, delta)), laws(epsilon, delta)
     # the fewest false alarms of a test that finds so many: the same curve, read from the other side
@@ -99,7 +99,7 @@ def split(
 
 
 @given(EPSILONS, DELTAS, UNIT, st.fractions(0, Fraction(1, 2), max_denominator=1000), UNIT)
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None)
 def test_no_belief_leaves_the_stated_posterior_more_often_than_stated(
     epsilon, delta, prior, failure, share
 ):
@@ -121,7 +121,7 @@ def test_the_odds_bound_itself_fails_more_often_than_delta():
 
 
 @given(EPSILONS, DELTAS, st.lists(st.fractions(0, 5, max_denominator=10), min_size=4, max_size=4))
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None)
 def test_no_harm_exceeds_the_stated_one_in_expectation(epsilon, delta, harms):
     p, q = laws(epsilon, delta)
     usual = sum((chance * harm for chance, harm in zip(q, harms, strict=True)), Fraction(0))

@@ -40,7 +40,7 @@ def holds(x: Fraction) -> bool:
 
 
 @given(POINTS)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 def test_the_normal_tail_lies_between_its_bounds(x):
     assert holds(x)
     lower, upper = normal_tail(x)
@@ -82,7 +82,7 @@ def test_a_root_of_two_pi_is_between_its_bounds():
 
 
 @given(CHANCES)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None)
 def test_the_normal_point_is_beyond_its_chance(chance):
     point = normal_point(chance)
     with ctx.workprec(BITS):
@@ -104,7 +104,7 @@ def test_a_chance_beyond_all_decimals_still_has_a_point():
     st.fractions(-30, 60, max_denominator=1000),
     st.fractions(Fraction(1, 100), 40, max_denominator=1000),
 )
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 def test_the_excess_lies_between_its_bounds(near, more):
     far = max(near + more, Fraction(1, 1000))
     assert exceeds(near, far)

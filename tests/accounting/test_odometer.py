@@ -63,7 +63,7 @@ def noise(sigma: int) -> ContinuousNoise:
 
 @pytest.mark.parametrize("opened", FILTERS, ids=NAMES)
 @given(LOSSES)
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None)
 def test_a_filter_never_spends_more_than_its_cap(opened, losses):
     books, total = opened, Fraction(0)
     for loss in losses:

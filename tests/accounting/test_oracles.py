@@ -42,6 +42,7 @@ from sfumato.privacy import (
     Repeated,
     Sampled,
 )
+from tests.contracts.effort import examples
 
 ROUNDING = 1e-6
 TIGHT, FEW_STEPS = 1e-3, 3e-3
@@ -50,7 +51,7 @@ TIMES = st.sampled_from((1, 7, 100, 1000))
 # so much noise that epsilon stays below a hundred
 SCALES = st.integers(10, 400).map(lambda tenths: Fraction(tenths, 10))
 L1, L2 = Distance(Norm.L1, Fraction(1)), Distance(Norm.L2, Fraction(1))
-FEW = settings(deadline=None, max_examples=5)
+FEW = settings(deadline=None, max_examples=examples(0.2))
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,7 @@ def exact(event: object, pair: tuple[laws.Law, laws.Law], order: Fraction) -> bo
 
 
 @given(SCALES, st.integers(1, 6), ORDERS)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None)
 def test_laplace_has_its_exact_renyi_divergence(scale, shift, order):
     law = laws.laplace(scale)
     assert exact(laplace(scale, shift), (laws.shifted(law, 0), laws.shifted(law, shift)), order)
@@ -125,14 +125,14 @@ def test_continuous_laplace_is_the_integral(order, epsilon):
 
 
 @given(EPSILONS, st.integers(2, 6), ORDERS)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None)
 def test_randomised_response_has_its_exact_renyi_divergence(epsilon, categories, order):
     pair = laws.response(0, epsilon, categories), laws.response(1, epsilon, categories)
     assert exact(RandomizedResponse(epsilon, categories), pair, order)
 
 
 @given(EPSILONS, ORDERS, st.booleans())
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None)
 def test_selection_is_bounded_by_its_range(rate, order, monotone):
     event = Selection(Rule.EXPONENTIAL, rate, Distance(Norm.LINF, Fraction(1)), monotone)
     after = (1, 0, 0) if monotone else (1, -1, -1)
@@ -155,7 +155,7 @@ def poisson_pair(
 
 
 @given(st.sampled_from([Fraction(1), Fraction(3), Fraction(10)]), RATES, ORDERS, st.integers(0, 2))
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None)
 def test_a_poisson_sample_costs_at_most_its_binomial_sum(variance, rate, order, units):
     event = Sampled(PoissonSample(rate), gaussian(variance))
     assert holds(event, poisson_pair(units, rate, laws.gaussian(variance)), order)
@@ -164,7 +164,7 @@ def test_a_poisson_sample_costs_at_most_its_binomial_sum(variance, rate, order, 
 
 
 @given(RATES, st.integers(2, 6))
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None)
 def test_the_binomial_sum_is_reached_by_one_unit(rate, order):
     # laws.laplace is cut at e^-100
     event = Sampled(PoissonSample(rate), laplace(Fraction(5, 2), 1))
@@ -189,7 +189,7 @@ def test_a_wrong_binomial_sum_would_be_noticed(monkeypatch, wrong):
 
 
 @given(st.sampled_from([Fraction(1), Fraction(3)]), st.integers(1, 3), ORDERS)
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None)
 def test_a_fixed_sample_costs_at_most_its_binomial_sum(variance, size, order):
     noisy = laws.gaussian(variance)
     pair = tuple(
@@ -222,7 +222,7 @@ def test_a_fixed_sample_at_half_its_rate_would_be_noticed(monkeypatch):
 
 
 @given(RATES, st.integers(2, 12), st.integers(1, 15))
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None)
 def test_an_order_between_two_integers_is_interpolated(rate, low, part):
     event = Sampled(PoissonSample(rate), gaussian(Fraction(4)))
     order = low + Fraction(part, 16)
@@ -232,7 +232,7 @@ def test_an_order_between_two_integers_is_interpolated(rate, low, part):
 
 
 @given(EPSILONS, ORDERS, st.integers(1, 5))
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None)
 def test_renyi_divergences_of_a_composition_add(epsilon, order, times):
     parts = [RandomizedResponse(epsilon, 3), laplace(Fraction(2), 1, Relation.REPLACE_ONE)]
     assert renyi(Composed(tuple(parts)), order) == sum(renyi(each, order) for each in parts)
@@ -367,7 +367,7 @@ def test_a_triangle_taken_for_a_pair_is_noticed(monkeypatch):
 
 
 @given(st.integers(2, 20), st.fractions(Fraction(1, 500), Fraction(1, 2)))
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None)
 def test_differences_are_the_means_of_powers_of_the_distance(order, rho):
     found = module._distances(rho, order)
     mu = (2 * float(rho)) ** 0.5

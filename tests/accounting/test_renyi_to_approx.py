@@ -53,7 +53,7 @@ def most_seen(order: Fraction, divergence: Fraction, epsilon: Fraction) -> arb:
 
 
 @given(ORDERS, LOSSES, UNIT, UNIT, UNIT, UNIT)
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None)
 def test_every_tangent_is_a_true_statement(order, divergence, one, other, p, q):
     line = tangent(order, divergence, one, other)
     exact = renyi(*pair(p, q), fmpq(order.numerator, order.denominator))
@@ -95,7 +95,7 @@ def test_a_tangent_of_a_smaller_set_would_be_noticed(monkeypatch):
 
 
 @given(ORDERS, LOSSES, DELTAS)
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None)
 def test_the_optimum_is_no_worse_than_the_closed_form(order, divergence, delta):
     found = epsilon_of_renyi(order, divergence, delta)
     if found is None:

@@ -2,24 +2,14 @@
 """What the architecture tests read of the source."""
 
 import ast
-import io
-import tokenize
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "sfumato"
 FILES = sorted(SOURCE.rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("test_*.py"))
-_LAYOUT = {
-    tokenize.COMMENT,
-    tokenize.NL,
-    tokenize.NEWLINE,
-    tokenize.INDENT,
-    tokenize.DEDENT,
-    tokenize.ENCODING,
-    tokenize.ENDMARKER,
-}
 
 
 def sections(text: str) -> dict[str, tuple[str, ...]]:
@@ -38,31 +28,21 @@ def sections(text: str) -> dict[str, tuple[str, ...]]:
 TRUSTED = sections((SOURCE / "TRUSTED").read_text(encoding="utf-8"))
 
 
-def tokens(path: Path) -> int:
-    """The number of tokens of a file without comments, docstrings and layout."""
-    text = path.read_text(encoding="utf-8")
-    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    docstrings = {
-        (node.body[0].lineno, node.body[0].col_offset)
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None
-    }
-    return sum(
-        token.type not in _LAYOUT
-        and not (token.type == tokenize.STRING and token.start in docstrings)
-        for token in tokenize.generate_tokens(io.StringIO(text).readline)
-    )
-
-
 def module_name(path: Path) -> str:
     """The dotted name of a file."""
     parts = path.relative_to(SOURCE.parent).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+@cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """Every node of a file's syntax tree, the module first."""
+    return tuple(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
 def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     """Every function of a file, nested ones too."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node
 
@@ -76,15 +56,7 @@ def code_lines(path: Path, node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 def imports(path: Path) -> Iterator[tuple[ast.Import | ast.ImportFrom, bool]]:
     """Every import of a file, and whether it stands inside a function."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    inside = {id(each) for function in functions_of(tree) for each in ast.walk(function)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            yield node, id(node) in inside
-
-
-def functions_of(tree: ast.AST) -> list[ast.AST]:
-    """The functions of a tree."""
-    return [
-        node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    ]
+    statements = [node for node in nodes(path) if isinstance(node, ast.Import | ast.ImportFrom)]
+    late = [(node.lineno, node.end_lineno or node.lineno) for node in functions(path)]
+    for node in statements:
+        yield node, any(first <= node.lineno <= last for first, last in late)

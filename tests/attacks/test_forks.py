@@ -28,7 +28,7 @@ class Buffered:
         buffer[:] = np.frombuffer(self.take(buffer.size), np.uint8)
 
 def answers(source, shape):
-    noise = DiscreteLaplace(10**6)
+    noise = DiscreteLaplace(10**12)
     noise.sample(5000, source), noise.sample_one(source)
     outlet, inlet = os.pipe()
     for exact in (1000, 2000):
@@ -62,5 +62,5 @@ def test_forked_children_repeat_no_noise(shape: int) -> None:
     low, high = answers_of_two_children("naive", shape)
     assert high - low == 1000
     low, high = answers_of_two_children("ours", shape)
-    # by chance with a probability below 1e-6
+    # by chance with a probability below 1e-12
     assert high - low != 1000

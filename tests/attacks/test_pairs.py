@@ -83,7 +83,8 @@ def recovered(draw: Callable[[], Pair], looks_right: Callable[[Pair], bool]) -> 
 def test_pairs_give_both_answers_away(
     draw: Callable[[], Pair], looks_right: Callable[[Pair], bool]
 ) -> None:
-    assert sum(recovered(draw, looks_right) for _ in range(200)) > 150
+    missed = sum(not recovered(draw, looks_right) for _ in range(200))
+    assert_at_most(missed, 200, 0.05, notices=0.51)
 
 
 @pytest.mark.parametrize("looks_right", [is_box_muller, is_polar])

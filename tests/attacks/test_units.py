@@ -83,6 +83,10 @@ def base(tmp_path_factory) -> dict[str, object]:
     return shown(tmp_path_factory.mktemp("base"), shop.data())
 
 
+def test_every_question_is_seen(base):
+    assert list(base) == list(QUESTIONS)
+
+
 @pytest.mark.parametrize("name", DATASETS)
 def test_no_unit_shows_in_anything_but_the_numbers(base, tmp_path, name):
     assert differences(base, shown(tmp_path, DATASETS[name])) == []

@@ -161,6 +161,7 @@ def test_an_audit_is_wrong_as_rarely_as_stated():
     assert_at_most(wrong, 200, 0.2, notices=0.7)
 
 
+@pytest.mark.long
 def test_the_tested_sets_are_chosen_on_other_runs(monkeypatch):
     """A mutant that tests where it chose is wrong too often."""
 

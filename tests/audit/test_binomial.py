@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import beta
 
 from sfumato.audit.binomial import at_least, at_most, usual
+from tests.contracts.effort import examples
 
 BINOMIAL = importlib.import_module("sfumato.audit.binomial")
 
@@ -53,7 +54,7 @@ def test_bounds_by_the_normal_approximation_are_noticed(monkeypatch):
 
 
 @given(st.integers(1, 10**6), st.floats(0, 1), st.sampled_from([1e-2, 1e-5, 2.5e-10]))
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(4))
 def test_the_bounds_are_outside_those_of_clopper_and_pearson_and_near(runs, share, miss):
     happened = round(share * runs)
     lower = float(beta.ppf(miss, happened, runs - happened + 1)) if happened else 0.0

@@ -121,6 +121,7 @@ def test_percentages_err_to_their_side(share: float) -> None:
     assert least <= Fraction(share) <= most <= least + Fraction(1, 10**6)
 
 
+@pytest.mark.long
 def test_a_group_of_zcdp_is_drawn_too(shell: Shell) -> None:
     assert (
         shell.run("explain-epsilon", "--rho", "0.01", "--group", "1", "--save-plot", "one.svg").code

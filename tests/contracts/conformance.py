@@ -59,6 +59,7 @@ from sfumato.plan.stages import Bounded
 from sfumato.plan.value import GroupKey, Value
 from sfumato.plan.value_range import span
 from tests.contracts import cubes, plans, unit_rows, world
+from tests.contracts.effort import examples
 from tests.contracts.examples import EXAMPLES, MEDIAN, PEOPLE
 from tests.contracts.world import Rows, Scan, declared, plan
 
@@ -278,7 +279,7 @@ class EngineContract:
             assert found == expected
             assert all(expected)
 
-    @settings(deadline=None, max_examples=15, suppress_health_check=list(HealthCheck))
+    @settings(deadline=None, max_examples=examples(0.3), suppress_health_check=list(HealthCheck))
     @given(st.data(), world.data(), st.text(max_size=3))
     def test_the_engine_gives_the_integers_of_the_reference(
         self, data: st.DataObject, rows: dict[str, Rows], key: str
@@ -316,7 +317,7 @@ class EngineContract:
             "four bytes"
         )
 
-    @settings(deadline=None, max_examples=15, suppress_health_check=list(HealthCheck))
+    @settings(deadline=None, max_examples=examples(0.4), suppress_health_check=list(HealthCheck))
     @given(st.data(), world.data())
     def test_the_engine_gives_the_marginals_of_the_reference(
         self, data: st.DataObject, rows: dict[str, Rows]
@@ -359,7 +360,7 @@ class EngineContract:
         assert self.rows_of(declared(world.edges()), *every)
         assert self.rows_of(declared(world.content()), *every), "no rows at all"
 
-    @settings(deadline=None, max_examples=5, suppress_health_check=list(HealthCheck))
+    @settings(deadline=None, max_examples=examples(0.12), suppress_health_check=list(HealthCheck))
     @given(st.data(), world.data(), st.text(max_size=3))
     def test_the_engine_gives_the_rows_of_the_reference(
         self, data: st.DataObject, content: dict[str, Rows], key: str

@@ -256,12 +256,15 @@ def fresh(trial: Trial, name: str) -> Trial:
     return replace(trial, place=str(copied / Path(trial.place).name))
 
 
-def run(trial: Trial) -> list[Kill]:
-    """Kills at every point of every life; a life that is not killed any more has no further point."""
+def run(trial: Trial, stride: int = 1) -> list[Kill]:
+    """Kills at every point of every life, or every so many; a life that is not killed any more has no further point.
+
+    A mutant is caught once.
+    """
     in_child(lambda: prepare(trial))
     kills: list[Kill] = []
     for life in trial.lives or LIVES:
-        for fatal in count(1):
+        for fatal in count(1, stride):
             target, request = fresh(trial, f"{life} {fatal}"), request_of(life, fatal)
             said = live(target, life, request, fatal)
             if not said or not isinstance(said[-1], dict):
@@ -271,6 +274,8 @@ def run(trial: Trial) -> list[Kill]:
             kills.append(Kill(life, last["point"], last["sure"], last["begun"], released, *left))
             if not trial.on_server:
                 shutil.rmtree(Path(target.place).parent)
+            if trial.mutant != Mutant.NONE.value and not kills[-1].sound:
+                return kills
     return kills
 
 
@@ -280,4 +285,6 @@ def killed(**trial: object) -> list[Kill]:
 
 
 if __name__ == "__main__":
-    print(json.dumps([asdict(kill) for kill in run(Trial(**json.loads(sys.argv[1])))]))
+    wanted = json.loads(sys.argv[1])
+    stride = wanted.pop("stride", 1)
+    print(json.dumps([asdict(kill) for kill in run(Trial(**wanted), stride)]))

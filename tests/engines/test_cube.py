@@ -21,6 +21,7 @@ from sfumato.engines.stop import Patience, Stop
 from sfumato.errors import Cancelled, EngineFailed, UnknownName, WrongUse
 from sfumato.plan.value import Value
 from tests.contracts import cubes, world
+from tests.contracts.effort import examples
 from tests.contracts.world import content, declared
 
 PEOPLE = world.scan("people", "people.")
@@ -83,7 +84,7 @@ def test_cells_without_a_row_are_zeros():
     assert dense([np.array([4])], ()).tolist() == 4
 
 
-@settings(deadline=None, max_examples=6, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=examples(0.2), suppress_health_check=list(HealthCheck))
 @given(cubes.cubes(), world.data())
 def test_no_row_can_make_a_cube_fail(cube, rows):
     with closing(DuckDB(declared(rows))) as engine, engine.cube(cube) as opened:

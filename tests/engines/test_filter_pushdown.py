@@ -178,7 +178,7 @@ def same(ask, predicate):
     return ask.engine.run(bounded, "key") == Reference({"people": ask.rows}).run(bounded, "key")
 
 
-@settings(deadline=None, max_examples=300, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_a_row_passes_the_stored_test_where_it_passes_the_test_of_its_code(ask, data):
     chosen = data.draw(st.lists(st.sampled_from(ask.scan.columns), min_size=1, max_size=2))

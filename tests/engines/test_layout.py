@@ -30,6 +30,7 @@ from sfumato.plan.scalar import Arithmetic, Constant, IsNull, Member, Operation
 from sfumato.plan.stages import Raw
 from sfumato.plan.value import GroupKey, Value
 from tests.contracts import layouts, plans, world
+from tests.contracts.effort import examples
 from tests.contracts.layouts import any_row, both, plan
 from tests.contracts.world import by, content, read, scan
 
@@ -43,7 +44,7 @@ EVERY = (
 MEDIAN = Quantiles(N, (Fraction(1, 2),))
 
 
-@settings(deadline=None, max_examples=10, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=examples(0.2), suppress_health_check=list(HealthCheck))
 @given(st.data(), plans.data())
 def test_a_layout_has_the_rows_of_the_reference(data, rows):
     with both(rows) as engines:

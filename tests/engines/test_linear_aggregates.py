@@ -43,7 +43,7 @@ def computed(aggregate, codes, limit, *, narrow=False):
     return [int(each) for each in found]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 @given(st.data(), st.sampled_from(NAMED), st.none() | st.integers(1, 4))
 def test_the_integers_are_those_of_the_rows(data, bounds, limit):
     low, high = bounds

@@ -39,6 +39,7 @@ from sfumato.query.pipeline import compile_plan
 from tests.contracts import unit_rows, world
 from tests.contracts.conformance import EngineContract, differs
 from tests.contracts.corpus import DATASET, FOLDER, statements
+from tests.contracts.effort import examples
 from tests.contracts.interrupts import heard
 from tests.contracts.spark import interpreted
 from tests.contracts.world import by, content, plan, read, scan
@@ -46,8 +47,15 @@ from tools import corpus
 
 CANARY = "canary-4711"
 COLUMNS = {"a": sf.Integer(0, 9), "b": sf.Text()}
+# Spark takes a second or two to plan the statements of an example, and minutes to shrink one
+FEW = settings(
+    max_examples=examples(0.1),
+    suppress_health_check=list(HealthCheck),
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),
+)
 
 
+@pytest.mark.long
 class TestSpark(EngineContract):
     without_rows = "Spark"
 
@@ -59,13 +67,7 @@ class TestSpark(EngineContract):
     def open_engine(self, tables):
         return self.prepared(SparkEngine(tables, self.spark))
 
-    # an example takes a second or two, most of it for Spark to understand its statements; to shrink one takes minutes
-    @settings(
-        deadline=None,
-        max_examples=25,
-        suppress_health_check=list(HealthCheck),
-        phases=(Phase.explicit, Phase.reuse, Phase.generate),
-    )
+    @FEW
     @given(st.data(), world.data(), st.text(max_size=3))
     def test_the_engine_gives_the_integers_of_the_reference(self, data, rows, key):
         self.prepared = interpreted
@@ -73,12 +75,7 @@ class TestSpark(EngineContract):
             self, data, rows, key
         )
 
-    @settings(
-        deadline=None,
-        max_examples=8,
-        suppress_health_check=list(HealthCheck),
-        phases=(Phase.explicit, Phase.reuse, Phase.generate),
-    )
+    @FEW
     @given(st.data(), world.data())
     def test_the_engine_gives_the_marginals_of_the_reference(self, data, rows):
         self.prepared = interpreted
@@ -89,6 +86,53 @@ class TestSpark(EngineContract):
     def test_the_engine_gives_the_rows_of_the_reference(self):
         every = unit_rows.bounded(world.scan("people"), world.read(world.scan("people"), "n"))
         assert self.rows_of(world.declared(world.content()), every)
+
+
+# --- a fixed sample of the suite for a change; the whole takes minutes, most of them Spark's ---
+
+
+@pytest.fixture
+def suite(spark):
+    """The suite on Spark without generated code, which is quicker for a few rows."""
+    suite = TestSpark()
+    suite.spark, suite.prepared = spark, interpreted
+    return suite
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "weights in L1",
+        "open keys",
+        "first groups of some",
+        "distinct values of each group",
+        "units of a shared stay",
+        "an outer public join",
+        "an anti-join",
+        "the mean of a unit on fine steps",
+        "first row, descending 1",
+        "a union",
+        "huge integers",
+        "names that differ in case",
+    ],
+)
+def test_an_example_of_the_suite_has_the_integers_of_the_reference(suite, name):
+    suite.test_the_engine_gives_the_integers_of_the_reference_on(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "test_an_expression_means_what_evaluate_says",
+        "test_a_test_means_what_evaluate_says",
+        "test_an_expression_of_the_widest_codes_means_what_evaluate_says",
+        "test_a_pattern_means_what_evaluate_says",
+        "test_the_engine_gives_the_rows_of_the_reference_at_the_edges",
+        "test_the_values_at_the_edges_mean_what_they_mean_to_the_reference",
+    ],
+)
+def test_a_part_of_the_suite_passes(suite, name):
+    getattr(suite, name)()
 
 
 # --- the statements of analysts ----------------------------------------------------------------
@@ -125,27 +169,28 @@ def shop():
     }  # fmt: skip
 
 
-def test_every_statement_of_the_corpus_gives_the_same_integers(spark):
+@pytest.mark.parametrize("step", [6, pytest.param(1, marks=pytest.mark.long)])
+def test_statements_of_the_corpus_give_the_same_integers(spark, step):
     cells = {name: pa.table(columns) for name, columns in shop().items()}
     tables = {
         name: sf.Table(cells[name], unit=each.unit, columns=each.columns, public=each.public)
         for name, each in DATASET.tables.items()
     }
     oracle = Reference({name: each.to_pylist() for name, each in cells.items()})
-    answered = [each.name for each in statements() if each.verdict == "answered"]
+    answered = [statement.name for statement in statements() if statement.verdict == "answered"]
+    assert len(answered) > 30
     wrong = []
     with (
         closing(interpreted(SparkEngine(tables, spark))) as engine,
         closing(DuckDB(tables)) as duckdb,
     ):
-        for place, name in enumerate(answered):
+        for place, name in enumerate(answered[::step]):
             asked = corpus.question(FOLDER / f"{name}.sql")
             bounded = compile_plan(asked.raw, DATASET, (Norm.L1, Norm.L2)[place % 2])
             expected = oracle.run(bounded, name)
             if not engine.run(bounded, name) == expected == duckdb.run(bounded, name):
                 wrong.append(name)
     assert not wrong
-    assert len(answered) > 30
 
 
 # --- what statements mean ----------------------------------------------------------------------
@@ -208,6 +253,7 @@ def test_a_union_may_stand_below_a_window(spark):
     assert ranked_union(spark)
 
 
+@pytest.mark.long
 def test_weights_of_many_units_add_up_beyond_64_bits(spark):
     units, top, letters = 1_100_000, 2**22 - 1, sf.Category("a", "b")
     columns = {"n": sf.Integer(-top, top), "c": letters}
@@ -477,10 +523,12 @@ def survives(spark, folder):
     return found == expected
 
 
+@pytest.mark.long
 def test_a_lost_task_changes_nothing(spark, tmp_path):
     assert survives(spark, tmp_path)
 
 
+@pytest.mark.long
 def test_a_task_that_is_redrawn_is_noticed(spark, tmp_path, monkeypatch):
     drawn = module.translated
     monkeypatch.setattr(
@@ -545,11 +593,13 @@ def ended_by(engine, monkeypatch, caplog, asked, end, patience=ENDLESS):
     return type(ended.value), caplog.text
 
 
+@pytest.mark.long
 def test_a_stop_interrupts_what_runs(engine, monkeypatch, caplog):
     stop = Stop()
     assert ended_by(engine, monkeypatch, caplog, SLOW, stop.stop, Patience(stop)) == (Cancelled, "")
 
 
+@pytest.mark.long
 def test_what_runs_is_interrupted_as_the_engine_closes(engine, monkeypatch, caplog):
     assert ended_by(engine, monkeypatch, caplog, SLOW, engine.interrupt) == (Cancelled, "")
 

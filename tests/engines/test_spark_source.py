@@ -160,7 +160,13 @@ def numbers(kind):
     return sf.Integer(kind.lower_code, max(kind.upper_code, kind.lower_code + 1))
 
 
-@pytest.mark.parametrize("physical", CELLS)
+QUICK = {"text", "double", "decimal"}
+
+
+@pytest.mark.parametrize(
+    "physical",
+    [pytest.param(name, marks=() if name in QUICK else pytest.mark.long) for name in CELLS],
+)
 def test_the_engine_gives_the_codes_of_the_reference(spark, physical):
     assert odd(spark, physical) == []
 
@@ -218,6 +224,7 @@ def files(folder, width):
     return tables, rows
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", [pa.float64(), pa.float32()], ids=str)
 def test_nan_is_missing_whatever_a_file_says_of_its_numbers(spark, tmp_path, width):
     tables, rows = files(tmp_path, width)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.exact.exponential import exp_scaled
+from tests.contracts.effort import examples
 
 RATIOS = st.fractions(min_value=0, max_value=5000, max_denominator=10**40)
 EDGES = [
@@ -45,7 +46,7 @@ def is_bounded(
 
 
 @given(RATIOS, st.integers(0, 400))
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=examples(4))
 def test_the_scaled_exponential_lies_between_its_bounds(x: Fraction, precision: int) -> None:
     assert is_bounded(exp_scaled, x, precision)
 

@@ -18,6 +18,7 @@ from sfumato.exact.rational import (
     to_fraction,
     two_digits,
 )
+from tests.contracts.effort import examples
 from tests.contracts.labels import label
 
 NOT_NUMBERS = [
@@ -83,7 +84,7 @@ def refused(value: object) -> bool:
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(2))
 def test_a_float_is_its_shortest_decimal(value: float) -> None:
     exact = to_fraction("x", value)
     assert exact == Fraction(repr(value))
@@ -101,7 +102,7 @@ def test_nothing_but_a_finite_number_gets_through(value: object) -> None:
 
 
 @given(st.text(max_size=30))
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(4))
 def test_any_text_is_a_number_or_is_refused(text: str) -> None:
     try:
         assert isinstance(to_fraction("x", text), Fraction)

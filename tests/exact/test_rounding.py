@@ -21,6 +21,7 @@ from sfumato.exact.rounding import (
     sqrt_down,
     sqrt_up,
 )
+from tests.contracts.effort import examples
 
 PRECISION = 600
 EXPONENTS = st.one_of(
@@ -61,7 +62,7 @@ def brackets(down: Fraction, up: Fraction, truth: Callable[[arb], arb], number: 
 
 
 @given(EXPONENTS)
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(2))
 def test_exp_is_bracketed(number: Fraction) -> None:
     assert brackets(exp_down(number), exp_up(number), arb.exp, number)
 
@@ -83,7 +84,7 @@ def test_exp_far_below_zero_is_bracketed_without_its_digits(number: Fraction) ->
 
 
 @given(EXPONENTS)
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None)
 def test_exp_is_within_its_stated_accuracy(number: Fraction) -> None:
     spread = exp_up(number) - exp_down(number)
     # the exponent itself is rounded to fifty digits, which |number| <= 2000 magnifies
@@ -91,7 +92,7 @@ def test_exp_is_within_its_stated_accuracy(number: Fraction) -> None:
 
 
 @given(POSITIVE)
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(2))
 def test_log_is_bracketed(number: Fraction) -> None:
     assert brackets(log_down(number), log_up(number), arb.log, number)
 
@@ -114,7 +115,7 @@ def test_exp_of_zero_and_log_of_one_are_exact() -> None:
 
 
 @given(st.one_of(st.just(Fraction(0)), POSITIVE))
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(2))
 def test_sqrt_is_bracketed_by_its_squares(number: Fraction) -> None:
     down, up = sqrt_down(number), sqrt_up(number)
     assert 0 <= down * down <= number <= up * up
@@ -130,7 +131,7 @@ def test_sqrt_is_exact_on_squares(root: Fraction) -> None:
 @given(
     st.one_of(st.fractions(max_denominator=10**50), POSITIVE, POSITIVE.map(lambda number: -number))
 )
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(2))
 def test_floats_are_the_nearest_ones_outward(number: Fraction) -> None:
     down, up = float_down(number), float_up(number)
     assert as_fraction(down) <= number <= as_fraction(up)

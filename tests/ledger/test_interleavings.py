@@ -193,7 +193,7 @@ def interleave(wanted: list[tuple]) -> None:
             ledger.close()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 @given(st.lists(reserves | reserves | steps | steps | acts | limits, max_size=30))
 def test_any_interleaving_is_what_plain_integers_say(wanted: list[tuple]) -> None:
     interleave(wanted)

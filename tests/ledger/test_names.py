@@ -16,6 +16,7 @@ from sfumato.ledger.account_transaction import Books
 from sfumato.ledger.names import folded, is_highly_restrictive, require_well_formed
 from sfumato.privacy import Budget
 from tests.contracts.charges import contract, head, opened, paid, pure
+from tests.contracts.effort import examples
 
 TWINS = {
     "a space at the end": "ann ",
@@ -141,7 +142,7 @@ def test_a_name_that_looks_like_another_is_refused_and_told_how_to_write_it(name
     assert caught.value.allowed
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(4))
 @given(st.text(st.characters(codec="utf-8"), min_size=1, max_size=12))
 def test_spellings_of_one_name_fold_to_one_text(name: str) -> None:
     spellings = [
@@ -154,7 +155,7 @@ def test_spellings_of_one_name_fold_to_one_text(name: str) -> None:
     assert folded(folded(name)) == folded(name)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(4))
 @given(
     st.text(
         "abzAZ .-_@059\u0430\u03b1\u738b\u3072\u30ab\ud55c\u3105\u0301\u05d0",

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from sfumato.mechanisms import bernstein as module
 from sfumato.mechanisms.bernstein import Interval, Statistic, share, share_error, sums
+from tests.contracts.effort import examples
 
 BOTH = pytest.mark.parametrize("statistic", list(Statistic))
 STATISTICS = st.sampled_from(Statistic)
@@ -107,7 +108,7 @@ def inside(box, steps=6):
 
 
 @given(BOXES)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 def test_the_extremes_of_a_box_are_those_of_its_points(box):
     lower, upper = module._variances(*map(tuple, box))
     grid = inside(box)
@@ -146,7 +147,7 @@ def is_within(parts, width, noise, statistic, bound):
 
 
 @given(rows(widest=50, least=1), STATISTICS, st.integers(0, 60), st.data())
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(4))
 def test_the_error_of_a_share_is_within_its_bound(data, statistic, reach, draw):
     parts, width = data
     noise = [draw.draw(st.sampled_from([-reach, reach, 0])) for _ in range(statistic.amounts)]

@@ -51,7 +51,7 @@ def test_a_sum_of_coins_stays_within_its_deviation(coins, bias, confidence):
     st.lists(st.fractions(0, 1, max_denominator=20), min_size=1, max_size=12),
     st.sampled_from(CONFIDENCES),
 )
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None)
 def test_a_sum_of_unlike_coins_stays_within_its_deviation(biases, confidence):
     assert holds(biases, confidence)
 

@@ -210,7 +210,7 @@ def test_private_bounds_and_sums_cost_epsilon_together(clip, statistic, epsilon)
     row=st.integers(-(2**31), 2**31),
     found=st.tuples(st.integers(-1024, 2**30), st.integers(-1024, 2**30)).map(sorted),
 )
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None)
 def test_given_the_bounds_neighbours_move_the_sums_by_at_most_the_distance(
     clip, statistic, rows, row, found
 ):
@@ -270,7 +270,7 @@ def covers(mechanism, statistic):
     rows=st.lists(st.integers(-10, 2**31), min_size=1, max_size=6),
     found=st.tuples(st.integers(-1024, 2**30), st.integers(-1024, 2**30)).map(sorted),
 )
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 def test_rounding_to_steps_is_inside_the_interval(statistic, rows, found):
     mechanism = PRIVATE[statistic](ROW, "1e30", clip=CLIPS["bounds"]("0.1"))
     lower, upper = found

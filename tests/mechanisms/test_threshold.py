@@ -23,6 +23,7 @@ from sfumato.noise import SYSTEM, DiscreteLaplace, Truncated
 from sfumato.privacy import Distance, Norm
 from sfumato.privacy.unit import Relation
 from sfumato.testing import Replay, assert_at_most
+from tests.contracts.effort import examples
 from tests.noise.truth import PRECISION, GaussianTruth, LaplaceTruth, ball
 
 ADD, REPLACE = Relation.ADD_REMOVE, Relation.REPLACE_ONE
@@ -241,7 +242,7 @@ def test_the_cut_law_has_the_lower_threshold(epsilon):
 
 
 @given(st.dictionaries(st.text(max_size=3), st.integers(-3, 40), max_size=8))
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None)
 def test_a_key_without_units_is_never_shown(counts):
     there = {key: units for key, units in counts.items() if units >= 1}
     mechanism = threshold_laplace(1, "0.5", "0.4", ADD)
@@ -284,7 +285,7 @@ def has_one_order(keys: list[object]) -> bool:
 
 
 @given(st.lists(KEYS, max_size=10, unique=True))
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(2))
 def test_shown_keys_are_in_an_order_of_their_own(keys):
     assert has_one_order(keys)
 

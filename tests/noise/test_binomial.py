@@ -38,7 +38,7 @@ def holds(noise: Binomial, x: int) -> bool:
     st.fractions(Fraction(1, 100), Fraction(99, 100), max_denominator=200),
     st.integers(-2, 62),
 )
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None)
 def test_binomial_statements_are_outward_bounds(trials: int, bias: Fraction, x: int) -> None:
     noise = Binomial(trials, bias)
     assert holds(noise, x)

@@ -146,7 +146,7 @@ def test_the_shares_notice_blocks_that_repeat_each_other(monkeypatch):
 
 
 @given(st.integers(0, 2000), st.fractions(0, 1, max_denominator=50))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 def test_bits_beyond_the_count_are_zero(count, bias):
     drawn = random_bits(count, ratio(bias), SYSTEM, levels=3)
     assert (drawn.dtype, drawn.shape) == (np.uint64, (-(-count // 64),))
@@ -170,7 +170,7 @@ def test_certain_and_impossible_bits():
 
 
 @given(st.fractions(0, 40, max_denominator=10**6), st.integers(0, 60), st.integers(1, 20))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None)
 def test_the_digits_are_those_of_the_bias(gamma, skipped, levels):
     found = sum(
         digit << level for level, digit in enumerate(bits._digits(decay(gamma), skipped, levels))

@@ -13,6 +13,7 @@ from sfumato.errors import InvalidNumber
 from sfumato.noise import SYSTEM, coin, law, lazy_uniform
 from sfumato.noise.coin import Bernoulli, BernoulliExp, BernoulliLogistic, Coin
 from sfumato.testing import Replay, assert_at_most
+from tests.contracts.effort import examples
 from tests.noise.truth import PRECISION, ball, every_path, is_outward
 
 COINS = [
@@ -107,7 +108,7 @@ def test_the_bounds_of_every_coin_hold_its_bias(one, precision):
 
 
 @given(ANY_COIN, st.integers(0, 150))
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(2))
 def test_the_bounds_of_any_coin_hold_its_bias(one, precision):
     assert bounds_hold(one, precision)
 
@@ -143,7 +144,7 @@ def test_coin_statements_are_outward_bounds(one):
 
 
 @given(ANY_COIN)
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None)
 def test_coin_statements_are_outward_bounds_and_tight(one):
     assert is_stated_outward(one)
     for stated in (one.pmf(0), one.pmf(1), one.variance):

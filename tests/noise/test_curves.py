@@ -14,6 +14,7 @@ from sfumato.noise import curves
 from sfumato.noise.curves import Exponential, LinearRise, Parabola, QuadraticRise
 from sfumato.noise.decay import ERROR
 from sfumato.noise.rejection_sampler import Rise
+from tests.contracts.effort import examples
 from tests.noise.columns import LAWS, Curve, truth
 
 # how finely a width is cut: as ``sampler`` does it, and otherwise
@@ -66,7 +67,7 @@ def test_a_rise_is_never_too_high_and_at_most_sixteen_too_low(curve: Curve) -> N
 @given(
     st.fractions(min_value=8, max_value=2**52), st.booleans(), st.sampled_from(FINENESS), st.data()
 )
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(2))
 def test_any_rise_is_never_too_high_and_at_most_sixteen_too_low(
     width: Fraction, even: bool, fineness: int, data: st.DataObject
 ) -> None:
@@ -165,7 +166,7 @@ def test_the_ends_notice_blocks_below_zero_that_mirror_themselves(
     st.integers(0, 200),
     st.fractions(min_value=-20, max_value=20),
 )
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(2))
 def test_the_curve_lies_between_its_bounds(
     curve: Curve, off: int, precision: int, widths: Fraction
 ) -> None:

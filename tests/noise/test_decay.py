@@ -49,7 +49,7 @@ def test_the_decay_is_within_its_error_of_the_exponential() -> None:
 
 
 @given(st.lists(st.integers(0, 24 * UNIT), min_size=1, max_size=50))
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None)
 def test_the_decay_is_within_its_error_of_any_exponential(t: list[int]) -> None:
     assert worst_error(np.array(t)) <= room.ERROR
 

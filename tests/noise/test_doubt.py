@@ -66,7 +66,7 @@ def test_no_verdict_is_wrong(shape: tuple[int, int, int]) -> None:
 
 
 @given(st.sampled_from(KEYS), st.integers(0, 2**32))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 def test_no_verdict_is_wrong_anywhere(key: tuple[int, tuple[int, int, int]], seed: int) -> None:
     assert wrong_verdicts(table_of(*key), LAWS[key[0]][1], seed, points=10) == []
 

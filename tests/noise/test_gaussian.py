@@ -54,7 +54,7 @@ def test_gaussian_statements_are_outward_bounds(sigma: Fraction) -> None:
 
 
 @given(VARIANCES, st.integers(-400, 400))
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None)
 def test_gaussian_statements_are_outward_bounds_of_any_variance(variance: Fraction, x: int) -> None:
     reach = 30 * math.isqrt(int(variance)) + 5
     assert is_stated_outward(DiscreteGaussian(sigma_squared=variance), max(-reach, min(x, reach)))
@@ -116,7 +116,7 @@ def test_half_width_is_the_smallest_that_covers(sigma: Fraction, confidence: str
 
 
 @given(VARIANCES, st.fractions(min_value=Fraction(1, 1000), max_value=Fraction(999_999, 1_000_000)))
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None)
 def test_quantile_is_the_smallest_that_reaches_its_probability(
     variance: Fraction, probability: Fraction
 ) -> None:
@@ -218,5 +218,6 @@ def test_draws_repeat_under_replay_and_not_under_the_system() -> None:
     noise = DiscreteGaussian(10**9)
     for shape in (20, 1000):
         assert np.array_equal(noise.sample(shape, Replay(1)), noise.sample(shape, Replay(1)))
-        assert (noise.sample(shape) != noise.sample(shape)).all()
+        # two draws are equal with a probability below 1e-9, five pairs of 1000 with one below 1e-30
+        assert (noise.sample(shape) == noise.sample(shape)).sum() < 5
     assert noise.sample(0).tolist() == []

@@ -72,13 +72,13 @@ def test_geometric_statements_are_outward_bounds(scale: Fraction) -> None:
 
 
 @given(ANY_SCALE, st.integers(-5, 10**6))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None)
 def test_geometric_statements_are_outward_bounds_of_any_scale(scale: Fraction, x: int) -> None:
     assert is_stated_outward(Geometric(scale), min(x, int(600 * scale)))
 
 
 @given(ANY_SCALE, st.integers(-3, 30))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None)
 def test_geometric_statements_are_tight(scale: Fraction, x: int) -> None:
     noise = Geometric(scale)
     for stated in (noise.pmf(x), noise.cdf(x), noise.above(x), noise.variance):

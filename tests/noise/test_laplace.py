@@ -51,7 +51,7 @@ def test_laplace_statements_are_outward_bounds(scale: Fraction) -> None:
 
 
 @given(ANY_SCALE, st.integers(-(10**6), 10**6))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None)
 def test_laplace_statements_are_outward_bounds_of_any_scale(scale: Fraction, x: int) -> None:
     assert is_stated_outward(
         DiscreteLaplace(scale), max(min(x, int(600 * scale)), int(-600 * scale))
@@ -59,7 +59,7 @@ def test_laplace_statements_are_outward_bounds_of_any_scale(scale: Fraction, x: 
 
 
 @given(ANY_SCALE, st.integers(-30, 30))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None)
 def test_laplace_statements_are_tight(scale: Fraction, x: int) -> None:
     noise = DiscreteLaplace(scale)
     for stated in (noise.pmf(x), noise.cdf(x), noise.tail(abs(x)), noise.variance):
@@ -103,7 +103,7 @@ def test_half_width_is_the_smallest_that_covers(scale: Fraction, confidence: str
 
 
 @given(ANY_SCALE, st.fractions(min_value=Fraction(1, 1000), max_value=Fraction(999_999, 1_000_000)))
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None)
 def test_quantile_is_the_smallest_that_reaches_its_probability(
     scale: Fraction, probability: Fraction
 ) -> None:
@@ -204,5 +204,6 @@ def test_draws_repeat_under_replay_and_not_under_the_system() -> None:
     noise = DiscreteLaplace(10**9)
     for shape in (20, 1000):
         assert np.array_equal(noise.sample(shape, Replay(1)), noise.sample(shape, Replay(1)))
-        assert (noise.sample(shape) != noise.sample(shape)).all()
+        # two draws are equal with a probability below 1e-9, five pairs of 1000 with one below 1e-30
+        assert (noise.sample(shape) == noise.sample(shape)).sum() < 5
     assert noise.sample(0).tolist() == []

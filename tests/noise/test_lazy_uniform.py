@@ -45,7 +45,7 @@ def has_the_probability(below: Callable[..., bool], a: Fraction, slack: int = 0)
 
 
 @given(REALS, st.integers(0, 2))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 def test_a_uniform_number_is_below_a_real_with_the_probability_of_the_real(
     a: Fraction, slack: int
 ) -> None:
@@ -53,7 +53,7 @@ def test_a_uniform_number_is_below_a_real_with_the_probability_of_the_real(
 
 
 @given(REALS, st.integers(1, 5), st.data())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 def test_bits_that_are_known_are_drawn_on(a: Fraction, known: int, data: st.DataObject) -> None:
     prefix = data.draw(st.integers(0, 2**known - 1))
     yes, rest = law_of(is_below, a, prefix=prefix, known=known)

@@ -44,7 +44,7 @@ def test_bounds_hold_the_curve(law: ratio.Ratio, x: int, precision: int) -> None
 
 
 @given(RATIOS)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None)
 def test_heights_are_those_of_the_curve(law: ratio.Ratio) -> None:
     curve = RatioCurve(law)
     blocks = curve.blocks(0)
@@ -64,7 +64,7 @@ def test_the_curve_halves_as_promised(law: ratio.Ratio, x: int) -> None:
 
 
 @given(RATIOS, st.integers(-50, 50))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 def test_the_stated_law_holds_the_exact_one(law: ratio.Ratio, x: int) -> None:
     table, place = stated(law), law.mode + x
     support = range(law.trials + 1) if isinstance(law, BinomialRatio) else range(600)

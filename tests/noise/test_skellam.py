@@ -27,7 +27,7 @@ def contains(bracket: Bracket, truth: arb) -> bool:
 
 
 @given(st.fractions(Fraction(1, 1000), 300, max_denominator=1000), st.integers(-40, 40))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 def test_skellam_statements_are_outward_bounds(rate: Fraction, x: int) -> None:
     noise = Skellam(rate)
     assert contains(noise.pmf(x), exact_pmf(rate, x))

@@ -109,7 +109,7 @@ def test_staircase_statements_are_outward_bounds(
 
 
 @given(EPSILONS, st.integers(1, 12), st.data())
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None)
 def test_staircase_statements_are_outward_bounds_of_any_step(
     epsilon: Fraction, sensitivity: int, data: st.DataObject
 ) -> None:
@@ -170,7 +170,7 @@ def worst_loss(stair: Callable[[int], int], shift: int, reach: int) -> int:
 
 
 @given(st.integers(1, 8), st.data())
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None)
 def test_a_shift_costs_epsilon_for_each_sensitivity_begun(
     sensitivity: int, data: st.DataObject
 ) -> None:
@@ -209,7 +209,7 @@ def is_best(epsilon: Fraction, sensitivity: int) -> bool:
 
 
 @given(st.fractions(min_value=Fraction(1, 3), max_value=12, max_denominator=50), st.integers(1, 12))
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None)
 def test_the_chosen_step_has_the_least_expected_magnitude(
     epsilon: Fraction, sensitivity: int
 ) -> None:
@@ -243,7 +243,7 @@ def test_the_chosen_step_of_extreme_arguments() -> None:
     st.integers(1, 30),
     st.fractions(min_value=Fraction(1, 1000), max_value=Fraction(999, 1000)),
 )
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 def test_quantile_and_half_width_are_the_smallest(
     epsilon: Fraction, sensitivity: int, level: Fraction
 ) -> None:

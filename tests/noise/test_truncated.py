@@ -26,6 +26,7 @@ from sfumato.noise import (
 from sfumato.privacy import AdditiveNoise, Distance, Norm
 from sfumato.privacy.event import event_from_json, event_to_json
 from sfumato.testing import Replay, assert_follows
+from tests.contracts.effort import examples
 from tests.noise.truth import PRECISION, Script, ball, every_path, is_outward
 
 Cut: TypeAlias = DiscreteLaplace | DiscreteGaussian | Geometric
@@ -173,7 +174,7 @@ def test_beyond_the_support_is_nothing() -> None:
     st.integers(0, 40),
     st.fractions(min_value=Fraction(1, 1000), max_value=Fraction(999, 1000)),
 )
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 def test_quantile_and_half_width_are_the_smallest(
     scale: Fraction, lower: int, upper: int, level: Fraction
 ) -> None:
@@ -336,7 +337,7 @@ ANY_SCALE = st.fractions(
 
 
 @given(ANY_SCALE, st.sampled_from([DiscreteLaplace, DiscreteGaussian]), st.data())
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(2))
 def test_energies_are_never_too_high_and_hardly_too_low(
     scale: Fraction, make: type, data: st.DataObject
 ) -> None:
@@ -364,7 +365,7 @@ def test_the_energies_notice_too_few_places(monkeypatch: pytest.MonkeyPatch) -> 
     st.sampled_from([DiscreteLaplace, DiscreteGaussian, Geometric]),
     st.integers(0, 60),
 )
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None)
 def test_one_proposal_in_six_is_kept(scale: Fraction, make: type, upper: int) -> None:
     law = make(scale)
     noise = Truncated(law, 0, upper)
@@ -380,7 +381,7 @@ def test_one_proposal_in_six_is_kept(scale: Fraction, make: type, upper: int) ->
 
 
 @given(st.sampled_from(CASES), st.integers(0, 100), st.integers(0, 40))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 def test_a_draw_never_leaves_its_support(case: object, seed: int, size: int) -> None:
     law, lower, upper = case.values
     noise, entropy = Truncated(law, lower, upper), Replay(seed)

@@ -42,7 +42,7 @@ def is_tight(bounds: tuple[Fraction, Fraction], relative: float) -> bool:
 
 
 @given(SCALES, WINDOWS)
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None)
 def test_an_exponential_window_holds_its_sum(scale: Fraction, place: tuple[int, int]) -> None:
     first, last = place[0], place[0] + place[1]
     weight = ExponentialWeight(scale)
@@ -52,7 +52,7 @@ def test_an_exponential_window_holds_its_sum(scale: Fraction, place: tuple[int, 
 
 
 @given(SCALES, WINDOWS)
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None)
 def test_a_gaussian_window_holds_its_sum(sigma: Fraction, place: tuple[int, int]) -> None:
     first, last = place[0], place[0] + place[1]
     weight = GaussianWeight(sigma * sigma, last + 5)
@@ -113,7 +113,7 @@ def test_an_empty_window_weighs_nothing(weight: Weight) -> None:
 
 
 @given(SCALES, st.integers(0, 300), st.booleans())
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None)
 def test_moments_of_few_integers_are_exact_to_many_digits(
     scale: Fraction, last: int, exponential: bool
 ) -> None:
@@ -145,7 +145,7 @@ class Flattened:
     """A weight that is wrongly said to change nowhere."""
 
     weight: Weight
-    unit: int = 25
+    panel: int = 25
 
     def energy(self, x: int) -> Fraction:
         return Fraction(0)

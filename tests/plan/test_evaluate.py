@@ -36,6 +36,7 @@ from sfumato.plan.scalar import (
     Part,
     Quotient,
 )
+from tests.contracts.effort import examples
 from tests.plan.expressions import NAME, NUMBERS, ROWS, TESTS, TEXTS, X, reader, sqlite_value
 
 LEAVES = st.one_of(
@@ -82,7 +83,7 @@ def test_what_is_no_expression_has_no_meaning():
         evaluate(3, reader({}))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(4), deadline=None)
 @given(st.one_of(NUMBERS, TESTS, TEXTS), ROWS)
 def test_null_spreads_as_in_sql(expression, row):
     assert differs(expression, row) is None

@@ -36,7 +36,7 @@ from tests.contracts import plans as world
 AGE = Value.of(Column("age", sf.Integer(0, 9)))
 
 
-@settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, suppress_health_check=list(HealthCheck))
 @given(world.questions(depth=1), world.questions(depth=1))
 def test_different_plans_have_different_forms(one, other):
     assert (canonical(one) == canonical(other)) == (one == other)

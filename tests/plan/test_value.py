@@ -12,12 +12,13 @@ from sfumato.plan import value as values
 from sfumato.plan.evaluate import evaluate
 from sfumato.plan.scalar import Arithmetic, Case, Constant, Field, Operation
 from sfumato.plan.value import GroupKey, Value
+from tests.contracts.effort import examples
 from tests.plan.expressions import COLUMNS, NAME, NUMBERS, ROWS, SHARE, YES, X, Y, reader
 
 SUM = Arithmetic(Operation.ADD, Field(X), Field(Y))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(4), deadline=None)
 @given(NUMBERS, ROWS, st.integers(-20, 0), st.integers(1, 20))
 def test_the_codes_lie_within_the_declared_range(expression, row, low, high):
     try:

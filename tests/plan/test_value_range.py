@@ -39,6 +39,7 @@ from sfumato.plan.scalar import (
 )
 from sfumato.plan.value import Value
 from sfumato.plan.value_range import confine, is_text, span
+from tests.contracts.effort import examples
 from tests.plan.expressions import (
     DAY,
     KIND,
@@ -59,7 +60,7 @@ def outside(expression, row):
     return value is not None and (found is None or not found[0] <= value <= found[1])
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(4), deadline=None)
 @given(NUMBERS, ROWS)
 def test_no_row_leads_outside_the_span(expression, row):
     assert not outside(expression, row)

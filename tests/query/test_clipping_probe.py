@@ -93,7 +93,7 @@ def is_changed(relation: Relation, data: object) -> bool:
     return narrow != seen
 
 
-@settings(deadline=None, max_examples=300, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, suppress_health_check=list(HealthCheck))
 @given(world.relations(depth=3), world.data(6))
 def test_read_through_the_bounds_the_rows_are_as_they_were(
     relation: Relation, data: object

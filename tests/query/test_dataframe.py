@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import sfumato as sf
@@ -312,7 +312,6 @@ def same_plan(test: Pair, value: Pair, divisor: object) -> bool:
 EXAMPLE = (col("age") > 3, "(age > 3)"), (col("age"), "age"), Fraction(2, 3)
 
 
-@settings(max_examples=60)
 @given(st.recursive(TESTS, connected, max_leaves=4), VALUES, NUMBERS.filter(bool))
 @example(*EXAMPLE)
 def test_the_sql_of_an_expression_means_what_python_computed_it_to_be(test, value, divisor):

@@ -243,7 +243,7 @@ def integers(
     return [tuple(each.get((), (0, 0))) for each in exact]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None)
 @given(st.lists(ROW, max_size=14))
 def test_the_integers_are_those_of_a_plain_count(rows: list[dict[str, object]]) -> None:
     dataset = declared(max_rows=R, max_groups=G, max_rows_total=T)
@@ -287,7 +287,7 @@ def plans(raw: object, dataset: Dataset, norm: Norm) -> list[Bounded]:
     return [compile_plan(check.question.raw, dataset, norm) for check in made]
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, suppress_health_check=list(HealthCheck))
 @given(asked_of_the_world())
 def test_neighbours_keep_to_the_distance(asked: object) -> None:
     raw, dataset, pair = asked

@@ -40,7 +40,7 @@ def limited(relation):
     return Dataset("world", tables, relation)
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     world.questions(depth=2),
     st.sampled_from((Norm.L1, Norm.L2)),

@@ -129,7 +129,8 @@ def test_each_sample_is_drawn_anew_of_units(tmp_path: Path) -> None:
         task = Ages(plan_of(here.dataset), Fraction(EXACTLY), times=60)
         found = sums(here.ask(task))
     # 40 people, two of each age from 20 to 39, a quarter of them smokers
-    assert len(set(found)) > 50
+    # of 60 samples two are expected to agree, and twenty with a probability below 1e-17
+    assert len(set(found)) > 40
     whole = sum(range(20, 40)) * 2
     assert all(0 <= ages <= whole and 0 <= smokers <= 10 for ages, smokers in found)
     # each of 10 smokers is in a sample with probability 1/2

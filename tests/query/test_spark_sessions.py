@@ -165,6 +165,7 @@ session.close()
 """
 
 
+@pytest.mark.long
 def test_an_application_of_its_own_answers_ends_and_may_be_gone(tmp_path):
     program("java")
     (tmp_path / "visits").mkdir()

@@ -41,6 +41,7 @@ from sfumato.query import stability
 from sfumato.query.passes import bound
 from sfumato.query.pipeline import compile_plan
 from tests.contracts import plans as world
+from tests.contracts.effort import examples
 from tests.query.test_stability_of_rows import alone, owner
 
 LETTERS = Column("letter", sf.Category("a", "b", "c", "d"))
@@ -217,7 +218,7 @@ def pairs(draw, base: Rows, unit: Unit | None, relation: Neighbourhood) -> Pair:
     return Pair({"people": one}, {"people": other + (draw(rows(None, unit)) if unit else [])})
 
 
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=examples(4))
 @given(asked())
 def test_neighbours_differ_by_at_most_the_distance(asked):
     (raw, dataset), pair = asked
@@ -285,7 +286,7 @@ def without_a_row(draw, content, relation):
     return Pair(one, other)
 
 
-@settings(deadline=None, max_examples=80, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, suppress_health_check=list(HealthCheck))
 @given(asked_of_the_world())
 def test_questions_over_several_tables_keep_to_the_distance(asked):
     raw, dataset, pair = asked

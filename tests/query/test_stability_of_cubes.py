@@ -141,7 +141,7 @@ def opened(draw):
     return plan, draw(cubes.cliques(raw)), draw(neighbours(relation, of_rows=of_rows))
 
 
-@settings(deadline=None, max_examples=25, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, suppress_health_check=list(HealthCheck))
 @given(opened())
 def test_marginals_over_several_tables_keep_to_the_distances(given):
     plan, cliques, pair = given

@@ -35,6 +35,7 @@ from sfumato.query.passes.limit import limit
 from sfumato.query.passes.prune import prune
 from sfumato.query.passes.track import track
 from tests.contracts import layouts, world
+from tests.contracts.effort import examples
 from tests.query.test_stability import (
     ALL,
     CLOSED,
@@ -115,7 +116,7 @@ def exceeds(plan, dataset, pair, key="key") -> bool:
     return False
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(4))
 @given(asked(), st.integers(1, 6), st.text(max_size=2))
 def test_neighbours_of_a_layout_differ_by_at_most_the_distance(case, kept, key):
     (raw, dataset), pair = case
@@ -144,7 +145,7 @@ def neighbours(content, gone, instead):
     return Pair(content if instead is None else alone(content, lambda each: each != instead), less)
 
 
-@settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, suppress_health_check=list(HealthCheck))
 @given(asked_of_layouts(), st.integers(1, 6), st.text(max_size=2))
 def test_questions_over_several_layouts_keep_to_the_distance(case, kept, key):
     raw, dataset, pair = case

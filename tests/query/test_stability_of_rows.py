@@ -79,7 +79,7 @@ def mixes_units(relation, content):
     return multiset(reference_rows.rows(relation, content)) != apart
 
 
-@settings(deadline=None, max_examples=100, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.sampled_from([world.OWNED, ("days",)]).flatmap(world.relations), world.data(4))
 def test_each_units_rows_are_made_of_its_own(relation, content):
     assert not mixes_units(relation, content)

@@ -30,6 +30,7 @@ from sfumato.plan.scalar import (
     Or,
 )
 from sfumato.sql import compare, typed, understand
+from tests.contracts.effort import examples
 from tests.sql.conftest import EVENTS
 
 AGE, AMOUNT, DAY, REGION, SMOKER, PRODUCT = (
@@ -167,7 +168,7 @@ KINDS = st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=examples(4))
 @given(KINDS, st.sampled_from(list(OPERATORS)), CONSTANTS, st.booleans())
 def test_codes_compare_as_their_values(kind, symbol, constant, mirrored):
     assert agrees(kind, symbol, constant, mirrored=mirrored)

@@ -15,6 +15,7 @@ from sfumato.plan.scalar import Constant, Field, Lookup, Member
 from sfumato.sql import labels
 from sfumato.sql.labels import joined, like, mapped, matching, measured, regex, substring, to_number
 from sfumato.sql.typed import Label, text
+from tests.contracts.effort import examples
 
 WORDS = ("ab", "Ab", "b c", "12")
 C = Label(Field(Column("c", Category(*WORDS))), WORDS)
@@ -94,7 +95,7 @@ def test_matching_codes_are_those_of_the_texts():
 ALPHABET = st.text("ab_%.", max_size=8)
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(4))
 @given(ALPHABET, ALPHABET)
 def test_like_is_the_pattern_of_sql(label, pattern):
     reference = "".join({"%": ".*", "_": "."}.get(each, re.escape(each)) for each in pattern)

@@ -38,6 +38,7 @@ from sfumato.privacy.distance import Norm
 from sfumato.query.pipeline import compile_plan
 from sfumato.sql import lower, understand
 from tests.contracts import corpus
+from tests.contracts.effort import examples
 from tests.sql.conftest import EVENTS
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -251,7 +252,7 @@ STATEMENTS = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=1500)
+@settings(deadline=None, max_examples=examples(4))
 @given(STATEMENTS)
 def test_no_text_raises_anything_but_our_errors(ask, text):
     try:
@@ -284,7 +285,7 @@ def edited(tokens, edits):
     return " ".join(each for each in found if each is not None)
 
 
-@settings(deadline=None, max_examples=1500)
+@settings(deadline=None, max_examples=examples(4))
 @given(st.sampled_from(list(TOKENS.values())), EDITS)
 def test_no_slip_in_a_statement_raises_anything_but_our_errors(tokens, edits):
     try:

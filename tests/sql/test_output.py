@@ -307,3 +307,11 @@ def by_python(text, names):
         return eval(text, {"F": Fraction, **dict(zip("abc", names.values(), strict=True))})
     except ZeroDivisionError:
         return None
+
+
+def test_a_test_that_is_a_key_is_that_key_in_having(ask):
+    key = "SELECT COUNT(*) FROM events GROUP BY age > 30 HAVING {}"
+    assert ask(key.format("age > 30")).output.having == Member(Key(0), (1,))
+    assert ask(key.format("NOT age > 30")).output.having == Not(Member(Key(0), (1,)))
+    with pytest.raises(UnsupportedSql, match="outside GROUP BY"):
+        ask(key.format("age > 31"))

@@ -16,6 +16,7 @@ from sfumato.plan.value_range import confine
 from sfumato.sql import quotient, understand
 from sfumato.sql.quotient import against, between
 from sfumato.sql.typed import Number, Ratio, read
+from tests.contracts.effort import examples
 
 KINDS = st.sampled_from(
     [
@@ -71,7 +72,7 @@ def agrees(row, op, ratio, constant):
     )
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=examples(4))
 @given(st.data(), KINDS, KINDS, OPERATORS)
 def test_a_quotient_compares_with_a_constant_as_the_exact_numbers_do(data, one, other, op):
     ratio = Ratio(column("a", one), column("b", other))
@@ -87,7 +88,7 @@ def test_a_quotient_compares_with_a_constant_as_the_exact_numbers_do(data, one, 
     assert agrees(row, op, ratio, constant)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(4))
 @given(st.data(), st.tuples(KINDS, KINDS, KINDS, KINDS), OPERATORS)
 def test_two_quotients_compare_as_the_exact_numbers_do(data, kinds, op):
     one, other = (

@@ -27,6 +27,7 @@ from sfumato.plan.scalar import (
 from sfumato.sql import where_ranges
 from sfumato.sql.key_domain import image, may_be_missing
 from sfumato.sql.where_ranges import about, holding, left, narrowed, never_null
+from tests.contracts.effort import examples
 
 X, Y = Field(Column("x", Integer(-2, 4))), Field(Column("y", Integer(0, 2, missing="N")))
 TIMES = Arithmetic(Operation.MULTIPLY, X, Constant(2))
@@ -80,7 +81,7 @@ def lost(key, tests):
     return reached(key, tests) - groups
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=examples(4), deadline=None)
 @given(st.sampled_from(KEYS), st.lists(TESTS, max_size=3).map(tuple))
 def test_no_group_that_a_row_can_give_is_left_out(key, tests):
     assert lost(key, tests) == set()

@@ -54,7 +54,7 @@ def test_a_wrong_law_that_is_no_other_law_is_refused():
 
 
 @given(st.integers(1000, 4000), st.integers(-3, 3))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 def test_the_border_is_where_massart_puts_it(n, offset):
     # n coins of which k are zero; the fair cdf at zero is 1/2, so the distance is |k/n - 1/2|
     t = math.sqrt(math.log(2e9) / (2 * n))
@@ -76,7 +76,7 @@ def test_a_larger_false_alarm_is_stricter():
 
 
 @given(st.integers(100, 5000), st.floats(0.01, 0.5))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 def test_the_false_alarm_of_at_most_is_below_the_stated_one(trials, probability):
     t = math.sqrt(math.log(1e9) / (2 * trials))
     allowed = math.floor((probability + t) * trials)
@@ -141,7 +141,7 @@ def test_the_rate_of_false_alarms_notices_a_divergence_that_counts_twice(monkeyp
 
 
 @given(st.integers(200, 2000), st.floats(0.05, 0.95), st.floats(0.05, 0.95))
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None)
 def test_a_law_that_is_said_to_be_noticed_is_noticed(n, p, q):
     """The exact probability, under q, of a count that passes."""
     try:

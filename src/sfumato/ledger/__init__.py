@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What has been spent, durably.
+"""The ledger: a durable record of what has been spent, and of the answers.
 
-May import: ``accounting``, ``metadata``, ``privacy``, ``noise``, ``exact``, ``errors``. Begin
-with ``spend``: a charge is reserved, marked executing, and committed with the bytes of its
-answer; only then is the answer given. ``tree`` names the accounts and ``books`` moves them,
-``balance`` is the arithmetic, ``journal`` the hash chains, ``owner`` what only the owner
-does; ``verify`` replays the journal and ``seal`` signs its heads; ``store`` is where it lies.
+May import: ``accounting``, ``metadata``, ``privacy``, ``noise``, ``exact``, ``errors``. Begin with
+``spend``: a charge is reserved, marked executing, and committed together with the bytes of its
+answer; only then is the answer returned. ``account_path`` names accounts, ``account_transaction``
+updates them, ``balance`` is the arithmetic. ``journal`` holds the hash chains, ``verify`` replays
+them and ``signed_heads`` signs their ends. ``owner`` has the owner's commands, ``store`` the
+storage backends.
 """
 
 from sfumato.ledger.account_path import Scope

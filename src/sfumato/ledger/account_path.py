@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tree of accounts: a dataset, the purposes below it, the analysts below each."""
+"""Account names: a dataset, the purposes below it, and the analysts below each purpose."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,7 +21,7 @@ _LEVELS = ("dataset", "purpose", "analyst")
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """An account by its names; the lower ones may be left out, from the right.
+    """An account path. Lower levels may be omitted, from the right.
 
     Guarantees:
         two scopes never share an id
@@ -51,14 +51,14 @@ class Scope:
 
     @classmethod
     def of(cls, account_id: str) -> "Scope":
-        """The scope of an id."""
+        """Parses an account id."""
         return cls(
             *(part.replace("%2F", "/").replace("%25", "%") for part in account_id.split("/"))
         )
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The names that are given."""
+        """The names that are set."""
         return tuple(name for name in (self.dataset, self.purpose, self.analyst) if name)
 
     @property
@@ -68,22 +68,22 @@ class Scope:
 
     @property
     def id(self) -> str:
-        """The id under which the account is stored."""
+        """The id of the account in the store."""
         return self.lineage[-1]
 
     @property
     def root(self) -> str:
-        """The id of the dataset's account, and the name of its chain."""
+        """The id of the dataset's account, which is also the name of its chain."""
         return self.lineage[0]
 
     @property
     def parent(self) -> str:
-        """The id above; empty for a dataset."""
+        """The id of the parent account; empty for a dataset."""
         return self.lineage[-2] if len(self.lineage) > 1 else ""
 
 
 def require_storable(what: str, text: str, longest: int) -> None:
-    """Refuses what one store would keep and another would not.
+    """Refuses a string that not every store could keep.
 
     Raises:
         WrongUse: no text, a control character, half of a surrogate pair, or too long.
@@ -108,7 +108,7 @@ scope_of = lru_cache(maxsize=_MOST_KEPT)(Scope.of)
 
 @lru_cache(maxsize=_MOST_KEPT)
 def lineage_of(account_id: str) -> tuple[str, ...]:
-    """The ids from the dataset down to an account, which hardly ever are new ones.
+    """The ids from the dataset down to an account; cached, since accounts recur.
 
     >>> lineage_of("acs/research/ann")
     ('acs', 'acs/research', 'acs/research/ann')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How an account stands: what it may spend, has spent, and what all above it leave to it."""
+"""The status of an account: its limit, what is spent, and what the accounts above leave to it."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ from sfumato.privacy.budget import Budget
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A closed period of an account: what it was allowed, and what it spent."""
+    """A closed period of an account: its limit and what was spent."""
 
     limit: Budget | None
     spent: Charge
@@ -32,10 +32,10 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """One account. ``limit`` is None where only the accounts above bound it.
+    """The status of one account. ``limit`` is None if only the accounts above bound it.
 
-    ``left`` is the largest next charge that every account of the path admits; a frozen
-    account (``frozen`` says why) admits nothing whatever is left.
+    ``left`` is the largest next charge that every account of the path admits. A frozen account
+    (``frozen`` has the reason) admits none, whatever is left.
     """
 
     scope: Scope
@@ -49,19 +49,19 @@ class Standing:
 
     @property
     def lifetime(self) -> tuple[Fraction, Fraction] | None:
-        """The sum of the limits of all periods: what the rows have been exposed to in the worst case."""
+        """The sum of the limits of all periods: a bound on the total privacy loss of the rows."""
         limits = [*(period.limit for period in self.earlier), self.limit]
         known = [limit for limit in limits if limit is not None]
         if len(known) < len(limits):
             return None
-        return sum((each.epsilon for each in known), Fraction(0)), sum(
-            (each.delta for each in known), Fraction(0)
+        return sum((charge.epsilon for charge in known), Fraction(0)), sum(
+            (charge.delta for charge in known), Fraction(0)
         )
 
 
 def standing_of(lineage: Sequence[str], find: Callable[[str], AccountRow | None]) -> Standing:
-    """The standing of the last account of a path whose first exists."""
-    rows = [find(each) or child(each) for each in lineage]
+    """The status of the last account of a path. The first account must exist."""
+    rows = [find(account_id) or child(account_id) for account_id in lineage]
     own = rows[-1]
     left = _left_by_all(tuple((row.gates, row.spent, row.held) for row in rows if row.gates))
     return Standing(
@@ -79,18 +79,18 @@ def standing_of(lineage: Sequence[str], find: Callable[[str], AccountRow | None]
 # of many accounts, most have the same limits, and many have spent nothing yet
 @lru_cache(maxsize=4096)
 def _left_by_all(balances: tuple[tuple[str, str, str], ...]) -> Left:
-    """The largest charge that the gates of every account of a path leave."""
-    lefts = [_left(*each) for each in balances]
+    """The largest charge that the gates of every account of a path admit."""
+    lefts = [_left(*balance) for balance in balances]
     return Left(
-        min(each.epsilon for each in lefts),
-        min(each.rho for each in lefts),
-        min(each.delta for each in lefts),
+        min(left.epsilon for left in lefts),
+        min(left.rho for left in lefts),
+        min(left.delta for left in lefts),
     )
 
 
 @lru_cache(maxsize=4096)
 def _left(gates: str, spent: str, held: str) -> Left:
-    """What the gates of an account leave."""
+    """The largest charge that the gates of one account admit."""
     return Balance(
         gates_from_text(gates), charge_from_text(spent), held_from_text(held).charge
     ).left
@@ -98,7 +98,7 @@ def _left(gates: str, spent: str, held: str) -> Left:
 
 @lru_cache(maxsize=4096)
 def _reserved(held: str) -> Charge:
-    """What an account holds, as one charge."""
+    """The reserved charges of an account, as one charge."""
     return held_from_text(held).charge
 
 
@@ -109,13 +109,13 @@ def _shares(policy: str) -> bool:
 
 def _periods(earlier: str) -> tuple[Period, ...]:
     return tuple(
-        Period(limit_of(json.dumps(each["limit"])), charge_from_json(each["spent"]))
-        for each in json.loads(earlier)
+        Period(limit_of(json.dumps(load["limit"])), charge_from_json(load["spent"]))
+        for load in json.loads(earlier)
     )
 
 
 @lru_cache(maxsize=4096)
 def limit_of(text: str) -> Budget | None:
-    """The limit that was stored, if there is one."""
+    """Parses a stored limit; None if there is none."""
     form = json.loads(text) if text else None
     return Budget(form["epsilon"], form["delta"]) if form else None

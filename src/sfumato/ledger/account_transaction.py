@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The accounts that one unit of work moves, locked, and the chain that tells of it.
+"""The accounts that one transaction updates, under lock, and their chain.
 
-A charge debits every account from its dataset down to its analyst, and each of them that
-has a limit of its own must admit it; one without is bounded by those above. Proof:
-account_transaction.proof.md.
+A charge debits every account from its dataset down to its analyst. Each account with a limit of its
+own must admit it; the others are bounded by those above. Proof: account_transaction.proof.md.
 """
 
 import json
@@ -31,7 +30,7 @@ from sfumato.privacy.event import Json
 
 
 class Books:
-    """The accounts of a path under lock. Changes are written by ``save``; ``ahead`` is for ``Rows.lock``.
+    """The locked accounts of a path. ``save`` writes the changes; ``ahead`` is for ``Rows.lock``.
 
     Guarantees:
         a charge debits every account of its path
@@ -51,19 +50,21 @@ class Books:
             if ahead is not None:
                 ahead()
 
-        found = rows.lock(self.lineage, beforehand)
-        if self.lineage[0] not in found:
+        stored = rows.lock(self.lineage, beforehand)
+        if self.lineage[0] not in stored:
             raise unknown_account(self.lineage[0])
         asked, entries = rows.movers(self.lineage)
-        require_bound([found[each] for each in asked if each in found], entries)
-        self._stored = found
-        self.accounts = {each: found.get(each) or child(each) for each in self.lineage}
+        require_bound([stored[account_id] for account_id in asked if account_id in stored], entries)
+        self._stored = stored
+        self.accounts = {
+            account_id: stored.get(account_id) or child(account_id) for account_id in self.lineage
+        }
         self._changed: set[str] = set()
         self._moved: set[str] = set()
 
     @property
     def root(self) -> AccountRow:
-        """The dataset's account."""
+        """The account of the dataset."""
         return self.accounts[self.lineage[0]]
 
     @property
@@ -72,15 +73,19 @@ class Books:
         return self.accounts[self.lineage[-1]]
 
     def take(self, ids: Sequence[str]) -> None:
-        """Locks more accounts of the dataset, which may be changed too."""
-        found = self._rows.lock(ids)
+        """Locks further accounts of the dataset for update."""
+        stored = self._rows.lock(ids)
         asked, entries = self._rows.movers([self.lineage[0], *ids])
-        require_bound([found[each] for each in asked if each in found], entries)
-        self._stored = {**self._stored, **found}
-        self.accounts = {each: found.get(each) or child(each) for each in ids} | self.accounts
+        require_bound([stored[account_id] for account_id in asked if account_id in stored], entries)
+        self._stored = {**self._stored, **stored}
+        self.accounts = {
+            account_id: stored.get(account_id) or child(account_id) for account_id in ids
+        } | self.accounts
 
     def require_relation(self, relations: Collection[str]) -> None:
-        """Refuses what was proved for other neighbours than the dataset's (RULES 2)."""
+        """Refuses an event that was proved for another neighbour relation than the dataset's (RULES
+        2).
+        """
         relation = _relation(self.root.contract)
         for other in sorted(set(relations) - {relation}):
             raise ContractMismatch(
@@ -90,27 +95,32 @@ class Books:
             )
 
     def require_open(self) -> None:
-        """Refuses where an account of the path is frozen."""
+        """Refuses if an account of the path is frozen."""
         require_open(self.accounts.values())
 
     def require_listed(self) -> None:
-        """Refuses a path to an account that nobody has opened, where the dataset is closed."""
+        """Refuses an account that the owner has not opened, if the dataset is closed."""
         require_listed(self.lineage, self._stored)
 
     def require(self, cost: Charge, payers: Collection[str]) -> None:
-        """Refuses a cost that an account among the payers does not admit; of several, the one with the least left."""
+        """Refuses a cost that a paying account does not admit; names the account with the least
+        left.
+        """
         limited = {
-            each: balance_of(self.accounts[each]) for each in payers if self.accounts[each].gates
+            payer: balance_of(self.accounts[payer])
+            for payer in payers
+            if self.accounts[payer].gates
         }
         refusing = [
-            each
-            for each, balance in limited.items()
+            account_id
+            for account_id, balance in limited.items()
             if not balance.gates.admits(balance.taken + cost)
         ]
         if not refusing:
             return
         tightest = min(
-            refusing, key=lambda each: (limited[each].left.epsilon, limited[each].left.rho)
+            refusing,
+            key=lambda account_id: (limited[account_id].left.epsilon, limited[account_id].left.rho),
         )
         try:
             limited[tightest].require(cost)
@@ -124,30 +134,30 @@ class Books:
             ) from None
 
     def hold(self, cost: Charge) -> None:
-        """Takes a cost from every account of the path."""
+        """Reserves a cost on every account of the path."""
         for row in list(self.accounts.values()):
             self.put(row._replace(held=held_text(held_from_text(row.held).plus(cost))))
 
     def let_go(self, cost: Charge) -> None:
-        """Gives a held cost back to every account of the path."""
+        """Releases a reserved cost on every account of the path."""
         for row in list(self.accounts.values()):
             self.put(row._replace(held=held_text(held_from_text(row.held).minus(cost))))
 
     def settle(self, cost: Charge) -> None:
-        """Turns a held cost into a spent one, on every account of the path."""
+        """Converts a reserved cost into a spent one on every account of the path."""
         for row in list(self.accounts.values()):
             held, spent = held_from_text(row.held).minus(cost), charge_from_text(row.spent) + cost
             self.put(row._replace(held=held_text(held), spent=charge_text(spent)))
 
     def spend(self, cost: Charge, payers: Collection[str]) -> None:
-        """Books a cost as spent, for ever."""
-        for each in payers:
-            row = self.accounts[each]
+        """Records a cost as spent, permanently."""
+        for payer in payers:
+            row = self.accounts[payer]
             self.put(row._replace(spent=charge_text(charge_from_text(row.spent) + cost)))
 
     def note(self, kind: str, body: Mapping[str, Json]) -> int:
-        """Tells the dataset's chain of an act; the number of its entry."""
-        moved = [self.accounts[each] for each in sorted(self._moved)]
+        """Appends an entry to the dataset's chain and returns its number."""
+        moved = [self.accounts[account_id] for account_id in sorted(self._moved)]
         after, said = moved_to(moved, self.root.seq + 1)
         self.accounts |= {row.id: row for row in after}
         root, self._moved = self.root, set()
@@ -162,8 +172,10 @@ class Books:
         return entry.seq
 
     def put(self, row: AccountRow) -> None:
-        """Changes an account of the dataset; the next ``note`` says so. One that comes to be by this has a name
-        that it may have."""
+        """Changes an account of the dataset; the next ``note`` records it.
+
+        The name of a new account is checked.
+        """
         if row.id not in self._stored and row.id not in self._changed:
             require_new(self._rows, row.id)
         self.accounts[row.id] = row
@@ -171,14 +183,14 @@ class Books:
         self._moved.add(row.id)
 
     def save(self) -> None:
-        """Hands the changed accounts to the store, parents first."""
+        """Writes the changed accounts to the store, parents first."""
         assert not self._moved, "an account moves with the entry that says so"
-        for each in sorted(self._changed):
-            self._rows.put_account(self.accounts[each])
+        for account_id in sorted(self._changed):
+            self._rows.put_account(self.accounts[account_id])
 
 
 def require_open(path: Iterable[AccountRow]) -> None:
-    """Refuses where an account is frozen."""
+    """Refuses if an account of the path is frozen."""
     for row in path:
         if row.frozen:
             raise AccountFrozen(
@@ -188,7 +200,7 @@ def require_open(path: Iterable[AccountRow]) -> None:
 
 
 def child(account_id: str) -> AccountRow:
-    """An account below a dataset that nobody has used or limited yet."""
+    """An unused account below a dataset, without a limit."""
     parent = account_id.rpartition("/")[0]
     nothing = charge_text(NOTHING), held_text(Held())
     return AccountRow(
@@ -205,10 +217,10 @@ def balance_of(row: AccountRow) -> Balance:
 
 @lru_cache(maxsize=64)
 def _relation(contract: str) -> str:
-    """The neighbours that a stored contract names."""
+    """The neighbour relation of a stored contract."""
     return str(json.loads(contract)["relation"])
 
 
 def unknown_account(account_id: str) -> LedgerUnavailable:
-    """No such account, and none is made for a question."""
+    """The error for an account that does not exist; asking creates none."""
     return LedgerUnavailable(f"The ledger has no account of dataset {account_id!r}.")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stored answers: found by their keys, given again, and counted. Proof: stored_answers.proof.md."""
+"""Stored answers: lookup by key, sharing, and counts of re-reads. Proof: stored_answers.proof.md."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -19,7 +19,7 @@ from sfumato.noise.entropy import token
 
 
 class Answers(Owner):
-    """What a ledger has answered. Reading it again costs no flush.
+    """Reads the answers of a ledger. Re-reading an answer needs no flush.
 
     Guarantees:
         a frozen account is given no stored answer
@@ -31,38 +31,41 @@ class Answers(Owner):
         self._tally = Tally()
 
     def answer(self, question: str) -> bytes | None:
-        """The stored answer under a key; free."""
+        """The stored answer with a key; free."""
         return self._given(lambda rows: rows.answer(question))
 
     def first_answer(self, statements: Sequence[str], account: str) -> bytes | None:
-        """The earliest stored answer of an account to a statement, by any of its keys, at any cost; free."""
+        """The earliest stored answer of an account to a statement at any cost, by any of its keys;
+        free.
+        """
 
         def find(rows: Rows) -> AnswerRow | None:
             return next(
-                filter(None, (rows.first_answer(each, account) for each in statements)), None
+                filter(None, (rows.first_answer(statement, account) for statement in statements)),
+                None,
             )
 
         return self._given(find)
 
     def released(self, parts: Sequence[str], account: str) -> dict[str, list[bytes]]:
-        """The stored answers of an account in which parts were released, by part, the earliest first; free."""
+        """The stored answers in which an account released given parts, by part, oldest first; free."""
 
         def find(rows: Rows) -> dict[str, list[bytes]]:
-            found = {part: rows.released(part, account) for part in parts}
-            for row in {row.charge: row for each in found.values() for row in each}.values():
+            released = {part: rows.released(part, account) for part in parts}
+            for row in {row.charge: row for stored in released.values() for row in stored}.values():
                 require_answer(rows, row)
-            return {part: [row.body for row in each] for part, each in found.items()}
+            return {part: [row.body for row in stored] for part, stored in released.items()}
 
         return readable(lambda: self._store.read(find))
 
     def _given(self, find: Callable[[Rows], AnswerRow | None]) -> bytes | None:
-        """The bytes of an answer, if they are those that were committed."""
+        """The bytes of an answer, checked against the journal."""
         return _body(
             readable(lambda: self._store.read(lambda rows: require_answer(rows, find(rows))))
         )
 
     def holds(self, request: Request) -> bool:
-        """Whether the asking account has the answer to a request already."""
+        """Whether the asking account has already paid for the answer to a request."""
         return self.own_answer(request) is not None
 
     def own_answer(self, request: Request) -> bytes | None:
@@ -70,17 +73,20 @@ class Answers(Owner):
         return _body(readable(lambda: self._store.read(lambda rows: own_answer(rows, request))))
 
     def charge_of(self, request: Request) -> str:
-        """The charge by which the asking account has paid for the answer to a request; "" where it has none."""
+        """The charge that paid for the asking account's answer; "" if there is none."""
         row = readable(lambda: self._store.read(lambda rows: own_answer(rows, request)))
         return "" if row is None else row.charge
 
     def to_share(self, request: Request) -> bytes | None:
-        """The answer that ``recall`` would let the account share and pay for; nobody may be told what it is."""
+        """The answer that ``recall`` would share with the account for its cost.
+
+        It must not be shown.
+        """
         ready = Ready.of(request)
         return self._given(lambda rows: shared_answer(rows, ready))
 
     def require_key(self, request: Request) -> None:
-        """Refuses a request whose idempotency key is bound to something else; free.
+        """Refuses a request whose idempotency key belongs to another request; free.
 
         Raises:
             KeyUsed: it is.
@@ -89,11 +95,12 @@ class Answers(Owner):
         readable(lambda: self._store.read(lambda rows: bound_answer(rows, ready)))
 
     def recall(self, request: Request, *, held: str = "") -> bytes | None:
-        """The stored answer to a request, or None where it has to be asked.
+        """The stored answer to a request, or None if it must be computed.
 
-        Free for the account that paid for it. An answer that the same analyst paid for elsewhere,
-        or any analyst where the owner's policy shares them: the accounts that have not paid for it
-        pay its full cost, the dataset nothing. ``held`` is a reserved charge in whose place they pay.
+        Free for an account that has paid for it. An answer that the same analyst paid for in
+        another account, or any analyst if the owner's policy shares answers, is returned for its
+        full cost, which is charged to the accounts that have not paid for it, not to the dataset.
+        ``held`` is a reserved charge that this payment replaces.
 
         Raises:
             KeyUsed: the idempotency key is bound to something else.
@@ -111,7 +118,7 @@ class Answers(Owner):
             return require_answer(rows, own), bool(request.key) and bound is None
 
         with self._counted(request):
-            found, to_write = readable(lambda: self._store.read(find))
+            answer, to_write = readable(lambda: self._store.read(find))
             if to_write:
                 charge_id = token()
 
@@ -121,14 +128,14 @@ class Answers(Owner):
                     return give(rows, ready, charge_id)
 
                 return self._write(unit)
-            if found is not None:
-                self._tally.read(ready.dataset, ready.account, [found.charge])
-            return _body(found)
+            if answer is not None:
+                self._tally.read(ready.dataset, ready.account, [answer.charge])
+            return _body(answer)
 
     def reread(self, request: Request, charges: Collection[str]) -> None:
-        """Counts that parts of stored answers are read again for a request, all that it asks for.
+        """Counts re-reads of stored answers whose parts make up the whole answer to a request.
 
-        Its idempotency key is bound to it: what it is given is the same whenever it is asked.
+        Binds the request's idempotency key to it, so that a retry returns the same answer.
 
         Raises:
             KeyUsed: the idempotency key is bound to something else.
@@ -144,7 +151,7 @@ class Answers(Owner):
 
     @contextmanager
     def _counted(self, request: Request) -> Iterator[None]:
-        """Counts a refusal, and writes down what was counted when it is time."""
+        """Counts refusals in the block; writes the counts down when they are due."""
         root, account = request.scope.root, request.scope.id
         try:
             yield
@@ -160,13 +167,13 @@ class Answers(Owner):
                     self._write_tally(root)
 
     def write_down(self) -> None:
-        """Writes down what was counted of every dataset; what cannot be written stays counted."""
+        """Writes the counts of all datasets to the journal; a failed write keeps the count."""
         for dataset in self._tally.datasets():
             with suppress(LedgerError):
                 self._write_tally(dataset)
 
     def _write_tally(self, dataset: str) -> None:
-        """Writes down what was counted, in an entry of its own."""
+        """Writes the counts of a dataset in an entry of their own."""
         counts = self._tally.take(dataset)
 
         def unit(rows: Rows) -> None:
@@ -181,7 +188,10 @@ class Answers(Owner):
 
 
 def write_tally(rows: Rows, dataset: str, counts: Counts) -> None:
-    """Writes down what was counted of a dataset, if anything was: an entry that moves no account."""
+    """Appends an entry with the counts of a dataset, unless they are all zero.
+
+    It changes no account.
+    """
     if counts:
         books = Books(rows, dataset)
         books.note(TALLY, entry_body(counts))

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A whole ledger as lines of JSON, to be kept elsewhere or read into another store.
+"""Export and import of a whole ledger as lines of JSON.
 
-The journal is the ledger: with the answers' bytes it is all that an archive holds. Reading
-it in writes every row anew from the journal and then checks it as ``verify`` does, in one
-unit of work: a line that was edited, lost or moved leaves the store as empty as it was. The
-last line says how many there were and holds a signed head, so that a lost end is noticed.
+An archive holds the journal and the bytes of the answers. Importing rebuilds every row from the
+journal and verifies the result as ``verify`` does, in one transaction: if a line was edited, lost
+or moved, the store stays empty. The last line has the number of lines and a signed head, so that
+truncation is detected.
 """
 
 import base64
@@ -52,8 +52,11 @@ _AFTER = {"execute": EXECUTING, "commit": COMMITTED, "forfeit": FORFEITED, "void
 
 
 def lines(rows: Rows, head: Head) -> Iterator[str]:
-    """The archive, line by line: what it is, each entry, an answer before the entry that stores it, and the end:
-    how many there were, and the signed head of the same rows."""
+    """The lines of an archive.
+
+    A header, each entry (an answer before the entry that stores it), and a last line with the
+    counts and the signed head.
+    """
     yield canonical_json({"sfumato-archive": _FORMAT})
     answers = entries = 0
     for line in history(rows):
@@ -66,7 +69,7 @@ def lines(rows: Rows, head: Head) -> Iterator[str]:
 
 
 def history(rows: Rows) -> Iterator[str]:
-    """The entries and answers alone."""
+    """The entries and answers, without header and last line."""
     for chain in rows.chains():
         for entry in rows.entries(chain):
             body = json.loads(entry.body)
@@ -76,19 +79,19 @@ def history(rows: Rows) -> Iterator[str]:
 
 
 def _body(rows: Rows, said: dict[str, Any]) -> bytes:
-    """The bytes of the answer or the instalment that an entry stores."""
+    """The bytes of the answer or instalment that an entry stores."""
     charge = rows.charge(said["charge"])
     if "instalment" in said:
-        found = rows.instalments(said["charge"], said["place"] - 1, 1)
-        if found and found[0][0].place == said["place"]:
-            return found[0][0].body
+        stored = rows.instalments(said["charge"], said["place"] - 1, 1)
+        if stored and stored[0][0].place == said["place"]:
+            return stored[0][0].body
     elif charge is not None and (answer := rows.answer(charge.question)) is not None:
         return answer.body
     raise LedgerCorrupt(f"An answer of charge {said['charge']} is missing.")
 
 
 def _body_lines(body: bytes) -> Iterator[str]:
-    """A body in lines of bounded length, the last of which ends it."""
+    """A body split into lines of bounded length; the last one is marked."""
     end = max(len(body) - 1, 0) // _CHUNK * _CHUNK
     for start in range(0, end, _CHUNK):
         yield canonical_json({"more": base64.b64encode(body[start : start + _CHUNK]).decode()})
@@ -96,10 +99,10 @@ def _body_lines(body: bytes) -> Iterator[str]:
 
 
 def load(store: Store, archive: Iterable[str], heads: Sequence[Head] = ()) -> int:
-    """Reads an archive into an empty store; how many entries there were.
+    """Imports an archive into an empty store and returns the number of entries.
 
-    ``heads`` were kept elsewhere: the archive must be of the same ledger, signed by the same
-    key, and contain what they contain. Until this ends, nobody opens the store.
+    ``heads`` are signed heads kept elsewhere: the archive must be of the same ledger, signed with
+    the same key, and not behind them. The store cannot be opened until the import ends.
 
     Guarantees:
         a truncated archive is refused
@@ -125,7 +128,7 @@ def load(store: Store, archive: Iterable[str], heads: Sequence[Head] = ()) -> in
 
 
 def transfer(store: Store, entries: Iterable[str]) -> int:
-    """Reads what ``history`` gives of another store into an empty one; how many entries there were.
+    """Copies ``history`` of another store into an empty one and returns the number of entries.
 
     Raises:
         as ``load``.
@@ -153,13 +156,13 @@ def _into(store: Store, unit: Callable[[Rows], int]) -> int:
 
 
 def begin_filling(store: Store, rows: Rows, what: str) -> None:
-    """Notes that a store is to be filled: until it is, nobody charges in it."""
+    """Marks a store as being filled, so that nothing is charged to it."""
     require_empty(store, rows)
     rows.put_about(UNFINISHED, what)
 
 
 def require_empty(store: Store, rows: Rows) -> None:
-    """Refuses a store that holds something."""
+    """Refuses a store that is not empty."""
     if rows.counts() != _EMPTY:
         raise WrongUse(
             f"The ledger {shown(store.place)} is not empty.",
@@ -169,7 +172,7 @@ def require_empty(store: Store, rows: Rows) -> None:
 
 @dataclass(slots=True)
 class Filled:
-    """What was read of an archive: where each chain ended, and ``head``, its own, from its last line."""
+    """The result of reading an archive: the end of each chain, and the head of its last line."""
 
     entries: int = 0
     answers: int = 0
@@ -178,7 +181,7 @@ class Filled:
 
 
 def fill(rows: Rows, archive: Iterable[str]) -> Filled:
-    """Writes every row anew from entries and answers."""
+    """Rebuilds every row from entries and answers."""
     replay, writing, filled = Replay(), _Filling(rows), Filled()
     answer, more = b"", list[bytes]()
     for number, line in enumerate(archive, start=2):
@@ -229,7 +232,7 @@ def _fill(rows: Rows, archive: Iterator[str]) -> Filled:
 
 
 def _end(form: dict[str, Any], filled: Filled) -> Head:
-    """The head of a closing line, whose numbers must be those of the lines before it."""
+    """The head of the last line; its counts must match the lines before it."""
     if (form["entries"], form["answers"]) != (filled.entries, filled.answers):
         raise LedgerCorrupt(
             f"The archive has {filled.entries} entries and {filled.answers} answers, and its closing line says "
@@ -240,7 +243,7 @@ def _end(form: dict[str, Any], filled: Filled) -> Head:
 
 
 def _strangers(filled: Filled, heads: Sequence[Head], rows: Rows) -> Iterator[str]:
-    """What the archive's own head and those kept elsewhere do not agree on."""
+    """The disagreements of the imported rows with the archive's own head and those kept elsewhere."""
     own = filled.head
     if own is None:
         if not heads:
@@ -263,13 +266,13 @@ def _form(line: str) -> dict[str, Any]:
 
 
 class _Filling:
-    """Writes the charges, answers and keys of entries, each as it is when its entry was written."""
+    """Rebuilds charges, answers and keys from entries, each in its state after its entry."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
 
     def apply(self, entry: Entry, body: dict[str, Any], answer: bytes) -> None:
-        """The rows of one entry."""
+        """Writes the rows of one entry."""
         self._rows.append(entry)
         if entry.kind in ("reserve", "share"):
             row = opened_row(entry, body, canonical_json(body["cost"]))

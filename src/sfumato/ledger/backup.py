@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Backups of a ledger that is in use, and the way back from one.
+"""Backups of a ledger that is in use, and restoring them.
 
-A backup is one file. It is verified as it is written, and a head that says what it holds is signed
-and lies beside it. Whatever was spent after it is not in it: so ``restore`` compares it with the heads that
-were kept elsewhere, and where it lacks something, or nobody can tell, the owner has to accept the
-loss, and every dataset is frozen before the ledger can be opened.
+A backup is one file. It is verified while it is written, and a signed head of its content is stored
+beside it. What was spent later is not in it, so ``restore`` compares it with heads kept elsewhere.
+If something is missing, or there is no head to compare with, the owner must accept the loss, and
+every dataset is frozen before the ledger can be opened.
 """
 
 import os
@@ -35,7 +35,7 @@ _LOST = "restored from a backup that may lack charges; whoever thaws it has deci
 
 
 def backup(place: str | Path, target: str | Path, signer: Signer) -> Head:
-    """Writes all that a ledger holds now into one file, while it is in use; the head beside it.
+    """Writes the present content of a ledger in use to a file, and its signed head beside it.
 
     Guarantees:
         a backup takes no charge before ``restore`` has compared it
@@ -67,7 +67,7 @@ def backup(place: str | Path, target: str | Path, signer: Signer) -> Head:
 def restore(
     source: str | Path, place: str | Path, heads: Sequence[Head], *, accept_loss: bool = False
 ) -> list[str]:
-    """Makes a ledger of a backup at a place where there is none; what it lacks.
+    """Creates a ledger from a backup at an unused place; returns what the backup lacks.
 
     Guarantees:
         a backup that lacks what a head knows is refused
@@ -95,21 +95,23 @@ def restore(
 
 
 def lacks(rows: Rows, heads: Sequence[Head]) -> list[str]:
-    """What rows lack of what signed heads know; without a head nobody can tell."""
+    """What rows lack according to signed heads; without a head this is unknown, which counts as
+    lacking.
+    """
     if not heads:
         return ["there is no head to compare it with"]
-    return [found for head in heads for found in head.differences(rows)]
+    return [lacking for head in heads for lacking in head.differences(rows)]
 
 
 def freeze_all(ledger: Ledger, reason: str) -> None:
-    """Freezes every dataset, in the journal."""
-    for each in ledger.accounts():
-        if not each.scope.purpose:
-            ledger.freeze(each.scope.dataset, reason=reason)
+    """Freezes every dataset, with an entry in the journal."""
+    for account in ledger.accounts():
+        if not account.scope.purpose:
+            ledger.freeze(account.scope.dataset, reason=reason)
 
 
 def incomplete_copy(what: str, lacking: Sequence[str]) -> LedgerIncomplete:
-    """What may have forgotten something cannot take a ledger's place by itself."""
+    """The error for a copy that may lack spending and so must not replace a ledger without consent."""
     return LedgerIncomplete(
         f"{what} may have forgotten what was spent: {lacking[0]}.",
         remedy="Take a newer one, and name the newest head with --head. If they are lost: --accept-loss, which "
@@ -118,7 +120,7 @@ def incomplete_copy(what: str, lacking: Sequence[str]) -> LedgerIncomplete:
 
 
 def _copied(place: str | Path, fresh: str) -> str:
-    """Copies a ledger into a file; the ledger's identity."""
+    """Copies a ledger into a file; returns the ledger's identity."""
     _remove(fresh)
     if not is_postgres(str(place)):
         hot_copy(place_of(place), fresh)
@@ -139,7 +141,7 @@ def _copied(place: str | Path, fresh: str) -> str:
 
 
 def _mark(copy: str) -> None:
-    """Notes in a copy that it is a backup."""
+    """Marks a copy as a backup."""
     connection = apsw.Connection(copy, flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         connection.execute("INSERT OR REPLACE INTO meta VALUES ('opening', ?)", (BACKUP,))
@@ -148,7 +150,9 @@ def _mark(copy: str) -> None:
 
 
 def _restore_to_server(source: str, place: str, lacking: Sequence[str]) -> None:
-    """Everything in one step, from a working copy that is frozen already where it has to be."""
+    """Restores to a server in one transaction, from a working copy that is already frozen if
+    necessary.
+    """
     work = f"{source}.restoring"
     try:
         _working_copy(source, work, lacking, work)
@@ -163,7 +167,9 @@ def _restore_to_server(source: str, place: str, lacking: Sequence[str]) -> None:
 
 
 def _working_copy(source: str, work: str, lacking: Sequence[str], place: str) -> None:
-    """A ledger of a backup, with the freeze where something is lacking; it gets its name last."""
+    """A ledger file made from a backup, frozen if something is lacking; it is renamed into place
+    last.
+    """
     try:
         _remove(work)
         BodyFiles(str(source)).copy_to(place)
@@ -189,7 +195,7 @@ def _working_copy(source: str, work: str, lacking: Sequence[str], place: str) ->
 
 
 def _require_free(place: str | Path) -> None:
-    """Refuses a place with a ledger, or with what is left of one."""
+    """Refuses a place with a ledger, or with remains of one."""
     if is_postgres(str(place)):
         return  # ``load`` refuses what is not empty
     left = [f"{place}{end}" for end in _BESIDE if os.path.lexists(f"{place}{end}")]
@@ -220,7 +226,7 @@ def _reading(path: str | Path) -> Iterator[SQLiteReader]:
 
 
 def _remove(path: str) -> None:
-    """A file that was made here, and what an opening leaves beside it."""
+    """Deletes a file made here and the files that SQLite leaves beside it."""
     for end in ("", "-wal", ".lock", ".open", ".key", ".head"):
         Path(f"{path}{end}").unlink(missing_ok=True)
     BodyFiles(path).remove()

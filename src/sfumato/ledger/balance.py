@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An account: its gates, what is spent and what is reserved, in exact integers."""
+"""The balance of an account: its gates, what is spent and what is reserved, in exact integers."""
 
 import json
 from collections.abc import Mapping
@@ -22,9 +22,9 @@ _CHARGES: dict[str, Charge] = {}
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The sum of charges under way, from which each can be taken out again.
+    """The sum of the reserved charges, from which each can be subtracted again.
 
-    A charge without a pure loss makes the sum's unbounded, until it is taken out.
+    A charge without a finite pure loss makes the sum infinite until it is subtracted.
 
     Guarantees:
         what is taken out leaves the sum of the others
@@ -36,11 +36,11 @@ class Held:
     unbounded: int = 0
 
     def plus(self, charge: Charge) -> "Held":
-        """With one more charge."""
+        """The sum with one more charge."""
         return self._moved(charge, 1)
 
     def minus(self, charge: Charge) -> "Held":
-        """Without a charge that it holds."""
+        """The sum without one of its charges."""
         return self._moved(charge, -1)
 
     @property
@@ -66,7 +66,7 @@ _HELD: dict[str, Held] = {}
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """What an account has paid, has promised, and may still pay.
+    """What an account has spent and reserved, and what its gates still admit.
 
     Guarantees:
         a charge beyond the gates is refused naming what is left
@@ -79,7 +79,7 @@ class Balance:
 
     @property
     def taken(self) -> Charge:
-        """Spent and reserved."""
+        """The sum of spent and reserved."""
         return self.spent + self.reserved
 
     @property
@@ -114,7 +114,7 @@ class Balance:
         )
 
     def _options(self) -> list[str]:
-        """What one more question may cost, as one writes it."""
+        """The largest admissible costs of one more question, as strings."""
         left = self.left
         options = [f"epsilon={decimal_text(left.epsilon)}"] if left.epsilon else []
         return [*options, f"rho={decimal_text(left.rho)}"] if left.rho else options
@@ -140,12 +140,12 @@ def _delta_text(units: int) -> str:
 
 
 def units_text(units: int | None) -> str:
-    """1e-12 units as an exact decimal; 'unbounded' for None."""
+    """A multiple of 1e-12 as an exact decimal; 'unbounded' for None."""
     return "unbounded" if units is None else decimal_text(Fraction(units, 10**12))
 
 
 def charge_to_json(charge: Charge) -> dict[str, Json]:
-    """The stored form: decimal texts, since an integer may exceed 64 bits."""
+    """The stored form of a charge: decimal strings, since an integer may exceed 64 bits."""
     return {
         "epsilon": None if charge.epsilon is None else str(charge.epsilon),
         "rho": str(charge.rho),
@@ -154,7 +154,7 @@ def charge_to_json(charge: Charge) -> dict[str, Json]:
 
 
 def charge_from_json(form: Mapping[str, Json]) -> Charge:
-    """The charge that was stored."""
+    """Parses a stored charge."""
     epsilon = form["epsilon"]
     return Charge(
         None if epsilon is None else _units(epsilon), _units(form["rho"]), _units(form["delta"])
@@ -162,7 +162,7 @@ def charge_from_json(form: Mapping[str, Json]) -> Charge:
 
 
 def charge_text(charge: Charge) -> str:
-    """The stored text of a charge: the canonical JSON of ``charge_to_json``."""
+    """The stored string of a charge: the canonical JSON of ``charge_to_json``."""
     epsilon = "null" if charge.epsilon is None else f'"{charge.epsilon}"'
     text = f'{{"delta":"{charge.delta}","epsilon":{epsilon},"rho":"{charge.rho}"}}'
     if "-" not in text:
@@ -171,12 +171,12 @@ def charge_text(charge: Charge) -> str:
 
 
 def charge_from_text(text: str) -> Charge:
-    """The charge of a stored text."""
+    """Parses the stored string of a charge."""
     return _CHARGES.get(text) or _keep(_CHARGES, text, charge_from_json(json.loads(text)))
 
 
 def held_text(held: Held) -> str:
-    """The stored text of what is held, canonical JSON too."""
+    """The stored string of the reserved sum, canonical JSON too."""
     text = f'{{"delta":"{held.delta}","epsilon":"{held.epsilon}","rho":"{held.rho}","unbounded":"{held.unbounded}"}}'
     if "-" not in text:
         _keep(_HELD, text, held)
@@ -184,7 +184,7 @@ def held_text(held: Held) -> str:
 
 
 def held_from_text(text: str) -> Held:
-    """What was held."""
+    """Parses the stored string of a reserved sum."""
     return _HELD.get(text) or _keep(_HELD, text, _held_from_json(json.loads(text)))
 
 
@@ -199,7 +199,7 @@ def gates_to_json(gates: Gates) -> dict[str, Json]:
 
 
 def gates_from_json(form: Mapping[str, Json]) -> Gates:
-    """The caps that were stored: never computed again, so that they cannot drift."""
+    """Parses stored caps. They are never recomputed, so that they cannot drift."""
     rho, order = form["rho"], form["order"]
     return Gates(
         _units(form["epsilon"]),
@@ -211,7 +211,7 @@ def gates_from_json(form: Mapping[str, Json]) -> Gates:
 
 @lru_cache(maxsize=1024)
 def gates_from_text(text: str) -> Gates:
-    """The caps of a stored text, which hardly ever changes."""
+    """Parses the stored string of the caps; cached, since it rarely changes."""
     return gates_from_json(json.loads(text))
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every account is bound to the entry of the chain that last moved it, and every answer to its own.
+"""Binds every account to the journal entry that last changed it, and every answer to its own entry.
 
-An entry names each account that it moved, with the entry that had moved it before and the digest
-of its row as it is now; the row holds the number of that entry. So whoever edits a row of an
-account has to write the chain anew from that entry on, and a signed head tells. The same goes for
-an answer, whose digest is in the entry that committed it.
+An entry names each account that it changed, with the number of the entry that changed it before and
+the digest of its new row; the row holds the number of the entry. So whoever edits an account's row
+must rewrite the chain from that entry on, which a signed head detects. The same holds for an
+answer, whose digest is in the entry that committed it.
 """
 
 import hashlib
@@ -29,18 +29,18 @@ _REMEDY = "Run 'sfumato ledger verify', find out who edited it, and restore the 
 
 
 def account_digest(row: AccountRow) -> str:
-    """Of all that is stored of an account but the end of its chain."""
+    """The digest of everything stored of an account except the end of its chain."""
     return hashlib.sha256("\n".join(map(str, _bound(row))).encode()).hexdigest()[:_DIGEST]
 
 
 def accounts_digest(digests: Mapping[str, str]) -> str:
-    """Of all accounts, by the digest of each."""
-    text = "\n".join(f"{each} {digest}" for each, digest in sorted(digests.items()))
+    """The digest of all accounts, from the digest of each."""
+    text = "\n".join(f"{account_id} {digest}" for account_id, digest in sorted(digests.items()))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def moved_to(rows: Iterable[AccountRow], seq: int) -> tuple[list[AccountRow], dict[str, Json]]:
-    """Accounts as entry ``seq`` leaves them, and what the entry says of that."""
+    """The rows of accounts after entry ``seq``, and the part of the entry that binds them."""
     after = [row._replace(moved=seq) for row in rows]
     said: dict[str, Json] = {
         new.id: [old.moved, account_digest(new)] for old, new in zip(rows, after, strict=True)
@@ -49,9 +49,9 @@ def moved_to(rows: Iterable[AccountRow], seq: int) -> tuple[list[AccountRow], di
 
 
 def require_bound(rows: Iterable[AccountRow], entries: Sequence[Entry]) -> None:
-    """Refuses accounts that are not as the entries that last moved them left them.
+    """Refuses accounts that differ from what the entries that last changed them say.
 
-    ``entries`` are those, and the last one of the chain.
+    ``entries`` are these, and the last entry of the chain.
 
     Guarantees:
         an edited account takes no charge
@@ -73,7 +73,7 @@ def require_bound(rows: Iterable[AccountRow], entries: Sequence[Entry]) -> None:
 
 
 def require_answer(rows: Rows, answer: AnswerRow | None) -> AnswerRow | None:
-    """An answer, if its bytes are those that were committed, for the question that was asked.
+    """Returns an answer after checking that its bytes are those committed for its question.
 
     Guarantees:
         a forged answer is not given
@@ -94,7 +94,7 @@ def require_answer(rows: Rows, answer: AnswerRow | None) -> AnswerRow | None:
 
 
 def require_key(rows: Rows, key: KeyRow) -> None:
-    """Refuses an idempotency key that is bound to something else than its entry says.
+    """Refuses an idempotency key that is not bound as its entry says.
 
     Guarantees:
         a forged key is not taken
@@ -113,22 +113,22 @@ def require_key(rows: Rows, key: KeyRow) -> None:
 
 
 def is_instalment_of(entry: Entry, row: InstalmentRow) -> bool:
-    """Whether an entry appended this instalment."""
+    """Whether an entry stored this instalment."""
     said = read_json(entry.body) if entry.kind == "append" and is_genuine(entry) else {}
     told = (said.get("charge"), said.get("place"), said.get("instalment"))
     return told == (row.charge, row.place, hashlib.sha256(row.body).hexdigest())
 
 
 def binding_entries(rows: Iterable[AccountRow]) -> Iterator[tuple[Entry, list[AccountRow]]]:
-    """Entries that bind the accounts which no entry has bound yet, and the rows then: those of an older format.
+    """New entries that bind accounts of an older format, which no entry has bound, with their rows.
 
-    The root's row is in the last list of its dataset, with the end of the chain.
+    The row of the dataset's account, with the end of the chain, is in the last list of its dataset.
     """
     unbound = sorted(
         (row for row in rows if not row.moved), key=lambda row: (lineage_of(row.id)[0], row.id)
     )
-    for _, each in groupby(unbound, key=lambda row: lineage_of(row.id)[0]):
-        root, *below = each
+    for _, accounts in groupby(unbound, key=lambda row: lineage_of(row.id)[0]):
+        root, *below = accounts
         for start in range(0, len(below), _TOGETHER):
             entry, after = _binding(root, below[start : start + _TOGETHER])
             root = root._replace(seq=entry.seq, head=entry.hash)
@@ -138,8 +138,9 @@ def binding_entries(rows: Iterable[AccountRow]) -> Iterator[tuple[Entry, list[Ac
 
 
 def digests_at(rows: Rows, ends: Mapping[str, int]) -> dict[str, str]:
-    """The digest of each account when its chain ended with the entry of ``ends``, from the rows as they are
-    now and the entries that followed.
+    """The digest of each account when its chain ended with the entry in ``ends``.
+
+    It is computed from the present rows and the entries that followed.
 
     Raises:
         LedgerCorrupt: an account that was moved since is not as its last entry left it.
@@ -149,23 +150,25 @@ def digests_at(rows: Rows, ends: Mapping[str, int]) -> dict[str, str]:
     for chain in rows.chains():
         last: dict[str, str] = {}
         for entry in rows.entries(chain, ends.get(chain, 0)):
-            for each, (previous, digest) in read_json(entry.body).get("moved", {}).items():
-                if each not in last:
-                    then[each] = _digest_by(rows, chain, previous, each)
-                last[each] = digest
-        edited = next((each for each in last if now.get(each) != last[each]), None)
+            for account_id, (previous, digest) in read_json(entry.body).get("moved", {}).items():
+                if account_id not in last:
+                    then[account_id] = _digest_by(rows, chain, previous, account_id)
+                last[account_id] = digest
+        edited = next(
+            (account_id for account_id in last if now.get(account_id) != last[account_id]), None
+        )
         if edited is not None:
             raise LedgerCorrupt(
                 f"The account {edited!r} is not as its last entry left it.", remedy=_REMEDY
             )
-    return {each: digest for each, digest in then.items() if digest}
+    return {account_id: digest for account_id, digest in then.items() if digest}
 
 
 def _digest_by(rows: Rows, chain: str, seq: int, account_id: str) -> str:
-    """What entry ``seq`` says of an account; empty where it did not exist yet."""
+    """The digest of an account in entry ``seq``; "" if the account did not exist yet."""
     entry = rows.entry(chain, seq) if seq else None
-    found = read_json(entry.body).get("moved", {}).get(account_id) if entry else None
-    return str(found[1]) if found else ""
+    move = read_json(entry.body).get("moved", {}).get(account_id) if entry else None
+    return str(move[1]) if move else ""
 
 
 def _binding(root: AccountRow, rows: Sequence[AccountRow]) -> tuple[Entry, list[AccountRow]]:
@@ -180,7 +183,7 @@ def _end(entries: Sequence[Entry]) -> tuple[int, str]:
 
 
 def _tells(opened: Entry, ended: Entry, answer: AnswerRow) -> bool:
-    """Whether the entries that opened and ended a charge speak of this answer."""
+    """Whether the entries that opened and ended a charge match this answer."""
     asked, given = read_json(opened.body), read_json(ended.body)
     shared = "" if opened.kind == "share" else asked.get("shared", "")
     return (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an entry of the journal says of the charge that it opens."""
+"""The journal entry that opens a charge."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from sfumato.ledger.store.base import RESERVED, ChargeRow
 
 
 def opened_row(entry: Entry, body: dict[str, Any], cost: str) -> ChargeRow:
-    """The charge that a ``reserve`` or ``share`` entry opens, whose cost is given as text."""
+    """The charge that a ``reserve`` or ``share`` entry opens; its cost is given as a string."""
     account_id = (
         body["account"]
         if "account" in body
@@ -39,7 +39,7 @@ def opened_row(entry: Entry, body: dict[str, Any], cost: str) -> ChargeRow:
 
 
 def named(entry: Entry) -> str:
-    """An entry, for a message."""
+    """The name of an entry, for messages."""
     return (
         f"entry {entry.seq}" if entry.chain == LEGACY else f"entry {entry.seq} of {entry.chain!r}"
     )

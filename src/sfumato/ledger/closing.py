@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of a charge that give no answer. Proof: closing.proof.md.
+"""The transitions of a charge that end without an answer. Proof: closing.proof.md.
 
-It is voided, which costs nothing; forfeited, at full cost; or suspended, counted in full until
-another worker goes on with it.
+A charge is voided, which costs nothing; forfeited, at full cost; or suspended, counted in full
+until another worker resumes it.
 """
 
 from collections.abc import Callable
@@ -35,10 +35,10 @@ _AT_ONCE = 64
 
 
 def close_overdue(rows: Rows, until: int | None, dataset: str, reason: str) -> int:
-    """Ends charges of a dataset whose lease ended at ``until`` (None: all that are open).
+    """Closes the charges of a dataset whose lease ended before ``until`` (None: all open ones).
 
-    What was only reserved is voided, for nothing was read; the rest is forfeited, or suspended if it is
-    answered in instalments.
+    A reserved charge is voided, since nothing was read. The others are forfeited, or suspended if
+    they are answered in instalments.
     """
     oldest = rows.overdue(None, 1, dataset)
     if not oldest or (until is not None and oldest[0].lease_until > until):
@@ -53,7 +53,7 @@ def close_overdue(rows: Rows, until: int | None, dataset: str, reason: str) -> i
 
 
 def close(rows: Rows, books: Books, row: ChargeRow, reason: str) -> None:
-    """Ends the work on a charge that is reserved or executing, by its state."""
+    """Closes a reserved or executing charge, according to its state."""
     if row.state == RESERVED:
         void(rows, books, row, reason)
     elif row.pieces:
@@ -67,7 +67,7 @@ def close_for(until: Callable[[Rows], int | None], dataset: str, reason: str, ro
 
 
 def void(rows: Rows, books: Books, row: ChargeRow, reason: str) -> None:
-    """reserved -> voided: every account gets the cost back."""
+    """reserved -> voided: releases the cost on every account."""
     rows.put_charge(row._replace(state=VOIDED, reason=reason))
     books.let_go(charge_from_text(row.cost))
     books.note("void", {"charge": row.id, "reason": reason} if reason else {"charge": row.id})
@@ -75,18 +75,18 @@ def void(rows: Rows, books: Books, row: ChargeRow, reason: str) -> None:
 
 
 def give_up(rows: Rows, charge_id: str, reason: str) -> None:
-    """Voids a charge that is still reserved; any other stays as it is."""
-    found = rows.charge(charge_id)
-    if found is None:
+    """Voids a charge if it is still reserved."""
+    unlocked = rows.charge(charge_id)
+    if unlocked is None:
         return
-    books = Books(rows, found.account)
+    books = Books(rows, unlocked.account)
     row = rows.charge(charge_id)
     if row is not None and row.state == RESERVED:
         void(rows, books, row, reason)
 
 
 def forfeit(rows: Rows, books: Books, row: ChargeRow, reason: str) -> None:
-    """executing -> forfeited: every account has spent the cost."""
+    """executing -> forfeited: the cost is spent on every account."""
     rows.put_charge(row._replace(state=FORFEITED, reason=reason))
     books.settle(charge_from_text(row.cost))
     books.note("forfeit", {"charge": row.id, "reason": reason})
@@ -94,7 +94,7 @@ def forfeit(rows: Rows, books: Books, row: ChargeRow, reason: str) -> None:
 
 
 def suspend(rows: Rows, books: Books, row: ChargeRow, reason: str) -> None:
-    """executing -> suspended: every account goes on holding the cost. With secret state it is forfeited."""
+    """executing -> suspended: the cost stays reserved. With secret state, the charge is forfeited."""
     if Pieces.from_text(row.pieces).secret:
         forfeit(rows, books, row, reason or _LET_GO)
         return
@@ -107,7 +107,10 @@ def suspend(rows: Rows, books: Books, row: ChargeRow, reason: str) -> None:
 def execute(
     rows: Rows, charge_id: str, lease: int, pieces: Pieces | None = None
 ) -> AccountFrozen | None:
-    """reserved -> executing, for ``lease`` milliseconds; voided where the account was frozen meanwhile, and why."""
+    """reserved -> executing, for ``lease`` milliseconds.
+
+    If the account was frozen meanwhile, the charge is voided and the reason returned.
+    """
     books, row = at_step(rows, charge_id, RESERVED, EXECUTING)
     try:
         books.require_open()
@@ -125,21 +128,21 @@ def execute(
 def at_step(
     rows: Rows, charge_id: str, before: str, after: str, fence: int = ANY_WORKER
 ) -> tuple[Books, ChargeRow]:
-    """The charge and its accounts, under lock, if it is where the step begins.
+    """Locks a charge and its accounts, and checks that it is in the state in which the step begins.
 
-    ``fence`` names the worker: 0 of a charge with one answer.
+    ``fence`` is the number of the worker; 0 for a charge with a single answer.
 
     Raises:
         LeaseExpired: it was closed when its lease had ended, or another worker has it.
         LedgerUnavailable: it is elsewhere.
     """
-    found = rows.charge(charge_id)
-    if found is None:
+    unlocked = rows.charge(charge_id)
+    if unlocked is None:
         raise LedgerUnavailable(
             f"Charge {charge_id} is unknown, not {before}; it cannot become {after}."
         )
-    books = Books(rows, found.account, lambda: rows.charge(charge_id))
-    row = rows.charge(charge_id) or found
+    books = Books(rows, unlocked.account, lambda: rows.charge(charge_id))
+    row = rows.charge(charge_id) or unlocked
     if fence != ANY_WORKER and fence_of(row.pieces) != fence:
         raise _late(f"Charge {charge_id} is {row.state}, and another worker has it.")
     if row.state == before:

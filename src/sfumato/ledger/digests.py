@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Digests of rows, short enough that those of millions of charges fit into memory while a ledger is verified."""
+"""Short digests of rows, such that those of millions of charges fit into memory during
+verification.
+"""
 
 import hashlib
 
@@ -14,7 +16,7 @@ PLACE = 2 * DIGEST + NUMBER
 def charge_digest(
     row: ChargeRow, state: str, reason: str, acknowledged: int, pieces: str = "", failures: int = 0
 ) -> bytes:
-    """Everything that is stored of a charge but its lease."""
+    """The digest of everything stored of a charge except its lease."""
     text = (
         f"{row.id}\n{row.chain}\n{row.seq}\n{row.dataset}\n{row.account}\n{row.analyst}\n{state}\n{row.question}\n"
         f"{row.statement}\n{row.shared}\n{row.cost}\n{row.source}\n{reason}\n{acknowledged}"
@@ -25,12 +27,12 @@ def charge_digest(
 
 
 def stored_digest(row: ChargeRow) -> bytes:
-    """The digest of a row as it is stored."""
+    """The digest of a stored row."""
     return charge_digest(row, row.state, row.reason, row.acknowledged, row.pieces, row.failures)
 
 
 def answer_digest(row: ChargeRow, answer: AnswerRow | None) -> bytes:
-    """The digest of an answer under the keys of its charge, and its entry; no answer has zeros."""
+    """The digest of an answer, the keys of its charge and its entry; zeros if there is no answer."""
     if answer is None:
         return bytes(DIGEST + NUMBER)
     shared = "" if row.source else row.shared
@@ -41,11 +43,11 @@ def answer_digest(row: ChargeRow, answer: AnswerRow | None) -> bytes:
 
 
 def row_digest(row: KeyRow | PartRow) -> bytes:
-    """Everything that is stored of a key, or of a part."""
+    """The digest of everything stored of a key or a part."""
     return hashlib.sha256("\n".join(map(str, row)).encode()).digest()[:DIGEST]
 
 
 def instalment_digest(charge: str, place: int, body: str, entry: tuple[str, int]) -> bytes:
-    """Everything that is stored of an instalment; ``body`` is the digest of its bytes."""
+    """The digest of everything stored of an instalment; ``body`` is the digest of its bytes."""
     chain, seq = entry
     return hashlib.sha256(f"{charge}\n{place}\n{body}\n{chain}\n{seq}".encode()).digest()[:DIGEST]

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The owner's decision after a ledger on a server has come to another server, or to an older state of one."""
+"""The owner's consent after a ledger on a server was moved to another server or restored to an
+older state.
+"""
 
 from collections.abc import Sequence
 from typing import Protocol, cast
@@ -16,7 +18,7 @@ _LOST = "kept on a server that may lack charges; whoever thaws it has decided th
 
 
 class _OnServer(Store, Protocol):
-    """A ledger that says on which server it lies; ``shortfall`` is why it may have forgotten something."""
+    """A ledger on a server; ``shortfall`` says why it may lack spending."""
 
     shortfall: str
 
@@ -24,7 +26,8 @@ class _OnServer(Store, Protocol):
 
 
 def accept_server(place: str, heads: Sequence[Head], *, accept_loss: bool = False) -> list[str]:
-    """Lets a ledger charge on the server where it lies now; what it lacks of the heads kept elsewhere.
+    """Lets a ledger charge on its present server; returns what it lacks according to heads kept
+    elsewhere.
 
     Guarantees:
         a server that lacks what a head knows is not accepted

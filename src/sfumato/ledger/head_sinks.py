@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Places away from the ledger where its signed heads are kept: a file, a web server, the system's log.
+"""Sinks: places outside the ledger that store its signed heads.
 
-Whoever rolls back the whole folder of a ledger, or the machine, does not roll back these.
+A sink is a file, a web server or the system log. It survives if the ledger's folder, or its
+machine, is rolled back.
 """
 
 import base64
@@ -30,15 +31,15 @@ _HERE = ("127.0.0.1", "localhost", "::1")
 
 
 class Silent(Exception):
-    """A sink that gave no usable reply; says why."""
+    """A sink gave no usable reply; has the reason."""
 
 
 class Sink(Protocol):
-    """A place for the newest head of one ledger."""
+    """A place that stores the newest head of one ledger."""
 
     @property
     def name(self) -> str:
-        """For messages; without passwords."""
+        """The name for messages, without passwords."""
         ...
 
     @property
@@ -47,16 +48,16 @@ class Sink(Protocol):
         ...
 
     def newest(self) -> Head | None:
-        """The head that is kept; None if there never was one. Raises Silent."""
+        """The stored head; None if there was never one. Raises Silent."""
         ...
 
     def put(self, head: Head) -> None:
-        """Keeps a head instead of the one before. Raises Silent."""
+        """Replaces the stored head. Raises Silent."""
         ...
 
 
 def sink_at(address: str) -> Sink:
-    """The sink at an address; nothing is opened.
+    """The sink at an address; opens nothing.
 
     Raises:
         WrongUse: no address of a sink; or http: to another machine.
@@ -92,7 +93,7 @@ def sink_at(address: str) -> Sink:
 
 
 class Patient:
-    """A sink that replies in time or is silent; while it owes a reply it is asked nothing more.
+    """A sink with a timeout. While a reply is outstanding, it is asked nothing else.
 
     So a head that arrives late never replaces a newer one.
 
@@ -106,11 +107,11 @@ class Patient:
         self._pending: Future[Head | None] | None = None
 
     def newest(self) -> Head | None:
-        """What the sink replies in time."""
+        """The stored head, if the reply comes in time."""
         return self._within(self._sink.newest)
 
     def put(self, head: Head) -> None:
-        """What the sink takes in time."""
+        """Replaces the stored head, if the reply comes in time."""
         self._within(lambda: self._sink.put(head))
 
     def _within(self, call: Callable[[], Head | None]) -> Head | None:
@@ -128,7 +129,10 @@ class Patient:
 
 
 class FileSink:
-    """A file in a folder that exists, on another disk or machine: a missing folder is no reply."""
+    """A file in an existing folder, on another disk or machine.
+
+    A missing folder counts as no reply.
+    """
 
     readable = True
 
@@ -137,7 +141,7 @@ class FileSink:
         self.name = f"file://{path}"
 
     def newest(self) -> Head | None:
-        """The head in the file; None if the folder is there and the file is not."""
+        """The head in the file; None if the folder exists and the file does not."""
         try:
             if not self._path.parent.is_dir():
                 raise Silent("its folder is not there")
@@ -148,7 +152,7 @@ class FileSink:
             raise Silent(str(error.strerror)) from None
 
     def put(self, head: Head) -> None:
-        """Replaces the file, durably."""
+        """Replaces the file durably."""
         try:
             write_durably(self._path, head.to_text().encode())
         except OSError as error:
@@ -156,9 +160,9 @@ class FileSink:
 
 
 class WebSink:
-    """One address of a web server: GET gives what the last PUT brought; 404 says that there was none.
+    """A URL: PUT stores the head, GET returns it, 404 means that there is none.
 
-    A redirection is not followed. A name and password in the address are sent as Basic authentication.
+    Redirections are not followed. A user and password in the URL are sent as Basic authentication.
     """
 
     readable = True
@@ -173,7 +177,7 @@ class WebSink:
             self._headers["Authorization"] = f"Basic {base64.b64encode(secret).decode()}"
 
     def newest(self) -> Head | None:
-        """What GET gives; None for 404."""
+        """The head that GET returns; None for 404."""
         content = self._reply(Request(self._url, headers=self._headers, method="GET"))  # noqa: S310
         return None if content is None else _read(content)
 
@@ -200,23 +204,23 @@ class WebSink:
 
 
 class SyslogSink:
-    """The log of the system, which another machine collects; nothing can be read back."""
+    """The system log, which another machine collects; nothing can be read back."""
 
     readable = False
     name = "syslog:"
 
     def newest(self) -> Head | None:
-        """Never a head."""
+        """Always None."""
         raise Silent("it cannot be read")
 
     def put(self, head: Head) -> None:
-        """One line of JSON."""
+        """Logs the head as one line of JSON."""
         line = json.dumps(json.loads(head.to_text()), ensure_ascii=True, separators=(",", ":"))
         syslog.syslog(syslog.LOG_NOTICE, f"sfumato-head {line}")
 
 
 class _Stay(HTTPRedirectHandler):
-    """Follows no redirection: another address is not the one that the owner named."""
+    """Refuses redirections, since the owner named another address."""
 
     def redirect_request(self, *_: object) -> None:
         return None
@@ -230,7 +234,7 @@ def _reply(pending: "Future[Head | None]", call: Callable[[], Head | None]) -> N
 
 
 def _cause(reason: object) -> str:
-    """Why there was no connection; of a certificate what is wrong with it."""
+    """The reason why a connection failed; for a certificate, what is wrong with it."""
     if isinstance(reason, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted ({reason.verify_message.rstrip('.')})"
     return type(reason).__name__
@@ -245,6 +249,6 @@ def _read(content: bytes) -> Head:
 
 
 def _named(parts: SplitResult) -> str:
-    """An address without its password and query."""
+    """A URL without password and query."""
     host = parts.netloc.rpartition("@")[2]
     return f"{parts.scheme}://{host}{parts.path}" if host else ""

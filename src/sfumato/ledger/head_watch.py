@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publishes signed heads away from the machine, and refuses a ledger that is behind one of them.
+"""Publishes signed heads to other places, and refuses a ledger that is behind one of them.
 
-A thread of its own publishes: a charge never waits for a sink. What happened since the last
-publication is not known elsewhere, so a rollback within it stays unseen.
+A background thread publishes, so a charge never waits for a sink. A rollback to a point after the
+last publication is not detected.
 """
 
 import logging
@@ -22,7 +22,7 @@ SECONDS = 60.0
 
 
 class HeadWatch:
-    """The sinks of one ledger: none until ``begin``.
+    """The sinks of one ledger; none until ``begin``.
 
     Guarantees:
         a ledger behind a head that is kept elsewhere does not charge
@@ -40,7 +40,8 @@ class HeadWatch:
         self._behind = ""
 
     def compare(self, sinks: Sequence[Sink]) -> str:
-        """Compares the ledger with what every sink keeps; why none of those that can be read replied, or "".
+        """Compares the ledger with the head in every sink; returns why no readable sink replied, or
+        "".
 
         Raises:
             LedgerIncomplete: the ledger is behind a head.
@@ -57,7 +58,7 @@ class HeadWatch:
         return "; ".join(silent) if len(silent) == len(readable) else ""
 
     def begin(self, sinks: Sequence[Sink]) -> None:
-        """Publishes to these sinks too, from now on.
+        """Starts publishing to further sinks.
 
         Raises:
             WrongUse: a ledger on a server, and no signing key.
@@ -78,7 +79,7 @@ class HeadWatch:
                 self._thread.start()
 
     def require(self) -> None:
-        """Refuses to go on where a sink has shown that the ledger was rolled back while it is open."""
+        """Refuses to continue if a sink has shown that the ledger was rolled back while open."""
         if self._behind:
             raise LedgerIncomplete(self._behind, remedy="Close it, and restore the newest copy.")
 
@@ -90,7 +91,7 @@ class HeadWatch:
                 self._wake.set()
 
     def close(self) -> None:
-        """Publishes once more, and stops."""
+        """Publishes a last time and stops."""
         if self._thread is None:
             return
         self._ends.set()
@@ -124,7 +125,7 @@ class HeadWatch:
                     self._steps += 1  # it is tried again
 
     def _publish(self, sink: Sink) -> None:
-        """Signs the present head and puts it into a sink that keeps none that is newer."""
+        """Signs the current head and stores it in a sink that does not have a newer one."""
         if self._key is None:
             return
         signer = Signer(self._key)
@@ -140,9 +141,11 @@ class HeadWatch:
         return f"sfumato ledger {files if self._store.exclusive else server}"
 
     def _require_newest(self, sink: Sink, head: Head | None) -> None:
-        found = [] if head is None else self._store.read(lambda rows: list(head.differences(rows)))
-        if found:
-            self._behind = f"The ledger {shown(self._store.place)} forgets what was spent: {found[0]} (kept at {sink.name})."
+        missing = (
+            [] if head is None else self._store.read(lambda rows: list(head.differences(rows)))
+        )
+        if missing:
+            self._behind = f"The ledger {shown(self._store.place)} forgets what was spent: {missing[0]} (kept at {sink.name})."
             raise LedgerIncomplete(
                 self._behind,
                 remedy=f"Restore the newest copy. If it is lost: {self._way_out()}, which freezes the datasets until the "
@@ -151,16 +154,16 @@ class HeadWatch:
 
 
 def kept(sinks: Sequence[Sink]) -> list[Head]:
-    """The heads that sinks keep, of those that reply."""
-    found: list[Head | None] = []
+    """The heads of the sinks that reply."""
+    heads: list[Head | None] = []
     for sink in sinks:
         with suppress(Silent):
-            found.append(sink.newest())
-    return [head for head in found if head is not None]
+            heads.append(sink.newest())
+    return [head for head in heads if head is not None]
 
 
 def replace_heads(sinks: Sequence[Sink], head: Head) -> None:
-    """Puts a head where an accepted loss made the one before it wrong.
+    """Overwrites the head in each sink after an accepted loss.
 
     Raises:
         LedgerError: a sink did not take it.
@@ -175,12 +178,12 @@ def replace_heads(sinks: Sequence[Sink], head: Head) -> None:
 
 
 def behind(sinks: Sequence[Sink], rows: Rows) -> str:
-    """What the first head that the rows are behind of says is missing; "" if there is none."""
+    """What is missing in the rows according to the first head that they are behind of; "" if none."""
     for sink in sinks:
         try:
             head = sink.newest() if sink.readable else None
         except Silent:
             continue
-        for found in head.differences(rows) if head else ():
-            return f"{found} (kept at {sink.name})"
+        for missing in head.differences(rows) if head else ():
+            return f"{missing} (kept at {sink.name})"
     return ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Renews the leases of long tasks while the threads that work on them live."""
+"""Renews the leases of long tasks while their worker threads live."""
 
 import threading
 import time
@@ -23,19 +23,19 @@ class Renewed(Protocol):
 
     @property
     def lease(self) -> timedelta:
-        """How long a charge may be executing without being renewed."""
+        """How long a charge may be executing without renewal."""
         ...
 
     def renew(self, charge_id: str, *, fence: int = 0) -> None:
-        """Begins the lease of an executing charge anew."""
+        """Renews the lease of an executing charge."""
         ...
 
 
 class Heartbeat:
-    """Renews a lease until the ``with`` block is left or the thread that entered it has ended.
+    """Renews a lease until the ``with`` block ends or the thread that entered it has ended.
 
-    A lease that is lost ends the renewals; the worker is refused at its next step. A store that is
-    unreachable for a moment does not.
+    If the lease is lost, renewal stops and the worker is refused at its next step. A store that is
+    unreachable for a moment does not stop it.
 
     Guarantees:
         a dead worker is not renewed
@@ -59,7 +59,7 @@ class Heartbeat:
         self.ledger.heartbeats.remove(self)
 
     def beat(self) -> bool:
-        """Renews the lease if that is due; False once it never has to be renewed again."""
+        """Renews the lease if due; False once it need never be renewed again."""
         if not self._lives():
             return False
         if time.monotonic() < self._due:
@@ -81,10 +81,10 @@ class Heartbeat:
 
 
 class Heartbeats:
-    """The charges of one ledger that are renewed, by one thread for all of them.
+    """The charges of one ledger whose leases are renewed, by one thread.
 
-    The thread starts with the first charge and stays a while after the last one: starting a thread
-    for each question would cost a small question more than its noise.
+    The thread starts with the first charge and stays for a while after the last one, because
+    starting a thread for each small question would be too slow.
     """
 
     def __init__(self, lease: timedelta) -> None:
@@ -94,7 +94,7 @@ class Heartbeats:
         self._thread: threading.Thread | None = None
 
     def add(self, heartbeat: Heartbeat) -> None:
-        """Renews its lease from now on."""
+        """Starts renewing a lease."""
         with self._lock:
             self._beating.add(heartbeat)
             if self._thread is None or not self._thread.is_alive():
@@ -107,12 +107,12 @@ class Heartbeats:
                 self._thread.start()
 
     def remove(self, heartbeat: Heartbeat) -> None:
-        """Renews its lease no more; one renewal may be under way."""
+        """Stops renewing a lease; one renewal may still be running."""
         with self._lock:
             self._beating.discard(heartbeat)
 
     def look(self) -> bool:
-        """Renews what is due. False, and the thread ends, if there was nothing to renew."""
+        """Renews the leases that are due. Returns False, and the thread ends, if there were none."""
         with self._lock:
             beating = list(self._beating)
             if not beating:
@@ -126,10 +126,10 @@ class Heartbeats:
 
 
 def _stay(heartbeats: "weakref.ref[Heartbeats]", pause: float) -> None:
-    """Looks again and again; between looks it keeps no ledger open."""
+    """The loop of the thread; between rounds it holds no reference to the ledger."""
     goes_on = True
     while goes_on:
         time.sleep(pause)
-        found = heartbeats()
-        goes_on = found is not None and found.look()
-        del found
+        alive = heartbeats()
+        goes_on = alive is not None and alive.look()
+        del alive

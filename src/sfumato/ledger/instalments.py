@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers in pieces: streams, sparse vectors, trainings, federated rounds. Proof: instalments.proof.md.
+"""Answers in instalments: streams, sparse vectors, training, federated rounds.
 
-The whole cost is reserved when such a charge is opened (RULES 9). Its worker marks places as
-begun before anything of them is drawn or read, and appends each instalment before it is shown:
+Proof: instalments.proof.md.
+
+The whole cost is reserved when the charge is opened (RULES 9). The worker marks places as begun
+before it draws noise or reads data for them, and stores each instalment before it is shown:
 
     reserve -> start -> begin, append, append, begin, append ... -> commit
 
-A worker that dies leaves the charge suspended: counted in full, and resumed by one other worker. What
-was begun and not appended is never drawn again. Each worker has a number, the fence, without
-which nothing can be done with the charge.
+If a worker dies, the charge is suspended: counted in full, and resumed by one other worker. A place
+that was begun but not stored is never drawn again. Each worker has a number, the fence, which every
+operation on the charge requires.
 """
 
 import hashlib
@@ -30,7 +32,7 @@ _PAGE = 1000
 
 
 class Instalments(Answers):
-    """What a ledger does with charges that are answered in pieces, and with those that take long.
+    """Operations on charges that are answered in instalments, and on long ones.
 
     Guarantees:
         an instalment is on disk before it may be shown
@@ -46,14 +48,14 @@ class Instalments(Answers):
 
     @property
     def lease(self) -> timedelta:
-        """How long a charge may be under way without being renewed."""
+        """How long a charge may be executing without renewal."""
         return timedelta(milliseconds=self._lease)
 
     def start(self, charge_id: str, places: int, *, secret: bool = False) -> int:
-        """As ``execute``, of a charge that is answered in ``places`` instalments; the fence of its worker.
+        """Like ``execute``, for a charge with ``places`` instalments; returns the worker's fence.
 
-        ``secret``: it has a state that is not stored, such as the threshold of a sparse vector, so that
-        nobody can go on with it after its worker.
+        ``secret``: the worker has state that is not stored, such as the threshold of a sparse
+        vector, so that no other worker can resume it.
 
         Raises:
             AccountFrozen, LeaseExpired: as ``execute``.
@@ -65,7 +67,9 @@ class Instalments(Answers):
         return pieces.fence
 
     def begin(self, charge_id: str, up_to: int, *, fence: int) -> None:
-        """Marks the places up to one as begun; they may be drawn and read now, and never again. Renews the lease.
+        """Marks all places up to ``up_to`` as begun: their noise may now be drawn, and never again.
+
+        Renews the lease.
 
         Raises:
             AccountFrozen: the account was frozen meanwhile.
@@ -86,10 +90,10 @@ class Instalments(Answers):
     def append(
         self, charge_id: str, place: int, body: bytes, *, fence: int, size: int | None = None
     ) -> None:
-        """Stores the instalment of a place that was begun; only then may it be shown.
+        """Stores the instalment of a begun place; only then may it be shown.
 
-        Places come upwards; those that are left out are lost. ``size`` is a public bound of its bytes, by
-        default their number.
+        Places come in increasing order; skipped ones are lost. ``size`` is a public bound of its
+        length in bytes, by default the length.
 
         Raises:
             LeaseExpired: the charge was suspended or ended, or another worker has it.
@@ -109,9 +113,9 @@ class Instalments(Answers):
         self._write(unit)
 
     def suspend(self, charge_id: str, *, fence: int, reason: str = "") -> None:
-        """Lets another worker go on later; a charge with secret state is forfeited.
+        """Lets another worker resume the charge later; a charge with secret state is forfeited.
 
-        ``reason``: "engine" counts as a failure of the analyst; empty is an orderly end.
+        ``reason`` "engine" counts as a failure of the analyst; "" is an orderly end.
 
         Raises:
             LeaseExpired: the charge was suspended or ended, or another worker has it.
@@ -125,7 +129,9 @@ class Instalments(Answers):
         self._write(unit)
 
     def resume(self, charge_id: str) -> Pieces:
-        """Goes on with a suspended charge: its places, the fence of the new worker, and what is left.
+        """Resumes a suspended charge.
+
+        Returns its places, the fence of the new worker, and what is left.
 
         Raises:
             LedgerUnavailable: the charge is not suspended; another worker has resumed it, say.
@@ -146,7 +152,7 @@ class Instalments(Answers):
         return self._write(unit)
 
     def renew(self, charge_id: str, *, fence: int = 0) -> None:
-        """Begins the lease of an executing charge anew, for a worker that lives; a ``Heartbeat`` calls it.
+        """Renews the lease of an executing charge; called by ``Heartbeat``.
 
         Raises:
             LeaseExpired: the lease has ended, the charge was closed, or another worker has it.
@@ -159,7 +165,7 @@ class Instalments(Answers):
         self._write(unit)
 
     def _renewed(self, rows: Rows, row: ChargeRow) -> ChargeRow:
-        """A charge with a whole lease before it; one that has ended is not begun anew."""
+        """The charge with a full lease; refused if it has ended."""
         if row.lease_until <= rows.now():
             raise LeaseExpired(
                 f"The lease of charge {row.id} has ended, so it is not renewed.",
@@ -168,7 +174,7 @@ class Instalments(Answers):
         return row._replace(lease_until=rows.now() + self._lease)
 
     def suspended(self, question: str) -> str:
-        """The id of the suspended charge of a question, for ``resume``; empty if there is none."""
+        """The id of the suspended charge of a question, for ``resume``; "" if there is none."""
 
         def find(rows: Rows) -> str:
             row = rows.under_way(question)
@@ -177,7 +183,7 @@ class Instalments(Answers):
         return readable(lambda: self._store.read(find))
 
     def instalments(self, charge_id: str, *, after: int = 0) -> list[tuple[int, bytes]]:
-        """The stored instalments of a charge by their places, from behind one on, 1,000 at the most; free.
+        """At most 1,000 stored instalments of a charge, by place, starting after ``after``; free.
 
         Raises:
             AccountFrozen: an account of the path is frozen: it is given no stored answer either.
@@ -189,20 +195,20 @@ class Instalments(Answers):
             if charge is None:
                 return []
             require_open(filter(None, map(rows.account, lineage_of(charge.account))))
-            found = rows.instalments(charge_id, after, _PAGE)
-            for row, entry in found:
+            stored = rows.instalments(charge_id, after, _PAGE)
+            for row, entry in stored:
                 if not is_instalment_of(entry, row):
                     raise LedgerCorrupt(
                         f"Instalment {row.place} of charge {charge_id} is not the one that was appended: it was edited.",
                         remedy="Run 'sfumato ledger verify', and restore the newest copy that verifies.",
                     )
-            return [(row.place, row.body) for row, _ in found]
+            return [(row.place, row.body) for row, _ in stored]
 
         return readable(lambda: self._store.read(find))
 
 
 def _pieces(row: ChargeRow) -> Pieces:
-    """How far a charge in instalments has come."""
+    """The progress of a charge with instalments."""
     if not row.pieces:
         raise WrongUse(
             f"Charge {row.id} is not answered in instalments.",

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The append-only chains: each entry carries the hash of all before it.
+"""Append-only hash chains: each entry contains the hash of the one before it.
 
-Each dataset has its own chain, so that datasets do not wait for each other. A chain begins
-with the hash of its name: no entry can move from one chain to another. The chain named ""
-holds what format 1 wrote, when a ledger had one chain; it is read and never extended.
+Each dataset has a chain of its own, so that datasets do not block each other. A chain begins with
+the hash of its name, so no entry can be moved between chains. The chain "" holds entries of format
+1, when a ledger had one chain; it is read and never extended.
 """
 
 import hashlib
@@ -24,9 +24,9 @@ _LEGACY_GENESIS = "0" * 64
 
 
 class Entry(NamedTuple):
-    """One act in a chain; ``kind`` names it and ``body`` is canonical JSON.
+    """One entry of a chain; ``kind`` is its type and ``body`` canonical JSON.
 
-    A tuple, since millions of them are read when a ledger is verified.
+    A tuple for speed, since verification reads millions of them.
     """
 
     chain: str
@@ -39,7 +39,7 @@ class Entry(NamedTuple):
 
 
 def genesis(chain: str) -> str:
-    """What the first entry of a chain follows."""
+    """The hash that the first entry of a chain refers to."""
     return (
         hashlib.sha256(f"sfumato chain\n{chain}".encode()).hexdigest()
         if chain != LEGACY
@@ -50,7 +50,7 @@ def genesis(chain: str) -> str:
 def chained(
     chain: str, seq: int, at: str, kind: str, body: Mapping[str, Json], previous: str
 ) -> Entry:
-    """Entry ``seq`` of a chain whose last hash was ``previous``.
+    """Creates entry ``seq`` of a chain whose last hash is ``previous``.
 
     >>> chained("d", 1, "2026-01-01T00:00:00Z", "thaw", {}, genesis("d")).seq
     1
@@ -60,7 +60,7 @@ def chained(
 
 
 def is_intact(entry: Entry, before: Entry | None) -> bool:
-    """Whether an entry follows ``before`` and says what it said when it was written.
+    """Whether an entry follows ``before`` and has the hash of its content.
 
     Guarantees:
         an edited entry is noticed
@@ -72,7 +72,7 @@ def is_intact(entry: Entry, before: Entry | None) -> bool:
 
 
 def is_genuine(entry: Entry) -> bool:
-    """Whether an entry has the hash of what it says."""
+    """Whether the hash of an entry matches its content."""
     return entry.hash == _hash(
         entry.chain, entry.seq, entry.at, entry.kind, entry.body, entry.previous
     )
@@ -80,17 +80,17 @@ def is_genuine(entry: Entry) -> bool:
 
 @lru_cache(maxsize=64)
 def iso_time(milliseconds: int) -> str:
-    """A moment of the store's clock, as text."""
+    """A time of the store's clock, in ISO format."""
     return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds")
 
 
 def canonical_json(body: Json) -> str:
-    """The same text for the same content, always."""
+    """Canonical JSON: equal content gives the same string."""
     return _ENCODER.encode(body)
 
 
 def read_json(text: str) -> Any:
-    """What ``json.loads`` reads of a text that ``canonical_json`` wrote, in half the time.
+    """Like ``json.loads``, for strings written by ``canonical_json``, in half the time.
 
     Raises:
         ValueError: something else stands there.

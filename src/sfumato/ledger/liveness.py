@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a ledger may charge (RULES 27): not one that is being filled or recovered, nor one that has moved."""
+"""Whether a ledger may be charged (RULES 27).
+
+It may not while it is being filled or recovered, nor after it has moved.
+"""
 
 from datetime import timedelta
 
@@ -9,7 +12,7 @@ from sfumato.ledger.store.open_mark import incomplete
 
 
 def require_live(store: Store) -> None:
-    """Refuses a ledger that must not charge, or not yet.
+    """Refuses a ledger that must not be charged, or not yet.
 
     Raises:
         LedgerMoved: it has a successor.
@@ -31,14 +34,14 @@ def require_live(store: Store) -> None:
 
 
 def require_not_moved(rows: Rows, place: str) -> None:
-    """In a unit of work: refuses where the ledger has moved since it was opened."""
+    """Refuses, inside a transaction, if the ledger has moved since it was opened."""
     successor = rows.about(SUCCESSOR)
     if successor:
         raise moved(place, successor)
 
 
 def moved(place: str, successor: str) -> LedgerMoved:
-    """A ledger that lives elsewhere now."""
+    """The error for a ledger that has moved."""
     return LedgerMoved(
         f"The ledger {place!r} has moved to {successor!r}.",
         remedy="Name that one. If the move was interrupted: sfumato ledger migrate --to, with the same place, finishes it.",
@@ -46,17 +49,17 @@ def moved(place: str, successor: str) -> LedgerMoved:
 
 
 def moved_reason(successor: str) -> str:
-    """Why the accounts of a ledger that has moved are frozen."""
+    """Why the accounts of a moved ledger are frozen."""
     return f"moved to {successor}"
 
 
 def recovered_reason(reason: str) -> str:
-    """Why the accounts of a ledger that has lost something are frozen."""
+    """Why the accounts of a recovered ledger are frozen."""
     return f"recovered, and something is missing: {reason}"
 
 
 def lease_milliseconds(lease: timedelta) -> int:
-    """How long a charge may be under way.
+    """The lease in milliseconds.
 
     Raises:
         WrongUse: less than a millisecond: everybody would close everybody's charges.

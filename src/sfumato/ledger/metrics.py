@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers about a ledger for a monitoring system: public facts only (RULES 1).
+"""Metrics of a ledger for a monitoring system: public facts only (RULES 1).
 
-How many charges there are, how they ended, how many questions were refused, and how old the newest
-signed head is. None of them depends on the data, and none names an analyst, a question or an answer.
+The number of charges and how they ended, of refused questions, and the age of the newest signed
+head. None depends on the data, and none names an analyst, a question or an answer.
 """
 
 import json
@@ -26,13 +26,14 @@ _MOST_OPEN = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """A ledger in numbers.
+    """Metrics of a ledger.
 
-    ``kinds``: the entries of each dataset by their kind (``reserve``, ``commit``, ``forfeit``, ...).
-    ``refusals``: refused questions of each dataset by the kind of refusal, and ``rereads``: stored answers
-    that were read again, both as far as the journal has them (``tally``). ``under_way``: charges that are
-    reserved or executing, at most 10,000. ``head_age``: seconds since the newest head that was given was
-    signed, None without one. ``size``: bytes of the ledger. ``read``: how far each chain was read, for the next call.
+    ``kinds``: the entries of each dataset by kind (``reserve``, ``commit``, ``forfeit``, ...).
+    ``refusals``: refused questions of each dataset by reason, and ``rereads``: re-reads of stored
+    answers, both as far as the journal has them (``tally``). ``under_way``: charges that are
+    reserved or executing, at most 10,000. ``head_age``: seconds since the newest given head was
+    signed, None without one. ``size``: bytes of the ledger. ``read``: how far each chain was read,
+    for the next call.
     """
 
     kinds: Mapping[tuple[str, str], int]
@@ -44,7 +45,7 @@ class Metrics:
     rereads: Mapping[str, int] = field(default_factory=dict)
 
     def to_prometheus(self) -> str:
-        """As Prometheus and OpenMetrics read it."""
+        """The metrics in the text format of Prometheus and OpenMetrics."""
         lines = _counter(
             "entries",
             [({"dataset": name, "kind": kind}, many) for (name, kind), many in self.kinds.items()],
@@ -73,9 +74,9 @@ class Metrics:
 def metrics(
     ledger: Ledger, before: Metrics | None = None, *, heads: Sequence[Head] = ()
 ) -> Metrics:
-    """The present numbers; with those of an earlier call, only the entries since then are read.
+    """The current metrics; given those of an earlier call, reads only the entries since then.
 
-    ``heads`` are those kept elsewhere; the one beside a file is looked at too.
+    ``heads`` are those kept elsewhere; the one beside a ledger file is used too.
 
     Guarantees:
         metrics name no analyst question or answer
@@ -92,9 +93,9 @@ def metrics(
             read[chain] = page[-1][0]
             kinds.update((chain, kind) for _, kind, _ in page)
             for body in [json.loads(body) for _, kind, body in page if kind == TALLY]:
-                for found in body["accounts"].values():
-                    rereads[chain] += sum(found.get(READS, {}).values())
-                    for kind, many in found.get(REFUSALS, {}).items():
+                for counts in body["accounts"].values():
+                    rereads[chain] += sum(counts.get(READS, {}).values())
+                    for kind, many in counts.get(REFUSALS, {}).items():
                         refusals[chain, kind] += many
     under_way, now = ledger.store.read(
         lambda rows: (len(rows.overdue(None, _MOST_OPEN)), iso_time(rows.now()))
@@ -106,9 +107,9 @@ def metrics(
 
 
 def _counter(name: str, values: Sequence[tuple[dict[str, str], int]]) -> list[str]:
-    """The lines of a counter with labels; none of one that has counted nothing."""
+    """The lines of a labelled counter; none if it is zero everywhere."""
     lines = [f"# TYPE sfumato_ledger_{name} counter"] if values else []
-    for labels, many in sorted(values, key=lambda each: sorted(each[0].items())):
+    for labels, many in sorted(values, key=lambda pair: sorted(pair[0].items())):
         told = ",".join(
             f"{label}={json.dumps(value, ensure_ascii=False)}" for label, value in labels.items()
         )

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ledger moves to another place, and only one of the two ever charges.
+"""Moves a ledger to another place, such that only one of the two ever charges.
 
-1. The target is made, empty, and notes that it is being filled: nobody can open it.
-2. One unit of work in the source freezes every dataset and notes the successor's place and
-   identity, for good: no other ledger is ever filled from it, even if the successor is lost.
-3. One unit of work in the target writes everything, verifies it, thaws what was not frozen
-   before, and takes the note away.
+1. The target is created, empty and marked as being filled: nobody can open it. 2. One transaction
+in the source freezes every dataset and records the successor's place and identity, permanently: no
+other ledger is ever filled from it, even if the successor is lost. 3. One transaction in the target
+writes everything, verifies it, unfreezes what was not frozen before, and removes the mark.
 
-Killed after any step, at most one of them charges; the same call again does what is left.
+If the process is killed at any point, at most one of the two charges; calling it again completes
+the move.
 """
 
 import json
@@ -25,11 +25,11 @@ from sfumato.ledger.verify import check, verify
 
 
 def migrate(source: str | Path, target: str | Path, *, key: Key = None) -> int:
-    """Moves a ledger to an empty or new place; how many entries the target has.
+    """Moves a ledger to an empty or new place; returns the number of entries in the target.
 
-    The source stays, to be read: it never charges again, and whoever opens it is told where
-    its successor is. Its identity and key stay with it; the target gets its own:
-    ``key`` (``Ledger.open``), by default one beside a file.
+    The source remains readable and never charges again; whoever opens it is told where its
+    successor is. It keeps its identity and key. The target gets new ones: ``key``
+    (``Ledger.open``), by default stored beside a file.
 
     Guarantees:
         a source and its target never both charge
@@ -56,7 +56,7 @@ def migrate(source: str | Path, target: str | Path, *, key: Key = None) -> int:
 
 
 def _target(source: Store, place: str | Path) -> Store:
-    """The store to fill; of a source that has moved already, only one that is there."""
+    """The store to fill. If the source has moved already, only its successor."""
     successor = source.read(lambda rows: rows.about(SUCCESSOR))
     try:
         return open_store(place, create=not successor)
@@ -89,7 +89,7 @@ def _moved(source: Store, target: Store) -> int:
 
 
 def _leave(source: Store, target: Store) -> None:
-    """Steps 1 and 2: from here on the source does not charge."""
+    """Steps 1 and 2: afterwards the source does not charge."""
     target.write(lambda rows: begin_filling(target, rows, f"a migration from {source.place!r}"))
     ledger = Ledger(source)
     problems = verify(ledger).problems
@@ -125,7 +125,7 @@ def _leave(source: Store, target: Store) -> None:
 
 
 def _arrive(source: Store, target: Store, rows: Rows, lines: list[str]) -> None:
-    """Step 3: the target has everything, or nothing."""
+    """Step 3: fills the target completely, or not at all."""
     require_empty(target, rows)
     fill(rows, lines)
     problems = list(check(rows, []).problems)

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which names a new account may have, so that nobody escapes a limit by another spelling.
+"""Rules for the names of new accounts, so that nobody evades a limit by another spelling.
 
-A name is in NFKC (hence in NFC), without spaces around it or two in a row, and highly
-restrictive by UTS 39: its characters are allowed in identifiers, or are printable ASCII, and
-they are of one script, or of Latin with one of the writing systems of East Asia. Names are
-compared by case folding: a second account whose name differs in case only is refused. Twins
-within one script ("rn" and "m") remain: a closed list of names stops them.
+A name is in NFKC (hence in NFC), without leading, trailing or double spaces, and highly restrictive
+by UTS 39: its characters are allowed in identifiers or printable ASCII, and are of one script, or
+of Latin with one of the writing systems of East Asia. Names are compared by case folding: a second
+account whose name differs only in case is refused. Confusable names within one script ("rn" and
+"m") remain; a closed list of names prevents those.
 
-An account that is stored already keeps its name, whatever it is, and is known by that alone.
+A stored account keeps its name, whatever it is.
 """
 
 import unicodedata
@@ -28,7 +28,7 @@ _OF_ALL = frozenset({"Zyyy", "Zinh"})  # common and inherited
 
 
 def require_new(rows: Rows, account_id: str) -> None:
-    """Refuses an account that may not come to be under this name; the dataset, or its root, is locked.
+    """Refuses to create an account with a confusable name; the dataset's account must be locked.
 
     Guarantees:
         a name of mixed scripts opens no account
@@ -38,7 +38,9 @@ def require_new(rows: Rows, account_id: str) -> None:
         WrongUse: the name is not well formed, or an account is spelled nearly so.
     """
     require_well_formed(Scope.of(account_id).parts[-1])
-    twin = next((each for each in rows.twins(folded(account_id)) if each != account_id), None)
+    twin = next(
+        (twin_id for twin_id in rows.twins(folded(account_id)) if twin_id != account_id), None
+    )
     if twin is not None:
         raise WrongUse(
             f"The account {account_id!r} differs from {twin!r} in its spelling only.",
@@ -48,7 +50,7 @@ def require_new(rows: Rows, account_id: str) -> None:
 
 
 def require_well_formed(name: str) -> None:
-    """Refuses a name that could be taken for another one.
+    """Refuses a name that could be confused with another one.
 
     Raises:
         WrongUse: what is wrong with it.
@@ -74,19 +76,19 @@ def require_well_formed(name: str) -> None:
 
 @lru_cache(maxsize=4096)
 def is_highly_restrictive(name: str) -> bool:
-    """Whether a name is on the level "highly restrictive" of UTS 39, or printable ASCII with such characters.
+    """Whether a name is "highly restrictive" by UTS 39, printable ASCII included.
 
     >>> [is_highly_restrictive(each) for each in ("ann", "\\u738b ann", "\\u0430nn")]
     [True, True, False]
     """
-    each = [
+    scripts_by_character = [
         scripts_of(character)
         for character in name
         if not " " <= character <= "~" or character.isalpha()
     ]
-    if not all(each):
+    if not all(scripts_by_character):
         return False
-    own = [scripts for scripts in each if not scripts & _OF_ALL]
+    own = [scripts for scripts in scripts_by_character if not scripts & _OF_ALL]
     if not own or frozenset.intersection(*own):
         return True
     return any(all(scripts & system for scripts in own) for system in _TOGETHER)
@@ -94,7 +96,7 @@ def is_highly_restrictive(name: str) -> bool:
 
 @lru_cache(maxsize=65536)
 def folded(account_id: str) -> str:
-    """The id of an account without what spellings of one name differ in: case, form, spaces.
+    """The id of an account, normalised for case, form and spaces.
 
     >>> folded("D/Research/ Ann")
     'd/research/ann'

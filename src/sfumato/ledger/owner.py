@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What only the owner does: limits, freezing, sharing, new periods. Each act is in the journal."""
+"""The owner's commands: limits, freezing, sharing, new periods. Each is recorded in the journal."""
 
 import copy
 import json
@@ -48,7 +48,7 @@ _TOGETHER = 250
 
 
 class Owner:
-    """The owner's acts on the ledger of a store. The journal keeps who did it, and the ``reason``.
+    """The owner's commands on a ledger. The journal records the actor and the ``reason`` of each.
 
     Guarantees:
         every act of the owner names its actor
@@ -62,11 +62,11 @@ class Owner:
 
     @property
     def actor(self) -> str:
-        """Who is named for the owner's acts: the user of the operating system unless somebody else was named."""
+        """The name recorded for the owner's commands: by default the operating system's user."""
         return self._actor or _user(os.getuid())
 
     def acting_as(self, actor: str) -> Self:
-        """The same ledger for somebody who acts as its owner; closing it closes the ledger."""
+        """The same ledger with another actor; closing either closes both."""
         require_storable("actor", actor, LONGEST_NAME)
         if not actor:
             raise WrongUse(
@@ -84,10 +84,10 @@ class Owner:
         sources: Collection[str] = (),
         other_people: str = "",
     ) -> None:
-        """Opens the account of a dataset, or checks that it is the same one.
+        """Opens the account of a dataset, or checks that the contract is the same.
 
-        ``sources`` name where its data lies. ``other_people`` is the owner's reason why a source that
-        another dataset of this ledger has too is about other people here.
+        ``sources`` name the places of its data. ``other_people`` is the owner's reason why a source
+        that another dataset of this ledger also has is about other people here.
 
         Raises:
             ContractMismatch: known under another contract; or another dataset has a source of this one.
@@ -120,7 +120,7 @@ class Owner:
     def _open(
         self, rows: Rows, contract: Contract, budget: Budget, places: dict[str, Json]
     ) -> None:
-        """The first entry of a dataset's chain, and its account."""
+        """Creates a dataset's account and the first entry of its chain."""
         scope, form = Scope(contract.dataset), contract.to_json()
         require_new(rows, scope.id)
         limit, gates = _limit_to_json(budget), gates_to_json(Gates.of(budget))
@@ -144,18 +144,18 @@ class Owner:
         rows.put_account(row._replace(seq=entry.seq, head=entry.hash))
 
     def _bring_forward(self, rows: Rows, known: AccountRow) -> None:
-        """Writes down, once, what format 4 keeps of a dataset that an earlier format opened."""
+        """Records once what format 4 stores of a dataset that was opened by an earlier format."""
         if PAST in decided(known):
             return
         acts = earlier_acts(rows, known.id)
         above = sorted(
-            {parent for each in limited_accounts(acts) for parent in lineage_of(each)[:-1]}
+            {parent for account in limited_accounts(acts) for parent in lineage_of(account)[:-1]}
         )
         past: dict[str, Json] = {PAST: list[Json](past_limits(acts))}
         books = Books(rows, known.id)
         books.take(above)
-        for each in above:
-            books.put(with_policy(books.accounts[each], {LISTED: True}))
+        for account_id in above:
+            books.put(with_policy(books.accounts[account_id], {LISTED: True}))
         books.put(with_policy(books.root, past))
         books.note(
             "policy", {"account": known.id, **past, "lists": list[Json](above), "actor": self.actor}
@@ -163,7 +163,7 @@ class Owner:
         books.save()
 
     def past_limits(self, dataset: str) -> tuple[tuple[str, str], ...]:
-        """The limits under which formats before 4 kept a dataset's answers: epsilon and delta, as stored."""
+        """The limits (epsilon, delta) under which formats before 4 stored a dataset's answers."""
         return tuple(
             (epsilon, delta) for epsilon, delta in decided(self._row(dataset)).get(PAST, ())
         )
@@ -177,12 +177,12 @@ class Owner:
         analyst: str = "",
         reason: str = "",
     ) -> None:
-        """Sets the limit of an account; None takes it away, where an account above bounds it.
+        """Sets the limit of an account. None removes it, if an account above has one.
 
-        A limit below what is spent admits nothing more and takes nothing back. The limit of
-        a dataset is part of its contract: sessions then open it with the new budget. An account
-        below it is listed by this: names beside it that nobody has opened are refused from then
-        on, unless ``restrict`` has said otherwise.
+        A limit below what is spent admits nothing more and refunds nothing. The limit of a dataset
+        is part of its contract: sessions then open it with the new budget. A limit of an account
+        below it also opens that account: unopened names beside it are refused from then on, unless
+        ``restrict`` has decided otherwise.
         """
         scope = Scope(dataset, purpose, analyst)
         limit, gates = _limit_of(scope, budget)
@@ -190,10 +190,11 @@ class Owner:
         self._write(lambda rows: self._allocate(rows, scope, limit, gates, reason))
 
     def allocate_all(self, limits: Mapping[Scope, Budget | None], *, reason: str = "") -> int:
-        """Sets the limits of many accounts of a dataset, as ``allocate`` does; how many it changed.
+        """Sets the limits of many accounts of a dataset, as ``allocate`` does; returns how many
+        changed.
 
-        Many accounts share a durable step. One that has its limit already is left as it is, so
-        what was interrupted is finished by doing it again.
+        Many accounts share one transaction. Accounts that already have the limit are skipped, so an
+        interrupted call is completed by repeating it.
 
         Raises:
             WrongUse: accounts of several datasets; or as ``allocate``.
@@ -231,23 +232,25 @@ class Owner:
         self._tell(books, "allocate", body | _listed(books), reason)
 
     def restrict(self, dataset: str, *, closed: bool, reason: str = "") -> None:
-        """Whether only accounts that the owner has opened may spend, or any name that asks.
+        """Decides whether only accounts that the owner has opened may spend, or any.
 
-        Accounts that are there already stay. What is said here stands until it is said again.
+        Existing accounts stay. The decision holds until it is changed.
         """
         self._decide(dataset, {CLOSED: closed}, reason)
 
     def is_closed(self, dataset: str) -> bool | None:
-        """Whether only accounts that the owner has opened may spend; None where nothing is decided."""
+        """Whether only opened accounts may spend; None if the owner has not decided."""
         closed: bool | None = decided(self._row(dataset)).get(CLOSED)
         return closed
 
     def share_answers(self, dataset: str, *, allowed: bool, reason: str = "") -> None:
-        """Whether an answer that one analyst paid for is given to another, who pays for it too."""
+        """Decides whether an answer that one analyst paid for is given to others, who pay for it
+        too.
+        """
         self._decide(dataset, {SHARING: allowed}, reason)
 
     def go_without_heads(self, dataset: str, *, silence: str, reason: str) -> None:
-        """Writes down that the owner lets a ledger charge although no head could be compared, and why none could."""
+        """Records the owner's consent to charge although no signed head could be compared, and why."""
         scope = Scope(dataset)
         require_reason(reason, needed=True)
 
@@ -264,11 +267,11 @@ class Owner:
     def refresh(
         self, dataset: str, budget: Budget, *, purpose: str = "", analyst: str = "", reason: str
     ) -> None:
-        """Closes an account's period and begins the next with a limit of its own.
+        """Closes the current period of an account and starts a new one with its own limit.
 
-        The rows have been there all the time: over their lifetime they are protected by the
-        sum of the limits of all periods, which ``Standing.lifetime`` gives. Refreshing an
-        account below a dataset leaves the dataset's limit as it is.
+        The same rows are exposed in all periods: over their lifetime they are protected by the sum
+        of the limits of all periods, ``Standing.lifetime``. Refreshing an account below a dataset
+        leaves the dataset's limit unchanged.
 
         Raises:
             WrongUse: more is spent than the limit in force allows; raise it to what was spent first.
@@ -308,7 +311,7 @@ class Owner:
     ) -> None:
         """Refuses every new charge on an account and below it.
 
-        A charge that executes already is completed: it is paid, and its answer is stored.
+        A charge that is already executing is completed: it is paid and its answer stored.
         """
         scope = Scope(dataset, purpose, analyst)
         require_reason(reason, needed=True)
@@ -321,7 +324,9 @@ class Owner:
         self._write(unit)
 
     def thaw(self, dataset: str, *, purpose: str = "", analyst: str = "", reason: str = "") -> int:
-        """Undoes ``freeze``, and acknowledges the failures on an account and below it: how many."""
+        """Reverts ``freeze`` and acknowledges the failures on an account and below it; returns how
+        many.
+        """
         scope = Scope(dataset, purpose, analyst)
         require_reason(reason)
 
@@ -349,7 +354,7 @@ class Owner:
         self._write(unit)
 
     def _tell(self, books: Books, kind: str, body: dict[str, Json], reason: str) -> None:
-        """Writes down an act: what was done, who did it, why."""
+        """Records a command with its actor and reason."""
         why: dict[str, Json] = {"reason": reason} if reason else {}
         books.note(kind, {**body, "actor": self.actor, **why})
         books.save()
@@ -394,7 +399,7 @@ def _places(
     if not new:
         return {}
     # so that of two datasets that come at once the second sees the first
-    rows.lock([f"source {each}" for each in new])
+    rows.lock([f"source {place}" for place in new])
     others = shared_sources(rows, dataset, new)
     if others and not other_people:
         raise same_people(dataset, others)
@@ -419,9 +424,9 @@ def require_reason(reason: str, *, needed: bool = False) -> None:
 
 def _listed(books: Books) -> dict[str, Json]:
     """Remembers that names below the accounts above are listed; of which it is the first."""
-    above = to_list(books.accounts[each] for each in books.lineage[:-1])
-    for each in above:
-        books.put(with_policy(books.accounts[each], {LISTED: True}))
+    above = to_list(books.accounts[account_id] for account_id in books.lineage[:-1])
+    for account_id in above:
+        books.put(with_policy(books.accounts[account_id], {LISTED: True}))
     return {"lists": list[Json](above)} if above else {}
 
 

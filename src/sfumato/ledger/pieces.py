@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far a charge has come that is answered in instalments, and which worker may go on with it. Proof: pieces.proof.md.
+"""The progress of a charge with instalments, and which worker may continue it.
 
-The places are numbered from 1. ``begun`` is the highest that may have been drawn or read; up to
-``last`` each is stored or lost. A worker appends between the two, upwards. Whoever takes a charge
-over gets the next ``fence`` and begins behind everything that was begun before.
+Proof: pieces.proof.md.
+
+Places are numbered from 1. ``begun`` is the highest place that may have been drawn or read; each
+place up to ``last`` is stored or lost. A worker stores places between the two, in increasing order.
+A worker that takes over gets the next ``fence`` and continues after ``begun``.
 """
 
 import json
@@ -17,7 +19,9 @@ from sfumato.ledger.journal import canonical_json
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """The state of a charge of ``places`` instalments; one with ``secret`` state ends with its worker.
+    """The progress of a charge with ``places`` instalments.
+
+    With ``secret`` state it cannot be resumed.
 
     Guarantees:
         a place is begun once
@@ -43,15 +47,15 @@ class Pieces:
 
     @classmethod
     def from_text(cls, text: str) -> "Pieces":
-        """As it is stored."""
+        """Parses the stored form."""
         return cls(**json.loads(text))
 
     def to_text(self) -> str:
-        """As it is stored."""
+        """The stored form."""
         return canonical_json(asdict(self))
 
     def with_begun(self, up_to: int) -> "Pieces":
-        """With the places up to one begun.
+        """The progress with all places up to ``up_to`` begun.
 
         Raises:
             WrongUse: it was begun before, or was not paid for.
@@ -64,7 +68,7 @@ class Pieces:
         return replace(self, begun=up_to)
 
     def with_appended(self, place: int) -> "Pieces":
-        """With the instalment of a place stored; the places below it that were left out are lost.
+        """The progress with the instalment of a place stored; skipped places below it are lost.
 
         Raises:
             WrongUse: the place was not begun by this worker, or was appended or left out before.
@@ -77,17 +81,17 @@ class Pieces:
         return replace(self, last=place)
 
     def taken_over(self) -> "Pieces":
-        """For another worker: whatever was begun and not appended is lost."""
+        """The progress for the next worker: places that were begun and not stored are lost."""
         return replace(self, fence=self.fence + 1, last=self.begun)
 
 
 def opened_pieces(body: Mapping[str, Any]) -> str:
-    """The pieces of a charge as the entry that marked it executing opened them; empty of one answer."""
+    """The initial progress in the entry that marked a charge executing; "" for a single answer."""
     return Pieces(body["places"], body["secret"]).to_text() if "places" in body else ""
 
 
 def gone_on(pieces: str, kind: str, body: Mapping[str, Any]) -> str:
-    """The pieces of a charge after an entry that goes on with it.
+    """The progress of a charge after an entry that continues it.
 
     Raises:
         ValueError: no ledger would have written it.
@@ -109,5 +113,5 @@ def gone_on(pieces: str, kind: str, body: Mapping[str, Any]) -> str:
 
 
 def fence_of(pieces: str) -> int:
-    """The fence of a charge by the text of its pieces; 0 where it has one answer only."""
+    """The fence in the stored progress of a charge; 0 for a single answer."""
     return Pieces.from_text(pieces).fence if pieces else 0

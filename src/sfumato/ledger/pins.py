@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which ledger lies at a place, and whose key signs its heads: pinned when it is first verified.
+"""Pins the identity and the signing key of a ledger when it is first verified.
 
-A head that anybody has signed says nothing, and neither does the head of another ledger. Like the
-hosts that ssh knows, a ledger is known by what was found at first use, in a file of whoever
-verifies, on a machine that the ledger's editor cannot write to.
+A head signed by an unknown key, or of another ledger, proves nothing. As ssh does with hosts, a
+verifier trusts what it finds at first use and records it in a file on a machine that the editor of
+the ledger cannot write to.
 """
 
 import json
@@ -20,9 +20,9 @@ from sfumato.privacy.event import Json
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """What heads must name: the ``ledger`` that they are of, and the public ``key`` that signs.
+    """The expected ``ledger`` identity and public ``key`` of heads.
 
-    ``state`` is the digest of what the last verification kept (``Verified``); empty if nothing.
+    ``state`` is the digest of what the last verification stored (``Verified``); "" if nothing.
 
     Guarantees:
         a head of another ledger is refused
@@ -51,7 +51,7 @@ class Pin:
             )
 
     def differences(self, heads: Sequence[Head]) -> Iterator[str]:
-        """Which heads are not of this ledger, or not signed by this key."""
+        """The heads that are of another ledger, or signed by another key."""
         for head in heads:
             if head.identity != self.ledger:
                 yield f"the head of {head.at} is of another ledger ({head.identity}; this is {self.ledger})"
@@ -70,7 +70,7 @@ class Known:
         self.path = Path(path) if path is not None else default_path()
 
     def find(self, place: str) -> Pin | None:
-        """The pin of a place, if a ledger was verified there before."""
+        """The pin of a place; None if no ledger was verified there."""
         form = self._read().get(place)
         try:
             return Pin(form["ledger"], form["key"], form.get("state", "")) if form else None
@@ -78,7 +78,7 @@ class Known:
             raise self._unreadable() from None
 
     def keep(self, place: str, pin: Pin) -> None:
-        """Pins what lies at a place."""
+        """Pins the ledger at a place."""
         pins: dict[str, Json] = {**self._read(), place: asdict(pin)}
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -108,7 +108,7 @@ class Known:
 
 
 def default_path() -> Path:
-    """Where a user's pins lie: in XDG_STATE_HOME, ~/.local/state by default."""
+    """The file with a user's pins: in XDG_STATE_HOME, by default ~/.local/state."""
     state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
     return Path(state).expanduser() / "sfumato" / "known_ledgers.json"
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is decided about an account besides its limit: sharing, who is listed, where the data lies.
+"""The owner's decisions about an account besides its limit.
 
-The decisions are canonical JSON in the column ``policy`` of the account. Entries of the journal
-change them key by key, so that they follow from the journal alone.
+They cover sharing of answers, listed names and places of the data. They are canonical JSON in the
+column ``policy`` of the account. Journal entries change them key by key, so that they follow from
+the journal alone.
 """
 
 import json
@@ -32,8 +33,8 @@ DECISIONS = (SHARING, CLOSED, LISTED, PAST, SOURCES)
 
 def decided(row: AccountRow) -> dict[str, Any]:
     """The decisions about an account."""
-    found: dict[str, Any] = json.loads(row.policy) if row.policy else {}
-    return found
+    decisions: dict[str, Any] = json.loads(row.policy) if row.policy else {}
+    return decisions
 
 
 def with_policy(row: AccountRow, more: Mapping[str, Json]) -> AccountRow:
@@ -42,7 +43,7 @@ def with_policy(row: AccountRow, more: Mapping[str, Json]) -> AccountRow:
 
 
 def merged(policy: str, more: Mapping[str, Json]) -> str:
-    """Stored decisions, some of them changed.
+    """Stored decisions with some of them changed.
 
     >>> merged('{"sharing":true}', {"closed": False})
     '{"closed":false,"sharing":true}'
@@ -56,11 +57,11 @@ def to_list(path: Iterable[AccountRow]) -> list[str]:
 
 
 def require_listed(lineage: Sequence[str], stored: Mapping[str, AccountRow]) -> None:
-    """Refuses a path on which a name is not listed where names are.
+    """Refuses a path with an unlisted name where names must be listed.
 
-    Where the owner has closed the dataset, only stored accounts are known: those that the owner
-    opened, and those that were there before. Where nothing was said, the same holds beside each
-    account that was ever given a limit, so that no other name escapes that limit.
+    If the owner has closed the dataset, only stored accounts are listed: those that the owner
+    opened, and those that existed before. Without a decision, the same holds beside every account
+    that was ever given a limit, so that no other name evades that limit.
 
     Raises:
         NotListed: the path leads to an account that nobody has opened.
@@ -68,34 +69,36 @@ def require_listed(lineage: Sequence[str], stored: Mapping[str, AccountRow]) -> 
     closed = decided(stored[lineage[0]]).get(CLOSED)
     if closed is False:
         return
-    for parent, each in pairwise(lineage):
+    for parent, account_id in pairwise(lineage):
         above = stored.get(parent)
-        if each not in stored and (closed or (above is not None and decided(above).get(LISTED))):
+        if account_id not in stored and (
+            closed or (above is not None and decided(above).get(LISTED))
+        ):
             raise NotListed(
-                f"The account {each!r} is not on the owner's list.",
+                f"The account {account_id!r} is not on the owner's list.",
                 allowed=f"the accounts below {parent!r} that the owner has opened",
                 remedy="The owner opens it (sfumato ledger allocate), or lets anybody ask ([budget] closed = false).",
             )
 
 
 def earlier_acts(rows: Rows, dataset: str) -> list[Entry]:
-    """What the owner did to a dataset, the chain of format 1 first."""
-    return [each for each in rows.acts(LEGACY) if _dataset(each) == dataset] + rows.acts(dataset)
+    """The owner's entries about a dataset, those of format 1 first."""
+    return [act for act in rows.acts(LEGACY) if _dataset(act) == dataset] + rows.acts(dataset)
 
 
 def past_limits(acts: Iterable[Entry]) -> list[list[str]]:
-    """Every limit that a dataset has had, each once, the earliest first."""
-    found: list[list[str]] = []
+    """Every limit that a dataset has had, without repeats, oldest first."""
+    limits: list[list[str]] = []
     for act in acts:
         body = json.loads(act.body)
         limit = _limit(act.kind, body)
-        if limit is not None and limit not in found:
-            found.append(limit)
-    return found
+        if limit is not None and limit not in limits:
+            limits.append(limit)
+    return limits
 
 
 def _limit(kind: str, body: Mapping[str, Any]) -> list[str] | None:
-    """The limit that an act gives a dataset, if it does."""
+    """The limit that an entry gives a dataset; None if it gives none."""
     if kind == "account":
         limit = body.get("limit") or body["contract"]
     elif kind in ("allocate", "refresh") and not Scope.of(body["account"]).parent:
@@ -108,28 +111,28 @@ def _limit(kind: str, body: Mapping[str, Any]) -> list[str] | None:
 def limited_accounts(acts: Iterable[Entry]) -> list[str]:
     """The accounts below the dataset that were ever given a limit."""
     given = (json.loads(act.body)["account"] for act in acts if act.kind in ("allocate", "refresh"))
-    return sorted({each for each in given if Scope.of(each).parent})
+    return sorted({account_id for account_id in given if Scope.of(account_id).parent})
 
 
 def _dataset(act: Entry) -> str:
-    """The account of the dataset that an entry of format 1 is about."""
+    """The account of the dataset of an entry of format 1."""
     body = json.loads(act.body)
     return Scope(body["contract"]["dataset"] if act.kind == "account" else body["dataset"]).id
 
 
 def shared_sources(rows: Rows, dataset: str, sources: Collection[str]) -> list[str]:
-    """The other datasets that have one of some sources."""
-    roots = [each for each in rows.chains() if each not in (LEGACY, dataset)]
-    found = ((each, rows.account(each)) for each in roots)
+    """The other datasets that share one of the given sources."""
+    roots = [chain for chain in rows.chains() if chain not in (LEGACY, dataset)]
+    datasets = ((root, rows.account(root)) for root in roots)
     return [
-        each
-        for each, row in found
+        dataset
+        for dataset, row in datasets
         if row is not None and set(sources) & set(decided(row).get(SOURCES, ()))
     ]
 
 
 def same_people(dataset: str, others: Sequence[str]) -> ContractMismatch:
-    """The refusal of a dataset whose data another one has."""
+    """The error for a dataset whose data another dataset also has."""
     return ContractMismatch(
         f"Data of {dataset!r} is data of {', '.join(map(repr, others))} too, in the same ledger: "
         "another name is no fresh budget for the same people.",

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ledger files that this process holds, each opened once for all its sessions.
+"""The ledger files that this process has open, each once for all its sessions.
 
-A file belongs to one process, and within it to one ``Ledger``. A second session over the same
-file shares that one; it is closed with the last. A server is opened by each session.
+A file belongs to one process, and within it to one ``Ledger``. Another session on the same file
+shares it; the last one closes it. Each session opens a server by itself.
 """
 
 import os
@@ -20,7 +20,7 @@ _OPEN: dict[tuple[int, int, int], tuple[Ledger, int, Key]] = {}
 
 
 def _after_fork() -> None:
-    """The thread that held the lock is not in the child."""
+    """Replaces the lock in a child process, where the thread that held it does not exist."""
     global _GUARD
     _GUARD = threading.Lock()
 
@@ -29,9 +29,9 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 def borrow(place: str | Path, key: Key = None) -> Ledger:
-    """The ledger at a place, shared with all who have borrowed it; made if it is not there.
+    """The shared ledger at a place, created if there is none.
 
-    ``key`` signs its heads (``Ledger.open``); who borrows it later may name the same or none.
+    ``key`` signs its heads (``Ledger.open``); later borrowers may give the same key or none.
 
     Raises:
         LedgerError: it cannot be opened; another process holds it, or somebody here opened it otherwise.
@@ -58,9 +58,9 @@ def borrow(place: str | Path, key: Key = None) -> Ledger:
 
 
 def give_back(ledger: Ledger) -> None:
-    """Lets go of a borrowed ledger; the last to do so closes it."""
+    """Returns a borrowed ledger; the last return closes it."""
     with _GUARD:
-        name = next((each for each, (other, _, _) in _OPEN.items() if other is ledger), None)
+        name = next((file for file, (other, _, _) in _OPEN.items() if other is ledger), None)
         count = 1 if name is None else _OPEN[name][1]
         if name is not None and count > 1:
             _OPEN[name] = ledger, count - 1, _OPEN[name][2]
@@ -71,13 +71,13 @@ def give_back(ledger: Ledger) -> None:
 
 
 def _named(key: Key) -> object:
-    """A key as it is compared: one file has one name."""
+    """A key in comparable form: every name of a file is the same."""
     return Path(key).absolute() if isinstance(key, str | Path) else key
 
 
 def _name(place: str | Path) -> tuple[int, int, int] | None:
     try:
-        found = Path(place).stat()
+        status = Path(place).stat()
     except (OSError, ValueError):
         return None
-    return os.getpid(), found.st_dev, found.st_ino
+    return os.getpid(), status.st_dev, status.st_ino

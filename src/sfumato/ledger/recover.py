@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The owner's way out where the newest files are lost: what is left, frozen until the owner has decided."""
+"""Recovery after the newest files were lost.
+
+What is left is opened, frozen until the owner has decided.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,12 +20,12 @@ from sfumato.ledger.verify import check
 
 
 def recover(place: str | Path, *, reason: str, sinks: Sequence[Sink] = (), key: Key = None) -> str:
-    """Opens a ledger file that may have forgotten what was spent; why it may have.
+    """Opens a ledger file that may lack spending; returns why it may.
 
-    Everything that it does not know counts as spent: every dataset is frozen, by an entry of
-    the journal, until the owner thaws it. Whoever thaws takes the risk that more was spent
-    than the ledger says; lower the limit first (``allocate``) by what may be missing. ``sinks``
-    (``head_sinks``) are compared too, and get the new head; ``key`` signs it (``Ledger.open``).
+    Everything unknown counts as spent: an entry of the journal freezes every dataset until the
+    owner unfreezes it. By doing so the owner accepts that more may have been spent than the ledger
+    says; lower the limit first (``allocate``) by what may be missing. ``sinks`` (``head_sinks``)
+    are compared too, and get the new head; ``key`` signs it (``Ledger.open``).
 
     Guarantees:
         a recovered ledger charges nothing before the owner has decided
@@ -37,7 +40,9 @@ def recover(place: str | Path, *, reason: str, sinks: Sequence[Sink] = (), key: 
     try:
         beside = Beside(store.place, key)
         loss, unfinished, successor = store.read(
-            lambda rows: [rows.about(each) for each in (LOSS, UNFINISHED, SUCCESSOR)]
+            lambda rows: [
+                rows.about(property_name) for property_name in (LOSS, UNFINISHED, SUCCESSOR)
+            ]
         )
         if unfinished or successor:
             require_live(store)
@@ -55,7 +60,7 @@ def recover(place: str | Path, *, reason: str, sinks: Sequence[Sink] = (), key: 
 
 
 def _behind(beside: Beside, store: SQLite) -> str:
-    """What the head beside the file says is missing."""
+    """What is missing according to the head beside the file."""
     try:
         beside.require_not_older(store)
     except LedgerError as error:

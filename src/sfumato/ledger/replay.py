@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the journal implies: every account, charge and key, from the entries alone.
+"""Replays the journal: computes every account, charge and key from the entries alone.
 
-Each charge's cost is computed again from its event. A finished charge is kept as two digests
-of sixteen bytes, its own and its answer's, and a number, so that millions fit into memory.
+The cost of each charge is recomputed from its event. A finished charge is kept as two digests of
+sixteen bytes, its own and its answer's, and a number, so that millions fit into memory.
 """
 
 import json
@@ -54,11 +54,11 @@ _COSTS_KEPT = 100_000
 
 @dataclass(slots=True)
 class Replay:
-    """The state that the journal implies. ``apply`` one entry after the other, chain by chain.
+    """The state that the journal implies. Call ``apply`` for each entry, chain by chain.
 
-    What an entry does that no ledger would have done is told in ``problems``. One that goes on where
-    an earlier verification ended (``verified``) has seen ``before`` charges, of which those of
-    ``older`` were not final; ``find_source`` looks for a shared answer of that time.
+    ``problems`` lists entries that no ledger would have written. A replay that continues an earlier
+    verification (``verified``) starts with ``before`` charges, of which those in ``older`` were not
+    final; ``find_source`` looks up a shared answer of that time.
     """
 
     problems: list[str] = field(default_factory=list)
@@ -86,11 +86,11 @@ class Replay:
 
     @property
     def charges(self) -> int:
-        """How many charges there were."""
+        """The number of charges so far."""
         return self.before + len(self._ended) // PLACE - len(self.older)
 
     def apply(self, entry: Entry) -> None:
-        """What an entry does."""
+        """Applies one entry."""
         act = _ACTS.get(entry.kind)
         if act is None:
             self.problems.append(f"{named(entry)} is of an unknown kind")
@@ -101,18 +101,20 @@ class Replay:
         self.heads[entry.chain] = (entry.seq, entry.hash)
 
     def go_on(self, unfinished: Iterable[Open]) -> None:
-        """Takes the charges that were not final when an earlier verification ended."""
-        for found in unfinished:
-            assert found.place == len(self._ended), "they have the first places"
-            self.older.append(found)
-            self._ended += found.digest() + found.answered.ljust(PLACE - DIGEST, b"\0")
-            if found.state == FORFEITED or found.failures:
-                self.failed[found.place] = found
-            if found.state in UNENDED:
-                self.open[found.row.id] = found
+        """Adds the charges that were not final when the earlier verification ended."""
+        for charge in unfinished:
+            assert charge.place == len(self._ended), "they have the first places"
+            self.older.append(charge)
+            self._ended += charge.digest() + charge.answered.ljust(PLACE - DIGEST, b"\0")
+            if charge.state == FORFEITED or charge.failures:
+                self.failed[charge.place] = charge
+            if charge.state in UNENDED:
+                self.open[charge.row.id] = charge
 
     def ended(self) -> Iterator[tuple[tuple[str, int], bytes, bytes]]:
-        """By chain and entry, in this order: the digest of the charge that it opened, and of its answer."""
+        """The digests of each charge and of its answer, by the chain and entry that opened it, in
+        this order.
+        """
         content, place = self._contents(), len(self.older) * PLACE
         for chain, entries in self._opened_by.items():
             for seq in entries:
@@ -121,22 +123,24 @@ class Replay:
                 place = end
 
     def older_ended(self) -> Iterator[tuple[str, bytes, bytes]]:
-        """The same of the charges of ``older``, by their ids."""
+        """The same for the charges of ``older``, by id."""
         content = self._contents()
-        for found in self.older:
-            middle, end = found.place + DIGEST, found.place + PLACE
-            yield found.row.id, content[found.place : middle], content[middle:end]
+        for charge in self.older:
+            middle, end = charge.place + DIGEST, charge.place + PLACE
+            yield charge.row.id, content[charge.place : middle], content[middle:end]
 
     def rows(self) -> list[AccountRow]:
-        """The accounts that must be stored."""
+        """The account rows that must be stored."""
         nowhere = (0, "")
         return [
-            self.books[each].row(each, *(nowhere if "/" in each else self.heads.get(each, nowhere)))
-            for each in sorted(self.books)
+            self.books[account_id].row(
+                account_id, *(nowhere if "/" in account_id else self.heads.get(account_id, nowhere))
+            )
+            for account_id in sorted(self.books)
         ]
 
     def book(self, account_id: str) -> Book:
-        """An account; one below a dataset comes to be when it is first named."""
+        """An account; one below a dataset is created when it is first named."""
         if account_id not in self.books:
             scope = Scope.of(account_id)
             if not scope.parent or scope.root not in self.books:
@@ -145,7 +149,7 @@ class Replay:
         return self.books[account_id]
 
     def account(self, entry: Entry, body: dict[str, Any]) -> None:
-        """The account of a dataset is opened."""
+        """Opens the account of a dataset."""
         contract = body["contract"]
         limit = body.get("limit") or {"epsilon": contract["epsilon"], "delta": contract["delta"]}
         root = Scope(contract["dataset"]).id
@@ -160,91 +164,99 @@ class Replay:
         self.limits[root] = [[limit["epsilon"], limit["delta"]]]
 
     def proceed(self, entry: Entry, body: dict[str, Any]) -> None:
-        """A dataset's own chain begins after the one that format 1 wrote for all."""
+        """Starts a dataset's own chain after the single chain of format 1."""
         if self.heads.get(LEGACY) != (body["continues"], body["head"]) or entry.seq != 1:
             self.problems.append(f"{named(entry)} does not continue the chain of format 1")
 
     def reserve(self, entry: Entry, body: dict[str, Any]) -> None:
-        """A charge is held on every account of its path, which all admitted it."""
-        found = self._opened(entry, body)
-        for each in found.lineage:
-            book = self.book(each)
-            book.taken.move(found.cost, 1)
+        """Reserves a charge on every account of its path, all of which must admit it."""
+        charge = self._opened(entry, body)
+        for account_id in charge.lineage:
+            book = self.book(account_id)
+            book.taken.move(charge.cost, 1)
             if book.is_beyond():
                 self.problems.append(
-                    f"account {each!r} has spent beyond its gates at {named(entry)}"
+                    f"account {account_id!r} has spent beyond its gates at {named(entry)}"
                 )
-        if found.row.id in self.open:
-            self.problems.append(f"{named(entry)} reserves charge {found.row.id} a second time")
-        self.open[found.row.id] = found
+        if charge.row.id in self.open:
+            self.problems.append(f"{named(entry)} reserves charge {charge.row.id} a second time")
+        self.open[charge.row.id] = charge
 
     def step(self, entry: Entry, body: dict[str, Any]) -> None:
-        """A charge goes on to its next state."""
+        """Moves a charge to its next state."""
         before, after = _STEPS[entry.kind]
-        found = self.open.get(body["charge"])
-        if found is None or found.state != before or entry.chain not in (LEGACY, found.row.dataset):
+        charge = self.open.get(body["charge"])
+        if (
+            charge is None
+            or charge.state != before
+            or entry.chain not in (LEGACY, charge.row.dataset)
+        ):
             self.problems.append(f"{named(entry)} takes a charge to {after} that was not {before}")
             return
-        found.state, found.reason = after, body.get("reason", "")
+        charge.state, charge.reason = after, body.get("reason", "")
         if after == EXECUTING:
-            found.pieces = opened_pieces(body)
+            charge.pieces = opened_pieces(body)
             return
-        del self.open[found.row.id]
-        for each in found.lineage:
-            book = self.books[each]
+        del self.open[charge.row.id]
+        for account_id in charge.lineage:
+            book = self.books[account_id]
             if after == VOIDED:
-                book.taken.move(found.cost, -1)
+                book.taken.move(charge.cost, -1)
             else:
-                book.spent.move(found.cost, 1)
+                book.spent.move(charge.cost, 1)
         if after == FORFEITED:
-            self.failed[found.place] = found
+            self.failed[charge.place] = charge
         answer = body["answer"] if after == COMMITTED else ""
-        self._end(found, answer, entry.seq)
+        self._end(charge, answer, entry.seq)
         for part in body.get("parts", ()):
-            self.parts += row_digest(PartRow(part, found.row.id, entry.chain, entry.seq))
-        if answer and found.row.shared:
-            self._sources[found.row.id] = (found.row.account, found.row.cost, answer)
+            self.parts += row_digest(PartRow(part, charge.row.id, entry.chain, entry.seq))
+        if answer and charge.row.shared:
+            self._sources[charge.row.id] = (charge.row.account, charge.row.cost, answer)
 
     def append(self, entry: Entry, body: dict[str, Any]) -> None:
-        """A charge that is answered in instalments is begun further, appended to, suspended or resumed."""
-        found = self.open.get(body["charge"])
-        if found is None or entry.chain != found.row.dataset or not found.go_on(entry.kind, body):
+        """Begins, stores, suspends or resumes instalments of a charge."""
+        charge = self.open.get(body["charge"])
+        if (
+            charge is None
+            or entry.chain != charge.row.dataset
+            or not charge.go_on(entry.kind, body)
+        ):
             self.problems.append(f"{named(entry)} goes on with a charge that was elsewhere")
             return
-        if found.failures:
-            self.failed[found.place] = found
+        if charge.failures:
+            self.failed[charge.place] = charge
         if entry.kind == "append":
             place, digest = body["place"], body["instalment"]
             self.instalments += instalment_digest(
-                found.row.id, place, digest, (entry.chain, entry.seq)
+                charge.row.id, place, digest, (entry.chain, entry.seq)
             )
 
     def share(self, entry: Entry, body: dict[str, Any]) -> None:
-        """An answer is given to an analyst, whose accounts pay where they have not."""
-        found = self._opened(entry, body)
+        """Gives an answer to an analyst, whose accounts pay unless they have paid before."""
+        charge = self._opened(entry, body)
         source, paid, answer = self._sources.get(body["source"]) or self.find_source(body["source"])
-        if (paid, answer) != (found.row.cost, body["answer"]):
+        if (paid, answer) != (charge.row.cost, body["answer"]):
             self.problems.append(
                 f"{named(entry)} shares what is not the answer of {body['source']}"
             )
             return
-        for each in sharers(found.row.account, source):
-            book = self.book(each)
-            book.taken.move(found.cost, 1)
-            book.spent.move(found.cost, 1)
+        for sharer in sharers(charge.row.account, source):
+            book = self.book(sharer)
+            book.taken.move(charge.cost, 1)
+            book.spent.move(charge.cost, 1)
             if book.is_beyond():
                 self.problems.append(
-                    f"account {each!r} has spent beyond its gates at {named(entry)}"
+                    f"account {sharer!r} has spent beyond its gates at {named(entry)}"
                 )
-        found.state = COMMITTED
-        self._end(found, body["answer"], entry.seq)
+        charge.state = COMMITTED
+        self._end(charge, body["answer"], entry.seq)
 
     def recall(self, entry: Entry, body: dict[str, Any]) -> None:
-        """An idempotency key is bound to an answer that was there."""
+        """Binds an idempotency key to a stored answer."""
         self._bind(entry, body)
 
     def allocate(self, entry: Entry, body: dict[str, Any]) -> None:
-        """An account gets another limit."""
+        """Changes the limit of an account."""
         book = self.book(body["account"])
         limit, gates = body["limit"], body["gates"]
         if book.contract:
@@ -257,7 +269,7 @@ class Replay:
         self._list(body)
 
     def refresh(self, entry: Entry, body: dict[str, Any]) -> None:
-        """An account begins another period."""
+        """Starts a new period of an account."""
         book = self.book(body["account"])
         limit = json.loads(book.limit) if book.limit else None
         book.earlier.append({"limit": limit, "spent": charge_to_json(book.spent.charge)})
@@ -265,28 +277,28 @@ class Replay:
         self.allocate(entry, body)
 
     def freeze(self, entry: Entry, body: dict[str, Any]) -> None:
-        """An account takes no more charges."""
+        """Freezes an account."""
         self.book(body["account"]).frozen = body["reason"]
 
     def thaw(self, entry: Entry, body: dict[str, Any]) -> None:
-        """An account is free again, and its failures are acknowledged."""
+        """Unfreezes an account and acknowledges its failures."""
         account_id = body["account"] if "account" in body else Scope(body["dataset"]).id
         self.book(account_id).frozen = ""
-        for place, found in list(self.failed.items()):
-            if account_id in found.lineage:
+        for place, charge in list(self.failed.items()):
+            if account_id in charge.lineage:
                 del self.failed[place]
-                found.failures = 0
-                self._end(found, "", entry.seq, acknowledged=int(found.state == FORFEITED))
+                charge.failures = 0
+                self._end(charge, "", entry.seq, acknowledged=int(charge.state == FORFEITED))
 
     def arrive(self, entry: Entry, body: dict[str, Any]) -> None:
-        """The ledger has come here: its accounts are as they were before it moved."""
+        """Restores the accounts as they were before the ledger moved here."""
         book = self.book(body["account"])
         if not book.frozen.startswith(moved_reason("")):
             self.problems.append(f"{named(entry)} lets arrive what was not moved")
         book.frozen = body["frozen"]
 
     def policy(self, entry: Entry, body: dict[str, Any]) -> None:
-        """What the owner decided besides limits."""
+        """Changes the owner's decisions besides limits."""
         if body.get(PAST, self.limits[body["account"]]) != self.limits[body["account"]]:
             self.problems.append(f"{named(entry)} does not tell the limits that there were")
         book = self.book(body["account"])
@@ -294,20 +306,22 @@ class Replay:
         self._list(body)
 
     def _list(self, body: dict[str, Any]) -> None:
-        for each in body.get("lists", ()):
-            book = self.book(each)
+        for account_id in body.get("lists", ()):
+            book = self.book(account_id)
             book.policy = merged(book.policy, {LISTED: True})
 
     def _move(self, entry: Entry, moved: dict[str, list[Any]]) -> None:
-        """The accounts that an entry moved, each with the entry that had moved it before."""
-        for each, (previous, digest) in moved.items():
-            book = self.book(each)
+        """Checks the accounts that an entry names, each with the entry that changed it before."""
+        for account_id, (previous, digest) in moved.items():
+            book = self.book(account_id)
             if book.moved != previous:
-                self.problems.append(f"{named(entry)} moves account {each!r} from an older state")
+                self.problems.append(
+                    f"{named(entry)} moves account {account_id!r} from an older state"
+                )
             book.moved, book.digest = entry.seq, digest
 
     def _cost(self, entry: Entry, body: dict[str, Any]) -> tuple[Charge, dict[str, Json], str]:
-        """What the event of an entry costs, which must be what the entry says."""
+        """The cost of an entry's event, which must be the one in the entry."""
         event = body["event"]
         # version 0: nothing in the bytes but the value
         content = marshal.dumps(event, 0)
@@ -324,7 +338,7 @@ class Replay:
         return known
 
     def _opened(self, entry: Entry, body: dict[str, Any]) -> Open:
-        """The charge that an entry opens, and room for its digest."""
+        """The charge that an entry opens, with a slot for its digest."""
         cost, _, text = self._cost(entry, body)
         row = opened_row(entry, body, text)
         lineage = lineage_of(row.account)
@@ -339,17 +353,17 @@ class Replay:
 
     def _contents(self) -> bytes:
         last = bytearray(self._ended)
-        for each in self.open.values():
-            last[each.place : each.place + DIGEST] = each.digest()
+        for charge in self.open.values():
+            last[charge.place : charge.place + DIGEST] = charge.digest()
         return bytes(last)
 
-    def _end(self, found: Open, answer: str, seq: int, *, acknowledged: int = 0) -> None:
-        place = found.place
-        self._ended[place : place + DIGEST] = found.digest(acknowledged)
+    def _end(self, charge: Open, answer: str, seq: int, *, acknowledged: int = 0) -> None:
+        place = charge.place
+        self._ended[place : place + DIGEST] = charge.digest(acknowledged)
         if answer:
             self.answers += 1
-            found.answered = bytes.fromhex(answer)[:DIGEST] + seq.to_bytes(NUMBER)
-            self._ended[place + DIGEST : place + PLACE] = found.answered
+            charge.answered = bytes.fromhex(answer)[:DIGEST] + seq.to_bytes(NUMBER)
+            self._ended[place + DIGEST : place + PLACE] = charge.answered
 
     def _bind(self, entry: Entry, body: dict[str, Any]) -> None:
         row = KeyRow(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Accounts and charges as the journal implies them, and how they are kept between two verifications."""
+"""The accounts and charges of a replay, and how they are stored between two verifications."""
 
 from dataclasses import dataclass, field
 from operator import sub
@@ -26,7 +26,7 @@ GOING_ON = {
 
 @dataclass(slots=True)
 class Sum:
-    """Charges added up in place; those without a pure loss are counted."""
+    """A mutable sum of charges; those without a finite pure loss are counted."""
 
     epsilon: int = 0
     rho: int = 0
@@ -34,7 +34,7 @@ class Sum:
     unbounded: int = 0
 
     def move(self, charge: Charge, sign: int) -> None:
-        """Adds a charge, or takes it out."""
+        """Adds or subtracts a charge."""
         if charge.epsilon is None:
             self.unbounded += sign
         else:
@@ -44,7 +44,7 @@ class Sum:
 
     @property
     def parts(self) -> tuple[int, int, int, int]:
-        """Its numbers, in their order."""
+        """Its numbers, in a fixed order."""
         return self.epsilon, self.rho, self.delta, self.unbounded
 
     @property
@@ -55,7 +55,7 @@ class Sum:
 
 @dataclass(slots=True)
 class Book:
-    """An account as the journal has it so far; ``taken`` is what is spent and what is held."""
+    """An account in the replay; ``taken`` is what is spent and reserved."""
 
     contract: str = ""
     limit: str = ""
@@ -70,7 +70,7 @@ class Book:
 
     @classmethod
     def from_json(cls, form: list[Any]) -> "Book":
-        """The account that was kept.
+        """Parses a stored account.
 
         Raises:
             TypeError, ValueError: something else was.
@@ -80,14 +80,14 @@ class Book:
         return book
 
     def to_json(self) -> list[Json]:
-        """Its fields in their order, for ``from_json``."""
-        spent, taken = (list[Json](map(str, each.parts)) for each in (self.spent, self.taken))
+        """Its fields in a fixed order, for ``from_json``."""
+        spent, taken = (list[Json](map(str, total.parts)) for total in (self.spent, self.taken))
         state = (self.frozen, self.policy, self.earlier, self.moved, self.digest)
         return [self.contract, self.limit, self.gates, spent, taken, *state]
 
     @property
     def held(self) -> Sum:
-        """What is taken and not spent."""
+        """What is reserved: taken and not spent."""
         return Sum(*map(sub, self.taken.parts, self.spent.parts))
 
     def row(self, account_id: str, seq: int, head: str) -> AccountRow:
@@ -105,13 +105,13 @@ class Book:
         )
 
     def is_beyond(self) -> bool:
-        """Whether its gates do not allow what is spent and held."""
+        """Whether what is spent and reserved exceeds its gates."""
         return bool(self.gates) and not gates_from_text(self.gates).admits(self.taken.charge)
 
 
 @dataclass(slots=True)
 class Open:
-    """A charge, as it was opened, and how far it has come; ``answered`` is the digest of its answer, with its entry."""
+    """An open charge and its progress; ``answered`` is the digest of its answer, with its entry."""
 
     place: int
     row: ChargeRow
@@ -125,7 +125,7 @@ class Open:
 
     @classmethod
     def from_json(cls, place: int, form: list[Any]) -> "Open":
-        """The charge that was kept, at another place."""
+        """Parses a stored charge, with a new slot."""
         row, (state, reason, pieces, failures, answered) = ChargeRow._make(form[0]), form[1:]
         cost, lineage = charge_from_text(row.cost), lineage_of(row.account)
         return cls(
@@ -133,7 +133,7 @@ class Open:
         )
 
     def to_json(self) -> list[Json]:
-        """As it was opened and how far it has come, for ``from_json``."""
+        """The charge as it was opened and its progress, for ``from_json``."""
         return [
             list[Json](self.row),
             self.state,
@@ -144,13 +144,13 @@ class Open:
         ]
 
     def digest(self, acknowledged: int = 0) -> bytes:
-        """Of the row that must be stored."""
+        """The digest of the row that must be stored."""
         return charge_digest(
             self.row, self.state, self.reason, acknowledged, self.pieces, self.failures
         )
 
     def go_on(self, kind: str, body: dict[str, Any]) -> bool:
-        """A charge in instalments goes on; whether a ledger would have done it."""
+        """Continues a charge with instalments; returns whether a ledger would have done so."""
         before, after = GOING_ON[kind]
         if self.state != before or not self.pieces:
             return False

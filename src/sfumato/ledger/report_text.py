@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The words of the report, in English and in Chinese; both have the same keys."""
+"""The texts of the report, in English and in Chinese, under the same keys."""
 
 from collections.abc import Mapping
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is to be charged, and what the ledger makes of it before it takes a lock."""
+"""Requests to charge, and what the ledger computes of them before it takes a lock."""
 
 import hashlib
 import re
@@ -24,7 +24,7 @@ LONGEST_LINE = 1000
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The keys of a question as an earlier format of the ledger named them; as in ``Request``."""
+    """The keys of a question in an earlier format of the ledger; as in ``Request``."""
 
     question: str
     statement: str
@@ -33,14 +33,14 @@ class Keys:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Whose account pays, for which question, for what done to the data.
+    """A request to charge an account for one question.
 
-    ``question`` is the key of one answer to one account, ``shared`` the key of the same
-    question whoever asks ("" where it may not be shared), ``statement`` the key of what was
-    asked at any price. ``key`` is the caller's idempotency key, if there is one. ``earlier``
-    are the keys under which earlier formats may have stored the answer: it is found by them
-    too, and never stored under them. ``kind`` is the kind of question, and ``line`` what the log and the
-    report say of it, made of declarations alone. ``scope`` is the analyst's account.
+    ``question`` is the key of the answer for one account, ``shared`` that of the same question for
+    any account ("" if it may not be shared), ``statement`` that of the statement at any cost.
+    ``key`` is the caller's idempotency key, if any. ``earlier`` are the keys under which earlier
+    formats may have stored the answer; it is looked up by them and never stored under them.
+    ``kind`` is the kind of question, and ``line`` describes it in the log and the report, from
+    declarations alone. ``scope`` is the analyst's account.
 
     Raises:
         WrongUse: a name or a key that cannot be stored: a control character, more than 200 bytes
@@ -77,13 +77,13 @@ class Request:
 
     @property
     def named(self) -> tuple[Keys, ...]:
-        """Its keys, those of today first."""
+        """Its keys, the current ones first."""
         return Keys(self.question, self.statement, self.shared), *self.earlier
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A request, priced."""
+    """A request with its cost."""
 
     request: Request
     account: str
@@ -95,7 +95,7 @@ class Ready:
 
     @classmethod
     def of(cls, request: Request) -> "Ready":
-        """Prices a request.
+        """Computes the cost of a request.
 
         Raises:
             InvalidNumber: an event that costs nothing, which no noise does.
@@ -114,16 +114,16 @@ class Ready:
         }
         form |= {"kind": request.kind} if request.kind != SQL else {}
         form |= {"line": request.line} if request.line else {}
-        hashes = tuple(_asked(lineage[-1], each) for each in request.named) if request.key else ()
+        hashes = tuple(_asked(lineage[-1], keys) for keys in request.named) if request.key else ()
         return cls(request, lineage[-1], lineage[0], cost, relations, form, hashes)
 
     @property
     def hash(self) -> str:
-        """What an idempotency key is bound to; empty without a key."""
+        """The hash to which an idempotency key is bound; "" without a key."""
         return self.hashes[0] if self.hashes else ""
 
     def row(self, charge_id: str, seq: int) -> ChargeRow:
-        """The charge, reserved by entry ``seq``; its lease is the ledger's to say."""
+        """The charge, reserved by entry ``seq``; the ledger sets its lease."""
         asked, root = self.request, self.dataset
         return ChargeRow(
             *(
@@ -141,7 +141,7 @@ class Ready:
         )
 
     def body(self, charge_id: str, **more: Json) -> dict[str, Json]:
-        """What the journal says of the charge."""
+        """The body of the journal entry of the charge."""
         bound: dict[str, Json] = (
             {"key": self.request.key, "request": self.hash} if self.request.key else {}
         )
@@ -149,8 +149,10 @@ class Ready:
 
 
 def _asked(account: str, keys: Keys) -> str:
-    """The hash of who asks for what. Not of the cost: a part may have been paid for by the time that
-    the same request comes again."""
+    """The hash of who asks for what. It leaves out the cost.
+
+    When the same request is repeated, a part of it may have been paid for in the meantime.
+    """
     form: dict[str, Json] = {
         "account": account,
         "question": keys.question,
@@ -162,6 +164,6 @@ def _asked(account: str, keys: Keys) -> str:
 # an analyst asks few kinds of questions, many times
 @lru_cache(maxsize=1024)
 def _priced(event: Event) -> tuple[Charge, frozenset[str], Json]:
-    """What an event costs, the neighbours for which that was proved, and its stored form."""
-    relations = frozenset(each.value for each in relations_of(event))
+    """The cost of an event, the neighbour relations for which it is proved, and its stored form."""
+    relations = frozenset(relation.value for relation in relations_of(event))
     return charge_for(account(event)), relations, event_to_json(event)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A new signing key in place of an old one, and the word of the old one that it is so.
+"""Key rotation: a new signing key, and a handover signed with the old key.
 
-Whoever has pinned the old key (``pins``) believes a handover that it has signed, and pins the new one.
-A key that was stolen signs handovers as well as heads: then the new key is told in another way.
+A verifier that has pinned the old key (``pins``) accepts a handover signed with it, and pins the
+new one. A stolen key can sign handovers too; then the new key must be distributed in another way.
 """
 
 import json
@@ -21,7 +21,8 @@ from sfumato.privacy.event import Json
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """What the key ``old`` says: from now on ``new`` signs the heads of the ledger ``identity``.
+    """The statement, signed with the key ``old``, that ``new`` signs the heads of ledger
+    ``identity``.
 
     Guarantees:
         a handover that was altered is refused
@@ -35,7 +36,7 @@ class Handover:
 
     @classmethod
     def from_text(cls, text: str) -> "Handover":
-        """A handover as it was written.
+        """Parses a written handover.
 
         Raises:
             LedgerCorrupt: it is none, or its signature does not fit.
@@ -43,24 +44,24 @@ class Handover:
         try:
             form = json.loads(text)
             body = form["handover"]
-            found = cls(
+            handover = cls(
                 str(body["ledger"]), str(body["old"]), str(body["new"]), str(form["signature"])
             )
-            key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(found.old))
-            key.verify(bytes.fromhex(found.signature), found.message)
+            key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(handover.old))
+            key.verify(bytes.fromhex(handover.signature), handover.message)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, InvalidSignature):
             raise LedgerCorrupt(
                 "This is no handover of a key, or it was altered.", remedy="Take another copy."
             ) from None
-        return found
+        return handover
 
     @property
     def message(self) -> bytes:
-        """What is signed; no head reads like it."""
+        """The signed bytes; they differ from those of any head."""
         return canonical_json({"sfumato-handover": self._body()}).encode()
 
     def to_text(self) -> str:
-        """As it is written."""
+        """The written form."""
         return json.dumps({"handover": self._body(), "signature": self.signature}, indent=2) + "\n"
 
     def applied(self, pin: Pin) -> Pin:
@@ -81,9 +82,10 @@ class Handover:
 
 
 def rotate(path: str | Path, identity: str, output: str | Path) -> Handover:
-    """Replaces the key in a file by a new one, once the handover is on disk; the old one is gone then.
+    """Replaces the key in a file, after the handover is on disk; the old key is deleted.
 
-    Killed in between, it leaves the old key in its place, and may be run again.
+    If the process is killed in between, the old key is still in place and ``rotate`` can be
+    repeated.
 
     Raises:
         LedgerUnavailable: a file cannot be written. WrongUse: the file holds no key.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scripts of the characters that names may have, from Unicode 14.0.
+"""The scripts (Unicode 14.0) of the characters that account names may contain.
 
-Of each character whose ``Identifier_Status`` is ``Allowed`` (UTS 39) its ``Script_Extensions``,
-as perl 5.36 has them; ``tools/name_scripts.pl`` writes this table.
+For each character with ``Identifier_Status`` ``Allowed`` (UTS 39), its ``Script_Extensions``, as in
+perl 5.36; ``tools/name_scripts.pl`` writes this table.
 """
 
 from bisect import bisect_right
@@ -72,7 +72,7 @@ Zyyy: 27 2D-2E 30-3A 5F B7 2BB-2BC 2EC 2010 2019 2027 A717-A71F A788
 
 
 def scripts_of(character: str) -> frozenset[str]:
-    """The scripts that a character is used in, by their four letters; empty where no name may have it.
+    """The scripts of a character, as four-letter codes; empty if names may not contain it.
 
     >>> sorted(scripts_of("a")), sorted(scripts_of("\u30fc")), sorted(scripts_of("\u2010"))
     (['Latn'], ['Hira', 'Kana'], ['Zyyy'])
@@ -84,12 +84,12 @@ def scripts_of(character: str) -> frozenset[str]:
 
 @cache
 def _ranges() -> tuple[tuple[int, ...], tuple[int, ...], tuple[frozenset[str], ...]]:
-    """The table: the first and the last character of each range, and its scripts."""
-    found = []
+    """The table: first and last character of each range, and its scripts."""
+    entries = []
     for line in _TABLE.replace("\n  ", " ").strip().splitlines():
         scripts, _, ranges = line.partition(": ")
-        for each in ranges.split():
-            first, _, last = each.partition("-")
-            found.append((int(first, 16), int(last or first, 16), frozenset(scripts.split())))
-    starts, ends, kinds = zip(*sorted(found, key=lambda each: each[0]), strict=True)
+        for span in ranges.split():
+            first, _, last = span.partition("-")
+            entries.append((int(first, 16), int(last or first, 16), frozenset(scripts.split())))
+    starts, ends, kinds = zip(*sorted(entries, key=lambda entry: entry[0]), strict=True)
     return starts, ends, kinds

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signed heads: what every chain of a ledger ended with at a moment, for others to keep.
+"""Signed heads: the ends of all chains of a ledger at one time, to be stored elsewhere.
 
-Whoever can write the ledger's file can also compute its chains anew, or put an older copy
-in its place. A head that lies elsewhere tells: the chains must still pass through it. The
-key (Ed25519, RFC 8032) lies beside a ledger in a file, readable by its owner alone.
+Whoever can write the ledger's file can also recompute its chains, or replace it by an older copy. A
+head stored elsewhere detects this, since the chains must still contain it. The key (Ed25519, RFC
+8032) is in a file beside the ledger that only its owner can read.
 """
 
 import json
@@ -35,7 +35,8 @@ from sfumato.privacy.event import Json
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The last entry of each chain at a moment, signed; ``accounts`` is the digest of all accounts then.
+    """The last entry of each chain at one time, signed; ``accounts`` is the digest of all accounts
+    then.
 
     Guarantees:
         a head that was altered is refused
@@ -51,7 +52,7 @@ class Head:
 
     @classmethod
     def from_text(cls, text: str) -> "Head":
-        """A head as it was written.
+        """Parses a written head.
 
         Raises:
             LedgerCorrupt: it is none, or its signature does not fit.
@@ -78,21 +79,21 @@ class Head:
 
     @property
     def message(self) -> bytes:
-        """What is signed."""
+        """The signed bytes."""
         return canonical_json({"sfumato-head": self._body()}).encode()
 
     def to_text(self) -> str:
-        """As it is written."""
+        """The written form."""
         form: dict[str, Json] = {
             "head": self._body(), "public_key": self.public_key, "signature": self.signature
         }  # fmt: skip
         return json.dumps(form, indent=2, ensure_ascii=False) + "\n"
 
     def differences(self, rows: Rows, *, since: Ends | None = None) -> Iterator[str]:
-        """Where the chains do not pass through this head, or the accounts do not come from its.
+        """Where the chains do not contain this head, or the accounts do not continue those of it.
 
-        The accounts of a head that is older than ``since``, up to which the journal was replayed
-        before, are what it said then: only the chains are compared.
+        For a head older than ``since``, up to which the journal was replayed before, only the
+        chains are compared.
         """
         problems = list(self._chain_differences(rows))
         yield from problems or (() if self._is_before(since) else self._account_differences(rows))
@@ -142,7 +143,7 @@ Key: TypeAlias = Source | None
 
 
 class Signer:
-    """An Ed25519 key in a file of mode 0600, made where there is none; or the one that a function gives."""
+    """An Ed25519 key in a file of mode 0600, created if missing, or one that a function returns."""
 
     def __init__(self, key: Source) -> None:
         if is_address(key):
@@ -155,16 +156,16 @@ class Signer:
             self._key = _from_pem(key(), "What the function gives")
 
     def signature(self, message: bytes) -> str:
-        """Of a message, as hexadecimal."""
+        """The signature of a message, in hexadecimal."""
         return self._key.sign(message).hex()
 
     @property
     def public_key(self) -> str:
-        """The half for everybody, as hexadecimal."""
+        """The public key, in hexadecimal."""
         return self._key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
 
     def sign(self, identity: str, rows: Rows) -> Head:
-        """The head of a ledger as it is now."""
+        """The signed head of the present state of a ledger."""
         ends = {chain: rows.last_entry(chain) for chain in rows.chains()}
         chains = {chain: (entry.seq, entry.hash) for chain, entry in ends.items() if entry}
         at, accounts = (
@@ -176,7 +177,9 @@ class Signer:
 
 
 class Beside:
-    """The key and the last head beside a ledger's file: an older copy of the file alone is noticed."""
+    """The key and the last head beside a ledger's file, which detect an older copy of the file
+    alone.
+    """
 
     def __init__(self, place: str, key: Key = None) -> None:
         self.key: Source = f"{place}.key" if key is None else key
@@ -184,7 +187,7 @@ class Beside:
         self._place = place
 
     def head(self) -> Head | None:
-        """The head that was left, if there is one.
+        """The stored head, if there is one.
 
         Raises:
             LedgerCorrupt: what lies there is none.
@@ -194,28 +197,28 @@ class Beside:
         return Head.from_text(self._head.read_text(encoding="utf-8", errors="replace"))
 
     def require_not_older(self, store: Store) -> None:
-        """Refuses a ledger that is behind the head that was left beside it.
+        """Refuses a ledger that is behind the head stored beside it.
 
         Raises:
             LedgerIncomplete: it is; says how the owner overrides.
         """
         head = self.head()
-        found = store.read(lambda rows: list(head.differences(rows))) if head else []
-        if found:
+        missing = store.read(lambda rows: list(head.differences(rows))) if head else []
+        if missing:
             raise LedgerIncomplete(
-                f"The ledger {shown(self._place)} forgets what was spent: {found[0]}.",
+                f"The ledger {shown(self._place)} forgets what was spent: {missing[0]}.",
                 remedy=f"Restore the newest copy. If it is lost: {WAY_OUT}",
             )
 
     def keep(self, store: Store) -> None:
-        """Signs and leaves the present head."""
+        """Signs and stores the present head."""
         head = store.read(lambda rows: Signer(self.key).sign(store.identity, rows))
         if head.chains:
             write_durably(self._head, head.to_text().encode())
 
 
 def write_durably(path: str | Path, content: bytes) -> None:
-    """Writes a file of mode 0600, whole or not at all, and syncs it, and its folder where that is possible."""
+    """Writes a file of mode 0600 atomically, and syncs it, and its folder where possible."""
     fresh = f"{path}.new"
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as file:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The life of a charge: reserve -> execute -> commit | forfeit; void only before execute.
 
-Each step is one durable unit of work, so a crash at any moment leaves a state with a
-declared meaning: reserved is voided when its lease has ended (nothing was read), executing
-is forfeited at full cost (in instalments: suspended). The state decides, never the clock: a lease only says from when
-on others may close a charge. Proof: spend.proof.md.
+Each step is one durable transaction, so a crash at any time leaves a state with a defined meaning.
+When its lease has ended, a reserved charge is voided (nothing was read) and an executing one is
+forfeited at full cost, or suspended if it has instalments. The state decides, never the clock: a
+lease only says when others may close a charge. Proof: spend.proof.md.
 """
 
 import hashlib
@@ -75,7 +75,7 @@ INTERRUPTED = "interrupted"
 
 
 class Ledger(Instalments):
-    """The ledger of one store. Safe to share between threads; the owner's acts are in ``Owner``.
+    """The ledger of one store. Safe to share between threads; ``Owner`` has the owner's commands.
 
     Guarantees:
         a charge is on disk before it can execute
@@ -116,21 +116,21 @@ class Ledger(Instalments):
         read_only: bool = False,
         key: Key = None,
     ) -> "Ledger":
-        """The ledger in a file, or behind a postgresql:// address; made if it is not there.
+        """Opens the ledger in a file or at a postgresql:// address; creates it if there is none.
 
-        ``read_only``: it must be there, nothing of it is changed, and what would change it raises
-        ``LedgerReadOnly``. It takes no write access, and only ``verify`` looks at the head beside it.
-        ``key`` signs that head (``Signer``); by default one that lies there too.
+        ``read_only``: the ledger must exist and is not changed; what would change it raises
+        ``LedgerReadOnly``. It needs no write access, and only ``verify`` reads the head beside it.
+        ``key`` signs that head (``Signer``); by default one in a file beside the ledger.
         """
         return cls(open_store(place, create=create, read_only=read_only), lease=lease, key=key)
 
     @property
     def store(self) -> Store:
-        """The rows, for reading (``verify``)."""
+        """The store, for reading (``verify``)."""
         return self._store
 
     def close(self) -> None:
-        """Signs what is there, and lets another process have it."""
+        """Signs the present head and releases the ledger for other processes."""
         try:
             self.write_down()
             self.heads.close()
@@ -142,23 +142,23 @@ class Ledger(Instalments):
             self._store.close()
 
     def require_newest(self) -> None:
-        """Refuses a ledger in a file that is behind the head that was left beside it (LedgerCorrupt)."""
+        """Refuses a ledger file that is behind the head beside it (LedgerCorrupt)."""
         if self._beside is not None:
             self._beside.require_not_older(self._store)
 
     def heads_beside(self) -> list[Head]:
-        """The head that was left beside a file, if there is one (LedgerCorrupt: what lies there is none)."""
-        found = self._beside.head() if self._beside is not None else None
-        return [found] if found else []
+        """The head beside a file, if there is one (LedgerCorrupt: it cannot be parsed)."""
+        head = self._beside.head() if self._beside is not None else None
+        return [head] if head else []
 
     def require_contract(self, contract: Contract) -> None:
-        """Refuses if the dataset is known under another contract; writes nothing."""
+        """Refuses if the dataset has another contract; writes nothing."""
         row = self._store.peek(Scope(contract.dataset).id)
         if row is not None:
             contract.require_same(json.loads(row.contract))
 
     def budget_of(self, dataset: str) -> Budget | None:
-        """The budget that a dataset's account has."""
+        """The budget of a dataset's account."""
         row = self._store.peek(Scope(dataset).id)
         if row is None:
             return None
@@ -166,30 +166,36 @@ class Ledger(Instalments):
         return Budget(form["epsilon"], form["delta"])
 
     def balance(self, dataset: str) -> Balance:
-        """What the account of a dataset has spent, reserved and left."""
+        """The balance of a dataset's account."""
         return readable(lambda: balance_of(self._row(dataset)))
 
     def balances(self, dataset: str, purpose: str = "", analyst: str = "") -> list[Balance]:
-        """Of every account of a path that has a limit, the dataset's first: all have to admit a charge."""
+        """The balances of the accounts of a path that have a limit, the dataset first; all must
+        admit a charge.
+        """
         self._row(dataset)
-        rows = (self._store.peek(each) for each in Scope(dataset, purpose, analyst).lineage)
+        rows = (
+            self._store.peek(account_id) for account_id in Scope(dataset, purpose, analyst).lineage
+        )
         return readable(lambda: [balance_of(row) for row in rows if row is not None and row.gates])
 
     def standing(self, dataset: str, purpose: str = "", analyst: str = "") -> Standing:
-        """How an account stands, and what all accounts above it leave to it."""
+        """The status of an account, and what the accounts above leave to it."""
         lineage = Scope(dataset, purpose, analyst).lineage
         self._row(dataset)
         return readable(lambda: standing_of(lineage, self._store.peek))
 
     def accounts(self) -> list[Standing]:
-        """Every account, parents first."""
+        """The status of every account, parents first."""
         rows = self._store.read(lambda rows: {row.id: row for row in rows.accounts()})
-        return readable(lambda: [standing_of(lineage_of(each), rows.get) for each in rows])
+        return readable(lambda: [standing_of(lineage_of(row), rows.get) for row in rows])
 
     def reserve(self, request: Request, charge_id: str = "") -> str:
-        """Takes the cost of a request from every account of its path; the id of the charge.
+        """Reserves the cost of a request on every account of its path; returns the id of the
+        charge.
 
-        ``charge_id`` is a fresh ``token()`` by which a caller who is interrupted can ``abandon`` it.
+        ``charge_id`` is a fresh ``token()`` with which an interrupted caller can ``abandon`` the
+        charge.
 
         Raises:
             BudgetExceeded: an account does not admit it; names what is left.
@@ -201,25 +207,27 @@ class Ledger(Instalments):
         return self._taken(request, lambda rows: self._reserve(rows, ready, name))
 
     def reserve_all(self, requests: Sequence[Request], charge_ids: Sequence[str] = ()) -> list[str]:
-        """Takes the costs of several requests of one account together, or none of them; the ids of what is reserved.
+        """Reserves the costs of several requests of one account, all or none; returns the ids of
+        the charges.
 
-        A request whose answer ``recall`` would let the account share is paid for as a share, and is its own then.
+        A request whose answer the account could share is paid for as a share, and belongs to it
+        afterwards.
 
         Raises:
             As ``reserve``, and then nothing was taken; what a refusal names as the cost is the sum.
         """
         names = charge_ids or [token() for _ in requests]
-        ready = [(Ready.of(each), name) for each, name in zip(requests, names, strict=True)]
+        ready = [(Ready.of(request), name) for request, name in zip(requests, names, strict=True)]
 
         def unit(rows: Rows) -> list[str]:
-            self._require_together(rows, [each for each, _ in ready])
+            self._require_together(rows, [request for request, _ in ready])
             new = [pair for pair in ready if share(rows, *pair) is None]
             return [self._reserve(rows, *pair) for pair in new]
 
         return self._taken(requests[0], unit)
 
     def _taken(self, request: Request, take: Callable[[Rows], T]) -> T:
-        """What a unit of work takes, with what was counted before written down beside it."""
+        """Runs a transaction that charges, together with the pending counts."""
         root = request.scope.root
 
         def unit(rows: Rows) -> T:
@@ -236,9 +244,11 @@ class Ledger(Instalments):
                 raise
 
     def exchange(self, charge_id: str, request: Request, new_id: str = "") -> str:
-        """Voids a reserved charge and takes the cost of a request, in one unit; the id of the new charge.
+        """Voids a reserved charge and reserves the cost of a request in one transaction; returns
+        the new id.
 
-        ``new_id`` is as in ``reserve``. What costs no more than the voided charge, in epsilon, rho and delta, finds room for it.
+        ``new_id`` is as in ``reserve``. A cost that is at most the voided one, in epsilon, rho and
+        delta, always fits.
 
         Raises:
             As ``reserve``; then the charge stays as it was.
@@ -254,7 +264,7 @@ class Ledger(Instalments):
         return self._write(unit)
 
     def execute(self, charge_id: str) -> None:
-        """The durable mark after which there is no refund; the data may be read now.
+        """The durable mark after which nothing is refunded; afterwards the data may be read.
 
         Raises:
             AccountFrozen: the account was frozen meanwhile; the charge is voided.
@@ -276,10 +286,10 @@ class Ledger(Instalments):
     ) -> None:
         """Stores the answer with its charge; only then may it be shown.
 
-        ``released``: the keys of those of its parts that may be asked for again (``Ledger.released``).
-        ``fence``: of the worker, where the charge is answered in instalments. ``size``: a public bound of
-        the bytes, said before they are known (by default their number); above 64 MiB they are kept outside
-        the ledger's tables.
+        ``released``: the keys of the parts that can be reused (``Ledger.released``). ``fence``:
+        that of the worker, for a charge with instalments. ``size``: a public bound of the length in
+        bytes, stated before they are known (by default their length); above 64 MiB they are stored
+        outside the ledger's tables.
 
         Raises:
             LeaseExpired: the charge was closed when its lease had ended, or another worker has it.
@@ -305,7 +315,7 @@ class Ledger(Instalments):
         self._write(unit)
 
     def forfeit(self, charge_id: str, reason: str, *, fence: int = 0) -> None:
-        """Ends an executing charge without an answer, at full cost; instalments that were appended stay stored."""
+        """Ends an executing charge without an answer, at full cost; stored instalments remain."""
 
         def unit(rows: Rows) -> None:
             books, row = at_step(rows, charge_id, EXECUTING, FORFEITED, fence)
@@ -314,7 +324,7 @@ class Ledger(Instalments):
         self._write(unit)
 
     def void(self, charge_id: str) -> None:
-        """Gives back a reserved charge: nothing was read."""
+        """Refunds a reserved charge, for which nothing was read."""
 
         def unit(rows: Rows) -> None:
             books, row = at_step(rows, charge_id, RESERVED, VOIDED)
@@ -323,29 +333,29 @@ class Ledger(Instalments):
         self._write(unit)
 
     def abandon(self, charge_id: str, *, fence: int = 0) -> None:
-        """Ends the work on a charge, whatever of it has taken effect.
+        """Ends the work on a charge, in whatever state it is.
 
-        It is voided if it is reserved, and forfeited if it executes, or suspended if it is answered in
-        instalments and still this worker's; else nothing.
+        A reserved charge is voided. An executing one is forfeited, or suspended if it has
+        instalments and this is still its worker. Other states are left unchanged.
         """
 
         def unit(rows: Rows) -> None:
-            found = rows.charge(charge_id)
-            if found is None:
+            unlocked = rows.charge(charge_id)
+            if unlocked is None:
                 return
-            books = Books(rows, found.account, lambda: rows.charge(charge_id))
-            row = rows.charge(charge_id) or found
+            books = Books(rows, unlocked.account, lambda: rows.charge(charge_id))
+            row = rows.charge(charge_id) or unlocked
             if row.state in (RESERVED, EXECUTING) and fence_of(row.pieces) in (0, fence):
                 close(rows, books, row, INTERRUPTED if row.state == EXECUTING else "")
 
         self._write(unit)
 
     def sweep(self) -> int:
-        """Closes every charge whose lease has ended; how many there were."""
+        """Closes every charge whose lease has ended; returns how many."""
         return self._close_all(lambda rows: rows.now(), EXPIRED)
 
     def _recover(self) -> None:
-        """What a dead process left behind: all that is open where only one process can be alive."""
+        """Closes all open charges of a dead process, where only one process can use the ledger."""
         if self._store.exclusive:
             self._close_all(lambda _: None, "crash")
         else:
@@ -353,8 +363,8 @@ class Ledger(Instalments):
 
     def _close_all(self, until: Callable[[Rows], int | None], reason: str) -> int:
         closed = 0
-        while found := self._store.read(lambda rows: rows.overdue(until(rows), 1)):
-            closed += self._write(partial(close_for, until, found[0].dataset, reason))
+        while overdue := self._store.read(lambda rows: rows.overdue(until(rows), 1)):
+            closed += self._write(partial(close_for, until, overdue[0].dataset, reason))
         return closed
 
     def _reserve(self, rows: Rows, ready: Ready, charge_id: str) -> str:
@@ -386,15 +396,16 @@ class Ledger(Instalments):
         return charge_id
 
     def _require_together(self, rows: Rows, ready: Sequence[Ready]) -> None:
-        """Refuses several requests of one account whose sum it does not admit, or of which one has an answer.
+        """Refuses requests of one account whose sum it does not admit, or of which one has an
+        answer.
 
-        Accounts that are spared a share are looked at for what is new alone.
+        Accounts that do not pay for a shared answer need to admit only the new ones.
         """
         close_overdue(rows, rows.now(), ready[0].dataset, EXPIRED)
         books = Books(rows, ready[0].account)
-        for each in ready:
-            require_unanswered(rows, each)
-        new = [each for each in ready if shared_answer(rows, each) is None]
+        for request in ready:
+            require_unanswered(rows, request)
+        new = [request for request in ready if shared_answer(rows, request) is None]
         if new:
-            books.require(sum((each.cost for each in new), NOTHING), books.lineage)
-        books.require(sum((each.cost for each in ready), NOTHING), [ready[0].account])
+            books.require(sum((request.cost for request in new), NOTHING), books.lineage)
+        books.require(sum((request.cost for request in ready), NOTHING), [ready[0].account])

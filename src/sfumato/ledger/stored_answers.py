@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stored answers given again: under an idempotency key, to the account that paid, or to another one.
+"""Returns stored answers: by idempotency key, to the account that paid, or to another one.
 
-An answer is given to open accounts only. What is given again was released already, so the
-dataset pays nothing; each account of the asker's path that has not paid for this answer pays
-its full cost, so that what an account was told is bounded by its limit. Between purposes of one
-analyst this is always so; between analysts only where the owner's policy shares answers.
+Only open accounts get answers. A stored answer is already released, so the dataset pays nothing;
+each account of the asker's path that has not paid for it pays its full cost, so that what an
+account has learnt is bounded by its limit. This always applies between purposes of one analyst, and
+between analysts only if the owner's policy shares answers.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ MANY_OPEN = 1024
 
 
 def bound_answer(rows: Rows, ready: Ready) -> AnswerRow | None:
-    """The answer that the idempotency key of a request is bound to, if it has one.
+    """The answer to which the idempotency key of a request is bound, if any.
 
     Raises:
         KeyUsed: it is bound to another request, or to one that ended without an answer.
@@ -60,19 +60,19 @@ def bound_answer(rows: Rows, ready: Ready) -> AnswerRow | None:
             remedy="Ask with a new key.",
         )
     # a request that was made of stored parts has no answer of its own: its key is bound to one of theirs
-    is_own = charge.question in {each.question for each in ready.request.named}
+    is_own = charge.question in {keys.question for keys in ready.request.named}
     return rows.answer(charge.question) if is_own else None
 
 
 def bind(rows: Rows, ready: Ready, charge_id: str, seq: int) -> None:
-    """Binds the idempotency key of a request, if it has one, to a charge."""
+    """Binds the idempotency key of a request, if any, to a charge."""
     request = ready.request
     if request.key:
         rows.put_key(KeyRow(ready.account, request.key, ready.hash, charge_id, ready.dataset, seq))
 
 
 def bind_stored(rows: Rows, ready: Ready, charge_id: str) -> None:
-    """Binds the idempotency key of a request, if it has one that is not bound, to a charge whose answer is stored.
+    """Binds the idempotency key of a request, if any and unbound, to the charge of a stored answer.
 
     Raises:
         KeyUsed: as ``bound_answer``.
@@ -91,18 +91,19 @@ def bind_stored(rows: Rows, ready: Ready, charge_id: str) -> None:
 
 
 def own_answer(rows: Rows, request: Request) -> AnswerRow | None:
-    """The answer that the asking account has paid for, under the keys of today or of an earlier format.
+    """The answer that the asking account has paid for, by its present keys or those of an earlier
+    format.
 
     Raises:
         WrongUse: the key of today is another account's.
     """
     account = request.scope.id
     for keys in request.named:
-        found = rows.answer(keys.question)
-        if found is None:
+        answer = rows.answer(keys.question)
+        if answer is None:
             continue
-        if _paid(rows, found).account == account:
-            return found
+        if _paid(rows, answer).account == account:
+            return answer
         if keys.question == request.question:
             raise WrongUse(
                 "One key of an answer for two accounts.", allowed="a key that names the account"
@@ -111,7 +112,9 @@ def own_answer(rows: Rows, request: Request) -> AnswerRow | None:
 
 
 def require_unanswered(rows: Rows, ready: Ready) -> None:
-    """Refuses a question that the account has an answer to, or that is under way for it or for one it shares with."""
+    """Refuses a question that the account has an answer to, or that is in progress for it or for an
+    account with which it shares.
+    """
     request = ready.request
     under_way = rows.under_way(request.question)
     if under_way is not None and under_way.state == SUSPENDED:
@@ -129,7 +132,7 @@ def require_unanswered(rows: Rows, ready: Ready) -> None:
 
 
 def in_progress() -> InProgress:
-    """What a question is told that somebody else asks, or has just asked."""
+    """The error for a question that another caller asks or has just asked."""
     return InProgress(
         "The same question is being answered, or has just been.",
         remedy="Ask again in a moment: once stored, its answer is free, or shared.",
@@ -137,17 +140,19 @@ def in_progress() -> InProgress:
 
 
 def shared_answer(rows: Rows, ready: Ready) -> AnswerRow | None:
-    """The answer that another account paid for: of the same analyst, or of any where the owner shares them."""
+    """The answer of another account of the same analyst, or of any analyst if the owner shares
+    answers.
+    """
     request = ready.request
     if not request.shared or rows.account(ready.dataset) is None:
         return None
     analyst = _shares_with(rows, ready)
-    found = (rows.shared_answer(keys.shared, analyst) for keys in request.named if keys.shared)
-    return next((row for row in found if row is not None), None)
+    answers = (rows.shared_answer(keys.shared, analyst) for keys in request.named if keys.shared)
+    return next((row for row in answers if row is not None), None)
 
 
 def _is_shared_soon(rows: Rows, ready: Ready) -> bool:
-    """Whether a charge is under way whose answer this account would share."""
+    """Whether a charge is in progress whose answer this account would share."""
     shared, analyst = ready.request.shared, _shares_with(rows, ready)
     return bool(shared) and any(
         row.shared == shared and analyst in (None, row.analyst)
@@ -156,7 +161,7 @@ def _is_shared_soon(rows: Rows, ready: Ready) -> bool:
 
 
 def _shares_with(rows: Rows, ready: Ready) -> str | None:
-    """The analyst whose answers an account is given, whatever the purpose; None: everybody's."""
+    """The analyst whose answers an account may share, whatever the purpose; None: everybody's."""
     root = rows.account(ready.dataset)
     return None if root is not None and decided(root).get(SHARING) else ready.request.analyst
 
@@ -168,11 +173,11 @@ def sharers(account: str, source: str) -> tuple[str, ...]:
     ('d/research/ann',)
     """
     paid = lineage_of(source)
-    return tuple(each for each in lineage_of(account) if each not in paid)
+    return tuple(account_id for account_id in lineage_of(account) if account_id not in paid)
 
 
 def give(rows: Rows, ready: Ready, charge_id: str) -> bytes | None:
-    """The stored answer to a request: bound to its key, or paid for under a new charge."""
+    """The stored answer to a request: bound to its key, or paid for by a new charge."""
     books = Books(rows, ready.account)
     bound = bound_answer(rows, ready)
     own = require_answer(rows, bound or own_answer(rows, ready.request))
@@ -185,12 +190,12 @@ def give(rows: Rows, ready: Ready, charge_id: str) -> bytes | None:
 
 
 def share(rows: Rows, ready: Ready, charge_id: str) -> bytes | None:
-    """The answer that another account paid for, paid for by the accounts that have not; None: there is none."""
-    books, found = Books(rows, ready.account), shared_answer(rows, ready)
-    if found is None:
+    """The answer of another account, paid for by the accounts that have not; None if there is none."""
+    books, shared = Books(rows, ready.account), shared_answer(rows, ready)
+    if shared is None:
         return None
-    require_answer(rows, found)
-    source = _paid(rows, found)
+    require_answer(rows, shared)
+    source = _paid(rows, shared)
     if source.cost != canonical_json(charge_to_json(ready.cost)):
         raise WrongUse(
             "One shared question with two costs.",
@@ -202,18 +207,18 @@ def share(rows: Rows, ready: Ready, charge_id: str) -> bytes | None:
     payers = sharers(ready.account, source.account)
     books.require(ready.cost, payers)
     books.spend(ready.cost, payers)
-    digest = hashlib.sha256(found.body).hexdigest()
+    digest = hashlib.sha256(shared.body).hexdigest()
     seq = books.note("share", ready.body(charge_id, source=source.id, answer=digest))
     row = ready.row(charge_id, seq)._replace(state=COMMITTED, source=source.id)
     rows.put_charge(row)
-    rows.put_answer(AnswerRow(row.question, row.statement, "", charge_id, found.body, seq))
+    rows.put_answer(AnswerRow(row.question, row.statement, "", charge_id, shared.body, seq))
     bind(rows, ready, charge_id, seq)
     books.save()
-    return found.body
+    return shared.body
 
 
 def require_few_failures(rows: Rows, root: str, analyst: str) -> None:
-    """Refuses an analyst whose charges have failed three times since the owner last looked."""
+    """Refuses an analyst with three failed charges since the owner last acknowledged them."""
     failed = rows.failed(root, analyst)
     if (
         sum(row.failures + (row.state == FORFEITED and row.reason in COUNTED) for row in failed)
@@ -226,8 +231,8 @@ def require_few_failures(rows: Rows, root: str, analyst: str) -> None:
         )
 
 
-def _paid(rows: Rows, found: AnswerRow) -> ChargeRow:
-    charge = rows.charge(found.charge)
+def _paid(rows: Rows, answer: AnswerRow) -> ChargeRow:
+    charge = rows.charge(answer.charge)
     if charge is None:
         raise ValueError("an answer without its charge")
     return charge

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a ledger has done with a dataset, gathered for people."""
+"""The history of a dataset in a ledger, for the report."""
 
 import json
 from collections import Counter, deque
@@ -30,11 +30,11 @@ _ACTS = ("account", "allocate", "refresh", "freeze", "thaw", "policy", "move", "
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """A question that was paid for. ``statement`` is its SQL or its line for people, empty where there is none.
+    """A question that was paid for. ``statement`` is its SQL or its line, empty if there is none.
 
-    ``kind`` is the kind of question. ``places``: of an answer in instalments, how many were begun,
-    how many were paid for, and how many were begun and are not stored. ``shared``: it was answered
-    before, and only the accounts paid that had not.
+    ``kind`` is the kind of question. ``places``: for an answer in instalments, how many were begun,
+    how many were paid for, and how many were begun and not stored. ``shared``: an existing answer
+    was given to accounts that had not paid for it.
     """
 
     at: str
@@ -49,7 +49,7 @@ class Released:
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """Something that the owner did."""
+    """A command of the owner."""
 
     at: str
     kind: str
@@ -59,14 +59,15 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """One dataset. ``standings`` are those of the accounts that a page shows, ``accounts`` their number in all.
+    """The history of one dataset.
 
-    ``paid`` counts, by account, the charges that it paid in all its periods; what an account is
-    given again that paid for it already costs it nothing. ``charges`` are all of the dataset, of
-    which ``shared`` were answers given again. ``rereads`` counts, by account, the stored answers that were
-    read again for nothing, and ``refusals``, by account, the refused questions by the kind of refusal, both
-    as far as they are written down. ``bound`` is what the limits promise over the lifetime of the rows.
-    ``released`` and ``acts`` are the latest, newest first.
+    ``standings`` are the accounts that a page shows, ``accounts`` the number of all.
+
+    ``paid`` counts the charges that each account paid in all its periods; re-reading an answer
+    costs it nothing. ``charges`` are all charges of the dataset, ``shared`` those for existing
+    answers. ``rereads`` counts re-reads by account, and ``refusals`` refused questions by account
+    and reason, both as far as the journal has them. ``bound`` is the guarantee by the limits over
+    the lifetime of the rows. ``released`` and ``acts`` are the latest, newest first.
     """
 
     contract: Mapping[str, Any]
@@ -85,12 +86,12 @@ class Summary:
 
 
 def summary(ledger: Ledger, dataset: str) -> Summary:
-    """What happened to a dataset, and whether the ledger still says so.
+    """The history of a dataset, and whether the ledger verifies.
 
     Raises:
         LedgerUnavailable: the ledger has no account of the dataset.
     """
-    damage = [f"the store is damaged: {found}" for found in ledger.store.damage()]
+    damage = [f"the store is damaged: {problem}" for problem in ledger.store.damage()]
     return ledger.store.read(lambda rows: _gathered(rows, Scope(dataset).id, damage))
 
 
@@ -107,10 +108,12 @@ def _gathered(rows: Rows, root: str, damage: list[str]) -> Summary:
         raise unknown_account(root)
     paid, charges, shared = _paid(rows, root)
     # an account of which only those below it are stored has a place in the page too
-    mine = sorted({above for each in accounts for above in lineage_of(each)})
+    mine = sorted({above for account in accounts for above in lineage_of(account)})
     return Summary(
         json.loads(accounts[root].contract),
-        tuple(standing_of(lineage_of(each), accounts.get) for each in _shown(mine, paid)),
+        tuple(
+            standing_of(lineage_of(account_id), accounts.get) for account_id in _shown(mine, paid)
+        ),
         len(mine),
         paid,
         charges,
@@ -126,7 +129,7 @@ def _gathered(rows: Rows, root: str, damage: list[str]) -> Summary:
 
 
 def _paid(rows: Rows, root: str) -> tuple[Counter[str], int, int]:
-    """How many charges each account has paid; how many there were, and how many of them were shared answers."""
+    """The charges that each account has paid, the number of charges, and that of shared answers."""
     paid, charges, shared = Counter[str](), 0, 0
     for row, _ in rows.history():
         if row.dataset != root or row.state not in (COMMITTED, FORFEITED):
@@ -138,15 +141,16 @@ def _paid(rows: Rows, root: str) -> tuple[Counter[str], int, int]:
 
 
 def _shown(accounts: Sequence[str], paid: Mapping[str, int]) -> list[str]:
-    """The dataset, its purposes and the analysts who paid most, with those above them; not more than a page holds."""
-    first = sorted(accounts, key=lambda each: (each.count("/") > 1, -paid.get(each, 0), each))[
-        :_ACCOUNTS_SHOWN
-    ]
-    return sorted({above for each in first for above in lineage_of(each)})
+    """The accounts that fit on a page: the dataset, its purposes and the analysts who paid most."""
+    first = sorted(
+        accounts,
+        key=lambda account_id: (account_id.count("/") > 1, -paid.get(account_id, 0), account_id),
+    )[:_ACCOUNTS_SHOWN]
+    return sorted({above for account_id in first for above in lineage_of(account_id)})
 
 
 class _Latest:
-    """The latest of a journal, as it goes by."""
+    """Collects the latest entries of a journal while it is read."""
 
     def __init__(self, root: str) -> None:
         self.charges: deque[tuple[str, ChargeRow]] = deque(maxlen=_SHOWN)
@@ -168,7 +172,7 @@ class _Latest:
             ):
                 if row.pieces:
                     # it was suspended before
-                    others = [each for each in self.charges if each[1].id != row.id]
+                    others = [charge for charge in self.charges if charge[1].id != row.id]
                     self.charges = deque(others, maxlen=_SHOWN)
                 self.charges.append((at, row))
                 self.at = at
@@ -187,27 +191,27 @@ class _Latest:
             self._limits[-1].append(Budget(limit["epsilon"], limit["delta"]))
 
     def count(self, body: Mapping[str, Any]) -> None:
-        """Adds up an entry of what was read again and refused."""
-        for account, found in body["accounts"].items():
-            if READS in found:
-                self.rereads[account] += sum(found[READS].values())
-            if REFUSALS in found:
-                self.refusals.setdefault(account, Counter()).update(found[REFUSALS])
+        """Adds the counts of re-reads and refusals of an entry."""
+        for account, counted in body["accounts"].items():
+            if READS in counted:
+                self.rereads[account] += sum(counted[READS].values())
+            if REFUSALS in counted:
+                self.refusals.setdefault(account, Counter()).update(counted[REFUSALS])
 
     def bound(self, root: AccountRow) -> Budget:
-        """What is promised over the lifetime of the rows: the limits of all periods together.
+        """The guarantee over the lifetime of the rows: the sum of the limits of all periods.
 
-        A closed period kept its last limit. In the present one, a limit that was lowered below what is
-        spent takes nothing back: then the largest that was in force counts.
+        A closed period counts with its last limit. In the present one, lowering a limit below what
+        is spent refunds nothing, so the largest limit that was in force counts.
         """
         *closed, present = self._limits
         if balance_admits(root.gates, root.spent, root.held):
             present = present[-1:]
-        bounds = [each[-1] for each in closed]
+        bounds = [limits[-1] for limits in closed]
         bounds.append(
-            Budget(max(each.epsilon for each in present), max(each.delta for each in present))
+            Budget(max(limit.epsilon for limit in present), max(limit.delta for limit in present))
         )
-        return Budget(sum(each.epsilon for each in bounds), sum(each.delta for each in bounds))
+        return Budget(sum(limit.epsilon for limit in bounds), sum(limit.delta for limit in bounds))
 
 
 def _released(rows: Rows, at: str, row: ChargeRow) -> Released:
@@ -229,7 +233,7 @@ def _released(rows: Rows, at: str, row: ChargeRow) -> Released:
 
 
 def _statement(body: bytes) -> str:
-    """The SQL that an answer tells, if it is one of ours."""
+    """The SQL in an answer, if it is one of sfumato's."""
     try:
         form = json.loads(body)
     except ValueError:

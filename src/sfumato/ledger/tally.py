@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stored answers that were read again, and refusals: counted in memory, written down together.
+"""Counts of re-read answers and of refusals, in memory, written to the journal together.
 
-A read costs no flush. What was counted goes into the journal with the next charge of the
-dataset, when the ledger is closed, and otherwise when a thousand have come and ten minutes have
-passed. An entry names at most 256 accounts, answers and reasons and counts the rest together, so
-that nobody who only reads, or is refused, can fill the disk. A crash loses what was not yet
-written; nothing that costs anything is among it.
+A re-read needs no flush. The counts are written with the next charge of the dataset, when the
+ledger is closed, or after a thousand events and ten minutes. An entry names at most 256 accounts,
+answers and reasons and counts the rest together, so that nobody can fill the disk by reading or by
+being refused. A crash loses counts that were not written, and nothing that costs budget.
 """
 
 import threading
@@ -26,7 +25,7 @@ Counts = Counter[tuple[str, str, str]]
 
 
 class Tally:
-    """What was counted since it was last written, by dataset. Safe to share between threads.
+    """The counts since they were last written, by dataset. Safe to share between threads.
 
     Guarantees:
         an entry has a bounded size
@@ -39,15 +38,15 @@ class Tally:
         self._written: dict[str, float] = {}
 
     def read(self, dataset: str, account: str, charges: Iterable[str]) -> None:
-        """Stored answers were given to an account, by the charges that paid for them."""
-        self._add(dataset, Counter({(account, READS, each): 1 for each in charges}))
+        """Counts answers that an account re-read, by the charges that paid for them."""
+        self._add(dataset, Counter({(account, READS, charge): 1 for charge in charges}))
 
     def refused(self, dataset: str, account: str, kind: str) -> None:
-        """A question of an account was refused."""
+        """Counts a refused question of an account."""
         self._add(dataset, Counter({(account, REFUSALS, kind): 1}))
 
     def is_due(self, dataset: str) -> bool:
-        """Whether it is time to write what was counted, if no charge does."""
+        """Whether the counts should be written without waiting for a charge."""
         with self._lock:
             late = (
                 time.monotonic() - self._written.setdefault(dataset, time.monotonic()) >= _SECONDS
@@ -55,18 +54,18 @@ class Tally:
             return late and self._counts.get(dataset, Counter()).total() >= _ENOUGH
 
     def datasets(self) -> list[str]:
-        """The datasets of which something was counted."""
+        """The datasets with counts."""
         with self._lock:
             return list(self._counts)
 
     def take(self, dataset: str) -> Counts:
-        """What was counted, which whoever takes it writes down or gives back."""
+        """Removes and returns the counts; the caller writes them or gives them back."""
         with self._lock:
             self._written[dataset] = time.monotonic()
             return self._counts.pop(dataset, Counter())
 
     def give_back(self, dataset: str, counts: Counts) -> None:
-        """What could not be written."""
+        """Adds counts back that could not be written."""
         self._add(dataset, counts)
 
     def _add(self, dataset: str, more: Counts) -> None:
@@ -79,7 +78,7 @@ class Tally:
 
 
 def entry_body(counts: Counts) -> dict[str, Json]:
-    """What the journal says of them.
+    """The body of the journal entry.
 
     >>> entry_body(Counter({("d/p/ann", "reads", "c1"): 2}))
     {'accounts': {'d/p/ann': {'reads': {'c1': 2}}}}
@@ -87,4 +86,4 @@ def entry_body(counts: Counts) -> dict[str, Json]:
     accounts: dict[str, dict[str, dict[str, Json]]] = {}
     for (account, what, about), number in sorted(counts.items()):
         accounts.setdefault(account, {}).setdefault(what, {})[about] = number
-    return {"accounts": {account: dict[str, Json](found) for account, found in accounts.items()}}
+    return {"accounts": {account: dict[str, Json](counts) for account, counts in accounts.items()}}

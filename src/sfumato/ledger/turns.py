@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One lock for each question: the same question is asked by one caller at a time, others by all at once."""
+"""One lock per question: the same question is asked by one caller at a time, others concurrently."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -10,7 +10,7 @@ _LOOK = 0.02
 
 
 class Turns:
-    """Locks by name. A name that nobody holds or waits for takes no memory.
+    """Locks by name. A name without holder and waiters uses no memory.
 
     Guarantees:
         one caller holds a name at a time
@@ -30,15 +30,15 @@ class Turns:
 
     @property
     def names(self) -> list[str]:
-        """The names that somebody holds or waits for."""
+        """The names with a holder or waiters."""
         with self._guard:
             return sorted(self._locks)
 
     @contextmanager
     def of(self, name: str, waits: Callable[[], None] | None = None) -> Iterator[bool]:
-        """Holds a name; whether somebody else held it or waited for it.
+        """Holds the lock of a name; yields whether the caller had to wait for it.
 
-        ``waits`` is called again and again while the caller waits; what it raises ends the wait.
+        ``waits`` is called repeatedly while the caller waits; an exception of it ends the wait.
         """
         with self._guard:
             lock, callers = self._locks.get(name) or (threading.Lock(), 0)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a verification has established, kept so that the next one reads only what came since.
+"""The result of a verification, stored so that the next one reads only what was added.
 
-It is the end of each chain, with the accounts, the charges that were not final and the limits at
-that moment. A copy is accepted only with its digest, which lies where the pins do (``pins``): the
-file itself may lie anywhere. Entries before those ends are not read again.
+It has the end of each chain, and the accounts, the charges that were not final and the limits at
+that time. A file with it is accepted only with its digest, which is stored with the pins
+(``pins``). Entries before those ends are not read again.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ _REMEDY = "Verify the whole ledger: without --state FILE, or after taking the fi
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """The state of a ledger that was found sound, as bytes to be kept.
+    """The state of a ledger that was found sound, as bytes.
 
     Guarantees:
         a forged state is refused
@@ -40,47 +40,49 @@ class Verified:
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of its bytes, to be kept where nobody can write who can write the ledger."""
+        """The SHA-256 of its bytes, to be stored where the ledger's editor cannot write."""
         return hashlib.sha256(self.content).hexdigest()
 
     @classmethod
     def of(cls, ledger: str, replay: Replay) -> "Verified":
-        """The state after every entry of the ledger with this identity, which had no problem."""
+        """The state after all entries of a ledger, none of which had a problem."""
         # one that goes on after a failure is among both
-        unfinished = {each.place: each for each in (*replay.open.values(), *replay.failed.values())}
+        unfinished = {
+            charge.place: charge for charge in (*replay.open.values(), *replay.failed.values())
+        }
         form: dict[str, Json] = {
             "format": _FORMAT,
             "ledger": ledger,
             "chains": {chain: list[Json](end) for chain, end in replay.heads.items()},
             "accounts": _accounts(replay),
-            "books": {each: book.to_json() for each, book in replay.books.items()},
+            "books": {name: book.to_json() for name, book in replay.books.items()},
             "charges": replay.charges,
-            "unfinished": [each.to_json() for each in unfinished.values()],
+            "unfinished": [charge.to_json() for charge in unfinished.values()],
             "limits": {
-                each: [list[Json](limit) for limit in had] for each, had in replay.limits.items()
+                name: [list[Json](limit) for limit in had] for name, had in replay.limits.items()
             },
         }
         return cls(zlib.compress(canonical_json(form).encode(), 1))
 
     @classmethod
     def read(cls, path: str | Path, digest: str) -> "Verified":
-        """The state in a file, if it has this digest.
+        """Reads the state from a file with this digest.
 
         Raises:
             WrongUse: the file cannot be read, or is not the one that was kept.
         """
         try:
-            found = cls(Path(path).read_bytes())
+            verified = cls(Path(path).read_bytes())
         except OSError as error:
             raise WrongUse(
                 f"{str(path)!r} cannot be read ({error.strerror}).", remedy=_REMEDY
             ) from None
-        if found.digest != digest:
+        if verified.digest != digest:
             raise WrongUse(f"{str(path)!r} is not what the last verification kept.", remedy=_REMEDY)
-        return found
+        return verified
 
     def resume(self, ledger: str) -> Replay:
-        """A replay that goes on where this verification ended.
+        """A replay that continues where this verification ended.
 
         Raises:
             WrongUse: the state is of another ledger, or is none.
@@ -103,8 +105,9 @@ class Verified:
 
 
 def source_before(rows: Rows, ends: Ends, charge_id: str) -> Source:
-    """Whose a shared answer is that was committed before ``ends``, what it cost and its digest, as its own
-    entries tell; ``NO_SOURCE`` if there is none."""
+    """The account, cost and digest of a shared answer that was committed before ``ends``, from its
+    entries; ``NO_SOURCE`` if there is none.
+    """
     proof = rows.proof(charge_id)
     if proof is None or not all(map(is_genuine, proof)):
         return NO_SOURCE
@@ -130,12 +133,12 @@ def _accounts(replay: Replay) -> str:
 
 def _resumed(form: dict[str, Any]) -> Replay:
     replay = Replay(
-        books={each: Book.from_json(book) for each, book in form["books"].items()},
+        books={account_id: Book.from_json(book) for account_id, book in form["books"].items()},
         heads={chain: (int(seq), str(last)) for chain, (seq, last) in form["chains"].items()},
         before=int(form["charges"]),
         limits=form["limits"],
     )
     replay.go_on(
-        Open.from_json(number * PLACE, each) for number, each in enumerate(form["unfinished"])
+        Open.from_json(number * PLACE, charge) for number, charge in enumerate(form["unfinished"])
     )
     return replay

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a ledger still says what happened.
+"""Verifies a ledger by replaying its journal.
 
-The journal is replayed from its first entry: each chain must be whole, each charge must
-cost what the accountant says of its event, each account must be the sum of its charges,
-each answer must be the bytes that were committed, and every head that was noted before
-must lie on the chains.
+Each chain must be whole, each charge must cost what the accountant computes from its event, each
+account must be the sum of its charges, each answer must have the committed bytes, and the chains
+must contain every known head.
 """
 
 import hashlib
@@ -42,9 +41,12 @@ _END = (chr(0x10FFFF), 0)
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was found: ``problems`` is empty for a sound ledger. ``head`` stands for every entry of
-    every chain: equal heads, equal history. ``verified`` is what the next ``verify`` may go on from;
-    None where there are problems."""
+    """The result of a verification; ``problems`` is empty for a sound ledger.
+
+    ``head`` is one hash for all entries of all chains: equal heads mean equal histories.
+    ``verified`` is the state from which the next ``verify`` can continue; None if there are
+    problems.
+    """
 
     entries: int
     charges: int
@@ -56,16 +58,16 @@ class Report:
 def verify(
     ledger: Ledger, heads: Sequence[Head] = (), *, key: str = "", since: Verified | None = None
 ) -> Report:
-    """Replays the journal against everything that is stored, and against heads noted before.
+    """Replays the journal and compares it with all stored rows, and with known heads.
 
-    What is taken off the end, from every table alike, leaves a ledger that was once true: only
-    a head that was kept elsewhere tells. It has to be of this ledger, and signed by ``key``
-    (by default that of the first head). The head beside a file, signed by whatever key, is
-    looked at too. Charges wait until this ends, on a ledger in a file. The pages of a file are checked
-    beside the replay, on another core, where the ledger was opened to be read.
+    If the newest rows are removed from every table consistently, the result is a ledger that was
+    once valid: only a head stored elsewhere detects this. Such a head must be of this ledger and
+    signed with ``key`` (by default that of the first head). The head beside a file, signed with any
+    key, is compared too. For a ledger in a file, charges wait until this ends. If the file was
+    opened read-only, its pages are checked in parallel, on another core.
 
-    ``since`` is what an earlier verification established (``Report.verified``). Then only entries
-    and rows that came later are read, and all accounts; an edit of what is older is not found.
+    ``since`` is the result of an earlier verification (``Report.verified``). Then only newer
+    entries and rows are read, and all accounts; an edit of older rows is not detected.
 
     Guarantees:
         an edited row is found
@@ -99,15 +101,17 @@ def verify(
 
 
 def _damage(ledger: Ledger, *, pages: bool) -> tuple[str, ...]:
-    """What the store finds wrong with itself."""
+    """The problems that the store finds in its own file."""
     try:
-        return tuple(f"the store is damaged: {found}" for found in ledger.store.damage(pages=pages))
+        return tuple(
+            f"the store is damaged: {problem}" for problem in ledger.store.damage(pages=pages)
+        )
     except LedgerCorrupt as error:
         return (f"the store is damaged: {error.problem}",)
 
 
 def _beside(work: Callable[[], T]) -> "Future[T]":
-    """The result of work that another thread does; an interrupted caller does not wait for it."""
+    """The result of work on another thread; an interrupted caller does not wait for it."""
     result: Future[T] = Future()
 
     def run() -> None:
@@ -121,7 +125,7 @@ def _beside(work: Callable[[], T]) -> "Future[T]":
 
 
 def check(rows: Rows, problems: list[str], heads: Sequence[Head] = ()) -> Report:
-    """The check of ``verify`` on the rows of one unit of work."""
+    """The check of ``verify`` on the rows of one transaction."""
     return _check(rows, Replay(problems), heads)
 
 
@@ -152,7 +156,7 @@ def _check(rows: Rows, replay: Replay, heads: Sequence[Head]) -> Report:
 
 
 def head_digest(heads: dict[str, tuple[int, str]]) -> str:
-    """One hash for the heads of all chains; empty for an empty ledger."""
+    """One hash for the heads of all chains; "" for an empty ledger."""
     form = canonical_json({chain: [seq, last] for chain, (seq, last) in heads.items()})
     return hashlib.sha256(form.encode()).hexdigest() if heads else ""
 
@@ -173,12 +177,12 @@ def _replayed(rows: Rows, chain: str, replay: Replay) -> int:
 
 
 def _end_before(rows: Rows, chain: str, replay: Replay) -> Entry | None:
-    """The entry that a chain ended with when it was verified before, with the hash of that time."""
+    """The last entry of a chain at the earlier verification, with its hash then."""
     if chain not in replay.heads:
         return None
     seq, last = replay.heads[chain]
-    found = rows.entry(chain, seq)
-    if found is None or found.hash != last or not is_genuine(found):
+    entry = rows.entry(chain, seq)
+    if entry is None or entry.hash != last or not is_genuine(entry):
         replay.problems.append(
             f"the chain{_of(chain)} does not pass through entry {seq} that was verified before: "
             "it was cut or rewritten, or this is an older copy"
@@ -193,17 +197,19 @@ def _of(chain: str) -> str:
 def _compare_accounts(rows: Rows, replay: Replay, ends: Ends | None) -> None:
     stored = {row.id: row for row in rows.accounts()}
     said = {row.id: row for row in replay.rows()}
-    for each in sorted(stored.keys() | said.keys()):
-        mine, theirs = stored.get(each), said.get(each)
+    for account_id in sorted(stored.keys() | said.keys()):
+        mine, theirs = stored.get(account_id), said.get(account_id)
         if mine is None or theirs is None:
-            replay.problems.append(f"account {each!r} is in only one of the journal and the table")
+            replay.problems.append(
+                f"account {account_id!r} is in only one of the journal and the table"
+            )
         else:
             replay.problems += [
-                f"account {each!r} {what}" for what in _account_differences(mine, theirs)
+                f"account {account_id!r} {what}" for what in _account_differences(mine, theirs)
             ]
-            if account_digest(theirs) != replay.books[each].digest:
+            if account_digest(theirs) != replay.books[account_id].digest:
                 replay.problems.append(
-                    f"account {each!r} is not bound by the entry that last moved it"
+                    f"account {account_id!r} is not bound by the entry that last moved it"
                 )
 
 
@@ -223,7 +229,9 @@ def _account_differences(stored: AccountRow, said: AccountRow) -> Iterator[str]:
 
 
 def _compare_charges(rows: Rows, replay: Replay, ends: Ends | None) -> None:
-    """Both come in the order of the entries that opened them: what one lacks is seen where it is missing."""
+    """Compares charges in the order of the entries that opened them, so that a gap is found at its
+    place.
+    """
     said, stored = replay.ended(), rows.history(ends)
     theirs, mine = next(said, None), next(stored, None)
     while theirs or mine:
@@ -251,7 +259,7 @@ def _charge_differences(
 
 
 def _compare_older(rows: Rows, replay: Replay, ends: Ends | None) -> None:
-    """The charges that were opened, and not final, when the ledger was verified before."""
+    """Compares the charges that were not final at the earlier verification."""
     for charge_id, digest, answered in replay.older_ended():
         row = rows.charge(charge_id)
         if row is None:
@@ -293,7 +301,7 @@ def _compare_instalments(rows: Rows, replay: Replay, ends: Ends | None) -> None:
 
 def _compare_counts(rows: Rows, replay: Replay, ends: Ends | None) -> None:
     counts = rows.counts()
-    many = (len(each) // DIGEST for each in (replay.keys, replay.parts, replay.instalments))
+    many = (len(digests) // DIGEST for digests in (replay.keys, replay.parts, replay.instalments))
     stored = (
         counts.accounts,
         counts.charges,

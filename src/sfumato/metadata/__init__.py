@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the owner declares about the data; never read off it.
+"""Declarations of the owner about the data. They are never read off the data.
 
 May import: ``privacy``, ``noise``, ``exact``, ``errors``. Begin with ``column``: a type says
 which values a column can have, and gives each an integer code; everything that the engine

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Column types: the declared values of a column, each with its integer code.
+"""Column types: the declared values of a column, and the integer code of each.
 
-What a value outside the declaration means is declared here too, so that no row can ever
-cause an error: a number beyond a bound is moved to the bound, infinity with it; a value
-that is not among the declared ones, that does not parse, that is NaN, NULL or one of the
-``missing`` markers, is missing. With ``missing=`` given, missing is a group of its own in
-GROUP BY; without it, rows where the key is missing are in no group.
+Every stored value has a defined meaning, so that no row can cause an error. A number beyond a bound
+is clipped to it, as is infinity. NULL, NaN, a ``missing`` marker, a value that does not parse and
+an undeclared category are missing. With ``missing=``, missing values form a group of their own in
+GROUP BY; otherwise rows whose key is missing are in no group.
 """
 
 import datetime
@@ -29,7 +28,7 @@ Markers: TypeAlias = tuple[str, ...] | None
 
 @dataclass(frozen=True, slots=True)
 class _Coded:
-    """What every type but ``Text`` has: codes from ``lower_code`` to ``upper_code``."""
+    """Base of all types but ``Text``: codes from ``lower_code`` to ``upper_code``."""
 
     lower_code: int
     upper_code: int
@@ -38,13 +37,13 @@ class _Coded:
 
     @property
     def size(self) -> int:
-        """How many values are declared (without missing)."""
+        """The number of declared values, without missing."""
         return self.upper_code - self.lower_code + 1
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Integer(_Coded):
-    """Whole numbers from ``lower`` to ``upper``, on the lattice of step 1.
+    """Integers from ``lower`` to ``upper``, on the lattice of step 1.
 
     >>> Integer(17, 90, missing="N")
     Integer(17, 90, missing='N')
@@ -72,7 +71,7 @@ class Integer(_Coded):
 class Real(_Coded):
     """Numbers from ``lower`` to ``upper``, rounded half to even onto a public lattice.
 
-    The step is the power of two at or below a millionth of the range, or ``step``.
+    The step is ``step``, or the largest power of two that is at most a millionth of the range.
 
     >>> Real(0, 99).step
     Fraction(1, 16384)
@@ -87,27 +86,24 @@ class Real(_Coded):
         missing: str | Sequence[str] | None = None,
     ) -> None:
         low, high = _bounds(lower, upper)
-        unit = (
-            power_of_two_at_most((high - low) / LATTICE_STEPS)
-            if step is None
-            else to_fraction("step", step)
-        )
-        if not 0 < unit <= high - low:
+        spacing = power_of_two_at_most((high - low) / LATTICE_STEPS)
+        if step is not None:
+            spacing = to_fraction("step", step)
+        if not 0 < spacing <= high - low:
             raise InvalidDeclaration(
                 f"A step of {step}.", allowed="greater than 0 and at most upper - lower"
             )
-        if round(low / unit) == round(high / unit) or not 1e-300 < float_up(unit) < 1e300:
+        low_code, high_code = round(low / spacing), round(high / spacing)
+        if low_code == high_code or not 1e-300 < float_up(spacing) < 1e300:
             raise InvalidDeclaration(
                 "A Real whose bounds fall on one step, or whose step no float can hold.",
                 remedy="Declare another step=.",
             )
-        _set_codes(self, round(low / unit), round(high / unit), unit, missing)
+        _set_codes(self, low_code, high_code, spacing, missing)
 
     def __repr__(self) -> str:
-        low, high = (
-            decimal_text(self.lower_code * self.step),
-            decimal_text(self.upper_code * self.step),
-        )
+        low = decimal_text(self.lower_code * self.step)
+        high = decimal_text(self.upper_code * self.step)
         return f"Real({low}, {high}, step={decimal_text(self.step)}{_shown(self.missing)})"
 
     def decode(self, code: int) -> float:
@@ -117,7 +113,8 @@ class Real(_Coded):
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Date(_Coded):
-    """Days from ``lower`` to ``upper`` (ISO text or ``datetime.date``), coded since 1970-01-01.
+    """Dates from ``lower`` to ``upper`` (an ISO string or ``datetime.date``), coded as days since
+    1970-01-01.
 
     >>> Date("1970-01-01", "1970-01-31").size
     31
@@ -139,7 +136,8 @@ class Date(_Coded):
         _set_codes(self, low, high, Fraction(1), missing)
 
     def __repr__(self) -> str:
-        return f"Date('{self.decode(self.lower_code)}', '{self.decode(self.upper_code)}'{_shown(self.missing)})"
+        low, high = self.decode(self.lower_code), self.decode(self.upper_code)
+        return f"Date('{low}', '{high}'{_shown(self.missing)})"
 
     def decode(self, code: int) -> datetime.date:
         """The value of a code."""
@@ -148,7 +146,9 @@ class Date(_Coded):
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Category(_Coded):
-    """One of the declared values, compared as text; a mapping gives labels to codes of the data.
+    """One of the declared values, compared as strings.
+
+    A mapping assigns labels to values of the data.
 
     >>> Category({"1": "Male", "2": "Female"}).labels
     ('Male', 'Female')
@@ -175,11 +175,9 @@ class Category(_Coded):
             )
 
     def __repr__(self) -> str:
-        labelled = self.values != self.labels
-        pairs = ", ".join(
-            f"{value!r}: {label!r}" for value, label in zip(self.values, self.labels, strict=True)
-        )
-        shown = f"{{{pairs}}}" if labelled else ", ".join(repr(value) for value in self.values)
+        shown = ", ".join(map(repr, self.values))
+        if self.values != self.labels:
+            shown = repr(dict(zip(self.values, self.labels, strict=True)))
         return f"Category({shown}{_shown(self.missing)})"
 
     def decode(self, code: int) -> str:
@@ -187,7 +185,7 @@ class Category(_Coded):
         return self.labels[code]
 
     def texts(self) -> tuple[tuple[str, int], ...]:
-        """Each text of the data with its code."""
+        """Each string of the data with its code."""
         return tuple((value, code) for code, value in enumerate(self.values))
 
 
@@ -196,7 +194,9 @@ _TRUE, _FALSE = ("true", "True", "TRUE", "1"), ("false", "False", "FALSE", "0")
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Boolean(_Coded):
-    """True or false; ``true`` and ``false`` name other texts of the data. AVG of it is a share.
+    """True or false; ``true`` and ``false`` list the strings of the data that mean it.
+
+    AVG is a share.
 
     >>> Boolean(true="1", false="2", missing="N").texts()
     (('2', 0), ('1', 1))
@@ -223,11 +223,9 @@ class Boolean(_Coded):
             )
 
     def __repr__(self) -> str:
-        texts = (
-            ""
-            if (self.true, self.false) == (_TRUE, _FALSE)
-            else f"true={self.true!r}, false={self.false!r}"
-        )
+        texts = ""
+        if (self.true, self.false) != (_TRUE, _FALSE):
+            texts = f"true={self.true!r}, false={self.false!r}"
         return f"Boolean({(texts + _shown(self.missing)).removeprefix(', ')})"
 
     def decode(self, code: int) -> bool:
@@ -235,13 +233,15 @@ class Boolean(_Coded):
         return bool(code)
 
     def texts(self) -> tuple[tuple[str, int], ...]:
-        """Each text of the data with its code."""
+        """Each string of the data with its code."""
         return tuple((text, 0) for text in self.false) + tuple((text, 1) for text in self.true)
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Text:
-    """Any text. Can be counted and compared; its values are not public, so it is no key.
+    """Any string.
+
+    It can be counted and compared, but is no group key, since its values are not public.
 
     >>> Text(missing="N")
     Text(missing='N')
@@ -261,14 +261,14 @@ ColumnType: TypeAlias = Integer | Real | Date | Category | Boolean | Text
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A declared column, by the name it has in the data."""
+    """A declared column: its name in the data, and its type."""
 
     name: str
     type: ColumnType
 
 
 def date_code(value: object) -> int | None:
-    """Days since 1970-01-01 of an ISO date, or None."""
+    """The code of an ISO date: days since 1970-01-01; None if it does not parse."""
     if isinstance(value, str):
         try:
             value = datetime.date.fromisoformat(value)
@@ -307,42 +307,44 @@ def _bounds(lower: Number, upper: Number) -> tuple[Fraction, Fraction]:
     return low, high
 
 
-def _markers(given: str | Sequence[str] | None, name: str = "missing") -> Markers:
+def _markers(given: object, name: str = "missing") -> Markers:
     if given is None:
         return None
-    markers = (
-        (given,)
-        if isinstance(given, str)
-        else tuple(given)
-        if isinstance(given, list | tuple | set)
-        else (None,)
-    )
-    if not all(isinstance(marker, str) for marker in markers):
+    markers: tuple[object, ...] = (None,)
+    if isinstance(given, str):
+        markers = (given,)
+    elif isinstance(given, list | tuple):
+        markers = tuple(given)
+    elif isinstance(given, set):
+        # the order of a set differs between processes; markers in another order are another plan
+        markers = tuple(sorted(given, key=str))
+    texts = tuple(marker for marker in markers if isinstance(marker, str))
+    if len(texts) < len(markers):
         raise InvalidDeclaration(
             f"{name}={shown(given)}.", allowed="a text such as 'N', or several"
         )
-    # the order of a set is another one in each process, and a plan with another order another plan
-    return tuple(sorted(markers)) if isinstance(given, set) else markers
+    return texts
 
 
 def _shown(missing: Markers) -> str:
     if missing is None:
         return ""
-    return f", missing={missing[0]!r}" if len(missing) == 1 else f", missing={missing!r}"
+    markers = missing[0] if len(missing) == 1 else missing
+    return f", missing={markers!r}"
 
 
 def _category_pairs(values: tuple[object, ...]) -> list[tuple[object, object]]:
     if len(values) == 1 and isinstance(values[0], Mapping):
-        values = tuple(each for pair in values[0].items() for each in pair)
-        _require_category_values(values)
-        return list(zip(values[::2], values[1::2], strict=True))
+        pairs = list(values[0].items())
+        _require_category_values([part for pair in pairs for part in pair])
+        return pairs
     if len(values) == 1 and isinstance(values[0], list | tuple):
         values = tuple(values[0])
     _require_category_values(values)
     return [(value, value) for value in values]
 
 
-def _require_category_values(values: tuple[object, ...]) -> None:
+def _require_category_values(values: Sequence[object]) -> None:
     if not all(isinstance(value, str | int) for value in values):
         raise InvalidDeclaration(
             "A Category value that is neither text nor an integer.", allowed="'Female', 1"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What binds an account to its data (RULES 2)."""
+"""The contract that binds a ledger account to its dataset (RULES 2)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from sfumato.privacy.event import Json
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """The facts stored on first use, and compared ever after.
+    """The declarations that are stored when an account is created, and compared at every later use.
 
-    Paths and bounds are not in it: another path to the same data is the same account.
+    Paths and bounds are not part of it: the same data at another path has the same account.
 
     Guarantees:
         another contract is refused
@@ -37,15 +37,15 @@ class Contract:
         )
 
     def to_json(self) -> dict[str, Json]:
-        """The stored form."""
+        """The JSON form that the ledger stores."""
         return self.about_data() | {"epsilon": self.epsilon, "delta": self.delta}
 
     def about_data(self) -> dict[str, Json]:
-        """What an answer depends on of the contract: everything but the limits (RULES 21)."""
+        """The part of the contract that identifies answers: everything but the limits (RULES 21)."""
         return {"dataset": self.dataset, "relation": self.relation, "units": dict(self.units)}
 
     def require_same(self, stored: Mapping[str, object]) -> None:
-        """Refuses where the ledger has this dataset under another contract."""
+        """Refuses if the ledger has stored another contract for this dataset."""
         mine = self.to_json()
         different = [name for name in mine if mine[name] != stored.get(name)]
         if different:
@@ -54,13 +54,13 @@ class Contract:
             )
             raise ContractMismatch(
                 f"The ledger knows dataset {self.dataset!r} under another contract ({changes}).",
-                remedy="Open it with the contract that it was created with. A new unit, relation or budget "
-                "over the same data is not a fresh start.",
+                remedy="Open it with the contract that it was created with. "
+                "A new unit, relation or budget over the same data is not a fresh start.",
             )
 
 
 def _unit(table: Table) -> str:
-    """Whom the rows of a table are about."""
+    """The privacy unit of a table, as a string."""
     if table.public:
         return "(public)"
     return str(table.unit) if table.unit else "(row)"

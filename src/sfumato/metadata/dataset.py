@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A dataset: tables of the same people under one name, one relation and one budget."""
+"""A dataset: tables about the same units, with one name, one neighbour relation and one budget."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -11,7 +11,9 @@ from sfumato.privacy.unit import AddRemove, Relation, Unit
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """What the owner calls the data, and its version; neither is computed from the content.
+    """The owner's name and version of the data, and its tables.
+
+    Nothing of it is read off the content.
 
     >>> Dataset("acs-2019", {"people": Table("people.csv")}).version
     '1'
@@ -56,22 +58,22 @@ class Dataset:
 
     @property
     def places(self) -> tuple[str, ...]:
-        """Where the rows of its people lie, each place once; public tables are about nobody."""
-        found = {table.place for table in self.tables.values() if not table.public}
-        return tuple(sorted(found - {""}))
+        """Where the rows of private tables are stored, each place once."""
+        places = {table.place for table in self.tables.values() if not table.public}
+        return tuple(sorted(places - {""}))
 
     @property
     def described(self) -> "Dataset":
-        """The declarations alone: no table has its source."""
+        """The declarations alone, without the sources of the tables."""
         return replace(self, tables={name: table.described for name, table in self.tables.items()})
 
     def unit_name(self, table: str) -> str | None:
-        """The name of a table's units; None: each row is its own unit, or the table is public."""
+        """The name of a table's unit; None if each row is its own unit or the table is public."""
         unit = self.tables[table].unit
         return None if unit is None else self._at_the_end(unit).name
 
     def _at_the_end(self, unit: Unit) -> Unit:
-        """The unit that names itself, where ``via`` leads."""
+        """The unit at the end of a chain of ``via``, whose columns hold its id."""
         while unit.target is not None:
             above = self.tables[unit.target[0]].unit
             assert above is not None, "checked when the dataset was made"
@@ -79,42 +81,51 @@ class Dataset:
         return unit
 
     def _require_owner(self, name: str) -> None:
-        """Follows ``via`` to a unit that names itself."""
+        """Refuses a chain of ``via`` that does not end at a unit whose columns hold its id."""
         seen, unit = [name], self.tables[name].unit
         while unit is not None and unit.target is not None:
             target, column = unit.target
             other = self.tables.get(target)
             if other is None or other.unit is None or other.unit.column != column:
                 named = [
-                    f"{each}.{table.unit.column}"
-                    for each, table in self.tables.items()
+                    f"{label}.{table.unit.column}"
+                    for label, table in self.tables.items()
                     if table.unit
                 ]
                 raise InvalidDeclaration(
-                    f"The unit of table {seen[-1]!r} goes via {unit.via!r}, which is no unit of a declared table.",
+                    f"The unit of table {seen[-1]!r} goes via {unit.via!r}, "
+                    "which is no unit of a declared table.",
                     allowed=", ".join(named),
                     remedy="Declare that table with sf.Unit on the column that via= names.",
                 )
             if target in seen:
                 raise InvalidDeclaration(
                     f"The unit of table {name!r} goes in a circle: {' -> '.join([*seen, target])}.",
-                    remedy="One of these tables must hold the unit itself: declare it without via=.",
+                    remedy="One of these tables must hold the unit itself: "
+                    "declare it without via=.",
                 )
             seen.append(target)
             unit = other.unit
 
     def _require_no_other(self, name: str) -> None:
-        """Questions name the unit by its name (several columns by theirs), so no other column may be called so."""
+        """Refuses a column with the name of the unit, since statements refer to the unit by that
+        name.
+        """
         table = self.tables[name]
         if table.unit is None:
             return
         root = self._at_the_end(table.unit)
         known = [root.name] if len(root.columns) == 1 else list(root.columns)
-        own = [each.lower() for each in table.unit.columns] if table.unit.target is None else []
-        for each in known:
-            column = None if each is None or each.lower() in own else table.column(each)
+        own = []
+        if table.unit.target is None:
+            own = [column.lower() for column in table.unit.columns]
+        for reserved in known:
+            if reserved is None or reserved.lower() in own:
+                continue
+            column = table.column(reserved)
             if column is not None:
                 raise InvalidDeclaration(
-                    f"Table {name!r} declares a column {column.name!r}, which is how questions name its unit.",
+                    f"Table {name!r} declares a column {column.name!r}, "
+                    "which is how questions name its unit.",
                     remedy="Leave it out of columns=, or rename it in the data.",
                 )

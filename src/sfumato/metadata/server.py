@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The address of a database server, which may hold a password and never shows it."""
+"""Addresses of database servers. They may contain a password, which is never shown."""
 
 from dataclasses import dataclass, field
 from typing import NoReturn
@@ -12,20 +12,24 @@ POSTGRES = '"postgresql://user@host/database"; in a password % is written %25, @
 
 
 def is_address(place: object) -> bool:
-    """Whether a place is written as an address of some server, and not as a path; also one that nobody can reach.
+    """Whether a string is the address of a server, of any kind, rather than a path.
 
-    >>> is_address("PostgreSQL://db/clinic"), is_address("host=db password=x"), is_address("data/people.csv")
-    (True, True, False)
+    >>> is_address("PostgreSQL://db/clinic"), is_address("host=db password=x")
+    (True, True)
+    >>> is_address("data/people.csv")
+    False
     """
     text = str(place)
     return (isinstance(place, str) and "://" in text) or without_secrets(text) != text
 
 
 def is_postgres(place: object) -> bool:
-    """Whether a place is an address of PostgreSQL in which user and password end where they seem to.
+    """Whether a string is a PostgreSQL address whose user and password are delimited unambiguously.
 
-    >>> is_postgres("postgresql://ada:p%40ss@db/clinic"), is_postgres("postgresql://ada:p@s/s@db/clinic")
-    (True, False)
+    >>> is_postgres("postgresql://ada:p%40ss@db/clinic")
+    True
+    >>> is_postgres("postgresql://ada:p@s/s@db/clinic")
+    False
     """
     if not isinstance(place, str) or not place.startswith(SERVERS):
         return False
@@ -35,7 +39,7 @@ def is_postgres(place: object) -> bool:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Server:
-    """Where a server is reached; shown without user, password and options.
+    """The address of a server; shown without user, password and options.
 
     >>> Server("postgresql://ada:secret@db.example:5432/clinic?sslmode=require")
     postgresql://db.example/clinic
@@ -45,7 +49,7 @@ class Server:
 
     @property
     def place(self) -> str:
-        """The database, with the port and without user, password and options.
+        """The host, port and database, without user, password and options.
 
         >>> Server("postgresql://ada:secret@db.example/clinic?sslmode=require").place
         'postgresql://db.example:5432/clinic'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A table: where the data lies, who a row is about, and what its columns hold."""
+"""Tables: where the data is stored, whom each row is about, and what its columns hold."""
 
 import os
 from collections.abc import Mapping
@@ -11,13 +11,13 @@ from sfumato.metadata.column import Boolean, Category, Column, ColumnType, Date,
 from sfumato.metadata.server import POSTGRES, Server, is_address, is_postgres
 from sfumato.privacy.unit import Unit
 
-# The ends of a pattern that means everything in a folder.
+# Last components of patterns that match everything in a folder.
 _ALL_OF_A_FOLDER = ("*", "**", "*.parquet")
 
 
 @dataclass(frozen=True, slots=True)
 class Undisclosed:
-    """Stands for a source where the data is nobody's business: of what kind it is, and nothing else."""
+    """Replaces the source of a table where it must not be shown; names only its type."""
 
     kind: str
 
@@ -27,20 +27,22 @@ class Undisclosed:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Table:
-    """A declared table. It shows its declarations, and of its source only where it lies or of what type it is.
+    """A declared table.
+
+    Its ``repr`` shows the declarations, and of the source only its place or type.
 
     Args:
-        source: a path to a Parquet or CSV file, to a folder of Parquet files or to those that a
-            pattern means ("events/2024-*.parquet"), or anything that Arrow can read (a pyarrow,
-            pandas or polars table, a DuckDB relation), or the address of a PostgreSQL server
-            ("postgresql://host/clinic"), which is never shown with its password. CSV is read as text and cast by the
-            declaration, as is what Hive-style folders are called ("year=2024").
-        unit: who is protected; None: each row is one person.
-        columns: the declared columns. A column left out does not exist for questions.
-        size: the number of rows, where it is public; a reference for relative errors.
-        public: the table is about nobody (a list of products, a calendar): it can be joined,
-            and is not protected; a question may show what is in it.
-        table: the name of the table in a DuckDB file or on a server, where the source is one.
+        source: the path of a Parquet or CSV file, of a folder of Parquet files, or a glob pattern
+            ("events/2024-*.parquet"); or anything that Arrow can read (a pyarrow, pandas or polars
+            table, a DuckDB relation); or a PostgreSQL address ("postgresql://host/clinic"), whose
+            password is never shown. CSV values and Hive-style folder names ("year=2024") are
+            strings that are converted as the columns declare.
+        unit: the privacy unit; None: each row is one unit.
+        columns: the declared columns. Other columns do not exist for questions.
+        size: the number of rows, if it is public; a reference for relative errors.
+        public: the table is about nobody (products, a calendar). It can be joined and is not
+            protected: answers may show its content.
+        table: the name of the table in a DuckDB file or on a server.
 
     Guarantees:
         a table shows nothing of its source that is not declared
@@ -119,28 +121,29 @@ class Table:
 
     @property
     def described(self) -> "Table":
-        """The declarations alone: without the source, of which only the kind is said."""
-        kind = "server" if isinstance(self.source, Server) else type(self.source).__name__
-        kind = "path" if isinstance(self.source, str | Path) else kind
-        return (
-            self
-            if isinstance(self.source, Undisclosed)
-            else replace(self, source=Undisclosed(kind), table=None)
-        )
+        """The table without its source; only the type of the source is kept."""
+        if isinstance(self.source, Undisclosed):
+            return self
+        kind = type(self.source).__name__
+        if isinstance(self.source, Server):
+            kind = "server"
+        elif isinstance(self.source, str | Path):
+            kind = "path"
+        return replace(self, source=Undisclosed(kind), table=None)
 
     @property
     def about(self) -> str:
-        """Whom a row is about, for people."""
+        """The privacy unit of a row, as a string."""
         if self.public:
             return "nobody: the table is public"
         return repr(self.unit) if self.unit else "each row is one unit"
 
     @property
     def place(self) -> str:
-        """Where the rows lie, whatever path leads there; empty for what is in memory only.
+        """A canonical name of where the rows are stored; empty for data in memory.
 
-        A folder is the same place as all its Parquet files. The content is not looked at: a copy
-        is another place, as is a view, a hard link or another name of the same server.
+        A folder is the same place as all its Parquet files. The content is not compared: a copy, a
+        view, a hard link or another name of the same server is another place.
         """
         if isinstance(self.source, Server):
             return f"{self.source.place} {str(self.table).removeprefix('public.')}"
@@ -155,28 +158,18 @@ class Table:
         return f"file {text} {self.table}" if self.table else f"file {text}"
 
     def column(self, name: str) -> Column | None:
-        """The declared column of this name, whatever the case of its letters."""
+        """The declared column of this name, ignoring case."""
         for declared, kind in self.columns.items():
             if declared.lower() == name.lower():
                 return Column(declared, kind)
         return None
 
     def __repr__(self) -> str:
-        source = self.source
-        if isinstance(source, str | Path):
-            items = [shown(source)]
-        else:
-            items = [
-                repr(
-                    source
-                    if isinstance(source, Server | Undisclosed)
-                    else Undisclosed(type(source).__name__)
-                )
-            ]
-        for each in fields(self)[1:]:
-            value = getattr(self, each.name)
-            if value or each.name == "columns":
-                items.append(f"{each.name}={value!r}")
+        items = [_shown_source(self.source)]
+        for declared in fields(self)[1:]:
+            value = getattr(self, declared.name)
+            if value or declared.name == "columns":
+                items.append(f"{declared.name}={value!r}")
         return f"Table({', '.join(items)})"
 
     def __copy__(self) -> "Table":
@@ -193,4 +186,12 @@ class Table:
                 "A table with its rows, or with the address of a server, is not pickled.",
                 remedy="Hand over a path, or the declarations: table.columns, table.unit.",
             )
-        return Table, tuple(getattr(self, each.name) for each in fields(self))
+        return Table, tuple(getattr(self, declared.name) for declared in fields(self))
+
+
+def _shown_source(source: object) -> str:
+    if isinstance(source, str | Path):
+        return shown(source)
+    if isinstance(source, Server | Undisclosed):
+        return repr(source)
+    return repr(Undisclosed(type(source).__name__))

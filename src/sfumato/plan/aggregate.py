@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is computed of the rows of a group: integers."""
+"""Aggregates: the integers that are computed from the rows of one group."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,49 +12,53 @@ from sfumato.plan.value import Value
 
 @dataclass(frozen=True, slots=True)
 class CountRows:
-    """COUNT(*): one integer, 1 a row."""
+    """COUNT(*): one integer; each row adds 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class CountValues:
-    """COUNT(value): one integer, 1 a row whose value is not missing."""
+    """COUNT(value): one integer; each row whose value is not NULL adds 1."""
 
     value: Value
 
 
 @dataclass(frozen=True, slots=True)
 class CountUnits:
-    """COUNT(DISTINCT unit): one integer, 1 a unit."""
+    """COUNT(DISTINCT unit): one integer; each unit with a row in the group adds 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class CountDistinct:
-    """COUNT(DISTINCT value): the distinct values among at most ``max_rows`` kept of each unit (RULES 14)."""
+    """COUNT(DISTINCT value), over at most ``max_rows`` distinct values of each unit (RULES 14)."""
 
     value: Value
 
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """SUM(value): one integer in lattice steps; a unit's total is clipped (RULES 15)."""
+    """SUM(value): one integer, in lattice steps; the total of each unit is clipped (RULES 15)."""
 
     value: Value
 
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """AVG(value): the pair (sum of u, sum of w - u), u the code above the lower bound, w the
-    range; a row adds w to the pair's L1 norm whatever its value (RULES 15)."""
+    """AVG(value): the pair (sum of u, sum of w - u).
+
+    u is the code less the lower bound, w the range. Each row adds exactly w to the L1 norm of
+    the pair, whatever its value (RULES 15).
+    """
 
     value: Value
 
 
 @dataclass(frozen=True, slots=True)
 class Variance:
-    """VARIANCE(value): the triple (sum of u^2, of 2u(w-u), of (w-u)^2), which adds up to w^2 a
-    row; u as for ``Mean`` but in at most ``grid`` levels, each of ``coarse`` codes.
+    """VARIANCE(value): the triple (sum of u^2, sum of 2u(w-u), sum of (w-u)^2).
 
-    A level is less than a millionth of the range, and what it moves is inside every interval.
+    Each row adds w^2 to its L1 norm. u is as for ``Mean``, but rounded down to one of at most
+    ``grid`` levels of ``coarse`` codes each. A level is less than a millionth of the range, and
+    every interval includes the error of this rounding.
     """
 
     value: Value
@@ -62,17 +66,17 @@ class Variance:
 
     @property
     def coarse(self) -> int:
-        """How many codes a level has."""
+        """The number of codes in a level."""
         kind = self.value.numeric
         return -(-(kind.upper_code - kind.lower_code) // self.grid)
 
 
 @dataclass(frozen=True, slots=True)
 class Quantiles:
-    """Quantiles of a value on a public grid: the weight of the rows in each of ``leaves`` cells.
+    """Quantiles of a value: the weight of the rows in each of ``leaves`` cells of a public grid.
 
-    Leaf j holds the codes from lower + j coarse up to the next. ``levels``: the wanted
-    quantiles, ascending, each its own selection from the same leaves (RULES 17).
+    Leaf j has the ``coarse`` codes that begin at lower + j coarse. ``levels`` are the requested
+    quantiles, ascending; each is selected separately from the same leaves (RULES 17).
     """
 
     value: Value
@@ -80,12 +84,14 @@ class Quantiles:
 
     @property
     def coarse(self) -> int:
-        """How many codes a leaf has."""
-        return -(-self.value.type.size // _LEAVES) if not isinstance(self.value.type, Text) else 1
+        """The number of codes in a leaf."""
+        if isinstance(self.value.type, Text):
+            return 1
+        return -(-self.value.type.size // _LEAVES)
 
     @property
     def leaves(self) -> int:
-        """How many leaves there are."""
+        """The number of leaves."""
         assert not isinstance(self.value.type, Text), "lowering admits no text here"
         return -(-self.value.type.size // self.coarse)
 
@@ -97,7 +103,7 @@ _LEAVES = 2**10
 
 
 def width(aggregate: Aggregate) -> int:
-    """How many integers a group has."""
+    """The number of integers an aggregate has in each group."""
     match aggregate:
         case Mean():
             return 2
@@ -112,14 +118,16 @@ def width(aggregate: Aggregate) -> int:
 
 
 def levels(aggregate: Variance | Mean) -> int:
-    """The range w of the amounts that a row adds up to: codes for a mean, levels for a variance."""
+    """The range w of u (see ``Mean``): in codes for a mean, in levels for a variance."""
     kind = aggregate.value.numeric
-    whole = kind.upper_code - kind.lower_code
-    return -(-whole // aggregate.coarse) if isinstance(aggregate, Variance) else whole
+    codes = kind.upper_code - kind.lower_code
+    if isinstance(aggregate, Variance):
+        return -(-codes // aggregate.coarse)
+    return codes
 
 
 def largest(aggregate: Aggregate) -> int:
-    """The largest L1 norm that one row can add: its natural scale, in the aggregate's integers."""
+    """The largest amount that one row can add to the L1 norm of the aggregate's integers."""
     match aggregate:
         case Sum(value):
             return max(abs(value.numeric.lower_code), abs(value.numeric.upper_code), 1)
@@ -134,12 +142,12 @@ def largest(aggregate: Aggregate) -> int:
 
 
 def read_value(aggregate: Aggregate) -> Value | None:
-    """The value that an aggregate reads of a row."""
+    """The value that an aggregate reads from each row; None if it reads none."""
     return None if isinstance(aggregate, CountRows | CountUnits) else aggregate.value
 
 
 def never_negative(aggregate: Aggregate) -> bool:
-    """Whether no row can lower any of the integers."""
+    """Whether a row can never decrease any of the integers."""
     if not isinstance(aggregate, Aggregate):
         raise unknown(aggregate)
     return not isinstance(aggregate, Sum) or aggregate.value.numeric.lower_code >= 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Marginals of one table: each row in one cell of every axis, whatever it holds."""
+"""Marginals of one table. Each row falls in exactly one cell of every axis."""
 
 import math
 from collections import Counter
@@ -15,21 +15,21 @@ from sfumato.plan.stages import Raw
 from sfumato.plan.value import GroupKey, Value
 from sfumato.privacy.distance import Distance, Norm
 
-# So many marginals are asked for at once, and so many cells they have together: 256 MB of integers.
+# Limits of one question: the number of marginals, and of their cells together (256 MB of integers).
 MAX_CLIQUES, MAX_CELLS = 10_000, 2**25
-# So many values an axis may have, and so much a row may weigh.
+# The most values of an axis, and the largest weight of a row.
 MAX_VALUES, MAX_WEIGHT = 2**20, 2**20
 
-# The axes of a marginal, by their places in the cube.
+# The axes of a marginal, as positions in the cube.
 Places: TypeAlias = tuple[int, ...]
 
 
 def axis(value: Value) -> GroupKey:
-    """The total key of a value: a cell for each code that it may have, ascending, and one for missing, the last.
+    """The axis of a value: a cell for each code in its declared range, then one for NULL.
 
     Raises:
-        MissingDeclaration: a text: which values it has is not declared.
-        WrongUse: more values than an axis may have.
+        MissingDeclaration: a text column, whose values are not declared.
+        WrongUse: the value has more codes than an axis may have.
 
     >>> from sfumato.metadata.column import Column, Integer
     >>> axis(Value.of(Column("floor", Integer(-1, 3)))).size
@@ -38,7 +38,8 @@ def axis(value: Value) -> GroupKey:
     if isinstance(value.type, Text):
         raise MissingDeclaration(
             f"The axis {shown(value.name)} is open: the values of a text are not declared.",
-            allowed="columns with declared values: a Category, an Integer, a Boolean, a Date, a Real",
+            allowed="columns with declared values: a Category, an Integer, a Boolean, a Date, "
+            "a Real",
             remedy="Declare it as sf.Category with its values, or leave it out.",
         )
     if value.type.size > MAX_VALUES:
@@ -54,17 +55,17 @@ def axis(value: Value) -> GroupKey:
 
 @dataclass(frozen=True, slots=True)
 class Cube:
-    """The rows of a relation by axes of which each is total: raw, like a question.
+    """A relation and the axes by which its rows may be counted. Like ``Raw``, it is unbounded.
 
-    A clique, some of the axes by their names, has a marginal: how many rows are in each of its cells. The
-    empty clique has one cell.
+    A clique is a set of axes, given by name. Its marginal counts the rows in each of its cells;
+    the empty clique has one cell.
 
     Guarantees:
         every row is in one cell of every marginal
 
     Raises:
-        WrongUse: no axes, or one twice.
-        ValueError: a key that is not total.
+        WrongUse: there is no axis, or one occurs twice.
+        ValueError: an axis without a cell for some code or for NULL.
     """
 
     relation: Relation
@@ -82,38 +83,40 @@ class Cube:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the axes are called."""
+        """The names of the axes."""
         return tuple(key.value.name for key in self.axes)
 
     @property
     def raw(self) -> Raw:
-        """The rows by all axes together, as a question."""
+        """The question that counts rows by all axes together."""
         return Raw(self.relation, self.axes, (CountRows(),))
 
     def shape(self, clique: Places) -> tuple[int, ...]:
-        """How many cells a marginal has in each direction."""
-        return tuple(len(self.axes[place].codes or ()) + 1 for place in clique)
+        """The number of cells of a marginal along each of its axes."""
+        axes = [self.axes[place] for place in clique]
+        return tuple(len(key.codes or ()) + 1 for key in axes)
 
     def places(self, cliques: Sequence[Sequence[str]]) -> tuple[Places, ...]:
-        """The cliques by places, if they may be asked for: nothing is read for it.
+        """Checks the cliques and returns each as positions of axes. Reads no data.
 
         Raises:
             UnknownName: no such axis.
-            WrongUse: no cliques or too many, an axis twice in one, too many cells in all.
+            WrongUse: no cliques, or too many; an axis twice in one; too many cells in all.
         """
         if not 1 <= len(cliques) <= MAX_CLIQUES:
             raise WrongUse(
                 f"{len(cliques):,} cliques.", allowed=f"from 1 to {MAX_CLIQUES:,} at once"
             )
-        found = tuple(self._clique(each) for each in cliques)
-        sizes = [math.prod(self.shape(each)) for each in found]
+        places = tuple(map(self._clique, cliques))
+        sizes = [math.prod(self.shape(clique)) for clique in places]
         if sum(sizes) > MAX_CELLS:
+            widest = ", ".join(cliques[sizes.index(max(sizes))])
             raise WrongUse(
-                f"Marginals of {sum(sizes):,} cells in all; the largest is by {', '.join(cliques[sizes.index(max(sizes))])}.",
+                f"Marginals of {sum(sizes):,} cells in all; the largest is by {widest}.",
                 allowed=f"at most {MAX_CELLS:,}",
                 remedy="Ask for fewer together, or for axes with fewer declared values.",
             )
-        return found
+        return places
 
     def _clique(self, names: Sequence[str]) -> Places:
         if not isinstance(names, list | tuple):
@@ -133,24 +136,25 @@ class Cube:
 
 
 def _is_total(key: GroupKey) -> bool:
-    """Whether a key, whose codes ascend, has all those of its value, and missing."""
+    """Whether a key has a cell for every code of its value, and one for NULL. Its codes ascend."""
     kind, codes = key.value.type, key.codes
     if isinstance(kind, Text) or not codes or not key.missing:
         return False
-    return (codes[0], codes[-1], len(codes)) == (kind.lower_code, kind.upper_code, kind.size)
+    declared = (kind.lower_code, kind.upper_code, kind.size)
+    return (codes[0], codes[-1], len(codes)) == declared
 
 
 @dataclass(frozen=True, slots=True)
 class BoundedCube:
-    """A cube each of whose units is bounded, by one weight that its rows have in every marginal (RULES 13).
+    """A cube in which the contribution of each unit is bounded (RULES 13).
 
-    Of a unit with N rows each weighs floor(``refinement`` min(1, ``most`` / N)), so that marginals are of one
-    table: those of the same axes are equal. ``unit`` None: each row is its own unit, and weighs 1.
-    ``l1`` and ``l2`` are how far any one marginal moves between neighbours, ``apart`` how far its L1
-    distance to any public table of integers does (Linf, of one number).
+    Each row of a unit with N rows has the weight floor(``refinement`` min(1, ``most`` / N)), the
+    same in every marginal, so that all marginals describe one weighted table. ``unit`` None: each
+    row is its own unit, with weight 1. ``l1`` and ``l2`` are the sensitivities of one marginal;
+    ``apart`` is that of its L1 distance to any public table of integers (Linf, of one number).
 
     Raises:
-        ValueError: a limit or a refinement that is none.
+        ValueError: ``most`` below 1, or a refinement out of range.
     """
 
     cube: Cube
@@ -163,7 +167,7 @@ class BoundedCube:
 
     @property
     def is_weighed(self) -> bool:
-        """Whether a unit may have several rows; else each weighs ``refinement``."""
+        """Whether a unit may have several rows; if not, each row has the weight ``refinement``."""
         return self.unit is not None and not is_single(self.cube.relation)
 
     def __post_init__(self) -> None:
@@ -171,5 +175,6 @@ class BoundedCube:
             raise ValueError("a unit has a row at most, or more, of which each weighs something")
         if self.unit is None and (self.most, self.refinement) != (1, 1):
             raise ValueError("a row that is its own unit weighs 1")
-        if [self.l1.norm, self.l2.norm, self.apart.norm] != [Norm.L1, Norm.L2, Norm.LINF]:
+        norms = [self.l1.norm, self.l2.norm, self.apart.norm]
+        if norms != [Norm.L1, Norm.L2, Norm.LINF]:
             raise ValueError("a distance in another norm")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every expression means, in plain Python: the definition that the engines are held to."""
+"""The semantics of expressions, in plain Python. Every engine is tested against it."""
 
 import datetime
 import re
@@ -42,7 +42,7 @@ FIRST_DAY, LAST_DAY = -719_162, 2_932_896
 
 
 def evaluate(expression: Scalar, lookup: Callable[[Leaf], Value]) -> Value:
-    """The value of an expression, its leaves looked up.
+    """Evaluates an expression; ``lookup`` gives the values of its leaves.
 
     Guarantees:
         evaluation is total
@@ -66,21 +66,20 @@ def evaluate(expression: Scalar, lookup: Callable[[Leaf], Value]) -> Value:
             truth = inner(operand)
             return None if truth is None else not truth
         case And(operands):
-            return _connect([inner(each) for each in operands], decisive=False)
+            return _connect([inner(operand) for operand in operands], decisive=False)
         case Or(operands):
-            return _connect([inner(each) for each in operands], decisive=True)
+            return _connect([inner(operand) for operand in operands], decisive=True)
         case Case(branches, otherwise):
             chosen = next((result for test, result in branches if inner(test) is True), otherwise)
             return inner(chosen)
         case Coalesce(operands):
-            return next((value for each in operands if (value := inner(each)) is not None), None)
+            values = map(inner, operands)
+            return next((value for value in values if value is not None), None)
         case Compare(op, left, right):
             first, second = inner(left), inner(right)
-            if (
-                first is None
-                or second is None
-                or isinstance(first, str) is not isinstance(second, str)
-            ):
+            if first is None or second is None:
+                return None
+            if isinstance(first, str) is not isinstance(second, str):
                 return None
             return compares(op, first, second)
         case _:
@@ -88,57 +87,56 @@ def evaluate(expression: Scalar, lookup: Callable[[Leaf], Value]) -> Value:
 
 
 def _strict(expression: Scalar, inner: Callable[[Scalar], Value]) -> Value:
-    """The nodes that are NULL wherever an operand is."""
+    """Evaluates a node that is NULL wherever an operand is."""
     match expression:
         case Member(operand, values):
             value = inner(operand)
             return None if value is None else value in values
         case Like(operand, pattern):
             value = inner(operand)
-            return (
-                None
-                if not isinstance(value, str)
-                else _pattern(pattern).fullmatch(value) is not None
-            )
+            if not isinstance(value, str):
+                return None
+            return _pattern(pattern).fullmatch(value) is not None
         case Arithmetic(op, left, right):
             return _calculate(op, inner(left), inner(right))
         case Extreme(greatest, operands):
-            numbers = [
-                each for operand in operands if isinstance(each := inner(operand), int | Fraction)
-            ]
-            choose = max if greatest else min
-            return choose(numbers) if len(numbers) == len(operands) else None
+            numbers = [value for value in map(inner, operands) if isinstance(value, int | Fraction)]
+            if len(numbers) < len(operands):
+                return None
+            return max(numbers) if greatest else min(numbers)
         case Quotient(left, right):
             first, second = inner(left), inner(right)
-            return (
-                _truncated(first, second)
-                if isinstance(first, int) and isinstance(second, int)
-                else None
-            )
+            if not isinstance(first, int) or not isinstance(second, int):
+                return None
+            return _truncated(first, second)
+        case _:
+            return _of_one(expression, inner)
+
+
+def _of_one(expression: Scalar, inner: Callable[[Scalar], Value]) -> Value:
+    """Evaluates a division by a constant, a lookup, or a part of a date."""
+    match expression:
         case FloorDivide(operand, divisor):
             value = inner(operand)
             return value // divisor if isinstance(value, int | Fraction) else None
         case Lookup(operand, first, table):
             code = inner(operand)
-            return (
-                table[code - first]
-                if isinstance(code, int) and 0 <= code - first < len(table)
-                else None
-            )
+            if not isinstance(code, int) or not 0 <= code - first < len(table):
+                return None
+            return table[code - first]
         case DatePart(part, operand) | DateTrunc(part, operand):
             code = inner(operand)
-            read = date_part if isinstance(expression, DatePart) else date_trunc
-            return (
-                read(part, code)
-                if isinstance(code, int) and FIRST_DAY <= code <= LAST_DAY
-                else None
-            )
+            if not isinstance(code, int) or not FIRST_DAY <= code <= LAST_DAY:
+                return None
+            if isinstance(expression, DatePart):
+                return date_part(part, code)
+            return date_trunc(part, code)
         case _:
             raise TypeError(f"{type(expression).__name__} has no meaning")
 
 
 def _connect(values: Sequence[Value], *, decisive: bool) -> bool | None:
-    """AND (decided by False) or OR (decided by True) of three-valued truths."""
+    """Three-valued AND (``decisive`` False) or OR (``decisive`` True)."""
     if decisive in values:
         return decisive
     return None if None in values else not decisive
@@ -162,12 +160,12 @@ def _truncated(left: int, right: int) -> int | None:
 
 
 def day(code: int) -> datetime.date:
-    """The day of a code."""
+    """The date of a code: days since 1970-01-01."""
     return EPOCH + datetime.timedelta(days=code)
 
 
 def date_part(part: Part, code: int) -> int:
-    """A part of a day, as a number.
+    """A part of a date, as a number.
 
     >>> date_part(Part.QUARTER, 365)
     1
@@ -177,13 +175,12 @@ def date_part(part: Part, code: int) -> int:
         return (date.month + 2) // 3
     if part is Part.WEEK:
         return date.isocalendar().week
-    return {Part.YEAR: date.year, Part.MONTH: date.month, Part.DAY: date.day}.get(
-        part, date.isoweekday()
-    )
+    parts = {Part.YEAR: date.year, Part.MONTH: date.month, Part.DAY: date.day}
+    return parts.get(part, date.isoweekday())
 
 
 def date_trunc(part: Part, code: int) -> int:
-    """The code of the first day of the year, quarter, month or ISO week of a day.
+    """The code of the first day of the year, quarter, month or ISO week of a date.
 
     >>> date_trunc(Part.MONTH, 40)
     31
@@ -194,11 +191,16 @@ def date_trunc(part: Part, code: int) -> int:
     if part is Part.YEAR:
         return (date.replace(month=1, day=1) - EPOCH).days
     if part is Part.QUARTER:
-        return (date.replace(month=date.month - (date.month - 1) % 3, day=1) - EPOCH).days
-    return (date.replace(day=1) - EPOCH).days if part is Part.MONTH else code
+        first_month = date.month - (date.month - 1) % 3
+        return (date.replace(month=first_month, day=1) - EPOCH).days
+    if part is Part.MONTH:
+        return (date.replace(day=1) - EPOCH).days
+    return code
 
 
 @lru_cache(maxsize=256)
 def _pattern(pattern: str) -> re.Pattern[str]:
-    pieces = {"%": ".*", "_": "."}
-    return re.compile("".join(pieces.get(each, re.escape(each)) for each in pattern), re.DOTALL)
+    """The pattern of LIKE as a regular expression."""
+    wildcards = {"%": ".*", "_": "."}
+    pieces = [wildcards.get(character, re.escape(character)) for character in pattern]
+    return re.compile("".join(pieces), re.DOTALL)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is made of the released numbers: columns, HAVING, ORDER BY, LIMIT. Post-processing."""
+"""Post-processing of released numbers: SELECT list, HAVING, ORDER BY, LIMIT."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A sort key; NULL last unless said otherwise."""
+    """A sort key; NULLs come last unless ``nulls_first``."""
 
     expression: Scalar
     descending: bool = False
@@ -25,10 +25,10 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """The shape of the answer, computed from released numbers and shown keys alone.
+    """How the answer is computed from released numbers and group keys alone.
 
-    ``sets``: the places of the keys that each grouping set keeps (ROLLUP, CUBE, GROUPING
-    SETS); the groups that agree in them are added up after the noise. Empty: one set, of every key.
+    ``sets`` has, for each grouping set (ROLLUP, CUBE, GROUPING SETS), the positions of its keys;
+    groups that agree in them are added up after the noise. Empty: one set with all keys.
     """
 
     items: tuple[Item, ...]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a row of a table names its unit."""
+"""How the rows of a table are assigned to privacy units."""
 
 from dataclasses import dataclass
 
@@ -8,11 +8,12 @@ from sfumato.metadata.dataset import Dataset
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The columns that name the unit of a row, or the way to it.
+    """The columns that identify the unit of a row, directly or through another table.
 
-    ``columns`` of the row name it themselves; or they name a row of the table ``via``, by
-    its ``keys``, whose own ``owner`` it is. A key that several units claim belongs to the
-    smallest of them; a row whose key nobody has belongs to nobody and is not used.
+    Without ``via``, ``columns`` are the unit's id. With it, they match ``keys`` of the table
+    ``via``, and the row belongs to the unit of the matching row, by that table's ``owner``. A key
+    that rows of several units have belongs to the unit with the smallest id. A row whose key
+    matches nothing has no unit and is ignored.
     """
 
     columns: tuple[str, ...]
@@ -22,7 +23,9 @@ class Owner:
 
 
 def owner_of(dataset: Dataset, table: str) -> Owner | None:
-    """The owner of a declared table's rows; None: each row is its own unit, or the table is public.
+    """The owner of the rows of a declared table.
+
+    None if each row is its own unit, or if the table is public.
 
     >>> from sfumato.metadata.table import Table
     >>> from sfumato.privacy.unit import Unit

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where rows come from: trees in which every node leaves each unit's rows its own.
+"""Relations: trees of operators that never mix the rows of different units.
 
-Each node's rows of a unit are a function of that unit's rows of the nodes below and of
-public tables, of nothing else: lemma 1 of query/stability.proof.md. What a unit contributes
-is bounded once, above the whole tree (RULES 18). Names of columns are those of ``Field``;
-a scan prefixes the names of its table, so that each is unique in the tree.
+The rows that a node has of a unit depend only on that unit's rows in the nodes below and on
+public tables: lemma 1 of query/stability.proof.md. The contribution of a unit is bounded once,
+above the whole tree (RULES 18). Columns have the names of ``Field``; a scan adds a prefix to
+the column names of its table, so that each name is unique in the tree.
 """
 
 from collections.abc import Iterator
@@ -20,16 +20,16 @@ from sfumato.plan.scalar import Field, Member, Scalar
 from sfumato.plan.value import Value
 from sfumato.plan.value_range import confine
 
-# The upper bound of a count of rows without a declared limit: no table has as many rows.
+# The upper bound of a row count without a declared limit; no table has as many rows.
 UNLIMITED = 2**31
 
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """The rows of a declared table that have an owner, each value as its code.
+    """The rows of a declared table that belong to a unit, each value as its code.
 
-    ``columns``: those that are read, by their names in the tree: the name in the table
-    after ``prefix``. ``owner`` None: each row is its own unit, or the table is public.
+    ``columns`` are those that are read, named ``prefix`` and the name in the table. ``owner``
+    None: each row is its own unit, or the table is public.
     """
 
     table: str
@@ -51,10 +51,10 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class PublicJoin:
-    """Each row with the row of a public table that has its key, if there is one.
+    """Joins each row to the row of a public table with its key.
 
-    Of several public rows with one key the first in the order of the columns read is taken, so a row
-    is never multiplied. ``outer``: rows without a match stay, with NULLs; else they go.
+    Of several public rows with one key, the first in the order of the columns read is used, so
+    a row is never multiplied. ``outer``: rows without a match are kept, with NULLs.
     """
 
     source: "Relation"
@@ -69,7 +69,7 @@ class PublicJoin:
 
 @dataclass(frozen=True, slots=True)
 class UnitJoin:
-    """Each row with the one row of its unit in ``other``, which has at most one row a unit."""
+    """Joins each row to the row of its unit in ``other``, which has at most one row per unit."""
 
     source: "Relation"
     other: "Relation"
@@ -82,7 +82,7 @@ class UnitJoin:
 
 @dataclass(frozen=True, slots=True)
 class Semi:
-    """The rows whose unit has a row in ``units``; ``negated``: has none."""
+    """The rows whose unit has a row in ``units``; if ``negated``, whose unit has none."""
 
     source: "Relation"
     units: "Relation"
@@ -90,7 +90,7 @@ class Semi:
 
 
 class Summary(Enum):
-    """What is computed of the rows of one unit."""
+    """An aggregate over the rows of one unit."""
 
     COUNT = "count"
     COUNT_VALUES = "count values"
@@ -101,15 +101,16 @@ class Summary(Enum):
     MAXIMUM = "max"
 
 
-# The largest denominator of the number of steps of a mean in one of its value.
+# The largest denominator of ``Computed.finer``.
 MAX_UNDER = 2**30
 
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """A column of ``PerUnit``: a summary of ``value``, cut to the range of the column's type.
+    """A column of ``PerUnit``: a summary of ``value``, clipped to the range of the column's type.
 
-    A mean is rounded to the nearest step of that type, half up; the others keep the steps of the value.
+    A mean is rounded to the nearest step of that type, half up; other summaries keep the steps
+    of the value.
     """
 
     column: Column
@@ -119,7 +120,8 @@ class Computed:
     def __post_init__(self) -> None:
         counts = self.summary in (Summary.COUNT_VALUES, Summary.COUNT_DISTINCT)
         text = self.value is not None and isinstance(self.value.type, Text)
-        if (self.value is None) != (self.summary is Summary.COUNT) or (text and not counts):
+        needs_value = self.summary is not Summary.COUNT
+        if (self.value is not None) != needs_value or (text and not counts):
             raise ValueError(f"{self.summary.value} has no such value")
         if isinstance(self.column.type, Text):
             raise ValueError(f"{self.column.name} is a text")
@@ -127,24 +129,24 @@ class Computed:
             raise ValueError(f"{self.column.name} has steps that 128 bits cannot compute a mean on")
 
     def _is_computable(self) -> bool:
-        """Whether the sum of a unit's rows keeps within 2^119 on the steps of the mean."""
-        assert self.value is not None and not isinstance(self.value.type, Text), "asked of a mean"
+        """Whether the sum over a unit's rows stays within 2^119 steps of the mean."""
+        assert self.value is not None and not isinstance(self.value.type, Text), "only of a mean"
         size = max(abs(self.value.type.lower_code), abs(self.value.type.upper_code))
         return self.finer.denominator <= MAX_UNDER and self.finer * size <= MAX_CODE
 
     @property
     def finer(self) -> Fraction:
-        """How many codes of a mean are one code of its value."""
-        assert self.value is not None and not isinstance(self.value.type, Text), "asked of a mean"
+        """The number of steps of the mean in one step of its value."""
+        assert self.value is not None and not isinstance(self.value.type, Text), "only of a mean"
         assert not isinstance(self.column.type, Text), "a plan computes no text"
         return self.value.type.step / self.column.type.step
 
 
 @dataclass(frozen=True, slots=True)
 class PerUnit:
-    """One row for each unit that has rows, or for each of its combinations of ``keys``.
+    """GROUP BY unit: one row for each unit, or for each combination of a unit's ``keys``.
 
-    Each key is a column with the value it is computed from.
+    Each key is a column and the value from which it is computed.
     """
 
     source: "Relation"
@@ -169,10 +171,10 @@ class Sort:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """The rows with their number, from 1, among the rows of their unit in an order.
+    """Adds ROW_NUMBER() over the rows of each unit, from 1, as ``column``.
 
-    Rows that the order does not tell apart are told apart by ``ties``; rows that agree there
-    too are alike in all that the question reads. Numbers beyond the range of ``column`` are its end.
+    ``ties`` break ties of ``order``; rows that agree in both are equal in every column that the
+    question reads. Numbers above the range of ``column`` are clipped to its upper bound.
     """
 
     source: "Relation"
@@ -189,7 +191,7 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Union:
-    """The rows of several relations one after the other, each read as the same columns."""
+    """UNION ALL of several relations, each read as the same columns."""
 
     sources: tuple["Relation", ...]
     values: tuple[tuple[Scalar, ...], ...]
@@ -198,8 +200,8 @@ class Union:
     def __post_init__(self) -> None:
         if not self.sources or len(self.sources) != len(self.values):
             raise ValueError("a union needs the columns of each of its sources")
-        for each in self.values:
-            for column, expression in zip(self.columns, each, strict=True):
+        for expressions in self.values:
+            for column, expression in zip(self.columns, expressions, strict=True):
                 _require_within(column, expression)
 
 
@@ -207,12 +209,12 @@ Relation: TypeAlias = Scan | Filter | PublicJoin | UnitJoin | Semi | PerUnit | R
 
 
 def _require_within(column: Column, expression: Scalar) -> None:
-    """A column that takes its values from an expression has all of them in its range."""
+    """Refuses an expression whose values may lie outside the range of the column."""
     Value(column.name, column.type, expression)
 
 
 def below(relation: Relation) -> tuple[Relation, ...]:
-    """The relations directly below one whose rows belong to units."""
+    """The relations directly below a relation, public tables excepted."""
     match relation:
         case Scan():
             return ()
@@ -229,21 +231,23 @@ def below(relation: Relation) -> tuple[Relation, ...]:
 
 
 def scans(relation: Relation) -> Iterator[Scan]:
-    """The private tables that a relation reads, with repeats."""
+    """The scans of private tables in a relation, with repeats."""
     if isinstance(relation, Scan):
         yield relation
-    for each in below(relation):
-        yield from scans(each)
+    for source in below(relation):
+        yield from scans(source)
 
 
 def predicates(relation: Relation) -> list[Scalar]:
-    """Every test of a relation, lowest first."""
-    found = [test for each in below(relation) for test in predicates(each)]
-    return [*found, relation.predicate] if isinstance(relation, Filter) else found
+    """The predicates of all filters in a relation, lowest first."""
+    tests = [test for source in below(relation) for test in predicates(source)]
+    if isinstance(relation, Filter):
+        tests.append(relation.predicate)
+    return tests
 
 
 def is_single(relation: Relation) -> bool:
-    """Whether a unit has at most one row by construction."""
+    """Whether every unit has at most one row by construction."""
     match relation:
         case PerUnit(_, keys, _):
             return not keys
@@ -258,10 +262,10 @@ def is_single(relation: Relation) -> bool:
 
 
 def row_by_row(relation: Relation) -> Scan | None:
-    """The table of which each row gives at most one, whatever other rows there are; None: no such table.
+    """The table whose rows are read one by one: each gives at most one row, independent of others.
 
-    It may be joined to a row of its unit in another table, if any row of the unit would do, and
-    chosen by whether its unit has a row among others that are read so.
+    None if there is no such table. A row may be joined to an arbitrary row of its unit in another
+    table, and filtered by whether its unit has rows in a relation that is read in the same way.
     """
     match relation:
         case Scan():
@@ -279,7 +283,7 @@ def row_by_row(relation: Relation) -> Scan | None:
 
 
 def _is_any_row(relation: Relation) -> bool:
-    """Whether a relation has one row of each unit of a table, and does not say which."""
+    """Whether a relation has one arbitrary row of each unit of a table."""
     match relation:
         case Filter(Ranked(source, (), _, column), Member(Field(tested), (1,))) if tested == column:
             return row_by_row(source) is not None
@@ -292,6 +296,7 @@ def _is_any_row(relation: Relation) -> bool:
 
 
 def first(source: Relation, order: tuple[Sort, ...], ties: tuple[Scalar, ...], name: str) -> Filter:
-    """The first row of each unit in an order."""
+    """The first row of each unit in an order; ``name`` is that of the column of row numbers."""
     column = Column(name, Integer(1, 2))
-    return Filter(Ranked(source, order, ties, column), Member(Field(column), (1,)))
+    ranked = Ranked(source, order, ties, column)
+    return Filter(ranked, Member(Field(column), (1,)))

@@ -17,11 +17,11 @@ MISSING = -(2**63)
 
 @dataclass(frozen=True, slots=True)
 class RowList:
-    """The values that are read of each row of a relation: raw, like a question.
+    """The values to read from each row of a relation. Like ``Raw``, it is unbounded.
 
     Raises:
-        WrongUse: no values.
-        MissingDeclaration: a text, whose values have no codes.
+        WrongUse: there are no values.
+        MissingDeclaration: a text column, whose values have no codes.
     """
 
     relation: Relation
@@ -30,10 +30,11 @@ class RowList:
     def __post_init__(self) -> None:
         if not self.values:
             raise WrongUse("Rows without values.", allowed="at least one value")
-        for each in self.values:
-            if isinstance(each.type, Text):
+        for value in self.values:
+            if isinstance(value.type, Text):
+                name = shown(value.name)
                 raise MissingDeclaration(
-                    f"{shown(each.name)} is a text: its values are not declared, so they have no codes.",
+                    f"{name} is a text: its values are not declared, so they have no codes.",
                     allowed="values with codes: a Category, an Integer, a Boolean, a Date, a Real",
                     remedy="Declare it as sf.Category with its values, or leave it out.",
                 )
@@ -46,14 +47,14 @@ class RowList:
 
 @dataclass(frozen=True, slots=True)
 class BoundedRows:
-    """Rows of which each unit has at most ``most``; the engine drops the others.
+    """Rows, at most ``most`` of each unit; the engine drops the others.
 
-    Between neighbours, which are as ``neighbours`` says, the rows of one unit differ: they are added, removed
-    or replaced, and those of all other units are the same, in the same order. ``unit`` None: each row is its
-    own unit.
+    Between neighbouring datasets the rows of one unit are added, removed or replaced, as
+    ``neighbours`` says; those of all other units are the same, in the same order. ``unit`` None:
+    each row is its own unit.
 
     Raises:
-        ValueError: a limit that is none.
+        ValueError: ``most`` below 1, or above 1 where each row is its own unit.
     """
 
     rows: RowList

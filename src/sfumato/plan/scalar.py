@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expressions: over a row before the noise, over released numbers after it.
+"""Expressions over the columns of a row, and over released numbers.
 
-The same nodes serve both; only the leaves differ (``Field`` reads the code of a column,
-``Key`` and ``Estimate`` read the released table). Before the noise everything is an integer
-code, a text of a Text column or a truth; after it, exact fractions. Every node is total:
-``evaluate`` says what each means, NULL and zero divisors included, and ``span`` what range
-of codes it can have.
+Both use the same nodes with different leaves: ``Field`` reads the code of a column, ``Key`` and
+``Estimate`` read the released table. Over a row, values are integer codes, strings of a Text
+column or booleans; over released numbers they are exact fractions. Every node is defined for all
+inputs, NULL and zero divisors included: ``evaluate`` is its semantics, ``span`` its range.
 """
 
+import itertools
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ Value: TypeAlias = int | Fraction | str | bool | None
 
 
 class Comparison(Enum):
-    """The six comparisons."""
+    """Comparison operators."""
 
     EQ = "="
     NE = "<>"
@@ -34,7 +34,7 @@ class Comparison(Enum):
 
 
 class Operation(Enum):
-    """The four operations; ``/`` is exact division and stands after the noise only."""
+    """Arithmetic operators; ``/`` is exact division and applies to released numbers only."""
 
     ADD = "+"
     SUBTRACT = "-"
@@ -55,21 +55,24 @@ class Part(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """The code of a column in a row (the text itself for a Text column)."""
+    """The code of a column in a row (for a Text column, the string)."""
 
     column: Column
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """The code of a group key, by its place (the text itself for a Text key)."""
+    """The code of the group key at position ``index`` (for a Text key, the string)."""
 
     index: int
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A released aggregate, by its place, seen as a ``statistic``; ``place`` picks one of several quantiles."""
+    """A ``statistic`` of the released aggregate at position ``index``.
+
+    ``place`` selects one of several quantiles.
+    """
 
     index: int
     statistic: Statistic = Statistic.VALUE
@@ -85,7 +88,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """``left op right``; NULL where a side is NULL."""
+    """``left op right``; NULL if a side is NULL."""
 
     op: Comparison
     left: "Scalar"
@@ -94,7 +97,7 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """Whether ``operand`` is one of ``values`` (sorted, without NULL); NULL where it is NULL."""
+    """``operand IN values`` (sorted, without NULL); NULL if the operand is NULL."""
 
     operand: "Scalar"
     values: tuple[int, ...] | tuple[str, ...]
@@ -102,7 +105,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Like:
-    """Whether the text of a Text column has the form of a constant pattern: % any text, _ one character."""
+    """``operand LIKE pattern`` of a Text column: % is any string, _ one character."""
 
     operand: "Scalar"
     pattern: str
@@ -110,7 +113,7 @@ class Like:
 
 @dataclass(frozen=True, slots=True)
 class IsNull:
-    """Whether ``operand`` is NULL; never NULL itself."""
+    """``operand IS NULL``; never NULL itself."""
 
     operand: "Scalar"
 
@@ -138,7 +141,7 @@ class Or:
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """``left op right``; NULL where a side is NULL or the divisor is zero."""
+    """``left op right``; NULL if a side is NULL or the divisor is zero."""
 
     op: Operation
     left: "Scalar"
@@ -155,7 +158,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Extreme:
-    """The greatest or the least of the operands; NULL where one of them is NULL."""
+    """GREATEST or LEAST of the operands; NULL if one of them is NULL."""
 
     greatest: bool
     operands: tuple["Scalar", ...]
@@ -182,7 +185,7 @@ class FloorDivide:
 
 @dataclass(frozen=True, slots=True)
 class Quotient:
-    """left / right of codes, truncated toward zero; NULL where right is zero."""
+    """left / right of codes, truncated towards zero; NULL if right is zero."""
 
     left: "Scalar"
     right: "Scalar"
@@ -190,7 +193,7 @@ class Quotient:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """The entry of ``table`` at operand - first; NULL beyond it."""
+    """The entry of ``table`` at position operand - first; NULL outside the table."""
 
     operand: "Scalar"
     first: int
@@ -199,7 +202,7 @@ class Lookup:
 
 @dataclass(frozen=True, slots=True)
 class DatePart:
-    """A part of a day, as a number: 2019, 4, 12, the ISO week, the day of the month, Monday = 1."""
+    """A part of a date as a number: the year, the ISO week, the weekday (Monday = 1) and so on."""
 
     part: Part
     operand: "Scalar"
@@ -207,7 +210,7 @@ class DatePart:
 
 @dataclass(frozen=True, slots=True)
 class DateTrunc:
-    """The first day of the year, quarter, month or ISO week of a day."""
+    """The first day of the year, quarter, month or ISO week of a date."""
 
     part: Part
     operand: "Scalar"
@@ -248,19 +251,19 @@ _COMPARE: Mapping[Comparison, Callable[[Any, Any], bool]] = {
 
 
 def compares(op: Comparison, left: object, right: object) -> bool:
-    """The comparison of two values that are not NULL."""
+    """Compares two values that are not NULL."""
     return _COMPARE[op](left, right)
 
 
 def children(expression: Scalar) -> tuple[Scalar, ...]:
-    """The expressions directly inside one, in order."""
+    """The operands of an expression, in order."""
     match expression:
         case Field() | Key() | Estimate() | Constant():
             return ()
         case And(operands) | Or(operands) | Coalesce(operands) | Extreme(_, operands):
             return operands
         case Case(branches, otherwise):
-            return (*(each for branch in branches for each in branch), otherwise)
+            return (*itertools.chain.from_iterable(branches), otherwise)
         case Compare(_, left, right) | Arithmetic(_, left, right) | Quotient(left, right):
             return left, right
         case (
@@ -279,7 +282,7 @@ def children(expression: Scalar) -> tuple[Scalar, ...]:
 
 
 def leaves(expression: Scalar) -> list[Leaf]:
-    """Every leaf of an expression, in order, with repeats."""
+    """All leaves of an expression, in order, with repeats."""
     if isinstance(expression, Field | Key | Estimate):
         return [expression]
-    return [leaf for each in children(expression) for leaf in leaves(each)]
+    return [leaf for child in children(expression) for leaf in leaves(child)]

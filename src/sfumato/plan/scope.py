@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which columns a relation provides, and which an expression may read of it."""
+"""Name resolution: the columns that a relation provides and that an expression may read."""
 
+import itertools
 from collections.abc import Iterable, Iterator
 
 from sfumato.errors import unknown
@@ -22,14 +23,14 @@ from sfumato.plan.scalar import Field, Scalar, leaves
 
 
 def nodes(relation: Relation) -> Iterator[Relation]:
-    """A relation and every one below it whose rows belong to units, lowest last."""
+    """A relation and, depth first, all relations below it whose rows belong to units."""
     yield relation
-    for each in below(relation):
-        yield from nodes(each)
+    for source in below(relation):
+        yield from nodes(source)
 
 
 def provided(relation: Relation) -> tuple[Column, ...]:
-    """The columns that can be read of a relation's rows.
+    """The columns of a relation.
 
     >>> from sfumato.metadata.column import Integer
     >>> age = Column("age", Integer(0, 120))
@@ -46,7 +47,7 @@ def provided(relation: Relation) -> tuple[Column, ...]:
         case UnitJoin(source, other):
             return (*provided(source), *provided(other))
         case PerUnit(_, keys, columns):
-            return (*(column for column, _ in keys), *(each.column for each in columns))
+            return (*(column for column, _ in keys), *(computed.column for computed in columns))
         case Ranked(source, _, _, column):
             return (*provided(source), column)
         case Union(_, _, columns):
@@ -56,7 +57,7 @@ def provided(relation: Relation) -> tuple[Column, ...]:
 
 
 def same_in_unit(relation: Relation) -> frozenset[Column]:
-    """Columns that have one value in all rows of a unit, by construction: what it has one row of.
+    """The columns that are constant within each unit by construction.
 
     >>> from sfumato.metadata.column import Integer
     >>> people = Scan("people", columns=(Column("age", Integer(0, 120)),))
@@ -77,13 +78,13 @@ def same_in_unit(relation: Relation) -> frozenset[Column]:
 
 
 def is_one_group(relation: Relation, keys: Iterable[Scalar]) -> bool:
-    """Whether the keys have one value in all rows of a unit, by construction."""
+    """Whether all rows of a unit are in one group by construction: its keys are constant."""
     read = {leaf.column for key in keys for leaf in leaves(key) if isinstance(leaf, Field)}
     return read <= same_in_unit(relation)
 
 
 def introduced(relation: Relation) -> tuple[Column, ...]:
-    """The columns that a relation itself brings, not one below it."""
+    """The columns that a relation adds to those of the relations below it."""
     match relation:
         case Scan(_, _, columns) | Union(_, _, columns):
             return columns
@@ -100,9 +101,9 @@ def introduced(relation: Relation) -> tuple[Column, ...]:
 
 
 def expressions(relation: Relation) -> list[tuple[Relation, tuple[Scalar, ...]]]:
-    """The expressions of one node, by the relation whose rows they read.
+    """The expressions of one node, with the relation whose rows they read.
 
-    Without the ties of an order, and the key of a public table, which its join itself reads.
+    Leaves out the tie-breakers of an order and the key of a public table.
     """
     match relation:
         case Filter(source, predicate):
@@ -112,11 +113,11 @@ def expressions(relation: Relation) -> list[tuple[Relation, tuple[Scalar, ...]]]
         case PerUnit(source, keys, columns):
             values = [
                 *(value for _, value in keys),
-                *(each.value for each in columns if each.value is not None),
+                *(computed.value for computed in columns if computed.value is not None),
             ]
             return [(source, tuple(value.expression for value in values))]
         case Ranked(source, order):
-            return [(source, tuple(each.expression for each in order))]
+            return [(source, tuple(sort.expression for sort in order))]
         case Union(sources, values):
             return list(zip(sources, values, strict=True))
         case Scan() | UnitJoin() | Semi():
@@ -126,19 +127,19 @@ def expressions(relation: Relation) -> list[tuple[Relation, tuple[Scalar, ...]]]
 
 
 def read_of(source: Relation, readers: tuple[Scalar, ...]) -> set[str]:
-    """The names of the columns that expressions read of a relation's rows.
+    """The names of the columns of a relation that expressions read.
 
     Guarantees:
         a column is read as it is provided
 
     Raises:
-        TypeError: a column that the relation does not provide, or not with that type: its
-            declared range would say nothing of its codes.
+        TypeError: the relation does not have the column, or has it with another type, so that
+            the declared range of its codes would not hold.
     """
     known = {column.name: column for column in provided(source)}
     read = set()
-    for leaf in (each for reader in readers for each in leaves(reader)):
+    for leaf in itertools.chain.from_iterable(map(leaves, readers)):
         if not isinstance(leaf, Field) or known.get(leaf.column.name) != leaf.column:
-            raise TypeError(f"{leaf} is not provided by the rows that it is read of")
+            raise TypeError(f"{leaf} is not provided by the relation that it is read from")
         read.add(leaf.column.name)
     return read

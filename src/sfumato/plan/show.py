@@ -28,11 +28,11 @@ from sfumato.privacy.event import Json
 
 
 def canonical(node: object) -> Json:
-    """The same JSON for the same plan, in every process and version of Python.
+    """Canonical JSON: equal plans give the same, in every process and version of Python.
 
-    What does not count when plans are compared is left out: the names of values, which follow
-    the words of the question. So a question that is written otherwise is answered from the
-    answer that is stored, whose titles stay as they were first asked.
+    Fields that are not compared are left out, among them the names of values, which follow the
+    wording of the statement. So a statement that is worded differently gets the stored answer of
+    the same plan, with the column titles of the first.
 
     Guarantees:
         different plans have different forms
@@ -45,10 +45,10 @@ def canonical(node: object) -> Json:
 
 
 def form(node: object, known: Mapping[int, str] | None = None) -> str:
-    """``canonical`` as text: names sorted, no spaces.
+    """``canonical`` as a string, with sorted names and no spaces.
 
-    Every question is written several times, for its keys, so its text is put together at once.
-    ``known``: by ``id``, the forms of some nodes, which several plans have in common.
+    The string is built directly, because each question needs it several times for its keys.
+    ``known`` caches the forms of nodes that several plans share, by their ``id``.
 
     >>> form(CountRows())
     '{"node":"CountRows"}'
@@ -63,13 +63,17 @@ def form(node: object, known: Mapping[int, str] | None = None) -> str:
     if node is None or kind is bool:
         return json.dumps(node)
     if kind is tuple or kind is list:
-        return f"[{','.join([form(each, known) for each in cast(Sequence[object], node)])}]"
+        items = cast(Sequence[object], node)
+        return f"[{','.join([form(item, known) for item in items])}]"
     if isinstance(node, Column):
         return _column(node)
     # mypy takes the __hash__ of a class for that of its instances
     members = _members(cast(Hashable, kind))
     if members is not None:
-        return f"{{{','.join([text + (form(getattr(node, name), known) if name else '') for text, name in members])}}}"
+        texts = [
+            text + form(getattr(node, name), known) if name else text for text, name in members
+        ]
+        return f"{{{','.join(texts)}}}"
     if isinstance(node, Enum):
         return f'{{"enum":"{kind.__name__}","value":{encode_basestring(str(node.value))}}}'
     if isinstance(node, Fraction):
@@ -85,10 +89,9 @@ def _object(kind: str, inner: dict[str, str]) -> str:
 
 @cache
 def _members(kind: Hashable) -> tuple[tuple[str, str], ...] | None:
-    """How the form of a dataclass is put together: the beginning of each member, and the field that follows.
+    """The members of the form of a dataclass: the text before each, and the name of its field.
 
-    The fields that count when its instances are compared, in the order of their names, and its own name.
-    None: it is no dataclass.
+    Compared fields, sorted by name, and the name of the class as ``node``. None for other types.
     """
     if not isinstance(kind, type) or not is_dataclass(kind):
         return None
@@ -101,7 +104,7 @@ def _members(kind: Hashable) -> tuple[tuple[str, str], ...] | None:
 
 @lru_cache(maxsize=4096)
 def _column(column: Column) -> str:
-    """A declaration may list thousands of values, and a plan names its columns many times."""
+    """The form of a column; cached, since a type may list thousands of values."""
     kind = column.type
     inner = {field.name: form(getattr(kind, field.name)) for field in fields(kind)}
     return _object(
@@ -110,7 +113,7 @@ def _column(column: Column) -> str:
 
 
 def title(aggregate: Aggregate) -> str:
-    """An aggregate as one writes it.
+    """An aggregate as SQL.
 
     >>> title(CountRows())
     'COUNT(*)'

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How one release is read: several statistics of a column can share it (RULES 15)."""
+"""The statistics that can be computed from one release of an aggregate (RULES 15)."""
 
 from enum import Enum
 
 
 class Statistic(Enum):
-    """What is computed from the released integers of an aggregate.
+    """A statistic computed from the released integers of an aggregate.
 
-    ``VALUE`` is the aggregate itself. The others are of a mean (count, sum, mean) or of a
-    variance (these, and both variances with their roots).
+    ``VALUE`` is the aggregate itself. A mean also gives its count and sum; a variance gives
+    these, the mean, and both variances with their square roots.
     """
 
     VALUE = "value"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shape of an answer, read back from its canonical JSON.
+"""Reads the output description of a stored answer back from its canonical JSON.
 
-Stored answers outlive the process, and their intervals can be asked at any confidence.
+It is needed to compute intervals of a stored answer at another confidence.
 """
 
 from dataclasses import MISSING, fields, is_dataclass
@@ -15,8 +15,8 @@ from sfumato.plan.statistic import Statistic
 from sfumato.privacy.event import Json
 
 _NODES: dict[str, type] = {
-    each.__name__: each
-    for each in (
+    node.__name__: node
+    for node in (
         output.Output,
         output.Item,
         output.Order,
@@ -42,7 +42,7 @@ _NODES: dict[str, type] = {
     )
 }
 _ENUMS: dict[str, type[Enum]] = {
-    each.__name__: each for each in (scalar.Comparison, scalar.Operation, scalar.Part, Statistic)
+    kind.__name__: kind for kind in (scalar.Comparison, scalar.Operation, scalar.Part, Statistic)
 }
 
 
@@ -53,7 +53,7 @@ def restore_output(form: Json) -> output.Output:
         an output survives its json form
 
     Raises:
-        InvalidDeclaration: a node that this version does not know.
+        InvalidDeclaration: a node type that this version does not know.
     """
     restored = _restore(form)
     if not isinstance(restored, output.Output):
@@ -63,7 +63,7 @@ def restore_output(form: Json) -> output.Output:
 
 def _restore(form: Json) -> Any:
     if isinstance(form, list):
-        return tuple(_restore(each) for each in form)
+        return tuple(map(_restore, form))
     if not isinstance(form, dict):
         return form
     if "fraction" in form:
@@ -73,17 +73,20 @@ def _restore(form: Json) -> Any:
     node = _NODES.get(str(form.get("node")))
     if node is None or not is_dataclass(node):
         raise _unknown(str(form.get("node")))
-    # a field that an earlier version did not have takes its default
-    known = {field.name: _restore(form[field.name]) for field in fields(node) if field.name in form}
-    if any(each.name not in known and each.default is MISSING for each in fields(node)):
-        raise _unknown(f"{node.__name__} without all that it needs")
-    return node(**known)
+    values = {}
+    for field in fields(node):
+        if field.name in form:
+            values[field.name] = _restore(form[field.name])
+        # a field that an earlier version did not have takes its default
+        elif field.default is MISSING:
+            raise _unknown(f"{node.__name__} without all that it needs")
+    return node(**values)
 
 
 def _restore_enum(name: str, value: Json) -> Enum:
-    for each in _ENUMS.get(name, ()):
-        if each.value == value:
-            return each
+    for member in _ENUMS.get(name, ()):
+        if member.value == value:
+            return member
     raise _unknown(f"{name} {value}")
 
 

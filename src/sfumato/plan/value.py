@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A value of a row: an expression, and the declared meaning of its codes."""
+"""Values computed from a row: an expression, and the declared meaning of its codes."""
 
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -17,23 +17,23 @@ from sfumato.metadata.column import (
 from sfumato.plan.scalar import Field, Scalar
 from sfumato.plan.value_range import is_text, span
 
-# Rounding by less than this fraction (1 / NEGLIGIBLE) of a range is not reported.
+# Rounding by less than 1 / NEGLIGIBLE of a range is not reported.
 NEGLIGIBLE = 10**6
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What an aggregate or a key reads of a row.
+    """The value that an aggregate or a key reads from each row.
 
-    ``name`` is what it is called in titles and messages, and no part of what it is: values that
-    differ in their names alone are equal. ``rounding``: by how much computing its expression on
-    lattices may have moved it, which follows from the expression.
+    ``name`` appears in titles and messages; values that differ only in their names are equal.
+    ``rounding`` bounds the error of computing the expression on lattices; it follows from the
+    expression.
 
     Guarantees:
         the codes lie within the declared range
 
     Raises:
-        ValueError: an expression whose span leaves the range of its type, or that is no text.
+        ValueError: the range of the expression exceeds that of the type, or a text is expected.
 
     >>> Value.of(Column("age", Integer(0, 120))).step
     Fraction(1, 1)
@@ -49,27 +49,27 @@ class Value:
             if not is_text(self.expression):
                 raise ValueError(f"{self.name} is no text")
             return
-        found = span(self.expression)
-        if (
-            found is not None
-            and not self.type.lower_code <= found[0] <= found[1] <= self.type.upper_code
-        ):
+        reached = span(self.expression)
+        if reached is None:
+            return
+        low, high = reached
+        if not self.type.lower_code <= low <= high <= self.type.upper_code:
             raise ValueError(f"{self.name} may leave the range of its type")
 
     @classmethod
     def of(cls, column: Column) -> "Value":
-        """A declared column as it is."""
+        """The value of a declared column."""
         return cls(column.name, column.type, Field(column))
 
     @property
     def numeric(self) -> Integer | Real | Boolean:
-        """The type of a value that can be added up."""
+        """The type of a numeric value."""
         assert isinstance(self.type, Integer | Real | Boolean), "lowering admits no other type here"
         return self.type
 
     @property
     def step(self) -> Fraction:
-        """What one code is worth."""
+        """The lattice step: the value of one code."""
         return self.numeric.step
 
 
@@ -77,9 +77,9 @@ class Value:
 class GroupKey:
     """A key of GROUP BY.
 
-    ``codes``: the declared groups, ascending; None: the groups are not public, and a
-    threshold decides which are shown (RULES 16). ``missing``: NULL is a group of its own;
-    without it, rows whose key is NULL or not declared are in no group.
+    ``codes`` are the declared groups, ascending; None: the groups are not public, and a noisy
+    threshold decides which are released (RULES 16). ``missing``: NULL is a group of its own;
+    without it, rows whose key is NULL or undeclared are in no group.
 
     Guarantees:
         no group is declared twice
@@ -102,14 +102,18 @@ class GroupKey:
 
     @property
     def size(self) -> int | None:
-        """The number of declared groups."""
-        return None if self.codes is None else len(self.codes) + self.missing
+        """The number of declared groups; None if they are not public."""
+        if self.codes is None:
+            return None
+        return len(self.codes) + self.missing
 
 
 def is_of_range(kind: Integer | Real) -> bool:
-    """Whether the step of a type is the one that RULES 12 derives from its range.
+    """Whether the step of a type is the default that RULES 12 derives from its range.
 
-    That step is the power of two of which the range has about a million.
+    That step is a power of two such that the range has about a million steps.
     """
-    powers = all(each & (each - 1) == 0 for each in kind.step.as_integer_ratio())
-    return isinstance(kind, Real) and powers and LATTICE_STEPS <= kind.size <= 2 * LATTICE_STEPS
+    if not isinstance(kind, Real):
+        return False
+    power_of_two = all(part & (part - 1) == 0 for part in kind.step.as_integer_ratio())
+    return power_of_two and LATTICE_STEPS <= kind.size <= 2 * LATTICE_STEPS

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which codes an expression can have: interval arithmetic, node by node. Proof: value_range.proof.md.
+"""The range of the codes of an expression, by interval arithmetic. Proof: value_range.proof.md.
 
-It is what bounds a sum of expressions, and what keeps every intermediate result of an
-engine within 64 bits.
+It bounds sums of expressions, and keeps every intermediate result of an engine within 64 bits.
 """
 
 from typing import TypeAlias
@@ -45,13 +44,14 @@ _CYCLES = {
 
 
 def span(expression: Scalar) -> Span:
-    """The range of the codes of an expression over every row that can be.
+    """The least and the greatest code that an expression can have over all possible rows.
 
     Guarantees:
         no row leads outside the span
 
     Raises:
-        UnsupportedSql: an intermediate result that may not fit 64 bits, or a day beyond the calendar.
+        UnsupportedSql: an intermediate result may overflow 64 bits, or a date leave the
+            years 1 to 9999.
         TypeError: a test or a text, which has no code.
 
     >>> from sfumato.metadata.column import Column, Integer
@@ -59,21 +59,21 @@ def span(expression: Scalar) -> Span:
     >>> span(Arithmetic(Operation.MULTIPLY, age, Constant(-2)))
     (-240, 0)
     """
-    found = _span(expression)
-    if found is not None:
-        _require_small(*found)
-    return found
+    codes = _span(expression)
+    if codes is not None:
+        _require_small(*codes)
+    return codes
 
 
 def confine(expression: Scalar) -> None:
-    """Refuses a test in which the result of an operation, or a constant, may not fit 64 bits.
+    """Refuses a test in which an intermediate result, or a constant, may overflow 64 bits.
 
     Guarantees:
         no intermediate result leaves 64 bits
         no constant leaves 64 bits
 
     Raises:
-        UnsupportedSql: there is one, or a day beyond the calendar.
+        UnsupportedSql: a result or constant may overflow, or a date leave the years 1 to 9999.
     """
     if isinstance(expression, _OPERATIONS):
         span(expression)
@@ -82,22 +82,23 @@ def confine(expression: Scalar) -> None:
         case Constant(int(value)):
             _require_small(value)
         case Member(_, values):
-            _require_small(*(each for each in values if isinstance(each, int)))
-    for each in children(expression):
-        confine(each)
+            _require_small(*(code for code in values if isinstance(code, int)))
+    for child in children(expression):
+        confine(child)
 
 
 def _require_small(*numbers: int) -> None:
-    """Refuses numbers of more bits than an engine can compute with."""
-    if any(abs(each) > _LARGEST for each in numbers):
+    """Refuses numbers with more bits than an engine can compute with."""
+    if any(abs(number) > _LARGEST for number in numbers):
         raise UnsupportedSql(
             "An expression whose result may have more than 62 bits on its lattice.",
-            remedy="Declare narrower bounds or a larger step= of the columns, or cut the values: LEAST(column, 1000).",
+            remedy="Declare narrower bounds or a larger step= of the columns, "
+            "or cut the values: LEAST(column, 1000).",
         )
 
 
 def is_text(expression: Scalar) -> bool:
-    """Whether an expression is a text: a column of texts, or a constant; there is no choice among texts."""
+    """Whether an expression is a text: a text column or a string constant."""
     match expression:
         case Field(column):
             return isinstance(column.type, Text)
@@ -122,16 +123,9 @@ def _span(expression: Scalar) -> Span:
                 confine(test)
             return _hull([span(otherwise), *(span(result) for _, result in branches)])
         case Coalesce(operands):
-            return _hull([span(each) for each in operands])
+            return _hull([span(operand) for operand in operands])
         case Extreme(greatest, operands):
-            spans = [each for operand in operands if (each := span(operand)) is not None]
-            choose = max if greatest else min
-            whole = len(spans) == len(operands)
-            return (
-                (choose(low for low, _ in spans), choose(high for _, high in spans))
-                if whole
-                else None
-            )
+            return _extreme([span(operand) for operand in operands], greatest=greatest)
         case Arithmetic(op, left, right):
             return _arithmetic(op, span(left), span(right))
         case _:
@@ -139,7 +133,7 @@ def _span(expression: Scalar) -> Span:
 
 
 def _of_one(expression: Scalar) -> Span:
-    """Division, tables and dates."""
+    """The range of a division, a lookup or a part of a date."""
     match expression:
         case FloorDivide(operand, divisor):
             _require_small(divisor)
@@ -148,40 +142,56 @@ def _of_one(expression: Scalar) -> Span:
         case Quotient(left, right):
             return _quotient(span(left), span(right))
         case Lookup(operand, first, table):
-            _require_small(first, *(each for each in table if each is not None))
-            inner = span(operand)
-            reached = (
-                []
-                if inner is None
-                else table[max(inner[0] - first, 0) : max(inner[1] - first + 1, 0)]
-            )
-            codes = [code for code in reached if code is not None]
-            return (min(codes), max(codes)) if codes else None
+            _require_small(first, *(code for code in table if code is not None))
+            return _looked_up(span(operand), first, table)
         case DatePart(part, operand):
             days = _days(operand)
-            if days is None or part in _CYCLES:
-                return None if days is None else _CYCLES[part]
-            return date_part(part, days[0]), date_part(part, days[1])
+            if days is None:
+                return None
+            return _CYCLES.get(part) or (date_part(part, days[0]), date_part(part, days[1]))
         case DateTrunc(part, operand):
             days = _days(operand)
-            return None if days is None else (date_trunc(part, days[0]), date_trunc(part, days[1]))
+            if days is None:
+                return None
+            return date_trunc(part, days[0]), date_trunc(part, days[1])
         case _:
             raise TypeError(f"{type(expression).__name__} has no code")
 
 
 def _days(operand: Scalar) -> Span:
-    """Days of the calendar (a week begins up to six days earlier)."""
-    found = span(operand)
-    if found is not None and (found[0] < FIRST_DAY + 6 or found[1] > LAST_DAY):
+    """The range of a date, which lies in the calendar, as does the first day of its week."""
+    days = span(operand)
+    if days is not None and (days[0] < FIRST_DAY + 6 or days[1] > LAST_DAY):
         raise UnsupportedSql(
             "A date that may lie beyond the years 1 to 9999.", remedy="Declare narrower dates."
         )
-    return found
+    return days
+
+
+def _extreme(spans: list[Span], *, greatest: bool) -> Span:
+    """The range of GREATEST or LEAST; NULL if any operand is."""
+    known = [codes for codes in spans if codes is not None]
+    if len(known) < len(spans):
+        return None
+    choose = max if greatest else min
+    return choose(low for low, _ in known), choose(high for _, high in known)
+
+
+def _looked_up(inner: Span, first: int, table: tuple[int | None, ...]) -> Span:
+    """The range of the table's entries that the operand can reach."""
+    if inner is None:
+        return None
+    reached = table[max(inner[0] - first, 0) : max(inner[1] - first + 1, 0)]
+    codes = [code for code in reached if code is not None]
+    return (min(codes), max(codes)) if codes else None
 
 
 def _hull(spans: list[Span]) -> Span:
-    known = [each for each in spans if each is not None]
-    return (min(low for low, _ in known), max(high for _, high in known)) if known else None
+    """The smallest range that contains all of them."""
+    known = [codes for codes in spans if codes is not None]
+    if not known:
+        return None
+    return min(low for low, _ in known), max(high for _, high in known)
 
 
 def _arithmetic(op: Operation, left: Span, right: Span) -> Span:
@@ -198,15 +208,16 @@ def _arithmetic(op: Operation, left: Span, right: Span) -> Span:
 
 
 def _quotient(left: Span, right: Span) -> Span:
-    """The divisors nearest to zero and farthest from it make the extremes."""
+    """The range of a quotient: its extremes are at the divisors nearest to 0 and farthest from it."""
     if left is None or right is None:
         return None
-    divisors = [
-        each for each in (right[0], -1, 1, right[1]) if right[0] <= each <= right[1] and each
-    ]
-    sizes = [
-        (abs(one) // abs(other)) * (1 if (one < 0) == (other < 0) else -1)
-        for one in left
-        for other in divisors
-    ]
-    return (min(sizes), max(sizes)) if sizes else None
+    low, high = right
+    divisors = [divisor for divisor in (low, -1, 1, high) if low <= divisor <= high and divisor]
+    corners = [_truncated(one, other) for one in left for other in divisors]
+    return (min(corners), max(corners)) if corners else None
+
+
+def _truncated(dividend: int, divisor: int) -> int:
+    """The quotient, rounded towards zero."""
+    size = abs(dividend) // abs(divisor)
+    return size if (dividend < 0) == (divisor < 0) else -size

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The vocabulary: unit, distance, guarantee, budget, event, promise. Data types only.
+"""The privacy vocabulary, as data types: unit, distance, guarantee, budget, event, mechanism.
 
 May import: ``noise``, ``exact``, ``errors``. Begin with ``unit`` (who is protected), then
-``event`` (what was done to the data) and ``promise`` (what every mechanism owes).
+``event`` (what was done to the data) and ``mechanism`` (the interface of every mechanism).
 """
 
 from sfumato.privacy.budget import Budget

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the owner allows in all."""
+"""The total privacy loss that a data owner allows."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -9,10 +9,10 @@ from sfumato.exact.rational import Number, decimal_text, positive, to_fraction
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Budget:
-    """The limit of a dataset: (epsilon, delta)-DP for everything ever answered.
+    """The limit of a dataset: all answers together are (epsilon, delta)-DP.
 
-    With ``delta`` zero the account is pure; otherwise half of delta pays for conversions
-    and half for mechanisms that spend delta themselves (RULES 4).
+    With ``delta`` zero only pure epsilon-DP is accepted. Otherwise half of delta is for
+    converting zCDP to (epsilon, delta), half for mechanisms that spend delta (RULES 4).
 
     Raises:
         InvalidNumber: epsilon outside (0, 10^6], delta outside [0, 1).

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far apart the exact integers of neighbouring datasets can be."""
+"""Sensitivity: how far apart the exact integers of neighbouring datasets can be."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -20,11 +20,14 @@ class Norm(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Distance:
-    """A sensitivity: a proven bound on a norm of the difference between neighbours.
+    """A sensitivity: a proved bound on the norm of the difference between neighbours.
 
-    ``value`` is the L1 norm, the SQUARE of the L2 norm, or the largest change of any one
-    entry (Linf), so that all stay exact. It is in lattice steps. ``relation`` says of which
-    neighbours; bounds under different relations never mix.
+    ``value`` is the L1 norm, the SQUARE of the L2 norm (so that it is rational), or the largest
+    change of one entry (Linf), in lattice steps. ``relation`` is the neighbour relation; bounds
+    under different relations are never combined.
+
+    Raises:
+        InvalidNumber: a value that is not above 0.
 
     >>> Distance(Norm.L2, Fraction(25)).value
     Fraction(25, 1)
@@ -42,7 +45,7 @@ class Distance:
             raise InvalidNumber(f"A sensitivity of {self.value}.", allowed="greater than 0")
 
     def over(self, entries: int, norm: Norm) -> "Distance":
-        """The L1 or L2 bound of a vector each of whose ``entries`` keeps this Linf bound."""
+        """The L1 or L2 bound of a vector of ``entries`` entries, each within this Linf bound."""
         if self.norm is not Norm.LINF or norm is Norm.LINF or entries < 1:
             raise InvalidDeclaration(
                 f"An {self.norm.value} bound over {entries} entries has no {norm.value} form.",

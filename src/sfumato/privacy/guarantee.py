@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is promised: exact values, convertible only by name (``accounting.convert``).
+"""Privacy guarantees, as exact values. Conversions are explicit (``accounting.convert``).
 
-Each holds in both directions between neighbours. ``one.implies(other)`` compares two of one
-kind; kinds compare only after a conversion.
+Each guarantee holds in both directions between neighbours. ``one.implies(other)`` compares two
+guarantees of the same kind; different kinds must be converted first.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class PureDP:
     """epsilon-DP: P(A) <= e^epsilon Q(A) for every event A (Dwork, McSherry, Nissim, Smith 2006).
 
     Raises:
-        InvalidNumber: an epsilon below 0, or no finite number.
+        InvalidNumber: epsilon is below 0 or not a finite number.
 
     >>> PureDP("0.1") < PureDP(1), PureDP("0.1").implies(PureDP(1))
     (True, True)
@@ -37,7 +37,9 @@ class PureDP:
 
 @dataclass(frozen=True, slots=True, order=True, init=False)
 class BoundedRangeDP:
-    """The loss ln(P/Q), over all outputs, lies in an interval of length eta (Durfee, Rogers 2019).
+    """eta-bounded range: the loss ln(P/Q) of all outputs lies in an interval of length eta.
+
+    Source: Durfee, Rogers 2019.
 
     >>> BoundedRangeDP("0.1").implies(BoundedRangeDP(1))
     True
@@ -58,13 +60,14 @@ class BoundedRangeDP:
 class ApproxDP:
     """(epsilon, delta)-DP: P(A) <= e^epsilon Q(A) + delta (Dwork et al. 2006).
 
-    Only partly ordered: ``implies`` compares both numbers. What a guarantee says at another
-    epsilon is ``accounting.delta_at``.
+    Only partly ordered: ``implies`` compares both numbers. ``accounting.delta_at`` gives the
+    delta of a guarantee at another epsilon.
 
     Raises:
-        InvalidNumber: an epsilon below 0, or a delta outside [0, 1].
+        InvalidNumber: epsilon below 0, or delta outside [0, 1].
 
-    >>> ApproxDP(1, "1e-6").implies(ApproxDP(2, "1e-6")), ApproxDP(1, "1e-6").implies(ApproxDP(2, 0))
+    >>> one = ApproxDP(1, "1e-6")
+    >>> one.implies(ApproxDP(2, "1e-6")), one.implies(ApproxDP(2, 0))
     (True, False)
     """
 
@@ -79,9 +82,11 @@ class ApproxDP:
         object.__setattr__(self, "delta", slack)
 
     def implies(self, other: "ApproxDP") -> bool:
-        """Whether both numbers are at most the other's, or the other promises nothing (delta = 1)."""
+        """Whether both numbers are at most the other's, or the other is void (delta = 1)."""
         _same_kind(self, other)
-        return other.delta == 1 or (self.epsilon <= other.epsilon and self.delta <= other.delta)
+        if other.delta == 1:
+            return True
+        return self.epsilon <= other.epsilon and self.delta <= other.delta
 
 
 @dataclass(frozen=True, slots=True, order=True, init=False)
@@ -105,13 +110,13 @@ class ZeroConcentratedDP:
 
 @dataclass(frozen=True, slots=True, init=False)
 class RenyiDP:
-    """(order, epsilon)-Renyi DP: the Renyi divergence of this one order is at most epsilon (Mironov 2017).
+    """(order, epsilon)-Renyi DP: the Renyi divergence of this order is at most epsilon.
 
-    At one order they are ordered by epsilon; ``implies`` also knows that the divergence grows
-    with the order (van Erven and Harremoes 2014, Theorem 3).
+    Source: Mironov 2017. Guarantees of the same order are ordered by epsilon; ``implies`` also
+    uses that the divergence grows with the order (van Erven and Harremoes 2014, Theorem 3).
 
     Raises:
-        InvalidNumber: an order of 1 or less; an epsilon below 0.
+        InvalidNumber: an order of 1 or less, or epsilon below 0.
 
     >>> RenyiDP(8, 1) < RenyiDP(8, 2), RenyiDP(8, 1).implies(RenyiDP(4, 1))
     (True, True)
@@ -133,17 +138,22 @@ class RenyiDP:
         return self.order >= other.order and self.epsilon <= other.epsilon
 
     def __lt__(self, other: "RenyiDP") -> bool:
-        return self.epsilon < other.epsilon if _same_order(self, other) else NotImplemented
+        if not _same_order(self, other):
+            return NotImplemented
+        return self.epsilon < other.epsilon
 
     def __le__(self, other: "RenyiDP") -> bool:
-        return self.epsilon <= other.epsilon if _same_order(self, other) else NotImplemented
+        if not _same_order(self, other):
+            return NotImplemented
+        return self.epsilon <= other.epsilon
 
 
 @dataclass(frozen=True, slots=True, order=True, init=False)
 class GaussianDP:
-    """mu-GDP: no harder to tell apart than N(0, 1) and N(mu, 1) (Dong, Roth, Su 2022).
+    """mu-GDP: neighbours are at least as hard to distinguish as N(0, 1) from N(mu, 1).
 
-    It keeps mu^2, which is what adds, and what is rational for Gaussian noise.
+    Source: Dong, Roth, Su 2022. The value is mu^2, since that adds up under composition and is
+    rational for Gaussian noise.
 
     >>> GaussianDP("0.25").implies(GaussianDP(1))
     True
@@ -166,7 +176,7 @@ Guarantee: TypeAlias = (
 
 
 def _amount(name: str, value: Number) -> Fraction:
-    """A number >= 0. A Fraction is what was computed, of any length; all else what somebody wrote."""
+    """A number >= 0. A Fraction was computed and may have any length; others are user input."""
     number = value if isinstance(value, Fraction) else to_fraction(name, value)
     if number < 0:
         raise InvalidNumber(f"{name} = {value}.", allowed="0 or greater")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The promise that every mechanism makes."""
+"""The interface of an additive mechanism."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -11,24 +11,23 @@ from sfumato.privacy.event import Event
 
 
 class Mechanism(Protocol):
-    """A private answer. No mechanism object exists without all of this.
+    """Adds noise to integers, and states its cost and its error.
 
-    ``event`` names the distribution that ``draw`` draws from; ``release`` takes exact
-    integers to noisy ones; ``error`` bounds the noise on one of them.
+    ``event`` describes the distribution that ``draw`` samples from, for the accountant.
     """
 
     def event(self, distance: Distance) -> Event:
-        """What happens to data whose neighbours are at most ``distance`` apart."""
+        """The event of a release whose sensitivity is ``distance``."""
         ...
 
     def draw(self, cells: int, entropy: Entropy = ...) -> tuple[int, ...]:
-        """The noise of ``cells`` integers; drawn before the data is read (RULES 25)."""
+        """Samples noise for ``cells`` integers, before the data is read (RULES 25)."""
         ...
 
     def release(self, exact: Sequence[int], drawn: Sequence[int] | None = None) -> tuple[int, ...]:
-        """Exact integers plus noise, drawn earlier or now."""
+        """Adds noise to exact integers: ``drawn``, or a new sample."""
         ...
 
     def error(self, confidence: Number) -> int:
-        """h with P(|noise| <= h) >= confidence."""
+        """An error bound h with P(|noise| <= h) >= confidence."""
         ...

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is protected, and when two datasets are neighbours."""
+"""The privacy unit (who is protected) and the neighbour relation."""
 
 import json
 from collections.abc import Sequence
@@ -11,10 +11,10 @@ from sfumato.errors import InvalidDeclaration, shown
 
 
 class Relation(Enum):
-    """When two datasets are neighbours.
+    """The neighbour relation: which pairs of datasets must be hard to distinguish.
 
-    ``ADD_REMOVE``: one has a unit more than the other. ``REPLACE_ONE``: the same number of
-    units, one of them replaced by another; at most two add/remove steps.
+    ``ADD_REMOVE``: one dataset has one more unit than the other. ``REPLACE_ONE``: both have the
+    same number of units, and one unit is replaced by another.
     """
 
     ADD_REMOVE = "add-remove"
@@ -26,7 +26,7 @@ ReplaceOne = Relation.REPLACE_ONE
 
 
 class Auto(Enum):
-    """A limit that is to be learnt privately, by a charged step of its own."""
+    """A limit that is learnt privately, by a separate charged step."""
 
     AUTO = "auto"
 
@@ -40,22 +40,21 @@ Bound: TypeAlias = int | Auto | None
 
 @dataclass(frozen=True, slots=True, init=False)
 class Unit:
-    """The privacy unit of a table: what names whom a row is about.
+    """The privacy unit of a table: whom each row is about, and how much one unit may contribute.
 
-    ``columns`` name the unit themselves (several together: a person-day). With ``via``, a
-    text "table.column", they name a row of another table, whose unit it is: a visit that
-    belongs to a patient. ``key`` is the column of that table that they are looked up in, by
-    default of the same name. Two tables are about the same units if the ``name`` of their
-    unit is the same; by default that is the column that names it. With ``via`` it is None:
-    the name is that of the other table's unit.
+    ``columns`` hold the id of the unit (several together: a person-day). With ``via``, a string
+    "table.column", they refer to a row of another table and its unit: a visit that belongs to a
+    patient. ``key`` is the column of that table that they match, by default of the same name.
+    Two tables are about the same units if their units have the same ``name``; by default it is
+    the name of the id column. With ``via`` it is None, as the other table's unit has the name.
 
-    ``max_rows`` bounds the rows of a unit per group (Linf), ``max_groups`` the groups that
-    a unit is in (L0), ``max_rows_total`` its rows per query. They are enforced on the data,
-    never assumed of it. A limit left out is no limit; a question that needs one refuses.
-    ``sf.AUTO``: it is learnt privately when a question needs it, for a share of its cost.
+    ``max_rows`` limits the rows of a unit per group (Linf), ``max_groups`` the groups of a unit
+    (L0), ``max_rows_total`` its rows per query. The limits are enforced on the data, never
+    assumed. None means no limit; a question that needs one is refused. ``sf.AUTO``: the limit is
+    learnt privately when a question needs it, for a share of its cost.
 
     Raises:
-        InvalidDeclaration: what names no column, or a limit that is none.
+        InvalidDeclaration: no column name, or an invalid limit.
 
     >>> Unit("person_id", max_rows=1)
     Unit('person_id', max_rows=1)
@@ -101,12 +100,12 @@ class Unit:
 
     @property
     def column(self) -> str:
-        """The columns of the table that name its units, as one text."""
+        """The id columns, joined by commas."""
         return ", ".join(self.columns)
 
     @property
     def target(self) -> tuple[str, str] | None:
-        """The table that ``via`` names, and its column."""
+        """The table and the column of ``via``."""
         if self.via is None:
             return None
         table, _, column = self.via.partition(".")
@@ -114,8 +113,9 @@ class Unit:
 
     @property
     def once(self) -> bool:
-        """Whether the limits say that a unit has one row."""
-        return self.max_rows_total == 1 or (self.max_rows == 1 and self.max_groups in (None, 1))
+        """Whether the limits leave each unit at most one row."""
+        one_group = self.max_groups in (None, 1)
+        return self.max_rows_total == 1 or (self.max_rows == 1 and one_group)
 
     def limited(self, *, max_rows: Bound, max_groups: Bound, max_rows_total: Bound) -> "Unit":
         """The same unit with other limits."""
@@ -123,7 +123,7 @@ class Unit:
         return Unit(self.columns, *limits, via=self.via, key=self.key, name=self.name)
 
     def __str__(self) -> str:
-        """What binds the unit in a contract: no other unit has this text.
+        """A canonical string that identifies the unit in the ledger's contract.
 
         Guarantees:
             units of one text are the same
@@ -131,7 +131,7 @@ class Unit:
         column = self.columns[0]
         if self.name == self.column == column and not column.startswith("("):
             return column
-        text = ", ".join(_quoted(each) for each in self.columns)
+        text = ", ".join(map(_quoted, self.columns))
         if self.via is not None and self.key is not None:
             text += f" via {_quoted(self.via)} by {_quoted(self.key)}"
         if self.name is not None and self.name != self.column:
@@ -149,22 +149,19 @@ class Unit:
 
 
 def _columns(column: object) -> tuple[str, ...]:
-    columns = (
-        (column,)
-        if isinstance(column, str)
-        else tuple(column)
-        if isinstance(column, list | tuple)
-        else ()
-    )
-    if not columns or not all(isinstance(each, str) and each for each in columns):
+    columns: tuple[object, ...] = (column,)
+    if isinstance(column, list | tuple):
+        columns = tuple(column)
+    names = tuple(name for name in columns if isinstance(name, str) and name)
+    if not names or len(names) < len(columns):
         raise InvalidDeclaration(
             "A unit needs the name of its column, or of several.", allowed='sf.Unit("person_id")'
         )
-    if len({each.lower() for each in columns}) != len(columns):
+    if len({name.lower() for name in names}) != len(names):
         raise InvalidDeclaration(
             "A unit that names a column twice.", remedy="Name each column once."
         )
-    return columns
+    return names
 
 
 def _require_own(key: object, name: object) -> None:
@@ -195,7 +192,8 @@ def _require_path(columns: tuple[str, ...], via: object, key: object, name: obje
         )
     if name is not None:
         raise InvalidDeclaration(
-            f"name={shown(name)} of a unit with via=: its rows are about the units of the other table.",
+            f"name={shown(name)} of a unit with via=: "
+            "its rows are about the units of the other table.",
             remedy="Give the name to the unit of that table.",
         )
 

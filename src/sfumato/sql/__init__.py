@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SQL text -> plan. Deny by default: what is not named here is refused, with a way out.
+"""Compiles SQL text to a plan. Deny by default: only listed syntax is accepted.
 
-May import: ``plan``, ``metadata``, ``errors`` and what is below them. Begin with ``lower``:
-``understand`` takes a text and gives a ``Question``. ``relations`` reads FROM, ``rows`` and
-``functions`` the expressions of rows, ``aggregates`` and ``group`` what is asked of them,
-``output`` what is made of the noisy numbers. ``reject`` says what is refused, why, and what
-to write instead.
+May import: ``plan``, ``metadata``, ``errors`` and rooms below them. Begin with ``lower``:
+``understand`` turns a statement into a ``Question``. ``relations`` lowers FROM and sub-queries,
+``row_expressions`` and ``functions`` lower expressions of rows, ``aggregates`` and ``group`` the
+aggregates and keys, ``output`` the post-processing of released numbers. ``reject`` has the
+refusals: what, why, and what to write instead.
 """
 
 from sfumato.plan.question import Question

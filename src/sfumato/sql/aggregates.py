@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The aggregates that are allowed, and which of them share one release (RULES 15)."""
+"""Lowers aggregate calls, and groups those that share one release (RULES 15)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -49,15 +49,21 @@ _SPREAD: Mapping[type[exp.Expr], Statistic] = {
     exp.StddevSamp: Statistic.DEVIATION_OF_SAMPLE,
     exp.StddevPop: Statistic.DEVIATION,
 }
+_MOMENTS: Mapping[type[exp.Expr], Statistic] = {
+    exp.Sum: Statistic.SUM,
+    exp.Avg: Statistic.MEAN,
+    **_SPREAD,
+}
 _QUANTILE = (exp.Quantile, exp.PercentileCont, exp.PercentileDisc, exp.ApproxQuantile)
+_QUANTILES = (*_QUANTILE, exp.Median, exp.WithinGroup, exp.Min, exp.Max)
 _FINEST = 10**6
-# What MIN and MAX are answered by.
+# The quantiles that answer MIN and MAX.
 LOWEST, HIGHEST = Fraction(1, 200), Fraction(199, 200)
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A statistic of a value that may share a release with others of it."""
+    """A statistic of a value; several of one value may share a release."""
 
     value: Value
     statistic: Statistic
@@ -83,57 +89,50 @@ class Aggregates:
         self._unlimited = frozenset(_unlimited(relation))
 
     def ask(self, node: exp.Expr) -> Ask:
-        """What a call asks for."""
+        """Returns what an aggregate call asks for.
+
+        Raises:
+            UnsupportedSql: an aggregate that is not allowed, or of a value that it does not take.
+            MissingDeclaration: a value without declared bounds.
+        """
         test = None
         if isinstance(node, exp.Filter):
             test = self._rows.test(node.expression.this)
             node = node.this
         if isinstance(node, exp.IgnoreNulls):
             node = node.this
-        match node:
-            case exp.Count():
-                return self._count(node, test)
-            case exp.CountIf():
-                return Moment(
-                    value_of(
-                        counted(number(1), _and(self._rows.test(node.this), test)), _sql(node)
-                    ),
-                    Statistic.COUNT,
-                )
-            case exp.ApproxDistinct():
-                require_only(node, "this")
-                return self._distinct([node.this], test)
-            case exp.Sum() | exp.Avg():
-                require_only(node, "this")
-                statistic = Statistic.SUM if isinstance(node, exp.Sum) else Statistic.MEAN
-                return Moment(self._number(node, test), statistic)
-            case exp.Median() | exp.WithinGroup() | exp.Min() | exp.Max():
-                return self._quantile(node, test)
-            case _ if isinstance(node, _QUANTILE):
-                return self._quantile(node, test)
-            case _ if type(node) in _SPREAD:
-                require_only(node, "this")
-                return Moment(self._number(node, test), _SPREAD[type(node)])
-            case _:
-                raise reject(node)
+        if isinstance(node, exp.Count):
+            return self._count(node, test)
+        if isinstance(node, exp.CountIf):
+            passing = counted(number(1), _and(self._rows.test(node.this), test))
+            return Moment(value_of(passing, _sql(node)), Statistic.COUNT)
+        if isinstance(node, exp.ApproxDistinct):
+            require_only(node, "this")
+            return self._distinct([node.this], test)
+        if isinstance(node, _QUANTILES):
+            return self._quantile(node, test)
+        statistic = _MOMENTS.get(type(node))
+        if statistic is None:
+            raise reject(node)
+        require_only(node, "this")
+        return Moment(self._number(node, test), statistic)
 
     def _count(self, node: exp.Count, test: Scalar | None) -> Ask:
+        """Returns what COUNT asks for."""
         require_only(node, "this", "big_int")
         inner = node.this
         if isinstance(inner, exp.Distinct):
             return self._distinct(inner.expressions, test)
-        every = inner is None or isinstance(inner, exp.Star) or literal(inner) is not None
-        if every or self._scope.part(inner) is not None:
-            return (
-                CountRows()
-                if test is None
-                else Moment(value_of(kept(number(1), test), _sql(node)), Statistic.COUNT)
-            )
-        return Moment(
-            value_of(counted(self._rows.countable(inner), test), _name(inner)), Statistic.COUNT
-        )
+        counts_rows = inner is None or isinstance(inner, exp.Star) or literal(inner) is not None
+        if not counts_rows and self._scope.part(inner) is None:
+            operand = counted(self._rows.countable(inner), test)
+            return Moment(value_of(operand, _name(inner)), Statistic.COUNT)
+        if test is None:
+            return CountRows()
+        return Moment(value_of(kept(number(1), test), _sql(node)), Statistic.COUNT)
 
     def _distinct(self, nodes: Sequence[exp.Expr], test: Scalar | None) -> Ask:
+        """Returns what COUNT(DISTINCT ...) asks for: units, or the values of one expression."""
         if len(nodes) == 1 and isinstance(nodes[0], exp.Tuple):
             nodes = nodes[0].expressions
         if self._scope.is_unit(nodes) and len(nodes) == self._scope.width:
@@ -156,6 +155,7 @@ class Aggregates:
         return CountDistinct(value_of(kept(typed, test), _name(nodes[0])))
 
     def _number(self, node: exp.Expr, test: Scalar | None) -> Value:
+        """Returns the operand of an aggregate of numbers."""
         inner = node.this
         if isinstance(inner, exp.Distinct):
             raise refuse(
@@ -173,11 +173,12 @@ class Aggregates:
             )
         if isinstance(typed, Truth) and test is None:
             return value_of(typed, _name(inner))
-        return self._limited(
-            value_of(kept(as_number(typed, inner), test), _name(inner)), node, inner
-        )
+        value = value_of(kept(as_number(typed, inner), test), _name(inner))
+        self._require_limited(value, node, inner)
+        return value
 
     def _quantile(self, node: exp.Expr, test: Scalar | None) -> Level:
+        """Returns the quantile that MEDIAN, QUANTILE_CONT, MIN, MAX and the like ask for."""
         operand, level = _operand(node)
         typed = self._rows.value(operand)
         if isinstance(typed, Words):
@@ -196,32 +197,30 @@ class Aggregates:
                 "the extreme itself is one person's."
             )
             level = HIGHEST if level else LOWEST
-        return Level(
-            self._limited(value_of(kept(typed, test), _name(operand)), node, operand), level
-        )
+        value = value_of(kept(typed, test), _name(operand))
+        self._require_limited(value, node, operand)
+        return Level(value, level)
 
-    def _limited(self, value: Value, node: exp.Expr, operand: exp.Expr) -> Value:
-        """Refuses a range that rests on a number of rows that nobody limited."""
+    def _require_limited(self, value: Value, node: exp.Expr, operand: exp.Expr) -> None:
+        """Refuses a value whose range depends on a number of rows without a declared limit."""
         if not self._unlimited or isinstance(value.type, Text) or value.type.size < UNLIMITED:
-            return value
-        if any(
-            isinstance(leaf, Field) and leaf.column.name in self._unlimited
-            for leaf in leaves(value.expression)
-        ):
-            name = _called(node)
-            raise MissingDeclaration(
-                f"{name} of {_name(operand)} has no bound: no limit of the rows of a unit is declared.",
-                allowed="max_rows_total=, or max_rows= with max_groups=, in sf.Unit(...)",
-                remedy=f"Or cut it in the question: {name}(LEAST({_name(operand)}, 100)).",
-            )
-        return value
+            return
+        for leaf in leaves(value.expression):
+            if isinstance(leaf, Field) and leaf.column.name in self._unlimited:
+                name = _called(node)
+                raise MissingDeclaration(
+                    f"{name} of {_name(operand)} has no bound: "
+                    "no limit of the rows of a unit is declared.",
+                    allowed="max_rows_total=, or max_rows= with max_groups=, in sf.Unit(...)",
+                    remedy=f"Or cut it in the question: {name}(LEAST({_name(operand)}, 100)).",
+                )
 
 
 def shared(asks: Iterable[Ask]) -> tuple[tuple[Aggregate, ...], dict[Ask, Estimate]]:
-    """The releases that answer every ask, and how each is read from them.
+    """Returns the fewest releases that answer all asks, and how each ask is read from them.
 
-    Of one value a variance answers its mean, sum and count too, a mean its sum and count;
-    every quantile of it comes from one set of leaves.
+    The release of a variance also answers the mean, sum and count of the same value, that of a mean
+    its sum and count. All quantiles of a value share one release.
     """
     wanted = list(dict.fromkeys(asks))
     statistics: dict[Value, set[Statistic]] = {}
@@ -237,38 +236,42 @@ def shared(asks: Iterable[Ask]) -> tuple[tuple[Aggregate, ...], dict[Ask, Estima
         match ask:
             case Moment(value, statistic):
                 release = _release(value, statistic, statistics[value])
-                read = Statistic.VALUE if _is_alone(release, statistic) else statistic
-                estimates[ask] = Estimate(_place(places, release), read)
+                if _is_for(release, statistic):
+                    statistic = Statistic.VALUE
+                estimates[ask] = Estimate(_place(places, release), statistic)
             case Level(value, level):
                 every = tuple(sorted(levels[value]))
-                estimates[ask] = Estimate(
-                    _place(places, Quantiles(value, every)), place=every.index(level)
-                )
+                index = _place(places, Quantiles(value, every))
+                estimates[ask] = Estimate(index, place=every.index(level))
             case _:
                 estimates[ask] = Estimate(_place(places, ask))
     return tuple(places), estimates
 
 
 def _release(value: Value, statistic: Statistic, others: set[Statistic]) -> Aggregate:
+    """Returns the release that answers a statistic, and the others of the same value."""
     if others & set(_SPREAD.values()):
         return Variance(value)
     if Statistic.MEAN in others:
         return Mean(value)
-    return CountValues(value) if statistic is Statistic.COUNT else Sum(value)
+    if statistic is Statistic.COUNT:
+        return CountValues(value)
+    return Sum(value)
 
 
-def _is_alone(release: Aggregate, statistic: Statistic) -> bool:
-    """Whether the statistic is what the release is for."""
-    meant = {CountValues: Statistic.COUNT, Sum: Statistic.SUM, Mean: Statistic.MEAN}
-    return meant.get(type(release)) is statistic
+def _is_for(release: Aggregate, statistic: Statistic) -> bool:
+    """Whether a statistic is the main value of a release."""
+    main = {CountValues: Statistic.COUNT, Sum: Statistic.SUM, Mean: Statistic.MEAN}
+    return main.get(type(release)) is statistic
 
 
 def _place(places: dict[Aggregate, int], release: Aggregate) -> int:
+    """Returns the position of a release, which is added if it is new."""
     return places.setdefault(release, len(places))
 
 
 def _operand(node: exp.Expr) -> tuple[exp.Expr, Fraction]:
-    """What a quantile is of, and which one: from 0, MIN, to 1, MAX."""
+    """Returns the operand of a quantile, and its level from 0 (MIN) to 1 (MAX)."""
     match node:
         case exp.Median():
             require_only(node, "this")
@@ -278,21 +281,21 @@ def _operand(node: exp.Expr) -> tuple[exp.Expr, Fraction]:
             return node.this, Fraction(isinstance(node, exp.Max))
         case exp.WithinGroup():
             order = node.expression
-            if (
-                not isinstance(order, exp.Order)
-                or len(order.expressions) != 1
-                or not isinstance(node.this, _QUANTILE)
-            ):
+            has_one_key = isinstance(order, exp.Order) and len(order.expressions) == 1
+            if not has_one_key or not isinstance(node.this, _QUANTILE):
                 raise reject(node.this)
             key = order.expressions[0]
             level = _level(node.this.this)
-            return key.this, 1 - level if key.args.get("desc") else level
+            if key.args.get("desc"):
+                level = 1 - level
+            return key.this, level
         case _:
             require_only(node, "this", "quantile", "expression")
             return node.this, _level(node.args.get("quantile") or node.args.get("expression"))
 
 
 def _level(node: exp.Expr | None) -> Fraction:
+    """Returns the level of a quantile."""
     value = literal(node)
     if not isinstance(value, Fraction) or not 0 <= value <= 1 or value.denominator > _FINEST:
         raise UnsupportedSql(
@@ -303,22 +306,21 @@ def _level(node: exp.Expr | None) -> Fraction:
 
 
 def _described(typed: Typed) -> str:
+    """Returns what a value is, for messages."""
     if not isinstance(typed, Null) and isinstance(leaf := code_of(typed), Field):
         return f"declared as {leaf.column.type!r}"
     return {Day: "a date", Label: "a text", Truth: "a test"}.get(type(typed), "no number")
 
 
 def _unlimited(relation: Relation) -> Iterable[str]:
-    """The computed columns whose range is only that of any number of rows."""
+    """Yields the computed columns whose range depends on a number of rows without a limit."""
     if isinstance(relation, PerUnit):
-        for each in relation.columns:
-            of_rows = each.summary not in (Summary.MEAN, Summary.MINIMUM, Summary.MAXIMUM)
-            if (
-                of_rows
-                and not isinstance(each.column.type, Text)
-                and each.column.type.size >= UNLIMITED
-            ):
-                yield each.column.name
+        for computed in relation.columns:
+            kind = computed.column.type
+            if computed.summary in (Summary.MEAN, Summary.MINIMUM, Summary.MAXIMUM):
+                continue
+            if not isinstance(kind, Text) and kind.size >= UNLIMITED:
+                yield computed.column.name
     if isinstance(relation, Ranked):
         yield relation.column.name
     for source in below(relation):
@@ -326,16 +328,22 @@ def _unlimited(relation: Relation) -> Iterable[str]:
 
 
 def _and(test: Scalar, other: Scalar | None) -> Scalar:
-    return test if other is None else And((test, other))
+    """Returns the conjunction of a test and an optional one."""
+    if other is None:
+        return test
+    return And((test, other))
 
 
 def _called(node: exp.Expr) -> str:
+    """Returns the name of an aggregate, for messages."""
     return "A quantile" if isinstance(node, exp.WithinGroup) else called(node)
 
 
 def _name(node: exp.Expr) -> str:
+    """Returns the name of a column, or an expression as SQL text."""
     return node.name if isinstance(node, exp.Column) else _sql(node)
 
 
 def _sql(node: exp.Expr) -> str:
+    """Returns an expression as SQL text."""
     return node.sql(dialect="duckdb")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arithmetic of rows, exact on lattices: + - * /, rounding, buckets, signs."""
+"""Arithmetic of row expressions on lattices: + - * /, rounding, buckets, signs."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypedDict
 
@@ -39,39 +39,39 @@ _ZERO = Constant(0)
 
 
 class _Marks(TypedDict):
+    """The flags that a number inherits from its operands."""
+
     nearest: bool
     cut: bool
 
 
 def add(one: Number, other: Number) -> Number:
-    """one + other."""
+    """Returns one + other."""
     first, second = known(one), known(other)
     if isinstance(first, Fraction) and isinstance(second, Fraction):
         return number(first + second)
     wrap, (left, right) = together([one, other])
-    shifted = (
-        plus(left, right.value)
-        if isinstance(right, Constant) and isinstance(right.value, int)
-        else None
-    )
-    found = wrap(shifted or Arithmetic(Operation.ADD, left, right))
-    rounding = sum(
-        (each.rounding + moved(each.step, found.step) for each in (one, other)), Fraction(0)
-    )
-    found = replace(found, rounding=rounding)
+    if isinstance(right, Constant) and isinstance(right.value, int):
+        total = wrap(plus(left, right.value))
+    else:
+        total = wrap(Arithmetic(Operation.ADD, left, right))
+    rounding = one.rounding + moved(one.step, total.step)
+    rounding += other.rounding + moved(other.step, total.step)
+    total = replace(total, rounding=rounding)
     for ratio, constant in ((one.ratio, other), (other.ratio, one)):
         if ratio is not None and isinstance(known(constant), Fraction):
-            return _of_ratio(found, add(ratio.above, multiply(constant, ratio.below)), ratio)
-    return found
+            above = add(ratio.above, multiply(constant, ratio.below))
+            return _of_ratio(total, above, ratio)
+    return total
 
 
 def negate(one: Number) -> Number:
-    """-one."""
+    """Returns -one."""
     return _scaled(one, Fraction(-1))
 
 
 def multiply(one: Number, other: Number) -> Number:
-    """one * other, exact where 62 bits hold it; a constant factor changes the step alone."""
+    """Returns one * other, exact up to 62 bits; a constant factor only changes the step."""
     factor, second = known(one), known(other)
     if isinstance(factor, Fraction) and isinstance(second, Fraction):
         return number(factor * second)
@@ -80,80 +80,114 @@ def multiply(one: Number, other: Number) -> Number:
     if isinstance(factor, Fraction):
         return _scaled(other, factor)
     square = one == other
-    bits = _excess(largest(one.expression), largest(other.expression))
-    one, other = _coarser(one, bits[0]), _coarser(other, bits[0] if square else bits[1])
+    lost, other_lost = _excess(largest(one.expression), largest(other.expression))
+    one = _coarser(one, lost)
+    other = _coarser(other, lost if square else other_lost)
     product: Scalar = Arithmetic(Operation.MULTIPLY, one.expression, other.expression)
     if square:
         product = Extreme(greatest=True, operands=(product, _ZERO))
-    sizes = [largest(each.expression) * each.step for each in (one, other)]
-    rounding = one.rounding * sizes[1] + other.rounding * (sizes[0] + one.rounding)
+    size = largest(one.expression) * one.step
+    other_size = largest(other.expression) * other.step
+    rounding = one.rounding * other_size + other.rounding * (size + one.rounding)
     step, most = one.step * other.step, LARGEST - 2
     if largest(product) > most:
-        # what is compared with it needs codes beyond its own
-        product, rounding = clipped(product, -most, most), rounding + 2 * step
+        # a comparison with it needs codes just beyond its range
+        product = clipped(product, -most, most)
+        rounding += 2 * step
     return Number(product, step, rounding, **_marks(one, other))
 
 
 def divide(one: Number, other: Number, *, skips_zero: bool = False) -> Number:
-    """one / other, truncated toward zero onto as fine a lattice as there is for its range.
+    """Returns one / other, truncated toward zero on the finest lattice that its range allows.
 
-    ``skips_zero``: the result is NULL where ``other`` is zero; else ``other`` must never be. To
-    divide by a quotient that may be zero is to multiply by its divisor: a quotient that is only
-    rounded to zero never makes the result NULL.
+    ``skips_zero``: the result is NULL where ``other`` is zero; without it ``other`` must never be
+    zero. Division by a quotient that may be zero multiplies by that quotient's divisor instead, so
+    a quotient that is only rounded to zero never makes the result NULL.
+
+    Raises:
+        UnsupportedSql: ``other`` may be zero, or the result is always NULL.
 
     >>> from sfumato.metadata.column import Column, Integer
     >>> from sfumato.sql.typed import read
-    >>> small, large = (read(Column(name, Integer(0, size))) for name, size in (("small", 9), ("large", 10**9)))
-    >>> divide(number(1), divide(small, large, skips_zero=True), skips_zero=True).ratio.below == small
+    >>> small = read(Column("small", Integer(0, 9)))
+    >>> large = read(Column("large", Integer(0, 10**9)))
+    >>> rate = divide(small, large, skips_zero=True)
+    >>> divide(number(1), rate, skips_zero=True).ratio.below == small
     True
     """
     divisor = known(other)
     if isinstance(divisor, Fraction) and divisor:
         return multiply(one, number(1 / divisor))
     above, below = span(one.expression), span(other.expression)
-    if below is not None and below[0] <= 0 <= below[1] and not skips_zero:
-        raise may_be_zero()
-    if other.ratio is not None and below is not None and below[0] <= 0 <= below[1]:
-        return divide(
-            multiply(one, _missing_where_zero(other.ratio.below)),
-            other.ratio.above,
-            skips_zero=True,
-        )
-    if above is None or below in (None, (0, 0)):
-        raise always_null()
-    nearest = [each for each in (*below, -1, 1) if below[0] <= each <= below[1] and each]
-    ends = [Fraction(up) * one.step / (down * other.step) for up in above for down in nearest]
+    if below is not None and below[0] <= 0 <= below[1]:
+        if not skips_zero:
+            raise may_be_zero()
+        if other.ratio is not None:
+            dividend = multiply(one, _null_where_zero(other.ratio.below))
+            return divide(dividend, other.ratio.above, skips_zero=True)
+    if above is None or below is None or below == (0, 0):
+        raise _always_null()
+    return _divided(one, other, _QuotientRange.of(one, other, above, below), skips_zero=skips_zero)
+
+
+@dataclass(frozen=True, slots=True)
+class _QuotientRange:
+    """The range of a quotient, its largest absolute value, and the least one of its divisor."""
+
+    low: Fraction
+    high: Fraction
+    size: Fraction
+    least: Fraction
+
+    @classmethod
+    def of(
+        cls, one: Number, other: Number, above: tuple[int, int], below: tuple[int, int]
+    ) -> "_QuotientRange":
+        """Returns the range of one / other, whose codes lie in ``above`` and ``below``."""
+        low, high = below
+        # the divisors at which a quotient can be extreme: the ends, and those next to zero
+        divisors = [code for code in (low, high, -1, 1) if code and low <= code <= high]
+        ends = []
+        for code in above:
+            for divisor in divisors:
+                ends.append(Fraction(code) * one.step / (divisor * other.step))
+        size = max(abs(end) for end in ends)
+        least = min(abs(divisor) for divisor in divisors) * other.step
+        return cls(min(ends), max(ends), size, least)
+
+
+def _divided(one: Number, other: Number, ends: _QuotientRange, *, skips_zero: bool) -> Number:
+    """Returns the quotient of two numbers, on the finest step that keeps within 62 bits."""
     exact = Ratio(one, other)
-    step = _quotient_step(one, other, max(map(abs, ends)))
+    step = _quotient_step(one, other, ends.size)
     if not _is_computed(one, other, step):
         one, other = _fitted(one), _fitted(other)
-        step = _quotient_step(one, other, max(map(abs, ends)))
+        step = _quotient_step(one, other, ends.size)
     ratio = one.step / (other.step * step)
-    quotient = Quotient(
-        times(one.expression, ratio.numerator), times(other.expression, ratio.denominator)
-    )
-    # the span of a divisor of both signs takes a code of 1 for the nearest to zero
-    found = _within(quotient, min(ends), max(ends), step) if skips_zero else quotient
-    least = min(map(abs, nearest)) * other.step
-    rounding = step + (one.rounding + other.rounding * max(map(abs, ends))) / least
+    dividend = times(one.expression, ratio.numerator)
+    quotient: Scalar = Quotient(dividend, times(other.expression, ratio.denominator))
+    if skips_zero:
+        # ``span`` of a divisor of both signs assumes that it may be as close to zero as 1
+        quotient = _within(quotient, ends.low, ends.high, step)
+    rounding = step + (one.rounding + other.rounding * ends.size) / ends.least
     marks = _marks(one, other)
-    return replace(
-        Number(found, step, rounding, exact, **marks),
-        cut=marks["cut"] or step * NEGLIGIBLE > one.step,
-    )
+    if step * NEGLIGIBLE > one.step:
+        marks["cut"] = True
+    return Number(quotient, step, rounding, exact, **marks)
 
 
-def _missing_where_zero(one: Number) -> Number:
-    """The same number, NULL where it is zero."""
-    found = span(one.expression)
-    if found is None or not found[0] <= 0 <= found[1]:
+def _null_where_zero(one: Number) -> Number:
+    """Returns the same number, NULL where it is zero."""
+    ends = span(one.expression)
+    if ends is None or not ends[0] <= 0 <= ends[1]:
         return one
     is_zero = Compare(Comparison.EQ, one.expression, _ZERO)
-    return replace(one, expression=Case(((is_zero, Constant(None)),), one.expression), ratio=None)
+    expression = Case(((is_zero, Constant(None)),), one.expression)
+    return replace(one, expression=expression, ratio=None)
 
 
 def _quotient_step(one: Number, other: Number, size: Fraction) -> Fraction:
-    """The finest step for quotients up to a size with which no intermediate result leaves 62 bits."""
+    """Returns the finest step for quotients up to ``size`` that needs no more than 62 bits."""
     step = finest_step(size)
     while step < size and not _is_computed(one, other, step):
         step *= 2
@@ -161,193 +195,226 @@ def _quotient_step(one: Number, other: Number, size: Fraction) -> Fraction:
 
 
 def _is_computed(one: Number, other: Number, step: Fraction) -> bool:
-    """Whether a quotient on these steps keeps within 62 bits."""
+    """Whether a quotient with this step is computed within 62 bits."""
     ratio = one.step / (other.step * step)
-    sizes = largest(one.expression) * ratio.numerator, largest(other.expression) * ratio.denominator
-    return max(sizes) <= LARGEST
+    dividend = largest(one.expression) * ratio.numerator
+    divisor = largest(other.expression) * ratio.denominator
+    return max(dividend, divisor) <= LARGEST
 
 
 def may_be_zero() -> UnsupportedSql:
-    """The refusal of a divisor."""
+    """Returns the refusal of a divisor that can be zero."""
     return UnsupportedSql(
         "A division by an expression that can be zero on some row.",
-        remedy="Keep it away from zero, GREATEST(expression, 1), or write x / NULLIF(expression, 0): NULL there.",
+        remedy="Keep it away from zero, GREATEST(expression, 1), "
+        "or write x / NULLIF(expression, 0): NULL there.",
     )
 
 
-def always_null() -> UnsupportedSql:
-    """The refusal of what has no value on any row."""
+def _always_null() -> UnsupportedSql:
+    """Returns the refusal of an expression that is NULL on every row."""
     return UnsupportedSql("An expression that is always NULL.", remedy="Leave it out.")
 
 
 def remainder(one: Number, divisor: Number) -> Number:
-    """one % constant, with the sign of ``one``."""
+    """Returns one % constant, with the sign of ``one``.
+
+    Raises:
+        UnsupportedSql: the divisor is not a positive constant.
+    """
     size = known(divisor)
     if not isinstance(size, Fraction) or size <= 0:
         raise UnsupportedSql(
             "MOD by something else than a positive constant.", remedy="MOD(column, 7)"
         )
-    step, (left, right) = aligned([(one.expression, one.step), (divisor.expression, divisor.step)])
-    found = span(left)
-    modulus = right.value if isinstance(right, Constant) and isinstance(right.value, int) else 0
-    if found is None or modulus * step != size:
+    parts = [(one.expression, one.step), (divisor.expression, divisor.step)]
+    step, (left, right) = aligned(parts)
+    ends = span(left)
+    modulus = 0
+    if isinstance(right, Constant) and isinstance(right.value, int):
+        modulus = right.value
+    if ends is None or modulus * step != size:
         raise UnsupportedSql("MOD on a lattice that is too fine.", remedy="ROUND the value first.")
-    rest = Arithmetic(Operation.SUBTRACT, left, times(Quotient(left, Constant(modulus)), modulus))
-    low, high = max(found[0], 1 - modulus), min(found[1], modulus - 1)
+    multiple = times(Quotient(left, Constant(modulus)), modulus)
+    rest = Arithmetic(Operation.SUBTRACT, left, multiple)
+    low = max(ends[0], 1 - modulus)
+    high = min(ends[1], modulus - 1)
     within = clipped(rest, min(low, 0), max(high, 0))
-    # what is moved past a multiple begins again
+    # rounding past a multiple changes the remainder by the whole divisor
     return replace(_stepped(one, within, step, jump=size), nearest=one.nearest)
 
 
 def floor(one: Number) -> Number:
-    """The greatest whole number that is not above."""
+    """Returns the largest integer that is not greater."""
     return _stepped(one, floored(one.expression, one.step), Fraction(1))
 
 
 def ceiling(one: Number) -> Number:
-    """The least whole number that is not below."""
+    """Returns the smallest integer that is not less."""
     return negate(floor(negate(one)))
 
 
 def rounded(one: Number, places: int = 0) -> Number:
-    """The nearest multiple of 10^-places, half away from zero."""
-    step = Fraction(1, 10**places) if places >= 0 else Fraction(10**-places)
+    """Returns the nearest multiple of 10^-places; halves are rounded away from zero."""
+    step = Fraction(10) ** -places
     ratio = one.step / step
     if ratio.denominator == 1:
         if largest(one.expression) * ratio.numerator > LARGEST:
             return one
-        return Number(times(one.expression, ratio.numerator), step, one.rounding, cut=one.cut)
+        scaled = times(one.expression, ratio.numerator)
+        return Number(scaled, step, one.rounding, cut=one.cut)
     half = Fraction(1, 2)
-    found = span(one.expression)
+    ends = span(one.expression)
     up = floored(one.expression, ratio, half)
-    if found is None or found[0] >= 0:
+    if ends is None or ends[0] >= 0:
         return _stepped(one, up, step)
     down = _negated(floored(_negated(one.expression), ratio, half))
-    return _stepped(one, Case(((Compare(Comparison.GE, one.expression, _ZERO), up),), down), step)
+    is_positive = Compare(Comparison.GE, one.expression, _ZERO)
+    return _stepped(one, Case(((is_positive, up),), down), step)
 
 
 def truncated(one: Number) -> Number:
-    """The whole part."""
+    """Returns the number truncated toward zero."""
     exact = known(one)
     if isinstance(exact, Fraction):
         return number(int(exact))
-    whole = Quotient(times(one.expression, one.step.numerator), Constant(one.step.denominator))
+    multiple = times(one.expression, one.step.numerator)
+    whole = Quotient(multiple, Constant(one.step.denominator))
     return _stepped(one, whole, Fraction(1))
 
 
 def absolute(one: Number) -> Number:
-    """|one|."""
-    size = Extreme(greatest=True, operands=(one.expression, _negated(one.expression), _ZERO))
-    ratio = (
-        None if one.ratio is None else Ratio(absolute(one.ratio.above), absolute(one.ratio.below))
-    )
+    """Returns |one|."""
+    signs = (one.expression, _negated(one.expression), _ZERO)
+    size = Extreme(greatest=True, operands=signs)
+    if one.ratio is None:
+        return replace(one, expression=size)
+    ratio = Ratio(absolute(one.ratio.above), absolute(one.ratio.below))
     return replace(one, expression=size, ratio=ratio)
 
 
 def sign(one: Number) -> Number:
-    """-1, 0 or 1."""
-    tests = ((Comparison.GT, 1), (Comparison.LT, -1))
-    branches = tuple((Compare(op, one.expression, _ZERO), Constant(value)) for op, value in tests)
-    return _stepped(one, Case(branches, times(one.expression, 0)), Fraction(1), jump=Fraction(2))
+    """Returns the sign of a number: -1, 0 or 1."""
+    branches = (
+        (Compare(Comparison.GT, one.expression, _ZERO), Constant(1)),
+        (Compare(Comparison.LT, one.expression, _ZERO), Constant(-1)),
+    )
+    # zero times the number is zero, but NULL where the number is
+    chosen = Case(branches, times(one.expression, 0))
+    return _stepped(one, chosen, Fraction(1), jump=Fraction(2))
 
 
 def extreme(parts: Sequence[Number], *, greatest: bool) -> Number:
-    """The greatest or the least; NULL where one of them is NULL."""
+    """Returns the greatest or the least number; NULL where one of them is NULL."""
     wrap, codes = together(parts)
     return wrap(Extreme(greatest, tuple(codes)))
 
 
 def together(parts: Sequence[Number]) -> tuple[Callable[[Scalar], Number], list[Scalar]]:
-    """The codes of numbers on one lattice, and what a choice among them is."""
-    step, codes = aligned([(each.expression, each.step) for each in parts])
-    rounding = max(each.rounding + moved(each.step, step) for each in parts)
+    """Returns the codes of numbers on one lattice, and a function from a code to its number.
+
+    The function is for codes that are chosen among the returned ones.
+    """
+    step, codes = aligned([(part.expression, part.step) for part in parts])
+    rounding = max(part.rounding + moved(part.step, step) for part in parts)
     marks = _marks(*parts)
-    # codes of the common step fit, or it is a power of two
-    if step != common_step([each.step for each in parts]):
+    # ``aligned`` took a coarser step than the common one
+    if step != common_step([part.step for part in parts]):
         marks["cut"] = True
     return lambda code: Number(code, step, rounding, **marks), codes
 
 
 def bucket(one: Number, low: Fraction, high: Fraction, count: int) -> Number:
-    """WIDTH_BUCKET: 0 below ``low``, 1 to ``count``, ``count`` + 1 from ``high`` on."""
+    """Returns WIDTH_BUCKET: 0 below ``low``, 1 to ``count``, ``count`` + 1 from ``high`` on."""
     scale = count / (high - low)
     place = floored(one.expression, one.step * scale, 1 - low * scale)
-    scaled = replace(one, rounding=one.rounding * scale) if one.is_precise else one
-    return _stepped(scaled, clipped(place, 0, count + 1), Fraction(1), jump=Fraction(count + 1))
+    if one.is_precise:
+        one = replace(one, rounding=one.rounding * scale)
+    within = clipped(place, 0, count + 1)
+    return _stepped(one, within, Fraction(1), jump=Fraction(count + 1))
 
 
 def _scaled(one: Number, factor: Fraction) -> Number:
+    """Returns a number times a constant, which changes its step and its sign."""
     if factor == 0:
         return Number(times(one.expression, 0), Fraction(1))
     expression = one.expression if factor > 0 else _negated(one.expression)
     step, rounding = one.step * abs(factor), one.rounding * abs(factor)
-    found = replace(one, expression=expression, step=step, rounding=rounding, ratio=None)
-    return (
-        found
-        if one.ratio is None
-        else _of_ratio(found, _scaled(one.ratio.above, factor), one.ratio)
-    )
+    scaled = replace(one, expression=expression, step=step, rounding=rounding, ratio=None)
+    if one.ratio is None:
+        return scaled
+    return _of_ratio(scaled, _scaled(one.ratio.above, factor), one.ratio)
 
 
-def _of_ratio(found: Number, above: Number, ratio: Ratio) -> Number:
-    """The same number with what it is the quotient of, as far as that is exact."""
-    return found if above.rounding else replace(found, ratio=Ratio(above, ratio.below))
+def _of_ratio(quotient: Number, above: Number, ratio: Ratio) -> Number:
+    """Returns a quotient with its exact dividend ``above``; without, if that was rounded."""
+    if above.rounding:
+        return quotient
+    return replace(quotient, ratio=Ratio(above, ratio.below))
 
 
 def _excess(one: int, other: int) -> tuple[int, int]:
-    """How many bits two factors lose, the larger first, until 62 hold their product."""
+    """Returns how many bits each factor must drop for a product of 62 bits, the larger first."""
     lost, other_lost = 0, 0
     while one * other > LARGEST:
         if one >= other:
-            one, lost = one // 2 + 1, lost + 1
+            one = one // 2 + 1
+            lost += 1
         else:
-            other, other_lost = other // 2 + 1, other_lost + 1
+            other = other // 2 + 1
+            other_lost += 1
     return lost, other_lost
 
 
 def _coarser(one: Number, bits: int) -> Number:
-    """The same number without its last bits."""
+    """Returns the same number without its last ``bits`` bits."""
     if not bits:
         return one
-    rounded, step = (
-        floored(one.expression, Fraction(1, 2**bits), Fraction(1, 2)),
-        one.step * 2**bits,
-    )
-    return Number(rounded, step, one.rounding + step / 2, nearest=one.nearest, cut=True)
+    shortened = floored(one.expression, Fraction(1, 2**bits), Fraction(1, 2))
+    step = one.step * 2**bits
+    return Number(shortened, step, one.rounding + step / 2, nearest=one.nearest, cut=True)
 
 
 def _stepped(
     one: Number, expression: Scalar, step: Fraction, *, jump: Fraction | None = None
 ) -> Number:
-    """A function with steps of a number: what is rounded past an edge is off by a whole ``jump``."""
-    moved_past = Fraction(0) if one.is_precise else step if jump is None else jump
-    return Number(expression, step, one.rounding + moved_past, cut=one.cut)
+    """Returns a step function of a number.
+
+    Where the number was rounded past an edge, the result is off by a whole ``jump``, by default
+    one step.
+    """
+    rounding = one.rounding
+    if not one.is_precise:
+        rounding += step if jump is None else jump
+    return Number(expression, step, rounding, cut=one.cut)
 
 
 def _marks(*parts: Number) -> _Marks:
-    """What a number takes over from those that it is made of."""
-    return {"nearest": any(each.nearest for each in parts), "cut": any(each.cut for each in parts)}
+    """Returns the flags of a number that is computed from others."""
+    nearest = any(part.nearest for part in parts)
+    cut = any(part.cut for part in parts)
+    return {"nearest": nearest, "cut": cut}
 
 
 def _negated(expression: Scalar) -> Scalar:
+    """Returns minus a code."""
     if isinstance(expression, Constant) and isinstance(expression.value, int):
         return Constant(-expression.value)
     return Arithmetic(Operation.SUBTRACT, _ZERO, expression)
 
 
 def _within(expression: Scalar, low: Fraction, high: Fraction, step: Fraction) -> Scalar:
-    """A quotient with the span that its exact value has (truncation may pass zero-ward)."""
-    ends = (low / step, high / step)
-    return clipped(expression, min(int(each) for each in ends), max(int(each) for each in ends))
+    """Returns a quotient clipped to the range of its exact value, truncated toward zero."""
+    return clipped(expression, int(low / step), int(high / step))
 
 
 def _fitted(one: Number) -> Number:
-    """The same number in codes of at most 52 bits."""
-    found, coarse = fitted(one.expression, one.step)
+    """Returns the same number with codes of at most 52 bits."""
+    expression, coarse = fitted(one.expression, one.step)
     rounding = one.rounding + moved(one.step, coarse)
     return replace(
         one,
-        expression=found,
+        expression=expression,
         step=coarse,
         rounding=rounding,
         cut=one.cut or coarse != one.step,

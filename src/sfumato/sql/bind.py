@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a statement leaves open is filled in before it is understood: parameters, today, inner answers.
+"""Fills in a statement before it is lowered: parameters, CURRENT_DATE, scalar sub-queries.
 
-A parameter becomes a constant of the syntax tree, never a piece of text, so that no value
-can change what a statement means.
+A parameter becomes a constant node of the syntax tree, never a piece of SQL text, so no value can
+change what a statement means.
 """
 
 import datetime
@@ -22,7 +22,7 @@ Parameters: TypeAlias = Mapping[str, Parameter] | Sequence[Parameter]
 Answered: TypeAlias = Fraction | datetime.date | None
 Scalars: TypeAlias = Callable[[exp.Select], Answered]
 
-# Where a sub-query stands for rows, or for a number that has to be written.
+# Parents under which a sub-query means rows, or where a literal number is required.
 _ROWS = (
     exp.From,
     exp.Join,
@@ -35,7 +35,7 @@ _ROWS = (
     exp.All,
     exp.CTE,
 )
-# What leaves a sub-query without GROUP BY its one row.
+# The clauses with which an aggregate without GROUP BY always returns one row.
 _ONE_ROW = ("expressions", "from_", "joins", "where", "with_")
 _CLOCKS = (
     exp.CurrentTimestamp,
@@ -44,24 +44,31 @@ _CLOCKS = (
     exp.Localtime,
     exp.Localtimestamp,
 )
+# Clocks that the parser does not know as functions.
+_CLOCK_NAMES = ("NOW", "GET_CURRENT_TIMESTAMP")
 
 
 def with_parameters(select: exp.Select, parameters: Parameters | None) -> exp.Select:
-    """The statement with its parameters as constants."""
-    places = list(select.find_all(exp.Placeholder, exp.Parameter))
+    """Replaces the parameters of a statement by constants, in place.
+
+    Raises:
+        UnsupportedSql: a parameter without a value.
+        WrongUse: a value that the statement does not use.
+    """
     given = _by_name(parameters)
     used = set()
-    for node in places:
+    for node in list(select.find_all(exp.Placeholder, exp.Parameter)):
         name = str(node.name or node.this or "").lower()
         if name not in given:
             raise UnsupportedSql(
                 f"The parameter {'$' + name if name else '?'} has no value here.",
-                allowed=", ".join(f"${each}" for each in given) or "none was given",
-                remedy="Give it: parameters=[...] for $1 and ?, parameters={...} for :name and $name.",
+                allowed=", ".join(f"${known}" for known in given) or "none was given",
+                remedy="Give it: parameters=[...] for $1 and ?, "
+                "parameters={...} for :name and $name.",
             )
         node.replace(constant(name, given[name]))
         used.add(name)
-    unused = [f"${each}" for each in given if each not in used]
+    unused = [f"${name}" for name in given if name not in used]
     if unused:
         raise WrongUse(
             f"Parameters that the statement does not use: {', '.join(unused)}.",
@@ -71,12 +78,13 @@ def with_parameters(select: exp.Select, parameters: Parameters | None) -> exp.Se
 
 
 def with_today(select: exp.Select, today: datetime.date) -> tuple[exp.Select, tuple[str, ...]]:
-    """The statement with CURRENT_DATE as a constant, and what to tell the reader."""
+    """Replaces CURRENT_DATE by a constant, in place; returns a note that states the date.
+
+    Raises:
+        UnsupportedSql: the statement reads the time of day.
+    """
     for clock in select.find_all(*_CLOCKS, exp.Anonymous):
-        if not isinstance(clock, exp.Anonymous) or str(clock.this).upper() in (
-            "NOW",
-            "GET_CURRENT_TIMESTAMP",
-        ):
+        if not isinstance(clock, exp.Anonymous) or str(clock.this).upper() in _CLOCK_NAMES:
             raise refuse(
                 "The time of day (NOW, CURRENT_TIMESTAMP)",
                 (
@@ -87,14 +95,22 @@ def with_today(select: exp.Select, today: datetime.date) -> tuple[exp.Select, tu
     places = list(select.find_all(exp.CurrentDate))
     for node in places:
         node.replace(constant("CURRENT_DATE", today))
-    return select, (f"CURRENT_DATE is {today.isoformat()} here.",) if places else ()
+    if not places:
+        return select, ()
+    return select, (f"CURRENT_DATE is {today.isoformat()} here.",)
 
 
 def scalar_queries(select: exp.Select) -> list[exp.Select]:
-    """The sub-queries that stand for one number: each is a private question of its own.
+    """Returns the scalar sub-queries of a statement: each is a private question of its own.
 
-    Each can be asked alone: it is given with what it uses of the WITH around it. They come in the
-    order in which they can be asked, those inside a WITH before those that use it.
+    Each is returned as a complete statement, with the WITH definitions that it uses. The order is
+    one in which they can be asked: those inside a WITH come before those that use it.
+
+    Args:
+        select: the syntax tree of a statement, as ``parse`` returns it; it is not changed.
+
+    Raises:
+        UnsupportedSql: a correlated sub-query, or one that may return no row.
 
     >>> from sfumato.sql.parse import parse
     >>> scalar_queries(parse("SELECT COUNT(*) FROM t WHERE a > (SELECT AVG(a) FROM t)"))[0].sql()
@@ -106,33 +122,43 @@ def scalar_queries(select: exp.Select) -> list[exp.Select]:
 def with_scalars(
     select: exp.Select, scalars: Scalars | Mapping[str, Answered] | None
 ) -> exp.Select:
-    """The statement with the answers of its scalar sub-queries in their places (``literal.answered``).
+    """Replaces the scalar sub-queries of a statement by their answers (``literal.answered``).
 
-    ``scalars`` answers a sub-query, in which those that came before it are answered already; or
-    it maps the texts that ``scalar_queries`` gives to answers.
+    ``scalars`` is a function that answers a sub-query, in which earlier sub-queries are already
+    replaced; or a mapping from the SQL text of each sub-query (``scalar_queries``) to its answer.
+
+    Raises:
+        UnsupportedSql: a sub-query without an answer.
     """
     places = _places(select)
     texts = [_standing_alone(node).sql(dialect="duckdb") for node in places]
     for node, text in zip(places, texts, strict=True):
         if scalars is None or (isinstance(scalars, Mapping) and text not in scalars):
             raise UnsupportedSql(
-                "A sub-query in place of a number is a private question of its own, with its own cost.",
-                remedy=f"Ask it first, session.query({text!r}, ...), and write its answer as a number; "
+                "A sub-query in place of a number is a private question of its own, "
+                "with its own cost.",
+                remedy=f"Ask it first, session.query({text!r}, ...), "
+                "and write its answer as a number; "
                 "or give the cost of both to session.query.",
             )
         answer = scalars[text] if isinstance(scalars, Mapping) else scalars(_standing_alone(node))
-        node.set(
-            "this",
-            _null() if answer is None else constant("The answer of a sub-query", answer).unnest(),
-        )
+        node.set("this", _answer(answer))
     return select
 
 
+def _answer(answer: Answered) -> exp.Expr:
+    """Returns the node that replaces a scalar sub-query."""
+    if answer is None:
+        return _null()
+    return constant("The answer of a sub-query", answer).unnest()
+
+
 def constant(name: str, value: object) -> exp.Expr:
-    """The syntax of a constant.
+    """Returns the syntax tree of a constant.
 
     Raises:
-        InvalidNumber: a value that is no number, text, truth or date.
+        InvalidNumber: the value is not a number, string, Boolean or date.
+        WrongUse: a string that UTF-8 cannot encode.
     """
     if isinstance(value, bool):
         return exp.Boolean(this=value)
@@ -144,23 +170,29 @@ def constant(name: str, value: object) -> exp.Expr:
             )
         return exp.Literal.string(value)
     if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
-        return exp.Cast(this=exp.Literal.string(value.isoformat()), to=exp.DataType.build("date"))
+        written_day = exp.Literal.string(value.isoformat())
+        return exp.Cast(this=written_day, to=exp.DataType.build("date"))
     if not isinstance(value, int | float | Decimal | Fraction):
         raise InvalidNumber(
             f"The parameter {name} is a {type(value).__name__}.",
-            allowed="int, Decimal, Fraction, float, str, bool, datetime.date; for NULL write IS NULL",
+            allowed="int, Decimal, Fraction, float, str, bool, datetime.date; "
+            "for NULL write IS NULL",
         )
     exact = to_fraction(name, value)
     written = exp.Literal.number(str(abs(exact)))
-    return exp.Paren(this=exp.Neg(this=written)) if exact < 0 else written
+    if exact < 0:
+        return exp.Paren(this=exp.Neg(this=written))
+    return written
 
 
 def _null() -> exp.Expr:
-    """A number that is NULL; NULL itself would be refused, as one does not write it."""
-    return exp.Nullif(this=exp.Literal.number("1"), expression=exp.Literal.number("1"))
+    """Returns an expression that is NULL; a literal NULL would be refused."""
+    one = exp.Literal.number("1")
+    return exp.Nullif(this=one, expression=one.copy())
 
 
 def _by_name(parameters: Parameters | None) -> dict[str, Parameter]:
+    """Returns the parameters by lower-case name; those of a sequence are "1", "2", ..."""
     if parameters is None:
         return {}
     if isinstance(parameters, Mapping):
@@ -174,32 +206,36 @@ def _by_name(parameters: Parameters | None) -> dict[str, Parameter]:
 
 
 def _places(select: exp.Select) -> list[exp.Subquery]:
-    """Sub-queries in place of a value, outermost only; those of a WITH before those beside it."""
-    found: list[exp.Subquery] = []
+    """Returns the outermost scalar sub-queries; those inside a WITH before the others."""
+    places: list[exp.Subquery] = []
     waiting: list[exp.Expr] = [select]
     while waiting:
         node = waiting.pop()
-        if (
-            isinstance(node, exp.Subquery)
-            and node.parent is not None
-            and _is_scalar(node, node.parent)
-        ):
-            found.append(node)
-        else:
-            inner = list(node.iter_expressions())
-            if node.args.get("with_"):
-                inner.sort(key=lambda each: not isinstance(each, exp.With))
-            waiting += reversed(inner)
-    require_few(len(found), "sub-queries in place of numbers")
-    return found
+        if isinstance(node, exp.Subquery) and _is_scalar(node):
+            places.append(node)
+            continue
+        inner = list(node.iter_expressions())
+        if node.args.get("with_"):
+            inner.sort(key=lambda part: not isinstance(part, exp.With))
+        waiting += reversed(inner)
+    require_few(len(places), "sub-queries in place of numbers")
+    return places
 
 
-def _is_scalar(node: exp.Subquery, above: exp.Expr) -> bool:
-    """One aggregate without GROUP BY, which does not look at the rows outside."""
+def _is_scalar(node: exp.Subquery) -> bool:
+    """Whether a sub-query stands for one number: one aggregate without GROUP BY.
+
+    Raises:
+        UnsupportedSql: it may return no row, or reads columns of the outer query.
+    """
     inner = node.this
-    if isinstance(above, _ROWS) or not isinstance(inner, exp.Select):
+    if node.parent is None or isinstance(node.parent, _ROWS):
         return False
-    if inner.args.get("group") or len(inner.expressions) != 1 or inner.find(exp.AggFunc) is None:
+    if not isinstance(inner, exp.Select):
+        return False
+    if inner.args.get("group") or len(inner.expressions) != 1:
+        return False
+    if inner.find(exp.AggFunc) is None:
         return False
     if any(value and name not in _ONE_ROW for name, value in inner.args.items()):
         raise refuse(
@@ -211,7 +247,8 @@ def _is_scalar(node: exp.Subquery, above: exp.Expr) -> bool:
 
 
 def _require_own_columns(inner: exp.Select) -> None:
-    tables = {each.alias_or_name.lower() for each in inner.find_all(exp.Table, exp.Subquery)}
+    """Refuses a correlated sub-query."""
+    tables = {table.alias_or_name.lower() for table in inner.find_all(exp.Table, exp.Subquery)}
     for column in inner.find_all(exp.Column):
         if column.table and column.table.lower() not in tables:
             raise refuse(
@@ -224,34 +261,46 @@ def _require_own_columns(inner: exp.Select) -> None:
 
 
 def _standing_alone(node: exp.Subquery) -> exp.Select:
-    """A copy of a sub-query with the definitions that it uses of every WITH around it."""
+    """Returns a copy of a sub-query, with the WITH definitions around it that it uses."""
     inner = node.this.copy()
     assert isinstance(inner, exp.Select), "so says _is_scalar"
     used = _tables(inner)
     kept: list[exp.Expr] = []
-    for each in reversed(list(_known(node))):
-        if each.alias.lower() in used:
-            used |= _tables(each)
-            kept.insert(0, each.copy())
+    for definition in reversed(_known(node)):
+        if definition.alias.lower() in used:
+            used |= _tables(definition)
+            kept.insert(0, definition.copy())
     if kept:
         own = inner.args.get("with_")
-        inner.set("with_", exp.With(expressions=[*kept, *(own.expressions if own else [])]))
+        if own:
+            kept += own.expressions
+        inner.set("with_", exp.With(expressions=kept))
     return inner
 
 
 def _tables(node: exp.Expr) -> set[str]:
-    return {each.name.lower() for each in node.find_all(exp.Table)}
+    """Returns the names of the tables that a tree reads, in lower case."""
+    return {table.name.lower() for table in node.find_all(exp.Table)}
 
 
 def _known(node: exp.Expr) -> list[exp.Expr]:
-    """What WITH defines where a node stands, in order: inside a definition only those before it."""
-    found: list[exp.Expr] = []
+    """Returns the WITH definitions that a node can refer to, in order.
+
+    Inside a definition these are the ones before it.
+    """
+    known: list[exp.Expr] = []
     inside, above = node, node.parent
     while above is not None:
         clause = above if isinstance(above, exp.With) else above.args.get("with_")
         if clause is not None and clause is not inside:
-            every = clause.expressions
-            before = next((place for place, each in enumerate(every) if each is inside), len(every))
-            found = [*every[:before], *found]
+            known = [*_before(clause.expressions, inside), *known]
         inside, above = above, above.parent
-    return found
+    return known
+
+
+def _before(definitions: list[exp.Expr], node: exp.Expr) -> list[exp.Expr]:
+    """Returns the definitions before a node; all of them if it is not among them."""
+    for place, definition in enumerate(definitions):
+        if definition is node:
+            return definitions[:place]
+    return definitions

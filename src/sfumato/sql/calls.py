@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the aggregates and the keys of a SELECT stand in its syntax tree."""
+"""Finds the aggregate calls and the group keys in the syntax tree of a SELECT."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
@@ -15,25 +15,35 @@ _WRAPPERS = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls)
 
 
 def calls(nodes: Iterable[exp.Expr | None]) -> list[exp.Expr]:
-    """The aggregate calls in expressions, in their order, outermost only, with what is wrapped about them."""
-    found: list[exp.Expr] = []
-    waiting = [each for each in nodes if each is not None]
+    """Returns the outermost aggregate calls of expressions, in order of appearance.
+
+    A call includes its wrappers: FILTER, WITHIN GROUP and IGNORE NULLS. Windows and sub-queries
+    are not searched.
+    """
+    outermost: list[exp.Expr] = []
+    waiting = [node for node in nodes if node is not None]
     while waiting:
         node = waiting.pop(0)
-        if is_call(node):
-            found.append(node)
+        if _is_call(node):
+            outermost.append(node)
         elif not isinstance(node, exp.Window | exp.Query):
             waiting[:0] = node.iter_expressions()
-    return found
+    return outermost
 
 
-def is_call(node: exp.Expr) -> bool:
-    """Whether a node is an aggregate call."""
-    return isinstance(node, exp.AggFunc) or (isinstance(node, _WRAPPERS) and is_call(node.this))
+def _is_call(node: exp.Expr) -> bool:
+    """Whether a node is an aggregate call, with or without a wrapper such as FILTER."""
+    if isinstance(node, exp.AggFunc):
+        return True
+    return isinstance(node, _WRAPPERS) and _is_call(node.this)
 
 
 def placed(node: exp.Expr, select: exp.Select, scope: Scope) -> exp.Expr:
-    """What GROUP BY 1, or GROUP BY alias, stands for; a column of the table comes before an alias."""
+    """Returns the expression that a GROUP BY item refers to.
+
+    A number is a position in SELECT, a name may be an alias of SELECT. A column of the table takes
+    precedence over an alias of the same name.
+    """
     while isinstance(node, exp.Paren):
         node = node.this
     place = literal(node)
@@ -45,19 +55,29 @@ def placed(node: exp.Expr, select: exp.Select, scope: Scope) -> exp.Expr:
             )
         node = select.expressions[int(place) - 1]
     elif isinstance(node, exp.Column) and not node.table and not scope.owns(node):
-        name = node.name.lower()
-        aliased = [
-            each.this
-            for each in select.expressions
-            if isinstance(each, exp.Alias) and each.alias.lower() == name
-        ]
-        node = aliased[0] if aliased else node
+        node = _aliased(node, select)
     return node.this if isinstance(node, exp.Alias) else node
 
 
+def _aliased(node: exp.Column, select: exp.Select) -> exp.Expr:
+    """Returns the first expression of SELECT with this alias, or the node itself."""
+    name = node.name.lower()
+    for item in select.expressions:
+        if isinstance(item, exp.Alias) and item.alias.lower() == name:
+            aliased: exp.Expr = item.this
+            return aliased
+    return node
+
+
 def same_nodes(select: exp.Select, keys: Sequence[exp.Expr]) -> Iterator[tuple[exp.Expr, int]]:
-    """The nodes of SELECT, HAVING and ORDER BY that are written as a key is, with the key's place."""
-    wanted = [(place, key) for place, key in enumerate(keys) if not isinstance(key, exp.Column)]
+    """Yields the nodes of SELECT, HAVING and ORDER BY that equal a key, with the key's position.
+
+    Keys that are plain columns are left out: names resolve to them.
+    """
+    wanted = []
+    for place, key in enumerate(keys):
+        if not isinstance(key, exp.Column):
+            wanted.append((place, key))
     if not wanted:
         return
     parts = [*select.expressions, select.args.get("having"), select.args.get("order")]

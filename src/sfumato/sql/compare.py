@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of rows, as tests of codes.
+"""Comparisons of typed values, lowered to comparisons of codes.
 
-Every comparison becomes one of integers (or of text, for a Text column), so that it means
-the same on every engine: a constant is taken to the lattice here, exactly.
+Every comparison becomes one of integers (or of strings, for a Text column), so it means the same
+on every engine. A constant is converted to the lattice here, exactly.
 """
 
 import math
@@ -58,7 +58,12 @@ _KINDS = {
 
 
 def compare(op: Comparison, left: Typed, right: Typed) -> Scalar:
-    """The test ``left op right``."""
+    """Returns the test ``left op right``.
+
+    Raises:
+        UnsupportedSql: values of different types, or an order of unordered values.
+        UnknownName: a string that a Category does not declare.
+    """
     left, right = _readable(left, right), _readable(right, left)
     if isinstance(left, Null) or isinstance(right, Null):
         raise UnsupportedSql(
@@ -71,6 +76,11 @@ def compare(op: Comparison, left: Typed, right: Typed) -> Scalar:
         return _against(MIRRORED.get(op, op), right, left)
     if other is not None:
         return _against(op, left, right)
+    return _columns(op, left, right)
+
+
+def _columns(op: Comparison, left: Typed, right: Typed) -> Scalar:
+    """Returns the comparison of two values of which neither is a constant."""
     match left, right:
         case Number(), Number():
             return _numbers(op, left, right)
@@ -86,93 +96,100 @@ def compare(op: Comparison, left: Typed, right: Typed) -> Scalar:
         case (Words(), _) | (_, Words()):
             raise UnsupportedSql(
                 "A Text column compared with something else than a constant.",
-                remedy="Declare it as sf.Category(...) with its values, or compare it with constants.",
+                remedy="Declare it as sf.Category(...) with its values, "
+                "or compare it with constants.",
             )
     raise _kind_error(left, right)
 
 
 def uncertain(left: Typed, right: Typed) -> Fraction:
-    """By how much numbers are rounded for their comparison, where one of them is not precise; else 0."""
-    if (
-        not isinstance(left, Number)
-        or not isinstance(right, Number)
-        or not left.rounding + right.rounding
-    ):
+    """Returns the rounding of two compared numbers if one is not precise; else 0."""
+    if not isinstance(left, Number) or not isinstance(right, Number):
         return Fraction(0)
-    if all(each.is_precise for each in _decisive(left, right)):
+    rounding = left.rounding + right.rounding
+    if not rounding or all(part.is_precise for part in _decisive(left, right)):
         return Fraction(0)
-    return left.rounding + right.rounding
+    return rounding
 
 
 def _decisive(left: Number, right: Number) -> list[Number]:
-    """The numbers whose codes decide a comparison: of a quotient that is compared exactly, its parts."""
+    """Returns the numbers whose codes decide a comparison.
+
+    For a quotient that is compared exactly these are its dividend and its divisor.
+    """
     for one, other in ((left, right), (right, left)):
-        if one.ratio is not None and (
-            known(other) is not None or quotient.between(Comparison.EQ, one, other) is not None
-        ):
-            return [part for each in (one, other) for part in _parts(each)]
+        if one.ratio is None:
+            continue
+        if known(other) is not None or quotient.between(Comparison.EQ, one, other) is not None:
+            return [*_parts(one), *_parts(other)]
     return [left, right]
 
 
 def _parts(number: Number) -> tuple[Number, ...]:
-    return (number,) if number.ratio is None else (number.ratio.above, number.ratio.below)
+    """Returns the dividend and the divisor of a quotient; any other number itself."""
+    if number.ratio is None:
+        return (number,)
+    return number.ratio.above, number.ratio.below
 
 
 def is_null(operand: Typed) -> Scalar:
-    """The test ``operand IS NULL``."""
+    """Returns the test ``operand IS NULL``."""
     if isinstance(operand, Null):
         return Constant(value=True)
     if isinstance(operand, Person) and not operand.absent:
-        # rows that are nobody's are not read
+        # rows without a unit are not read
         return Constant(value=False)
     return IsNull(code_of(_readable(operand, operand)))
 
 
 def member(operand: Typed, values: Sequence[Typed]) -> Scalar:
-    """The test ``operand IN (values)``; constants become one sorted set, however they are ordered."""
+    """Returns the test ``operand IN (values)``; constants become one sorted set."""
     if not values:
         raise UnsupportedSql("IN without values.", remedy="List them: IN ('a', 'b')")
-    tests = [compare(Comparison.EQ, operand, each) for each in values]
-    sets = [each for each in tests if isinstance(each, Member)]
+    tests = [compare(Comparison.EQ, operand, value) for value in values]
+    sets = [test for test in tests if isinstance(test, Member)]
     if len(sets) < len(tests):
         return tests[0] if len(tests) == 1 else Or(tuple(tests))
-    codes = {value for each in sets for value in each.values if isinstance(value, int)}
-    texts = {value for each in sets for value in each.values if isinstance(value, str)}
-    return Member(
-        sets[0].operand, tuple(sorted(codes)) if codes or not texts else tuple(sorted(texts))
-    )
+    listed = [value for test in sets for value in test.values]
+    codes = {value for value in listed if isinstance(value, int)}
+    texts = {value for value in listed if isinstance(value, str)}
+    if codes or not texts:
+        return Member(sets[0].operand, tuple(sorted(codes)))
+    return Member(sets[0].operand, tuple(sorted(texts)))
 
 
 def _readable(operand: Typed, other: Typed) -> Typed:
-    """The unit as tests see it, and a constant that is compared with it as it is written in the data."""
+    """Returns the value that a test reads: of a unit column its ``reading``.
+
+    A number that is compared with a unit column of strings becomes a string.
+    """
     if isinstance(operand, Person):
         return operand if operand.reading is None else operand.reading
     if isinstance(other, Person) and isinstance(other.reading, Words):
         value = known(operand)
-        return text(_text(value)) if isinstance(value, Fraction) else operand
+        if isinstance(value, Fraction):
+            return text(_text(value))
     return operand
 
 
 def _constants(op: Comparison, one: Literal, other: Literal) -> Scalar:
+    """Returns the comparison of two constants, which is a constant."""
     if type(one) is not type(other):
         raise UnsupportedSql("A comparison of constants of two kinds.", remedy="Leave it out.")
     return Constant(compares(op, one, other))
 
 
 def _against(op: Comparison, operand: Typed, constant: Typed) -> Scalar:
-    """A value against a constant."""
+    """Returns the comparison of a value with a constant."""
     value = known(constant)
     match operand:
         case Number() if isinstance(value, Fraction):
             return _number(op, operand, value)
         case Day(expression):
             day = as_day(constant)
-            if (
-                day is not None
-                and isinstance(day.expression, Constant)
-                and isinstance(day.expression.value, int)
-            ):
-                return _ordered(op, expression, Fraction(day.expression.value))
+            code = day.expression if day is not None else None
+            if isinstance(code, Constant) and isinstance(code.value, int):
+                return _ordered(op, expression, Fraction(code.value))
         case Label():
             return _labelled(op, operand, value)
         case Truth() if isinstance(value, bool):
@@ -185,66 +202,77 @@ def _against(op: Comparison, operand: Typed, constant: Typed) -> Scalar:
 
 
 def _number(op: Comparison, operand: Number, value: Fraction) -> Scalar:
+    """Returns the comparison of a number with a constant."""
     if operand.ratio is not None:
         return quotient.against(op, operand.ratio, value)
-    exact = value / operand.step
-    # what was rounded onto a fine lattice is compared with a constant that was rounded too
-    return _ordered(op, operand.expression, Fraction(round(exact)) if operand.nearest else exact)
+    code = value / operand.step
+    if operand.nearest:
+        # values were rounded to this lattice, so the constant is rounded too
+        code = Fraction(round(code))
+    return _ordered(op, operand.expression, code)
 
 
 def _ordered(op: Comparison, expression: Scalar, code: Fraction) -> Scalar:
-    """``expression op code`` in integers; a code beyond the range stays just beyond it."""
+    """Returns ``expression op code`` in integers; a code out of range is moved just outside it."""
     low, high = span(expression) or (0, 0)
     code = min(max(code, Fraction(low - 1)), Fraction(high + 1))
     if op in (Comparison.EQ, Comparison.NE):
-        return _equality(op, Member(expression, (int(code),) if code.denominator == 1 else ()))
-    whole = math.ceil(code) if op in (Comparison.GE, Comparison.LT) else math.floor(code)
+        codes = (int(code),) if code.denominator == 1 else ()
+        return _equality(op, Member(expression, codes))
+    rounds_up = op in (Comparison.GE, Comparison.LT)
+    whole = math.ceil(code) if rounds_up else math.floor(code)
     return Compare(op, expression, Constant(whole))
 
 
 def _numbers(op: Comparison, left: Number, right: Number) -> Scalar:
+    """Returns the comparison of two numbers on their common lattice."""
     if left.ratio is not None or right.ratio is not None:
         products = quotient.between(op, left, right)
         if products is not None:
             return products
-    parts = [(left.expression, left.step), (right.expression, right.step)]
     step = common_step([left.step, right.step])
-    one, other = (onto(each, its, step) for each, its in parts)
-    if any(largest(each) * its > LARGEST * step for each, its in parts):
-        raise UnsupportedSql(
-            "A comparison of two numbers whose steps are too different for one lattice.",
-            remedy="ROUND both, declare a larger step=, or compare with a constant.",
-        )
+    for number in (left, right):
+        if largest(number.expression) * number.step > LARGEST * step:
+            raise UnsupportedSql(
+                "A comparison of two numbers whose steps are too different for one lattice.",
+                remedy="ROUND both, declare a larger step=, or compare with a constant.",
+            )
+    one = onto(left.expression, left.step, step)
+    other = onto(right.expression, right.step, step)
     return Compare(op, one, other)
 
 
 def _labelled(op: Comparison, operand: Label, value: Literal | None) -> Scalar:
+    """Returns the comparison of a declared string with a constant."""
     _require_equality(op, operand)
     if isinstance(value, Fraction) and value.denominator == 1:
         value = str(value.numerator)
     for names in (operand.labels, operand.stored):
         if value in names:
             return _equality(op, Member(operand.expression, (names.index(str(value)),)))
-    name = (
-        f"{operand.expression.column.name!r}"
-        if isinstance(operand.expression, Field)
-        else "The expression"
-    )
-    shown = ", ".join(operand.labels[:40]) + (", ..." if len(operand.labels) > 40 else "")
+    name = "The expression"
+    if isinstance(operand.expression, Field):
+        name = repr(operand.expression.column.name)
+    shown = ", ".join(operand.labels[:40])
+    if len(operand.labels) > 40:
+        shown += ", ..."
     raise UnknownName(f"{name} has no declared value {value!r}.", allowed=shown)
 
 
 def _member(operand: Truth, *, value: bool) -> Scalar:
+    """Returns the test whether a Boolean has a value."""
     if operand.known_codes is not None:
         return Member(operand.known_codes, (int(value),))
     return operand.test if value else Not(operand.test)
 
 
 def _equality(op: Comparison, test: Scalar) -> Scalar:
+    """Returns the test of equality, negated where ``op`` is <>."""
     return test if op is Comparison.EQ else Not(test)
 
 
 def _require_equality(op: Comparison, operand: Typed) -> None:
+    """Refuses an order comparison of values without a declared order."""
     if op not in (Comparison.EQ, Comparison.NE):
         leaf = code_of(operand)
         name = repr(leaf.column.name) if isinstance(leaf, Field) else "a value"
@@ -255,15 +283,13 @@ def _require_equality(op: Comparison, operand: Typed) -> None:
 
 
 def _text(value: Literal | None) -> str:
-    """How a constant is written in the data."""
-    return (
-        str(value.numerator)
-        if isinstance(value, Fraction) and value.denominator == 1
-        else str(value)
-    )
+    """Returns a constant as it is written in the data."""
+    # str of a Fraction has no denominator where it is 1
+    return str(value)
 
 
 def _kind_error(left: Typed, right: Typed) -> UnsupportedSql:
+    """Returns the refusal to compare values of different types."""
     name, declared = "An expression", ""
     if isinstance(leaf := code_of(left), Field):
         name, declared = repr(leaf.column.name), f": it is declared as {leaf.column.type!r}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dates of rows: parts, truncation, differences, days added."""
+"""Date functions of row expressions: parts, truncation, differences, shifts."""
 
 import calendar
 import datetime
@@ -35,13 +35,20 @@ PARTS: Mapping[str, Part] = {
     "ISODOW": Part.WEEKDAY,
     "DAYOFWEEKISO": Part.WEEKDAY,
 }
-_LENGTHS = {"DAY": (1, 0), "WEEK": (7, 0), "MONTH": (0, 1), "QUARTER": (0, 3), "YEAR": (0, 12)}
-# Sunday is 0 and Saturday 6, from Monday = 1.
+# The days and months of each period.
+_LENGTHS = {
+    "DAY": (1, 0),
+    "WEEK": (7, 0),
+    "MONTH": (0, 1),
+    "QUARTER": (0, 3),
+    "YEAR": (0, 12),
+}
+# The code of each ISO weekday (Monday is 1) where Sunday is 0 and Saturday 6.
 _FROM_SUNDAY = (1, 2, 3, 4, 5, 6, 0)
 
 
 def literal_day(text: str) -> Day:
-    """The day of an ISO text."""
+    """Returns the constant date of an ISO string."""
     code = date_code(text)
     if code is None:
         raise UnsupportedSql(
@@ -51,16 +58,18 @@ def literal_day(text: str) -> Day:
 
 
 def as_day(typed: Typed) -> Day | None:
-    """A day, also one written as a plain text; None for another kind."""
+    """Returns a date, or the date of a constant ISO string; None for any other value."""
     if isinstance(typed, Day):
         return typed
     constant = known(typed)
-    code = date_code(constant) if isinstance(constant, str) else None
+    if not isinstance(constant, str):
+        return None
+    code = date_code(constant)
     return None if code is None else Day(Constant(code))
 
 
 def part_of(name: str, moment: Day) -> Number:
-    """EXTRACT(name FROM moment)."""
+    """Returns EXTRACT(name FROM moment)."""
     upper = name.upper()
     if upper in ("DOW", "DAYOFWEEK"):
         return _whole(Lookup(_part(Part.WEEKDAY, moment.expression), 1, _FROM_SUNDAY))
@@ -76,17 +85,22 @@ def part_of(name: str, moment: Day) -> Number:
 
 
 def trunc(name: str, moment: Day) -> Day:
-    """The first day of the year, quarter, month or ISO week."""
+    """Returns the first day of the year, quarter, month or ISO week of a date."""
     part = PARTS.get(name.upper())
     if part not in (Part.YEAR, Part.QUARTER, Part.MONTH, Part.WEEK, Part.DAY):
         raise UnsupportedSql(
             f"DATE_TRUNC to {name[:20]!r}.", allowed="'year', 'quarter', 'month', 'week', 'day'"
         )
-    return moment if part is Part.DAY else Day(_trunc(part, moment.expression))
+    if part is Part.DAY:
+        return moment
+    return Day(_trunc(part, moment.expression))
 
 
 def difference(name: str, start: Day, end: Day) -> Number:
-    """DATE_DIFF: how many days or whole weeks lie, or months, quarters or years begin, between two days."""
+    """Returns DATE_DIFF: the number of days, whole weeks, or calendar periods between two dates.
+
+    Months, quarters and years count how many of them begin after ``start`` and by ``end``.
+    """
     unit, one, other = name.upper().rstrip("S"), start.expression, end.expression
     if unit == "DAY":
         return _whole(_minus(other, one))
@@ -101,15 +115,14 @@ def difference(name: str, start: Day, end: Day) -> Number:
 
 
 def shifted(moment: Day, length: Interval | Number, sign: int) -> Day:
-    """A day so much later (or, with sign -1, earlier)."""
+    """Returns a date plus an interval or a number of days; minus it where ``sign`` is -1."""
     if isinstance(length, Number):
         if length.step.denominator != 1:
             raise UnsupportedSql(
                 "A date plus a number that is not whole.", remedy="day + 7, or FLOOR the number."
             )
-        return _in_calendar(
-            _plus(moment.expression, times(length.expression, sign * int(length.step)))
-        )
+        days = times(length.expression, sign * int(length.step))
+        return _in_calendar(_plus(moment.expression, days))
     if length.months == 0:
         return _in_calendar(_plus(moment.expression, Constant(sign * length.days)))
     if not isinstance(moment.expression, Constant) or not isinstance(moment.expression.value, int):
@@ -117,13 +130,12 @@ def shifted(moment: Day, length: Interval | Number, sign: int) -> Day:
             "Months or years added to a column: they are not all of one length.",
             remedy="Add days, day + INTERVAL 30 DAY, or compare DATE_TRUNC('month', day).",
         )
-    return _in_calendar(
-        Constant(_months_later(moment.expression.value, sign * length.months) + sign * length.days)
-    )
+    code = _months_later(moment.expression.value, sign * length.months)
+    return _in_calendar(Constant(code + sign * length.days))
 
 
 def interval(amount: Fraction, unit: str) -> Interval:
-    """INTERVAL amount unit."""
+    """Returns INTERVAL amount unit."""
     days, months = _LENGTHS.get(unit.upper().rstrip("S"), (0, 0))
     if (days, months) == (0, 0) or amount.denominator != 1 or abs(amount) > 10**6:
         raise UnsupportedSql(
@@ -133,7 +145,7 @@ def interval(amount: Fraction, unit: str) -> Interval:
 
 
 def _in_calendar(expression: Scalar) -> Day:
-    """A day, if none of its range lies outside the calendar."""
+    """Returns a date; refuses one that may lie outside the years 1 to 9999."""
     low, high = span(expression) or (0, 0)
     if low < FIRST_DAY or high > LAST_DAY:
         raise UnsupportedSql(
@@ -143,6 +155,7 @@ def _in_calendar(expression: Scalar) -> Day:
 
 
 def _months_later(code: int, months: int) -> int:
+    """Returns the code of the date some months after another one."""
     start = day(code)
     total = start.year * 12 + start.month - 1 + months
     if not 12 <= total < 12 * 10_000:
@@ -150,41 +163,48 @@ def _months_later(code: int, months: int) -> int:
             "A date that may lie beyond the years 1 to 9999.", remedy="Use a shorter INTERVAL."
         )
     year, month = total // 12, total % 12 + 1
-    reached = datetime.date(year, month, min(start.day, calendar.monthrange(year, month)[1]))
+    last_day = calendar.monthrange(year, month)[1]
+    reached = datetime.date(year, month, min(start.day, last_day))
     return (reached - EPOCH).days
 
 
 def _count(per_year: int, moment: Scalar) -> Scalar:
-    """Years, quarters or months since the year 0."""
+    """Returns the number of years, quarters or months since the year 0."""
     years = times(_part(Part.YEAR, moment), per_year)
     if per_year == 1:
         return years
-    return _plus(years, _part(Part.QUARTER if per_year == 4 else Part.MONTH, moment))
+    part = Part.QUARTER if per_year == 4 else Part.MONTH
+    return _plus(years, _part(part, moment))
 
 
 def _part(part: Part, moment: Scalar) -> Scalar:
+    """Returns a part of a date, folded where the date is a constant."""
     if isinstance(moment, Constant) and isinstance(moment.value, int):
         return Constant(date_part(part, moment.value))
     return DatePart(part, moment)
 
 
 def _trunc(part: Part, moment: Scalar) -> Scalar:
+    """Returns the start of a date's period, folded where the date is a constant."""
     if isinstance(moment, Constant) and isinstance(moment.value, int):
         return Constant(date_trunc(part, moment.value))
     return DateTrunc(part, moment)
 
 
 def _plus(one: Scalar, other: Scalar) -> Scalar:
+    """Returns the sum of two codes."""
     if isinstance(other, Constant) and isinstance(other.value, int):
         return plus(one, other.value)
     return Arithmetic(Operation.ADD, one, other)
 
 
 def _minus(one: Scalar, other: Scalar) -> Scalar:
+    """Returns the difference of two codes."""
     if isinstance(other, Constant) and isinstance(other.value, int):
         return plus(one, -other.value)
     return Arithmetic(Operation.SUBTRACT, one, other)
 
 
 def _whole(expression: Scalar) -> Number:
+    """Returns a number with step 1."""
     return Number(expression, Fraction(1))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions of a row that are allowed, each with what it becomes; no other function is."""
+"""The allowed functions and operators of row expressions, each with its lowering."""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -23,40 +23,57 @@ from sfumato.sql.row_expressions import (
 )
 from sfumato.sql.typed import Day, Interval, Label, Number, Truth, Typed, Words, known, number
 
+_TRIMS = {"LEADING": str.lstrip, "TRAILING": str.rstrip}
 WHOLE = ("int", "bigint", "integer", "hugeint", "int128")
 FLOATING = ("double", "float", "real")
 
 
 def _add(rows: Rows, node: exp.Expr) -> Typed:
+    """Lowers + and - of numbers, dates and intervals."""
     sign = -1 if isinstance(node, exp.Sub) else 1
     one, other = rows.value(node.this), rows.value(node.expression)
-    moment = dates.as_day(one) if isinstance(one, Day) or isinstance(other, Interval) else None
-    later = dates.as_day(other) if isinstance(other, Day) or isinstance(one, Day) else None
-    days = [
-        each
-        for typed, each in ((one, node.this), (other, node.expression))
-        if isinstance(typed, Number)
-    ]
-    if (moment is not None or later is not None) and any(map(is_answered, days)):
-        raise UnsupportedSql(
-            "A date plus or minus the answer of a sub-query, which may be no whole number of days.",
-            remedy="Compare with a date: day > (SELECT MEDIAN(day) FROM ...), or write the number of days.",
-        )
+    if isinstance(one, Day | Interval) or isinstance(other, Day | Interval):
+        shifted = _add_to_date(node, one, other, sign)
+        if shifted is not None:
+            return shifted
+    first, second = as_number(one, node.this), as_number(other, node.expression)
+    if sign < 0:
+        second = arithmetic.negate(second)
+    return arithmetic.add(first, second)
+
+
+def _add_to_date(node: exp.Expr, one: Typed, other: Typed, sign: int) -> Typed | None:
+    """Lowers + and - of which an operand is a date or an interval; None if it is neither sum."""
+    moment = later = None
+    if isinstance(one, Day) or isinstance(other, Interval):
+        moment = dates.as_day(one)
+    if isinstance(one, Day) or isinstance(other, Day):
+        later = dates.as_day(other)
+    if moment is not None or later is not None:
+        for typed, operand in ((one, node.this), (other, node.expression)):
+            if isinstance(typed, Number) and is_answered(operand):
+                raise UnsupportedSql(
+                    "A date plus or minus the answer of a sub-query, "
+                    "which may be no whole number of days.",
+                    remedy="Compare with a date: day > (SELECT MEDIAN(day) FROM ...), "
+                    "or write the number of days.",
+                )
     if moment is not None and later is not None and sign < 0:
         return dates.difference("day", later, moment)
     if moment is not None and isinstance(other, Interval | Number):
         return dates.shifted(moment, other, sign)
     if isinstance(other, Day) and isinstance(one, Interval | Number) and sign > 0:
         return dates.shifted(other, one, sign)
-    first, second = as_number(one, node.this), as_number(other, node.expression)
-    return arithmetic.add(first, second if sign > 0 else arithmetic.negate(second))
+    return None
 
 
 def _multiply(rows: Rows, node: exp.Expr) -> Typed:
+    """Lowers *."""
     return arithmetic.multiply(rows.number(node.this), rows.number(node.expression))
 
 
 def _divide(rows: Rows, node: exp.Expr) -> Typed:
+    """Lowers /; ``x / NULLIF(y, 0)`` is NULL where y is zero."""
     divisor = node.expression
     while isinstance(divisor, exp.Paren):
         divisor = divisor.this
@@ -70,6 +87,7 @@ def _divide(rows: Rows, node: exp.Expr) -> Typed:
 
 
 def _modulo(rows: Rows, node: exp.Expr) -> Typed:
+    """Lowers % and MOD."""
     if is_answered(node.expression):
         raise UnsupportedSql(
             "MOD by the answer of a sub-query, which may not be positive.", remedy="MOD(column, 7)"
@@ -78,21 +96,26 @@ def _modulo(rows: Rows, node: exp.Expr) -> Typed:
 
 
 def _power(rows: Rows, node: exp.Expr) -> Typed:
-    base, found = rows.number(node.this), number(1)
+    """Lowers POWER with a constant exponent from 1 to 4."""
+    base, power = rows.number(node.this), number(1)
     for _ in range(whole(node.expression, "A power", 1, 4)):
-        found = arithmetic.multiply(found, base)
-    return found
+        power = arithmetic.multiply(power, base)
+    return power
 
 
 def _round(rows: Rows, node: exp.Expr) -> Typed:
+    """Lowers ROUND."""
     require_only(node, "this", "decimals")
     places = node.args.get("decimals")
-    return arithmetic.rounded(
-        rows.number(node.this), 0 if places is None else whole(places, "ROUND to digits", -9, 9)
-    )
+    operand = rows.number(node.this)
+    if places is None:
+        return arithmetic.rounded(operand)
+    return arithmetic.rounded(operand, whole(places, "ROUND to digits", -9, 9))
 
 
 def _of_number(function: Callable[[Number], Number]) -> Callable[[Rows, exp.Expr], Typed]:
+    """Returns the lowering of a function of one number."""
+
     def lowered(rows: Rows, node: exp.Expr) -> Typed:
         require_only(node, "this")
         return function(rows.number(node.this))
@@ -101,11 +124,10 @@ def _of_number(function: Callable[[Number], Number]) -> Callable[[Rows, exp.Expr
 
 
 def _bucket(rows: Rows, node: exp.Expr) -> Typed:
+    """Lowers WIDTH_BUCKET with constant bounds."""
     require_only(node, "this", "min_value", "max_value", "num_buckets")
-    bounds = [node.args.get(each) for each in ("min_value", "max_value")]
-    low, high = (
-        None if each is None or is_answered(each) else known(rows.value(each)) for each in bounds
-    )
+    low = _bound(rows, node.args.get("min_value"))
+    high = _bound(rows, node.args.get("max_value"))
     if not isinstance(low, Fraction) or not isinstance(high, Fraction) or low >= high:
         raise UnsupportedSql(
             "WIDTH_BUCKET without constant bounds.", remedy="WIDTH_BUCKET(column, 0, 200, 20)"
@@ -114,39 +136,54 @@ def _bucket(rows: Rows, node: exp.Expr) -> Typed:
     return arithmetic.bucket(rows.number(node.this), low, high, count)
 
 
+def _bound(rows: Rows, node: exp.Expr | None) -> Fraction | str | bool | None:
+    """Returns a constant of the statement; None for the answer of a scalar sub-query."""
+    if node is None or is_answered(node):
+        return None
+    return known(rows.value(node))
+
+
+def _values(rows: Rows, node: exp.Expr) -> list[Typed]:
+    """Returns the arguments of a function of one or more values."""
+    return [rows.value(operand) for operand in (node.this, *node.expressions)]
+
+
 def _extreme(rows: Rows, node: exp.Expr) -> Typed:
-    values = [rows.value(each) for each in (node.this, *node.expressions)]
-    return extreme(values, greatest=isinstance(node, exp.Greatest))
+    """Lowers LEAST and GREATEST."""
+    return extreme(_values(rows, node), greatest=isinstance(node, exp.Greatest))
 
 
 def _coalesce(rows: Rows, node: exp.Expr) -> Typed:
-    return coalesced([rows.value(each) for each in (node.this, *node.expressions)])
+    """Lowers COALESCE."""
+    return coalesced(_values(rows, node))
 
 
 def _nullif(rows: Rows, node: exp.Expr) -> Typed:
+    """Lowers NULLIF."""
     one, other = rows.comparable(node.this, node.expression)
     rows.tell(one, other)
     return null_where_equal(one, other)
 
 
 def _cast(rows: Rows, node: exp.Expr) -> Typed:
+    """Lowers CAST and TRY_CAST to a date or a number."""
     kind = _type_name(node.args["to"])
     operand = rows.value(node.this)
     if kind == "date":
         constant = known(operand)
-        return (
-            dates.literal_day(constant)
-            if isinstance(constant, str)
-            else as_date(operand, node.this)
-        )
+        if isinstance(constant, str):
+            return dates.literal_day(constant)
+        return as_date(operand, node.this)
     if isinstance(operand, Label) and isinstance(node, exp.TryCast):
         operand = labels.measured(operand, labels.to_number)
     if isinstance(operand, Truth):
         operand = as_number(operand, node.this)
     if not isinstance(operand, Number):
+        shown = node.this.sql(dialect="duckdb")[:60]
         raise UnsupportedSql(
-            f"A CAST of {node.this.sql(dialect='duckdb')[:60]} to {kind.upper()[:20]}: one row could make it fail.",
-            remedy="Declare the column as sf.Integer or sf.Real; of a Category, TRY_CAST(column AS INTEGER).",
+            f"A CAST of {shown} to {kind.upper()[:20]}: one row could make it fail.",
+            remedy="Declare the column as sf.Integer or sf.Real; "
+            "of a Category, TRY_CAST(column AS INTEGER).",
         )
     if kind in FLOATING:
         return operand
@@ -160,46 +197,53 @@ def _cast(rows: Rows, node: exp.Expr) -> Typed:
 
 
 def _type_name(to: exp.Expr) -> str:
-    # to write out a tree is dear, and what a question casts to is a date most of all
-    is_date = (
-        isinstance(to, exp.DataType) and to.this is exp.DataType.Type.DATE and not to.expressions
-    )
-    return "date" if is_date else to.sql(dialect="duckdb").lower()
+    """Returns the name of a type in lower case."""
+    # generating SQL is slow, and most casts are to a date
+    if isinstance(to, exp.DataType) and to.this is exp.DataType.Type.DATE and not to.expressions:
+        return "date"
+    return to.sql(dialect="duckdb").lower()
 
 
 def _extract(rows: Rows, node: exp.Expr) -> Typed:
+    """Lowers EXTRACT."""
     return dates.part_of(node.this.name, rows.day(node.expression))
 
 
 def _part(rows: Rows, node: exp.Expr) -> Typed:
+    """Lowers YEAR, MONTH and the like."""
     require_only(node, "this")
     return dates.part_of(type(node).__name__, rows.day(node.this))
 
 
 def _trunc_date(rows: Rows, node: exp.Expr) -> Typed:
+    """Lowers DATE_TRUNC."""
     require_only(node, "this", "unit")
     return dates.trunc(node.args["unit"].name, rows.day(node.this))
 
 
 def _difference(rows: Rows, node: exp.Expr) -> Typed:
+    """Lowers DATE_DIFF."""
     require_only(node, "this", "expression", "unit", "date_part_boundary")
-    unit = node.args.get("unit")
-    return dates.difference(
-        "day" if unit is None else unit.name, rows.day(node.expression), rows.day(node.this)
-    )
+    period = node.args.get("unit")
+    name = "day" if period is None else period.name
+    return dates.difference(name, rows.day(node.expression), rows.day(node.this))
 
 
 def _interval(rows: Rows, node: exp.Expr) -> Typed:
+    """Lowers INTERVAL; the amount may be written as a string."""
     amount = literal(node.this)
-    exact = literal(exp.Literal.number(amount)) if isinstance(amount, str) else amount
-    if not isinstance(exact, Fraction) or node.args.get("unit") is None:
+    if isinstance(amount, str):
+        amount = literal(exp.Literal.number(amount))
+    if not isinstance(amount, Fraction) or node.args.get("unit") is None:
         raise UnsupportedSql(
             "An INTERVAL that is not written as a number and a unit.", remedy="INTERVAL 7 DAY"
         )
-    return dates.interval(exact, node.args["unit"].name)
+    return dates.interval(amount, node.args["unit"].name)
 
 
 def _mapped(function: Callable[[str], str]) -> Callable[[Rows, exp.Expr], Typed]:
+    """Returns the lowering of a function of one string."""
+
     def lowered(rows: Rows, node: exp.Expr) -> Typed:
         require_only(node, "this")
         return labels.mapped(rows.label(node.this), function)
@@ -208,77 +252,93 @@ def _mapped(function: Callable[[str], str]) -> Callable[[Rows, exp.Expr], Typed]
 
 
 def _trim(rows: Rows, node: exp.Expr) -> Typed:
+    """Lowers TRIM."""
     require_only(node, "this", "expression", "position")
-    characters = _text(node.expression) if node.args.get("expression") else " "
-    trims = {"LEADING": str.lstrip, "TRAILING": str.rstrip}
-    trim = trims.get(str(node.args.get("position") or ""), str.strip)
+    characters = " "
+    if node.args.get("expression"):
+        characters = _text(node.expression)
+    position = str(node.args.get("position") or "")
+    trim = _TRIMS.get(position, str.strip)
     return labels.mapped(rows.label(node.this), lambda label: trim(label, characters))
 
 
 def _substring(rows: Rows, node: exp.Expr) -> Typed:
+    """Lowers SUBSTRING."""
     require_only(node, "this", "start", "length")
-    length = node.args.get("length")
-    size = None if length is None else whole(length, "SUBSTRING of a length", 0, 10_000)
-    cut = labels.substring(
-        whole(node.args.get("start"), "SUBSTRING from a place", -10_000, 10_000), size
-    )
-    return labels.mapped(rows.label(node.this), cut)
+    length, size = node.args.get("length"), None
+    if length is not None:
+        size = whole(length, "SUBSTRING of a length", 0, 10_000)
+    start = whole(node.args.get("start"), "SUBSTRING from a place", -10_000, 10_000)
+    return labels.mapped(rows.label(node.this), labels.substring(start, size))
 
 
 def _side(rows: Rows, node: exp.Expr) -> Typed:
+    """Lowers LEFT and RIGHT."""
     count = whole(node.expression, "LEFT or RIGHT: a number of characters", 0, 10_000)
     if isinstance(node, exp.Left):
         return labels.mapped(rows.label(node.this), lambda label: label[:count])
-    return labels.mapped(rows.label(node.this), lambda label: label[max(len(label) - count, 0) :])
+
+    def right(label: str) -> str:
+        return label[max(len(label) - count, 0) :]
+
+    return labels.mapped(rows.label(node.this), right)
 
 
 def _join(rows: Rows, node: exp.Expr) -> Typed:
+    """Lowers CONCAT and ||."""
     parts = node.flatten() if isinstance(node, exp.DPipe) else node.expressions
-    return labels.joined([rows.label(each) for each in parts])
+    return labels.joined([rows.label(part) for part in parts])
 
 
 def _replace(rows: Rows, node: exp.Expr) -> Typed:
+    """Lowers REPLACE; an empty string is replaced by nothing."""
     require_only(node, "this", "expression", "replacement")
     old, new = _text(node.expression), _text(node.args.get("replacement"))
-    return labels.mapped(
-        rows.label(node.this), lambda label: label.replace(old, new) if old else label
-    )
+    operand = rows.label(node.this)
+    if not old:
+        return labels.mapped(operand, lambda label: label)
+    return labels.mapped(operand, lambda label: label.replace(old, new))
 
 
 def _length(rows: Rows, node: exp.Expr) -> Typed:
+    """Lowers LENGTH."""
     require_only(node, "this")
     return labels.measured(rows.label(node.this), len)
 
 
 def _like(rows: Rows, node: exp.Expr) -> Typed:
+    """Lowers LIKE and ILIKE; of a Text column LIKE alone."""
     require_only(node, "this", "expression", "negate")
     operand, pattern = rows.value(node.this), _text(node.expression)
     ignore_case = isinstance(node, exp.ILike)
     if isinstance(operand, Words) and not ignore_case:
-        found = Truth(Like(operand.expression, pattern))
+        matches = Truth(Like(operand.expression, pattern))
     else:
-        found = labels.matching(
-            as_label(operand, node.this), labels.like(pattern, ignore_case=ignore_case)
-        )
-    return Truth(Not(found.test)) if node.args.get("negate") else found
+        label = as_label(operand, node.this)
+        matches = labels.matching(label, labels.like(pattern, ignore_case=ignore_case))
+    if node.args.get("negate"):
+        return Truth(Not(matches.test))
+    return matches
 
 
 def _regex(rows: Rows, node: exp.Expr) -> Typed:
+    """Lowers REGEXP_MATCHES and REGEXP_FULL_MATCH."""
     require_only(node, "this", "expression")
     test = labels.regex(_text(node.expression), whole=isinstance(node, exp.RegexpFullMatch))
     return labels.matching(rows.label(node.this), test)
 
 
 def _contains(rows: Rows, node: exp.Expr) -> Typed:
+    """Lowers STARTS_WITH and CONTAINS."""
     wanted = _text(node.expression)
-    starts = isinstance(node, exp.StartsWith)
-    test: Callable[[str], bool] = (
-        (lambda label: label.startswith(wanted)) if starts else (lambda label: wanted in label)
-    )
-    return labels.matching(rows.label(node.this), test)
+    operand = rows.label(node.this)
+    if isinstance(node, exp.StartsWith):
+        return labels.matching(operand, lambda label: label.startswith(wanted))
+    return labels.matching(operand, lambda label: wanted in label)
 
 
 def _text(node: exp.Expr | None) -> str:
+    """Returns a constant string of the statement."""
     value = literal(node)
     if not isinstance(value, str):
         raise UnsupportedSql(
@@ -288,7 +348,7 @@ def _text(node: exp.Expr | None) -> str:
 
 
 def _unnamed(rows: Rows, node: exp.Expr) -> Typed:
-    """Functions that the parser does not know by name."""
+    """Lowers functions that the parser does not know: DATE_PART."""
     parts = node.expressions
     if str(node.this).upper() in ("DATE_PART", "DATEPART") and len(parts) == 2:
         return dates.part_of(_text(parts[0]), rows.day(parts[1]))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GROUP BY: the keys, and the sets of them that ROLLUP, CUBE and GROUPING SETS keep."""
+"""GROUP BY: the keys, and the grouping sets of ROLLUP, CUBE and GROUPING SETS."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import chain, combinations, product
 from math import prod
 
 from sqlglot import exp
@@ -27,15 +27,26 @@ _MOST_SETS = 64
 _THE_UNIT = (
     "makes every group one person",
     (
-        "Group by a column that many persons share, or leave it out; per person: a sub-query that groups by {unit}, "
-        "aggregated outside."
+        "Group by a column that many persons share, or leave it out; "
+        "per person: a sub-query that groups by {unit}, aggregated outside."
     ),
+)
+_NOT_LINEAR = (
+    (
+        "adds up the groups after the noise, which only COUNT, SUM, AVG and VARIANCE "
+        "of declared groups allow"
+    ),
+    "Ask one question for each grouping: GROUP BY a, b; GROUP BY a; and without GROUP BY.",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The keys of a question: as written, as lowered, as planned; and the grouping sets."""
+    """The keys of a question: syntax nodes, lowered values, keys of the plan, grouping sets.
+
+    ``sets`` has the positions of the keys of each grouping set; it is empty without ROLLUP, CUBE
+    or GROUPING SETS.
+    """
 
     nodes: tuple[exp.Expr, ...]
     values: tuple[Typed, ...]
@@ -44,15 +55,20 @@ class Group:
 
 
 def grouped(select: exp.Select, scope: Scope, rows: Rows, relation: Relation) -> Group:
-    """The keys of GROUP BY."""
+    """Returns the keys of GROUP BY, each expression once.
+
+    Raises:
+        UnsupportedSql: a key that is the unit, a constant or an aggregate, or that has no group.
+        MissingDeclaration: a key with more than 100,000 groups.
+    """
     clause = select.args.get("group")
-    sets: list[tuple[exp.Expr, ...]] = [()] if clause is None else _sets(clause, select, scope)
+    sets = [()] if clause is None else _shared(_sets(clause, select, scope))
     nodes: list[exp.Expr] = []
     values: list[Typed] = []
     keys: list[GroupKey] = []
     places: dict[int, int] = {}
     absent, tests = frozenset(_absent(relation)), scope.written(holding(relation))
-    wanted = dict.fromkeys(each for chosen in sets for each in chosen)
+    wanted = dict.fromkeys(node for chosen in sets for node in chosen)
     require_few(len(wanted), "keys of GROUP BY")
     for node in wanted:
         _require_key(node, scope)
@@ -64,34 +80,43 @@ def grouped(select: exp.Select, scope: Scope, rows: Rows, relation: Relation) ->
             values.append(typed)
             keys.append(_key(node, typed, absent, tests))
         places[id(node)] = values.index(typed)
-    kept = tuple(
-        dict.fromkeys(
-            tuple(sorted({places[id(each)] for each in chosen})) for chosen in _same(sets)
-        )
-    )
-    whole = kept == (tuple(range(len(keys))),)
-    return Group(tuple(nodes), tuple(values), tuple(keys), () if whole else kept)
+    kept = _positions(sets, places, len(keys))
+    return Group(tuple(nodes), tuple(values), tuple(keys), kept)
+
+
+def _positions(
+    sets: Sequence[tuple[exp.Expr, ...]], places: Mapping[int, int], count: int
+) -> tuple[tuple[int, ...], ...]:
+    """Returns the positions of the keys of each set, each set once; () for one set of all keys."""
+    kept: dict[tuple[int, ...], None] = {}
+    for chosen in sets:
+        positions = {places[id(node)] for node in chosen}
+        kept[tuple(sorted(positions))] = None
+    if list(kept) == [tuple(range(count))]:
+        return ()
+    return tuple(kept)
 
 
 def require_linear(group: Group, aggregates: Sequence[Aggregate]) -> None:
-    """Totals of groups are added up after the noise, which only counts and sums allow."""
+    """Refuses grouping sets of aggregates whose groups cannot be added up after the noise."""
     if not group.sets:
         return
-    why = (
-        "adds up the groups after the noise, which only COUNT, SUM, AVG and VARIANCE of declared groups allow",
-        "Ask one question for each grouping: GROUP BY a, b; GROUP BY a; and without GROUP BY.",
-    )
-    if any(key.codes is None for key in group.keys) or not all(
-        isinstance(each, _LINEAR) for each in aggregates
-    ):
-        raise refuse("ROLLUP, CUBE or GROUPING SETS", why)
+    is_declared = all(key.codes is not None for key in group.keys)
+    if not is_declared or not all(isinstance(aggregate, _LINEAR) for aggregate in aggregates):
+        raise refuse(
+            "ROLLUP, CUBE or GROUPING SETS",
+            _NOT_LINEAR,
+        )
 
 
 def _key(node: exp.Expr, typed: Typed, absent: frozenset[Column], tests: Tests) -> GroupKey:
+    """Returns a key of the plan, with its declared groups."""
     name = node.name if isinstance(node, exp.Column) else node.sql(dialect="duckdb")
     value = value_of(typed, name)
     known = about(value.expression, tests)
-    codes = None if isinstance(value.type, Text) else image(value.expression, known)
+    codes = None
+    if not isinstance(value.type, Text):
+        codes = image(value.expression, known)
     missing = may_be_missing(value.expression, absent, known)
     if codes == () and not missing:
         raise UnsupportedSql(f"WHERE leaves no group of {name}.", remedy="Leave a test out.")
@@ -99,20 +124,20 @@ def _key(node: exp.Expr, typed: Typed, absent: frozenset[Column], tests: Tests) 
 
 
 def _absent(relation: Relation) -> Iterator[Column]:
-    """The columns that an outer join leaves NULL."""
+    """Yields the columns that an outer join may make NULL."""
     if isinstance(relation, PublicJoin) and relation.outer:
         yield from relation.table.columns
     if isinstance(relation, UnitJoin) and relation.outer:
-        yield from (each.column for each in fields(relation.other))
+        yield from (field.column for field in fields(relation.other))
     if not isinstance(relation, Scan | Union | PerUnit):
         yield from _absent(relation.source)
 
 
 def _require_key(node: exp.Expr, scope: Scope) -> None:
+    """Refuses a key that is the unit, an aggregate or a constant."""
     if scope.part(node) is not None and scope.width == 1:
-        raise refuse(
-            "GROUP BY the unit", (_THE_UNIT[0], _THE_UNIT[1].replace("{unit}", scope.unit_name()))
-        )
+        why, instead = _THE_UNIT
+        raise refuse("GROUP BY the unit", (why, instead.replace("{unit}", scope.unit_name())))
     if calls([node]):
         raise UnsupportedSql(
             "An aggregate in GROUP BY.", remedy="Group by columns; HAVING tests aggregates."
@@ -122,54 +147,59 @@ def _require_key(node: exp.Expr, scope: Scope) -> None:
 
 
 def _sets(clause: exp.Group, select: exp.Select, scope: Scope) -> list[tuple[exp.Expr, ...]]:
-    """The keys of each grouping set; without ROLLUP and the like there is one."""
+    """Returns the keys of each grouping set; one set for a plain GROUP BY."""
     require_only(clause, "expressions", "all")
     if clause.args.get("all"):
-        plain = [each.this if isinstance(each, exp.Alias) else each for each in select.expressions]
-        return [
-            tuple(each for each in plain if not calls([each]) and each.find(exp.Column) is not None)
-        ]
-    parts = [_part(each, select, scope) for each in clause.expressions]
+        return [_all_keys(select)]
+    parts = [_part(element, select, scope) for element in clause.expressions]
     size = prod(len(part) for part in parts)
     if size > _MOST_SETS:
         raise UnsupportedSql(
             f"{size:,} grouping sets.", allowed=f"at most {_MOST_SETS}", remedy="Name fewer."
         )
-    return [tuple(node for chosen in choice for node in chosen) for choice in product(*parts)]
+    return [tuple(chain.from_iterable(choice)) for choice in product(*parts)]
+
+
+def _all_keys(select: exp.Select) -> tuple[exp.Expr, ...]:
+    """Returns the keys of GROUP BY ALL: the items of SELECT with columns and no aggregates."""
+    keys = []
+    for item in select.expressions:
+        node = item.this if isinstance(item, exp.Alias) else item
+        if not calls([node]) and node.find(exp.Column) is not None:
+            keys.append(node)
+    return tuple(keys)
 
 
 def _part(node: exp.Expr, select: exp.Select, scope: Scope) -> list[tuple[exp.Expr, ...]]:
-    """The alternatives that one element of GROUP BY stands for."""
-    if isinstance(node, exp.Rollup | exp.Cube):
-        elements = [_tuple(each, select, scope) for each in node.expressions]
-        if isinstance(node, exp.Rollup):
-            chosen = [elements[:size] for size in range(len(elements), -1, -1)]
-        else:
-            if len(elements) > 6:
-                raise UnsupportedSql(
-                    "CUBE of more than 6 keys.", remedy="GROUPING SETS with the sets that you need."
-                )
-            chosen = [
-                list(each)
-                for size in range(len(elements), -1, -1)
-                for each in combinations(elements, size)
-            ]
-        return [tuple(key for element in each for key in element) for each in chosen]
+    """Returns the alternative key lists that one element of GROUP BY stands for."""
     if isinstance(node, exp.GroupingSets):
-        return [
-            alternative for each in node.expressions for alternative in _part(each, select, scope)
-        ]
-    return [_tuple(node, select, scope)]
+        alternatives = [_part(element, select, scope) for element in node.expressions]
+        return list(chain.from_iterable(alternatives))
+    if not isinstance(node, exp.Rollup | exp.Cube):
+        return [_tuple(node, select, scope)]
+    elements = [_tuple(element, select, scope) for element in node.expressions]
+    sizes = range(len(elements), -1, -1)
+    chosen: list[Sequence[tuple[exp.Expr, ...]]] = []
+    if isinstance(node, exp.Rollup):
+        chosen += [elements[:size] for size in sizes]
+    elif len(elements) > 6:
+        raise UnsupportedSql(
+            "CUBE of more than 6 keys.", remedy="GROUPING SETS with the sets that you need."
+        )
+    else:
+        chosen += chain.from_iterable(combinations(elements, size) for size in sizes)
+    return [tuple(chain.from_iterable(choice)) for choice in chosen]
 
 
 def _tuple(node: exp.Expr, select: exp.Select, scope: Scope) -> tuple[exp.Expr, ...]:
+    """Returns the keys of an element in parentheses, or the one key that it is."""
     if isinstance(node, exp.Tuple):
-        return tuple(placed(each, select, scope) for each in node.expressions)
+        return tuple(placed(element, select, scope) for element in node.expressions)
     return (placed(node, select, scope),)
 
 
-def _same(sets: list[tuple[exp.Expr, ...]]) -> list[tuple[exp.Expr, ...]]:
-    """Each key by the first node that is written as it is."""
+def _shared(sets: list[tuple[exp.Expr, ...]]) -> list[tuple[exp.Expr, ...]]:
+    """Returns the sets with the same node wherever the same key is written."""
     first: dict[exp.Expr, exp.Expr] = {}
     for chosen in sets:
         for node in chosen:

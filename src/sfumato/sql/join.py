@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JOIN: on the unit with a table of one row a unit, or to a public table."""
+"""JOIN: on the unit with a table of one row a unit, or with a public table."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -26,15 +27,20 @@ _OFF_UNIT = (
 _MANY_ROWS = (
     "has several rows a unit on both sides, so a person's rows multiply",
     (
-        "Bring one side to one row a unit first: JOIN (SELECT {unit}, COUNT(*) AS n FROM ... GROUP BY {unit}) AS one "
-        "ON one.{unit} = a.{unit}, or take one row by ROW_NUMBER() OVER (PARTITION BY {unit} ORDER BY ...) = 1."
+        "Bring one side to one row a unit first: "
+        "JOIN (SELECT {unit}, COUNT(*) AS n FROM ... GROUP BY {unit}) AS one "
+        "ON one.{unit} = a.{unit}, or take one row by "
+        "ROW_NUMBER() OVER (PARTITION BY {unit} ORDER BY ...) = 1."
     ),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class _On:
-    """The parts of the unit that are made equal, the pairs of other expressions, and what is left."""
+    """A join condition: the unit columns and the other pairs that it equates, and the other tests.
+
+    The first of each pair is an expression of the left table.
+    """
 
     parts: frozenset[int]
     pairs: tuple[tuple[exp.Expr, exp.Expr], ...]
@@ -42,16 +48,12 @@ class _On:
 
 
 def joined(context: Context, left: From, right: From, node: exp.Join) -> From:
-    """The rows of a join."""
-    require_only(node, "this", "on", "using", "side", "kind", "method")
-    side, kind, method = (str(node.args.get(each) or "") for each in ("side", "kind", "method"))
-    known = side in ("", "LEFT", "RIGHT") and kind in ("", "INNER", "OUTER", "SEMI", "ANTI")
-    if method or not known or not (node.args.get("on") or node.args.get("using")):
-        name = method or (side if side == "FULL" else kind if kind == "CROSS" else "")
-        raise refuse(
-            f"A {name} join" if name else "A join without a condition",
-            ("makes rows that are nobody's", "Use JOIN ... ON a.unit = b.unit, or LEFT JOIN."),
-        )
+    """Returns the rows of a join.
+
+    Raises:
+        UnsupportedSql: a join that multiplies the rows of a unit, or is not on the unit.
+    """
+    side, kind = _require_known(node)
     if side == "RIGHT":
         left, right = right, left
     on = _on(context, left, right, node)
@@ -63,7 +65,28 @@ def joined(context: Context, left: From, right: From, node: exp.Join) -> From:
     return _with_private(context, left, right, on, outer=outer)
 
 
+def _require_known(node: exp.Join) -> tuple[str, str]:
+    """Returns the side and the kind of a join; refuses FULL, CROSS and the like."""
+    require_only(node, "this", "on", "using", "side", "kind", "method")
+    side = str(node.args.get("side") or "")
+    kind = str(node.args.get("kind") or "")
+    name = str(node.args.get("method") or "")
+    has_condition = bool(node.args.get("on") or node.args.get("using"))
+    known = side in ("", "LEFT", "RIGHT") and kind in ("", "INNER", "OUTER", "SEMI", "ANTI")
+    if known and has_condition and not name:
+        return side, kind
+    if not name and side == "FULL":
+        name = side
+    elif not name and kind == "CROSS":
+        name = kind
+    raise refuse(
+        f"A {name} join" if name else "A join without a condition",
+        ("makes rows that are nobody's", "Use JOIN ... ON a.unit = b.unit, or LEFT JOIN."),
+    )
+
+
 def _with_private(context: Context, left: From, right: From, on: _On, *, outer: bool) -> From:
+    """Returns a join of two private tables, of which one has at most one row a unit."""
     _require_unit(context, left, right, on)
     other = right.single(context)
     if other is None and not outer:
@@ -73,21 +96,21 @@ def _with_private(context: Context, left: From, right: From, on: _On, *, outer: 
         raise refuse("A join", _filled(_MANY_ROWS, context, left))
     if outer:
         other, on = _tested_before(context, right, other, on)
-    right = (
-        replace(right, sources=tuple(_absent(each) for each in right.sources)) if outer else right
-    )
+        right = replace(right, sources=tuple(_absent(source) for source in right.sources))
     merged = _merged(left, right, UnitJoin(left.relation, other, outer))
     return _tested_after(context, merged, on)
 
 
 def _with_public(context: Context, left: From, right: From, on: _On, *, outer: bool) -> From:
+    """Returns a join with a public table, by one of its columns."""
     if left.public and not outer:
         left, right = right, left
         on = replace(on, pairs=tuple((other, one) for one, other in on.pairs))
     if left.public:
         raise UnsupportedSql(
             "A join that starts from public tables.",
-            remedy="Start from the private table: FROM private JOIN public ON ...; a row of a public table alone is nobody's.",
+            remedy="Start from the private table: FROM private JOIN public ON ...; "
+            "a row of a public table alone is nobody's.",
         )
     if not isinstance(right.relation, Scan):
         raise UnsupportedSql(
@@ -108,6 +131,7 @@ def _with_public(context: Context, left: From, right: From, on: _On, *, outer: b
 
 
 def _semi(context: Context, left: From, right: From, on: _On, *, negated: bool) -> From:
+    """Returns a SEMI or ANTI join on the unit."""
     _require_unit(context, left, right, on)
     if on.pairs or on.rest:
         raise UnsupportedSql(
@@ -117,20 +141,15 @@ def _semi(context: Context, left: From, right: From, on: _On, *, negated: bool) 
 
 
 def _on(context: Context, left: From, right: From, node: exp.Join) -> _On:
+    """Returns the condition of a join, by its parts."""
     mine, theirs = left.scope(context), right.scope(context)
     parts: set[int] = set()
     pairs: list[tuple[exp.Expr, exp.Expr]] = []
     rest: list[exp.Expr] = []
-    if node.args.get("using"):
-        columns = [
-            exp.column(each.copy() if isinstance(each, exp.Identifier) else each.name)
-            for each in node.args["using"]
-        ]
-        tests: list[exp.Expr] = [exp.EQ(this=each, expression=each.copy()) for each in columns]
-    else:
-        tests = conjuncts(node.args["on"])
+    using = node.args.get("using")
+    tests = _equalities(using) if using else conjuncts(node.args["on"])
     for test in tests:
-        pair = _pair(mine, theirs, test, using=bool(node.args.get("using")))
+        pair = _pair(mine, theirs, test, using=bool(using))
         part = None if pair is None else mine.part(pair[0])
         if pair is None:
             rest.append(test)
@@ -141,81 +160,98 @@ def _on(context: Context, left: From, right: From, node: exp.Join) -> _On:
     return _On(frozenset(parts), tuple(pairs), tuple(rest))
 
 
+def _equalities(using: Sequence[exp.Expr]) -> list[exp.Expr]:
+    """Returns the tests of JOIN ... USING (columns)."""
+    tests: list[exp.Expr] = []
+    for name in using:
+        column = exp.column(name.copy() if isinstance(name, exp.Identifier) else name.name)
+        tests.append(exp.EQ(this=column, expression=column.copy()))
+    return tests
+
+
 def _pair(
     mine: Scope, theirs: Scope, test: exp.Expr, *, using: bool
 ) -> tuple[exp.Expr, exp.Expr] | None:
-    """The two sides of an equality, if each is of one table."""
+    """Returns the two sides of an equality, the left table's first; None if a side is of both."""
     if not isinstance(test, exp.EQ):
         return None
     for one, other in ((test.this, test.expression), (test.expression, test.this)):
-        own = (
-            mine.owns(one)
-            and theirs.owns(other)
-            and one.find(exp.Column)
-            and other.find(exp.Column)
-        )
-        if own and (using or not (mine.owns(other) or theirs.owns(one))):
+        if not mine.owns(one) or not theirs.owns(other):
+            continue
+        if one.find(exp.Column) is None or other.find(exp.Column) is None:
+            continue
+        if using or not (mine.owns(other) or theirs.owns(one)):
             return one, other
     return None
 
 
 def _require_unit(context: Context, left: From, right: From, on: _On) -> None:
+    """Refuses a join of different units, or one that is not on the whole unit."""
     if left.unit is None or left.unit != right.unit:
         raise UnsupportedSql(
-            f"A join of {left.table!r} and {right.table!r}, which are not declared to be about the same units.",
-            remedy="Declare both with the same unit, sf.Unit(..., name=...), or declare one public=True if it is about nobody.",
+            f"A join of {left.table!r} and {right.table!r}, "
+            "which are not declared to be about the same units.",
+            remedy="Declare both with the same unit, sf.Unit(..., name=...), "
+            "or declare one public=True if it is about nobody.",
         )
     if on.parts < frozenset(range(left.width)):
         raise refuse("A join that", (_OFF_UNIT[0], _filled(_OFF_UNIT, context, left)[1]))
 
 
 def _tested_before(context: Context, right: From, other: Relation, on: _On) -> tuple[Relation, _On]:
-    """Tests of the other side alone come before an outer join."""
+    """Applies the tests of an outer join to the other side, before the join.
+
+    Returns that side, and the condition without them.
+    """
     scope = right.scope(context)
-    if on.pairs or not all(scope.owns(each) for each in on.rest):
+    if on.pairs or not all(scope.owns(test) for test in on.rest):
         raise UnsupportedSql(
             "A LEFT JOIN that also compares other columns of both sides.",
             remedy="Use JOIN, or WHERE.",
         )
     rows = Rows(scope, FUNCTIONS)
-    return passing(other, [rows.test(each) for each in on.rest]), replace(on, rest=())
+    tests = [rows.test(test) for test in on.rest]
+    return passing(other, tests), replace(on, rest=())
 
 
 def _tested_after(context: Context, merged: From, on: _On) -> From:
-    """The other conditions of an inner join."""
-    pairs = (
-        []
-        if any(each.public for each in (merged,)) or isinstance(merged.relation, PublicJoin)
-        else on.pairs
-    )
-    tests: list[exp.Expr] = [
-        exp.EQ(this=one.copy(), expression=other.copy()) for one, other in pairs
-    ]
+    """Applies the remaining tests of a join to its rows."""
+    tests: list[exp.Expr] = []
+    # the pair of a join with a public table is the join itself
+    if not merged.public and not isinstance(merged.relation, PublicJoin):
+        for one, other in on.pairs:
+            tests.append(exp.EQ(this=one.copy(), expression=other.copy()))
+    tests += on.rest
     rows = Rows(merged.scope(context), FUNCTIONS)
-    return merged.over(passing(merged.relation, [rows.test(each) for each in (*tests, *on.rest)]))
+    return merged.over(passing(merged.relation, [rows.test(test) for test in tests]))
 
 
 def _merged(left: From, right: From, relation: Relation) -> From:
-    names = [each.name.lower() for each in (*left.sources, *right.sources)]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise UnsupportedSql(
-            f"Two tables under the name {twice!r}.",
-            remedy="Give each another alias: FROM t AS a JOIN t AS b",
-        )
-    return replace(left.over(relation), sources=(*left.sources, *right.sources))
+    """Returns a relation under the names of two tables."""
+    sources = (*left.sources, *right.sources)
+    names = [source.name.lower() for source in sources]
+    for name in names:
+        if names.count(name) > 1:
+            raise UnsupportedSql(
+                f"Two tables under the name {name!r}.",
+                remedy="Give each another alias: FROM t AS a JOIN t AS b",
+            )
+    return replace(left.over(relation), sources=sources)
 
 
 def _absent(source: Source) -> Source:
-    """A table that may have no row beside: its unit is not the row's unit any more."""
-    columns = {
-        name: replace(typed, absent=True) if isinstance(typed, Person) else typed
-        for name, typed in source.columns.items()
-    }
+    """Returns the other side of an outer join, whose unit columns may be NULL.
+
+    They no longer identify the unit of the row.
+    """
+    columns: dict[str, Typed] = {}
+    for name, typed in source.columns.items():
+        columns[name] = replace(typed, absent=True) if isinstance(typed, Person) else typed
     return replace(source, columns=columns, parts={})
 
 
 def _public_key(scope: Scope, node: exp.Expr) -> Column:
+    """Returns the column of a public table that a join matches."""
     typed = scope.column(node) if isinstance(node, exp.Column) else None
     leaf = getattr(typed, "expression", None) if not isinstance(typed, Truth) else typed.codes
     if not isinstance(leaf, Field):
@@ -226,13 +262,14 @@ def _public_key(scope: Scope, node: exp.Expr) -> Column:
 
 
 def _as_key(value: Typed, column: Column) -> Scalar:
-    """The code (or text) of a value, as the public column codes it."""
+    """Returns the code (or string) of a value in the type of a public column."""
     match value, read(column):
         case Words(expression), Words():
             return expression
         case Label(), Label(_, labels, stored):
             assert isinstance(column.type, Category), "a label is of a Category"
-            return recoded(value, labels if set(value.labels) & set(labels) else stored)
+            is_shown = bool(set(value.labels) & set(labels))
+            return recoded(value, labels if is_shown else stored)
         case Number(expression, step), Number(_, target):
             ratio: Fraction = step / target
             if ratio.denominator == 1:
@@ -243,9 +280,13 @@ def _as_key(value: Typed, column: Column) -> Scalar:
             return value.codes
     remedy = f"Declare both alike: here {column.name} is {column.type!r}."
     if isinstance(column.type, Text) != isinstance(value, Words):
-        remedy = f"Declare both as sf.Text(), or both as the same sf.Category(...): {column.name} is {column.type!r}."
+        remedy = (
+            "Declare both as sf.Text(), or both as the same sf.Category(...): "
+            f"{column.name} is {column.type!r}."
+        )
     raise UnsupportedSql("A join of columns of different types.", remedy=remedy)
 
 
 def _filled(reason: tuple[str, str], context: Context, left: From) -> tuple[str, str]:
+    """Returns a reason with the name of the unit in it."""
     return reason[0], reason[1].replace("{unit}", left.scope(context).unit_name())

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of declared texts, computed here, once for each declared value.
+"""String functions of Category columns, computed at planning time for each declared value.
 
-A Category has a public list of values, so UPPER(region) is a public table from codes to
-codes; no engine ever sees the text functions, or a pattern.
+A Category has a public list of values, so UPPER(region) becomes a public lookup table from codes
+to codes. Engines never see a string function or a pattern.
 """
 
 import re
@@ -14,76 +14,88 @@ from sfumato.plan.scalar import Constant, Lookup, Member, Scalar
 from sfumato.sql.lattice import common_step
 from sfumato.sql.typed import Label, Number, Truth, text
 
-# Literal characters, classes and dots, each with at most one quantifier; no groups, so no nesting.
+# Literal characters, classes and dots, each with at most one quantifier. No groups, no nesting.
 _ATOM = r"(?:\\[dws.+*?()\[\]|^$\\-]|\[\^?[\w\s.,:;/_-]+\]|[\w\s.,:;/_@#%&=<>!'\"-])"
 _SIMPLE = re.compile(rf"\^?(?:{_ATOM}(?:[*+?]|\{{\d{{1,2}}\}})?)*\$?")
 _LONGEST_PATTERN = 200
 
 
 def mapped(operand: Label, function: Callable[[str], str]) -> Label:
-    """A text function of a declared text."""
+    """Returns the label to which a function maps another one; equal results share a code."""
     if isinstance(operand.expression, Constant):
         return text(function(operand.labels[0]))
-    images = [function(each) for each in operand.labels]
-    found = tuple(dict.fromkeys(images))
-    if len(found) == len(images):
-        return Label(operand.expression, found)
-    return Label(Lookup(operand.expression, 0, tuple(found.index(each) for each in images)), found)
+    images = [function(label) for label in operand.labels]
+    labels = tuple(dict.fromkeys(images))
+    if len(labels) == len(images):
+        return Label(operand.expression, labels)
+    table = tuple(labels.index(image) for image in images)
+    return Label(Lookup(operand.expression, 0, table), labels)
 
 
 def joined(parts: Sequence[Label]) -> Label:
-    """The texts one after the other; all but one of them are constants."""
-    varying = [
-        place for place, each in enumerate(parts) if not isinstance(each.expression, Constant)
-    ]
+    """Returns the concatenation of labels.
+
+    Raises:
+        UnsupportedSql: more than one of them is not a constant.
+    """
+    varying = []
+    for place, part in enumerate(parts):
+        if not isinstance(part.expression, Constant):
+            varying.append(place)
     if len(varying) > 1:
         raise UnsupportedSql(
             "Two columns of text put together.",
             remedy="GROUP BY both columns, or CONCAT(column, 'constant').",
         )
     place = varying[0] if varying else 0
-    before = "".join(each.labels[0] for each in parts[:place])
-    after = "".join(each.labels[0] for each in parts[place + 1 :])
+    before = "".join(part.labels[0] for part in parts[:place])
+    after = "".join(part.labels[0] for part in parts[place + 1 :])
     return mapped(parts[place], lambda label: f"{before}{label}{after}")
 
 
 def measured(operand: Label, function: Callable[[str], Fraction | int | None]) -> Number:
-    """A number read off a declared text; NULL where the function gives None."""
-    numbers = [function(each) for each in operand.labels]
-    exact = [Fraction(each) for each in numbers if each is not None]
-    step = common_step([Fraction(1), *(Fraction(1, each.denominator) for each in exact)])
-    codes = tuple(None if each is None else int(each / step) for each in numbers)
+    """Returns the number to which a function maps a label; NULL where it returns None."""
+    numbers = [function(label) for label in operand.labels]
+    known = [Fraction(number) for number in numbers if number is not None]
+    step = common_step([Fraction(1), *(Fraction(1, number.denominator) for number in known)])
+    codes = tuple(None if number is None else int(number / step) for number in numbers)
     if isinstance(operand.expression, Constant):
         return Number(Constant(codes[0]), step)
     return Number(Lookup(operand.expression, 0, codes), step)
 
 
 def matching(operand: Label, test: Callable[[str], bool]) -> Truth:
-    """Whether a declared text passes a test."""
+    """Returns the Boolean that says whether a label passes a test."""
     codes = tuple(place for place, label in enumerate(operand.labels) if test(label))
-    found: Scalar = Member(operand.expression, codes)
-    return Truth(found)
+    membership: Scalar = Member(operand.expression, codes)
+    return Truth(membership)
 
 
 def like(pattern: str, *, ignore_case: bool = False) -> Callable[[str], bool]:
-    """The test of LIKE (or ILIKE): % any text, _ one character."""
+    """Returns the test of LIKE (or ILIKE): % matches any string, _ any one character."""
     _require_short(pattern)
-    pieces = (pattern.casefold() if ignore_case else pattern).split("%")
-    return lambda label: _is_like(label.casefold() if ignore_case else label, pieces)
+    if ignore_case:
+        folded = pattern.casefold().split("%")
+        return lambda label: _is_like(label.casefold(), folded)
+    pieces = pattern.split("%")
+    return lambda label: _is_like(label, pieces)
 
 
 def _is_like(label: str, pieces: list[str]) -> bool:
-    """The first piece at the start, the last at the end, the others leftmost between: no backtracking."""
+    """Whether a string matches a LIKE pattern that was split at its % signs.
+
+    The first piece must match at the start, the last at the end, the others between them, each as
+    far left as possible. That needs no backtracking.
+    """
     if len(pieces) == 1:
         return len(label) == len(pieces[0]) and _fits(label, 0, pieces[0])
     start, *middle, end = pieces
-    if (
-        len(label) < len(start) + len(end)
-        or not _fits(label, 0, start)
-        or not _fits(label, len(label) - len(end), end)
-    ):
+    stop = len(label) - len(end)
+    if stop < len(start):
         return False
-    place, stop = len(start), len(label) - len(end)
+    if not _fits(label, 0, start) or not _fits(label, stop, end):
+        return False
+    place = len(start)
     for piece in middle:
         while place + len(piece) <= stop and not _fits(label, place, piece):
             place += 1
@@ -94,32 +106,48 @@ def _is_like(label: str, pieces: list[str]) -> bool:
 
 
 def _fits(label: str, place: int, piece: str) -> bool:
-    return all(wanted in ("_", found) for wanted, found in zip(piece, label[place:], strict=False))
+    """Whether a piece of a pattern matches a string at a position; _ matches any character."""
+    pairs = zip(piece, label[place:], strict=False)
+    return all(wanted in ("_", character) for wanted, character in pairs)
 
 
 def regex(pattern: str, *, whole: bool) -> Callable[[str], bool]:
-    """The test of a simple regular expression: alternatives of characters and classes, without groups."""
+    """Returns the test of a simple regular expression.
+
+    It may have alternatives of characters and classes, and no groups. ``whole``: the entire string
+    must match, else any part of it.
+
+    Raises:
+        UnsupportedSql: another regular expression.
+    """
     _require_short(pattern)
     branches = pattern.split("|")
-    if not all(
-        _SIMPLE.fullmatch(each) and len(re.findall(r"[*+?]", each)) <= 2 for each in branches
-    ):
+    if not all(_is_simple(branch) for branch in branches):
         raise UnsupportedSql(
             "A regular expression with groups, or with more than two repetitions.",
             allowed="characters, classes [a-z] and \\d, each with one of * + ? {n}; ^ $ and |",
             remedy="Write LIKE with % and _, or IN ('value', ...).",
         )
-    compiled = [re.compile(each, re.ASCII) for each in branches]
+    compiled = [re.compile(branch, re.ASCII) for branch in branches]
     if whole:
-        return lambda label: any(each.fullmatch(label) for each in compiled)
-    return lambda label: any(each.search(label) for each in compiled)
+        return lambda label: any(branch.fullmatch(label) for branch in compiled)
+    return lambda label: any(branch.search(label) for branch in compiled)
+
+
+def _is_simple(branch: str) -> bool:
+    """Whether one alternative has no groups and at most two repetitions."""
+    if _SIMPLE.fullmatch(branch) is None:
+        return False
+    return len(re.findall(r"[*+?]", branch)) <= 2
 
 
 def substring(start: int, length: int | None) -> Callable[[str], str]:
-    """SUBSTRING: positions from 1, a negative start from the end."""
+    """Returns SUBSTRING as a function; positions count from 1, negative ones from the end."""
 
     def cut(label: str) -> str:
-        first = start - 1 if start > 0 else (len(label) + start if start < 0 else -1)
+        first = start - 1
+        if start < 0:
+            first = len(label) + start
         last = len(label) if length is None else first + length
         return label[max(first, 0) : max(last, 0)]
 
@@ -127,12 +155,10 @@ def substring(start: int, length: int | None) -> Callable[[str], str]:
 
 
 def to_number(label: str) -> Fraction | None:
-    """TRY_CAST of a text to a number."""
-    return (
-        Fraction(label)
-        if re.fullmatch(r"\s*[+-]?\d{1,15}(\.\d{1,9})?\s*", label, re.ASCII)
-        else None
-    )
+    """Returns TRY_CAST of a string to a number; None if it does not denote one."""
+    if re.fullmatch(r"\s*[+-]?\d{1,15}(\.\d{1,9})?\s*", label, re.ASCII):
+        return Fraction(label)
+    return None
 
 
 def _require_short(pattern: str) -> None:

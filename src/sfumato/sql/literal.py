@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Constants of a statement, exactly."""
+"""Exact values of the constants in a statement."""
 
 from fractions import Fraction
 from typing import TypeAlias
@@ -13,38 +13,55 @@ Literal: TypeAlias = Fraction | str | bool
 
 
 def answered(node: exp.Expr | None) -> exp.Expr | None:
-    """The number or date that has taken the place of a sub-query; None for every other node.
+    """Returns the number or date that replaced a scalar sub-query; None for any other node.
 
-    It is a value of an expression and no literal: which groups there are, how many digits are
-    shown or which quantile is meant is written, never answered.
+    Such a value may be an operand but is not a literal: group keys, numbers of digits and
+    quantile levels must be written in the statement itself.
     """
-    inner = node.this if isinstance(node, exp.Subquery) else None
-    return inner if isinstance(inner, exp.Expr) and not isinstance(inner, exp.Query) else None
+    if not isinstance(node, exp.Subquery):
+        return None
+    inner = node.this
+    if not isinstance(inner, exp.Expr) or isinstance(inner, exp.Query):
+        return None
+    return inner
 
 
 def is_answered(node: exp.Expr | None) -> bool:
-    """Whether the answer of a sub-query stands in an expression: then nothing may be refused for its size."""
-    return node is not None and any(answered(each) is not None for each in node.walk())
+    """Whether an expression contains the answer of a scalar sub-query.
+
+    Such an expression must not be refused because of its value: a refusal would depend on the
+    answer.
+    """
+    if node is None:
+        return False
+    return any(answered(part) is not None for part in node.walk())
 
 
 def literal(node: exp.Expr | None) -> Literal | None:
-    """The number, text or truth that a node writes; None if it is no constant."""
+    """Returns the number, string or Boolean that a node denotes; None if it is not a constant."""
     match node:
         case exp.Paren():
             return literal(node.this)
         case exp.Boolean():
             return bool(node.this)
         case exp.Literal():
-            return str(node.this) if node.is_string else _number(str(node.this))
+            written = str(node.this)
+            return written if node.is_string else _number(written)
         case exp.Neg():
             inner = literal(node.this)
-            return -inner if isinstance(inner, Fraction) else None
+            if isinstance(inner, Fraction):
+                return -inner
+            return None
         case _:
             return None
 
 
 def whole(node: exp.Expr | None, name: str, low: int, high: int) -> int:
-    """The whole number that a node writes, or a refusal that says where one is needed."""
+    """Returns the integer from ``low`` to ``high`` that a node denotes.
+
+    Raises:
+        UnsupportedSql: the node is anything else; ``name`` says in the message where it stands.
+    """
     value = literal(node)
     if not isinstance(value, Fraction) or value.denominator != 1 or not low <= value <= high:
         raise UnsupportedSql(

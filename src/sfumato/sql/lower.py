@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A text to a question: what is computed of the rows, and what is made of the released numbers."""
+"""Lowers a statement to a question: a plan of the rows, and the output of released numbers."""
 
 import datetime
 from collections.abc import Mapping
@@ -83,41 +83,47 @@ def understand(
     today: datetime.date | None = None,
     scalars: Scalars | Mapping[str, Answered] | None = None,
 ) -> Question:
-    """The question that a statement asks of a dataset.
+    """Returns the question that a statement asks of a dataset.
 
     Args:
-        statement: a text, or the syntax tree that a front of another form has built.
-        dataset: the declarations; nothing else decides what is answered.
+        statement: SQL text, or the syntax tree of a SELECT, which is copied.
+        dataset: the declarations. Nothing else decides what is answered: no data is read.
         parameters: values for ``$1`` and ``?`` (a sequence), ``:name`` and ``$name`` (a mapping).
-        today: what CURRENT_DATE is; by default the day of the call.
-        scalars: answers to the sub-queries that stand for one number; see ``scalar_queries``.
+        today: the value of CURRENT_DATE; by default the date of the call.
+        scalars: the answers of the scalar sub-queries; see ``scalar_queries``.
 
     Guarantees:
         what is not allowed is refused
 
     Raises:
-        SqlSyntaxError, UnsupportedSql, UnknownName, MissingDeclaration; WrongUse for parameters.
+        SqlSyntaxError: the statement is not SQL.
+        UnsupportedSql: it has something that is not allowed; the message says what to write.
+        UnknownName: a table, a column or a value that is not declared.
+        MissingDeclaration: bounds, values or limits that it needs are not declared.
+        WrongUse: parameters that it does not use.
 
     >>> from sfumato.metadata.column import Integer
     >>> from sfumato.metadata.table import Table
     >>> data = Dataset("study", {"people": Table("people.csv", columns={"age": Integer(0, 120)})})
-    >>> understand("SELECT AVG(age) FROM people WHERE age > $1", data, parameters=[17]).output.items[0].name
+    >>> adults = understand("SELECT AVG(age) FROM people WHERE age > $1", data, parameters=[17])
+    >>> adults.output.items[0].name
     'AVG(age)'
     """
-    question = question_of(
-        tree(statement), dataset, parameters=parameters, today=today, scalars=scalars
-    )
+    select = tree(statement)
+    question = question_of(select, dataset, parameters=parameters, today=today, scalars=scalars)
     return replace(question, text=text_of(statement))
 
 
 def tree(statement: str | exp.Select) -> exp.Select:
-    """The syntax tree of a statement, which nobody else holds."""
+    """Returns a new syntax tree of a statement."""
     return built(statement) if isinstance(statement, exp.Expr) else parse(statement)
 
 
 def text_of(statement: str | exp.Select) -> str:
-    """The text of a statement that is understood: another tree may have none."""
-    return statement if isinstance(statement, str) else statement.sql(dialect="duckdb")
+    """Returns the SQL text of a statement that was lowered."""
+    if isinstance(statement, str):
+        return statement
+    return statement.sql(dialect="duckdb")
 
 
 def question_of(
@@ -128,28 +134,35 @@ def question_of(
     today: datetime.date | None = None,
     scalars: Scalars | Mapping[str, Answered] | None = None,
 ) -> Question:
-    """``understand`` of what ``tree`` gave, which is used up; without its text."""
+    """Returns the question of a tree, without its text; the tree is changed.
+
+    Arguments and errors are those of ``understand``.
+    """
     select = with_parameters(select, parameters)
-    select, notes = with_today(select, today or datetime.datetime.now().astimezone().date())
+    today = today or datetime.datetime.now().astimezone().date()
+    select, notes = with_today(select, today)
     return _lowered(with_scalars(select, scalars), dataset, notes)
 
 
 def _lowered(select: exp.Select, dataset: Dataset, notes: tuple[str, ...]) -> Question:
-    """The question of a statement in which nothing is left open."""
+    """Returns the question of a statement without parameters and scalar sub-queries."""
     require_only(select, *_CLAUSES)
     context = Context(dataset, list(notes))
-    found = Relations(context).rows(select, {})
+    rows = Relations(context).rows(select, {})
     if not calls(_parts(select)):
         raise _raw_rows(select)
-    raw, output = _asked(context, require_private(found), select)
-    return Question("", found.table, raw, output, tuple(context.notes), tuple(context.bias))
+    raw, output = _asked(context, require_private(rows), select)
+    notes, bias = tuple(context.notes), tuple(context.bias)
+    return Question("", rows.table, raw, output, notes, bias)
 
 
 def stand_in(question: Question) -> Fraction | datetime.date:
-    """A value of the kind that a question of one number gives, from its declarations: 1, or the first of its dates.
+    """Returns a placeholder for the answer of a scalar sub-query: 1, or the earliest date.
+
+    It has the type of the answer and depends on declarations alone.
 
     Raises:
-        UnsupportedSql: it gives a test or a text, which is no number.
+        UnsupportedSql: the answer is a Boolean or a string.
 
     >>> from sfumato.metadata.column import Integer
     >>> from sfumato.metadata.table import Table
@@ -158,9 +171,10 @@ def stand_in(question: Question) -> Fraction | datetime.date:
     Fraction(1, 1)
     """
     expression = question.output.items[0].expression
-    part = question.raw.aggregates[expression.index] if isinstance(expression, Estimate) else None
-    if isinstance(part, Quantiles) and isinstance(part.value.type, Date):
-        return part.value.type.decode(part.value.type.lower_code)
+    if isinstance(expression, Estimate):
+        part = question.raw.aggregates[expression.index]
+        if isinstance(part, Quantiles) and isinstance(part.value.type, Date):
+            return part.value.type.decode(part.value.type.lower_code)
     if not _is_number(expression):
         raise UnsupportedSql(
             "A sub-query in place of a number that gives a test or a text.",
@@ -175,18 +189,17 @@ def may_be_null(expression: Scalar) -> bool:
     >>> may_be_null(Estimate(0)), may_be_null(Constant(None))
     (False, True)
     """
-    inner = [may_be_null(each) for each in children(expression)]
+    inner = [may_be_null(child) for child in children(expression)]
     match expression:
         case Constant(value):
             return value is None
         case Arithmetic(Operation.DIVIDE, _, right):
-            return any(inner) or not (isinstance(right, Constant) and right.value)
+            is_safe = isinstance(right, Constant) and bool(right.value)
+            return any(inner) or not is_safe
         case Coalesce():
             return all(inner)
         case Case(branches, otherwise):
-            return any(
-                may_be_null(each) for each in (otherwise, *(result for _, result in branches))
-            )
+            return may_be_null(otherwise) or any(may_be_null(result) for _, result in branches)
         case Quotient() | Lookup():
             return True
         case _:
@@ -194,16 +207,14 @@ def may_be_null(expression: Scalar) -> bool:
 
 
 def _is_number(expression: Scalar) -> bool:
-    """Whether an expression over released numbers is one itself, or NULL."""
+    """Whether an expression over released numbers is a number or NULL."""
     match expression:
         case Compare() | Member() | Like() | IsNull() | Not() | And() | Or():
             return False
         case Constant(value):
             return value is None or isinstance(value, Fraction)
         case Case(branches, otherwise):
-            return all(
-                _is_number(each) for each in (otherwise, *(result for _, result in branches))
-            )
+            return _is_number(otherwise) and all(_is_number(result) for _, result in branches)
         case (
             Coalesce()
             | Arithmetic()
@@ -221,12 +232,12 @@ def _is_number(expression: Scalar) -> bool:
             raise unknown(expression)
 
 
-def _asked(context: Context, found: From, select: exp.Select) -> tuple[Raw, Output]:
-    """The aggregates by their keys, and what is made of them."""
-    scope = found.scope(context)
+def _asked(context: Context, source: From, select: exp.Select) -> tuple[Raw, Output]:
+    """Returns the plan of the aggregates by keys, and the output computed from them."""
+    scope = source.scope(context)
     rows = Rows(scope, FUNCTIONS)
-    group = grouped(select, scope, rows, found.relation)
-    lowered = Aggregates(scope, rows, found.relation)
+    group = grouped(select, scope, rows, source.relation)
+    lowered = Aggregates(scope, rows, source.relation)
     asked = calls(_parts(select))
     require_few(len(asked), "aggregates")
     asks = {id(node): lowered.ask(node) for node in asked}
@@ -243,30 +254,27 @@ def _asked(context: Context, found: From, select: exp.Select) -> tuple[Raw, Outp
         _count(select, "offset") or 0,
         group.sets,
     )
-    return Raw(with_columns(found.relation, context.units_read), group.keys, aggregates), output
+    relation = with_columns(source.relation, context.units_read)
+    return Raw(relation, group.keys, aggregates), output
 
 
 def _raw_rows(select: exp.Select) -> UnsupportedSql:
-    """The refusal of a SELECT that aggregates nothing, by what it shows."""
-    told = (exp.Window, exp.Anonymous, exp.Distinct, exp.Star)
-    distinct = select.args.get("distinct")
-    found = (
-        node
-        for kind in told
-        for part in (distinct, *select.expressions)
-        if part
-        for node in part.find_all(kind)
-    )
-    node = next(found, None)
-    return refuse("A SELECT without an aggregate", RAW_ROWS) if node is None else reject(node)
+    """Returns the refusal of a SELECT without an aggregate, by what it has instead."""
+    for kind in (exp.Window, exp.Anonymous, exp.Distinct, exp.Star):
+        for part in (select.args.get("distinct"), *select.expressions):
+            node = part.find(kind) if part else None
+            if node is not None:
+                return reject(node)
+    return refuse("A SELECT without an aggregate", RAW_ROWS)
 
 
 def _parts(select: exp.Select) -> list[exp.Expr | None]:
-    """Where aggregates may stand."""
+    """Returns the clauses that may contain aggregates."""
     return [*select.expressions, select.args.get("having"), select.args.get("order")]
 
 
 def _count(select: exp.Select, name: str) -> int | None:
+    """Returns the number of LIMIT or OFFSET; None without the clause."""
     clause = select.args.get(name)
     if clause is None:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the names of a statement mean: tables and sub-queries in FROM, and their columns."""
+"""Name resolution: the tables and sub-queries of FROM, and their columns."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,16 +13,17 @@ from sfumato.plan.scalar import Field, Scalar, children
 from sfumato.sql.reject import reject, require_only
 from sfumato.sql.typed import Person, Typed, Words
 
-# A sub-query that each of several sub-queries uses twice doubles at every level.
+# Sub-queries that each use the one below twice would double the tables at every level.
 _MOST_TABLES = 50
 
 
 @dataclass(slots=True)
 class Context:
-    """What the whole statement shares: the declarations, the names given so far, the notes.
+    """The state shared by the lowering of one statement.
 
-    ``answered``: the tests in which the answer of a sub-query stands. ``bias``: what a reader has to
-    know of the tests that its answer does not hold.
+    ``dataset`` has the declarations; ``notes`` and ``bias`` are lines for the reader of the answer.
+    ``answered`` has the tests that contain the answer of a scalar sub-query, ``units_read`` the
+    unit columns that a test reads, by name.
     """
 
     dataset: Dataset
@@ -35,12 +36,12 @@ class Context:
     _tables: int = 0
 
     def note(self, words: str) -> None:
-        """Tells the reader of the answer something, once."""
+        """Adds a note to the answer, once."""
         if words not in self.notes:
             self.notes.append(words)
 
     def prefix(self, table: str, columns: Iterable[str]) -> str:
-        """A prefix under which the columns of another table are not yet taken; the first needs none."""
+        """Returns a prefix that makes the columns of a table unique; the first table needs none."""
         self._tables += 1
         if self._tables > _MOST_TABLES:
             raise UnsupportedSql(
@@ -48,18 +49,18 @@ class Context:
                 remedy="Ask less at once.",
             )
         names = [*columns, ""]
-        candidates = [""] if not self._taken else []
-        candidates += [f"{table}.", *(f"{table}{count}." for count in range(2, _MOST_TABLES + 2))]
-        chosen = next(
-            each
-            for each in candidates
-            if not self._taken.intersection(each + name for name in names)
-        )
-        self._taken.update(chosen + name for name in names)
-        return chosen
+        candidates = [] if self._taken else [""]
+        candidates.append(f"{table}.")
+        candidates += [f"{table}{count}." for count in range(2, _MOST_TABLES + 2)]
+        for prefix in candidates:
+            prefixed = [prefix + name for name in names]
+            if self._taken.isdisjoint(prefixed):
+                self._taken.update(prefixed)
+                return prefix
+        raise AssertionError("there are more candidates than tables")
 
     def name(self, wanted: str) -> str:
-        """A name for a computed column that is not yet taken."""
+        """Returns a unique name for a computed column: ``wanted``, or with a number after it."""
         count, chosen = self._counts.get(wanted, 1), wanted
         while chosen in self._taken:
             count += 1
@@ -71,9 +72,11 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One table or sub-query of FROM: its columns by lower-case name, and those that name its unit.
+    """One table or sub-query of FROM.
 
-    ``parts``: for each name of the unit its place among those that name it together.
+    ``columns`` are its columns by lower-case name, ``shown`` their names as written. ``parts`` maps
+    each column that identifies the unit to its position among those that identify it together.
+    ``known`` describes the source in messages.
     """
 
     name: str
@@ -83,12 +86,15 @@ class Source:
     known: str
 
     def has(self, name: str) -> bool:
-        """Whether a name belongs to it."""
+        """Whether the source has a column of this name."""
         return name.lower() in self.columns or name.lower() in self.parts
 
 
 class Scope:
-    """The names that the expressions of one SELECT can use."""
+    """Resolves the names in the expressions of one SELECT.
+
+    ``width`` is the number of columns that identify a unit together.
+    """
 
     def __init__(self, context: Context, sources: Sequence[Source], width: int) -> None:
         self._context = context
@@ -96,108 +102,133 @@ class Scope:
         self.width = width
 
     def note(self, words: str) -> None:
-        """Tells the reader of the answer something."""
+        """Adds a note to the answer."""
         self._context.note(words)
 
     def answered(self, test: Scalar) -> None:
-        """Notes that the answer of a sub-query stands in a test."""
+        """Records that a test contains the answer of a scalar sub-query."""
         self._context.answered.add(test)
 
     def rounded(self, words: str) -> None:
-        """Tells the reader of the answer that a test is of a rounded number, once."""
+        """Adds a line of bias to the answer, once: a test reads a rounded number."""
         if words not in self._context.bias:
             self._context.bias.append(words)
 
     def written(self, tests: Iterable[Scalar]) -> tuple[Scalar, ...]:
-        """Those of some tests that the statement itself decides, without the answer of a sub-query."""
-        known = self._context.answered
-        return tuple(each for each in tests if not known or known.isdisjoint(_inside(each)))
+        """Returns the tests that do not contain the answer of a scalar sub-query."""
+        answered = self._context.answered
+        if not answered:
+            return tuple(tests)
+        return tuple(test for test in tests if answered.isdisjoint(_inside(test)))
 
     def column(self, node: exp.Column) -> Typed:
-        """What a column means; lists the declared ones if there is none."""
-        found = self._owners(node)
-        if not found:
+        """Returns the value of a column.
+
+        Raises:
+            UnknownName: no table has the column, or several have it.
+        """
+        owners = self._owners(node)
+        if not owners:
             raise self._unknown(node)
-        if len(found) > 1 and node.name.lower() not in found[0].parts:
-            names = ", ".join(f"{each.name}.{node.name}" for each in found)
+        name = node.name.lower()
+        if len(owners) > 1 and name not in owners[0].parts:
+            names = ", ".join(f"{owner.name}.{node.name}" for owner in owners)
             raise UnknownName(f"Several tables have a column {node.name!r}.", allowed=names)
-        typed = found[0].columns.get(node.name.lower())
+        typed = owners[0].columns.get(name)
         return Person(node.name, None) if typed is None else typed
 
     def reads(self, person: Person) -> None:
-        """Lets a test see the unit's own column, which is not read else."""
+        """Makes the scan read the unit's own column, for a test of it."""
         if isinstance(person.reading, Words):
             leaf = person.reading.expression
             assert isinstance(leaf, Field), "a unit's own column is read as it is"
             self._context.units_read[leaf.column.name] = leaf.column
 
     def part(self, node: exp.Expr | None) -> int | None:
-        """The place of a column among those that name the unit; None if it is none of them."""
+        """Returns the position of a column among those that identify the unit; None for others."""
         while isinstance(node, exp.Paren):
             node = node.this
         if not isinstance(node, exp.Column):
             return None
-        found = [
-            each.parts[node.name.lower()]
-            for each in self._owners(node)
-            if node.name.lower() in each.parts
-        ]
-        return found[0] if found else None
+        name = node.name.lower()
+        for owner in self._owners(node):
+            if name in owner.parts:
+                return owner.parts[name]
+        return None
 
     def is_unit(self, nodes: Iterable[exp.Expr]) -> bool:
-        """Whether columns name the unit together."""
-        return self.width > 0 and {self.part(each) for each in nodes} >= set(range(self.width))
+        """Whether columns identify the unit together."""
+        if self.width == 0:
+            return False
+        return {self.part(node) for node in nodes} >= set(range(self.width))
 
     def unit_name(self) -> str:
-        """What the analyst calls the unit."""
-        names = [name for each in self.sources for name in each.parts]
-        return names[0] if names else "unit"
+        """Returns the name of the unit in this statement, for messages."""
+        for source in self.sources:
+            for name in source.parts:
+                return name
+        return "unit"
 
     def owns(self, node: exp.Expr) -> bool:
-        """Whether every column of an expression is one of this scope."""
-        return all(self._owners(each) for each in node.find_all(exp.Column))
+        """Whether this scope has every column of an expression."""
+        return all(self._owners(column) for column in node.find_all(exp.Column))
 
     def _owners(self, node: exp.Column) -> list[Source]:
+        """Returns the sources that have a column; the one that it identifies the unit of first."""
         require_only(node, "this", "table")
         if isinstance(node.this, exp.Star):
             raise reject(node.this)
+        owners = [source for source in self._named(node) if source.has(node.name)]
+        # in tables joined on the unit, its bare name is the column of the table whose rows are kept
+        return sorted(owners, key=lambda source: node.name.lower() not in source.parts)
+
+    def _named(self, node: exp.Column) -> list[Source]:
+        """Returns the sources that the qualifier of a column may mean; all if it has none."""
         prefix = node.table.lower()
-        named = [
-            each
-            for each in self.sources
-            if prefix in ("", each.name.lower()) and each.has(node.name)
-        ]
-        # of tables joined on the unit, the name of the unit alone is that of the one whose rows stay
-        return sorted(named, key=lambda each: node.name.lower() not in each.parts)
+        return [source for source in self.sources if prefix in ("", source.name.lower())]
 
     def _unknown(self, node: exp.Column) -> UnknownName:
-        prefix = node.table.lower()
-        if prefix and prefix not in [each.name.lower() for each in self.sources]:
+        """Returns the refusal of a column that no source has."""
+        named = self._named(node)
+        if node.table and not named:
             return UnknownName(
                 f"No table {node.table!r} in this question.",
-                allowed=", ".join(each.name for each in self.sources),
+                allowed=", ".join(source.name for source in self.sources),
             )
-        named = [each for each in self.sources if prefix in ("", each.name.lower())]
-        allowed = [column for each in named for column in each.shown]
-        remedy = "Use one of these, or declare the column in columns= with its values or bounds."
-        written = {name.lower(): name for each in named for name in (*each.parts, *each.shown)}
-        meant = next((written[each] for each in _hyphenated(node) if each in written), None)
-        if meant is not None:
-            remedy = f'A name with a hyphen stands in double quotes: "{meant}". Without them it is a subtraction.'
-        elif isinstance(node.this, exp.Identifier) and node.this.quoted:
-            text = exp.Literal.string(node.name).sql(dialect="duckdb")
-            remedy = f"A text stands in single quotes: {text}. Double quotes name a column."
-        where = named[0].known if len(named) == 1 else "No table here"
-        has = "has no declared column" if len(named) == 1 else "has a declared column"
+        allowed = [column for source in named for column in source.shown]
+        if len(named) == 1:
+            problem = f"{named[0].known} has no declared column {node.name!r}."
+        else:
+            problem = f"No table here has a declared column {node.name!r}."
         return UnknownName(
-            f"{where} {has} {node.name!r}.",
+            problem,
             allowed=", ".join(allowed) or "none: no column is declared",
-            remedy=remedy,
+            remedy=_meant(node, named),
         )
 
 
+def _meant(node: exp.Column, named: Sequence[Source]) -> str:
+    """Returns the hint for a column that none of some sources has."""
+    written: dict[str, str] = {}
+    for source in named:
+        written |= {name.lower(): name for name in (*source.parts, *source.shown)}
+    for name in _hyphenated(node):
+        if name in written:
+            return (
+                f'A name with a hyphen stands in double quotes: "{written[name]}". '
+                "Without them it is a subtraction."
+            )
+    if isinstance(node.this, exp.Identifier) and node.this.quoted:
+        text = exp.Literal.string(node.name).sql(dialect="duckdb")
+        return f"A text stands in single quotes: {text}. Double quotes name a column."
+    return "Use one of these, or declare the column in columns= with its values or bounds."
+
+
 def _hyphenated(node: exp.Column) -> Iterator[str]:
-    """The names that subtractions around a column spell, a-b-c: the longest first, in small letters."""
+    """Yields the names that a chain of subtractions like a-b-c spells, in lower case.
+
+    The longest come first.
+    """
     top: exp.Expr = node
     while isinstance(top.parent, exp.Sub):
         top = top.parent
@@ -206,19 +237,19 @@ def _hyphenated(node: exp.Column) -> Iterator[str]:
         terms.insert(0, top.expression)
         top = top.this
     while isinstance(top, exp.Binary):
-        # of 1 + a - b the first word is a
+        # the first word of 1 + a - b is a
         top = top.expression
-    words = [
-        each.name.lower() if isinstance(each, exp.Column | exp.Literal) else ""
-        for each in (top, *terms)
-    ]
+    words = []
+    for term in (top, *terms):
+        is_word = isinstance(term, exp.Column | exp.Literal)
+        words.append(term.name.lower() if is_word else "")
     for size in range(len(words), 1, -1):
         for start in range(len(words) - size + 1):
             yield "-".join(words[start : start + size])
 
 
 def _inside(expression: Scalar) -> Iterator[Scalar]:
-    """An expression and all that it is made of."""
+    """Yields an expression and all its sub-expressions."""
     yield expression
-    for each in children(expression):
-        yield from _inside(each)
+    for child in children(expression):
+        yield from _inside(child)

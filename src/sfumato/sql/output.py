@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SELECT list, HAVING, ORDER BY and LIMIT: expressions over keys and released aggregates."""
+"""Lowers the SELECT list, HAVING and ORDER BY: expressions over keys and released numbers."""
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -31,9 +31,10 @@ _ONE = Fraction(1)
 
 
 class Outputs:
-    """Lowers what stands above the noise.
+    """Lowers the post-processing part of a statement.
 
-    ``calls``: the aggregate calls by identity; ``estimates``: how each is read.
+    ``calls`` maps each aggregate call, by identity, to what it asks for; ``estimates`` maps that to
+    the released number.
     """
 
     def __init__(
@@ -53,53 +54,58 @@ class Outputs:
         self._finished = Finished(self._leaf)
 
     def items(self, nodes: Sequence[exp.Expr]) -> tuple[Item, ...]:
-        """The columns of the answer; HAVING and ORDER BY can call them by their names."""
+        """Returns the columns of the answer; HAVING and ORDER BY can use their names."""
         require_few(len(nodes), "columns")
-        found = []
+        columns = []
         for node in nodes:
             inner = node.this if isinstance(node, exp.Alias) else node
             typed = self._finished.value(inner)
             name = node.alias if isinstance(node, exp.Alias) else _name(inner)
             self._require_own_name(name, typed)
-            found.append((name, typed))
-        for name, typed in reversed(found):
+            columns.append((name, typed))
+        # of several columns with one name the first is meant
+        for name, typed in reversed(columns):
             self._aliases[name.lower()] = typed
-        return _unique([Item(name, shown(typed)) for name, typed in found])
+        return _unique([Item(name, _shown(typed)) for name, typed in columns])
 
     def orders(self, clause: exp.Order | None, items: tuple[Item, ...]) -> tuple[Order, ...]:
-        """The sort keys of ORDER BY."""
+        """Returns the sort keys of ORDER BY."""
         if clause is None:
             return ()
         require_only(clause, "expressions")
         require_few(len(clause.expressions), "keys of ORDER BY")
-        return tuple(self.order(each, items) for each in clause.expressions)
+        return tuple(self._order(node, items) for node in clause.expressions)
 
-    def order(self, node: exp.Expr, items: tuple[Item, ...]) -> Order:
-        """A sort key: a place in the SELECT list, an alias, or an expression."""
+    def _order(self, node: exp.Expr, items: tuple[Item, ...]) -> Order:
+        """Returns a sort key."""
         require_only(node, "this", "desc", "nulls_first")
-        place = literal(node.this)
+        expression = self._sorted_by(node.this, items)
+        descending = bool(node.args.get("desc"))
+        nulls_first = bool(node.args.get("nulls_first"))
+        return Order(expression, descending, nulls_first)
+
+    def _sorted_by(self, node: exp.Expr, items: tuple[Item, ...]) -> Scalar:
+        """Returns what ORDER BY refers to: a position in SELECT, an alias, or an expression."""
+        place = literal(node)
         if place is None:
-            expression = shown(self._finished.value(node.this))
-            if not leaves(expression):
-                raise UnsupportedSql(
-                    "ORDER BY a constant.",
-                    remedy="ORDER BY a column of the answer, or leave it out.",
-                )
-        elif isinstance(place, Fraction) and place in range(1, len(items) + 1):
-            expression = items[int(place) - 1].expression
-        else:
+            expression = _shown(self._finished.value(node))
+            if leaves(expression):
+                return expression
             raise UnsupportedSql(
-                f"ORDER BY {written(node.this)}.",
-                allowed=f"a column of the answer, 1 to {len(items)}",
+                "ORDER BY a constant.", remedy="ORDER BY a column of the answer, or leave it out."
             )
-        return Order(expression, bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
+        if isinstance(place, Fraction) and place in range(1, len(items) + 1):
+            return items[int(place) - 1].expression
+        raise UnsupportedSql(
+            f"ORDER BY {written(node)}.", allowed=f"a column of the answer, 1 to {len(items)}"
+        )
 
     def test(self, node: exp.Expr) -> Scalar:
-        """HAVING: a test of released numbers and keys."""
+        """Returns the test of HAVING."""
         return self._finished.test(node)
 
     def _leaf(self, node: exp.Expr) -> Typed | None:
-        """A released number, a key, or an alias; None for what is made of them."""
+        """Returns the value of a released number, a key or an alias; None for other nodes."""
         ask = self._calls.get(id(node))
         if ask is not None:
             estimate = self._estimates[ask]
@@ -111,6 +117,11 @@ class Outputs:
         return self._column(node) if isinstance(node, exp.Column) else None
 
     def _column(self, node: exp.Column) -> Typed:
+        """Returns the value of an alias or of a key.
+
+        Raises:
+            UnsupportedSql: a column that is not a key.
+        """
         if not node.table and node.name.lower() in self._aliases:
             return self._aliases[node.name.lower()]
         if self._scope.part(node) is not None and self._scope.width == 1:
@@ -121,15 +132,14 @@ class Outputs:
         return self._key(self._group.values.index(typed))
 
     def _key(self, place: int) -> Typed:
-        """A key, of its own kind; a number is its code times its step."""
+        """Returns the value of a key by its type; a number is its code times its step."""
         leaf = Key(place)
         match self._group.values[place]:
             case Number():
                 step = self._group.keys[place].value.step
-                return Number(
-                    leaf if step == 1 else Arithmetic(Operation.MULTIPLY, leaf, Constant(step)),
-                    _ONE,
-                )
+                if step == 1:
+                    return Number(leaf, _ONE)
+                return Number(Arithmetic(Operation.MULTIPLY, leaf, Constant(step)), _ONE)
             case Label(_, labels, stored):
                 return Label(leaf, labels, stored)
             case Day():
@@ -140,19 +150,20 @@ class Outputs:
                 return Words(leaf)
 
     def _require_own_name(self, name: str, typed: Typed) -> None:
-        """An alias that is also a key's name would mean two things."""
-        names = [
-            key.name.lower() if isinstance(key, exp.Column) else "" for key in self._group.nodes
-        ]
-        if name.lower() in names and shown(typed) != shown(self._key(names.index(name.lower()))):
+        """Refuses an alias that is the name of a key and means something else."""
+        for place, key in enumerate(self._group.nodes):
+            if not isinstance(key, exp.Column) or key.name.lower() != name.lower():
+                continue
+            if _shown(typed) == _shown(self._key(place)):
+                return
             raise UnsupportedSql(
                 f"The alias {name!r} is also the name of a group key.",
                 remedy="Choose another name for the column.",
             )
 
 
-def shown(typed: Typed) -> Scalar:
-    """What is shown of a value; a key by itself is decoded by its type."""
+def _shown(typed: Typed) -> Scalar:
+    """Returns the expression of a column of the answer; a bare key is decoded by its type."""
     match typed:
         case Number(Arithmetic(Operation.MULTIPLY, Key() as key, Constant())):
             return key
@@ -169,7 +180,7 @@ def shown(typed: Typed) -> Scalar:
 
 
 def _unique(items: Sequence[Item]) -> tuple[Item, ...]:
-    """Column names that differ, so that every cell of the answer has one name."""
+    """Returns the columns under unique names: a repeated name gets a number."""
     taken = {item.name for item in items}
     seen: set[str] = set()
     renamed = []
@@ -184,4 +195,5 @@ def _unique(items: Sequence[Item]) -> tuple[Item, ...]:
 
 
 def _name(node: exp.Expr) -> str:
+    """Returns the name of a column without an alias."""
     return node.name if isinstance(node, exp.Column) else node.sql(dialect="duckdb")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text to the syntax tree of one SELECT, or a refusal that shows where."""
+"""Parses a statement into the syntax tree of one SELECT, or refuses it."""
 
 import logging
 import re
@@ -17,19 +17,19 @@ from sfumato.sql.reject import NOT_A_QUERY, refuse, reject, require_few, written
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
 _DIALECT = Dialect.get_or_raise("duckdb")
-# Planning takes a time in proportion to the nodes of a statement; so many take about a tenth of a second.
+# Planning time is proportional to the nodes of a statement; these take about 0.1 s.
 _MAX_LENGTH, _MOST_NODES = 40_000, 3_500
-# A statement of fewer characters has fewer nodes, whatever WITH repeats.
+# A statement of fewer characters cannot have that many nodes, whatever WITH repeats.
 _SHORT = 1_000
-# What an error of the parser tells of its own inside.
+# Details of parser internals in an error message.
 _INSIDE = re.compile(r"Required keyword: .* missing for <class .*|( but got)? <Token .*")
 _SHAPE = "SELECT ... FROM table [WHERE ...] [GROUP BY ...] [HAVING ...] [ORDER BY ...] [LIMIT n]"
-# Lowering and evaluation recurse a few calls a level; this leaves the caller room.
+# Lowering and evaluation recurse a few calls a level; this leaves stack for the caller.
 _DEEPEST = 120
 
 
 def parse(text: str) -> exp.Select:
-    """The one SELECT that ``text`` is.
+    """Returns the syntax tree of the one SELECT in ``text``.
 
     Raises:
         SqlSyntaxError: not SQL; the line and column are given.
@@ -44,14 +44,14 @@ def parse(text: str) -> exp.Select:
         raise UnsupportedSql(
             f"{len(statements)} statements in one text.", remedy="Ask one SELECT at a time."
         )
-    found = checked(statements[0])
+    select = _checked(statements[0])
     if len(text) > _SHORT:
-        _require_few_nodes(found)
-    return found
+        _require_few_nodes(select)
+    return select
 
 
-def checked(statement: exp.Expr) -> exp.Select:
-    """The statement, if it is one SELECT that is not nested too deeply."""
+def _checked(statement: exp.Expr) -> exp.Select:
+    """Returns the statement if it is a SELECT that is not nested too deeply; else refuses it."""
     if isinstance(statement, exp.Query | exp.Values) and not isinstance(statement, exp.Select):
         raise reject(statement)
     if not isinstance(statement, exp.Select):
@@ -64,10 +64,10 @@ def checked(statement: exp.Expr) -> exp.Select:
 
 
 def built(statement: exp.Expr) -> exp.Select:
-    """A copy of the tree of one SELECT that something else than the parser has built.
+    """Returns a copy of the syntax tree of a SELECT that was not built by the parser.
 
     Raises:
-        UnsupportedSql: a tree with a part missing, or what ``parse`` refuses too.
+        UnsupportedSql: a tree with a part missing, or anything that ``parse`` refuses.
     """
     broken = next((node for node in statement.walk() if not _is_whole(node)), None)
     if broken is not None:
@@ -75,16 +75,17 @@ def built(statement: exp.Expr) -> exp.Select:
             f"A syntax tree in which {broken.key.upper()} lacks a part or has one too many.",
             remedy="Build it as SQL has it.",
         )
-    found = checked(statement.copy())
-    _require_few_nodes(found)
-    return found
+    select = _checked(statement.copy())
+    _require_few_nodes(select)
+    return select
 
 
 def _is_whole(node: exp.Expr) -> bool:
+    """Whether a node has all the arguments that its kind needs, and no others."""
     try:
         return not node.error_messages()
     except TypeError:
-        # a part that this kind of node does not have
+        # an argument that this kind of node does not have
         return False
 
 
@@ -95,11 +96,8 @@ def _statements(text: str) -> list[exp.Expr]:
         )
     try:
         text.encode()
-        return [
-            each
-            for each in _DIALECT.parse(_numbered(text))
-            if not isinstance(each, exp.Semicolon | None)
-        ]
+        trees = _DIALECT.parse(_numbered(text))
+        return [tree for tree in trees if not isinstance(tree, exp.Semicolon | None)]
     except SqlglotError as error:
         raise _syntax_error(error, text) from None
     except UnicodeEncodeError:
@@ -109,14 +107,14 @@ def _statements(text: str) -> list[exp.Expr]:
     except RecursionError:
         raise _too_deep() from None
     except Exception:
-        # the parser stumbles over some texts that are not SQL
+        # the parser raises other errors on some strings that are not SQL
         raise SqlSyntaxError(
             "Not SQL: The text cannot be read.", line=1, column=1, remedy=_SHAPE
         ) from None
 
 
 def _numbered(text: str) -> str:
-    """``?`` as $1, $2, ... in the order of the text, and ``:name`` as $name."""
+    """Replaces each ``?`` by $1, $2, ... in order of appearance, and ``:name`` by $name."""
     if "?" not in text and ":" not in text:
         return text
     pieces, done, count = [], 0, 0
@@ -133,68 +131,85 @@ def _numbered(text: str) -> str:
 
 
 def _names_parameter(tokens: Sequence[Token], place: int) -> bool:
-    """Whether a token is the colon of ``:name``: directly before a name, and not, as in ``a:b``, after one."""
-    if tokens[place].token_type is not TokenType.COLON or place + 1 == len(tokens):
+    """Whether a token is the colon of ``:name``.
+
+    It stands directly before a name, and not directly after one, as in ``a:b``.
+    """
+    colon = tokens[place]
+    if colon.token_type is not TokenType.COLON or place + 1 == len(tokens):
         return False
-    before, colon, name = tokens[place - 1] if place else None, tokens[place], tokens[place + 1]
-    glued = before is not None and before.end + 1 == colon.start and before.text.isidentifier()
-    return name.start == colon.end + 1 and name.text.isidentifier() and not glued
+    name = tokens[place + 1]
+    if name.start != colon.end + 1 or not name.text.isidentifier():
+        return False
+    if place == 0:
+        return True
+    before = tokens[place - 1]
+    return before.end + 1 != colon.start or not before.text.isidentifier()
 
 
 def _depth(statement: exp.Expr, known: Mapping[str, int]) -> int:
-    """How deeply a statement is nested; what ``known`` names and WITH defines is as deep as its query."""
+    """Returns the nesting depth of a statement.
+
+    A table that WITH defines, here or in ``known``, counts with the depth of its query.
+    """
     deepest, waiting = 0, [(statement, 1, known)]
     while waiting and deepest <= _DEEPEST:
         node, depth, names = waiting.pop()
         clause = node.args.get("with_")
         if isinstance(clause, exp.With):
             names = dict(names)
-            for each in clause.expressions:
-                names[each.alias.lower()] = _depth(each.this, names)
-        deepest = max(
-            deepest, depth + (names.get(node.name.lower(), 0) if isinstance(node, exp.Table) else 0)
-        )
-        for each in node.iter_expressions():
+            for definition in clause.expressions:
+                names[definition.alias.lower()] = _depth(definition.this, names)
+        defined = names.get(node.name.lower(), 0) if isinstance(node, exp.Table) else 0
+        deepest = max(deepest, depth + defined)
+        for part in node.iter_expressions():
             # a long chain of AND or OR is one level
-            chained = isinstance(node, exp.And | exp.Or) and type(each) is type(node)
-            if each is not clause:
-                waiting.append((each, depth if chained else depth + 1, names))
+            chained = isinstance(node, exp.And | exp.Or) and type(part) is type(node)
+            if part is not clause:
+                waiting.append((part, depth if chained else depth + 1, names))
     return deepest
 
 
 def _require_few_nodes(statement: exp.Expr) -> None:
-    """Refuses a statement that takes long to plan, by its size alone."""
+    """Refuses a statement with too many nodes: it would take long to plan."""
     if _size(statement, {}) > _MOST_NODES:
         raise UnsupportedSql(
-            f"A statement of more than {_MOST_NODES:,} parts, those of repeated sub-queries included.",
+            f"A statement of more than {_MOST_NODES:,} parts, "
+            "those of repeated sub-queries included.",
             remedy="Use IN (...) for long lists of values, or ask less at once.",
         )
 
 
 def _size(statement: exp.Expr, known: Mapping[str, int]) -> int:
-    """How many nodes a statement has; what ``known`` names and WITH defines has those of its query."""
+    """Returns the number of nodes of a statement.
+
+    A table that WITH defines, here or in ``known``, counts with the nodes of its query.
+    """
     count, waiting = 0, [(statement, known)]
     while waiting and count <= _MOST_NODES:
         node, names = waiting.pop()
         clause = node.args.get("with_")
         if isinstance(clause, exp.With):
             names = dict(names)
-            for each in clause.expressions:
-                names[each.alias.lower()] = _size(each.this, names)
-        count += 1 + (names.get(node.name.lower(), 0) if isinstance(node, exp.Table) else 0)
-        waiting += [(each, names) for each in node.iter_expressions() if each is not clause]
+            for definition in clause.expressions:
+                names[definition.alias.lower()] = _size(definition.this, names)
+        count += 1
+        if isinstance(node, exp.Table):
+            count += names.get(node.name.lower(), 0)
+        waiting += [(part, names) for part in node.iter_expressions() if part is not clause]
     return count
 
 
 def _too_deep() -> UnsupportedSql:
     return UnsupportedSql(
         "A statement that is nested too deeply.",
-        remedy="Use IN (...) for long lists of values, fewer brackets, and fewer names in WITH that use one another.",
+        remedy="Use IN (...) for long lists of values, fewer brackets, "
+        "and fewer names in WITH that use one another.",
     )
 
 
 def _end_of(text: str) -> dict[str, str | int]:
-    """Where the tokenizer gave up, which it does not say: a quote that is never closed."""
+    """Returns the error of a quote that is not closed; the tokenizer gives no position for it."""
     return {
         "description": "A quote or a comment is not closed",
         "line": text.count("\n") + 1,
@@ -203,13 +218,11 @@ def _end_of(text: str) -> dict[str, str | int]:
 
 
 def _syntax_error(error: SqlglotError, text: str) -> SqlSyntaxError:
+    """Returns the refusal for an error of the parser, with its line and column."""
     first = (getattr(error, "errors", None) or [_end_of(text)])[0]
     line, column = int(first.get("line") or 1), int(first.get("col") or 1)
-    what = (
-        _INSIDE.sub("", str(first.get("description") or "The text cannot be read"))
-        .strip()
-        .rstrip(".")
-    )
+    description = str(first.get("description") or "The text cannot be read")
+    what = _INSIDE.sub("", description).strip().rstrip(".")
     near = str(first.get("highlight") or "")[:40]
     at = f" at {near!r}" if near else ""
     return SqlSyntaxError(

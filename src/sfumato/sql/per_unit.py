@@ -3,7 +3,7 @@
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from sqlglot import exp
@@ -41,79 +41,133 @@ _NESTED = (
     "A sub-query that aggregates over units",
     (
         "is an answer of its own",
-        "GROUP BY {unit} inside, aggregate outside; or ask the inner query first, and compute on its noisy answer.",
+        (
+            "GROUP BY {unit} inside, aggregate outside; "
+            "or ask the inner query first, and compute on its noisy answer."
+        ),
     ),
 )
 
 
-def per_unit(context: Context, found: From, select: exp.Select, name: str) -> From:
-    """The rows of a sub-query that aggregates, or removes repeats, within each unit."""
-    scope = found.scope(context)
+def per_unit(context: Context, source: From, select: exp.Select, name: str) -> From:
+    """Returns the rows of a sub-query that groups by the unit, or by the unit and other keys.
+
+    Raises:
+        UnsupportedSql: the sub-query does not group by the unit.
+    """
+    scope = source.scope(context)
     grouped = _grouped(select, scope)
-    if not scope.is_unit(grouped):
-        why, instead = _NESTED[1]
-        raise refuse(_NESTED[0], (why, instead.replace("{unit}", scope.unit_name())))
+    _require_unit(scope, grouped)
     rows = Rows(scope, FUNCTIONS)
-    keys = [(node, rows.value(node)) for node in grouped if scope.part(node) is None]
-    columns = [_key_column(context, node, typed) for node, typed in keys]
-    reads = [computed(column, typed) for (column, _), (_, typed) in zip(columns, keys, strict=True)]
+    keys = _keys(context, scope, rows, grouped)
     done: dict[int, Typed] = {}
-    for each in same_nodes(select, [node for node, _ in keys]):
-        done[id(each[0])] = reads[each[1]]
-    summaries = Summaries(context, found, rows)
+    for node, place in same_nodes(select, [key.node for key in keys]):
+        done[id(node)] = keys[place].column_value
+    summaries = Summaries(context, source, rows)
+    done |= _summarised(summaries, select)
+    relation = PerUnit(source.relation, _columns(keys), tuple(summaries.columns))
+    inner = _KeyNames(scope, rows, keys)
+    outer = Rows(inner, FUNCTIONS, done)
+    named, shown, parts = items(select.expressions, scope, outer)
+    for column, typed in named.items():
+        if isinstance(typed, Person):
+            # the unit is known by this name, and its own column cannot be read any more
+            named[column] = Person(column, None)
+    inner.alias(named)
+    sources = (Source(name, named, shown, parts, f"The sub-query {name!r}"),)
+    limit = source.limit if keys else 1
+    rows_of_units = source.over(passing(relation, _having(select, outer)))
+    return replace(rows_of_units, sources=sources, limit=limit, once=False, public=False)
+
+
+def _having(select: exp.Select, rows: Rows) -> list[Scalar]:
+    """Returns the tests of HAVING."""
+    having = select.args.get("having")
+    if having is None:
+        return []
+    return [rows.test(test) for test in conjuncts(having.this)]
+
+
+def _require_unit(scope: Scope, grouped: Sequence[exp.Expr]) -> None:
+    """Refuses a sub-query that does not group by the unit."""
+    if scope.is_unit(grouped):
+        return
+    what, (why, instead) = _NESTED
+    raise refuse(what, (why, instead.replace("{unit}", scope.unit_name())))
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """A key of the sub-query besides the unit.
+
+    ``typed`` is its value below the grouping, ``value`` the same for the plan; ``column`` is its
+    column above the grouping, and ``column_value`` what that column reads.
+    """
+
+    node: exp.Expr
+    typed: Typed
+    column: Column
+    value: Value
+    column_value: Typed
+
+
+def _keys(context: Context, scope: Scope, rows: Rows, grouped: Sequence[exp.Expr]) -> list[_Key]:
+    """Returns the keys that are not columns of the unit, each with a new column."""
+    keyed = [node for node in grouped if scope.part(node) is None]
+    keys = []
+    for node, typed in [(node, rows.value(node)) for node in keyed]:
+        value = value_of(typed, node.sql(dialect="duckdb"))
+        column = Column(context.name("per_unit.key"), value.type)
+        keys.append(_Key(node, typed, column, value, computed(column, typed)))
+    return keys
+
+
+def _columns(keys: Sequence[_Key]) -> tuple[tuple[Column, Value], ...]:
+    """Returns the columns of keys, with the values they are computed from."""
+    return tuple((key.column, key.value) for key in keys)
+
+
+def _summarised(summaries: "Summaries", select: exp.Select) -> dict[int, Typed]:
+    """Returns the value of each aggregate of the sub-query, by the identity of its node.
+
+    SUM(x) / COUNT(x) has one value as a whole, a mean.
+    """
+    done: dict[int, Typed] = {}
     asked = calls([*select.expressions, select.args.get("having")])
     require_few(len(asked), "aggregates")
     seen = {id(node) for node in asked}
     for node in asked:
         quotient = _quotient_of(node, seen)
-        mean = None if quotient is None else summaries.quotient(quotient)
+        mean = None
+        if quotient is not None:
+            mean = summaries.quotient(quotient)
         if mean is None:
             done[id(node)] = summaries.summary(node)
-        elif quotient is not None:
+        else:
             done[id(quotient)] = mean
-    relation = PerUnit(found.relation, tuple(columns), tuple(summaries.columns))
-    inner = _KeyNames(
-        scope, rows, [(typed, key) for (_, typed), key in zip(keys, reads, strict=True)]
-    )
-    outer = Rows(inner, FUNCTIONS, done)
-    named, shown, parts = items(select.expressions, scope, outer)
-    named = {
-        each: Person(each, None) if isinstance(typed, Person) else typed
-        for each, typed in named.items()
-    }
-    inner.alias(named)
-    having = select.args.get("having")
-    tests = [] if having is None else [outer.test(each) for each in conjuncts(having.this)]
-    source = Source(name, named, shown, parts, f"The sub-query {name!r}")
-    limit = found.limit if keys else 1
-    return replace(
-        found.over(passing(relation, tests)),
-        sources=(source,),
-        limit=limit,
-        once=False,
-        public=False,
-    )
+    return done
 
 
 def items(
     nodes: Sequence[exp.Expr], scope: Scope, rows: Rows
 ) -> tuple[dict[str, Typed], tuple[str, ...], dict[str, int]]:
-    """The columns of a sub-query, their names as written, and those that name the unit."""
+    """Returns the columns of a sub-query, their names as written, and those of the unit.
+
+    The last maps each column that identifies the unit to its position among those that do.
+    """
     named: dict[str, Typed] = {}
     shown: list[str] = []
     parts: dict[str, int] = {}
     for node in nodes:
         inner = node.this if isinstance(node, exp.Alias) else node
         part = scope.part(inner)
-        if part is not None and scope.width == 1 and isinstance(inner, exp.Column):
-            typed: Typed | None = scope.column(inner)
-        else:
-            typed = rows.value(inner) if part is None else None
-        alias = (
-            node.alias_or_name
-            if isinstance(node, exp.Alias | exp.Column)
-            else inner.sql(dialect="duckdb")
-        )
+        typed: Typed | None = None
+        if part is None:
+            typed = rows.value(inner)
+        elif scope.width == 1 and isinstance(inner, exp.Column):
+            typed = scope.column(inner)
+        is_named = isinstance(node, exp.Alias | exp.Column)
+        alias = node.alias_or_name if is_named else inner.sql(dialect="duckdb")
         if alias.lower() in named or alias.lower() in parts:
             raise UnsupportedSql(
                 f"A sub-query with two columns {alias!r}.", remedy="Give each its own name with AS."
@@ -127,48 +181,43 @@ def items(
 
 
 class Summaries:
-    """The aggregates of one unit's rows, each once, as columns."""
+    """Lowers the aggregates of a sub-query to columns of one row a unit, each distinct one once."""
 
-    def __init__(self, context: Context, found: From, rows: Rows) -> None:
+    def __init__(self, context: Context, source: From, rows: Rows) -> None:
         self._context = context
-        self._limit = UNLIMITED if found.limit is None else found.limit
-        self._scope = found.scope(context)
+        self._limit = UNLIMITED if source.limit is None else source.limit
+        self._scope = source.scope(context)
         self._rows = rows
         self.columns: list[Computed] = []
 
     def summary(self, node: exp.Expr) -> Typed:
-        """What an aggregate call gives for each unit."""
+        """Returns the value of an aggregate call."""
         if isinstance(node, exp.Filter):
             return self._of(node.this, self._rows.test(node.expression.this))
         return self._of(node, None)
 
     def _of(self, node: exp.Expr, test: Scalar | None) -> Typed:
+        """Returns the value of an aggregate over the rows that pass a test."""
         if isinstance(node, exp.IgnoreNulls):
             node = node.this
         match node:
             case exp.Count():
                 return self._count(node, test)
             case exp.CountIf():
-                return self._sum(
-                    Number(Truth(self._rows.test(node.this)).codes, Fraction(1)), node, test
-                )
-            case exp.Sum() | exp.Avg():
+                codes = Truth(self._rows.test(node.this)).codes
+                return self._sum(Number(codes, Fraction(1)), node, test)
+            case exp.Sum():
                 require_only(node, "this")
-                operand = as_number(self._rows.value(node.this), node.this)
-                return (
-                    self._sum(operand, node, test)
-                    if isinstance(node, exp.Sum)
-                    else self._mean(operand, node, test)
-                )
-            case exp.Min() | exp.Max() | exp.AnyValue() | exp.LogicalOr() | exp.LogicalAnd():
+                return self._sum(self._rows.number(node.this), node, test)
+            case exp.Avg():
                 require_only(node, "this")
-                least = isinstance(node, exp.Min | exp.AnyValue | exp.LogicalAnd)
-                return self._end(
-                    self._rows.value(node.this),
-                    node,
-                    test,
-                    Summary.MINIMUM if least else Summary.MAXIMUM,
-                )
+                return self._mean(self._rows.number(node.this), node, test)
+            case exp.Min() | exp.AnyValue() | exp.LogicalAnd():
+                require_only(node, "this")
+                return self._end(self._rows.value(node.this), node, test, Summary.MINIMUM)
+            case exp.Max() | exp.LogicalOr():
+                require_only(node, "this")
+                return self._end(self._rows.value(node.this), node, test, Summary.MAXIMUM)
             case _:
                 raise refuse(
                     f"{called(node)} of one unit's rows",
@@ -179,146 +228,165 @@ class Summaries:
                 )
 
     def _count(self, node: exp.Count, test: Scalar | None) -> Typed:
+        """Returns COUNT(*), COUNT(expression) or COUNT(DISTINCT expression)."""
         require_only(node, "this", "big_int")
         inner = node.this
-        distinct = isinstance(inner, exp.Distinct)
-        if distinct and len(inner.expressions) != 1:
+        if isinstance(inner, exp.Distinct):
+            return self._count_distinct(node, inner, test)
+        counts_rows = isinstance(inner, exp.Star) or literal(inner) is not None
+        if counts_rows or self._scope.part(inner) is not None:
+            return self._count_rows(node, test)
+        operand = counted(self._rows.countable(inner), test)
+        value = value_of(operand, inner.sql(dialect="duckdb"))
+        return self._column(Summary.COUNT_VALUES, Integer(0, self._limit), value)
+
+    def _count_distinct(
+        self, node: exp.Count, distinct: exp.Distinct, test: Scalar | None
+    ) -> Typed:
+        """Returns COUNT(DISTINCT expression)."""
+        if len(distinct.expressions) != 1:
             raise UnsupportedSql(
                 "COUNT(DISTINCT ...) of several columns.", remedy="COUNT(DISTINCT CONCAT(...))"
             )
-        inner = inner.expressions[0] if distinct else inner
-        if (
-            isinstance(inner, exp.Star)
-            or literal(inner) is not None
-            or (self._scope.part(inner) is not None and not distinct)
-        ):
-            if test is None:
-                return self._column(Summary.COUNT, Integer(1, max(self._limit, 2)), None)
-            value = value_of(kept(number(1), test), node.sql())
-            return self._column(Summary.COUNT_VALUES, Integer(0, self._limit), value)
-        operand = self._rows.value(inner) if distinct else self._rows.countable(inner)
-        value = value_of(
-            kept(operand, test) if distinct else counted(operand, test), inner.sql(dialect="duckdb")
-        )
+        inner = distinct.expressions[0]
+        if isinstance(inner, exp.Star) or literal(inner) is not None:
+            return self._count_rows(node, test)
+        operand = kept(self._rows.value(inner), test)
+        value = value_of(operand, inner.sql(dialect="duckdb"))
         size = MAX_CODE if isinstance(value.type, Text) else value.type.size
-        kind = Integer(0, min(self._limit, size) if distinct else self._limit)
-        return self._column(
-            Summary.COUNT_DISTINCT if distinct else Summary.COUNT_VALUES, kind, value
-        )
+        return self._column(Summary.COUNT_DISTINCT, Integer(0, min(self._limit, size)), value)
+
+    def _count_rows(self, node: exp.Expr, test: Scalar | None) -> Typed:
+        """Returns the number of rows, or of those that pass a test."""
+        if test is None:
+            return self._column(Summary.COUNT, Integer(1, max(self._limit, 2)), None)
+        value = value_of(kept(number(1), test), node.sql())
+        return self._column(Summary.COUNT_VALUES, Integer(0, self._limit), value)
 
     def _sum(self, operand: Number, node: exp.Expr, test: Scalar | None) -> Number:
+        """Returns SUM; its range is that of the value times the limit of rows."""
         value = value_of(kept(operand, test), node.sql(dialect="duckdb"))
-        kind = value.numeric
-        low, high = kind.lower_code, kind.upper_code
-        low, high = low * (self._limit if low < 0 else 1), high * (self._limit if high > 0 else 1)
-        low, high = max(low, -MAX_CODE), min(high, MAX_CODE)
-        found = as_number(
-            self._column(Summary.SUM, number_type(low, high, kind.step), value, operand), node
-        )
+        low, high = value.numeric.lower_code, value.numeric.upper_code
+        if low < 0:
+            low = max(low * self._limit, -MAX_CODE)
+        if high > 0:
+            high = min(high * self._limit, MAX_CODE)
+        kind = number_type(low, high, value.step)
+        total = as_number(self._column(Summary.SUM, kind, value, operand), node)
         cut = operand.cut or value.rounding != operand.rounding
-        return replace(found, rounding=value.rounding * self._limit, cut=cut)
+        return replace(total, rounding=value.rounding * self._limit, cut=cut)
 
     def _mean(self, operand: Number, node: exp.Expr, test: Scalar | None) -> Number:
-        """A mean lies where its values do, on steps as fine as codes allow."""
+        """Returns AVG, which has the range of its values and the finest step that codes allow."""
         value = value_of(kept(operand, test), node.sql(dialect="duckdb"))
-        ends = value.numeric.lower_code * value.step, value.numeric.upper_code * value.step
-        step = finest_step(max(map(abs, ends)))
+        low = value.numeric.lower_code * value.step
+        high = value.numeric.upper_code * value.step
+        step = finest_step(max(abs(low), abs(high)))
         if (value.step / step).denominator > MAX_UNDER:
-            step = value.step / 2 ** max(math.floor(math.log2(value.step / step)), 0)
-        codes = math.floor(ends[0] / step), math.ceil(ends[1] / step)
-        typed = as_number(self._column(Summary.MEAN, number_type(*codes, step), value), node)
+            halvings = math.floor(math.log2(value.step / step))
+            step = value.step / 2 ** max(halvings, 0)
+        kind = number_type(math.floor(low / step), math.ceil(high / step), step)
+        mean = as_number(self._column(Summary.MEAN, kind, value), node)
         cut = operand.cut or value.rounding != operand.rounding
-        return replace(typed, rounding=typed.step / 2 + value.rounding, nearest=True, cut=cut)
+        return replace(mean, rounding=mean.step / 2 + value.rounding, nearest=True, cut=cut)
 
     def quotient(self, node: exp.Div) -> Number | None:
-        """SUM(x) / COUNT(x), which is a mean; None where it is none."""
+        """Returns SUM(x) / COUNT(x) as a mean; None for any other quotient."""
         above, below = node.this.unnest(), node.expression.unnest()
         if isinstance(below, exp.Nullif) and literal(below.expression) == 0:
             below = below.this.unnest()
-        if isinstance(above, exp.Sum) and isinstance(below, exp.Count) and above.this == below.this:
-            require_only(below, "this", "big_int")
-            return self._mean(
-                as_number(self._rows.value(above.this), above.this),
-                exp.Avg(this=above.this.copy()),
-                None,
-            )
-        return None
+        if not isinstance(above, exp.Sum) or not isinstance(below, exp.Count):
+            return None
+        if above.this != below.this:
+            return None
+        require_only(below, "this", "big_int")
+        mean = exp.Avg(this=above.this.copy())
+        return self._mean(self._rows.number(above.this), mean, None)
 
     def _end(self, operand: Typed, node: exp.Expr, test: Scalar | None, summary: Summary) -> Typed:
+        """Returns the least or the greatest value."""
         if isinstance(operand, Words | Person | Null):
             raise UnsupportedSql(
                 "MIN, MAX or ANY_VALUE of a text without declared values.",
                 remedy="Declare the column as sf.Category(...), or COUNT(DISTINCT column).",
             )
-        operand = alphabetical(operand) if isinstance(operand, Label) else operand
+        if isinstance(operand, Label):
+            operand = alphabetical(operand)
         value = value_of(kept(operand, test), node.sql(dialect="duckdb"))
         return self._column(summary, value.type, value, operand)
 
     def _column(
         self, summary: Summary, kind: ColumnType, value: Value | None, made_of: Typed = _NOTHING
     ) -> Typed:
-        for each in self.columns:
-            if (each.summary, each.value, each.column.type) == (summary, value, kind):
-                return computed(each.column, made_of)
+        """Returns the column of a summary; the same one for an equal summary."""
+        for known in self.columns:
+            if (known.summary, known.value, known.column.type) == (summary, value, kind):
+                return computed(known.column, made_of)
         column = Column(self._context.name(f"per_unit.{summary.value.replace(' ', '_')}"), kind)
         self.columns.append(Computed(column, summary, value))
         return computed(column, made_of)
 
 
 def alphabetical(label: Label) -> Label:
-    """The same text, coded in the order of the alphabet."""
+    """Returns the same label with codes in alphabetical order."""
     ordered = tuple(sorted(label.labels))
     if ordered == label.labels:
         return label
-    return Label(
-        Lookup(label.expression, 0, tuple(ordered.index(each) for each in label.labels)), ordered
-    )
+    table = tuple(ordered.index(name) for name in label.labels)
+    return Label(Lookup(label.expression, 0, table), ordered)
 
 
 class _KeyNames:
-    """After the grouping a name means a key, or an alias of the sub-query."""
+    """Resolves names above the grouping: to keys, and in HAVING to aliases of the sub-query."""
 
-    def __init__(self, scope: Scope, rows: Rows, keys: Sequence[tuple[Typed, Typed]]) -> None:
+    def __init__(self, scope: Scope, rows: Rows, keys: Sequence[_Key]) -> None:
         self._scope = scope
         self._rows = rows
         self._keys = keys
         self._aliases: dict[str, Typed] = {}
 
     def alias(self, named: dict[str, Typed]) -> None:
-        """Lets HAVING call the columns of the sub-query by their names."""
+        """Makes the columns of the sub-query known by their names, for HAVING."""
         self._aliases = named
 
     def note(self, words: str) -> None:
-        """Tells the reader of the answer something."""
+        """Adds a note to the answer."""
         self._scope.note(words)
 
     def reads(self, person: Person) -> None:
-        """The unit's own column is below the grouping, and not seen from here."""
+        """Does nothing: the unit's own column is below the grouping."""
 
     def answered(self, test: Scalar) -> None:
-        """Notes that the answer of a sub-query stands in a test."""
+        """Records that a test contains the answer of a scalar sub-query."""
         self._scope.answered(test)
 
     def rounded(self, words: str) -> None:
-        """Tells the reader of the answer that a test is of a rounded number."""
+        """Adds a line of bias to the answer: a test reads a rounded number."""
         self._scope.rounded(words)
 
     def column(self, node: exp.Column) -> Typed:
-        """The key that a name means."""
+        """Returns the key that a name refers to.
+
+        Raises:
+            UnsupportedSql: it is a column that is not a key.
+        """
         if not node.table and node.name.lower() in self._aliases:
             return self._aliases[node.name.lower()]
         typed = self._rows.value(node)
-        found = next((key for computed, key in self._keys if computed == typed), None)
-        if found is None and not isinstance(typed, Person):
-            raise UnsupportedSql(
-                f"Column {node.name!r} outside GROUP BY in a sub-query.",
-                remedy=f"Say which of the unit's values: MIN({node.name}), MAX({node.name}), or add it to GROUP BY.",
-            )
-        return typed if found is None else found
+        for key in self._keys:
+            if key.typed == typed:
+                return key.column_value
+        if isinstance(typed, Person):
+            return typed
+        raise UnsupportedSql(
+            f"Column {node.name!r} outside GROUP BY in a sub-query.",
+            remedy=f"Say which of the unit's values: MIN({node.name}), MAX({node.name}), "
+            "or add it to GROUP BY.",
+        )
 
 
 def _grouped(select: exp.Select, scope: Scope) -> list[exp.Expr]:
-    """What the sub-query has one row for."""
+    """Returns the nodes of GROUP BY, or those of SELECT DISTINCT."""
     group = select.args.get("group")
     if group is None:
         distinct = select.args.get("distinct")
@@ -327,23 +395,22 @@ def _grouped(select: exp.Select, scope: Scope) -> list[exp.Expr]:
         require_only(distinct)
         if calls(select.expressions):
             raise reject(distinct)
-        return [each.this if isinstance(each, exp.Alias) else each for each in select.expressions]
+        columns = select.expressions
+        return [node.this if isinstance(node, exp.Alias) else node for node in columns]
     require_only(group, "expressions")
-    return [placed(each, select, scope) for each in group.expressions]
+    return [placed(node, select, scope) for node in group.expressions]
 
 
 def _quotient_of(node: exp.Expr, asked: Collection[int]) -> exp.Div | None:
-    """The quotient of which an aggregate is the dividend or the divisor, the other one being an aggregate too."""
+    """Returns the quotient of two aggregates of which this one is the dividend or the divisor."""
     outer = node.parent
     while isinstance(outer, exp.Paren | exp.Nullif):
         outer = outer.parent
     if not isinstance(outer, exp.Div):
         return None
     below = outer.expression.unnest()
-    below = below.this.unnest() if isinstance(below, exp.Nullif) else below
-    return outer if {id(outer.this.unnest()), id(below)} <= set(asked) else None
-
-
-def _key_column(context: Context, node: exp.Expr, typed: Typed) -> tuple[Column, Value]:
-    value = value_of(typed, node.sql(dialect="duckdb"))
-    return Column(context.name("per_unit.key"), value.type), value
+    if isinstance(below, exp.Nullif):
+        below = below.this.unnest()
+    if id(outer.this.unnest()) in asked and id(below) in asked:
+        return outer
+    return None

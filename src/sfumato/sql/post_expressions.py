@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expressions over released numbers: exact fractions, no lattice, no cost."""
+"""Lowers expressions over released numbers and keys: exact fractions, without lattices."""
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -37,21 +37,30 @@ _OPERATIONS: dict[type[exp.Expr], Operation] = {
     exp.Mul: Operation.MULTIPLY,
     exp.Div: Operation.DIVIDE,
 }
+_TESTS = (exp.Not, exp.And, exp.Or, exp.Is, exp.In, exp.Between, exp.Like)
 _ONE = Fraction(1)
 _ZERO = Constant(Fraction(0))
 
 
 class Finished:
-    """Lowers expressions whose leaves are released; ``leaf`` knows those."""
+    """Lowers post-processing expressions.
+
+    ``leaf`` returns the value of a node that is released or a key, and None for other nodes.
+    """
 
     def __init__(self, leaf: Callable[[exp.Expr], Typed | None]) -> None:
         self._leaf = leaf
 
     def value(self, node: exp.Expr) -> Typed:
-        """What an expression is worth."""
-        found = self._leaf(node)
-        if found is not None:
-            return found
+        """Returns the value of an expression."""
+        leaf = self._leaf(node)
+        if leaf is not None:
+            return leaf
+        comparison = COMPARISONS.get(type(node))
+        if comparison is not None:
+            return Truth(self._compare(comparison, node.this, node.expression))
+        if isinstance(node, _TESTS):
+            return Truth(self.test(node))
         match node:
             case exp.Paren():
                 return self.value(node.this)
@@ -67,29 +76,26 @@ class Finished:
             case exp.Case():
                 return self._case(node)
             case exp.If():
-                return self._chosen(
-                    [self.test(node.this)], [node.args["true"]], node.args.get("false")
-                )
-            case (
-                exp.Not() | exp.And() | exp.Or() | exp.Is() | exp.In() | exp.Between() | exp.Like()
-            ):
-                return Truth(self.test(node))
-            case _ if type(node) in COMPARISONS:
-                return Truth(self._compare(COMPARISONS[type(node)], node.this, node.expression))
+                test = self.test(node.this)
+                return self._chosen([test], [node.args["true"]], node.args.get("false"))
             case _:
                 return Number(self._computed(node), _ONE)
 
     def test(self, node: exp.Expr) -> Scalar:
-        """The test that an expression is."""
+        """Returns an expression as a test.
+
+        Raises:
+            UnsupportedSql: it is not a Boolean.
+        """
         match node:
             case exp.Paren():
                 return self.test(node.this)
             case exp.Not():
                 return Not(self.test(node.this))
             case exp.And():
-                return And(tuple(self.test(each) for each in node.flatten()))
+                return And(tuple(self.test(operand) for operand in node.flatten()))
             case exp.Or():
-                return Or(tuple(self.test(each) for each in node.flatten()))
+                return Or(tuple(self.test(operand) for operand in node.flatten()))
             case exp.Is():
                 return self._is(node)
             case exp.In():
@@ -97,13 +103,9 @@ class Finished:
                 return self._in(node)
             case exp.Between():
                 require_only(node, "this", "low", "high")
-                low, high = node.args["low"], node.args["high"]
-                return And(
-                    (
-                        self._compare(Comparison.GE, node.this, low),
-                        self._compare(Comparison.LE, node.this, high),
-                    )
-                )
+                is_above = self._compare(Comparison.GE, node.this, node.args["low"])
+                is_below = self._compare(Comparison.LE, node.this, node.args["high"])
+                return And((is_above, is_below))
             case exp.Like():
                 return self._like(node)
         typed = self.value(node)
@@ -114,11 +116,11 @@ class Finished:
         return typed.test
 
     def truth(self, codes: Scalar) -> Truth:
-        """A key that is true or false."""
+        """Returns the value of a Boolean key."""
         return truth_of(codes)
 
     def number(self, node: exp.Expr) -> Scalar:
-        """An expression that must be a number."""
+        """Returns the scalar of an expression that must be a number."""
         typed = self.value(node)
         if not isinstance(typed, Number):
             raise UnsupportedSql(
@@ -127,12 +129,11 @@ class Finished:
         return typed.expression
 
     def _computed(self, node: exp.Expr) -> Scalar:
-        """Arithmetic and rounding."""
+        """Returns the scalar of an operator or a function of numbers."""
+        operation = _OPERATIONS.get(type(node))
+        if operation is not None:
+            return Arithmetic(operation, self.number(node.this), self.number(node.expression))
         match node:
-            case _ if type(node) in _OPERATIONS:
-                return Arithmetic(
-                    _OPERATIONS[type(node)], self.number(node.this), self.number(node.expression)
-                )
             case exp.Neg():
                 return _negated(self.number(node.this))
             case exp.Abs():
@@ -141,36 +142,44 @@ class Finished:
             case exp.Floor() | exp.Ceil() | exp.Round() | exp.Cast() | exp.TryCast():
                 return self._rounding(node)
             case exp.Least() | exp.Greatest():
-                numbers = tuple(self.number(each) for each in (node.this, *node.expressions))
-                return Extreme(isinstance(node, exp.Greatest), numbers)
+                return Extreme(isinstance(node, exp.Greatest), self._numbers(node))
             case exp.Coalesce():
-                return Coalesce(tuple(self.number(each) for each in (node.this, *node.expressions)))
+                return Coalesce(self._numbers(node))
             case exp.Nullif():
-                one, other = self.number(node.this), self.number(node.expression)
-                return Case(((Compare(Comparison.EQ, one, other), Constant(None)),), one)
-            case exp.Func() | exp.Binary() if not isinstance(
-                node, exp.SubqueryPredicate | exp.Anonymous
-            ):
+                return self._nullif(node)
+            case exp.SubqueryPredicate() | exp.Anonymous():
+                raise reject(node)
+            case exp.Func() | exp.Binary():
                 raise refuse_node(node, NOISY)
             case _:
                 raise reject(node)
 
+    def _nullif(self, node: exp.Nullif) -> Scalar:
+        """Returns the scalar of NULLIF."""
+        one, other = self.number(node.this), self.number(node.expression)
+        is_equal = Compare(Comparison.EQ, one, other)
+        return Case(((is_equal, Constant(None)),), one)
+
+    def _numbers(self, node: exp.Expr) -> tuple[Scalar, ...]:
+        """Returns the arguments of a function of one or more numbers."""
+        return tuple(self.number(operand) for operand in (node.this, *node.expressions))
+
     def _rounding(self, node: exp.Expr) -> Scalar:
-        """FLOOR, CEIL, ROUND, and CAST, which rounds too."""
+        """Returns the scalar of FLOOR, CEIL, ROUND or CAST, which rounds to an integer."""
         operand = self.number(node.this)
         match node:
-            case exp.Floor() | exp.Ceil():
+            case exp.Floor():
                 require_only(node, "this")
-                up = isinstance(node, exp.Ceil)
-                return (
-                    _negated(FloorDivide(_negated(operand), 1)) if up else FloorDivide(operand, 1)
-                )
+                return FloorDivide(operand, 1)
+            case exp.Ceil():
+                require_only(node, "this")
+                return _negated(FloorDivide(_negated(operand), 1))
             case exp.Round():
                 require_only(node, "this", "decimals")
                 places = node.args.get("decimals")
-                return _rounded(
-                    operand, 0 if places is None else whole(places, "ROUND to digits", -30, 30)
-                )
+                if places is None:
+                    return _rounded(operand, 0)
+                return _rounded(operand, whole(places, "ROUND to digits", -30, 30))
         kind = node.args["to"].sql(dialect="duckdb").lower()
         if kind in FLOATING:
             return operand
@@ -183,64 +192,69 @@ class Finished:
         )
 
     def _compare(self, op: Comparison, left: exp.Expr, right: exp.Expr) -> Scalar:
+        """Returns the comparison of two expressions."""
         return _compared(op, self.value(left), self.value(right))
 
     def _is(self, node: exp.Is) -> Scalar:
+        """Returns the test IS NULL, IS TRUE or IS FALSE."""
         if isinstance(node.expression, exp.Null):
-            operand = self.value(node.this)
-            return compare.is_null(operand)
+            return compare.is_null(self.value(node.this))
         if isinstance(node.expression, exp.Boolean):
             test = self.test(node.this)
             return And((Not(IsNull(test)), test if node.expression.this else Not(test)))
         raise reject(node)
 
     def _in(self, node: exp.In) -> Scalar:
+        """Returns the test ``value IN (list)``."""
         operand = self.value(node.this)
-        values = [self.value(each) for each in node.expressions]
+        values = [self.value(item) for item in node.expressions]
         if isinstance(operand, Number | Day) and values:
-            tests = tuple(_compared(Comparison.EQ, operand, each) for each in values)
+            tests = tuple(_compared(Comparison.EQ, operand, value) for value in values)
             return tests[0] if len(tests) == 1 else Or(tests)
         return compare.member(operand, values)
 
     def _like(self, node: exp.Like) -> Scalar:
+        """Returns the test LIKE of a Text key."""
         operand, pattern = self.value(node.this), literal(node.expression)
         if not isinstance(operand, Words) or not isinstance(pattern, str):
             raise UnsupportedSql(
                 "LIKE on something else than a Text key.", remedy="Put it into WHERE."
             )
-        found = Like(operand.expression, pattern)
-        return Not(found) if node.args.get("negate") else found
+        test = Like(operand.expression, pattern)
+        return Not(test) if node.args.get("negate") else test
 
     def _case(self, node: exp.Case) -> Typed:
+        """Returns the value of CASE, with or without an operand."""
         require_only(node, "this", "ifs", "default")
         branches = node.args["ifs"]
         if node.this is None:
-            tests = [self.test(each.this) for each in branches]
+            tests = [self.test(branch.this) for branch in branches]
         else:
-            tests = [self._compare(Comparison.EQ, node.this, each.this) for each in branches]
-        return self._chosen(
-            tests, [each.args["true"] for each in branches], node.args.get("default")
-        )
+            tests = [self._compare(Comparison.EQ, node.this, branch.this) for branch in branches]
+        results = [branch.args["true"] for branch in branches]
+        return self._chosen(tests, results, node.args.get("default"))
 
     def _chosen(
         self, tests: Sequence[Scalar], results: Sequence[exp.Expr], default: exp.Expr | None
     ) -> Typed:
-        values = [self.value(each) for each in results] + [
-            Null() if default is None else self.value(default)
-        ]
-        kinds = {_kind(each) for each in values if not isinstance(each, Null)}
+        """Returns the value of the first branch whose test is TRUE, else the default."""
+        values = [self.value(result) for result in results]
+        values.append(Null() if default is None else self.value(default))
+        kinds = {_kind(value) for value in values if not isinstance(value, Null)}
         if len(kinds) != 1 or None in kinds:
             raise UnsupportedSql(
-                "A CASE over the noisy answer whose results are not all numbers, or all constant texts.",
+                "A CASE over the noisy answer whose results are not all numbers, "
+                "or all constant texts.",
                 remedy="Let every branch give a number, or every branch a constant text.",
             )
-        scalars = [_result(each) for each in values]
-        chosen = Case(tuple(zip(tests, scalars[:-1], strict=True)), scalars[-1])
+        scalars = [_result(value) for value in values]
+        branches = zip(tests, scalars[:-1], strict=True)
+        chosen = Case(tuple(branches), scalars[-1])
         return Number(chosen, _ONE) if kinds == {Number} else Words(chosen)
 
 
 def _compared(op: Comparison, left: Typed, right: Typed) -> Scalar:
-    """A comparison of released values: of numbers and dates as they are."""
+    """Returns the comparison of released values; numbers and dates need no lattice."""
     if isinstance(left, Day) or isinstance(right, Day):
         one, other = dates.as_day(left), dates.as_day(right)
         if one is not None and other is not None:
@@ -251,25 +265,28 @@ def _compared(op: Comparison, left: Typed, right: Typed) -> Scalar:
 
 
 def _constant(node: exp.Expr) -> Typed:
+    """Returns the value of a literal."""
     value = literal(node)
     if isinstance(value, bool):
         return Truth(Constant(value))
-    return text(value) if isinstance(value, str) else Number(Constant(value), _ONE)
+    if isinstance(value, str):
+        return text(value)
+    return Number(Constant(value), _ONE)
 
 
 def _kind(typed: Typed) -> type | None:
-    """Numbers, or texts that are written here."""
+    """Returns Number, or Words for strings that are constants of the statement; else None."""
     if isinstance(typed, Number):
         return Number
-    written = isinstance(typed, Label) and isinstance(known(typed), str)
-    return (
-        Words
-        if written or (isinstance(typed, Words) and isinstance(typed.expression, Case))
-        else None
-    )
+    if isinstance(typed, Label) and isinstance(known(typed), str):
+        return Words
+    if isinstance(typed, Words) and isinstance(typed.expression, Case):
+        return Words
+    return None
 
 
 def _result(typed: Typed) -> Scalar:
+    """Returns the scalar of a branch of CASE."""
     match typed:
         case Label():
             return Constant(known(typed))
@@ -280,20 +297,21 @@ def _result(typed: Typed) -> Scalar:
 
 
 def _negated(operand: Scalar) -> Scalar:
+    """Returns minus a number."""
     if isinstance(operand, Constant) and isinstance(operand.value, Fraction):
         return Constant(-operand.value)
     return Arithmetic(Operation.SUBTRACT, _ZERO, operand)
 
 
 def _rounded(operand: Scalar, places: int) -> Scalar:
-    """The nearest multiple of 10^-places, half away from zero."""
-    unit = Constant(Fraction(10) ** -places)
+    """Returns the nearest multiple of 10^-places; halves are rounded away from zero."""
+    step = Constant(Fraction(10) ** -places)
 
     def up(number: Scalar) -> Scalar:
-        scaled = Arithmetic(
-            Operation.ADD, Arithmetic(Operation.DIVIDE, number, unit), Constant(Fraction(1, 2))
-        )
-        return Arithmetic(Operation.MULTIPLY, FloorDivide(scaled, 1), unit)
+        multiples = Arithmetic(Operation.DIVIDE, number, step)
+        shifted = Arithmetic(Operation.ADD, multiples, Constant(Fraction(1, 2)))
+        return Arithmetic(Operation.MULTIPLY, FloorDivide(shifted, 1), step)
 
     down = _negated(up(_negated(operand)))
-    return Case(((Compare(Comparison.GE, operand, _ZERO), up(operand)),), down)
+    is_positive = Compare(Comparison.GE, operand, _ZERO)
+    return Case(((is_positive, up(operand)),), down)

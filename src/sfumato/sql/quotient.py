@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparisons of quotients, as comparisons of products: exact, and never beyond 62 bits."""
+"""Compares quotients exactly, by comparing products, within 62 bits."""
 
 import math
 from fractions import Fraction
@@ -28,23 +28,25 @@ _UPWARDS = (Comparison.GT, Comparison.GE)
 
 
 def against(op: Comparison, ratio: Ratio, value: Fraction) -> Scalar:
-    """The test ``above / below op value``; NULL where a side is NULL or the divisor zero.
+    """Returns the test ``above / below op value``; NULL where an operand is NULL or ``below`` zero.
 
     Guarantees:
         a quotient compares with a constant as the exact numbers do
 
     >>> from sfumato.metadata.column import Column, Integer
     >>> from sfumato.sql.typed import read
-    >>> clicks, shown = (read(Column(name, Integer(1, 9))) for name in ("clicks", "shown"))
-    >>> against(Comparison.GT, Ratio(clicks, shown), Fraction(1, 2)).right  # clicks > floor(shown / 2)
+    >>> clicks, shown = read(Column("clicks", Integer(1, 9))), read(Column("shown", Integer(1, 9)))
+    >>> test = against(Comparison.GT, Ratio(clicks, shown), Fraction(1, 2))
+    >>> test.right  # clicks > floor(shown / 2)
     FloorDivide(operand=Field(column=Column(name='shown', type=Integer(1, 9))), divisor=2)
     """
     above, below = _positive(ratio)
     most = largest(above) + 1
-    # of codes, of which no quotient is larger than the largest dividend
-    value = min(max(value * ratio.below.step / ratio.above.step, Fraction(-most)), Fraction(most))
+    # in codes, where no quotient exceeds the largest dividend
+    value = value * ratio.below.step / ratio.above.step
+    value = min(max(value, Fraction(-most)), Fraction(most))
     if value:
-        # beyond this divisor the product is larger than every dividend
+        # with a larger divisor the product exceeds every dividend
         enough = math.ceil(most / abs(value))
         if largest(below) > enough:
             below = Extreme(greatest=False, operands=(below, Constant(enough)))
@@ -52,68 +54,87 @@ def against(op: Comparison, ratio: Ratio, value: Fraction) -> Scalar:
     if near == value:
         return _exactly(op, above, below, value)
     if op in (Comparison.EQ, Comparison.NE):
-        # no quotient of these numbers is this constant
-        never = Member(Arithmetic(Operation.ADD, times(above, 0), times(below, 0)), ())
+        # no quotient of these codes equals the constant; the sum of zeros keeps NULL
+        zero = Arithmetic(Operation.ADD, times(above, 0), times(below, 0))
+        never = Member(zero, ())
         return never if op is Comparison.EQ else Not(never)
-    # none lies between the constant and the nearest of them
-    strict = (near < value) is (op in _UPWARDS)
-    return _exactly(_STRICT.get(op, op) if strict else _WEAK.get(op, op), above, below, near)
+    # no quotient lies between the constant and the nearest possible one
+    is_strict = (near < value) is (op in _UPWARDS)
+    ops = _STRICT if is_strict else _WEAK
+    return _exactly(ops.get(op, op), above, below, near)
 
 
 def between(op: Comparison, left: Number, right: Number) -> Scalar | None:
-    """The test ``left op right``, of which one is a quotient, by their products; None: they may not fit 62 bits."""
+    """Returns the test ``left op right``, where one is a quotient, by cross-multiplication.
+
+    None if the products may exceed 62 bits.
+    """
     one, below = _fraction(left)
     other, under = _fraction(right)
     ratio = _steps(left) / _steps(right)
-    factors = [(one, under, ratio.numerator), (other, below, ratio.denominator)]
-    if any(
-        largest(each) * max(largest(divisor), 1) * factor > LARGEST
-        for each, divisor, factor in factors
-    ):
+    if largest(one) * max(largest(under), 1) * ratio.numerator > LARGEST:
         return None
-    first, second = (times(_product(each, by), factor) for each, by, factor in factors)
+    if largest(other) * max(largest(below), 1) * ratio.denominator > LARGEST:
+        return None
+    first = times(_product(one, under), ratio.numerator)
+    second = times(_product(other, below), ratio.denominator)
     return Compare(op, first, second)
 
 
 def _fraction(number: Number) -> tuple[Scalar, Scalar]:
-    """A number as a dividend and a divisor above zero."""
-    return (number.expression, Constant(1)) if number.ratio is None else _positive(number.ratio)
+    """Returns the codes of a number as a dividend and a positive divisor."""
+    if number.ratio is None:
+        return number.expression, Constant(1)
+    return _positive(number.ratio)
 
 
 def _steps(number: Number) -> Fraction:
-    return (
-        number.step if number.ratio is None else number.ratio.above.step / number.ratio.below.step
-    )
+    """Returns the step of the quotient of the codes that ``_fraction`` returns."""
+    if number.ratio is None:
+        return number.step
+    return number.ratio.above.step / number.ratio.below.step
 
 
 def _product(one: Scalar, other: Scalar) -> Scalar:
+    """Returns the product of two codes."""
     if isinstance(other, Constant) and isinstance(other.value, int):
         return times(one, other.value)
     return Arithmetic(Operation.MULTIPLY, one, other)
 
 
 def _positive(ratio: Ratio) -> tuple[Scalar, Scalar]:
-    """The same quotient with a divisor above zero; where it was zero the dividend is NULL."""
+    """Returns the codes of a quotient with a positive divisor.
+
+    The dividend is NULL where the divisor was zero.
+    """
     above, below = ratio.above.expression, ratio.below.expression
     low, high = span(below) or (1, 1)
     if low > 0:
         return above, below
-    signs = [(Compare(Comparison.GT, below, _ZERO), above)] if high > 0 else []
-    signs += [(Compare(Comparison.LT, below, _ZERO), _negated(above))] if low < 0 else []
-    sizes = (below, _negated(below), Constant(1)) if low < 0 else (below, Constant(1))
-    return Case(tuple(signs), Constant(None)), Extreme(greatest=True, operands=sizes)
+    branches: list[tuple[Scalar, Scalar]] = []
+    sizes: tuple[Scalar, ...] = (below, Constant(1))
+    if high > 0:
+        branches.append((Compare(Comparison.GT, below, _ZERO), above))
+    if low < 0:
+        branches.append((Compare(Comparison.LT, below, _ZERO), _negated(above)))
+        sizes = (below, _negated(below), Constant(1))
+    return Case(tuple(branches), Constant(None)), Extreme(greatest=True, operands=sizes)
 
 
 def _negated(expression: Scalar) -> Scalar:
+    """Returns minus a code."""
     return Arithmetic(Operation.SUBTRACT, _ZERO, expression)
 
 
 def _exactly(op: Comparison, above: Scalar, below: Scalar, value: Fraction) -> Scalar:
-    """``above op value * below`` of whole numbers: against the whole number below or above the product."""
+    """Returns the test ``above op value * below`` of integers.
+
+    A product that is not an integer is rounded down or up, as the comparison needs.
+    """
     down = floored(below, value)
     if value.denominator == 1:
         return Compare(op, above, down)
-    # of what is no whole number, the next one is above it
+    # for a product that is not an integer, ``up`` is ``down + 1``
     up = _negated(floored(below, -value))
     match op:
         case Comparison.EQ:

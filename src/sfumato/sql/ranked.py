@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ROW_NUMBER over the rows of one unit; every other window reaches across units."""
+"""ROW_NUMBER within one unit, the only window function that does not read across units."""
 
 from sqlglot import exp
 
@@ -17,51 +17,56 @@ from sfumato.sql.typed import Label, Typed, code_of, read
 _ACROSS = (
     "reaches across units, so one person changes the values of others",
     (
-        "Only ROW_NUMBER() OVER (PARTITION BY {unit} ORDER BY ...) in a sub-query; or aggregate with GROUP BY, "
-        "and rank or accumulate the noisy answer."
+        "Only ROW_NUMBER() OVER (PARTITION BY {unit} ORDER BY ...) in a sub-query; "
+        "or aggregate with GROUP BY, and rank or accumulate the noisy answer."
     ),
 )
 
 
-def ranked(context: Context, found: From, select: exp.Select) -> tuple[From, dict[int, Typed]]:
-    """The rows with the numbers that a sub-query's windows ask for, and what each window is."""
+def ranked(context: Context, rows: From, select: exp.Select) -> tuple[From, dict[int, Typed]]:
+    """Adds a column of row numbers for each window of a sub-query.
+
+    Returns the rows, and the value of each window by the identity of its node.
+    """
     done: dict[int, Typed] = {}
     for item in select.expressions:
         for node in item.find_all(exp.Window):
-            relation = _numbered(context, found, node)
+            relation = _numbered(context, rows, node)
             done[id(node)] = read(relation.column)
-            found = found.over(relation)
-    return found, done
+            rows = rows.over(relation)
+    return rows, done
 
 
-def across_units(found: From, context: Context, node: exp.Expr) -> UnsupportedSql:
-    """The refusal of a window that is not within one unit."""
-    name = type(node.this).sql_name() if isinstance(node.this, exp.Func) else "window"
+def _across_units(rows: From, context: Context, node: exp.Expr) -> UnsupportedSql:
+    """Returns the refusal of a window that is not within one unit."""
+    name = "window"
+    if isinstance(node.this, exp.Func):
+        name = type(node.this).sql_name()
     why, instead = _ACROSS
     return refuse(
         f"A window function ({name} OVER)",
-        (why, instead.replace("{unit}", found.scope(context).unit_name())),
+        (why, instead.replace("{unit}", rows.scope(context).unit_name())),
     )
 
 
-def _numbered(context: Context, found: From, node: exp.Window) -> Ranked:
-    scope = found.scope(context)
+def _numbered(context: Context, rows: From, node: exp.Window) -> Ranked:
+    """Returns the relation with the row numbers of a window."""
+    scope = rows.scope(context)
     partition = node.args.get("partition_by") or []
-    if (
-        not isinstance(node.this, exp.RowNumber)
-        or not scope.is_unit(partition)
-        or len(partition) != scope.width
-    ):
-        raise across_units(found, context, node)
+    is_by_unit = scope.is_unit(partition) and len(partition) == scope.width
+    if not isinstance(node.this, exp.RowNumber) or not is_by_unit:
+        raise _across_units(rows, context, node)
     require_only(node, "this", "partition_by", "order", "over")
-    rows = Rows(scope, FUNCTIONS)
+    expressions = Rows(scope, FUNCTIONS)
     order = node.args.get("order")
-    sorts = tuple(_sort(rows, each) for each in order.expressions) if order else ()
-    column = Column(context.name(f"{found.table}.row_number"), Integer(1, UNLIMITED))
-    return Ranked(found.relation, sorts, fields(found.relation), column)
+    keys = order.expressions if order else []
+    sorts = tuple(_sort(expressions, key) for key in keys)
+    column = Column(context.name(f"{rows.table}.row_number"), Integer(1, UNLIMITED))
+    return Ranked(rows.relation, sorts, fields(rows.relation), column)
 
 
 def _sort(rows: Rows, node: exp.Expr) -> Sort:
+    """Returns a sort key of a window."""
     if not isinstance(node, exp.Ordered):
         raise reject(node)
     require_only(node, "this", "desc", "nulls_first")
@@ -74,5 +79,6 @@ def _sort(rows: Rows, node: exp.Expr) -> Sort:
         raise UnsupportedSql(
             "ORDER BY a constant within a unit.", remedy="ORDER BY a column, or leave it out."
         )
-    typed = alphabetical(typed) if isinstance(typed, Label) else typed
+    if isinstance(typed, Label):
+        typed = alphabetical(typed)
     return Sort(code_of(typed), bool(node.args.get("desc")))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is refused, by the name it has in SQL; why; and what to write instead."""
+"""Refusals of SQL: which constructs, why, and what to write instead."""
 
 import re
 
@@ -25,7 +25,10 @@ _SET = (
 )
 _SUBQUERY = (
     "here is not part of the language",
-    "Sub-queries stand in FROM, in WITH, in WHERE unit IN (...) or EXISTS (...), or give one number: (SELECT AVG(x) FROM t).",
+    (
+        "Sub-queries stand in FROM, in WITH, in WHERE unit IN (...) or EXISTS (...), "
+        "or give one number: (SELECT AVG(x) FROM t)."
+    ),
 )
 UNIT_TEST = (
     "is a test of units, and stands alone in WHERE or joined by AND",
@@ -45,7 +48,8 @@ _WINDOW = (
 _DISTINCT = (
     "shows values that occur, which is itself private",
     (
-        "GROUP BY the column with COUNT(*): a Text column shows the groups that enough persons share; "
+        "GROUP BY the column with COUNT(*): "
+        "a Text column shows the groups that enough persons share; "
         "COUNT(DISTINCT column) counts them."
     ),
 )
@@ -61,8 +65,8 @@ _PARAMETER = ("has no value here", "Give it by parameters=, or write the value."
 _EXPRESSION = (
     "is not part of the language",
     (
-        "Allowed of a row: + - * /, ABS, ROUND, FLOOR, LEAST, GREATEST, COALESCE, NULLIF, CASE, WIDTH_BUCKET, EXTRACT, "
-        "DATE_TRUNC, UPPER, SUBSTRING, LIKE, IN, BETWEEN, IS NULL; or compute on the noisy answer."
+        "Allowed of a row: + - * /, ABS, ROUND, FLOOR, LEAST, GREATEST, COALESCE, NULLIF, CASE, "
+        "WIDTH_BUCKET, EXTRACT, DATE_TRUNC, UPPER, SUBSTRING, LIKE, IN, BETWEEN, IS NULL; or compute on the noisy answer."
     ),
 )
 NESTED_AGGREGATE = (
@@ -75,7 +79,8 @@ NESTED_AGGREGATE = (
 NOISY = (
     "is not computed on the noisy answer",
     (
-        "There: + - * /, ROUND, FLOOR, CEIL, ABS, LEAST, GREATEST, COALESCE, NULLIF, CASE and comparisons; "
+        "There: + - * /, ROUND, FLOOR, CEIL, ABS, LEAST, GREATEST, COALESCE, NULLIF, CASE "
+        "and comparisons; "
         "or group by the expression, to have it of a key."
     ),
 )
@@ -90,7 +95,7 @@ _VALUES = (
 
 _MOST = 200
 _LONGEST = 60
-# What the writer of sqlglot raises for a tree that it cannot write.
+# What the generator of sqlglot raises for a tree that it cannot write.
 _NO_TEXT = (SqlglotError, ValueError, TypeError, LookupError, AttributeError, NameError)
 _WORDS = (exp.Identifier, exp.Literal, exp.Var, exp.Column, exp.Tuple)
 _RULES: tuple[tuple[type[exp.Expr], str, tuple[str, str]], ...] = (
@@ -135,7 +140,7 @@ _RULES: tuple[tuple[type[exp.Expr], str, tuple[str, str]], ...] = (
 
 
 def reject(node: exp.Expr | None) -> UnsupportedSql:
-    """The refusal for a node; an unknown kind is refused as such.
+    """Returns the refusal of a node, by the kind of the node.
 
     >>> print(reject(exp.TableSample()).problem)
     TABLESAMPLE samples rows, not persons.
@@ -150,19 +155,16 @@ def reject(node: exp.Expr | None) -> UnsupportedSql:
 
 
 def refuse_node(node: exp.Expr, reason: tuple[str, str]) -> UnsupportedSql:
-    """A refusal of a function or an expression for a reason of its place."""
-    name = (
-        "The aggregate"
-        if isinstance(node, exp.AggFunc)
-        else "This function"
-        if isinstance(node, exp.Func)
-        else ""
-    )
-    return refuse(f"{name} {called(node)}" if name else "This expression", reason)
+    """Returns the refusal of a function or expression that is not allowed where it stands."""
+    if isinstance(node, exp.AggFunc):
+        return refuse(f"The aggregate {called(node)}", reason)
+    if isinstance(node, exp.Func):
+        return refuse(f"This function {called(node)}", reason)
+    return refuse("This expression", reason)
 
 
 def called(node: exp.Expr) -> str:
-    """A function by its name in SQL; what is written as none, as it is written.
+    """Returns the name of a function in SQL; the SQL text of a node that is not a function call.
 
     >>> called(exp.Stddev(this=exp.column("age"))), called(exp.ArrayAgg(this=exp.column("age")))
     ('STDDEV', 'ARRAY_AGG')
@@ -173,54 +175,61 @@ def called(node: exp.Expr) -> str:
 
 
 def written(node: exp.Expr) -> str:
-    """A piece of a statement as SQL, shortened.
+    """Returns a node as SQL text, at most 60 characters of it.
 
     >>> written(exp.BitwiseNot(this=exp.column("age")))
     '~age'
     """
     text, other = _rendered(node, "duckdb"), _rendered(node, None)
-    # what DuckDB does not have is spelled out there, or left out
-    return _short(
-        text if text and len(text) <= 2 * len(other) else other or text or node.key.upper()
-    )
+    # the DuckDB generator expands or drops what DuckDB does not have
+    if text and len(text) <= 2 * len(other):
+        return _short(text)
+    return _short(other or text or node.key.upper())
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    if len(text) <= _LONGEST:
+        return text
+    return f"{text[:_LONGEST]}..."
 
 
 def _rendered(node: exp.Expr, dialect: str | None) -> str:
     try:
         return node.sql(dialect=dialect).strip()
     except _NO_TEXT:
-        # a kind without a text of its own, or without the parts that it needs
+        # a node without SQL text, or with a part missing
         return ""
 
 
 def refuse(name: str, reason: tuple[str, str]) -> UnsupportedSql:
-    """A refusal of something by the name that the user wrote."""
+    """Returns a refusal; ``reason`` is why, and what to write instead."""
     why, instead = reason
     return UnsupportedSql(f"{name} {why}.", remedy=instead)
 
 
 def require_only(node: exp.Expr, *allowed: str) -> None:
-    """Refuses a node that carries anything beyond the ``allowed`` parts (deny by default)."""
+    """Refuses a node that has any argument besides the ``allowed`` ones (deny by default)."""
     for name, value in node.args.items():
         if value and name not in allowed:
-            part = value[0] if isinstance(value, list) else value
-            if part is True:
-                what = name.strip("_").upper().replace("_", " ")
-            elif isinstance(part, exp.Expr) and not isinstance(part, _WORDS):
-                raise reject(part)
-            else:
-                what = f"{_short(str(part))} in {written(node)}"
-            raise UnsupportedSql(
-                f"{what} is not part of the language of private questions.", remedy="Leave it out."
-            )
+            raise _not_allowed(node, name, value)
+
+
+def _not_allowed(node: exp.Expr, name: str, value: object) -> UnsupportedSql:
+    """Returns the refusal of one argument of a node."""
+    part = value[0] if isinstance(value, list) else value
+    if part is True:
+        what = name.strip("_").upper().replace("_", " ")
+    elif isinstance(part, exp.Expr) and not isinstance(part, _WORDS):
+        return reject(part)
+    else:
+        what = f"{_short(str(part))} in {written(node)}"
+    return UnsupportedSql(
+        f"{what} is not part of the language of private questions.", remedy="Leave it out."
+    )
 
 
 def require_few(count: int, what: str) -> None:
-    """Refuses so many parts of one SELECT that comparing each with each takes seconds."""
+    """Refuses more than 200 parts of one SELECT: planning compares every pair of them."""
     if count > _MOST:
         raise UnsupportedSql(
             f"{count:,} {what} in one SELECT.",
@@ -230,7 +239,7 @@ def require_few(count: int, what: str) -> None:
 
 
 def _named(node: exp.Expr | None, name: str) -> str:
-    """A function by the name that the analyst wrote."""
+    """Returns a function by the name that the analyst wrote, any other node by ``name``."""
     if isinstance(node, exp.Anonymous):
         return f"The function {str(node.this)[:40]}"
     if isinstance(node, exp.Func) and name.startswith("This"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FROM, WITH and sub-queries: a statement's rows, from the inside out."""
+"""Lowers FROM, WITH and sub-queries to relations, innermost first."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -24,47 +24,45 @@ _CLAUSES = ("expressions", "from_", "joins", "where", "group", "having", "distin
 
 
 @dataclass(frozen=True, slots=True)
-class Defined:
-    """A sub-query that WITH names, and the names that it can use itself."""
+class _Defined:
+    """A definition of WITH: its query, and the definitions that it can use."""
 
     query: exp.Expr
     scope: "Definitions"
 
 
-Definitions: TypeAlias = Mapping[str, Defined]
+Definitions: TypeAlias = Mapping[str, _Defined]
 
 
 @dataclass(frozen=True, slots=True)
 class Relations:
-    """Lowers what stands in FROM."""
+    """Lowers the FROM clauses and sub-queries of one statement."""
 
     context: Context
 
     def rows(self, select: exp.Select, known: Definitions) -> From:
-        """The rows of FROM and WHERE."""
+        """Returns the rows of FROM that pass WHERE."""
         known = self.definitions(select, known)
-        found = self.source(select, known)
+        source = self.source(select, known)
         where = select.args.get("where")
-        return (
-            found
-            if where is None
-            else filtered(self.context, found, where.this, self._inner(known))
-        )
+        if where is None:
+            return source
+        return filtered(self.context, source, where.this, self._inner(known))
 
     def source(self, select: exp.Select, known: Definitions) -> From:
-        """The rows of FROM, joined."""
+        """Returns the rows of FROM with its joins."""
         clause = select.args.get("from_")
         if clause is None:
             raise UnknownName(
                 "A question without FROM.", allowed=", ".join(self.context.dataset.tables)
             )
-        found = self._item(clause.this, known)
+        source = self._item(clause.this, known)
         for join in select.args.get("joins") or []:
-            found = joined(self.context, found, self._item(join.this, known), join)
-        return found
+            source = joined(self.context, source, self._item(join.this, known), join)
+        return source
 
     def definitions(self, select: exp.Expr, known: Definitions) -> Definitions:
-        """The names that WITH gives, each of which the next can use."""
+        """Returns ``known`` with the definitions of WITH; each can use those before it."""
         clause = select.args.get("with_")
         if clause is None:
             return known
@@ -72,16 +70,16 @@ class Relations:
             raise refuse(
                 "WITH RECURSIVE", ("has no bound on its rows", "Write the steps as sub-queries.")
             )
-        for each in clause.expressions:
-            require_only(each, "this", "alias", "materialized")
-            require_plain(each.args["alias"])
-            if not isinstance(each.this, exp.Query):
-                raise reject(each.this)
-            known = {**known, each.alias.lower(): Defined(each.this, known)}
+        for definition in clause.expressions:
+            require_only(definition, "this", "alias", "materialized")
+            require_plain(definition.args["alias"])
+            if not isinstance(definition.this, exp.Query):
+                raise reject(definition.this)
+            known = {**known, definition.alias.lower(): _Defined(definition.this, known)}
         return known
 
     def query(self, node: exp.Expr, known: Definitions, name: str) -> From:
-        """The rows of a sub-query."""
+        """Returns the rows of a sub-query, under the name ``name``."""
         if isinstance(node, exp.Subquery | exp.Paren):
             require_only(node, "this", "alias")
             return self.query(node.this, known, name)
@@ -90,33 +88,31 @@ class Relations:
             require_only(node, "this", "expression", "distinct", "with_")
             if node.args.get("distinct") is not False:
                 raise reject(node)
-            return union(
-                self.context, [self.query(each, known, name) for each in _arms(node)], name
-            )
+            arms = [self.query(arm, known, name) for arm in _arms(node)]
+            return union(self.context, arms, name)
         if not isinstance(node, exp.Select):
             raise reject(node)
         require_only(node, *_CLAUSES)
-        found = self.rows(node, known)
-        if (
-            node.args.get("group")
-            or node.args.get("distinct")
-            or node.args.get("having")
-            or calls(node.expressions)
-        ):
-            return per_unit(self.context, require_private(found), node, name)
-        return self._projected(found, node, name)
+        rows = self.rows(node, known)
+        has_groups = any(node.args.get(clause) for clause in ("group", "distinct", "having"))
+        if has_groups or calls(node.expressions):
+            return per_unit(self.context, require_private(rows), node, name)
+        return self._projected(rows, node, name)
 
-    def _projected(self, found: From, node: exp.Select, name: str) -> From:
-        """Columns under new names; nothing is computed until it is read."""
-        found, done = ranked(self.context, found, node)
-        scope = found.scope(self.context)
-        columns, shown, parts = items(_expanded(node, found), scope, Rows(scope, FUNCTIONS, done))
+    def _projected(self, rows: From, node: exp.Select, name: str) -> From:
+        """Returns the rows with the columns of SELECT, which are computed where they are used."""
+        rows, done = ranked(self.context, rows, node)
+        scope = rows.scope(self.context)
+        columns, shown, parts = items(_expanded(node, rows), scope, Rows(scope, FUNCTIONS, done))
         source = Source(name, columns, shown, parts, f"The sub-query {name!r}")
-        return replace(found, sources=(source,))
+        return replace(rows, sources=(source,))
 
     def _item(self, node: exp.Expr, known: Definitions) -> From:
+        """Returns the rows of one table or sub-query of FROM."""
         if isinstance(node, exp.Table):
-            defined = known.get(node.name.lower()) if not node.args.get("db") else None
+            defined = None
+            if not node.args.get("db"):
+                defined = known.get(node.name.lower())
             if defined is None:
                 return declared(self.context, node)
             require_only(node, "this", "alias")
@@ -127,6 +123,8 @@ class Relations:
         raise reject(node)
 
     def _inner(self, known: Definitions) -> Inner:
+        """Returns the callbacks with which WHERE lowers its sub-queries."""
+
         def source(select: exp.Select) -> From:
             require_only(select, "expressions", "from_", "joins", "where")
             return self.source(select, known)
@@ -135,47 +133,42 @@ class Relations:
 
 
 def _arms(node: exp.Expr) -> list[exp.Expr]:
-    """The SELECTs of a UNION ALL, from the first to the last."""
-    found: list[exp.Expr] = []
+    """Returns the SELECTs of a UNION ALL, from the first to the last."""
+    arms: list[exp.Expr] = []
     waiting = [node]
     while waiting:
-        each = waiting.pop()
-        if (
-            isinstance(each, exp.Union)
-            and each.args.get("distinct") is False
-            and not each.args.get("with_")
-        ):
-            waiting += [each.expression, each.this]
+        arm = waiting.pop()
+        is_union_all = isinstance(arm, exp.Union) and arm.args.get("distinct") is False
+        if is_union_all and not arm.args.get("with_"):
+            waiting += [arm.expression, arm.this]
         else:
-            found.append(each)
-    return found
+            arms.append(arm)
+    return arms
 
 
-def _expanded(node: exp.Select, found: From) -> list[exp.Expr]:
-    """The columns of SELECT, * spelt out."""
+def _expanded(node: exp.Select, rows: From) -> list[exp.Expr]:
+    """Returns the columns of SELECT with * and table.* expanded."""
     columns: list[exp.Expr] = []
-    for each in node.expressions:
-        table = (
-            each.table.lower()
-            if isinstance(each, exp.Column) and isinstance(each.this, exp.Star)
-            else None
-        )
-        if not isinstance(each, exp.Star) and table is None:
-            columns.append(each)
+    for item in node.expressions:
+        if isinstance(item, exp.Star):
+            require_only(item)
+            sources = list(rows.sources)
+        elif isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
+            require_only(item.this)
+            table = item.table.lower()
+            sources = [source for source in rows.sources if source.name.lower() == table]
+        else:
+            columns.append(item)
             continue
-        require_only(each.this if table is not None else each)
-        for source in found.sources:
-            if table in (None, source.name.lower()):
-                taken = {node.name.lower() for node in columns}
-                columns += [
-                    exp.column(name, table=source.name)
-                    for name in _names(source)
-                    if name.lower() not in taken
-                ]
+        for source in sources:
+            taken = {column.name.lower() for column in columns}
+            for name in _names(source):
+                if name.lower() not in taken:
+                    columns.append(exp.column(name, table=source.name))
     return columns
 
 
 def _names(source: Source) -> list[str]:
-    """Every column of a source, the unit's included."""
+    """Returns the names of all columns of a source, those of the unit included."""
     shown = {name.lower() for name in source.shown}
     return [*source.shown, *(part for part in source.parts if part not in shown)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expressions of a row: names, constants, tests, CASE; the functions are in ``functions``."""
+"""Lowers expressions of a row: names, constants, tests and CASE; functions are in ``functions``."""
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
@@ -50,7 +50,7 @@ from sfumato.sql.typed import (
     truth_of,
 )
 
-# How much of an expression a line of bias shows.
+# At most this much of an expression is shown in a line of bias.
 _LONGEST_NAME = 60
 COMPARISONS: Mapping[type[exp.Expr], Comparison] = {
     exp.EQ: Comparison.EQ,
@@ -60,34 +60,37 @@ COMPARISONS: Mapping[type[exp.Expr], Comparison] = {
     exp.GT: Comparison.GT,
     exp.GTE: Comparison.GE,
 }
+# The nodes that are tests: comparisons, and what combines them.
+_TESTS = (*COMPARISONS, exp.Is, exp.In, exp.Between, exp.Not, exp.And, exp.Or)
 
 
 class Names(Protocol):
-    """What the columns of a row are called."""
+    """Resolves the columns of a row, and collects what the reader of the answer must know."""
 
     def column(self, node: exp.Column) -> Typed:
-        """What a name means; refuses what it does not."""
+        """Returns the value of a column; refuses an unknown one."""
 
     def note(self, words: str) -> None:
-        """Tells the reader of the answer something."""
+        """Adds a note to the answer."""
 
     def reads(self, person: Person) -> None:
-        """Lets a test see the unit's own column."""
+        """Makes the scan read the unit's own column, for a test of it."""
 
     def answered(self, test: Scalar) -> None:
-        """Notes that the answer of a sub-query stands in a test."""
+        """Records that a test contains the answer of a scalar sub-query."""
 
     def rounded(self, words: str) -> None:
-        """Tells the reader of the answer that a test is of a rounded number."""
+        """Adds a line of bias to the answer: a test reads a rounded number."""
 
 
 Functions = Mapping[type[exp.Expr], Callable[["Rows", exp.Expr], Typed]]
 
 
 class Rows:
-    """Lowers expressions of the rows of a scope.
+    """Lowers expressions over the rows of a scope.
 
-    ``done``: nodes that something else has lowered (an aggregate of one unit's rows, a rank), by identity.
+    ``done`` has the values of nodes that were lowered before, by identity: aggregates within a
+    unit, row numbers.
     """
 
     def __init__(
@@ -98,10 +101,10 @@ class Rows:
         self._done = done or {}
 
     def value(self, node: exp.Expr) -> Typed:
-        """What an expression is worth."""
-        found = self._done.get(id(node))
-        if found is not None:
-            return found
+        """Returns the value of an expression."""
+        done = self._done.get(id(node))
+        if done is not None:
+            return done
         typed = self._lowered(node)
         require_small(typed)
         if isinstance(typed, Truth) and is_answered(node):
@@ -109,16 +112,20 @@ class Rows:
         return typed
 
     def test(self, node: exp.Expr) -> Scalar:
-        """The test that an expression is."""
+        """Returns an expression as a test.
+
+        Raises:
+            UnsupportedSql: it is not a Boolean.
+        """
         match node:
             case exp.Paren():
                 return self.test(node.this)
             case exp.Not():
                 return Not(self.test(node.this))
             case exp.And():
-                return And(tuple(self.test(each) for each in node.flatten()))
+                return And(tuple(self.test(operand) for operand in node.flatten()))
             case exp.Or():
-                return Or(tuple(self.test(each) for each in node.flatten()))
+                return Or(tuple(self.test(operand) for operand in node.flatten()))
         typed = self.value(node)
         if isinstance(typed, Truth):
             return typed.test
@@ -128,37 +135,53 @@ class Rows:
         )
 
     def countable(self, node: exp.Expr) -> Typed:
-        """What COUNT(expression) counts; of the unit of an outer join's other side, that there is a row of it."""
+        """Returns the value that COUNT(expression) counts.
+
+        For a unit column of an outer join's other side it is not NULL where a row was found.
+        """
         typed = self.value(node)
-        if isinstance(typed, Person):
-            return kept(number(1), self.test(node.is_(exp.null()).not_()))
-        return typed
+        if not isinstance(typed, Person):
+            return typed
+        is_known = node.is_(exp.null()).not_()
+        return kept(number(1), self.test(is_known))
 
     def number(self, node: exp.Expr) -> Number:
-        """An expression that must be a number; a truth counts as 1 or 0."""
+        """Returns the value of an expression that must be a number; a Boolean is 1 or 0."""
         return as_number(self.value(node), node)
 
     def day(self, node: exp.Expr) -> Day:
-        """An expression that must be a date."""
+        """Returns the value of an expression that must be a date."""
         return as_date(self.value(node), node)
 
     def label(self, node: exp.Expr) -> Label:
-        """An expression that must be one of declared texts."""
+        """Returns the value of an expression that must be a string with declared values."""
         return as_label(self.value(node), node)
 
     def comparable(self, one: exp.Expr, other: exp.Expr) -> tuple[Typed, Typed]:
-        """Two values that are to be compared; whether they can be must not depend on an answer."""
+        """Returns the values of two expressions that are to be compared.
+
+        Raises:
+            UnsupportedSql: a string and the answer of a scalar sub-query. Whether the answer is
+                among the declared strings would decide about the refusal.
+        """
         left, right = self._tested(one), self._tested(other)
-        if (isinstance(left, Label) and is_answered(other)) or (
-            isinstance(right, Label) and is_answered(one)
-        ):
+        compares_left = isinstance(left, Label) and is_answered(other)
+        compares_right = isinstance(right, Label) and is_answered(one)
+        if compares_left or compares_right:
             raise UnsupportedSql(
                 "A text is compared with the answer of a sub-query, which is a number.",
-                remedy="Compare a column declared as sf.Integer or sf.Real with it, or write the text.",
+                remedy="Compare a column declared as sf.Integer or sf.Real with it, "
+                "or write the text.",
             )
         return left, right
 
     def _lowered(self, node: exp.Expr) -> Typed:
+        """Returns the value of an expression that is not lowered yet."""
+        function = self._functions.get(type(node))
+        if function is not None:
+            return function(self, node)
+        if isinstance(node, _TESTS):
+            return Truth(self._lowered_test(node))
         match node:
             case exp.Paren():
                 return self.value(node.this)
@@ -170,54 +193,59 @@ class Rows:
                 return _constant(node)
             case exp.Subquery() if (answer := answered(node)) is not None:
                 return self.value(answer)
-            case exp.Not() | exp.And() | exp.Or():
-                return Truth(self.test(node))
-            case exp.Is():
-                return Truth(self._is(node))
-            case exp.In() | exp.Between():
-                return Truth(self._within(node))
             case exp.AggFunc():
                 raise refuse_node(node, NESTED_AGGREGATE)
             case exp.Case():
                 return self._case(node)
             case exp.If():
-                return self._choice([(node.this, node.args["true"])], node.args.get("false"))
-            case _ if type(node) in COMPARISONS:
-                return Truth(
-                    self._compared(
-                        COMPARISONS[type(node)], *self.comparable(node.this, node.expression)
-                    )
-                )
-            case _ if type(node) in self._functions:
-                return self._functions[type(node)](self, node)
+                test = self.test(node.this)
+                return self._chosen([test], [node.args["true"]], node.args.get("false"))
             case _:
                 raise reject(node)
 
-    def _within(self, node: exp.In | exp.Between) -> Scalar:
-        """IN a list of values, or BETWEEN two."""
-        if isinstance(node, exp.Between):
-            require_only(node, "this", "low", "high")
-            value, low, high = (self.value(node.args[each]) for each in ("this", "low", "high"))
-            return And(
-                (
-                    self._compared(Comparison.GE, value, low),
-                    self._compared(Comparison.LE, value, high),
-                )
-            )
+    def _lowered_test(self, node: exp.Expr) -> Scalar:
+        """Returns a test that is not lowered yet."""
+        match node:
+            case exp.Is():
+                return self._is(node)
+            case exp.In():
+                return self._in(node)
+            case exp.Between():
+                return self._between(node)
+            case exp.Not() | exp.And() | exp.Or():
+                return self.test(node)
+            case _:
+                left, right = self.comparable(node.this, node.expression)
+                return self._compared(COMPARISONS[type(node)], left, right)
+
+    def _between(self, node: exp.Between) -> Scalar:
+        """Returns the test ``value BETWEEN low AND high``."""
+        require_only(node, "this", "low", "high")
+        value = self.value(node.this)
+        low = self.value(node.args["low"])
+        high = self.value(node.args["high"])
+        is_above = self._compared(Comparison.GE, value, low)
+        is_below = self._compared(Comparison.LE, value, high)
+        return And((is_above, is_below))
+
+    def _in(self, node: exp.In) -> Scalar:
+        """Returns the test ``value IN (list)``."""
         if node.args.get("query"):
             raise refuse("IN (SELECT ...)", UNIT_TEST)
         require_only(node, "this", "expressions")
-        tested, values = self._tested(node.this), [self.value(each) for each in node.expressions]
-        for each in values:
-            self.tell(tested, each)
+        tested = self._tested(node.this)
+        values = [self.value(item) for item in node.expressions]
+        for value in values:
+            self.tell(tested, value)
         return compare.member(tested, values)
 
     def _compared(self, op: Comparison, left: Typed, right: Typed) -> Scalar:
+        """Returns a comparison, and reports how far its operands are rounded."""
         self.tell(left, right)
         return compare.compare(op, left, right)
 
     def tell(self, left: Typed, right: Typed) -> None:
-        """States by how much the numbers of a test are rounded, where that is much."""
+        """Reports the rounding of the numbers of a test, if one of them is not precise."""
         size = compare.uncertain(left, right)
         if size:
             self._names.rounded(
@@ -225,25 +253,30 @@ class Rows:
             )
 
     def tell_divisor(self, divisor: Typed, node: exp.Expr) -> None:
-        """States by how much a divisor is rounded, where that is much: it may become zero."""
+        """Reports the rounding of a divisor that is not precise: it may be rounded to zero."""
         size = compare.uncertain(divisor, number(0))
         if size:
             name = node.sql(dialect="duckdb")
-            shown = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
+            if len(name) > _LONGEST_NAME:
+                name = f"{name[:_LONGEST_NAME]}..."
             self._names.rounded(
-                f"The divisor {shown} is rounded by up to {two_digits(size)}: a row where that makes it zero has no quotient."
+                f"The divisor {name} is rounded by up to {two_digits(size)}: "
+                "a row where that makes it zero has no quotient."
             )
 
     def _tested(self, node: exp.Expr) -> Typed:
+        """Returns the value of an operand of a test; a unit column is read and noted."""
         typed = self.value(node)
         if isinstance(typed, Person):
             self._names.reads(typed)
             self._names.note(
-                f"WHERE names a value of {typed.name}: the answer is about very few persons, so it is mostly noise."
+                f"WHERE names a value of {typed.name}: the answer is about very few persons, "
+                "so it is mostly noise."
             )
         return typed
 
     def _is(self, node: exp.Is) -> Scalar:
+        """Returns the test IS NULL, IS TRUE or IS FALSE."""
         operand = self.value(node.this)
         if isinstance(node.expression, exp.Null):
             if isinstance(operand, Person) and operand.absent:
@@ -251,41 +284,43 @@ class Rows:
             return compare.is_null(operand)
         if isinstance(node.expression, exp.Boolean) and isinstance(operand, Truth):
             leaf = operand.test if operand.known_codes is None else operand.known_codes
-            test = compare.compare(
-                Comparison.EQ, operand, Truth(Constant(bool(node.expression.this)))
-            )
+            wanted = Truth(Constant(bool(node.expression.this)))
+            test = compare.compare(Comparison.EQ, operand, wanted)
             return And((Not(IsNull(leaf)), test))
         raise reject(node)
 
     def _case(self, node: exp.Case) -> Typed:
+        """Returns the value of CASE, with or without an operand."""
         require_only(node, "this", "ifs", "default")
-        branches = [(each.this, each.args["true"]) for each in node.args["ifs"]]
-        if node.this is None:
-            return self._choice(branches, node.args.get("default"))
-        tests = [
-            self._compared(Comparison.EQ, *self.comparable(node.this, test)) for test, _ in branches
-        ]
-        return self._chosen(tests, [result for _, result in branches], node.args.get("default"))
+        tests = [self._when(node, branch.this) for branch in node.args["ifs"]]
+        results = [branch.args["true"] for branch in node.args["ifs"]]
+        return self._chosen(tests, results, node.args.get("default"))
 
-    def _choice(
-        self, branches: Sequence[tuple[exp.Expr, exp.Expr]], default: exp.Expr | None
-    ) -> Typed:
-        return self._chosen(
-            [self.test(test) for test, _ in branches], [result for _, result in branches], default
-        )
+    def _when(self, node: exp.Case, test: exp.Expr) -> Scalar:
+        """Returns the test of one branch of CASE."""
+        if node.this is None:
+            return self.test(test)
+        left, right = self.comparable(node.this, test)
+        return self._compared(Comparison.EQ, left, right)
 
     def _chosen(
         self, tests: Sequence[Scalar], results: Sequence[exp.Expr], default: exp.Expr | None
     ) -> Typed:
-        values = [self.value(each) for each in results] + [
-            Null() if default is None else self.value(default)
-        ]
+        """Returns the value of the first branch whose test is TRUE, else the default."""
+        values = [self.value(result) for result in results]
+        values.append(Null() if default is None else self.value(default))
         wrap, codes = unified(values)
-        return wrap(Case(tuple(zip(tests, codes[:-1], strict=True)), codes[-1]))
+        branches = zip(tests, codes[:-1], strict=True)
+        return wrap(Case(tuple(branches), codes[-1]))
 
 
 def as_number(typed: Typed, node: exp.Expr) -> Number:
-    """A value that must be a number; a truth counts as 1 or 0."""
+    """Returns a value that must be a number; a Boolean is 1 or 0.
+
+    Raises:
+        UnsupportedSql: it is neither.
+        MissingDeclaration: a string of a Text column.
+    """
     if isinstance(typed, Truth):
         return Number(typed.codes, Fraction(1))
     if isinstance(typed, Words):
@@ -300,28 +335,30 @@ def as_number(typed: Typed, node: exp.Expr) -> Number:
 
 
 def bounds_needed(what: str, typed: Words) -> MissingDeclaration:
-    """The refusal of a Text column where its bounds are needed."""
-    column = typed.expression.column if isinstance(typed.expression, Field) else None
-    name = "column" if column is None else column.name.rpartition(".")[2]
+    """Returns the refusal of a Text column where a number is needed."""
+    name, declared = "column", "sf.Text()"
+    if isinstance(typed.expression, Field):
+        column = typed.expression.column
+        name, declared = column.name.rpartition(".")[2], repr(column.type)
     return MissingDeclaration(
-        f"{what} needs declared bounds, and {name!r} is declared as {'sf.Text()' if column is None else repr(column.type)}.",
+        f"{what} needs declared bounds, and {name!r} is declared as {declared}.",
         allowed="sf.Integer(lower, upper) or sf.Real(lower, upper)",
         remedy=f"Declare columns={{{name!r}: sf.Real(lower, upper)}} with bounds that are public.",
     )
 
 
 def as_date(typed: Typed, node: exp.Expr) -> Day:
-    """A value that must be a date."""
-    found = dates.as_day(typed)
-    if found is None:
+    """Returns a value that must be a date, or a constant ISO string."""
+    day = dates.as_day(typed)
+    if day is None:
         raise UnsupportedSql(
             f"{_shown(node)} where a date is needed.", remedy="Use a Date column, or DATE '...'."
         )
-    return found
+    return day
 
 
 def as_label(typed: Typed, node: exp.Expr) -> Label:
-    """A value that must be one of declared texts."""
+    """Returns a value that must be a string with declared values."""
     if not isinstance(typed, Label):
         code_of(typed)
         raise UnsupportedSql(
@@ -332,33 +369,41 @@ def as_label(typed: Typed, node: exp.Expr) -> Label:
 
 
 def unified(values: Sequence[Typed]) -> tuple[Callable[[Scalar], Typed], list[Scalar]]:
-    """Values of one kind as codes of one meaning, and what a choice among them is."""
-    present = [each for each in values if not isinstance(each, Null)]
+    """Brings values to one type, so that one of them can be chosen.
+
+    Returns their codes, NULL for a literal NULL, and a function from a chosen code to its value.
+
+    Raises:
+        UnsupportedSql: values of different types, or of a Text column.
+    """
+    present = [value for value in values if not isinstance(value, Null)]
     if not present:
         raise UnsupportedSql("A choice among nothing but NULL.", remedy="Leave it out.")
-    if any(isinstance(each, Day) for each in present):
-        days = [dates.as_day(each) for each in present]
-        present = [each for each in days if each is not None] if None not in days else present
-    wrap, codes = _one_kind(present)
-    left = iter(codes)
-    return wrap, [Constant(None) if isinstance(each, Null) else next(left) for each in values]
+    wrap, codes = _one_type(present)
+    remaining = iter(codes)
+    aligned = [Constant(None) if isinstance(value, Null) else next(remaining) for value in values]
+    return wrap, aligned
 
 
-def _one_kind(present: Sequence[Typed]) -> tuple[Callable[[Scalar], Typed], list[Scalar]]:
-    numbers = [each for each in present if isinstance(each, Number)]
-    labels = [each for each in present if isinstance(each, Label)]
+def _one_type(present: Sequence[Typed]) -> tuple[Callable[[Scalar], Typed], list[Scalar]]:
+    """``unified`` for values of which none is a literal NULL."""
+    numbers = [value for value in present if isinstance(value, Number)]
     if len(numbers) == len(present):
         return arithmetic.together(numbers)
+    labels = [value for value in present if isinstance(value, Label)]
     if len(labels) == len(present):
-        every = tuple(dict.fromkeys(label for each in labels for label in each.labels))
-        return lambda scalar: Label(scalar, every), [recoded(each, every) for each in labels]
-    for kind, wrap in ((Day, Day), (Truth, truth_of)):
-        if all(isinstance(each, kind) for each in present):
-            return wrap, [
-                _truth_code(each) if isinstance(each, Truth) else code_of(each) for each in present
-            ]
-    for each in present:
-        code_of(each)
+        names = (name for label in labels for name in label.labels)
+        every = tuple(dict.fromkeys(names))
+        return lambda scalar: Label(scalar, every), [recoded(label, every) for label in labels]
+    truths = [value for value in present if isinstance(value, Truth)]
+    if len(truths) == len(present):
+        return truth_of, [_truth_code(truth) for truth in truths]
+    days = [dates.as_day(value) for value in present]
+    dated = [day.expression for day in days if day is not None]
+    if len(dated) == len(present):
+        return Day, dated
+    for value in present:
+        code_of(value)
     raise UnsupportedSql(
         "A choice among values of different kinds, or of a Text column.",
         allowed="numbers, dates, truths, or texts with declared values",
@@ -367,29 +412,33 @@ def _one_kind(present: Sequence[Typed]) -> tuple[Callable[[Scalar], Typed], list
 
 
 def _truth_code(truth: Truth) -> Scalar:
+    """Returns the code of a Boolean, folded where it is a constant."""
     constant = known(truth)
-    return Constant(int(constant)) if isinstance(constant, bool) else truth.codes
+    if isinstance(constant, bool):
+        return Constant(int(constant))
+    return truth.codes
 
 
 def coalesced(values: Sequence[Typed]) -> Typed:
-    """The first value that is not NULL."""
+    """Returns COALESCE: the first value that is not NULL."""
     wrap, codes = unified(values)
     return wrap(Coalesce(tuple(codes)))
 
 
 def null_where_equal(one: Typed, other: Typed) -> Typed:
-    """NULLIF."""
+    """Returns NULLIF: ``one``, or NULL where it equals ``other``."""
     wrap, codes = unified([one])
-    return wrap(Case(((compare.compare(Comparison.EQ, one, other), Constant(None)),), codes[0]))
+    is_equal = compare.compare(Comparison.EQ, one, other)
+    return wrap(Case(((is_equal, Constant(None)),), codes[0]))
 
 
 def extreme(values: Sequence[Typed], *, greatest: bool) -> Typed:
-    """LEAST, GREATEST; NULL where one is NULL."""
-    days = [dates.as_day(each) for each in values]
-    found = [each.expression for each in days if each is not None]
-    if len(found) == len(values):
-        return Day(Extreme(greatest, tuple(found)))
-    numbers = [each for each in values if isinstance(each, Number)]
+    """Returns LEAST or GREATEST of numbers or dates; NULL where one of them is NULL."""
+    days = [dates.as_day(value) for value in values]
+    dated = [day.expression for day in days if day is not None]
+    if len(dated) == len(values):
+        return Day(Extreme(greatest, tuple(dated)))
+    numbers = [value for value in values if isinstance(value, Number)]
     if len(numbers) < len(values):
         raise UnsupportedSql(
             "LEAST or GREATEST of something else than numbers or dates.",
@@ -399,18 +448,22 @@ def extreme(values: Sequence[Typed], *, greatest: bool) -> Typed:
 
 
 def _constant(node: exp.Expr) -> Typed:
+    """Returns the value of a literal."""
     value = literal(node)
     if isinstance(value, bool):
         return Truth(Constant(value))
-    return text(value) if isinstance(value, str) else number(value or 0)
+    if isinstance(value, str):
+        return text(value)
+    return number(value or 0)
 
 
 def _shown(node: exp.Expr) -> str:
+    """Returns the first 60 characters of an expression, for messages."""
     return f"{node.sql(dialect='duckdb')[:60]}"
 
 
 def kept(operand: Typed, test: Scalar | None) -> Typed:
-    """The value where a test is TRUE, else NULL; without a test the value itself."""
+    """Returns a value where a test is TRUE, else NULL; without a test the value itself."""
     if test is None:
         return operand
     wrap, codes = unified([operand])
@@ -418,7 +471,7 @@ def kept(operand: Typed, test: Scalar | None) -> Typed:
 
 
 def counted(operand: Typed, test: Scalar | None) -> Typed:
-    """What is not NULL where a value is not and a test is TRUE; for COUNT."""
+    """Returns a value for COUNT: not NULL where the operand is not NULL and the test is TRUE."""
     if test is None:
         return operand
     return kept(number(1), And((test, Not(compare.is_null(operand)))))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands in FROM: rows of units under names."""
+"""The tables of FROM, with the names of their columns and what is declared of their units."""
 
 from dataclasses import dataclass, replace
 
@@ -7,6 +7,7 @@ from sqlglot import exp
 
 from sfumato.errors import UnknownName, UnsupportedSql, unknown
 from sfumato.metadata.column import Column, Text
+from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.table import Table
 from sfumato.plan.owner import Owner, owner_of
 from sfumato.plan.relation import (
@@ -28,17 +29,21 @@ from sfumato.sql.names import Context, Scope, Source
 from sfumato.sql.reject import reject, require_only
 from sfumato.sql.typed import Person, Typed, Words, read
 
-# What reads a tree of rows recurses a few calls a step; this leaves the caller room.
+# Functions of a relation recurse a few calls a step; this leaves stack for the caller.
 _DEEPEST = 100
 
 
 @dataclass(frozen=True, slots=True)
 class From:
-    """Rows of units, and the names under which their columns are known.
+    """A relation, and the sources under whose names its columns are known.
 
-    ``table``: the private table on the far left. ``unit``: the name of the units, None where each
-    row is its own; ``width``: how many columns name one. ``limit``: how many rows a unit has at
-    most, by its declaration. ``once``: it is declared to have one.
+    ``table`` is the leftmost private table. ``unit`` names the units, None where each row is a
+    unit of its own; ``width`` is the number of columns that identify one. ``limit`` is the declared
+    largest number of rows of a unit; ``once``: it is declared to be one. ``public``: it has no
+    units.
+
+    Raises:
+        UnsupportedSql: a relation of more than 100 steps.
     """
 
     relation: Relation
@@ -53,23 +58,28 @@ class From:
     def __post_init__(self) -> None:
         level, depth = [self.relation], 0
         while level:
-            level, depth = [each for relation in level for each in below(relation)], depth + 1
+            level = [source for relation in level for source in below(relation)]
+            depth += 1
             if depth > _DEEPEST:
                 raise UnsupportedSql(
-                    f"Joins, windows and sub-queries of more than {_DEEPEST} steps, one after the other.",
+                    f"Joins, windows and sub-queries of more than {_DEEPEST} steps, "
+                    "one after the other.",
                     remedy="Ask less at once.",
                 )
 
     def scope(self, context: Context) -> Scope:
-        """The names that its expressions can use."""
+        """Returns the names that expressions over these rows can use."""
         return Scope(context, self.sources, self.width)
 
     def over(self, relation: Relation) -> "From":
-        """Other rows under the same names."""
+        """Returns another relation under the same names."""
         return replace(self, relation=relation)
 
     def single(self, context: Context) -> Relation | None:
-        """At most one row of each unit; None where neither the plan nor a declaration says so."""
+        """Returns a relation with at most one row a unit.
+
+        None if neither the plan nor a declaration implies that there is only one.
+        """
         if is_single(self.relation):
             return self.relation
         if not self.once or self.width == 0:
@@ -78,70 +88,75 @@ class From:
 
 
 def declared(context: Context, node: exp.Table) -> From:
-    """A declared table."""
+    """Returns the rows of a declared table.
+
+    Raises:
+        UnknownName: no table of this name is declared.
+    """
     dataset = context.dataset
-    if not isinstance(node.this, exp.Identifier):
-        if isinstance(node.this, exp.Func):
-            raise UnknownName(
-                "FROM a function.",
-                allowed=", ".join(dataset.tables),
-                remedy="Ask a declared table.",
-            )
-        raise reject(node)
-    require_only(node, "this", "alias")
-    require_plain(node.args.get("alias"))
-    name = next((each for each in dataset.tables if each.lower() == node.name.lower()), None)
-    if name is None:
-        raise UnknownName(f"No table {node.name!r}.", allowed=", ".join(dataset.tables))
+    name = _table_name(dataset, node)
     table, owner, unit = dataset.tables[name], owner_of(dataset, name), dataset.unit_name(name)
     parts, width = _parts(owner, unit)
     prefix = context.prefix(name, [*table.columns, *parts])
-    columns = tuple(Column(prefix + each, kind) for each, kind in table.columns.items())
-    named: dict[str, Typed] = {
-        each.lower(): read(column) for each, column in zip(table.columns, columns, strict=True)
-    }
+    columns: list[Column] = []
+    named: dict[str, Typed] = {}
+    for column_name, kind in table.columns.items():
+        column = Column(prefix + column_name, kind)
+        columns.append(column)
+        named[column_name.lower()] = read(column)
     if owner is not None and width == 1:
         person = _person(prefix, owner, named)
-        named |= {each.lower(): replace(person, name=each) for each in parts}
+        named |= {part.lower(): replace(person, name=part) for part in parts}
     source = Source(
         node.alias or name,
         named,
         tuple(table.columns),
-        {each.lower(): at for each, at in parts.items()},
+        {part.lower(): place for part, place in parts.items()},
         f"Table {name!r}",
     )
-    total, once = _limits(table)
-    return From(
-        Scan(name, prefix, columns, owner), (source,), name, unit, width, total, once, table.public
-    )
+    limit, once = _limits(table)
+    scan = Scan(name, prefix, tuple(columns), owner)
+    return From(scan, (source,), name, unit, width, limit, once, table.public)
+
+
+def _table_name(dataset: Dataset, node: exp.Table) -> str:
+    """Returns the declared name of a table of FROM; case does not matter."""
+    if isinstance(node.this, exp.Func):
+        raise UnknownName(
+            "FROM a function.", allowed=", ".join(dataset.tables), remedy="Ask a declared table."
+        )
+    if not isinstance(node.this, exp.Identifier):
+        raise reject(node)
+    require_only(node, "this", "alias")
+    require_plain(node.args.get("alias"))
+    for name in dataset.tables:
+        if name.lower() == node.name.lower():
+            return name
+    raise UnknownName(f"No table {node.name!r}.", allowed=", ".join(dataset.tables))
 
 
 def fields(relation: Relation) -> tuple[Field, ...]:
-    """What tells the rows of one unit apart, as far as a question can see."""
+    """Returns the columns of a relation, which a deterministic order of its rows is based on."""
     match relation:
         case Scan(_, _, columns, _) | Union(_, _, columns):
-            return tuple(Field(each) for each in columns)
+            return tuple(Field(column) for column in columns)
         case Filter() | PublicJoin() | UnitJoin() | Semi():
             return fields(relation.source)
         case Ranked(source, _, _, column):
             return (*fields(source), Field(column))
         case PerUnit():
-            columns = (
-                *(column for column, _ in relation.keys),
-                *(each.column for each in relation.columns),
-            )
-            return tuple(Field(each) for each in columns)
+            keys = (Field(column) for column, _ in relation.keys)
+            summaries = (Field(computed.column) for computed in relation.columns)
+            return (*keys, *summaries)
         case _:
             raise unknown(relation)
 
 
 def with_columns(relation: Relation, columns: dict[str, Column]) -> Relation:
-    """The relation whose scans also read their unit's column, where a test names it."""
+    """Returns the relation with scans that also read those unit columns that a test reads."""
     match relation:
-        case Scan(_, prefix, declared_columns, owner):
-            names = [] if owner is None else [prefix + each for each in owner.columns]
-            added = tuple(columns[each] for each in names if each in columns)
-            return replace(relation, columns=(*declared_columns, *added)) if added else relation
+        case Scan():
+            return _with_unit(relation, columns)
         case UnitJoin():
             return replace(
                 relation,
@@ -155,37 +170,48 @@ def with_columns(relation: Relation, columns: dict[str, Column]) -> Relation:
                 units=with_columns(relation.units, columns),
             )
         case Union():
-            return replace(
-                relation, sources=tuple(with_columns(each, columns) for each in relation.sources)
-            )
+            sources = tuple(with_columns(source, columns) for source in relation.sources)
+            return replace(relation, sources=sources)
         case Filter() | PublicJoin() | PerUnit() | Ranked():
             return replace(relation, source=with_columns(relation.source, columns))
         case _:
             raise unknown(relation)
 
 
+def _with_unit(scan: Scan, columns: dict[str, Column]) -> Scan:
+    """Returns the scan with those of its unit's columns that are among ``columns``."""
+    if scan.owner is None:
+        return scan
+    names = [scan.prefix + name for name in scan.owner.columns]
+    added = [columns[name] for name in names if name in columns]
+    if not added:
+        return scan
+    return replace(scan, columns=(*scan.columns, *added))
+
+
 def require_plain(alias: exp.Expr | None) -> None:
-    """Refuses an alias that also renames columns."""
+    """Refuses an alias with a list of column names."""
     if alias is not None and alias.args.get("columns"):
         raise UnsupportedSql(
             "An alias with a list of columns.", remedy="Rename them inside: SELECT a AS x, b AS y."
         )
 
 
-def require_private(found: From) -> From:
-    """Refuses what is about nobody."""
-    if found.public:
+def require_private(rows: From) -> From:
+    """Refuses rows of public tables alone."""
+    if rows.public:
         raise UnsupportedSql(
             "A question about public tables alone.",
             remedy="They are no secret: read them directly, without noise and without cost.",
         )
-    return found
+    return rows
 
 
 def _parts(owner: Owner | None, unit: str | None) -> tuple[dict[str, int], int]:
-    """The names of the unit in questions, each with its place among those that name it together, and how many do.
+    """Returns the columns that identify a unit, each with its position, and how many are needed.
 
-    A unit of one column goes by its own name too, everywhere; where a way leads to it, by that alone.
+    A unit of one column can also be called by the unit's own name. A table that reaches its unit
+    through another table has that name alone.
     """
     if owner is None or unit is None:
         return {}, 0
@@ -194,19 +220,25 @@ def _parts(owner: Owner | None, unit: str | None) -> tuple[dict[str, int], int]:
         root = root.owner
     if len(root.columns) > 1:
         return {name: place for place, name in enumerate(root.columns)}, len(root.columns)
-    return dict.fromkeys([*(owner.columns if owner.via is None else ()), unit], 0), 1
+    names = [unit] if owner.via is not None else [*owner.columns, unit]
+    return dict.fromkeys(names, 0), 1
 
 
 def _person(prefix: str, owner: Owner, named: dict[str, Typed]) -> Person:
-    """The column that names the unit: its text, unless it is declared otherwise; where a way leads to it, nothing to read."""
+    """Returns the value of the column that identifies the unit.
+
+    Tests read it as declared, or as a string if it is not declared. A table that reaches its unit
+    through another table has nothing to read.
+    """
     column = owner.columns[0]
     if owner.via is not None:
         return Person(column, None)
-    return Person(column, named.get(column.lower(), Words(Field(Column(prefix + column, Text())))))
+    as_text = Words(Field(Column(prefix + column, Text())))
+    return Person(column, named.get(column.lower(), as_text))
 
 
 def _limits(table: Table) -> tuple[int | None, bool]:
-    """How many rows a unit has at most, if integers are declared, and whether that is one."""
+    """Returns the declared largest number of rows of a unit, if any, and whether it is one."""
     unit = table.unit
     if unit is None:
         return None, False
@@ -214,4 +246,6 @@ def _limits(table: Table) -> tuple[int | None, bool]:
         return unit.max_rows_total, unit.once
     if isinstance(unit.max_rows, int) and isinstance(unit.max_groups, int):
         return unit.max_rows * unit.max_groups, unit.once
-    return (1, True) if unit.once else (None, False)
+    if unit.once:
+        return 1, True
+    return None, False

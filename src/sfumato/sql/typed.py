@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an expression of a row is: its code, and what the code means.
+"""Typed values of row expressions: an integer code, and what the code means.
 
-Lowering gives every expression one of these kinds; the plan keeps the code alone. A
-constant is of the same kinds, on the lattice that its own digits make.
+Lowering gives every expression one of these types; the plan keeps only the code. A constant has
+one of the same types, on the lattice of its own digits.
 """
 
 from collections.abc import Sequence
@@ -32,11 +32,10 @@ from sfumato.sql.lattice import fitted, moved
 class Number:
     """A number: its code times ``step``.
 
-    ``rounding``: by how much computing it on lattices may have moved it. ``ratio``: what it is
-    the quotient of, where that is known; its own code is rounded. ``nearest``: what was read is the
-    nearest point of a lattice that nobody declared (RULES 12), not the number that was in the data.
-    ``cut``: digits were dropped because 62 bits do not hold them, so that it may differ by much
-    more than a part of what it usually is.
+    ``rounding`` bounds the error of computing it on lattices. ``ratio`` is the exact quotient that
+    it was rounded from, if known. ``nearest``: values were rounded to a lattice derived from the
+    range (RULES 12), not to a declared one. ``cut``: digits beyond 62 bits were dropped, so the
+    relative error may be large.
     """
 
     expression: Scalar
@@ -48,16 +47,19 @@ class Number:
 
     @property
     def is_precise(self) -> bool:
-        """Whether rounding moves it by no more than a millionth of its range."""
-        found = span(self.expression) if self.rounding else None
-        if found is None:
+        """Whether rounding changes it by at most a millionth of its range."""
+        if not self.rounding:
             return True
-        return not self.cut and self.rounding * NEGLIGIBLE <= (found[1] - found[0]) * self.step
+        ends = span(self.expression)
+        if ends is None:
+            return True
+        size = (ends[1] - ends[0]) * self.step
+        return not self.cut and self.rounding * NEGLIGIBLE <= size
 
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """A quotient, exact where its parts are; NULL where ``below`` is zero."""
+    """The quotient ``above / below``, unrounded; NULL where ``below`` is zero."""
 
     above: Number
     below: Number
@@ -65,14 +67,14 @@ class Ratio:
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """A day: its code counts from 1970-01-01."""
+    """A date; its code is the number of days since 1970-01-01."""
 
     expression: Scalar
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A length of time, for days; always a constant."""
+    """A constant interval of days and months."""
 
     days: int
     months: int
@@ -80,7 +82,10 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """One of declared texts: its code is the place in ``labels``; ``stored``: what the data calls them."""
+    """One of a declared list of strings; its code is the position in ``labels``.
+
+    ``stored``: the same values as they are written in the data.
+    """
 
     expression: Scalar
     labels: tuple[str, ...]
@@ -89,31 +94,34 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """True or false; ``codes`` is the same as 1 or 0, where it has been computed."""
+    """A Boolean: a test, and the expression of its codes if that is already known."""
 
     test: Scalar
     known_codes: Scalar | None = None
 
     @property
     def codes(self) -> Scalar:
-        """1 where true, 0 where false, NULL where neither."""
+        """Returns the code: 1 where true, 0 where false, NULL where neither."""
         if self.known_codes is not None:
             return self.known_codes
-        return Case(((self.test, Constant(1)), (Not(self.test), Constant(0))), Constant(None))
+        is_true = (self.test, Constant(1))
+        is_false = (Not(self.test), Constant(0))
+        return Case((is_true, is_false), Constant(None))
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A text whose values nobody declared."""
+    """A string of a column whose values are not declared."""
 
     expression: Scalar
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """What names the unit of the row; ``reading``: how tests see it, None where they cannot.
+    """A column that identifies the unit of the row.
 
-    ``absent``: of a table that an outer join may find no row of.
+    ``reading`` is the value that tests read; None where they cannot. ``absent``: it is NULL where
+    an outer join found no row.
     """
 
     name: str
@@ -128,31 +136,31 @@ class Null:
 
 Typed: TypeAlias = Number | Day | Interval | Label | Truth | Words | Person | Null
 
-# A tree this large is a loop of sub-queries that each use the one below twice.
+# Only sub-queries that each use the one below twice make an expression this large.
 _LARGEST_TREE = 20_000
-# What reads a tree recurses a few calls a level; this leaves the caller room.
+# Functions of an expression recurse a few calls a level; this leaves stack for the caller.
 _DEEPEST_TREE = 120
 _LARGEST_NUMBER = 10**300
 
 
 def number(value: Fraction | int) -> Number:
-    """A constant number, on its own lattice."""
+    """Returns a constant number, on the lattice of its own denominator."""
     exact = Fraction(value)
     return Number(Constant(exact.numerator), Fraction(1, exact.denominator))
 
 
 def text(value: str) -> Label:
-    """A constant text."""
+    """Returns a constant string."""
     return Label(Constant(0), (value,))
 
 
 def truth_of(codes: Scalar) -> Truth:
-    """A truth whose codes are known."""
+    """Returns the Boolean whose codes are 1, 0 and NULL."""
     return Truth(Member(codes, (1,)), codes)
 
 
 def known(typed: Typed) -> Fraction | str | bool | None:
-    """The constant that an expression is, None if it is none (or NULL); days are ISO texts."""
+    """Returns the value of a constant, a date as an ISO string; None for NULL and non-constants."""
     match typed:
         case Number(Constant(int(code)), step):
             return code * step
@@ -167,7 +175,7 @@ def known(typed: Typed) -> Fraction | str | bool | None:
 
 
 def read(column: Column) -> Typed:
-    """The value of a declared column."""
+    """Returns the value of a declared column."""
     leaf = Field(column)
     match column.type:
         case Integer() | Real():
@@ -185,7 +193,7 @@ def read(column: Column) -> Typed:
 
 
 def computed(column: Column, made_of: Typed) -> Typed:
-    """The value of a computed column, rounded as what it is made of."""
+    """Returns the value of a computed column, with the rounding of its source ``made_of``."""
     typed = read(column)
     if isinstance(typed, Number) and isinstance(made_of, Number):
         return replace(typed, rounding=made_of.rounding, nearest=made_of.nearest, cut=made_of.cut)
@@ -193,18 +201,17 @@ def computed(column: Column, made_of: Typed) -> Typed:
 
 
 def value_of(typed: Typed, name: str) -> Value:
-    """The value that an aggregate or a key reads, with the type of its range."""
+    """Returns the value that an aggregate or a key reads, with a type that spans its range."""
     scalar = code_of(typed)
     if isinstance(scalar, Field) and typed == read(scalar.column):
-        # a column of a sub-query, or of one of several tables, is known by the name that the question gives it
-        return Value(
-            name if "." in scalar.column.name else scalar.column.name, scalar.column.type, scalar
-        )
+        # a column of a sub-query or of one of several tables has a made-up name with a dot
+        column = scalar.column
+        return Value(name if "." in column.name else column.name, column.type, scalar)
     match typed:
         case Number():
             coarse, step = fitted(scalar, typed.step)
-            rounding = typed.rounding + moved(typed.step, step)
-            return Value(name, number_type(*_range(coarse), step), coarse, rounding)
+            kind = number_type(*_range(coarse), step)
+            return Value(name, kind, coarse, typed.rounding + moved(typed.step, step))
         case Day():
             return Value(name, _day_type(scalar), scalar)
         case Label(_, labels):
@@ -220,7 +227,11 @@ def value_of(typed: Typed, name: str) -> Value:
 
 
 def code_of(typed: Typed) -> Scalar:
-    """The code of a value (the text of a Text column)."""
+    """Returns the code of a value; the string itself for a Text column.
+
+    Raises:
+        UnsupportedSql: a column that identifies the unit, an interval, or a literal NULL.
+    """
     match typed:
         case Truth():
             return typed.codes
@@ -239,13 +250,14 @@ def code_of(typed: Typed) -> Scalar:
 
 
 def _names_persons(person: Person) -> UnsupportedSql:
-    """The refusal of a unit where a value is needed, with what counts the same rows."""
+    """Returns the refusal to compute with a unit column, with counts to use instead."""
     name = person.name
     if not person.absent:
         return UnsupportedSql(
             f"{name} names single persons, and nothing may be computed from it.",
             allowed=f"COUNT({name}), COUNT(DISTINCT {name}), and tests of {name} against constants",
-            remedy="Leave it out, or group by a column that many persons share; rows that pass a test: COUNT_IF(test).",
+            remedy="Leave it out, or group by a column that many persons share; "
+            "rows that pass a test: COUNT_IF(test).",
         )
     if person.reading is None:
         remedy = (
@@ -253,7 +265,10 @@ def _names_persons(person: Person) -> UnsupportedSql:
             "persons: COUNT(DISTINCT ...) of the first table's unit, WHERE n IS NOT NULL."
         )
     else:
-        remedy = f"Persons: COUNT(DISTINCT ...) of the first table's unit, WHERE {name} of this one IS NOT NULL."
+        remedy = (
+            "Persons: COUNT(DISTINCT ...) of the first table's unit, "
+            f"WHERE {name} of this one IS NOT NULL."
+        )
     return UnsupportedSql(
         f"{name} is NULL where the outer join finds no row, and names single persons.",
         remedy=remedy,
@@ -261,7 +276,7 @@ def _names_persons(person: Person) -> UnsupportedSql:
 
 
 def category(labels: Sequence[str]) -> Category:
-    """The type of computed texts."""
+    """Returns the type of computed strings."""
     if "" in labels:
         raise UnsupportedSql(
             "A key or value of texts of which one is empty.",
@@ -271,14 +286,14 @@ def category(labels: Sequence[str]) -> Category:
 
 
 def alike(column: ColumnType, other: Label) -> Scalar | None:
-    """The code that ``other`` has among the values of a Category; None if none of them can be it."""
+    """Returns the code of ``other`` among the values of a Category; None for another type."""
     if not isinstance(column, Category):
         return None
     return recoded(other, column.labels)
 
 
 def recoded(typed: Label, labels: tuple[str, ...]) -> Scalar:
-    """The code of a label among other labels; NULL where it is none of them."""
+    """Returns the code of a label among other labels; NULL where it is not one of them."""
     if typed.labels == labels:
         return typed.expression
     places = {label: place for place, label in enumerate(labels)}
@@ -291,7 +306,7 @@ def recoded(typed: Label, labels: tuple[str, ...]) -> Scalar:
 
 
 def require_small(typed: Typed) -> None:
-    """Refuses an expression that sub-queries have multiplied."""
+    """Refuses an expression that is too large or too deep, sub-queries included."""
     if isinstance(typed, Interval | Person | Null):
         return
     level = [typed.test if isinstance(typed, Truth) else typed.expression]
@@ -300,24 +315,31 @@ def require_small(typed: Typed) -> None:
         count, depth = count + len(level), depth + 1
         if count > _LARGEST_TREE or depth > _DEEPEST_TREE:
             raise UnsupportedSql(
-                f"An expression of more than {_LARGEST_TREE:,} parts, or of more than {_DEEPEST_TREE} inside one another, "
-                "sub-queries included.",
+                f"An expression of more than {_LARGEST_TREE:,} parts, or of more than "
+                f"{_DEEPEST_TREE} inside one another, sub-queries included.",
                 remedy="Ask less at once.",
             )
-        level = [inner for each in level for inner in children(each)]
+        level = [child for expression in level for child in children(expression)]
 
 
 def number_type(low: int, high: int, step: Fraction) -> Integer | Real:
-    """The type of computed numbers."""
+    """Returns the type of numbers ``low * step`` to ``high * step``.
+
+    Raises:
+        UnsupportedSql: they are too large, or their steps too small, for a float.
+    """
     if low == high:
         low, high = min(low, 0), max(high, 0) or int(low == 0)
     try:
         if max(-low, high) * step < _LARGEST_NUMBER:
-            return Integer(low, high) if step == 1 else Real(low * step, high * step, step=step)
+            if step == 1:
+                return Integer(low, high)
+            return Real(low * step, high * step, step=step)
     except (InvalidDeclaration, InvalidNumber):
         pass
     raise UnsupportedSql(
-        "An expression whose values, or the steps between them, are too large or too small for a float.",
+        "An expression whose values, or the steps between them, are too large or too small "
+        "for a float.",
         remedy="Scale the columns in their declarations, or the expression: amount / 1000.",
     )
 
@@ -325,12 +347,16 @@ def number_type(low: int, high: int, step: Fraction) -> Integer | Real:
 def _day_type(scalar: Scalar) -> Date:
     low, high = _range(scalar)
     if low == high:
-        low, high = (low, high + 1) if high < LAST_DAY else (low - 1, high)
+        if high < LAST_DAY:
+            high += 1
+        else:
+            low -= 1
     return Date(day(low), day(high))
 
 
 def _range(scalar: Scalar) -> tuple[int, int]:
-    found = span(scalar)
-    if found is None:
+    """Returns the least and the greatest code of an expression."""
+    ends = span(scalar)
+    if ends is None:
         raise UnsupportedSql("An expression that is always NULL.", remedy="Leave it out.")
-    return found
+    return ends

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""UNION ALL of rows of the same units."""
+"""UNION ALL of rows that belong to the same units."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,7 +16,7 @@ from sfumato.sql.typed import Person, Typed, Words, code_of, computed, value_of
 
 
 def union(context: Context, arms: Sequence[From], name: str) -> From:
-    """The rows of several sub-queries one after the other; columns go by their places."""
+    """Returns the rows of several sub-queries; columns are matched by position."""
     _require_alike(arms)
     head = arms[0].sources[0]
     named: dict[str, Typed] = {}
@@ -26,51 +26,65 @@ def union(context: Context, arms: Sequence[From], name: str) -> From:
         if column.lower() in head.parts:
             named[column.lower()] = Person(column, None)
             continue
-        typed, codes, either = _column([_at(each, place) for each in arms], column)
-        made = Column(context.name("union.column"), typed.type)
-        columns.append(made)
+        value, codes, any_of_them = _column([_at(arm, place) for arm in arms], column)
+        merged = Column(context.name("union.column"), value.type)
+        columns.append(merged)
         for row, code in zip(rows, codes, strict=True):
             row.append(code)
-        named[column.lower()] = computed(made, either)
-    limits = [each.limit for each in arms]
-    return replace(
-        arms[0].over(
-            Union(tuple(each.relation for each in arms), tuple(map(tuple, rows)), tuple(columns))
-        ),
-        sources=(Source(name, named, head.shown, head.parts, f"The sub-query {name!r}"),),
-        limit=None if None in limits else sum(each for each in limits if each is not None),
-        once=False,
-    )
+        named[column.lower()] = computed(merged, any_of_them)
+    relations = tuple(arm.relation for arm in arms)
+    relation = Union(relations, tuple(map(tuple, rows)), tuple(columns))
+    source = Source(name, named, head.shown, head.parts, f"The sub-query {name!r}")
+    rows_of_arms = arms[0].over(relation)
+    return replace(rows_of_arms, sources=(source,), limit=_limit(arms), once=False)
+
+
+def _limit(arms: Sequence[From]) -> int | None:
+    """Returns the largest number of rows of a unit; None if an arm has no limit."""
+    total = 0
+    for arm in arms:
+        if arm.limit is None:
+            return None
+        total += arm.limit
+    return total
 
 
 def _require_alike(arms: Sequence[From]) -> None:
-    """Refuses arms of other units, or whose columns do not match."""
-    units = {each.unit for each in arms}
+    """Refuses arms with different units, or whose columns do not match."""
+    units = {arm.unit for arm in arms}
     if None in units or len(units) > 1:
         raise UnsupportedSql(
             "UNION ALL of tables that are not declared to be about the same units.",
             remedy="Declare both with the same unit, sf.Unit(..., name=...), or ask two questions.",
         )
-    sources = [each.sources[0] for each in arms]
-    parts = [[each.parts.get(column.lower()) for column in each.shown] for each in sources]
-    if any(each != parts[0] for each in parts):
+    parts = [_parts(arm.sources[0]) for arm in arms]
+    if any(other != parts[0] for other in parts):
         raise UnsupportedSql(
             "UNION ALL whose columns do not match.",
             remedy="Give each SELECT the same columns in the same places, the unit among them.",
         )
 
 
+def _parts(source: Source) -> list[int | None]:
+    """Returns for each column its position among those that identify the unit, or None."""
+    return [source.parts.get(column.lower()) for column in source.shown]
+
+
 def _at(arm: From, place: int) -> Typed:
-    """The column of an arm at a place."""
+    """Returns the column of an arm at a position."""
     source = arm.sources[0]
     return source.columns[source.shown[place].lower()]
 
 
 def _column(values: Sequence[Typed], name: str) -> tuple[Value, list[Scalar], Typed]:
-    """The type that holds the values of every arm, the code of each, and what any of them is."""
-    if all(isinstance(each, Words) for each in values):
-        return value_of(values[0], name), [code_of(each) for each in values], values[0]
+    """Merges the columns of the arms at one position.
+
+    Returns a value whose type has the values of every arm, the code of each arm, and a value that
+    stands for any of them.
+    """
+    if all(isinstance(value, Words) for value in values):
+        return value_of(values[0], name), [code_of(value) for value in values], values[0]
     wrap, codes = unified(values)
-    # COALESCE of the codes has the hull of their ranges
+    # the range of COALESCE spans the ranges of its operands
     any_of_them = wrap(Coalesce(tuple(codes)))
     return value_of(any_of_them, name), codes, any_of_them

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""WHERE: tests of rows, and tests of units by another table (IN, EXISTS)."""
+"""WHERE: tests of rows, and tests of units against another table (IN, EXISTS)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,106 +20,121 @@ _ON_THE_UNIT = "WHERE EXISTS (SELECT 1 FROM other WHERE other.{unit} = this.{uni
 
 @dataclass(frozen=True, slots=True)
 class Inner:
-    """How the sub-queries of a WHERE are read: as rows, or (for EXISTS) as FROM before its own WHERE."""
+    """Callbacks that lower the sub-queries of a WHERE.
+
+    ``rows`` lowers a whole sub-query, ``source`` only its FROM and JOIN (for EXISTS).
+    """
 
     rows: Callable[[exp.Expr], From]
     source: Callable[[exp.Select], From]
 
 
-def filtered(context: Context, found: From, node: exp.Expr, inner: Inner) -> From:
-    """The rows that pass a WHERE."""
-    scope = found.scope(context)
-    rows = Rows(scope, FUNCTIONS)
+def filtered(context: Context, rows: From, node: exp.Expr, inner: Inner) -> From:
+    """Returns the rows that pass a WHERE condition."""
+    expressions = Rows(rows.scope(context), FUNCTIONS)
     tests, semis = [], []
-    for each in conjuncts(node):
-        semi = _semi(context, found, each, inner)
+    for conjunct in conjuncts(node):
+        semi = _semi(context, rows, conjunct, inner)
         if semi is None:
-            tests.append(rows.test(each))
+            tests.append(expressions.test(conjunct))
         else:
             semis.append(semi)
-    relation = passing(found.relation, tests)
+    relation = passing(rows.relation, tests)
     for units, negated in semis:
         relation = Semi(relation, units, negated)
-    return found.over(relation)
+    return rows.over(relation)
 
 
 def passing(relation: Relation, tests: list[Scalar]) -> Relation:
-    """The rows for which every test is TRUE; ``rank = 1`` stands right above its numbers."""
+    """Returns the rows for which every test is TRUE.
+
+    ``rank = 1`` becomes a filter directly above ROW_NUMBER: the plan then has one row a unit.
+    """
     if isinstance(relation, Ranked):
         first = Member(Field(relation.column), (1,))
         if first in tests:
             relation = Filter(relation, first)
-            tests = [each for each in tests if each != first]
+            tests = [test for test in tests if test != first]
     if not tests:
         return relation
-    return Filter(relation, tests[0] if len(tests) == 1 else And(tuple(tests)))
+    if len(tests) == 1:
+        return Filter(relation, tests[0])
+    return Filter(relation, And(tuple(tests)))
 
 
 def conjuncts(node: exp.Expr) -> list[exp.Expr]:
-    """The tests that must all hold."""
+    """Returns the operands of a conjunction, nested ones too; any other test alone."""
     if isinstance(node, exp.Paren):
         return conjuncts(node.this)
     if isinstance(node, exp.And):
-        return [test for each in node.flatten() for test in conjuncts(each)]
+        return [test for operand in node.flatten() for test in conjuncts(operand)]
     return [node]
 
 
 def _semi(
-    context: Context, found: From, node: exp.Expr, inner: Inner
+    context: Context, rows: From, node: exp.Expr, inner: Inner
 ) -> tuple[Relation, bool] | None:
-    """The units that a test asks for, and whether those are left out."""
+    """Returns the units that an IN or EXISTS selects, and whether the test is negated.
+
+    None if the test is not one of units.
+    """
     negated = False
     while isinstance(node, exp.Not | exp.Paren):
         negated ^= isinstance(node, exp.Not)
         node = node.this
     if isinstance(node, exp.In) and node.args.get("query"):
-        units = _listed(context, found, node, inner)
+        units = _listed(context, rows, node, inner)
     elif isinstance(node, exp.Exists):
-        units = _existing(context, found, node, inner)
+        units = _existing(context, rows, node, inner)
     else:
         return None
     require_private(units)
-    if units.unit is None or units.unit != found.unit:
+    if units.unit is None or units.unit != rows.unit:
         raise UnsupportedSql(
-            f"Tables {found.table!r} and {units.table!r} are not about the same units.",
+            f"Tables {rows.table!r} and {units.table!r} are not about the same units.",
             remedy="Declare both with the same unit: sf.Unit(..., name=...).",
         )
     return units.relation, negated
 
 
-def _listed(context: Context, found: From, node: exp.In, inner: Inner) -> From:
+def _listed(context: Context, rows: From, node: exp.In, inner: Inner) -> From:
+    """Returns the rows of unit IN (SELECT unit FROM ...)."""
     units = inner.rows(node.args["query"])
-    mine, theirs = found.scope(context), units.scope(context)
+    mine, theirs = rows.scope(context), units.scope(context)
     operands = node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]
     listed = units.sources[0].shown
     parts = [units.sources[0].parts.get(name.lower()) for name in listed]
-    if (
-        not mine.is_unit(operands)
-        or [mine.part(each) for each in operands] != parts
-        or len(listed) != theirs.width
-    ):
+    is_same = mine.is_unit(operands) and [mine.part(operand) for operand in operands] == parts
+    if not is_same or len(listed) != theirs.width:
         unit = mine.unit_name()
         raise UnsupportedSql(
-            "IN (SELECT ...) of another column than the unit: it lets one person change the rows of others.",
+            "IN (SELECT ...) of another column than the unit: "
+            "it lets one person change the rows of others.",
             allowed=f"{unit} IN (SELECT {unit} FROM ...)",
             remedy=f"Ask for units, {unit} IN (SELECT {unit} FROM ...), or JOIN a public table.",
         )
     return units
 
 
-def _existing(context: Context, found: From, node: exp.Exists, inner: Inner) -> From:
-    """EXISTS (SELECT ... WHERE inner.unit = outer.unit AND tests of the inner row)."""
+def _existing(context: Context, rows: From, node: exp.Exists, inner: Inner) -> From:
+    """Returns the rows of EXISTS (SELECT ... WHERE inner.unit = outer.unit AND tests).
+
+    The other tests must read the inner row alone.
+    """
     select = node.this
-    if not isinstance(select, exp.Select) or select.args.get("group") or select.args.get("having"):
+    if not isinstance(select, exp.Select):
+        raise reject(select)
+    if select.args.get("group") or select.args.get("having"):
         raise reject(select)
     source = inner.source(select)
-    mine, theirs = found.scope(context), source.scope(context)
+    mine, theirs = rows.scope(context), source.scope(context)
     where = select.args.get("where")
+    tests = conjuncts(where.this) if where else []
     equal, rest = set(), []
-    for each in conjuncts(where.this) if where else []:
-        part = _equal_part(mine, theirs, each)
+    for test in tests:
+        part = _equal_part(mine, theirs, test)
         if part is None:
-            rest.append(each)
+            rest.append(test)
         else:
             equal.add(part)
     if source.width == 0 or not equal >= set(range(source.width)):
@@ -127,29 +142,24 @@ def _existing(context: Context, found: From, node: exp.Exists, inner: Inner) -> 
             "EXISTS that does not look for the same unit",
             ("depends on the rows of everybody", _ON_THE_UNIT.format(unit=mine.unit_name())),
         )
-    outside = [each for each in rest if not theirs.owns(each)]
-    if outside:
+    if not all(theirs.owns(test) for test in rest):
+        instead = _ON_THE_UNIT.format(unit=mine.unit_name())
         raise refuse(
             "EXISTS that compares more than the unit with the row outside",
-            (
-                "needs pairs of rows",
-                "Test the inner row against constants; "
-                + _ON_THE_UNIT.format(unit=mine.unit_name()),
-            ),
+            ("needs pairs of rows", f"Test the inner row against constants; {instead}"),
         )
     if not rest:
         return source
-    return filtered(
-        context, source, exp.and_(*rest, copy=False) if len(rest) > 1 else rest[0], inner
-    )
+    condition = exp.and_(*rest, copy=False) if len(rest) > 1 else rest[0]
+    return filtered(context, source, condition, inner)
 
 
 def _equal_part(mine: Scope, theirs: Scope, node: exp.Expr) -> int | None:
-    """The part of the unit in which a test makes the inner row equal to the row outside."""
+    """Returns which unit column a test ``inner.column = outer.column`` equates; None for others."""
     if not isinstance(node, exp.EQ):
         return None
     for inside, outside in ((node.this, node.expression), (node.expression, node.this)):
-        # a name without a table means the inner row where it can
+        # an unqualified name refers to the inner row if that has such a column
         if theirs.owns(inside) and not theirs.owns(outside):
             part = theirs.part(inside)
             if part is not None and part == mine.part(outside):

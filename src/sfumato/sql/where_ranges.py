@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What WHERE leaves of the values of an expression: read off the text, before any row is."""
+"""The values that an expression can have under WHERE, derived from the statement alone."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
@@ -40,7 +40,7 @@ _DOWN = (Comparison.LT, Comparison.LE)
 
 
 def holding(relation: Relation) -> Iterator[Scalar]:
-    """Tests that are TRUE of every row of a relation, of columns that the rows still have."""
+    """Yields tests that are TRUE for every row of a relation, on columns that it still has."""
     match relation:
         case Filter(source, predicate):
             yield from _conjuncts(predicate)
@@ -49,8 +49,9 @@ def holding(relation: Relation) -> Iterator[Scalar]:
             yield from holding(source)
         case UnitJoin(source, other, outer):
             yield from holding(source)
-            # beside an outer join the columns of the other side may be NULL, whatever was tested below
-            yield from () if outer else holding(other)
+            # an outer join makes columns of the other side NULL, whatever was tested before
+            if not outer:
+                yield from holding(other)
         case Scan() | PerUnit() | Union():
             pass
         case _:
@@ -58,58 +59,63 @@ def holding(relation: Relation) -> Iterator[Scalar]:
 
 
 def about(expression: Scalar, tests: Iterable[Scalar]) -> Tests:
-    """The tests that read nothing but what an expression reads."""
+    """Returns the tests that read only columns that an expression reads."""
     read = set(leaves(expression))
-    return tuple(each for each in tests if read and set(leaves(each)) <= read)
+    if not read:
+        return ()
+    return tuple(test for test in tests if set(leaves(test)) <= read)
 
 
 def left(expression: Scalar, tests: Tests, codes: Sequence[int]) -> Sequence[int]:
-    """Those of its codes that an expression can have where the tests are TRUE."""
-    for each in tests:
-        found = _true(each, expression, frozenset(codes))
-        if found is not None:
-            codes = [code for code in codes if code in found]
+    """Returns those of ``codes`` that an expression can have where the tests are TRUE."""
+    for test in tests:
+        passing = _true(test, expression, frozenset(codes))
+        if passing is not None:
+            codes = [code for code in codes if code in passing]
     return codes
 
 
 def narrowed(expression: Scalar, tests: Tests, whole: Span) -> Span:
-    """The range of an expression where the tests are TRUE; None: it has no value there."""
+    """Returns the range of an expression where the tests are TRUE; None if it has no value there.
+
+    ``whole`` is its range without the tests.
+    """
     if whole is None:
         return None
     low, high = whole
-    for each in tests:
-        match each:
+    for test in tests:
+        match test:
             case Member(operand, values) if operand == expression:
-                within = [
-                    value for value in values if isinstance(value, int) and low <= value <= high
-                ]
+                codes = [value for value in values if isinstance(value, int)]
+                within = [code for code in codes if low <= code <= high]
                 low, high = min(within, default=high + 1), max(within, default=high)
-            case Compare() if (found := _bound(each, expression)) is not None:
-                op, code = found
-                low = max(low, code + (op is Comparison.GT)) if op in (*_UP, Comparison.EQ) else low
-                high = (
-                    min(high, code - (op is Comparison.LT))
-                    if op in (*_DOWN, Comparison.EQ)
-                    else high
-                )
-    return (low, high) if low <= high else None
+            case Compare() if (bound := _bound(test, expression)) is not None:
+                op, code = bound
+                if op in (*_UP, Comparison.EQ):
+                    low = max(low, code + (op is Comparison.GT))
+                if op in (*_DOWN, Comparison.EQ):
+                    high = min(high, code - (op is Comparison.LT))
+    if low > high:
+        return None
+    return low, high
 
 
 def never_null(expression: Scalar, tests: Tests) -> bool:
-    """Whether a test is not TRUE where an expression is NULL."""
-    return any(not _true_of_null(each, expression) for each in tests)
+    """Whether some test cannot be TRUE where an expression is NULL."""
+    return any(not _true_of_null(test, expression) for test in tests)
 
 
 def _conjuncts(test: Scalar) -> Iterator[Scalar]:
+    """Yields the operands of a conjunction, nested ones too; any other test alone."""
     if isinstance(test, And):
-        for each in test.operands:
-            yield from _conjuncts(each)
+        for operand in test.operands:
+            yield from _conjuncts(operand)
     else:
         yield test
 
 
 def _bound(test: Compare, expression: Scalar) -> tuple[Comparison, int] | None:
-    """The constant that a comparison holds an expression against."""
+    """Returns the operator and the constant with which a test compares an expression."""
     match test:
         case Compare(op, operand, Constant(int(code))) if operand == expression:
             return op, code
@@ -120,25 +126,29 @@ def _bound(test: Compare, expression: Scalar) -> tuple[Comparison, int] | None:
 
 
 def _true(test: Scalar, expression: Scalar, codes: frozenset[int]) -> frozenset[int] | None:
-    """The codes of an expression for which a test is TRUE, and FALSE for the others; None: it reads more."""
+    """Returns the codes of an expression for which a test is TRUE; it is FALSE for the others.
+
+    None if the test depends on anything else.
+    """
     match test:
         case Member(operand, values) if operand == expression:
             return codes.intersection(value for value in values if isinstance(value, int))
-        case Compare() if (found := _bound(test, expression)) is not None:
-            return frozenset(code for code in codes if compares(found[0], code, found[1]))
+        case Compare() if (bound := _bound(test, expression)) is not None:
+            op, constant = bound
+            return frozenset(code for code in codes if compares(op, code, constant))
         case IsNull(operand) if operand == expression:
             return frozenset()
         case Not(operand):
             inner = _true(operand, expression, codes)
             return None if inner is None else codes - inner
         case And(operands) | Or(operands):
-            every = [_true(each, expression, codes) for each in operands]
-            known = [each for each in every if each is not None]
+            every = [_true(operand, expression, codes) for operand in operands]
+            known = [passing for passing in every if passing is not None]
             if len(known) < len(every):
                 return None
-            return (
-                codes.intersection(*known) if isinstance(test, And) else frozenset().union(*known)
-            )
+            if isinstance(test, And):
+                return codes.intersection(*known)
+            return frozenset().union(*known)
         case _:
             return None
 
@@ -150,7 +160,7 @@ def _true_of_null(test: Scalar, expression: Scalar) -> bool:
 
 
 def _of_null(test: Scalar, expression: Scalar) -> Scalar | None:
-    """A test with NULL in place of an expression; None: it reads more."""
+    """Returns a test with NULL in place of an expression; None if it depends on anything else."""
     match test:
         case Member(operand, _) | IsNull(operand) if operand == expression:
             return Constant(isinstance(test, IsNull) or None)
@@ -160,8 +170,8 @@ def _of_null(test: Scalar, expression: Scalar) -> Scalar | None:
             inner = _of_null(operand, expression)
             return None if inner is None else Not(inner)
         case And(operands) | Or(operands):
-            every = [_of_null(each, expression) for each in operands]
-            known = tuple(each for each in every if each is not None)
+            every = [_of_null(operand, expression) for operand in operands]
+            known = tuple(replaced for replaced in every if replaced is not None)
             return type(test)(known) if len(known) == len(every) else None
         case _:
             return None

@@ -68,7 +68,7 @@ def test_coarsening_keeps_the_mass_of_both_laws(pair: Pair, tilt: float) -> None
 
 
 @given(st.integers(1, 300), st.integers(1, 300), st.floats(0, 3))
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None)
 def test_the_product_of_losses_holds_the_law_of_their_sum(
     one: int, other: int, tilt: float
 ) -> None:
@@ -174,7 +174,7 @@ def test_a_fold_that_forgets_the_tail_is_noticed() -> None:
 
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=12))
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None)
 def test_a_merge_holds_the_law_of_the_sum_of_all(sizes: list[int]) -> None:
     # randomised responses of losses size / 64: all on one lattice, so enumeration is exact
     law: dict[int, arb] = {0: arb(1)}

@@ -66,14 +66,14 @@ CURVES = [
 
 @pytest.mark.parametrize(("pair", "truth"), CURVES, ids=lambda each: str(each)[:20])
 @given(st.floats(0.001, 0.39), st.floats(0.002, 0.2))
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None)
 def test_a_rounded_pair_dominates(pair: Pair, truth, epsilon: float, step: float) -> None:
     bounds = delta_at(discretise(pair, step, 2.0, outside=OUTSIDE), epsilon)
     assert bounds.lower <= truth(epsilon) <= bounds.upper
 
 
 @given(st.floats(0.001, 0.05), st.floats(0.002, 0.1))
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None)
 def test_a_rounded_sample_dominates_when_a_unit_is_added(epsilon: float, step: float) -> None:
     pair = Sampled(Gaussian(1.25), 0.05)
     truth = float(

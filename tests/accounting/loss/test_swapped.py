@@ -242,7 +242,7 @@ def three_laws(draw: st.DrawFn) -> list[np.ndarray]:
 
 
 @given(three_laws(), st.sampled_from(["1/100", "1/2", "9/10"]))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 def test_no_pure_mechanism_loses_more_when_swapped(laws: list[np.ndarray], rate: str) -> None:
     q, (rest, one, other) = float(Fraction(rate)), laws
     here, there = (1 - q) * rest + q * one, (1 - q) * rest + q * other

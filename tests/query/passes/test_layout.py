@@ -34,6 +34,7 @@ from sfumato.query.passes.limit import limit
 from sfumato.query.passes.prune import prune
 from sfumato.query.passes.track import track
 from sfumato.query.pipeline import compile_plan
+from tests.contracts.effort import examples
 from tests.query.test_stability import asked
 
 LETTER, NUMBER = Column("letter", sf.Category(*"abcd")), Column("number", sf.Integer(0, 9))
@@ -212,7 +213,7 @@ def per_noise(plan):
             yield part.distance.value / fine
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(4))
 @given(asked(), st.integers(1, 12), st.sampled_from((Norm.L1, Norm.L2)))
 def test_a_layout_is_read_only_where_no_part_needs_more_noise(case, kept, norm):
     (raw, data), _ = case

@@ -101,7 +101,7 @@ def test_ties_are_those_that_are_read_and_none_is_missing():
     assert pruned(joined, DC).ties == (Field(VB), Field(DC))
 
 
-@settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_what_is_read_stays_and_nothing_else(data):
     raw = data.draw(world.questions())

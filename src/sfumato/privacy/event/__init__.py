@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was done to the data, as data: ``kinds`` and ``design`` say it, ``form`` writes and reads it as JSON."""
+"""Events: descriptions of what a mechanism did to the data, from which accountants compute cost.
+
+``events`` and ``sampling_designs`` define them, ``serialization`` writes and reads them as JSON.
+"""
 
 from sfumato.privacy.event.events import (
     AdditiveNoise,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the fields of every event must be: exact numbers, counts, bounded scores."""
+"""Validation of the fields of events: exact numbers, counts, bounded scores."""
 
 from fractions import Fraction
 
@@ -10,12 +10,14 @@ from sfumato.privacy.distance import Distance, Norm
 
 
 def exact(name: str, value: Number) -> Fraction:
-    """The exact number that ``value`` writes; a Fraction is taken as it is, of any length."""
-    return value if isinstance(value, Fraction) else to_fraction(name, value)
+    """``value`` as an exact number; a Fraction may have any length."""
+    if isinstance(value, Fraction):
+        return value
+    return to_fraction(name, value)
 
 
 def exact_positive(name: str, value: Number) -> Fraction:
-    """As ``exact``; refuses what is not greater than 0."""
+    """``value`` as an exact number greater than 0, else ``InvalidNumber``."""
     number = exact(name, value)
     if number <= 0:
         raise InvalidNumber(f"{name} = {value}.", allowed="greater than 0")
@@ -23,13 +25,13 @@ def exact_positive(name: str, value: Number) -> Fraction:
 
 
 def check_count(name: str, value: int) -> None:
-    """Refuses what is not a whole number from 1 on."""
+    """Refuses a value that is not an integer >= 1."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise InvalidNumber(f"{name} = {shown(value)}.", allowed="an integer >= 1")
 
 
 def check_noise(noise: object) -> None:
-    """Refuses what is no law that sfumato draws from."""
+    """Refuses a distribution that sfumato does not sample from."""
     if not isinstance(noise, Noise):
         raise InvalidDeclaration(
             f"Noise of {type(noise).__name__}.", allowed="the laws of sfumato.noise"
@@ -37,7 +39,7 @@ def check_noise(noise: object) -> None:
 
 
 def check_scores(distance: Distance) -> None:
-    """Refuses scores that are not bounded each."""
+    """Refuses a sensitivity that does not bound the change of each score (Linf)."""
     if distance.norm is not Norm.LINF:
         raise InvalidDeclaration(
             f"Scores bounded in {distance.norm.value}.",

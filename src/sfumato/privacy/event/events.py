@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds of events: what a mechanism did to the data, as frozen data.
+"""Events: what a mechanism did to the data, as frozen values.
 
-Each names the very distribution that was drawn from, so that any accountant can work out
-what it cost, now or in ten years.
+An event describes the exact distribution that was sampled, so that any accountant can compute
+its cost, now or in ten years.
 """
 
 from collections.abc import Iterable
@@ -27,9 +27,9 @@ from sfumato.privacy.unit import Relation
 
 @dataclass(frozen=True, slots=True)
 class AdditiveNoise:
-    """Independent noise added to every integer of a statistic of this sensitivity.
+    """Independent noise added to each integer of a statistic with sensitivity ``distance``.
 
-    ``cells``: the number of integers, which only an Linf sensitivity needs.
+    ``cells`` is the number of integers; only an Linf sensitivity needs it.
     """
 
     noise: Noise
@@ -43,7 +43,7 @@ class AdditiveNoise:
 
 
 class ContinuousLaw(Enum):
-    """A law on the real numbers."""
+    """A distribution on the real numbers."""
 
     GAUSSIAN = "gaussian"
     LAPLACE = "laplace"
@@ -51,13 +51,15 @@ class ContinuousLaw(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ContinuousNoise:
-    """Noise of a continuous law, as real arithmetic would add it: sfumato itself never draws it.
+    """Noise of a continuous distribution, in real arithmetic. sfumato itself never samples it.
 
-    It is for what others ran (DP-SGD in floats, another library's ledger): its cost is that of
-    the ideal law, and says nothing of the floats. ``scale``: of Gaussian noise the standard
-    deviation, with an L2 distance; of Laplace noise the b of e^(-|x| / b), with an L1 distance.
+    Used to account for releases of other programs (DP-SGD in floats, another library's ledger).
+    Its cost is that of the ideal distribution and does not cover floating-point effects.
+    ``scale`` is the standard deviation of Gaussian noise, with an L2 distance, or the b of Laplace
+    noise with density ~ e^(-|x| / b), with an L1 distance.
 
-    >>> ContinuousNoise(ContinuousLaw.GAUSSIAN, Fraction("1.1"), Distance(Norm.L2, Fraction(1))).scale
+    >>> one = Distance(Norm.L2, Fraction(1))
+    >>> ContinuousNoise(ContinuousLaw.GAUSSIAN, Fraction("1.1"), one).scale
     Fraction(11, 10)
     """
 
@@ -76,10 +78,10 @@ class ContinuousNoise:
 
 
 class Rule(Enum):
-    """How a candidate is selected by its score u_i, for a rate c > 0.
+    """How a candidate is selected from the scores u_i, at a rate c > 0.
 
-    ``EXPONENTIAL``: with probability proportional to exp(c u_i). ``PERMUTE_AND_FLIP``: the
-    first, in a random order, whose coin of bias exp(c (u_i - max u)) falls heads.
+    ``EXPONENTIAL``: with probability proportional to exp(c u_i). ``PERMUTE_AND_FLIP``: in random
+    order, each candidate is accepted with probability exp(c (u_i - max u)); the first one wins.
     """
 
     EXPONENTIAL = "exponential"
@@ -88,9 +90,9 @@ class Rule(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """One candidate selected by its score; ``distance`` bounds the change of each score (Linf).
+    """Selection of one candidate by score; ``distance`` bounds the change of each score (Linf).
 
-    ``monotone``: between neighbours all scores move in the same direction.
+    ``monotone``: between neighbours all scores change in the same direction.
     """
 
     rule: Rule
@@ -105,10 +107,10 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class NoisyMax:
-    """The index of the largest integer score after independent noise, ties to the first.
+    """Report noisy max: the index of the largest integer score plus noise; the first wins ties.
 
-    ``gap``: also how far it is above the least noisy score that would still have won.
-    ``distance`` is Linf, over the scores.
+    ``gap``: also releases by how much it exceeds the smallest noisy score that would have won.
+    ``distance`` bounds the change of each score (Linf).
     """
 
     noise: Noise
@@ -123,10 +125,10 @@ class NoisyMax:
 
 @dataclass(frozen=True, slots=True)
 class SparseVector:
-    """Above threshold: each integer answer, plus noise, is compared with a noisy threshold.
+    """Sparse vector: compares each integer answer, plus noise, with a noisy threshold.
 
-    Stops after ``positives`` answers above. ``gap``: each of these also tells how far it is
-    above the noisy threshold.
+    Stops after ``positives`` answers above it. ``gap``: also releases by how much each of these
+    exceeds the noisy threshold.
     """
 
     threshold_noise: Noise
@@ -145,24 +147,24 @@ class SparseVector:
 
 @dataclass(frozen=True, slots=True)
 class RandomizedResponse:
-    """One of k categories, reported truly with probability e^epsilon / (e^epsilon + k - 1)."""
+    """k-ary randomized response: the true category with probability e^eps / (e^eps + k - 1)."""
 
     epsilon: Fraction
     categories: int
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", exact_positive("epsilon", self.epsilon))
-        if (
-            isinstance(self.categories, bool)
-            or not isinstance(self.categories, int)
-            or self.categories < 2
-        ):
+        is_int = isinstance(self.categories, int) and not isinstance(self.categories, bool)
+        if not is_int or self.categories < 2:
             raise InvalidDeclaration(f"{self.categories} categories.", allowed="2 or more")
 
 
 @dataclass(frozen=True, slots=True)
 class BoundedRange:
-    """Any mechanism whose loss, over all outputs, lies in an interval of length ``eta`` (Durfee, Rogers 2019)."""
+    """Any mechanism whose loss over all outputs lies in an interval of length ``eta``.
+
+    Source: Durfee, Rogers 2019.
+    """
 
     eta: Fraction
     relation: Relation = Relation.ADD_REMOVE
@@ -173,7 +175,7 @@ class BoundedRange:
 
 @dataclass(frozen=True, slots=True)
 class PureEvent:
-    """A mechanism of which nothing is known but that it is epsilon-DP."""
+    """Any epsilon-DP mechanism."""
 
     epsilon: Fraction
     relation: Relation = Relation.ADD_REMOVE
@@ -184,7 +186,7 @@ class PureEvent:
 
 @dataclass(frozen=True, slots=True)
 class ApproxEvent:
-    """A mechanism of which nothing is known but that it is (epsilon, delta)-DP."""
+    """Any (epsilon, delta)-DP mechanism."""
 
     epsilon: Fraction
     delta: Fraction
@@ -201,9 +203,9 @@ class ApproxEvent:
 
 @dataclass(frozen=True, slots=True)
 class Thresholded:
-    """Noisy numbers of units per unknown key, shown only where at least ``threshold``.
+    """Noisy counts of units for undeclared keys, released only if at least ``threshold``.
 
-    ``additive`` is the noise on the counts; a unit is in at most ``keys`` keys.
+    ``additive`` is the noise on the counts; a unit has at most ``keys`` keys.
     """
 
     additive: AdditiveNoise
@@ -222,7 +224,7 @@ class Thresholded:
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """``event`` done to a secret random sample of the units, drawn once for all of it."""
+    """``event`` applied to a secret random sample of the units, drawn once for the whole event."""
 
     design: Design
     event: "Event"
@@ -238,9 +240,10 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True)
 class Shuffled:
-    """``reports`` units send one report each, all made by ``event``; who sent which is not told.
+    """The shuffle model: ``reports`` units send one report each; the senders are hidden.
 
-    ``event`` is what one unit does alone to its own value, so its neighbours are two values: replace-one.
+    ``event`` is the local randomizer that each unit applies to its own value. Its neighbours are
+    two values, so the relation is replace-one.
     """
 
     event: RandomizedResponse | PureEvent
@@ -249,10 +252,8 @@ class Shuffled:
     def __post_init__(self) -> None:
         check_count("reports", self.reports)
         local = isinstance(self.event, RandomizedResponse | PureEvent)
-        if (
-            not local
-            or getattr(self.event, "relation", Relation.REPLACE_ONE) is not Relation.REPLACE_ONE
-        ):
+        relation = getattr(self.event, "relation", Relation.REPLACE_ONE)
+        if not local or relation is not Relation.REPLACE_ONE:
             raise InvalidDeclaration(
                 f"Shuffled reports made by {shown(self.event)}.",
                 allowed="RandomizedResponse, or PureEvent(epsilon, Relation.REPLACE_ONE)",
@@ -261,9 +262,9 @@ class Shuffled:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """``event``, where the protected unit is up to ``size`` of the units that ``event`` is about.
+    """Group privacy: ``event``, where up to ``size`` of its units change together.
 
-    For those who change together, a household of four, or a person with at most four rows.
+    For example a household of four persons, or a person with at most four rows.
     """
 
     event: "Event"
@@ -276,15 +277,15 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """Noisy running answers over ``steps`` steps from one noise: a tree, or a factorised matrix.
+    """Continual release over ``steps`` steps: a tree mechanism or a matrix factorisation.
 
-    What is released is a processing of C x + noise, x the steps' inputs and C lower triangular
-    (the encoder). ``noise`` is Gaussian and its L2 distance is already that of C x: all that the
-    at most ``participations`` steps of a unit, at least ``separation`` apart, can move it. The
-    input of a step may depend on earlier answers. ``column``: the largest squared norm by which
-    ONE participation can move C x.
+    The answers are post-processing of C x + noise, where x are the inputs of the steps and C, the
+    encoder, is lower triangular. ``noise`` is Gaussian. Its L2 distance is the sensitivity of C x
+    to a unit with at most ``participations`` steps that are at least ``separation`` apart. The
+    input of a step may depend on earlier answers. ``column`` is the largest squared norm by which
+    ONE participation can change C x.
 
-    A binary tree over 8 steps, each unit in one of them: 1 + log2(8) nodes change by 1.
+    A binary tree over 8 steps, where each unit has one step: 1 + log2(8) nodes change by 1.
 
     >>> four = Distance(Norm.L2, Fraction(4))
     >>> tree = Stream(AdditiveNoise(DiscreteGaussian(10), four), steps=8, column=Fraction(4))
@@ -302,36 +303,42 @@ class Stream:
         for name in ("steps", "participations", "separation"):
             check_count(name, getattr(self, name))
         object.__setattr__(self, "column", exact_positive("column", self.column))
-        law = (
-            self.noise.noise
-            if isinstance(self.noise, AdditiveNoise)
-            else getattr(self.noise, "law", None)
-        )
-        if not (isinstance(law, DiscreteGaussian) or law is ContinuousLaw.GAUSSIAN):
+        if not _is_gaussian(self.noise):
             raise InvalidDeclaration(
                 f"A stream with {shown(self.noise)}.", allowed="Gaussian noise with an L2 distance"
             )
         if self.participations > 1 + (self.steps - 1) // self.separation:
             raise InvalidDeclaration(
-                f"{self.participations} participations, {self.separation} steps apart, in {self.steps} steps.",
+                f"{self.participations} participations, {self.separation} steps apart, "
+                f"in {self.steps} steps.",
                 allowed="1 + (steps - 1) // separation at most",
             )
         distance = self.noise.distance
         if distance.norm is not Norm.L2 or distance.value < self.column:
             raise InvalidDeclaration(
                 f"A stream of {distance.norm.value} distance {distance.value}.",
-                allowed=f"the squared L2 distance of all participations, at least that of one, {self.column}",
+                allowed="the squared L2 distance of all participations, "
+                f"at least that of one, {self.column}",
             )
 
     @property
     def most(self) -> Fraction:
-        """participations^2 * column: no squared distance is larger (the triangle inequality)."""
+        """An upper bound of the squared distance: participations^2 * column.
+
+        Source: the triangle inequality.
+        """
         return self.participations**2 * self.column
+
+
+def _is_gaussian(noise: object) -> bool:
+    if isinstance(noise, AdditiveNoise):
+        return isinstance(noise.noise, DiscreteGaussian)
+    return isinstance(noise, ContinuousNoise) and noise.law is ContinuousLaw.GAUSSIAN
 
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """All of these, one after the other (sequential composition)."""
+    """Sequential composition: all of these events, one after another."""
 
     events: tuple["Event", ...]
 
@@ -341,10 +348,10 @@ class Composed:
 
 @dataclass(frozen=True, slots=True)
 class Parallel:
-    """Each on a part of its own: a unit is in one part at a time (parallel composition, McSherry 2009).
+    """Parallel composition: each event on a disjoint part of the units (McSherry 2009).
 
-    Only inside one plan whose proof of stability says so (RULES 8), never across charges.
-    Under replace-one each event is at the distance of a unit that enters, leaves or changes.
+    Valid only inside one plan with a stability proof (RULES 8), never across charges. Under
+    replace-one, the distance of each event covers a unit that enters, leaves or changes its part.
     """
 
     events: tuple["Event", ...]
@@ -359,7 +366,7 @@ class Parallel:
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """The same event ``times`` times, each chosen after seeing the earlier answers."""
+    """Adaptive composition of ``times`` copies of one event."""
 
     event: "Event"
     times: int
@@ -371,10 +378,10 @@ class Repeated:
 
 @dataclass(frozen=True, slots=True)
 class Nonadaptive:
-    """``event``, whose parts are all asked with scores and statistics that were fixed before the first answer.
+    """Nonadaptive composition: all of ``event`` was fixed before its first answer.
 
-    Only where no score, statistic, candidate or parameter depends on an earlier answer: then several
-    exponential mechanisms lose less than where the next scores follow from the last choice.
+    Valid only if no score, statistic, candidate or parameter depends on an earlier answer. Then
+    several exponential mechanisms cost less than under adaptive composition.
     """
 
     event: "Event"
@@ -406,16 +413,16 @@ Event: TypeAlias = (
 
 
 def _events(events: Iterable[object]) -> tuple[Event, ...]:
-    """Refuses parts that are no events: nothing could be said of them."""
+    """Refuses parts that are not events, since nothing is known of their cost."""
     if not isinstance(events, Iterable):
         raise InvalidDeclaration(
             f"Events in a {type(events).__name__}.", allowed="a tuple of events"
         )
     listed = []
-    for each in events:
-        if not isinstance(each, Event):
+    for event in events:
+        if not isinstance(event, Event):
             raise InvalidDeclaration(
-                f"An event of an unknown kind: {type(each).__name__}.", allowed="sfumato's events"
+                f"An event of an unknown kind: {type(event).__name__}.", allowed="sfumato's events"
             )
-        listed.append(each)
+        listed.append(event)
     return tuple(listed)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a secret random sample of the units is drawn, each for its own neighbour relation (RULES 19)."""
+"""Sampling designs: how a secret random sample of the units is drawn (RULES 19)."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,9 +14,9 @@ from sfumato.privacy.unit import Relation
 class PoissonSample:
     """Each unit is in the sample independently with probability ``rate``.
 
-    ``relation``: of the neighbours of the whole. Where one unit is replaced by another, what is done to
-    the sample is still stated for a unit that enters or leaves it (add-remove): the size of a Poisson
-    sample is secret, so that one unit less is a neighbour of it.
+    ``relation`` is that of the whole dataset. Under replace-one, the inner event is still stated
+    for add-remove neighbours: the size of a Poisson sample is secret, so the sample without one
+    unit is a neighbour of it.
 
     >>> PoissonSample(Fraction(1, 100), Relation.REPLACE_ONE).relation.value
     'replace-one'
@@ -39,7 +39,7 @@ class PoissonSample:
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """``size`` draws from ``population`` units; what amplifies under the replacement of one unit."""
+    """A sample of ``size`` from ``population`` units, amplified under replace-one."""
 
     size: int
     population: int
@@ -50,18 +50,18 @@ class _Drawn:
 
     @property
     def relation(self) -> Relation:
-        """The neighbour relation under which its amplification is proved (RULES 19)."""
+        """The neighbour relation for which amplification is proved (RULES 19)."""
         return Relation.REPLACE_ONE
 
     @property
     def rate(self) -> Fraction:
-        """The expected number of times that a given unit is drawn; where none repeats, its probability."""
+        """The expected number of draws of one unit; without replacement, its probability."""
         return Fraction(self.size, self.population)
 
 
 @dataclass(frozen=True, slots=True)
 class FixedSample(_Drawn):
-    """``size`` of ``population`` units, without replacement, every subset equally likely."""
+    """A uniform random subset of ``size`` of ``population`` units."""
 
     def __post_init__(self) -> None:
         # no super(): a slotted dataclass is a new class, which a bare super() does not know
@@ -74,9 +74,9 @@ class FixedSample(_Drawn):
 
 @dataclass(frozen=True, slots=True)
 class WithReplacementSample(_Drawn):
-    """``size`` draws from ``population`` units, with replacement: independent and uniform, repeats allowed.
+    """``size`` independent uniform draws from ``population`` units, with replacement.
 
-    A unit that is drawn k times counts k times in what is done to the sample.
+    A unit that is drawn k times is in the sample k times.
     """
 
 

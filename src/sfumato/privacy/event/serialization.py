@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON form of an event, which is for ever.
+"""The JSON form of events. It is stable: later versions must read every ledger ever written.
 
-A kind is never removed, its meaning never changes, a new field is left out where it has the
-old meaning; so next year's accountant re-reads last year's ledger. An unknown kind, law,
-field or version raises.
+A kind is never removed and never changes its meaning. A new field is omitted while it has its
+default, which is the old meaning. An unknown kind, distribution, field or version raises.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -41,7 +40,7 @@ Json: TypeAlias = "Mapping[str, Json] | Sequence[Json] | str | int | float | boo
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """How a field is written and read. ``absent``: the value that is not written at all."""
+    """How a field is written and read; the value ``absent`` is omitted."""
 
     name: str
     write: Callable[[Any], Json]
@@ -50,9 +49,10 @@ class _Field:
 
 
 def event_to_json(event: Event) -> Json:
-    """The stable form of an event.
+    """The stable JSON form of an event.
 
-    >>> event_to_json(events.AdditiveNoise(DiscreteLaplace(10), Distance(Norm.L1, Fraction(1))))["kind"]
+    >>> one = Distance(Norm.L1, Fraction(1))
+    >>> event_to_json(events.AdditiveNoise(DiscreteLaplace(10), one))["kind"]
     'additive_noise'
     """
     kind = _NAMES.get(type(event))
@@ -62,32 +62,30 @@ def event_to_json(event: Event) -> Json:
 
 
 def event_from_json(value: Json) -> Event:
-    """The event that was written; unknown means refuse.
+    """The event of a JSON form.
 
     Guarantees:
         an event survives its json form
         an unknown event raises
 
     Raises:
-        InvalidDeclaration: an unknown kind, law, field or version, or a damaged form.
+        InvalidDeclaration: an unknown kind, distribution, field or version, or a damaged form.
     """
     try:
-        if (
-            not isinstance(value, dict)
-            or type(value["version"]) is not int
-            or value["version"] != VERSION
-        ):
+        if not isinstance(value, dict):
+            raise _unknown(value)
+        version = value["version"]
+        if type(version) is not int or version != VERSION:
             raise _unknown(value)
         make, fields = _KINDS[value["kind"]]
-        rest = {name: part for name, part in value.items() if name not in ("kind", "version")}
-        event: Event = make(**_read(rest, fields))
+        event: Event = make(**_read(_without(value, "kind", "version"), fields))
     except (KeyError, ValueError, TypeError, AttributeError, RecursionError, SfumatoError):
         raise _unknown(value) from None
     return event
 
 
 def _written(value: object, fields: Sequence[_Field]) -> dict[str, Json]:
-    """A distance spreads over ``norm``, ``sensitivity`` and ``relation``; all else is one entry."""
+    """The entries of the fields of a value; a distance has three: norm, sensitivity, relation."""
     form: dict[str, Json] = {}
     for field in fields:
         part = getattr(value, field.name)
@@ -98,7 +96,12 @@ def _written(value: object, fields: Sequence[_Field]) -> dict[str, Json]:
     return form
 
 
+def _without(form: Mapping[str, Json], *names: str) -> dict[str, Json]:
+    return {name: part for name, part in form.items() if name not in names}
+
+
 def _read(form: Mapping[str, Json], fields: Sequence[_Field]) -> dict[str, object]:
+    """The fields of a value; the inverse of ``_written``."""
     known = {field.name for field in fields}
     if _DISTANCE_FIELD in fields:
         known = known - {"distance"} | {"norm", "sensitivity", "relation"}
@@ -107,16 +110,17 @@ def _read(form: Mapping[str, Json], fields: Sequence[_Field]) -> dict[str, objec
     values: dict[str, object] = {}
     for field in fields:
         if field is _DISTANCE_FIELD:
-            values["distance"] = Distance(
-                Norm(form["norm"]),
-                _number(form["sensitivity"]),
-                Relation(form.get("relation", Relation.ADD_REMOVE.value)),
-            )
+            values["distance"] = _distance(form)
         elif field.name in form:
             values[field.name] = field.read(form[field.name])
         elif field.absent is ...:
             raise KeyError(field.name)
     return values
+
+
+def _distance(form: Mapping[str, Json]) -> Distance:
+    relation = form.get("relation", Relation.ADD_REMOVE.value)
+    return Distance(Norm(form["norm"]), _number(form["sensitivity"]), Relation(relation))
 
 
 def _noise_to_json(noise: Noise) -> Json:
@@ -128,9 +132,7 @@ def _noise_to_json(noise: Noise) -> Json:
 
 def _noise_from_json(form: Mapping[str, Json]) -> Noise:
     make, fields = _LAWS[str(form["law"])]
-    noise: Noise = make(
-        **_read({name: part for name, part in form.items() if name != "law"}, fields)
-    )
+    noise: Noise = make(**_read(_without(form, "law"), fields))
     return noise
 
 
@@ -143,9 +145,7 @@ def _design_to_json(design: Design) -> Json:
 
 def _design_from_json(form: Mapping[str, Json]) -> Design:
     make, fields = _DESIGNS[str(form["design"])]
-    design: Design = make(
-        **_read({name: part for name, part in form.items() if name != "design"}, fields)
-    )
+    design: Design = make(**_read(_without(form, "design"), fields))
     return design
 
 
@@ -170,7 +170,7 @@ def _truth(form: Json) -> bool:
 def _events(form: Json) -> tuple[Event, ...]:
     if not isinstance(form, list):
         raise TypeError(form)
-    return tuple(event_from_json(each) for each in form)
+    return tuple(map(event_from_json, form))
 
 
 def _fraction(name: str) -> _Field:
@@ -200,7 +200,7 @@ def _choice(name: str, kind: type[Enum], absent: object = ...) -> _Field:
 _RELATION = _choice("relation", Relation, absent=Relation.ADD_REMOVE)
 _DISTANCE = (_choice("norm", Norm), _RELATION)
 _DISTANCE_FIELD = _Field("distance", str, str)
-_EVENTS = _Field("events", lambda events: [event_to_json(each) for each in events], _events)
+_EVENTS = _Field("events", lambda events: [event_to_json(event) for event in events], _events)
 
 _LAWS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {
     "discrete_laplace": (DiscreteLaplace, (_fraction("scale"),)),
