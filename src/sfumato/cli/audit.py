@@ -20,7 +20,7 @@ from sfumato.audit.catalogue import Checked, Promised, catalogue
 from sfumato.audit.verdict import Verdict, number, shown, table
 from sfumato.audit.verify import Measure, Verification
 from sfumato.cli.audit_function import audit_function, claim_of
-from sfumato.cli.options import as_json
+from sfumato.cli.options import as_json, table_or_json
 from sfumato.errors import Failed
 from sfumato.exact.bracket import Bracket
 from sfumato.privacy.event import Json
@@ -50,9 +50,7 @@ _PROMISE = {Verdict.HOLDS: "holds", Verdict.VIOLATED: "BROKEN", Verdict.UNDECIDE
 @click.option(
     "--mechanism", "names", multiple=True, metavar="NAME", help="Only this one; may be repeated."
 )
-@click.option(
-    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
-)
+@table_or_json
 @click.option(
     "--function",
     "place",

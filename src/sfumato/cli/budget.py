@@ -5,15 +5,13 @@ import click
 
 from sfumato.cli.ledger import opened
 from sfumato.cli.limits_file import read_limits
-from sfumato.cli.options import as_json, config
+from sfumato.cli.options import as_json, config, table_or_json
 from sfumato.query.load import load
 
 
 @click.command("budget")
 @config
-@click.option(
-    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
-)
+@table_or_json
 @click.option(
     "--allocate",
     "limits",

@@ -4,7 +4,7 @@
 import click
 from rich.console import Console
 
-from sfumato.cli.options import as_json, config, named, parameters
+from sfumato.cli.options import as_json, config, named, parameters, table_or_json
 from sfumato.query.load import load
 
 
@@ -14,9 +14,7 @@ from sfumato.query.load import load
 @click.option("--epsilon", help="The cost in pure differential privacy (discrete Laplace noise).")
 @click.option("--rho", help="The cost in zCDP (discrete Gaussian noise).")
 @parameters
-@click.option(
-    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
-)
+@table_or_json
 def command(
     sql: str,
     config: str,

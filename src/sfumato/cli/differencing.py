@@ -14,7 +14,7 @@ import duckdb
 import pyarrow
 
 from sfumato.engines.reference import Reference, rows_of
-from sfumato.metadata.column import Category, Integer
+from sfumato.metadata.column import Category, ColumnType, Integer
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.table import Table
 from sfumato.noise.entropy import SYSTEM
@@ -64,12 +64,15 @@ def sums() -> tuple[str, str]:
     """Returns the two questions of the attacker."""
     listed = [f"'{name}'" for name in NAMES]
     question = "SELECT SUM(diabetes) AS cases FROM patients WHERE name IN ({})"
-    return question.format(", ".join(listed)), question.format(", ".join(listed[:-1]))
+    all_five = question.format(", ".join(listed))
+    first_four = question.format(", ".join(listed[:-1]))
+    return all_five, first_four
 
 
 def patients(bits: tuple[int, ...]) -> Table:
     """Returns the declared table; neighbours differ in one person, so in one bit."""
-    return Table(_data(bits), columns={"name": Category(*NAMES), "diabetes": Integer(0, 1)})
+    columns: dict[str, ColumnType] = {"name": Category(*NAMES), "diabetes": Integer(0, 1)}
+    return Table(_data(bits), columns=columns)
 
 
 def attack(folder: Path, trials: int = TRIALS) -> Attack:

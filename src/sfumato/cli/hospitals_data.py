@@ -117,7 +117,12 @@ _COLUMNS = {
 _CARE = {"Northgate": 0.3, "Riverside": 0.0, "St. Anne": -0.25}
 _LOG_COST = {"emergency": 6.0, "internal": 6.6, "psychiatry": 7.0, "surgery": 8.1}
 # The weights with which patients of a region choose among the hospitals.
-_NEAR = {"city": (2, 5, 3), "coast": (6, 2, 1), "hills": (1, 2, 6), "lakes": (4, 3, 2)}
+_NEAR = {
+    "city": (2, 5, 3),
+    "coast": (6, 2, 1),
+    "hills": (1, 2, 6),
+    "lakes": (4, 3, 2),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +156,10 @@ def write_hospitals(folder: Path, *, patients: int = PATIENTS, seed: int = SEED)
             visits.append(_visit(random, len(visits) + 1, patient, illness))
             for drug in _prescribed(random, illness):
                 number = f"R{len(prescriptions) + 1:06d}"
-                prescribed = _response(random, patient, drug)
-                prescriptions.append((number, visits[-1][0], drug.name, illness.code, *prescribed))
+                visit = visits[-1][0]
+                dose, response = _response(random, patient, drug)
+                row = (number, visit, drug.name, illness.code, dose, response)
+                prescriptions.append(row)
     rows: dict[str, list[Row]] = {
         "patients": [patient.row for patient in people],
         "visits": visits,
@@ -231,7 +238,9 @@ def _prescribed(random: Random, illness: _Illness) -> list[_Drug]:
 
 def _response(random: Random, patient: Patient, drug: _Drug) -> tuple[float, bool | None]:
     """Returns the dose, and whether the drug helped; None for one in eight."""
-    dose = min(round(4 * drug.dose * random.choice((0.5, 1, 1, 1, 1.5, 2))) / 4, STRONGEST)
+    factor = random.choice((0.5, 1, 1, 1, 1.5, 2))
+    quarters = round(4 * drug.dose * factor)
+    dose = min(quarters / 4, STRONGEST)
     if random.random() < 1 / 8:
         return dose, None
     odds = drug.works + drug.per_decade * (patient.age - 60) / 10 + _CARE[patient.hospital]

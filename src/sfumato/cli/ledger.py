@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from sfumato.cli.options import config, require_outputs, write_file
+from sfumato.cli.options import config, require_outputs, table_or_json, write_file
 from sfumato.engines.files import is_same
 from sfumato.errors import LedgerCorrupt, WrongUse, shown
 from sfumato.ledger.journal import Entry
@@ -257,9 +257,7 @@ def head(config: str, output: str, key: str | None) -> None:
 
 @command.command("log")
 @config
-@click.option(
-    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
-)
+@table_or_json
 @click.option("--last", type=click.IntRange(min=1), help="Only the last entries of each chain.")
 def log(config: str, form: str, last: int | None) -> None:
     """Show the entries of the journal: time, number, kind, and what they are about."""

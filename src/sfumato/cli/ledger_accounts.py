@@ -5,7 +5,7 @@ import click
 
 from sfumato.accounting.budget_gates import Charge
 from sfumato.cli.ledger import opened, reading
-from sfumato.cli.options import as_json, config
+from sfumato.cli.options import as_json, config, table_or_json
 from sfumato.errors import WrongUse
 from sfumato.exact.rational import decimal_text
 from sfumato.ledger.account_status import Standing
@@ -40,9 +40,7 @@ _delta = click.option("--delta", default="0", show_default=True, help="The delta
 
 @click.command("accounts")
 @config
-@click.option(
-    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
-)
+@table_or_json
 def _accounts(config: str, form: str) -> None:
     """Show every account: limit, spent, left."""
     with reading(config) as (ledger, _):

@@ -38,7 +38,9 @@ def read_limits(path: str, dataset: str) -> dict[Scope, Budget | None]:
                 remedy="Name each account once.",
             )
         epsilon = row.get("epsilon")
-        limits[scope] = None if epsilon in (None, "") else Budget(epsilon, row.get("delta") or "0")
+        limits[scope] = None
+        if epsilon not in (None, ""):
+            limits[scope] = Budget(epsilon, row.get("delta") or "0")
     return limits
 
 

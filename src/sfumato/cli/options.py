@@ -34,6 +34,14 @@ config = click.option(
     help="The file that declares dataset, tables and ledger.",
 )
 
+table_or_json = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+)
+
 _PRICES = (
     ("--epsilon", "The cost in pure differential privacy (discrete Laplace noise)."),
     ("--rho", "The cost in zCDP (discrete Gaussian noise)."),

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from sfumato.cli.options import as_json, asked, config, named, parameters, priced
+from sfumato.cli.options import as_json, asked, config, named, parameters, priced, table_or_json
 from sfumato.privacy.event import Json
 from sfumato.query.load import load
 
@@ -15,9 +15,7 @@ from sfumato.query.load import load
 @config
 @priced
 @parameters
-@click.option(
-    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
-)
+@table_or_json
 @click.option("--statement", is_flag=True, help="Show the SQL that would run on the data.")
 def command(
     sql: str, config: str, parameters: tuple[str, ...], form: str, statement: bool, **price: Any

@@ -170,7 +170,8 @@ def constant(name: str, value: object) -> exp.Expr:
             )
         return exp.Literal.string(value)
     if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
-        return exp.Cast(this=exp.Literal.string(value.isoformat()), to=exp.DataType.build("date"))
+        written_day = exp.Literal.string(value.isoformat())
+        return exp.Cast(this=written_day, to=exp.DataType.build("date"))
     if not isinstance(value, int | float | Decimal | Fraction):
         raise InvalidNumber(
             f"The parameter {name} is a {type(value).__name__}.",
@@ -186,7 +187,8 @@ def constant(name: str, value: object) -> exp.Expr:
 
 def _null() -> exp.Expr:
     """Returns an expression that is NULL; a literal NULL would be refused."""
-    return exp.Nullif(this=exp.Literal.number("1"), expression=exp.Literal.number("1"))
+    one = exp.Literal.number("1")
+    return exp.Nullif(this=one, expression=one.copy())
 
 
 def _by_name(parameters: Parameters | None) -> dict[str, Parameter]:
@@ -227,7 +229,9 @@ def _is_scalar(node: exp.Subquery) -> bool:
         UnsupportedSql: it may return no row, or reads columns of the outer query.
     """
     inner = node.this
-    if node.parent is None or isinstance(node.parent, _ROWS) or not isinstance(inner, exp.Select):
+    if node.parent is None or isinstance(node.parent, _ROWS):
+        return False
+    if not isinstance(inner, exp.Select):
         return False
     if inner.args.get("group") or len(inner.expressions) != 1:
         return False

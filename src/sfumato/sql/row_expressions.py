@@ -140,9 +140,10 @@ class Rows:
         For a unit column of an outer join's other side it is not NULL where a row was found.
         """
         typed = self.value(node)
-        if isinstance(typed, Person):
-            return kept(number(1), self.test(node.is_(exp.null()).not_()))
-        return typed
+        if not isinstance(typed, Person):
+            return typed
+        is_known = node.is_(exp.null()).not_()
+        return kept(number(1), self.test(is_known))
 
     def number(self, node: exp.Expr) -> Number:
         """Returns the value of an expression that must be a number; a Boolean is 1 or 0."""
@@ -221,7 +222,8 @@ class Rows:
         """Returns the test ``value BETWEEN low AND high``."""
         require_only(node, "this", "low", "high")
         value = self.value(node.this)
-        low, high = self.value(node.args["low"]), self.value(node.args["high"])
+        low = self.value(node.args["low"])
+        high = self.value(node.args["high"])
         is_above = self._compared(Comparison.GE, value, low)
         is_below = self._compared(Comparison.LE, value, high)
         return And((is_above, is_below))

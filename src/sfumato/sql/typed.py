@@ -104,8 +104,9 @@ class Truth:
         """Returns the code: 1 where true, 0 where false, NULL where neither."""
         if self.known_codes is not None:
             return self.known_codes
-        branches = ((self.test, Constant(1)), (Not(self.test), Constant(0)))
-        return Case(branches, Constant(None))
+        is_true = (self.test, Constant(1))
+        is_false = (Not(self.test), Constant(0))
+        return Case((is_true, is_false), Constant(None))
 
 
 @dataclass(frozen=True, slots=True)
