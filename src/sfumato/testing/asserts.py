@@ -99,7 +99,7 @@ def assert_counts_agree(
     notices: tuple[ArrayLike, ArrayLike],
     false_alarm: float = FALSE_ALARM,
 ) -> None:
-    """Fails if two samples, counted in the same cells, do not have the same (unknown) distribution.
+    """Fails if two samples, counted in the same cells, have different (unknown) distributions.
 
     In each of the K sets of ``assert_counts_follow`` the difference of the two shares is a sum of
     independent terms, n of range 1/n and m of range 1/m, with mean 0. By Hoeffding it exceeds u
@@ -153,7 +153,7 @@ def assert_at_most(
 
 
 def _sets(cells: ArrayLike, middle: int) -> Floats:
-    """The totals of the sets: every cell, the first few up to ``middle``, the last few beyond it."""
+    """The totals of the sets: each cell, the first few up to ``middle``, the last few after it."""
     values = np.asarray(cells, np.float64)
     first_few = np.cumsum(values[:middle])
     last_few = np.cumsum(values[:middle:-1])
