@@ -100,7 +100,8 @@ class Mode(Generic[Key]):
         a row moves a frequency by at most one
 
     >>> from sfumato.privacy import Norm
-    >>> mode(Distance(Norm.L1, Fraction(1)), 1, ["tea", "coffee"]).release(["tea"] * 200 + ["coffee"])
+    >>> mechanism = mode(Distance(Norm.L1, Fraction(1)), 1, ["tea", "coffee"])
+    >>> mechanism.release(["tea"] * 200 + ["coffee"])
     'tea'
     """
 

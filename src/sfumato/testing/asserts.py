@@ -140,8 +140,8 @@ def assert_at_most(
     """Fails if ``failures`` of ``trials`` are too many for a failure probability.
 
     By Hoeffding the share of failures exceeds probability + t with probability at most
-    exp(-2 trials t^2) = ``false_alarm``. A true probability of ``notices`` or more is detected (with
-    the same probability of error); it must be at least 2t above.
+    exp(-2 trials t^2) = ``false_alarm``. A true probability of ``notices`` or more is detected
+    (with the same probability of error); it must be at least 2t above.
 
     >>> assert_at_most(failures=48, trials=1000, probability=0.05, notices=0.3)
     """
