@@ -51,7 +51,7 @@ _SECRET = re.compile(r"\b(pass\w*|pwd|secret\w*|token\w*)\s*=.*", re.IGNORECASE 
 
 
 def shown(value: object) -> str:
-    """A short text for an argument in an error message: a constant, a declaration, or only its type.
+    """The text that an error message shows for an argument: a constant, a declaration, or its type.
 
     Guarantees:
         of a frame nothing but its type is quoted
