@@ -157,7 +157,9 @@ def every_group(keys: Sequence[GroupKey], names: Sequence[str]) -> str:
         size *= len(codes)
         typed = f"[{', '.join(codes)}]::{narrowest(key.value.type)}[]"
         listed.append(f"(SELECT unnest({typed}) AS {name})")
-    return f"SELECT * FROM {' CROSS JOIN '.join(listed)}" if size <= _LISTED else ""
+    if size <= _LISTED:
+        return f"SELECT * FROM {' CROSS JOIN '.join(listed)}"
+    return ""
 
 
 def _place(a: str, y: str, b: str) -> str:

@@ -183,7 +183,9 @@ def _items(items: list[str]) -> str:
 
 
 def _join(*, outer: bool) -> str:
-    return "LEFT JOIN" if outer else "JOIN"
+    if outer:
+        return "LEFT JOIN"
+    return "JOIN"
 
 
 # --- tables --------------------------------------------------------------------------------

@@ -454,7 +454,9 @@ def _rows(frame: "DataFrame") -> Rows:
 
 
 def _cell(cell: Any) -> Any:
-    return int(cell) if isinstance(cell, Decimal) else cell
+    if isinstance(cell, Decimal):
+        return int(cell)
+    return cell
 
 
 def _columns(frame: "DataFrame") -> "pyarrow.Table":
