@@ -264,7 +264,7 @@ def _floor_divide(operand: Scalar, divisor: int) -> str:
     DuckDB's ``//`` truncates, so the operand is first made non-negative by adding a multiple of the
     divisor.
     """
-    # a divisor beyond every operand gives 0 or -1, however large
+    # any divisor larger than every operand gives 0 or -1, so a larger one is cut
     ends = span(operand)
     step = min(divisor, 2**62 + 1)
     if ends is None:

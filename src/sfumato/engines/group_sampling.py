@@ -20,7 +20,7 @@ from sfumato.plan.value import GroupKey
 PRIME = 2**31 - 1
 # a 64-bit number is split into three pieces of this many bits
 _PIECE = 22
-# bits that a place drops, of the number of a group, of an amount; 24 + 31 + 8 = 63
+# Bits that are dropped from a place, of a group's number, and of an amount: 24 + 31 + 8 = 63.
 _COARSE = 7
 _GROUP = 31
 _AMOUNT = 8

@@ -68,7 +68,7 @@ class Columns(Mapping[Codes, tuple[int, ...]]):
 
     def of(self, groups: Sequence[Codes]) -> Groups:
         """Returns the integers of some groups; a group without integers may be absent."""
-        import pyarrow.compute  # no other question needs it
+        import pyarrow.compute  # only questions with open keys need it
 
         table = self.table
         for key, codes in enumerate(zip(*groups, strict=True)):
