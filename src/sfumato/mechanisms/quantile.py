@@ -66,7 +66,7 @@ class Quantile:
         _ordered([self.q])
 
     def event(self, distance: Distance) -> Selection:
-        """What happens to rows of which neighbours differ in at most ``distance`` (L1)."""
+        """The event of a release; neighbours differ in at most ``distance`` rows (L1)."""
         return _selection(self.rate, max(self.q, 1 - self.q), distance)
 
     def release(self, rows: Rows, entropy: Entropy = SYSTEM) -> int:

@@ -17,7 +17,7 @@ _ALL_OF_A_FOLDER = ("*", "**", "*.parquet")
 
 @dataclass(frozen=True, slots=True)
 class Undisclosed:
-    """Replaces the source of a table where it must not be shown; names only its type."""
+    """Placeholder for the source of a table that must not be shown; it shows only the type."""
 
     kind: str
 
