@@ -384,12 +384,9 @@ class Session(Tasks):
         Also returns the question as it was asked, before the reuse of stored parts.
         """
         candidates = self._asked(step)
-        known = [candidate for candidate in candidates if self._is_known(candidate)]
-        if known:
-            chosen, recalled = known[0], True
-        else:
-            chosen = self._cheapest(candidates)
-            recalled = chosen.planned.fresh is None
+        known = next((one for one in candidates if self._is_known(one)), None)
+        chosen = self._cheapest(candidates) if known is None else known
+        recalled = known is not None or chosen.planned.fresh is None
         payer = None if held is None else held.of(step.name)
         answer = self._released(chosen, key, recalled=recalled, patience=patience, payer=payer)
         if held is not None:
