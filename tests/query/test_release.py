@@ -63,6 +63,12 @@ class Recording:
     def wait(self, patience: Patience = ENDLESS) -> None:
         pass
 
+    def interrupt(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
     def ready(
         self, plan: Bounded, sampling_key: str, patience: Patience = ENDLESS
     ) -> Callable[[], Mapping[Codes, tuple[int, ...]]]:

@@ -46,7 +46,7 @@ class _Marks(TypedDict):
 
 
 def add(one: Number, other: Number) -> Number:
-    """Returns one + other."""
+    """Returns the sum of two numbers."""
     first, second = known(one), known(other)
     if isinstance(first, Fraction) and isinstance(second, Fraction):
         return number(first + second)
@@ -66,12 +66,15 @@ def add(one: Number, other: Number) -> Number:
 
 
 def negate(one: Number) -> Number:
-    """Returns -one."""
+    """Returns the negative of a number."""
     return _scaled(one, Fraction(-1))
 
 
 def multiply(one: Number, other: Number) -> Number:
-    """Returns one * other, exact up to 62 bits; a constant factor only changes the step."""
+    """Returns the product of two numbers, exact up to 62 bits.
+
+    A constant factor only changes the step.
+    """
     factor, second = known(one), known(other)
     if isinstance(factor, Fraction) and isinstance(second, Fraction):
         return number(factor * second)
@@ -86,7 +89,8 @@ def multiply(one: Number, other: Number) -> Number:
     product: Scalar = Arithmetic(Operation.MULTIPLY, one.expression, other.expression)
     if square:
         product = Extreme(greatest=True, operands=(product, _ZERO))
-    size, other_size = largest(one.expression) * one.step, largest(other.expression) * other.step
+    size = largest(one.expression) * one.step
+    other_size = largest(other.expression) * other.step
     rounding = one.rounding * other_size + other.rounding * (size + one.rounding)
     step, most = one.step * other.step, LARGEST - 2
     if largest(product) > most:
@@ -97,7 +101,7 @@ def multiply(one: Number, other: Number) -> Number:
 
 
 def divide(one: Number, other: Number, *, skips_zero: bool = False) -> Number:
-    """Returns one / other, truncated toward zero on the finest lattice that its range allows.
+    """Returns the quotient one / other, truncated toward zero on the finest possible lattice.
 
     ``skips_zero``: the result is NULL where ``other`` is zero; without it ``other`` must never be
     zero. Division by a quotient that may be zero multiplies by that quotient's divisor instead, so
@@ -108,7 +112,8 @@ def divide(one: Number, other: Number, *, skips_zero: bool = False) -> Number:
 
     >>> from sfumato.metadata.column import Column, Integer
     >>> from sfumato.sql.typed import read
-    >>> small, large = read(Column("small", Integer(0, 9))), read(Column("large", Integer(0, 10**9)))
+    >>> small = read(Column("small", Integer(0, 9)))
+    >>> large = read(Column("large", Integer(0, 10**9)))
     >>> rate = divide(small, large, skips_zero=True)
     >>> divide(number(1), rate, skips_zero=True).ratio.below == small
     True
@@ -125,7 +130,8 @@ def divide(one: Number, other: Number, *, skips_zero: bool = False) -> Number:
             return divide(dividend, other.ratio.above, skips_zero=True)
     if above is None or below is None or below == (0, 0):
         raise _always_null()
-    return _divided(one, other, _QuotientRange.of(one, other, above, below), skips_zero=skips_zero)
+    ends = _QuotientRange.of(one, other, above, below)
+    return _divided(one, other, ends, skips_zero=skips_zero)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +155,9 @@ class _QuotientRange:
         for code in above:
             for divisor in divisors:
                 ends.append(Fraction(code) * one.step / (divisor * other.step))
+        size = max(abs(end) for end in ends)
         least = min(abs(divisor) for divisor in divisors) * other.step
-        return cls(min(ends), max(ends), max(abs(end) for end in ends), least)
+        return cls(min(ends), max(ends), size, least)
 
 
 def _divided(one: Number, other: Number, ends: _QuotientRange, *, skips_zero: bool) -> Number:
@@ -179,7 +186,8 @@ def _null_where_zero(one: Number) -> Number:
     if ends is None or not ends[0] <= 0 <= ends[1]:
         return one
     is_zero = Compare(Comparison.EQ, one.expression, _ZERO)
-    return replace(one, expression=Case(((is_zero, Constant(None)),), one.expression), ratio=None)
+    expression = Case(((is_zero, Constant(None)),), one.expression)
+    return replace(one, expression=expression, ratio=None)
 
 
 def _quotient_step(one: Number, other: Number, size: Fraction) -> Fraction:
@@ -213,7 +221,7 @@ def _always_null() -> UnsupportedSql:
 
 
 def remainder(one: Number, divisor: Number) -> Number:
-    """Returns one % constant, with the sign of ``one``.
+    """Returns the remainder of a number divided by a constant, with the sign of the number.
 
     Raises:
         UnsupportedSql: the divisor is not a positive constant.
@@ -223,7 +231,8 @@ def remainder(one: Number, divisor: Number) -> Number:
         raise UnsupportedSql(
             "MOD by something else than a positive constant.", remedy="MOD(column, 7)"
         )
-    step, (left, right) = aligned([(one.expression, one.step), (divisor.expression, divisor.step)])
+    parts = [(one.expression, one.step), (divisor.expression, divisor.step)]
+    step, (left, right) = aligned(parts)
     ends = span(left)
     modulus = 0
     if isinstance(right, Constant) and isinstance(right.value, int):
@@ -232,19 +241,20 @@ def remainder(one: Number, divisor: Number) -> Number:
         raise UnsupportedSql("MOD on a lattice that is too fine.", remedy="ROUND the value first.")
     multiple = times(Quotient(left, Constant(modulus)), modulus)
     rest = Arithmetic(Operation.SUBTRACT, left, multiple)
-    low, high = max(ends[0], 1 - modulus), min(ends[1], modulus - 1)
+    low = max(ends[0], 1 - modulus)
+    high = min(ends[1], modulus - 1)
     within = clipped(rest, min(low, 0), max(high, 0))
     # rounding past a multiple changes the remainder by the whole divisor
     return replace(_stepped(one, within, step, jump=size), nearest=one.nearest)
 
 
 def floor(one: Number) -> Number:
-    """Returns the largest integer that is not greater."""
+    """Returns the largest integer that is not greater than a number."""
     return _stepped(one, floored(one.expression, one.step), Fraction(1))
 
 
 def ceiling(one: Number) -> Number:
-    """Returns the smallest integer that is not less."""
+    """Returns the smallest integer that is not less than a number."""
     return negate(floor(negate(one)))
 
 
@@ -255,7 +265,8 @@ def rounded(one: Number, places: int = 0) -> Number:
     if ratio.denominator == 1:
         if largest(one.expression) * ratio.numerator > LARGEST:
             return one
-        return Number(times(one.expression, ratio.numerator), step, one.rounding, cut=one.cut)
+        scaled = times(one.expression, ratio.numerator)
+        return Number(scaled, step, one.rounding, cut=one.cut)
     half = Fraction(1, 2)
     ends = span(one.expression)
     up = floored(one.expression, ratio, half)
@@ -271,13 +282,15 @@ def truncated(one: Number) -> Number:
     exact = known(one)
     if isinstance(exact, Fraction):
         return number(int(exact))
-    whole = Quotient(times(one.expression, one.step.numerator), Constant(one.step.denominator))
+    multiple = times(one.expression, one.step.numerator)
+    whole = Quotient(multiple, Constant(one.step.denominator))
     return _stepped(one, whole, Fraction(1))
 
 
 def absolute(one: Number) -> Number:
-    """Returns |one|."""
-    size = Extreme(greatest=True, operands=(one.expression, _negated(one.expression), _ZERO))
+    """Returns the absolute value of a number."""
+    signs = (one.expression, _negated(one.expression), _ZERO)
+    size = Extreme(greatest=True, operands=signs)
     if one.ratio is None:
         return replace(one, expression=size)
     ratio = Ratio(absolute(one.ratio.above), absolute(one.ratio.below))
@@ -316,7 +329,7 @@ def together(parts: Sequence[Number]) -> tuple[Callable[[Scalar], Number], list[
 
 
 def bucket(one: Number, low: Fraction, high: Fraction, count: int) -> Number:
-    """Returns WIDTH_BUCKET: 0 below ``low``, then 1 to ``count``, ``count`` + 1 from ``high`` on."""
+    """Returns WIDTH_BUCKET: 0 below ``low``, 1 to ``count``, ``count`` + 1 from ``high`` on."""
     scale = count / (high - low)
     place = floored(one.expression, one.step * scale, 1 - low * scale)
     if one.is_precise:
@@ -345,7 +358,7 @@ def _of_ratio(quotient: Number, above: Number, ratio: Ratio) -> Number:
 
 
 def _excess(one: int, other: int) -> tuple[int, int]:
-    """Returns how many bits each factor must drop for a product of 62 bits, the larger first."""
+    """Returns how many low bits each of two factors must drop for a product of at most 62 bits."""
     lost, other_lost = 0, 0
     while one * other > LARGEST:
         if one >= other:
@@ -363,7 +376,8 @@ def _coarser(one: Number, bits: int) -> Number:
         return one
     shortened = floored(one.expression, Fraction(1, 2**bits), Fraction(1, 2))
     step = one.step * 2**bits
-    return Number(shortened, step, one.rounding + step / 2, nearest=one.nearest, cut=True)
+    rounding = one.rounding + step / 2
+    return Number(shortened, step, rounding, nearest=one.nearest, cut=True)
 
 
 def _stepped(

@@ -146,15 +146,19 @@ class Finished:
             case exp.Coalesce():
                 return Coalesce(self._numbers(node))
             case exp.Nullif():
-                one, other = self.number(node.this), self.number(node.expression)
-                is_equal = Compare(Comparison.EQ, one, other)
-                return Case(((is_equal, Constant(None)),), one)
+                return self._nullif(node)
             case exp.SubqueryPredicate() | exp.Anonymous():
                 raise reject(node)
             case exp.Func() | exp.Binary():
                 raise refuse_node(node, NOISY)
             case _:
                 raise reject(node)
+
+    def _nullif(self, node: exp.Nullif) -> Scalar:
+        """Returns the scalar of NULLIF."""
+        one, other = self.number(node.this), self.number(node.expression)
+        is_equal = Compare(Comparison.EQ, one, other)
+        return Case(((is_equal, Constant(None)),), one)
 
     def _numbers(self, node: exp.Expr) -> tuple[Scalar, ...]:
         """Returns the arguments of a function of one or more numbers."""
@@ -197,7 +201,8 @@ class Finished:
             return compare.is_null(self.value(node.this))
         if isinstance(node.expression, exp.Boolean):
             test = self.test(node.this)
-            return And((Not(IsNull(test)), test if node.expression.this else Not(test)))
+            is_known = Not(IsNull(test))
+            return And((is_known, test if node.expression.this else Not(test)))
         raise reject(node)
 
     def _in(self, node: exp.In) -> Scalar:

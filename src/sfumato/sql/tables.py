@@ -62,7 +62,8 @@ class From:
             depth += 1
             if depth > _DEEPEST:
                 raise UnsupportedSql(
-                    f"Joins, windows and sub-queries of more than {_DEEPEST} steps, one after the other.",
+                    f"Joins, windows and sub-queries of more than {_DEEPEST} steps, "
+                    "one after the other.",
                     remedy="Ask less at once.",
                 )
 
@@ -83,7 +84,8 @@ class From:
             return self.relation
         if not self.once or self.width == 0:
             return None
-        return first(self.relation, (), fields(self.relation), context.name(f"{self.table}.first"))
+        name = context.name(f"{self.table}.first")
+        return first(self.relation, (), fields(self.relation), name)
 
 
 def declared(context: Context, node: exp.Table) -> From:
@@ -94,7 +96,8 @@ def declared(context: Context, node: exp.Table) -> From:
     """
     dataset = context.dataset
     name = _table_name(dataset, node)
-    table, owner, unit = dataset.tables[name], owner_of(dataset, name), dataset.unit_name(name)
+    table, unit = dataset.tables[name], dataset.unit_name(name)
+    owner = owner_of(dataset, name)
     parts, width = _parts(owner, unit)
     prefix = context.prefix(name, [*table.columns, *parts])
     columns: list[Column] = []
@@ -196,14 +199,14 @@ def require_plain(alias: exp.Expr | None) -> None:
         )
 
 
-def require_private(found: From) -> From:
+def require_private(rows: From) -> From:
     """Refuses rows of public tables alone."""
-    if found.public:
+    if rows.public:
         raise UnsupportedSql(
             "A question about public tables alone.",
             remedy="They are no secret: read them directly, without noise and without cost.",
         )
-    return found
+    return rows
 
 
 def _parts(owner: Owner | None, unit: str | None) -> tuple[dict[str, int], int]:
@@ -218,7 +221,8 @@ def _parts(owner: Owner | None, unit: str | None) -> tuple[dict[str, int], int]:
     while root.owner is not None:
         root = root.owner
     if len(root.columns) > 1:
-        return {name: place for place, name in enumerate(root.columns)}, len(root.columns)
+        places = {name: place for place, name in enumerate(root.columns)}
+        return places, len(places)
     names = [unit] if owner.via is not None else [*owner.columns, unit]
     return dict.fromkeys(names, 0), 1
 
