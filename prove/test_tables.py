@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every column of the tables of many more laws in ball arithmetic, and many more verdicts close to the curve."""
+"""Every column of the tables of many more laws in ball arithmetic, and many more verdicts close to
+the curve.
+"""
 
 from collections.abc import Callable
 from fractions import Fraction

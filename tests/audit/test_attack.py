@@ -48,7 +48,9 @@ class Drawn:
 
 
 def numpy_laplace(scale, seed=1):
-    """Continuous Laplace noise of numpy, shown in 1024ths: what the last bits of a double tell is rounded away."""
+    """Continuous Laplace noise of numpy, shown in 1024ths: what the last bits of a double tell is
+    rounded away.
+    """
     generator = np.random.default_rng(Replay(seed).bits(64))
     return lambda count: round((count + generator.laplace(0, scale)) * 1024) / 1024
 

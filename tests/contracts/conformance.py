@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every engine owes: the integers of the reference, bit for bit. Inherit, and give ``open_engine``.
+"""What every engine owes: the integers of the reference, bit for bit. Inherit, and give
+``open_engine``.
 
 An engine version is trusted once it has passed; no other is used.
 """
@@ -261,7 +262,8 @@ class EngineContract:
         assert any(expected), "an example in which there is something"
 
     def test_the_values_at_the_edges_mean_what_they_mean_to_the_reference(self) -> None:
-        # NULL, NaN, infinities, texts beyond ASCII, days before 1970, integers of 64 bits, groups without a row
+        # NULL, NaN, infinities, texts beyond ASCII, days before 1970, integers of 64 bits, groups
+        # without a row
         tables = declared(world.edges())
         columns = {name: world.read(PEOPLE, f"people.{name}") for name in world.KINDS}
         numbers = [columns[name] for name in ("n", "x", "Big")]
@@ -294,7 +296,10 @@ class EngineContract:
     def marginals(
         self, tables: Mapping[str, sf.Table], cube: BoundedCube, cliques: cubes.Cliques
     ) -> bool:
-        """Whether the engine has the marginals of the reference; the last is asked again, by itself."""
+        """Whether the engine has the marginals of the reference.
+
+        The last is asked again, by itself.
+        """
         with reference(tables).cube(cube) as opened:
             expected = opened.marginals(cliques)
         with closing(self.open_engine(tables)) as engine, engine.cube(cube) as opened:
@@ -341,7 +346,9 @@ class EngineContract:
                 assert again.marginals([["people.c"]])
 
     def rows_of(self, tables: Mapping[str, sf.Table], *every: BoundedRows, key: str = KEY) -> bool:
-        """Whether the engine has the rows of the reference, unit by unit, or has none and says so by name."""
+        """Whether the engine has the rows of the reference, unit by unit, or has none and says so
+        by name.
+        """
         with closing(self.open_engine(tables)) as engine:
             if self.without_rows:
                 with pytest.raises(WrongUse, match=self.without_rows):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hypothesis strategies for questions over several tables: expressions, relations, aggregates, plans.
+"""Hypothesis strategies for questions over several tables: expressions, relations, aggregates,
+plans.
 
 They are over the tables of ``world``, whose rows come from ``world.data``.
 """

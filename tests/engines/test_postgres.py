@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of a real PostgreSQL: the integers of the reference, one snapshot, and not a word of what the server says."""
+"""Tables of a real PostgreSQL: the integers of the reference, one snapshot, and not a word of what
+the server says.
+"""
 
 import sys
 from collections import Counter
@@ -66,7 +68,10 @@ def stored(url, name, cells):
 
 
 class TestConformance(EngineContract):
-    """The suite of every engine, its tables in the server; texts without the byte that PostgreSQL has not."""
+    """The suite of every engine, its tables in the server.
+
+    Texts without the byte that PostgreSQL has not.
+    """
 
     @pytest.fixture(autouse=True)
     def _place(self, url):
@@ -219,7 +224,8 @@ def test_all_tables_of_a_question_are_of_one_moment(url, monkeypatch):
     monkeypatch.setattr(room, "_copy", slow)
     # the snapshot is of before the first table is read; neither table has a row more
     assert both(url) == 2
-    # three rows of each by now; without a snapshot the second table has two rows more, the first one
+    # three rows of each by now; without a snapshot the second table has two rows more, the first
+    # one
     monkeypatch.setattr(room, "_SNAPSHOT", "BEGIN")
     assert both(url) == (3 + 1) + (3 + 2)
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spark passes the conformance suite, in an application whose settings are against it; and how it fails."""
+"""Spark passes the conformance suite, in an application whose settings are against it.
+
+And how it fails.
+"""
 
 import logging
 import math
@@ -227,7 +230,8 @@ def test_an_application_whose_settings_are_believed_is_noticed(spark, monkeypatc
 
 
 def ranked_union(spark):
-    """A plan over a union below a window. Of one such statement a rule of Spark's optimiser (excluded in
+    """A plan over a union below a window. Of one such statement a rule of Spark's optimiser
+    (excluded in
     ``_MEANING``) made nonsense; as it is emitted now the rule leaves it alone."""
     days = [scan("days", f"T{place}.") for place in range(2)]
     one = PerUnit(
@@ -511,7 +515,9 @@ def everything():
 
 
 def survives(spark, folder):
-    """Whether lost tasks change nothing: the integers are those of the reference, and some were lost."""
+    """Whether lost tasks change nothing: the integers are those of the reference, and some were
+    lost.
+    """
     frame, rows = events(spark, folder)
     tables = {"t": sf.Table(frame, unit=sf.Unit("who"), columns=EVENTS)}
     expected = Reference({"t": [dict(zip(EVENTS, row, strict=True)) for row in rows]}).run(

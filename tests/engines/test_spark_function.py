@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A function of the emitted SQL means on Spark what it means on DuckDB; one that is not listed means nothing."""
+"""A function of the emitted SQL means on Spark what it means on DuckDB.
+
+One that is not listed means nothing.
+"""
 
 import pytest
 from sqlglot import exp

@@ -211,7 +211,9 @@ MEANT = (
 
 
 def files(folder, width):
-    """Parquet files of a number, or of NaN and a number, whole or in pieces, as the tables of one dataset."""
+    """Parquet files of a number, or of NaN and a number, whole or in pieces, as the tables of one
+    dataset.
+    """
     tables, rows = {}, {}
     for count, cells in enumerate(
         [*((each,) for each in AMONG), *((math.nan, each) for each in AMONG[1:])]
@@ -268,7 +270,9 @@ def test_a_double_that_the_file_is_asked_for_is_noticed(spark, tmp_path, monkeyp
 
 
 def texts(spark):
-    """How often each text stands in a column with bytes that are none, and in one that ignores case."""
+    """How often each text stands in a column with bytes that are none, and in one that ignores
+    case.
+    """
     frame = spark.sql(
         "SELECT CAST(unhex(b) AS STRING) AS x, CAST(CAST(unhex(b) AS STRING) AS STRING COLLATE UTF8_LCASE) AS y "
         "FROM VALUES ('61'), ('41'), ('FF'), ('FE'), ('C3A9') AS t(b)"

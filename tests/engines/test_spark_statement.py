@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A statement of the emitted SQL gives on Spark what it gives on DuckDB; one of another form gives nothing."""
+"""A statement of the emitted SQL gives on Spark what it gives on DuckDB.
+
+One of another form gives nothing.
+"""
 
 import re
 
@@ -155,7 +158,9 @@ def closed(text):
 
 
 def of_every_row_alike(both, sql, code):
-    """A sum over 2^36 rows of one code: each sum of Spark's is that of one row times the rows, in its type."""
+    """A sum over 2^36 rows of one code: each sum of Spark's is that of one row times the rows, in
+    its type.
+    """
     text = translated(
         f"SELECT {sql} AS s FROM (VALUES ({code}::BIGINT)) AS t(v0)", {}, narrow=False
     )

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes killed (SIGKILL) while they charge, and what the next opening finds; ``chaos`` does it for longer.
+"""Processes killed (SIGKILL) while they charge, and what the next opening finds; ``chaos`` does it
+for longer.
 
 The outside witness holds every byte that was released before the kill.
 """

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers in pieces, on every store: opened in full, begun before they are drawn, stored before they are shown."""
+"""Answers in pieces, on every store: opened in full, begun before they are drawn, stored before
+they are shown.
+"""
 
 import sys
 import threading

@@ -136,7 +136,9 @@ LEAVES = [10, *[0] * 9, 1, *[0] * 9, 9], [9, *[0] * 9, 1, *[0] * 9, 10]
 
 
 def loss_of_a_replaced_row(level, make, cost):
-    """The exact pure and zCDP loss (at several orders) of a row that stays in its group, over what is booked."""
+    """The exact pure and zCDP loss (at several orders) of a row that stays in its group, over what
+    is booked.
+    """
     weight = Distance(Norm.LINF, Fraction(1), Relation.REPLACE_ONE)
     mechanism = make(weight, 1, cost, [level])
     booked = account(mechanism.event(weight, 1))

@@ -154,7 +154,9 @@ def largest_loss(laws, neighbours):
 
 
 def datasets(points, size):
-    """Every dataset of at most ``size`` rows, in order, and every pair that one row more tells apart."""
+    """Every dataset of at most ``size`` rows, in order, and every pair that one row more tells
+    apart.
+    """
     all_data = [
         data
         for n in range(size + 1)
@@ -212,7 +214,10 @@ def test_a_quantile_buys_exactly_its_epsilon(epsilon, q, k, relation):
 
 
 def too_far(mechanism, reach, rows):
-    """Draws that are further off in ranks than ``reach``; sure to notice three of ten for the stated one."""
+    """Draws that are further off in ranks than ``reach``.
+
+    Sure to notice three of ten for the stated one.
+    """
     entropy = Replay(5)
     far = sum(
         rank_error(rows, mechanism.release(rows, entropy), mechanism.q) > reach for _ in range(1200)
@@ -343,7 +348,10 @@ def number(outcome):
 
 
 def expected_fine(bits):
-    """Without rows: the middle is uniform, each other one between it and a bound; with 2^bits labels."""
+    """Without rows: the middle is uniform, each other one between it and a bound.
+
+    With 2^bits labels.
+    """
     size = 4 << bits
     outcomes = {}
     for v in range(size):

@@ -75,7 +75,9 @@ def peeling_truth(scores, k, rate) -> dict[tuple[int, ...], arb]:
 
 
 class Scripted:
-    """The exponential mechanism as one choice of the script, and of a band as the only one of a path."""
+    """The exponential mechanism as one choice of the script, and of a band as the only one of a
+    path.
+    """
 
     def __init__(self, *, once: bool) -> None:
         self.once = once

@@ -44,7 +44,10 @@ def bias(one: Coin) -> arb:
 
 
 def is_drawn_exactly(one: Coin) -> bool:
-    """Whether the mass of the paths to True is the bias, up to the undecided; three bits at a time."""
+    """Whether the mass of the paths to True is the bias, up to the undecided.
+
+    Three bits at a time.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lazy_uniform, "_STEP", 3)
         law_of_one, rest = every_path(lambda script: one.sample_one(script), 2.0**-16)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One marginal against its proved distance, on all neighbours of small tables, with a broken weight."""
+"""One marginal against its proved distance, on all neighbours of small tables, with a broken
+weight.
+"""
 
 import itertools
 
