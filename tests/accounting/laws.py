@@ -35,7 +35,9 @@ def number(value: object) -> arb:
 
 
 class Noise:
-    """A law on the integers by its weights: its masses and its cumulated masses within its reach."""
+    """A law on the integers by its weights: its masses and its cumulated masses within its
+    reach.
+    """
 
     def __init__(self, weight: Callable[[int], arb], lower: int, upper: int) -> None:
         self.lower, self.upper = lower, upper
@@ -79,7 +81,9 @@ def gaussian(variance: Fraction) -> Noise:
 
 @cache
 def staircase(epsilon: Fraction, sensitivity: int, step: int) -> Noise:
-    """e^(-epsilon) for each stair: the first ends at ``step``, the others are ``sensitivity`` long."""
+    """e^(-epsilon) for each stair: the first ends at ``step``, the others are ``sensitivity``
+    long.
+    """
     reach = int(100 / epsilon) * sensitivity + step
     with ctx.workprec(PRECISION):
         fall = (-number(epsilon)).exp()

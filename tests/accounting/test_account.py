@@ -312,7 +312,9 @@ def test_a_bounded_range_costs_an_eighth(rate, value, monotone):
 
 
 def test_permute_and_flip_has_no_bounded_range():
-    """Two candidates, one level with the other or two steps below: more than an eighth (RULES 9)."""
+    """Two candidates, one level with the other or two steps below: more than an eighth (RULES
+    9).
+    """
     rate = Fraction(1, 10)
     level, below = laws.permute_and_flip((0, 0), rate), laws.permute_and_flip((1, -1), rate)
     assert holds(Profile.pure(2 * rate), level, below)

@@ -225,7 +225,9 @@ def response(epsilon0: Fraction, categories: int) -> dict[int, list[arb]]:
 
 
 def chosen_subset(epsilon0: Fraction, size: int) -> dict[int, list[arb]]:
-    """One of the sets of so many of three values, with the odds for those that hold the true one."""
+    """One of the sets of so many of three values, with the odds for those that hold the true
+    one.
+    """
     sets = [each for each in product((0, 1), repeat=3) if sum(each) == size]
     with ctx.workprec(laws.PRECISION):
         odds = number(epsilon0).exp()

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every statement of a family is true of laws that have the guarantee, and the families are tight."""
+"""Every statement of a family is true of laws that have the guarantee, and the families are
+tight.
+"""
 
 import math
 from fractions import Fraction

@@ -144,7 +144,9 @@ def test_a_public_key_that_is_there_five_times_multiplies_nobody(tmp_path, monke
 
 
 def test_what_is_bounded_is_what_comes_out_of_the_last_join(tmp_path):
-    """One unit with a thousand events counts as ten, whatever it is joined to, in whatever order."""
+    """One unit with a thousand events counts as ten, whatever it is joined to, in whatever
+    order.
+    """
     texts = [
         PUBLIC,
         "SELECT COUNT(*) FROM users u JOIN events e ON u.user_id = e.user_id",

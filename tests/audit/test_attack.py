@@ -37,7 +37,9 @@ ONE, TWO = PureDP(Fraction(1)), PureDP(Fraction(2))
 
 
 class Drawn:
-    """A counting query with noise drawn beforehand: fast, and the same in every run of the tests."""
+    """A counting query with noise drawn beforehand: fast, and the same in every run of the
+    tests.
+    """
 
     def __init__(self, scale, runs, seed):
         noise = DiscreteLaplace(scale).sample(2 * runs, Replay(seed))

@@ -196,7 +196,9 @@ class Writer:
         return Pair(words.format(one.ours), words.format(one.plain))
 
     def _direct(self, depth: int) -> Pair:
-        """A decimal against a decimal: on its lattice, or for the declared one between two points."""
+        """A decimal against a decimal: on its lattice, or for the declared one between two
+        points.
+        """
         name = self._random.choice("pz")
         tenth = self._random.randint(0, 500) / 10
         value = tenth + 0.05 if name == "p" and self._random.random() < 0.5 else tenth

@@ -95,7 +95,9 @@ def serving(certificate: "Certificate | None" = None) -> Iterator[HeadServer]:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """A certificate of a server in a file, its key, and the file of the authority that signed it."""
+    """A certificate of a server in a file, its key, and the file of the authority that signed
+    it.
+    """
 
     path: Path
     key: Path

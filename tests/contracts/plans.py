@@ -394,7 +394,9 @@ def questions(draw: st.DrawFn, tables: tuple[str, ...] | None = None, depth: int
 
 @st.composite
 def bounded(draw: st.DrawFn, raw: Raw) -> Bounded:
-    """The question under any limits: what engines compute does not depend on what is proved of it."""
+    """The question under any limits: what engines compute does not depend on what is proved of
+    it.
+    """
     owned = not any(each.owner is None for each in scans(raw.relation))
     few = st.integers(1, 3)
     none = st.none()

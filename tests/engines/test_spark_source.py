@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A value of any type of Spark has the code of the reference, and no value can make a reading fail."""
+"""A value of any type of Spark has the code of the reference, and no value can make a reading
+fail.
+"""
 
 import datetime
 import json
@@ -247,7 +249,9 @@ def test_nan_is_missing_whatever_a_file_says_of_its_numbers(spark, tmp_path, wid
 
 
 def above_one(spark, folder):
-    """How many of NaN and 0.375 Spark takes for more than 1, out of a file that says at most 0.375."""
+    """How many of NaN and 0.375 Spark takes for more than 1, out of a file that says at most
+    0.375.
+    """
     path = folder / "two.parquet"
     pq.write_table(pa.table({"x": [math.nan, 0.375]}), path)
     tables = {"t": sf.Table(path, columns={"x": sf.Real(0, 1)})}

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A value of any physical type has the code of the reference, and no value can make a reading fail."""
+"""A value of any physical type has the code of the reference, and no value can make a reading
+fail.
+"""
 
 import datetime
 import itertools

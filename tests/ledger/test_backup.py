@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Backups of a ledger in use, and the way back: never to less than is known, unless it is frozen."""
+"""Backups of a ledger in use, and the way back: never to less than is known, unless it is
+frozen.
+"""
 
 import threading
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A verification that goes on where the last one ended finds what was edited since, on every store."""
+"""A verification that goes on where the last one ended finds what was edited since, on every
+store.
+"""
 
 import sys
 import zlib

@@ -64,7 +64,9 @@ def test_a_weight_moves_a_rank_error_by_at_most_q_or_one_minus_q(weights, level)
 
 def test_a_score_by_the_middle_alone_moves_more_and_is_noticed():
     def middle(weights, level):
-        """The mutant: the rank of the middle of the leaf, which the unit moves together with q N."""
+        """The mutant: the rank of the middle of the leaf, which the unit moves together with q
+        N.
+        """
         total = sum(weights)
         return [
             -level.denominator * abs(2 * sum(weights[:leaf]) + 2 * weight - level * 2 * total)

@@ -263,7 +263,9 @@ QS = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
 
 
 class Scripted:
-    """Stands in for the choice of a point: takes the next of a script, and keeps its probability."""
+    """Stands in for the choice of a point: takes the next of a script, and keeps its
+    probability.
+    """
 
     def __init__(self, script):
         self.script, self.probability = list(script), 1.0
@@ -420,7 +422,9 @@ def test_rows_that_are_not_split_are_noticed(monkeypatch):
 
 
 def test_labels_of_equal_rows_cost_nothing(monkeypatch):
-    """Averaged over all labels of one bit, no pair of neighbours is further apart than the event."""
+    """Averaged over all labels of one bit, no pair of neighbours is further apart than the
+    event.
+    """
     monkeypatch.setattr(module, "_LABELS", 1)
     everything, pairs = datasets(range(2), 3)
     mechanism = quantiles(ROW, 3, q=[Fraction(1, 3), Fraction(2, 3)], lower=0, upper=1)

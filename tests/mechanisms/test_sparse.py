@@ -105,7 +105,9 @@ def sequences(mechanism: SparseVectorMechanism, length: int) -> list[tuple[objec
 
 
 def worst(mechanism: SparseVectorMechanism, length: int, *, monotone: bool = False) -> float:
-    """The largest loss of any sequence of verdicts, over neighbouring answers near the threshold."""
+    """The largest loss of any sequence of verdicts, over neighbouring answers near the
+    threshold.
+    """
     law, near = Law(mechanism), mechanism.threshold
     outcomes = sequences(mechanism, length)
     losses = [0.0]
@@ -125,7 +127,9 @@ def worst(mechanism: SparseVectorMechanism, length: int, *, monotone: bool = Fal
 
 
 def long_run(mechanism: SparseVectorMechanism, below: int, positives: int | None = None) -> float:
-    """The loss of many verdicts below while answers rise, then of all positives while answers fall."""
+    """The loss of many verdicts below while answers rise, then of all positives while answers
+    fall.
+    """
     law, near, count = Law(mechanism), mechanism.threshold, positives or mechanism.positives
     verdicts = (BELOW,) * below + (ABOVE,) * count
     one = law.probability((near,) * below + (near - 20,) * count, verdicts)
@@ -429,7 +433,9 @@ def test_the_runs_notice_half_the_error():
 
 
 def beyond(one: Fraction, other: Fraction, h: int) -> arb:
-    """P(X - Y > h) of two discrete Laplace laws, by adding up P(X = x) P(Y < x - h) to 300 scales."""
+    """P(X - Y > h) of two discrete Laplace laws, by adding up P(X = x) P(Y < x - h) to 300
+    scales.
+    """
     x, y = LaplaceTruth(one), LaplaceTruth(other)
     reach = int(300 * one) + 300
     with ctx.workprec(PRECISION):

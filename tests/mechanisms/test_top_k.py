@@ -209,7 +209,9 @@ def test_bands_are_few_whatever_the_scores_are():
 
 
 def largest_loss(mechanism) -> float:
-    """The largest |ln P/P'| over sequences and neighbours, of which each count moves by at most 1."""
+    """The largest |ln P/P'| over sequences and neighbours, of which each count moves by at most
+    1.
+    """
     truth = joint_truth if isinstance(mechanism, JointMechanism) else peeling_truth
     worst = 0.0
     for scores in ([0, 0, 0], [2, 1, 0], [3, 0, 0], [1, 1, 0]):

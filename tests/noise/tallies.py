@@ -99,7 +99,9 @@ class Case:
 
 
 def case(law: Callable[[float], Tails], width: float, wrong_width: float, reach: int = 48) -> Case:
-    """The law of a width; cells are a 256th to a 512th of it, finer than the blocks of the engine."""
+    """The law of a width; cells are a 256th to a 512th of it, finer than the blocks of the
+    engine.
+    """
     shift = max(int(width / 256).bit_length() - 1, 0)
     return Case(law(width), law(wrong_width), shift, int((reach * width + 8) / 2**shift) + 1)
 

@@ -96,7 +96,9 @@ def test_the_paths_notice_a_rounded_bias(monkeypatch):
 
 
 def bounds_hold(one: Coin, precision: int) -> bool:
-    """Whether the integer bounds hold 2^precision p, are close, and never leave [0, 2^precision]."""
+    """Whether the integer bounds hold 2^precision p, are close, and never leave [0,
+    2^precision].
+    """
     lower, upper = one.bounds(precision)
     with ctx.workprec(PRECISION):
         truth = bias(one) * 2**precision

@@ -171,7 +171,9 @@ def test_the_table_notices_an_error_of_zero(
 
 
 def thirty_two_bits_are_enough(exact_calls: list[int]) -> bool:
-    """Whether no draw near the border is decided wrongly, and few are left to the exact comparison."""
+    """Whether no draw near the border is decided wrongly, and few are left to the exact
+    comparison.
+    """
     for rate in rates(40, 6):
         lower, upper = exp_scaled(*rate, 80)
         for prefix in {min(max((lower >> 48) + off, 0), 2**32 - 1) for off in range(-60, 61, 4)}:

@@ -42,7 +42,9 @@ def table_of(law: int, shape: tuple[int, int, int]) -> Cells:
 
 
 def wrong_verdicts(table: Cells, f: F, seed: int, points: int = 40) -> list[str]:
-    """Wrong verdicts on random points close to the curve: most within a few hundred units of 2^-31."""
+    """Wrong verdicts on random points close to the curve: most within a few hundred units of
+    2^-31.
+    """
     random = np.random.default_rng(seed)
     found = []
     for _ in range(points):

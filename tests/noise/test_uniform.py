@@ -248,7 +248,9 @@ def test_every_subset_is_equally_likely(
 def law_of_subsets(
     n: int, k: int, draw: Callable[..., np.ndarray]
 ) -> dict[tuple[int, ...], Fraction]:
-    """The exact mass of each subset over all draws below n, but for the paths that become too rare."""
+    """The exact mass of each subset over all draws below n, but for the paths that become too
+    rare.
+    """
 
     def every_draw(bound: int, size: int, script: Script) -> np.ndarray:
         options = [

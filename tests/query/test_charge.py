@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one door with tasks of any kind: what is stored, what is forfeited, and what nobody is told."""
+"""The one door with tasks of any kind: what is stored, what is forfeited, and what nobody is
+told.
+"""
 
 import json
 import logging

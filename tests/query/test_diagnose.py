@@ -198,7 +198,9 @@ KNOWN = {"a", "b", "c"}
 
 
 def plainly(rows: list[dict[str, object]]) -> list[tuple[int, int]]:
-    """(those that are, those that are not) for each check of the question below, without any plan."""
+    """(those that are, those that are not) for each check of the question below, without any
+    plan.
+    """
     owned = [row for row in rows if row["patient"] is not None]
     inside = sorted(
         (row for row in owned if row["ward"] in KNOWN), key=lambda row: str(row["patient"])
