@@ -367,7 +367,7 @@ class EngineContract:
         assert self.rows_of(declared(world.edges()), *every)
         assert self.rows_of(declared(world.content()), *every), "no rows at all"
 
-    @settings(deadline=None, max_examples=examples(0.12), suppress_health_check=list(HealthCheck))
+    @settings(deadline=None, max_examples=examples(0.08), suppress_health_check=list(HealthCheck))
     @given(st.data(), world.data(), st.text(max_size=3))
     def test_the_engine_gives_the_rows_of_the_reference(
         self, data: st.DataObject, content: dict[str, Rows], key: str

@@ -107,11 +107,12 @@ def test_a_function_means_what_it_means_on_duckdb(both):
     ("node", "mutant"),
     [
         (exp.Like, lambda node, write: Typed(f"({write(node.this).sql} LIKE '%')", Kind.BOOLEAN)),
-        (
+        pytest.param(
             exp.MD5,
             lambda node, write: Typed(
                 f"md5(CAST(upper({write(node.this).sql}) AS BINARY))", Kind.VARCHAR
             ),
+            marks=pytest.mark.long,
         ),
         (exp.Bracket, lambda node, write: Typed(f"get({write(node.this).sql}, 0)", Kind.BIGINT)),
     ],

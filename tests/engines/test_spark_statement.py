@@ -38,17 +38,18 @@ STATEMENTS = [
 ]  # fmt: skip
 
 
-def odd(both):
+def odd(both, statements=STATEMENTS):
     """The statements whose rows differ between the engines."""
-    found = []
-    for each in STATEMENTS:
-        one, other = both.rows(each)
-        found += [] if one == other else [each]
-    return found
+    differing = []
+    for statement in statements:
+        one, other = both.rows(statement)
+        differing += [] if one == other else [statement]
+    return differing
 
 
-def test_a_statement_gives_what_it_gives_on_duckdb(both):
-    assert odd(both) == []
+@pytest.mark.parametrize("part", range(4))
+def test_a_statement_gives_what_it_gives_on_duckdb(both, part):
+    assert odd(both, STATEMENTS[part::4]) == []
 
 
 def test_a_mutant_statement_is_noticed(both, monkeypatch):

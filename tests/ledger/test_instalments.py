@@ -558,7 +558,7 @@ def test_no_place_is_drawn_twice_whenever_its_worker_is_killed(place: str) -> No
     # every point is in chaos
     found = [
         Found(**each)
-        for each in killed(place=place, stride=4 if place.startswith("postgresql:") else 2)
+        for each in killed(place=place, stride=4 if place.startswith("postgresql:") else 3)
     ]
     assert len(found) >= 8
     assert [each for each in found if each.wrong] == []

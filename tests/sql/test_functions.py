@@ -41,8 +41,9 @@ def test_the_parser_knows_many_functions():
     assert any(issubclass(kind, tuple(FUNCTIONS)) for kind in OTHERS)
 
 
-def test_no_other_function_of_a_row_is_understood(shop):
-    for kind in OTHERS:
+@pytest.mark.parametrize("part", range(4))
+def test_no_other_function_of_a_row_is_understood(shop, part):
+    for kind in OTHERS[part::4]:
         for node in built(kind):
             for select in (
                 exp.select(exp.Sum(this=node.copy())).from_("events"),
