@@ -165,9 +165,7 @@ def test_an_answer_that_cannot_be_written_is_not_lost(shell: Shell) -> None:
             command, cwd=shell.folder, stdout=full, stderr=subprocess.PIPE, timeout=60, check=False
         )
     assert ran.returncode == 3
-    assert ran.stderr.startswith(
-        b"What should be read or written could not be: No space left on device."
-    )
+    assert ran.stderr.startswith(b"I/O error: No space left on device.")
     spent = shell.run("budget").out
     assert shell.run("query", COUNT, "--epsilon", "0.1").code == 0
     assert shell.run("budget").out == spent

@@ -82,6 +82,12 @@ class Given:
     def wait(self, patience: Patience = ENDLESS) -> None:
         pass
 
+    def interrupt(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
     def statement(self, plan: Bounded) -> str:
         return ""
 

@@ -11,7 +11,6 @@ import sfumato as sf
 from sfumato.engines import duckdb, emit
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.emit import statements
-from sfumato.engines.expression import typed
 from sfumato.engines.group_sampling import Order
 from sfumato.engines.value_sql import Source
 from sfumato.errors import EngineFailed
@@ -87,7 +86,7 @@ def changed(name, cut, put=""):
 
 
 _weight, _weighed, _most = emit._weight, emit._weighed, emit._most
-_kept, _in_group, _clipped = emit._kept, emit._in_group, emit.clipped
+_kept, _clipped = emit._kept, emit.clipped
 _first, OTHER_ORDER = emit._first, Order("another key", numbered=False)
 OTHER = {Norm.L1: Norm.L2, Norm.L2: Norm.L1}
 MUTANTS = {
@@ -125,12 +124,6 @@ MUTANTS = {
     "values beyond the limit": changed("_distinct", " <= 2", " <= 3"),
     "heavy units as they are": changed("_leaves", "OR held > 2", ""),
     "light units as they are": changed("_leaves", f"weight < {FINE}", "FALSE"),
-    "keys in a type that is too narrow": ("narrow", lambda read: f"({typed(read)} & 1)"),
-    "rows that are in no group": ("_in_group", lambda key, name: ""),
-    "NULL in every group": (
-        "_in_group",
-        lambda key, name: f"({name} IS NULL OR {_in_group(key, name) or 'TRUE'})",
-    ),
     "sums that are not clipped": (
         "clipped",
         lambda aggregate, names, limit, narrow: _clipped(aggregate, names, None),

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.engines import emit, filter_pushdown
+from sfumato.engines import filter_pushdown
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.filter_pushdown import names_read, passing, split
 from sfumato.engines.reference import Reference
@@ -505,7 +505,7 @@ def test_the_integers_are_those_of_the_reference(name):
 
 @pytest.mark.usefixtures("examples")
 def test_rows_that_are_dropped_too_early_are_noticed(monkeypatch):
-    monkeypatch.setattr(emit, "names_read", lambda raw: None)
+    monkeypatch.setattr(filter_pushdown, "names_read", lambda raw: None)
     monkeypatch.setattr(filter_pushdown, "_source", lambda relation: next(scans(relation)))
     assert any(differs(DuckDB, name) for name in EXAMPLES)
 

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.engines import duckdb, emit, layout, relation
+from sfumato.engines import duckdb, emit, grouped_rows, layout, relation
 from sfumato.engines.prepare import prepare
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import (
@@ -144,8 +144,8 @@ MUTANTS = {
     "marks of a row that is filtered": lambda: (emit, "key_alone", _any_key),
     "units counted by row": lambda: (emit, "_units", _rows_for_units),
     "units numbered anew in each table": lambda: (duckdb, "layout_statements", _numbered_anew),
-    "looked up in all rows": lambda: (emit, "rows", _looked_up_in_all),
-    "those without instead of those with": lambda: (emit, "rows", _without_instead_of_with),
+    "looked up in all rows": lambda: (grouped_rows, "rows", _looked_up_in_all),
+    "those without instead of those with": lambda: (grouped_rows, "rows", _without_instead_of_with),
     "any of the rows joined": lambda: (relation.Tables, "joined", property(lambda tables: tables)),
 }
 _honest_scan = relation._scan

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sfumato.engines import emit, preaggregation
+from sfumato.engines import emit, grouped_rows, preaggregation
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.preaggregation import taken_apart
 from sfumato.engines.reference import Reference
@@ -133,17 +133,17 @@ def test_what_is_read_decides():
     assert [taken_apart(*each) for each in refused] == [None] * len(refused)
 
 
-_honest = emit._added_apart
+_honest = emit.summed_before_join
 MUTANTS = {
     "an outer join as an inner one": (emit, "taken_apart", lambda *each: _but(each, outer=False)),
     "an inner join as an outer one": (emit, "taken_apart", lambda *each: _but(each, outer=True)),
     "a test forgotten": (emit, "taken_apart", lambda *each: _but(each, tests=())),
     "tests of the rows forgotten": (emit, "taken_apart", lambda *each: _but(each, source=STAYS)),
-    "a unit without its group": (emit, "_in_groups", lambda plan, source: source),
+    "a unit without its group": (grouped_rows, "_in_groups", lambda plan, source: source),
     "whatever is read": (preaggregation, "_names", lambda expressions: set()),
     "rows of all units": (
         emit,
-        "_added_apart",
+        "summed_before_join",
         lambda *each: _honest(*each).replace(" ON l.unit = r.unit", " ON TRUE"),
     ),
 }

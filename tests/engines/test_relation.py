@@ -59,7 +59,7 @@ MUTANTS = {
 def test_a_forgotten_step_is_noticed(monkeypatch, mutant):
     monkeypatch.setattr(relation, *MUTANTS[mutant])
     if mutant.startswith(("a semi-join", "a union")):
-        monkeypatch.setattr("sfumato.engines.emit.rows", relation.rows)
+        monkeypatch.setattr("sfumato.engines.grouped_rows.rows", relation.rows)
     assert any(differs(DuckDB, name) for name in EXAMPLES)
 
 

@@ -12,7 +12,7 @@ from flint import arb, ctx, fmpq
 
 from sfumato.noise.curves import Exponential, Parabola
 from sfumato.noise.decay import ERROR
-from sfumato.noise.rejection_sampler import _UNIT_BITS, Cells
+from sfumato.noise.rejection_sampler import _FRACTION_BITS, Cells
 
 # f(x) of a law up to its norming constant, f(0) = 1, falling to either side
 F: TypeAlias = Callable[[int], arb]
@@ -71,7 +71,7 @@ def _column_faults(cells: Cells, f: F) -> Iterator[str]:
     """Each column covers f on its block, its easy cells are wholly under f, all others are marked
     hard.
     """
-    height = arb(cells.height) / arb(2) ** _UNIT_BITS
+    height = arb(cells.height) / arb(2) ** _FRACTION_BITS
     ends = [*cells._starts_list, cells._escape]
     table = cells.table
     if len(ends) - 1 != cells.blocks - cells.first or ends[0] != 0:
@@ -122,7 +122,9 @@ def _escape_faults(cells: Cells, f: F) -> Iterator[str]:
         yield "the tail does not begin where the columns end"
     sides = 2 if cells.first else 1
     area = (
-        (cells._void - cells._escape) * (1 << cells.shift) * Fraction(cells.height, 1 << _UNIT_BITS)
+        (cells._void - cells._escape)
+        * (1 << cells.shift)
+        * Fraction(cells.height, 1 << _FRACTION_BITS)
     )
     if cells._share != 2 * cells._stretch * sides / area:
         yield "the tail's cells are not as large as its hat"
@@ -138,7 +140,7 @@ def verdict_fault(cells: Cells, f: F, number: int, offset: int, height: int) -> 
     """
     under, above = cells._margins(number, offset, height, cells._tops_list[number - cells.first])
     with ctx.workprec(_BITS):
-        value = f(number << cells.shift | offset) * arb(2) ** (_UNIT_BITS + cells.height_bits)
+        value = f(number << cells.shift | offset) * arb(2) ** (_FRACTION_BITS + cells.height_bits)
         if under >= 0 and not (height + 1) * cells.height <= value:
             return "a point is called under the curve that may be above it"
         if above >= 0 and not height * cells.height >= value:

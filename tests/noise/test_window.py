@@ -146,7 +146,7 @@ class Flattened:
     """A weight that is wrongly said to change nowhere."""
 
     weight: Weight
-    unit: int = 25
+    panel: int = 25
 
     def energy(self, x: int) -> Fraction:
         return Fraction(0)

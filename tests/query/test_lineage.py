@@ -105,5 +105,5 @@ def test_what_is_read_again_and_again_is_followed_once() -> None:
 def test_a_union_that_is_not_followed_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     relation = Union((PEOPLE, PEOPLE), (fields(AGE), fields(COST)), (UNITED,))
     assert origin(relation, Field(UNITED)).columns == (AGE, COST)
-    monkeypatch.setattr(module, "_made", lambda relation: {})
+    monkeypatch.setattr(module, "_inputs", lambda relation: {})
     assert set(origin(relation, Field(UNITED)).columns) != column_of(UNITED, relation)

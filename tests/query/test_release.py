@@ -33,9 +33,10 @@ from sfumato.privacy.distance import Norm
 from sfumato.privacy.event import event_to_json
 from sfumato.query.asker import FORMAT, SEMANTICS, Asker
 from sfumato.query.choose import Planned, plan_for_price
+from sfumato.query.curator import Curator
 from sfumato.query.pipeline import compile_plan
 from sfumato.query.price import price
-from sfumato.query.release import Asked, release
+from sfumato.query.release import Asked, SqlTask, _Preface, release
 from sfumato.query.together import Held, together
 from sfumato.sql.lower import understand
 from tests.contracts import corpus
@@ -60,6 +61,12 @@ class Recording:
         return self._inner.statement(plan)
 
     def wait(self, patience: Patience = ENDLESS) -> None:
+        pass
+
+    def interrupt(self) -> None:
+        pass
+
+    def close(self) -> None:
         pass
 
     def ready(
@@ -262,6 +269,46 @@ def test_a_failure_before_the_mark_is_voided(
     assert [row.state for row in charges(ledger)] == [VOIDED]
     assert "run" not in log
     assert ledger.balance("tiny").taken.epsilon == 0
+
+
+TEXTS = ("protection", "bounding", "bias", "move_of")
+RELEASE = sys.modules["sfumato.query.release"]
+
+
+def charges_after_a_bad_text(
+    log: list[str], ledger: Ledger, monkeypatch: pytest.MonkeyPatch, text: str
+) -> list[str]:
+    """The states of the charges of a question, one of whose texts cannot be made."""
+
+    def fails(*_: object) -> None:
+        raise IndexError(text)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RELEASE, text, fails)
+        with pytest.raises((IndexError, EngineFailed)):
+            release(Asked.of(planned(), who()), Recording(log, ledger), ledger)
+    return [row.state for row in charges(ledger)]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_an_error_in_the_texts_of_an_answer_charges_nothing(
+    log: list[str], ledger: Ledger, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    assert charges_after_a_bad_text(log, ledger, monkeypatch, text) == []
+    assert log == []
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_texts_that_are_made_inside_the_charge_are_caught(
+    log: list[str], ledger: Ledger, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    def late(task: SqlTask, curator: Curator) -> bytes:
+        return honest(SqlTask(task.asked, _Preface.of(task.asked)), curator)
+
+    honest = SqlTask.run
+    monkeypatch.setattr(SqlTask, "of", lambda asked: SqlTask(asked, _Preface({}, [], [])))
+    monkeypatch.setattr(SqlTask, "run", late)
+    assert charges_after_a_bad_text(log, ledger, monkeypatch, text) == [FORFEITED]
 
 
 STEPS = ("reserve", "execute", "commit")

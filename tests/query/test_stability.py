@@ -797,7 +797,7 @@ def by_popularity(plan, found, sampling_key):
         return -rank
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reference, "_place", order)
+        patch.setattr(reference, "place", order)
         return HONEST["_of_units"](plan, found, sampling_key)
 
 

@@ -5,7 +5,7 @@ import inspect
 
 from sfumato.query.choose import plan_for_price
 from sfumato.query.price import price
-from sfumato.query.release import Asked
+from sfumato.query.release import Asked, SqlTask
 from sfumato.query.task import Names, Task
 from sfumato.sql.lower import understand
 from tests.contracts.people import dataset
@@ -20,12 +20,13 @@ def test_a_question_in_sql_is_a_task() -> None:
         plan_for_price(understand(BY_SEX, declared), declared, price(epsilon=1)), who()
     )
     assert {"cells", "event", "form", "kind", "line", "ready", "run", "size"} == PROMISED
-    assert all(
-        hasattr(each, name) for name in PROMISED for each in (asked, measuring(lambda _: b""))
-    )
-    assert (asked.kind, asked.cells, asked.size) == ("sql", (2,), None)
-    assert asked.ready(declared) == asked.planned.bounded
-    assert asked.event == asked.planned.event
+    task = SqlTask.of(asked)
+    for name in PROMISED:
+        assert hasattr(task, name)
+        assert hasattr(measuring(lambda _: b""), name)
+    assert (task.kind, task.cells, task.size) == ("sql", (2,), None)
+    assert task.ready(declared) == asked.planned.bounded
+    assert task.event == asked.planned.event
 
 
 def test_the_names_of_a_question_in_sql_are_its_keys() -> None:

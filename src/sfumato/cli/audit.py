@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato audit``: does every mechanism keep its promise? By exact laws, and by runs."""
+"""``sfumato audit``: tests the guarantee of every mechanism, by exact distributions and by runs."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +20,7 @@ from sfumato.audit.catalogue import Checked, Promised, catalogue
 from sfumato.audit.verdict import Verdict, number, shown, table
 from sfumato.audit.verify import Measure, Verification
 from sfumato.cli.audit_function import audit_function, claim_of
-from sfumato.cli.options import as_json
+from sfumato.cli.options import as_json, table_or_json
 from sfumato.errors import Failed
 from sfumato.exact.bracket import Bracket
 from sfumato.privacy.event import Json
@@ -50,9 +50,7 @@ _PROMISE = {Verdict.HOLDS: "holds", Verdict.VIOLATED: "BROKEN", Verdict.UNDECIDE
 @click.option(
     "--mechanism", "names", multiple=True, metavar="NAME", help="Only this one; may be repeated."
 )
-@click.option(
-    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
-)
+@table_or_json
 @click.option(
     "--function",
     "place",
@@ -79,22 +77,27 @@ def command(
     epsilon: str | None,
     delta: str | None,
 ) -> None:
-    """Try to break the promise of every mechanism, or of one of your own. Exit 3 if one is broken."""
+    """Try to break the guarantee of every mechanism, or of one of your own.
+
+    The exit code is 3 if one is broken.
+    """
     if place is not None:
         if names:
             raise click.UsageError("--mechanism and --function: name one of them.")
+        claim = claim_of(epsilon, delta)
         with _progress() as bar:
             task = bar.add_task(place, total=1)
-            ran = audit_function(
-                place, inputs, claim_of(epsilon, delta), runs, _within(bar, task, 0)
-            )
-        _show_function(ran, form)
+            result = audit_function(place, inputs, claim, runs, _within(bar, task, 0))
+        _show_function(result, form)
         return
     if epsilon is not None or delta is not None:
         raise click.UsageError("--epsilon and --delta state the claim of --function.")
-    checked = _checked(_chosen(names), runs)
-    click.echo(as_json([_json(each) for each in checked]) if form == "json" else _table(checked))
-    broken = [each.promised.name for each in checked if each.verdict is Verdict.VIOLATED]
+    results = _checked(_chosen(names), runs)
+    if form == "json":
+        click.echo(as_json([_json(checked) for checked in results]))
+    else:
+        click.echo(_table(results))
+    broken = [checked.promised.name for checked in results if checked.verdict is Verdict.VIOLATED]
     if broken:
         raise Failed(
             f"Broken promises: {', '.join(broken)}.",
@@ -102,40 +105,45 @@ def command(
         )
 
 
-def _show_function(ran: Audit, form: str) -> None:
-    """The result of a user's own mechanism."""
-    click.echo(as_json(_runs_json(ran)) if form == "json" else str(ran))
-    if ran.verdict is Verdict.VIOLATED:
+def _show_function(result: Audit, form: str) -> None:
+    """Prints the result of a user's own mechanism.
+
+    Raises:
+        Failed: the claim is broken.
+    """
+    click.echo(as_json(_runs_json(result)) if form == "json" else str(result))
+    if result.verdict is Verdict.VIOLATED:
         raise Failed(
-            f"The claim of {ran.mechanism} is broken.",
+            f"The claim of {result.mechanism} is broken.",
             remedy="Do not release anything with this function.",
         )
 
 
 def _chosen(names: Sequence[str]) -> list[Promised]:
-    """Those that are named, or all; in the order of the catalogue."""
-    known = {each.name: each for each in catalogue()}
+    """Returns the named mechanisms, or all, in the order of the catalogue."""
+    known = {promised.name: promised for promised in catalogue()}
     unknown = [name for name in names if name not in known]
     if unknown:
         raise click.BadParameter(
             f"no mechanism {unknown[0]!r}; there are {', '.join(known)}", param_hint="--mechanism"
         )
-    return [each for name, each in known.items() if not names or name in names]
+    return [promised for name, promised in known.items() if not names or name in names]
 
 
 def _checked(chosen: Sequence[Promised], runs: int) -> list[Checked]:
-    """The checks, with a bar on a terminal: all of them take a minute or two."""
+    """Checks mechanisms, with a progress bar on a terminal; all of them take a minute or two."""
     with _progress() as bar:
         task = bar.add_task("mechanisms", total=len(chosen))
-        found: list[Checked] = []
-        for each in chosen:
-            bar.update(task, description=each.name, completed=len(found))
-            found.append(each.check(runs, _within(bar, task, len(found))))
-    return found
+        results: list[Checked] = []
+        for promised in chosen:
+            done = len(results)
+            bar.update(task, description=promised.name, completed=done)
+            results.append(promised.check(runs, _within(bar, task, done)))
+    return results
 
 
 def _progress() -> Progress:
-    """A bar on a terminal, nothing elsewhere."""
+    """Returns a progress bar, which shows nothing where stderr is not a terminal."""
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}"),
@@ -147,36 +155,51 @@ def _progress() -> Progress:
 
 
 def _within(bar: Progress, task: TaskID, before: int) -> Callable[[int, int], None]:
-    """Moves the bar while one mechanism runs."""
+    """Returns a callback that moves the bar while one mechanism is checked."""
     return lambda done, total: bar.update(task, completed=before + done / total)
 
 
-def _table(checked: Sequence[Checked]) -> str:
-    rows = [
-        (each.promised.name, _claim(each), _exact(each), *_found(each), _PROMISE[each.verdict])
-        for each in checked
-    ]
-    return f"{table([_HEADING, *rows])}\n\n" + "\n".join(_legend(checked))
+def _table(results: Sequence[Checked]) -> str:
+    """Returns the results as a table with a legend."""
+    rows = []
+    for checked in results:
+        verdict = _PROMISE[checked.verdict]
+        name = checked.promised.name
+        rows.append((name, _claim(checked), _exact(checked), *_runs(checked), verdict))
+    return f"{table([_HEADING, *rows])}\n\n" + "\n".join(_legend(results))
 
 
-def _legend(checked: Sequence[Checked]) -> Iterator[str]:
-    yield "exact: bounds of the true epsilon (or rho), by the output laws on the worst neighbours known."
-    if any(each.runs for each in checked):
-        yield "runs: a lower bound that is wrong with the probability shown. notices: what would have been found"
-        yield "violated, an epsilon or a delta at the claimed epsilon; runs never prove that a promise holds."
-    held = sum(each.verdict is Verdict.HOLDS for each in checked)
-    yield f"{held} of {len(checked)} are proved to hold, on the neighbours compared."
+def _legend(results: Sequence[Checked]) -> Iterator[str]:
+    """Yields the lines that explain the columns of the table."""
+    yield (
+        "exact: bounds of the true epsilon (or rho), "
+        "by the output laws on the worst neighbours known."
+    )
+    if any(checked.runs for checked in results):
+        yield (
+            "runs: a lower bound that is wrong with the probability shown. "
+            "notices: what would have been found"
+        )
+        yield (
+            "violated, an epsilon or a delta at the claimed epsilon; "
+            "runs never prove that a promise holds."
+        )
+    held = sum(checked.verdict is Verdict.HOLDS for checked in results)
+    yield f"{held} of {len(results)} are proved to hold, on the neighbours compared."
 
 
 def _claim(checked: Checked) -> str:
+    """Returns the claimed guarantee, for the table."""
     claim = checked.claim
-    cost = (
-        f"rho {number(claim.rho)}" if claim.epsilon is None else f"epsilon {number(claim.epsilon)}"
-    )
-    return f"{cost}, delta {number(claim.delta)}" if claim.delta else cost
+    name, value = ("rho", claim.rho) if claim.epsilon is None else ("epsilon", claim.epsilon)
+    cost = f"{name} {number(value)}"
+    if claim.delta:
+        return f"{cost}, delta {number(claim.delta)}"
+    return cost
 
 
 def _exact(checked: Checked) -> str:
+    """Returns the bounds that the exact distributions give, for the table."""
     law = checked.law
     if law is None:
         return "-"
@@ -185,32 +208,49 @@ def _exact(checked: Checked) -> str:
     return f"rho {shown(_rho(checked))}"
 
 
-def _found(checked: Checked) -> tuple[str, str, str]:
-    ran = checked.runs
-    if ran is None:
+def _runs(checked: Checked) -> tuple[str, str, str]:
+    """Returns the bound of the runs, its error probability, and what they would notice."""
+    result = checked.runs
+    if result is None:
         return ("-", "-", "-")
-    at = f"{ran.epsilon:.4g} (delta {number(ran.delta)})" if ran.delta else f"{ran.epsilon:.4g}"
-    notices = [f"epsilon {ran.notices:.3g}"] if math.isfinite(ran.notices) else []
-    notices += [f"delta {ran.notices_delta:.2g}"] if ran.notices_delta < 1 else []
-    return at, f"{float(1 - ran.confidence):.1g}", " or ".join(notices) or "nothing"
+    bound = f"{result.epsilon:.4g}"
+    if result.delta:
+        bound = f"{bound} (delta {number(result.delta)})"
+    notices = []
+    if math.isfinite(result.notices):
+        notices.append(f"epsilon {result.notices:.3g}")
+    if result.notices_delta < 1:
+        notices.append(f"delta {result.notices_delta:.2g}")
+    return bound, f"{float(1 - result.confidence):.1g}", " or ".join(notices) or "nothing"
 
 
 def _rho(checked: Checked) -> Bracket:
-    """Bounds of the true rho, over the pairs compared."""
+    """Returns bounds of the true rho, over the neighbours compared."""
     assert checked.law is not None
-    truths = [each.truth for each in checked.law.findings if each.measure is Measure.RHO]
-    return Bracket(max(each.lower for each in truths), max(each.upper for each in truths))
+    truths = []
+    for finding in checked.law.findings:
+        if finding.measure is Measure.RHO:
+            truths.append(finding.truth)
+    lower = max(truth.lower for truth in truths)
+    return Bracket(lower, max(truth.upper for truth in truths))
 
 
 def _json(checked: Checked) -> Json:
-    """Numbers as they are; exact ones as texts, to six digits where they are long; beyond all floats: null."""
+    """Returns a result as JSON.
+
+    Exact numbers are strings, of six digits where they are long; what is too large for a float is
+    null.
+    """
     claim = checked.claim
-    cost = (
-        {"rho": number(claim.rho)} if claim.epsilon is None else {"epsilon": number(claim.epsilon)}
-    )
+    claimed: dict[str, Json] = {}
+    if claim.epsilon is None:
+        claimed["rho"] = number(claim.rho)
+    else:
+        claimed["epsilon"] = number(claim.epsilon)
+    claimed["delta"] = number(claim.delta)
     return {
         "mechanism": checked.promised.name,
-        "claim": {**cost, "delta": number(claim.delta)},
+        "claim": claimed,
         "exact": _law_json(checked.law),
         "runs": _runs_json(checked.runs),
         "verdict": checked.verdict.value,
@@ -218,37 +258,45 @@ def _json(checked: Checked) -> Json:
 
 
 def _law_json(law: Verification | None) -> Json:
+    """Returns the bounds that the exact distributions give, as JSON."""
     if law is None:
         return None
+    findings: list[Json] = []
+    for finding in law.findings:
+        truth: list[Json] = [_finite(finding.truth.lower), _finite(finding.truth.upper)]
+        findings.append({"measure": finding.measure.value, "truth": truth})
     return {
         "epsilon": [_finite(law.epsilon.lower), _finite(law.epsilon.upper)],
         "delta": number(law.claim.delta + law.tolerance),
-        "findings": [
-            {
-                "measure": each.measure.value,
-                "truth": [_finite(each.truth.lower), _finite(each.truth.upper)],
-            }
-            for each in law.findings
-        ],
+        "findings": findings,
         "verdict": law.verdict.value,
     }
 
 
-def _runs_json(ran: Audit | None) -> Json:
-    if ran is None:
+def _runs_json(result: Audit | None) -> Json:
+    """Returns the result of the runs as JSON."""
+    if result is None:
         return None
+    trials: list[Json] = []
+    for trial in result.trials:
+        trials.append(
+            {
+                "set": trial.region,
+                "hits": trial.hits,
+                "misses": trial.misses,
+                "runs": trial.runs,
+            }
+        )
     return {
-        "epsilon": ran.epsilon,
-        "delta": number(ran.delta),
-        "confidence": str(ran.confidence),
-        "notices": {"epsilon": _finite(ran.notices), "delta": ran.notices_delta},
-        "trials": [
-            {"set": each.region, "hits": each.hits, "misses": each.misses, "runs": each.runs}
-            for each in ran.trials
-        ],
-        "verdict": ran.verdict.value,
+        "epsilon": result.epsilon,
+        "delta": number(result.delta),
+        "confidence": str(result.confidence),
+        "notices": {"epsilon": _finite(result.notices), "delta": result.notices_delta},
+        "trials": trials,
+        "verdict": result.verdict.value,
     }
 
 
 def _finite(value: float) -> float | None:
+    """Returns a number, None for infinity and NaN."""
     return value if math.isfinite(value) else None

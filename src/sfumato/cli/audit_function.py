@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato audit --function noise.py:noisy``: the claim of a mechanism of one's own, by runs."""
+"""``sfumato audit --function noise.py:noisy``: tests a user's own mechanism by runs."""
 
 import importlib.util
 import json
@@ -20,7 +20,9 @@ def audit_function(
     runs: int,
     progress: Callable[[int, int], None],
 ) -> Audit:
-    """Runs the function in a Python file on two inputs, given as JSON.
+    """Runs a function of a Python file on two inputs, which are JSON, and tests its claim.
+
+    ``place`` is FILE:NAME; ``progress`` is called with the runs done and their number.
 
     Raises:
         WrongUse: no such file or function; inputs that are not JSON.
@@ -31,7 +33,7 @@ def audit_function(
 
 
 def claim_of(epsilon: str | None, delta: str | None) -> PureDP | ApproxDP:
-    """The claim that the options state."""
+    """Returns the guarantee that the options claim."""
     if epsilon is None:
         raise WrongUse(
             "--function without a claim.", allowed="--epsilon 1, and --delta 1e-2 beside it"
@@ -42,6 +44,7 @@ def claim_of(epsilon: str | None, delta: str | None) -> PureDP | ApproxDP:
 
 
 def _function(place: str) -> Callable[[Any], Any]:
+    """Imports the function FILE:NAME."""
     path, _, name = place.rpartition(":")
     if not path or not Path(path).is_file():
         raise WrongUse(
@@ -53,18 +56,19 @@ def _function(place: str) -> Callable[[Any], Any]:
         raise WrongUse(f"--function {place!r}: not a Python file.", allowed="noise.py:noisy")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    found = getattr(module, name, None)
-    if not callable(getattr(found, "release", found)):
-        names = ", ".join(
-            each for each in vars(module) if callable(getattr(module, each)) and each[:1] != "_"
-        )
+    function = getattr(module, name, None)
+    if not callable(getattr(function, "release", function)):
+        public = [member for member in vars(module) if not member.startswith("_")]
+        names = [member for member in public if callable(getattr(module, member))]
         raise WrongUse(
-            f"The file has no function {name!r}.", allowed=names or "a function of one input"
+            f"The file has no function {name!r}.",
+            allowed=", ".join(names) or "a function of one input",
         )
-    return found  # type: ignore[return-value]
+    return function  # type: ignore[return-value]
 
 
 def _input(text: str) -> Any:
+    """Returns an input, parsed from JSON."""
     try:
         return json.loads(text)
     except ValueError:

@@ -1,19 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato budget``: what is spent and what is left; the limits of many accounts from a file."""
+"""``sfumato budget``: shows what is spent and left; sets limits of accounts from a file."""
 
 import click
 
 from sfumato.cli.ledger import opened
 from sfumato.cli.limits_file import read_limits
-from sfumato.cli.options import as_json, config
+from sfumato.cli.options import as_json, config, table_or_json
 from sfumato.query.load import load
 
 
 @click.command("budget")
 @config
-@click.option(
-    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
-)
+@table_or_json
 @click.option(
     "--allocate",
     "limits",
@@ -30,4 +28,5 @@ def command(config: str, form: str, limits: str | None, reason: str) -> None:
         click.echo(f"{changed} of {len(wanted)} accounts have another limit now")
         return
     with load(config) as session:
-        click.echo(as_json(session.budget.to_json()) if form == "json" else repr(session.budget))
+        budget = session.budget
+        click.echo(as_json(budget.to_json()) if form == "json" else repr(budget))

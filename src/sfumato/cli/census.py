@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The census extract of the demo: its declarations, and what a statistics office asks.
+"""The census extract of the demo: its declarations, and the questions of a statistics office.
 
-Bounds and values are those of the survey's data dictionary, or public sense (income); none
-is read off the file.
+Bounds and values are those of the survey's data dictionary, or common knowledge (income); none is
+derived from the file.
 """
 
 from dataclasses import dataclass
@@ -19,16 +19,41 @@ SOURCE = Path(__file__).parent / "census" / "national2019.csv"
 PUBLISHED_SIZE = 27_253
 
 _AREAS = {
-    "01-01301": "Birmingham AL", "06-07502": "San Francisco CA", "06-08507": "Cupertino CA", "08-00803": "Boulder CO",
-    "13-04600": "Atlanta GA", "17-03529": "Chicago Hyde Park IL", "17-03531": "Chicago Chatham IL", "19-01700": "Des Moines IA",
-    "24-01004": "Bethesda MD", "26-02702": "Ann Arbor MI", "28-01100": "Jackson MS", "29-01901": "St. Louis MO",
-    "30-00600": "East Montana", "32-00405": "Las Vegas NV", "36-03710": "Bronx NY", "36-04010": "Brooklyn NY",
-    "38-00100": "Minot ND", "40-00200": "Cherokee OK", "51-01301": "Arlington VA", "51-51255": "Alexandria VA",
-}  # fmt: skip
+    "01-01301": "Birmingham AL",
+    "06-07502": "San Francisco CA",
+    "06-08507": "Cupertino CA",
+    "08-00803": "Boulder CO",
+    "13-04600": "Atlanta GA",
+    "17-03529": "Chicago Hyde Park IL",
+    "17-03531": "Chicago Chatham IL",
+    "19-01700": "Des Moines IA",
+    "24-01004": "Bethesda MD",
+    "26-02702": "Ann Arbor MI",
+    "28-01100": "Jackson MS",
+    "29-01901": "St. Louis MO",
+    "30-00600": "East Montana",
+    "32-00405": "Las Vegas NV",
+    "36-03710": "Bronx NY",
+    "36-04010": "Brooklyn NY",
+    "38-00100": "Minot ND",
+    "40-00200": "Cherokee OK",
+    "51-01301": "Arlington VA",
+    "51-51255": "Alexandria VA",
+}
 _EDUCATION = {
-    "1": "none", "2": "preschool", "3": "grade 1-8", "4": "grade 9-12", "5": "high school", "6": "GED", "7": "some college",
-    "8": "associate", "9": "bachelor", "10": "master", "11": "professional", "12": "doctorate",
-}  # fmt: skip
+    "1": "none",
+    "2": "preschool",
+    "3": "grade 1-8",
+    "4": "grade 9-12",
+    "5": "high school",
+    "6": "GED",
+    "7": "some college",
+    "8": "associate",
+    "9": "bachelor",
+    "10": "master",
+    "11": "professional",
+    "12": "doctorate",
+}
 _MARITAL = {
     "1": "married",
     "2": "spouse absent",
@@ -40,9 +65,9 @@ _MARITAL = {
 
 
 def census() -> Table:
-    """The declared table: no person id, so each row is one person."""
+    """Returns the declared table. It has no id of persons: each row is one person."""
     difficulty = Boolean(true="1", false="2", missing="N")
-    # 'N' (not applicable) is missing everywhere; where no missing= is given it makes no group
+    # 'N' (not applicable) is NULL; without missing= it is not a group
     columns: dict[str, ColumnType] = {
         "PUMA": Category(_AREAS),
         "AGEP": Integer(0, 99),
@@ -60,25 +85,27 @@ def census() -> Table:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question of the demo: its title, its text and what it may cost."""
+    """A question of a demo: its title, its SQL and its price."""
 
     title: str
     sql: str
     price: tuple[tuple[str, str], ...]
 
     def ask(self, session: Session) -> Answer:
-        """The answer, charged."""
+        """Asks the question, which is charged, and returns the answer."""
         price: dict[str, Any] = dict(self.price)
         return session.query(self.sql, **price)
 
     @property
     def shown_price(self) -> str:
-        """The price as one writes it."""
+        """Returns the price as keyword arguments are written."""
         return ", ".join(f"{name}={value}" for name, value in self.price)
 
 
 def _pure(title: str, epsilon: str, sql: str) -> Asked:
-    return Asked(title, sql, (("epsilon", epsilon),))
+    """Returns a question at a price in pure differential privacy."""
+    price = (("epsilon", epsilon),)
+    return Asked(title, sql, price)
 
 
 QUESTIONS = (
@@ -97,7 +124,8 @@ QUESTIONS = (
     _pure(
         "Mean income by sex, age 25 to 64",
         "0.2",
-        "SELECT SEX, AVG(PINCP) AS mean_income, COUNT(PINCP) AS persons FROM people WHERE AGEP BETWEEN 25 AND 64 GROUP BY SEX",
+        "SELECT SEX, AVG(PINCP) AS mean_income, COUNT(PINCP) AS persons FROM people "
+        "WHERE AGEP BETWEEN 25 AND 64 GROUP BY SEX",
     ),
     _pure(
         "Total income by tenure",
@@ -112,8 +140,8 @@ QUESTIONS = (
     _pure(
         "Areas with the most persons below the poverty line",
         "0.1",
-        "SELECT PUMA, COUNT(*) AS poor FROM people WHERE POVPIP < 100 GROUP BY PUMA HAVING COUNT(*) > 100 "
-        "ORDER BY poor DESC LIMIT 6",
+        "SELECT PUMA, COUNT(*) AS poor FROM people WHERE POVPIP < 100 "
+        "GROUP BY PUMA HAVING COUNT(*) > 100 ORDER BY poor DESC LIMIT 6",
     ),
     Asked(
         "Marital status by sex, with Gaussian noise",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato check``: whether the declarations fit the data and the ledger."""
+"""``sfumato check``: checks the declarations against the data and the ledger."""
 
 import logging
 from collections.abc import Iterator
@@ -21,13 +21,13 @@ from sfumato.query.load import Declarations, read_declarations
 @click.command("check")
 @config
 def command(config: str) -> None:
-    """Check the declarations, that data and prepared layouts can be read, and that the ledger agrees.
+    """Check the declarations, that data and layouts can be read, and that the ledger agrees.
 
-    Nothing is charged and no ledger is made. Lists first what holds rows besides the data.
+    Nothing is charged and no ledger is created. Files with copies of rows are listed first.
     """
     declared = read_declarations(config)
-    for each in held_rows(declared.prepared):
-        click.echo(f"holds rows: {each.what}, {each.path}, {each.size:,} bytes")
+    for copy in held_rows(declared.prepared):
+        click.echo(f"holds rows: {copy.what}, {copy.path}, {copy.size:,} bytes")
     with _owners_log():
         engine = DuckDB(declared.dataset.tables)
         try:
@@ -47,7 +47,7 @@ def command(config: str) -> None:
 
 @contextmanager
 def _owners_log() -> Iterator[None]:
-    """Shows the owner's log while the data is read: this is the owner's command."""
+    """Writes the owner's log to stderr while the data is read."""
     log, handler = logging.getLogger("sfumato.owner"), logging.StreamHandler()
     log.addHandler(handler)
     try:
@@ -57,6 +57,11 @@ def _owners_log() -> Iterator[None]:
 
 
 def _ledger(declared: Declarations) -> str:
+    """Returns a line about the ledger, which need not exist yet.
+
+    Raises:
+        InvalidConfig: the limit of the dataset is neither declared nor in the ledger.
+    """
     try:
         ledger = Ledger.open(declared.ledger, create=False, key=declared.ledger_key)
     except LedgerMissing as missing:
@@ -64,18 +69,20 @@ def _ledger(declared: Declarations) -> str:
             raise InvalidConfig(
                 "No ledger yet, and no [budget] to open one with.", remedy='[budget]\nepsilon = "1"'
             ) from None
-        # of a server the error gives the address, without its password
-        place = (
-            f"{declared.ledger}" if isinstance(declared.ledger, Path) else f"{missing.problem} It"
-        )
+        # for a server the error has the address without its password
+        place = f"{missing.problem} It"
+        if isinstance(declared.ledger, Path):
+            place = str(declared.ledger)
         return f"ledger: {place} will be made on first use with {declared.budget}"
     try:
         limit = declared.budget or ledger.budget_of(declared.dataset.name)
         if limit is None:
             raise InvalidConfig(
-                "The ledger does not know the dataset, and there is no [budget] to open an account with."
+                "The ledger does not know the dataset, "
+                "and there is no [budget] to open an account with."
             )
         ledger.require_contract(Contract.of(declared.dataset, limit))
-        return f"ledger: {ledger.store.place} agrees; {limit}"  # without the password of a server
+        # the place has no password
+        return f"ledger: {ledger.store.place} agrees; {limit}"
     finally:
         ledger.close()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato demo``: a census extract answers its first questions, and survives an attack."""
+"""``sfumato demo``: asks questions of a census extract, and attacks it by differencing."""
 
 import tempfile
 from pathlib import Path
@@ -36,7 +36,7 @@ def command(report: str) -> None:
 
 
 def tell(console: Console, folder: Path) -> Story:
-    """The whole demo, printed as it happens."""
+    """Runs the demo and prints it; returns what it showed."""
     ledger = folder / "ledger.db"
     with connect({"people": census()}, dataset=DATASET, budget=BUDGET, ledger=ledger) as session:
         say(
@@ -48,8 +48,8 @@ def tell(console: Console, folder: Path) -> Story:
         repeated = _repeat(console, session, told[0])
         refusal = _refusal(console, session)
         before = repr(session.budget)
-    found = attack(folder)
-    _tell_attack(console, found)
+    result = attack(folder)
+    _tell_attack(console, result)
     with connect({"people": census()}, dataset=DATASET, ledger=ledger) as session:
         after, verified = repr(session.budget), session.verify()
         if after != before or verified.problems:
@@ -58,24 +58,25 @@ def tell(console: Console, folder: Path) -> Story:
         console.print(
             f"verified: {verified.entries} entries, {verified.charges} charges, the chain is whole"
         )
-    return Story(BUDGET, tuple(told), repeated, refusal, found, after, verified)
+    return Story(BUDGET, tuple(told), repeated, refusal, result, after, verified)
 
 
 def say(console: Console, title: str, text: str) -> None:
-    """A titled part of a demo."""
+    """Prints a section of a demo."""
     console.print()
     console.print(Rule(f"[bold]{title}[/bold]", align="left"))
     console.print(text, markup=False)
 
 
 def shown_left(session: Session) -> str:
-    """What one more question may cost."""
+    """Returns a line about what one more question may cost."""
     left = session.budget
     gaussian = f" or rho up to {float(left.left_rho):.4g}" if left.left_rho else ""
     return f"left: one question of epsilon up to {float(left.left):.4g}{gaussian}"
 
 
 def _question(console: Console, session: Session, index: int) -> Told:
+    """Asks a question of the demo and prints its answer."""
     asked = QUESTIONS[index]
     answer = asked.ask(session)
     shown = shown_left(session)
@@ -85,18 +86,17 @@ def _question(console: Console, session: Session, index: int) -> Told:
 
 
 def _repeat(console: Console, session: Session, first: Told) -> bool:
+    """Asks the first question again; returns whether the same bytes came back at no cost."""
     before = repr(session.budget)
     again = QUESTIONS[0].ask(session)
     same = again.bytes == first.answer.bytes and repr(session.budget) == before
-    say(
-        console,
-        "The first question again",
-        f"the same bytes, at no cost: {'yes' if same else 'NO'}",
-    )
+    shown = "yes" if same else "NO"
+    say(console, "The first question again", f"the same bytes, at no cost: {shown}")
     return same
 
 
 def _refusal(console: Console, session: Session) -> str:
+    """Asks a question that must be refused; returns the refusal."""
     try:
         REFUSED.ask(session)
     except Refused as refusal:
@@ -105,14 +105,18 @@ def _refusal(console: Console, session: Session) -> str:
     raise Failed("A question that must be refused was answered.")
 
 
-def _tell_attack(console: Console, found: Attack) -> None:
-    five, four = sums()
+def _tell_attack(console: Console, result: Attack) -> None:
+    """Prints the results of the differencing attack."""
+    first, second = sums()
+    five, four = result.plain
+    noisy_five, noisy_four = result.noisy
     text = (
-        f"plain SQL: {found.plain[0]} - {found.plain[1]} = {found.plain[0] - found.plain[1]}: Chandler has diabetes, for certain\n"
-        f"  {five}\n  {four}\n"
-        f"sfumato, once: {found.noisy[0]} - {found.noisy[1]} = {found.noisy[0] - found.noisy[1]}\n"
-        f"sfumato, {found.trials:,} fresh budgets, a fair coin as the secret: the attacker is right "
-        f"{found.successes / found.trials:.1%} of the time\n"
-        f"no attacker can be right more often than e^E / (1 + e^E) = {found.bound:.1%}, E = {found.total_epsilon} in all"
+        f"plain SQL: {five} - {four} = {five - four}: Chandler has diabetes, for certain\n"
+        f"  {first}\n  {second}\n"
+        f"sfumato, once: {noisy_five} - {noisy_four} = {noisy_five - noisy_four}\n"
+        f"sfumato, {result.trials:,} fresh budgets, a fair coin as the secret: "
+        f"the attacker is right {result.successes / result.trials:.1%} of the time\n"
+        f"no attacker can be right more often than e^E / (1 + e^E) = {result.bound:.1%}, "
+        f"E = {result.total_epsilon} in all"
     )
     say(console, "The differencing attack", text)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato diagnose``: how much of the data clipping and bounding touch in a question."""
+"""``sfumato diagnose``: estimates how many units and values are clipped or dropped."""
 
 import click
 from rich.console import Console
 
-from sfumato.cli.options import as_json, config, named, parameters
+from sfumato.cli.options import as_json, config, named, parameters, table_or_json
 from sfumato.query.load import load
 
 
@@ -14,9 +14,7 @@ from sfumato.query.load import load
 @click.option("--epsilon", help="The cost in pure differential privacy (discrete Laplace noise).")
 @click.option("--rho", help="The cost in zCDP (discrete Gaussian noise).")
 @parameters
-@click.option(
-    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
-)
+@table_or_json
 def command(
     sql: str,
     config: str,
@@ -25,8 +23,10 @@ def command(
     parameters: tuple[str, ...],
     form: str,
 ) -> None:
-    """How many units, and which share of the values, clipping and bounding touch in SQL; it is charged."""
+    """How many units and which share of the values SQL clips or drops; it is charged."""
     with load(config) as session:
         with Console(stderr=True).status("asking the data"):
-            found = session.diagnose(sql, parameters=named(parameters), epsilon=epsilon, rho=rho)
-        click.echo(as_json(found.to_json()) if form == "json" else repr(found))
+            diagnosis = session.diagnose(
+                sql, parameters=named(parameters), epsilon=epsilon, rho=rho
+            )
+        click.echo(as_json(diagnosis.to_json()) if form == "json" else repr(diagnosis))

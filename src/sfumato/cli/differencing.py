@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The differencing attack: on plain SQL it reads one person's secret; here it nearly guesses.
+"""The differencing attack, which learns a secret bit from plain SQL and hardly from sfumato.
 
-A table of five names and a bit. The sum over the first five rows minus the sum over the
-first four is the fifth person's bit.
+The table has five names, each with a bit. The sum over all five rows minus the sum over the first
+four is the bit of the fifth person.
 """
 
 import math
@@ -14,7 +14,7 @@ import duckdb
 import pyarrow
 
 from sfumato.engines.reference import Reference, rows_of
-from sfumato.metadata.column import Category, Integer
+from sfumato.metadata.column import Category, ColumnType, Integer
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.table import Table
 from sfumato.noise.entropy import SYSTEM
@@ -31,17 +31,17 @@ from sfumato.sql.lower import understand
 
 NAMES = ("Ross", "Monica", "Joey", "Phoebe", "Chandler")
 BITS = (1, 1, 0, 0, 1)
-# Each of the two sums costs this; for a changed bit the two together cost E.
+# The cost of each of the two sums; E is that of both.
 EPSILON = Fraction(1, 2)
 TRIALS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """What the attacker gets: from plain SQL, from one session, and on average.
+    """The result of the attack.
 
-    ``bound`` is the most that any attacker with a uniform prior can succeed:
-    e^E / (1 + e^E) (RULES 26).
+    ``plain`` has both sums as plain SQL returns them, ``noisy`` as one session released them.
+    ``successes`` of ``trials`` attacks were right; both sums together cost ``total_epsilon``.
     """
 
     plain: tuple[int, int]
@@ -52,20 +52,27 @@ class Attack:
 
     @property
     def bound(self) -> float:
+        """The largest success probability of any attacker with a uniform prior (RULES 26).
+
+        It is e^E / (1 + e^E) for a total epsilon of E.
+        """
         odds = math.exp(self.total_epsilon)
         return odds / (1 + odds)
 
 
 def sums() -> tuple[str, str]:
-    """The two questions of the attacker."""
+    """Returns the two questions of the attacker."""
     listed = [f"'{name}'" for name in NAMES]
     question = "SELECT SUM(diabetes) AS cases FROM patients WHERE name IN ({})"
-    return question.format(", ".join(listed)), question.format(", ".join(listed[:-1]))
+    all_five = question.format(", ".join(listed))
+    first_four = question.format(", ".join(listed[:-1]))
+    return all_five, first_four
 
 
 def patients(bits: tuple[int, ...]) -> Table:
-    """The declared table; a replaced person is the neighbour, so a changed bit is one step."""
-    return Table(_data(bits), columns={"name": Category(*NAMES), "diabetes": Integer(0, 1)})
+    """Returns the declared table; neighbours differ in one person, so in one bit."""
+    columns: dict[str, ColumnType] = {"name": Category(*NAMES), "diabetes": Integer(0, 1)}
+    return Table(_data(bits), columns=columns)
 
 
 def attack(folder: Path, trials: int = TRIALS) -> Attack:
@@ -80,17 +87,12 @@ def attack(folder: Path, trials: int = TRIALS) -> Attack:
     ) as session:
         first, second = (session.query(sql, epsilon=EPSILON).rows[0][0] for sql in sums())
     assert isinstance(first, int) and isinstance(second, int), "sums of an Integer column are whole"
-    return Attack(
-        (five, four),
-        (first, second),
-        sum(_guesses_right() for _ in range(trials)),
-        trials,
-        2 * EPSILON,
-    )
+    successes = sum(_guesses_right() for _ in range(trials))
+    return Attack((five, four), (first, second), successes, trials, 2 * EPSILON)
 
 
 def _plain(sql: str) -> int:
-    """What a database without protection answers."""
+    """Returns the answer of plain SQL."""
     with duckdb.connect() as connection:
         connection.register("patients", _data(BITS))
         row = connection.execute(sql).fetchone()
@@ -99,28 +101,34 @@ def _plain(sql: str) -> int:
 
 
 def _data(bits: tuple[int, ...]) -> pyarrow.Table:
-    return pyarrow.table({"name": list(NAMES), "diabetes": list(bits)})
+    """Returns the rows of the table."""
+    columns = {"name": list(NAMES), "diabetes": list(bits)}
+    return pyarrow.table(columns)
 
 
 def _guesses_right() -> bool:
-    """One fresh budget: the fifth bit is a fair coin, the attacker knows the other four."""
+    """Runs the attack with a fresh budget and a random fifth bit; returns whether it succeeds.
+
+    The attacker knows the other four bits.
+    """
     secret = SYSTEM.bits(1)
     bits = (*BITS[:-1], secret)
     table = patients(bits)
     dataset = Dataset("five-patients", {"patients": table}, ReplaceOne)
     rows = Reference({"patients": rows_of({"name": NAMES, "diabetes": bits})})
-    noisy = [
-        _release(plan_for_price(understand(sql, dataset), dataset, price(epsilon=EPSILON)), rows)
-        for sql in sums()
-    ]
-    difference = noisy[0] - noisy[1]
+    released = []
+    for sql in sums():
+        planned = plan_for_price(understand(sql, dataset), dataset, price(epsilon=EPSILON))
+        released.append(_release(planned, rows))
+    difference = released[0] - released[1]
     guess = SYSTEM.bits(1) if 2 * difference == 1 else int(2 * difference > 1)
     return guess == secret
 
 
 def _release(planned: Planned, rows: Reference) -> int:
-    """The real mechanism on the real plan, without the durable ledger."""
+    """Releases a sum with the real plan and mechanism, without a ledger."""
     opened = Opened(planned.bounded, lambda: rows.run(planned.bounded, "attack"))
     noise = drawn(planned.event, cells_of(planned))
-    _, (released,) = noisy(planned, Curator("attack", Reserved(planned.event, noise), opened))
+    curator = Curator("attack", Reserved(planned.event, noise), opened)
+    _, (released,) = noisy(planned, curator)
     return released.values[0][0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato explain-epsilon``: what an epsilon means, in numbers and in words."""
+"""``sfumato explain-epsilon``: explains a guarantee by bounds on what attackers can do."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -25,7 +25,7 @@ from sfumato.privacy.event import Json
 from sfumato.privacy.guarantee import ApproxDP, Guarantee, PureDP, ZeroConcentratedDP
 from sfumato.privacy.unit import Relation
 
-# how much above delta the failure is taken that a bound on beliefs needs
+# The failure probability of a bound on beliefs, as a multiple of delta.
 _TIMES_DELTA = 10
 _USUAL = Fraction(1, 100)
 _SIX_DIGITS = Context(prec=6, rounding=ROUND_CEILING)
@@ -36,7 +36,7 @@ Explained: TypeAlias = PureDP | ApproxDP | ZeroConcentratedDP
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is explained: the promise to one unit, its delta, and about whom it is asked."""
+    """The guarantee to explain, its delta, and the prior, group size and neighbour relation."""
 
     promise: Explained
     delta: Fraction
@@ -46,12 +46,10 @@ class Asked:
 
     @property
     def failure(self) -> Fraction:
-        """How often the bound on a belief may fail."""
-        return (
-            self.delta
-            if isinstance(self.promise, ZeroConcentratedDP)
-            else min(_TIMES_DELTA * self.delta, Fraction(1))
-        )
+        """The failure probability of the bound on a belief."""
+        if isinstance(self.promise, ZeroConcentratedDP):
+            return self.delta
+        return min(_TIMES_DELTA * self.delta, Fraction(1))
 
 
 @click.command("explain-epsilon")
@@ -76,7 +74,7 @@ class Asked:
 )
 @click.option(
     "--relation",
-    type=click.Choice([each.value for each in Relation]),
+    type=click.Choice([relation.value for relation in Relation]),
     default=Relation.ADD_REMOVE.value,
     show_default=True,
     help="When two datasets are neighbours.",
@@ -95,19 +93,14 @@ def command(
     save_plot: str | None,
     **about: str | int,
 ) -> None:
-    """What EPSILON means: what the best attacker can do, and what is not protected.
+    """Explain what EPSILON means: what the best attacker can do, and what is not protected.
 
-    Every number is a bound against attackers of any knowledge, rounded in their favour.
+    Every number is a bound for attackers of any knowledge, rounded in their favour.
     """
     require_folders(save_plot)
     promise, slack = _promise(epsilon, delta, rho)
-    asked = Asked(
-        promise,
-        slack,
-        to_fraction("prior", about["prior"]),
-        int(about["size"]),
-        Relation(about["relation"]),
-    )
+    prior, size = to_fraction("prior", about["prior"]), int(about["size"])
+    asked = Asked(promise, slack, prior, size, Relation(about["relation"]))
     attacker = Attacker(promise)
     if form == "json":
         click.echo(as_json(_json(asked, attacker)))
@@ -122,6 +115,7 @@ def command(
 
 
 def _promise(epsilon: str | None, delta: str | None, rho: str | None) -> tuple[Explained, Fraction]:
+    """Returns the guarantee that the options state, and its delta."""
     if (epsilon is None) == (rho is None):
         raise InvalidNumber(
             "Exactly one of EPSILON and --rho is explained.",
@@ -132,11 +126,13 @@ def _promise(epsilon: str | None, delta: str | None, rho: str | None) -> tuple[E
         return ZeroConcentratedDP(rho), slack
     assert epsilon is not None
     slack = to_fraction("delta", delta or 0)
-    return (ApproxDP(epsilon, slack) if slack else PureDP(epsilon)), slack
+    if slack:
+        return ApproxDP(epsilon, slack), slack
+    return PureDP(epsilon), slack
 
 
 def _rows(asked: Asked, attacker: Attacker) -> Iterator[tuple[str, str]]:
-    """What is asked, and the bound; for reading."""
+    """Yields the rows of the table: what an attacker tries, and its bound."""
     prior, failure = asked.prior, asked.failure
     after = attacker.posterior(prior, failure)
     before, guess = _most(prior), _most(max(prior, 1 - prior))
@@ -176,6 +172,7 @@ def _rows(asked: Asked, attacker: Attacker) -> Iterator[tuple[str, str]]:
 
 
 def _together(promise: Explained, size: int) -> str:
+    """Returns the guarantee to a group of units."""
     together = for_group(promise, size)
     if isinstance(together, ApproxDP) and together.delta == 1:
         return "nothing is promised"
@@ -183,6 +180,7 @@ def _together(promise: Explained, size: int) -> str:
 
 
 def _show(asked: Asked, attacker: Attacker) -> None:
+    """Prints the explanation."""
     console, bounds = Console(highlight=False), list(_rows(asked, attacker))
     console.print(
         f"{_short(asked.promise)}, neighbours {asked.relation.value}\n", style="bold", markup=False
@@ -197,23 +195,21 @@ def _show(asked: Asked, attacker: Attacker) -> None:
     for line in unprotected(asked.relation):
         console.print(f"- {line}", markup=False)
     console.print(
-        "\nWhat others chose: units differ, so it is no ranking, and no number is right by itself\n",
+        "\nWhat others chose: units differ, so it is no ranking, "
+        "and no number is right by itself\n",
         style="bold",
     )
-    others = (
-        (
-            f"{each.name} ({each.year})",
-            _short(each.guarantee),
-            each.unit,
-            _most(Attacker(each.guarantee).accuracy("0.5")),
-        )
-        for each in SETTINGS
-    )
+    others = []
+    for setting in SETTINGS:
+        name, promise = f"{setting.name} ({setting.year})", _short(setting.guarantee)
+        accuracy = _most(Attacker(setting.guarantee).accuracy("0.5"))
+        others.append((name, promise, setting.unit, accuracy))
     console.print(_table(("who", "promise", "to", "right at most"), others))
     console.print("\nSources, and who adds the noise: --format json.")
 
 
 def _table(titles: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Table:
+    """Returns a table for the terminal."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for title in titles:
         table.add_column(title)
@@ -223,7 +219,7 @@ def _table(titles: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Table:
 
 
 def _json(asked: Asked, attacker: Attacker) -> Json:
-    """Numbers as they are; exact ones as texts."""
+    """Returns the explanation as JSON; exact numbers are strings."""
     prior, failure = asked.prior, asked.failure
     after = attacker.posterior(prior, failure)
     return {
@@ -245,21 +241,21 @@ def _json(asked: Asked, attacker: Attacker) -> Json:
         "not protected": list(unprotected(asked.relation)),
         "settings": [
             {
-                "name": each.name,
-                "promise": _short(each.guarantee),
-                "unit": each.unit,
-                "noise_by": each.noise_by.value,
-                "year": each.year,
-                "source": each.source,
-                "url": each.url,
+                "name": setting.name,
+                "promise": _short(setting.guarantee),
+                "unit": setting.unit,
+                "noise_by": setting.noise_by.value,
+                "year": setting.year,
+                "source": setting.source,
+                "url": setting.url,
             }
-            for each in SETTINGS
+            for setting in SETTINGS
         ],
     }
 
 
 def _short(promise: Guarantee) -> str:
-    """A promise in a few words, its numbers never rounded down."""
+    """Returns a guarantee in a few words, with numbers rounded up."""
     match promise:
         case PureDP():
             return f"epsilon {_up(promise.epsilon)}"
@@ -271,16 +267,16 @@ def _short(promise: Guarantee) -> str:
 
 
 def _up(number: Fraction) -> str:
-    """Six digits, rounded up."""
+    """Returns a number with six digits, rounded up."""
     shown = _SIX_DIGITS.divide(Decimal(number.numerator), Decimal(number.denominator))
     return f"{shown.normalize():g}".lower()
 
 
 def _most(share: Number) -> str:
-    """A share as a percentage, rounded up."""
+    """Returns a share as a percentage, rounded up."""
     return f"{math.ceil(Fraction(share) * 10**6) / 10**4:.7g}%"
 
 
 def _least(share: Number) -> str:
-    """A share as a percentage, rounded down."""
+    """Returns a share as a percentage, rounded down."""
     return f"{math.floor(Fraction(share) * 10**6) / 10**4:.7g}%"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato demo-hospitals``: one unit over three tables answers a study and a statistics office."""
+"""``sfumato demo-hospitals``: questions about three tables that share one privacy unit."""
 
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -44,15 +44,12 @@ def command() -> None:
 
 
 def tell(console: Console, folder: Path) -> None:
-    """The whole demo, printed as it happens."""
+    """Runs the demo and prints it."""
     paths = write_hospitals(folder)
     tables, ledger = hospitals(paths), folder / "ledger.db"
     with connect(tables, dataset=DATASET, budget=BUDGET, ledger=ledger) as session:
-        say(
-            console,
-            "Three hospitals, made up: 5,000 patients, their visits and prescriptions",
-            _declared(session),
-        )
+        title = "Three hospitals, made up: 5,000 patients, their visits and prescriptions"
+        say(console, title, _declared(session))
         with duckdb.connect() as raw:
             _open(raw, paths)
             for title, questions in (("The study", STUDY), ("The statistics office", OFFICE)):
@@ -64,23 +61,28 @@ def tell(console: Console, folder: Path) -> None:
 
 
 def _declared(session: Session) -> str:
-    lines = [f"{name}: {table.about}" for name, table in session.dataset.tables.items()]
-    return "\n".join(
-        [
-            f"{BUDGET!r}, protected: the patient, in all tables at once",
-            *lines,
-            "Beside each answer stands the truth. Only a demo on made-up data may show it: it has no noise.",
-            "The interval is that of the bounded answer; what bounding changes is said below it, as bias.",
-        ]
+    """Returns the budget and the units of the tables, as text."""
+    lines = [f"{BUDGET!r}, protected: the patient, in all tables at once"]
+    for name, table in session.dataset.tables.items():
+        lines.append(f"{name}: {table.about}")
+    lines.append(
+        "Beside each answer stands the truth. "
+        "Only a demo on made-up data may show it: it has no noise."
     )
+    lines.append(
+        "The interval is that of the bounded answer; "
+        "what bounding changes is said below it, as bias."
+    )
+    return "\n".join(lines)
 
 
 def _open(raw: duckdb.DuckDBPyConnection, paths: Mapping[str, Path]) -> None:
-    """The same names on plain SQL, so that the very same text can be asked of it."""
+    """Creates views with the names of the declared tables, so that plain SQL runs the questions."""
     for name, path in paths.items():
         raw.read_parquet(str(path)).create_view(f"raw_{name}" if name == "prescriptions" else name)
     raw.execute(
-        "CREATE VIEW prescriptions AS SELECT r.* REPLACE (response::INTEGER AS response), v.patient_id "
+        "CREATE VIEW prescriptions AS "
+        "SELECT r.* REPLACE (response::INTEGER AS response), v.patient_id "
         "FROM raw_prescriptions r JOIN visits v ON r.visit_id = v.visit_id"
     )
 
@@ -88,76 +90,68 @@ def _open(raw: duckdb.DuckDBPyConnection, paths: Mapping[str, Path]) -> None:
 def _question(
     console: Console, title: str, asked: Asked, session: Session, raw: duckdb.DuckDBPyConnection
 ) -> None:
+    """Asks a question, and prints its answer beside that of plain SQL."""
     answer = asked.ask(session)
     say(console, title, f"{asked.sql}\n{asked.shown_price}\n")
-    notes = [
-        *(f"note: {note}" for note in answer.notes),
-        *(f"bias: {line}" for line in answer.bias),
-    ]
-    lines = [
-        compared(answer, _truth(asked, answer, raw)),
-        *notes,
-        f"cost {answer.cost}",
-        shown_left(session),
-    ]
+    lines = [compared(answer, _truth(asked, answer, raw))]
+    lines += [f"note: {note}" for note in answer.notes]
+    lines += [f"bias: {line}" for line in answer.bias]
+    lines += [f"cost {answer.cost}", shown_left(session)]
     console.print("\n".join(lines), markup=False)
 
 
 def _truth(asked: Asked, answer: Answer, raw: duckdb.DuckDBPyConnection) -> Truth:
-    """What plain SQL answers to the same text, by the keys; LIMIT may leave out what the answer shows."""
-    released = [bool(column["released"]) for column in answer.columns]
-    found = {}
+    """Returns the numbers that plain SQL computes, by the group keys.
+
+    LIMIT is left out: it could drop groups that the answer has.
+    """
+    truth: dict[tuple[object, ...], tuple[object, ...]] = {}
     for row in raw.execute(asked.sql.partition(" LIMIT ")[0]).fetchall():
-        key, values = (
-            tuple(
-                value
-                for value, is_released in zip(row, released, strict=True)
-                if is_released is wanted
-            )
-            for wanted in (False, True)
-        )
-        found[key] = values
-    return found
+        key, values = [], []
+        for column, value in zip(answer.columns, row, strict=True):
+            if column["released"]:
+                values.append(value)
+            else:
+                key.append(value)
+        truth[tuple(key)] = tuple(values)
+    return truth
 
 
 def compared(answer: Answer, truth: Truth) -> str:
-    """The answer as a table, each released number with its interval and the truth."""
-    released = [bool(column["released"]) for column in answer.columns]
+    """Returns an answer as a table, each released number with its interval and the true one."""
     header: list[str] = []
-    for column, is_released in zip(answer.columns, released, strict=True):
-        header += (
-            [str(column["name"]), "95% interval", "truth"] if is_released else [str(column["name"])]
-        )
-    body = [
-        _line(row, errors, released, truth)
-        for row, errors in zip(answer.rows, _errors(answer), strict=True)
-    ]
+    for column in answer.columns:
+        header.append(str(column["name"]))
+        if column["released"]:
+            header += ["95% interval", "truth"]
+    body = []
+    for row, errors in zip(answer.rows, answer.error(), strict=True):
+        body.append(_line(answer, row, errors, truth))
     return text_table(header, body)
 
 
-def _errors(answer: Answer) -> list[list[Json]]:
-    names = [str(column["name"]) for column in answer.columns]
-    return [[row[name] for name in names] for row in answer.error()]
-
-
 def _line(
-    row: Sequence[Json], errors: Sequence[Json], released: Sequence[bool], truth: Truth
+    answer: Answer, row: Sequence[Json], errors: Mapping[str, Json], truth: Truth
 ) -> list[str]:
+    """Returns a row of the table."""
+    released = [bool(column["released"]) for column in answer.columns]
     key = tuple(value for value, is_released in zip(row, released, strict=True) if not is_released)
     true = iter(truth.get(key, ("none",) * sum(released)))
-    shown: list[str] = []
-    for value, error, is_released in zip(row, errors, released, strict=True):
-        shown += (
-            [number(value), interval(error), _plain(next(true))] if is_released else [number(value)]
-        )
-    return shown
+    line: list[str] = []
+    for column, value in zip(answer.columns, row, strict=True):
+        line.append(number(value))
+        if column["released"]:
+            line += [interval(errors[str(column["name"])]), _plain(next(true))]
+    return line
 
 
 def _plain(value: object) -> str:
+    """Returns a value of plain SQL as text."""
     return number(value) if isinstance(value, int | float) else str(value)
 
 
 def _refusal(console: Console, session: Session) -> None:
+    """Asks a question that must be refused, and prints the refusal."""
     try:
         REFUSED.ask(session)
     except Refused as refusal:
@@ -167,7 +161,7 @@ def _refusal(console: Console, session: Session) -> None:
 
 
 def _units(console: Console, paths: Mapping[str, Path], folder: Path) -> None:
-    """Event level against user level: the previews of one question, free, in accounts of their own."""
+    """Prints the error of one question for two units, a visit and a patient; previews are free."""
     rows = []
     for whom, unit in (("one visit", VISIT), ("a patient, with all visits", PATIENT)):
         rows.append([whom, repr(unit), f"+- {number(half_width(paths, unit, folder))}"])
@@ -177,7 +171,7 @@ def _units(console: Console, paths: Mapping[str, Path], folder: Path) -> None:
 
 
 def half_width(paths: Mapping[str, Path], unit: Unit, folder: Path) -> float:
-    """The error that a preview states for the question under a unit."""
+    """Returns the error of the question in a preview, for a privacy unit."""
     ledger = folder / f"{unit.columns[0]}.db"
     with connect(
         {"visits": visits(paths, unit)}, dataset="units", budget=BUDGET, ledger=ledger

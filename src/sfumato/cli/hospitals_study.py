@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hospitals declared, and what a study and a statistics office ask of them.
+"""The declarations of the hospitals, and the questions of a study and of a statistics office.
 
-Whom a prescription is about is found through its visit. Bounds are public sense; none is
-read off the tables.
+The patient of a prescription is found through its visit. Bounds are common knowledge; none is
+derived from the tables.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ VISIT = Unit("visit_id", max_rows_total=1)
 
 
 def hospitals(paths: Mapping[str, Path]) -> dict[str, Table]:
-    """The four tables: three about patients, and the public list of drugs."""
+    """Returns the four declared tables: three about patients, and the public list of drugs."""
     drug = Category(*(drug.name for drug in DRUGS))
     return {
         "patients": Table(
@@ -66,7 +66,7 @@ def hospitals(paths: Mapping[str, Path]) -> dict[str, Table]:
 
 
 def visits(paths: Mapping[str, Path], unit: Unit) -> Table:
-    """The visits, each about its patient, or each about itself alone."""
+    """Returns the declared table of visits, whose unit is the patient or the visit."""
     return Table(
         paths["visits"],
         unit=unit,
@@ -80,11 +80,16 @@ def visits(paths: Mapping[str, Path], unit: Unit) -> Table:
 
 
 def _pure(title: str, epsilon: str, sql: str, **more: str) -> Asked:
-    return Asked(title, " ".join(sql.split()), (("epsilon", epsilon), *more.items()))
+    """Returns a question at a price in pure differential privacy."""
+    price = (("epsilon", epsilon), *more.items())
+    return Asked(title, " ".join(sql.split()), price)
 
 
-# whether it ever worked for a patient: one row each, so one patient changes little
-_EVER = "(SELECT patient_id, MAX(response) AS responded FROM prescriptions WHERE drug = 'metformin' GROUP BY patient_id)"
+# Whether the drug ever worked for a patient: one row a patient, so one patient changes little.
+_EVER = (
+    "(SELECT patient_id, MAX(response) AS responded FROM prescriptions "
+    "WHERE drug = 'metformin' GROUP BY patient_id)"
+)
 STUDY = (
     _pure(
         "What share of 60 to 69 year-olds responded to metformin?",
@@ -96,13 +101,15 @@ STUDY = (
         "The same, by hospital",
         "0.4",
         f"""SELECT q.hospital, AVG(r.responded) AS responded FROM patients q
-        JOIN {_EVER} AS r ON q.patient_id = r.patient_id WHERE q.age BETWEEN 60 AND 69 GROUP BY q.hospital""",
+        JOIN {_EVER} AS r ON q.patient_id = r.patient_id WHERE q.age BETWEEN 60 AND 69
+        GROUP BY q.hospital""",
     ),
     _pure(
         "What share of the prescriptions worked? A patient may have several",
         "0.3",
         """SELECT AVG(p.response) AS worked FROM prescriptions p
-        JOIN patients q ON p.patient_id = q.patient_id WHERE p.drug = 'metformin' AND q.age BETWEEN 60 AND 69""",
+        JOIN patients q ON p.patient_id = q.patient_id
+        WHERE p.drug = 'metformin' AND q.age BETWEEN 60 AND 69""",
     ),
     _pure(
         "Mean dose by class of drug, in defined daily doses",
@@ -129,7 +136,8 @@ OFFICE = (
     _pure(
         "Patients by hospital, sex and age, with all totals",
         "0.4",
-        """SELECT hospital, sex, CASE WHEN age < 18 THEN 'under 18' WHEN age < 65 THEN '18 to 64' ELSE '65 and over' END
+        """SELECT hospital, sex,
+        CASE WHEN age < 18 THEN 'under 18' WHEN age < 65 THEN '18 to 64' ELSE '65 and over' END
         AS ages, ROUND(COUNT(*)) AS patients FROM patients GROUP BY ROLLUP (hospital, sex, ages)""",
     ),
     _pure(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato ledger``: what the owner and the auditor do with the ledger."""
+"""``sfumato ledger``: commands of the owner and the auditor."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
@@ -11,9 +11,10 @@ from typing import Any
 
 import click
 
-from sfumato.cli.options import config, require_outputs, write_file
+from sfumato.cli.options import config, require_outputs, table_or_json, write_file
 from sfumato.engines.files import is_same
 from sfumato.errors import LedgerCorrupt, WrongUse, shown
+from sfumato.ledger.journal import Entry
 from sfumato.ledger.pins import Known, Pin
 from sfumato.ledger.request import SQL
 from sfumato.ledger.signed_heads import Head, Signer
@@ -21,11 +22,12 @@ from sfumato.ledger.spend import Ledger
 from sfumato.ledger.store.base import Rows
 from sfumato.ledger.store.open_mark import incomplete, shortfall_in
 from sfumato.ledger.verified import Verified
+from sfumato.ledger.verify import Report
 from sfumato.ledger.verify import verify as verify_ledger
 from sfumato.metadata.server import is_address
 from sfumato.query.load import Declarations, read_declarations
 
-# Commands of this group that have a file of their own.
+# The modules of the commands that are defined elsewhere.
 _ELSEWHERE = {
     "accounts": "ledger_accounts",
     "allocate": "ledger_accounts",
@@ -54,7 +56,7 @@ signing_key = click.option(
 
 
 class _Ledger(click.Group):
-    """Finds the commands of the other files by name."""
+    """A group that imports the commands of other modules when they are called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*super().list_commands(ctx), *_ELSEWHERE]
@@ -62,8 +64,9 @@ class _Ledger(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _ELSEWHERE:
             return super().get_command(ctx, cmd_name)
-        command = vars(import_module(f"sfumato.cli.{_ELSEWHERE[cmd_name]}"))["COMMANDS"][cmd_name]
-        assert isinstance(command, click.Command), "each file of commands lists them"
+        module = import_module(f"sfumato.cli.{_ELSEWHERE[cmd_name]}")
+        command = vars(module)["COMMANDS"][cmd_name]
+        assert isinstance(command, click.Command), "each module of commands lists them"
         return command
 
 
@@ -74,7 +77,10 @@ def command() -> None:
 
 @contextmanager
 def opened(config: str) -> Iterator[tuple[Ledger, Declarations]]:
-    """The ledger that a file declares, which must be there."""
+    """Opens the ledger that a configuration file declares; it must exist.
+
+    Yields the ledger and the declarations.
+    """
     declared = read_declarations(config)
     ledger = Ledger.open(declared.ledger, create=False, key=declared.ledger_key)
     try:
@@ -85,7 +91,10 @@ def opened(config: str) -> Iterator[tuple[Ledger, Declarations]]:
 
 @contextmanager
 def reading(config: str) -> Iterator[tuple[Ledger, Declarations]]:
-    """The ledger that a file declares, opened to be read: nothing of it is changed."""
+    """Opens the ledger that a configuration file declares, read-only.
+
+    Yields the ledger and the declarations.
+    """
     declared = read_declarations(config)
     ledger = Ledger.open(declared.ledger, read_only=True)
     try:
@@ -119,11 +128,11 @@ def reading(config: str) -> Iterator[tuple[Ledger, Declarations]]:
 def verify(
     config: str, heads: tuple[str, ...], key: str | None, known: str | None, state: str | None
 ) -> None:
-    """Replay the journal: the chains, every cost, every account, every answer, every head kept elsewhere.
+    """Replay the journal: chains, costs, accounts, answers, and heads that are kept elsewhere.
 
     The first verify with a head pins the ledger and the key that signed; later ones refuse others.
-    With --state FILE a sound ledger's state is kept there, and the next verify with it reads only
-    what came since: entries before it are not read again. Run without it to read all.
+    With --state FILE the state of a sound ledger is stored there, and the next verify with it reads
+    only what came since: entries before it are not read again. Run without it to read all.
     """
     kept, pins = [read_head(path) for path in heads], Known(known)
     _require_apart(config, state, str(pins.path), *heads)
@@ -131,37 +140,60 @@ def verify(
         place, identity = ledger.store.place, ledger.store.identity
         pinned = pins.find(place)
         _require_same(place, identity, pinned, pins)
+        if pinned is not None:
+            key = key or pinned.key
         since = _verified_before(state, pinned, kept)
-        report = verify_ledger(ledger, kept, key=key or (pinned.key if pinned else ""), since=since)
+        report = verify_ledger(ledger, kept, key=key or "", since=since)
     click.echo(f"{report.entries} entries, {report.charges} charges, head {report.head}")
-    why = shortfall_in(report.problems[0]) if len(report.problems) == 1 else ""
-    if why:
-        raise incomplete(place, why)
-    if report.problems:
-        raise LedgerCorrupt(
-            "The ledger does not say what happened:\n" + "\n".join(report.problems[:50]),
-            remedy="Stop answering from it; restore the newest backup that verifies.",
-        )
+    _require_sound(report, place)
     click.echo(
-        "sound: the chain is whole, each charge costs what its event costs, each account is the sum of its charges"
+        "sound: the chain is whole, each charge costs what its event costs, "
+        "each account is the sum of its charges"
     )
     if since is not None:
         click.echo(f"since the verification of {state}; entries before it were not read again")
     for path, head in zip(heads, kept, strict=True):
         click.echo(f"on the chain: {path}, of {head.at}, signed by {head.public_key}")
-    pin = Pin(identity, kept[0].public_key, pinned.state if pinned else "") if kept else pinned
+    pin = _pin(identity, kept, pinned)
     if pin != pinned:
         click.echo(f"pinned in {pins.path}: ledger {identity}, key {kept[0].public_key}")
-    if pin is not None:
-        if state is not None and report.verified is not None:
-            write_file(state, report.verified.content)
-            pin = replace(pin, state=report.verified.digest)
-        if pin != pinned:
-            pins.keep(place, pin)
+    if pin is None:
+        return
+    if state is not None and report.verified is not None:
+        write_file(state, report.verified.content)
+        pin = replace(pin, state=report.verified.digest)
+    if pin != pinned:
+        pins.keep(place, pin)
+
+
+def _require_sound(report: Report, place: str) -> None:
+    """Refuses a ledger in which a verification found problems.
+
+    Raises:
+        LedgerCorrupt: the journal and the rows disagree, or entries are missing at its end.
+    """
+    if not report.problems:
+        return
+    if len(report.problems) == 1:
+        why = shortfall_in(report.problems[0])
+        if why:
+            raise incomplete(place, why)
+    raise LedgerCorrupt(
+        "The ledger does not say what happened:\n" + "\n".join(report.problems[:50]),
+        remedy="Stop answering from it; restore the newest backup that verifies.",
+    )
+
+
+def _pin(identity: str, kept: Sequence[Head], pinned: Pin | None) -> Pin | None:
+    """Returns the pin after a verification: a new one where heads were given."""
+    if not kept:
+        return pinned
+    state = "" if pinned is None else pinned.state
+    return Pin(identity, kept[0].public_key, state)
 
 
 def _require_apart(config: str, state: str | None, *others: str) -> None:
-    """Refuses a state that would replace a head, the pins or a declared file."""
+    """Refuses a state file that is a head, the file of pins or a declared file."""
     require_outputs(config, state)
     for other in others:
         if state is not None and is_same(Path(state), Path(other)):
@@ -171,7 +203,11 @@ def _require_apart(config: str, state: str | None, *others: str) -> None:
 
 
 def _verified_before(path: str | None, pinned: Pin | None, heads: list[Head]) -> Verified | None:
-    """What an earlier verification kept in a file; None where all is to be read."""
+    """Returns the state that an earlier verification stored; None to read the whole ledger.
+
+    Raises:
+        WrongUse: nothing is pinned, so the state could be of another ledger.
+    """
     if path is None:
         return None
     if pinned is None and not heads:
@@ -181,16 +217,18 @@ def _verified_before(path: str | None, pinned: Pin | None, heads: list[Head]) ->
         )
     if not Path(path).exists():
         return None
-    return Verified.read(path, pinned.state if pinned else "")
+    digest = "" if pinned is None else pinned.state
+    return Verified.read(path, digest)
 
 
 def _require_same(place: str, identity: str, pinned: Pin | None, pins: Known) -> None:
-    """Refuses another ledger than the one that was pinned at the place."""
+    """Refuses a ledger that is not the one that was pinned at this place."""
     if pinned is not None and pinned.ledger != identity:
         raise LedgerCorrupt(
-            f"At {place} lies another ledger ({identity}) than the one that was verified there before "
-            f"({pinned.ledger}).",
-            remedy=f"Find out why. If it is meant to be another, take the line of this place out of {pins.path}.",
+            f"At {place} lies another ledger ({identity}) than the one that was verified there "
+            f"before ({pinned.ledger}).",
+            remedy="Find out why. If it is meant to be another, "
+            f"take the line of this place out of {pins.path}.",
         )
 
 
@@ -204,7 +242,7 @@ def _require_same(place: str, identity: str, pinned: Pin | None, pins: Known) ->
 )
 @signing_key
 def head(config: str, output: str, key: str | None) -> None:
-    """Sign what every chain ends with now, for 'verify --head'."""
+    """Sign the current heads of all chains, for 'verify --head'."""
     require_outputs(config, output)
     if key is not None and is_same(Path(key), Path(output)):
         raise WrongUse(
@@ -219,50 +257,51 @@ def head(config: str, output: str, key: str | None) -> None:
 
 @command.command("log")
 @config
-@click.option(
-    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
-)
+@table_or_json
 @click.option("--last", type=click.IntRange(min=1), help="Only the last entries of each chain.")
 def log(config: str, form: str, last: int | None) -> None:
-    """Every act, in the order of its chain: when, which, about what."""
+    """Show the entries of the journal: time, number, kind, and what they are about."""
 
     def show(rows: Rows) -> None:
         for chain in rows.chains():
+            after = 0
             end = rows.last_entry(chain)
-            after = max(end.seq - last, 0) if end and last else 0
+            if end and last:
+                after = max(end.seq - last, 0)
             for entry in rows.entries(chain, after):
-                body = json.loads(entry.body)
-                if form == "json":
-                    click.echo(
-                        json.dumps(
-                            {
-                                "chain": chain,
-                                "seq": entry.seq,
-                                "at": entry.at,
-                                "kind": entry.kind,
-                                **body,
-                            }
-                        )
-                    )
-                else:
-                    about = body.get("charge") or body.get("account") or chain
-                    click.echo(f"{entry.at}  {entry.seq:>7}  {entry.kind:<9}  {about}{_line(body)}")
+                click.echo(_logged(chain, entry, form))
 
     with reading(config) as (ledger, _):
         ledger.store.read(show)
 
 
+def _logged(chain: str, entry: Entry, form: str) -> str:
+    """Returns a line of the log for an entry."""
+    body = json.loads(entry.body)
+    if form == "json":
+        facts = {"chain": chain, "seq": entry.seq, "at": entry.at, "kind": entry.kind}
+        return json.dumps({**facts, **body})
+    about = body.get("charge") or body.get("account") or chain
+    return f"{entry.at}  {entry.seq:>7}  {entry.kind:<9}  {about}{_line(body)}"
+
+
 def _line(body: dict[str, Any]) -> str:
-    """What an entry says for people of the question that it opens, or of how far its instalments are."""
+    """Returns what an entry says about its question, or about its instalments."""
     if "line" in body:
         return f"  {body.get('kind', SQL)}: {body['line']}"
     if "up_to" in body:
         return f"  up to {body['up_to']}"
-    return f"  {body['place']}" if "place" in body else ""
+    if "place" in body:
+        return f"  {body['place']}"
+    return ""
 
 
 def default_key(declared: Declarations) -> Path:
-    """The key that a file declares; else the one that lies beside a ledger in a file."""
+    """Returns the path of the declared signing key, by default beside the file of the ledger.
+
+    Raises:
+        WrongUse: the ledger is on a server, and no key is declared.
+    """
     if declared.ledger_key is not None:
         return declared.ledger_key
     if is_address(declared.ledger):
@@ -274,7 +313,11 @@ def default_key(declared: Declarations) -> Path:
 
 
 def read_head(path: str) -> Head:
-    """A head in a file."""
+    """Reads a signed head from a file.
+
+    Raises:
+        WrongUse: the file cannot be read.
+    """
     try:
         return Head.from_text(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError):

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato ledger accounts|allocate|refresh|freeze|thaw|share|restrict``: the owner's acts on accounts."""
+"""``sfumato ledger accounts|allocate|refresh|freeze|thaw|share|restrict``: manage accounts."""
 
 import click
 
+from sfumato.accounting.budget_gates import Charge
 from sfumato.cli.ledger import opened, reading
-from sfumato.cli.options import as_json, config
+from sfumato.cli.options import as_json, config, table_or_json
 from sfumato.errors import WrongUse
 from sfumato.exact.rational import decimal_text
 from sfumato.ledger.account_status import Standing
@@ -15,7 +16,10 @@ from sfumato.privacy.event import Json
 
 
 def _name(_: click.Context, option: click.Parameter, value: str | None) -> str:
-    """A name that was given, or "" for none: an empty shell variable must not mean the account above."""
+    """Returns the value of an option for a name; "" if it was not given.
+
+    An empty value is refused: an empty shell variable must not select the account above.
+    """
     if value == "":
         raise WrongUse(
             f"{option.opts[0]} without a name.",
@@ -36,23 +40,23 @@ _delta = click.option("--delta", default="0", show_default=True, help="The delta
 
 @click.command("accounts")
 @config
-@click.option(
-    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
-)
+@table_or_json
 def _accounts(config: str, form: str) -> None:
-    """Every account: limit, spent, left."""
+    """Show every account: limit, spent, left."""
     with reading(config) as (ledger, _):
         ledger.require_newest()
         standings = ledger.accounts()
     if form == "json":
-        click.echo(as_json([_to_json(each) for each in standings]))
+        click.echo(as_json([_to_json(standing) for standing in standings]))
         return
-    for each in standings:
-        limit = str(each.limit) if each.limit else "as above"
-        spent = f"epsilon {units_text(each.spent.epsilon)}, rho {units_text(each.spent.rho)}"
-        left = f"epsilon {decimal_text(each.left.epsilon)} or rho {decimal_text(each.left.rho)}"
-        frozen = f"  FROZEN ({each.frozen})" if each.frozen else ""
-        click.echo(f"{each.scope.id}  limit {limit}  spent {spent}  left {left}{frozen}")
+    for standing in standings:
+        limit = str(standing.limit) if standing.limit else "as above"
+        spent = standing.spent
+        shown = f"epsilon {units_text(spent.epsilon)}, rho {units_text(spent.rho)}"
+        frozen = f"  FROZEN ({standing.frozen})" if standing.frozen else ""
+        click.echo(
+            f"{standing.scope.id}  limit {limit}  spent {shown}  left {_left(standing)}{frozen}"
+        )
 
 
 @click.command("allocate")
@@ -69,9 +73,10 @@ def _accounts(config: str, form: str) -> None:
 def _allocate(
     config: str, epsilon: str | None, delta: str, *, unlimited: bool, **about: str
 ) -> None:
-    """Set the limit of an account; without names, the dataset's. A lower one takes nothing back.
+    """Set the limit of an account; without names, that of the dataset.
 
-    It opens an account too: names beside it that nobody has opened are refused from then on.
+    A lower limit takes nothing back. This also opens the account: from then on other names that
+    were not opened are refused.
     """
     if (epsilon is None) != unlimited:
         raise WrongUse("A limit to allocate.", allowed="--epsilon, or --none below a dataset")
@@ -96,7 +101,7 @@ def _allocate(
 @click.option("--reason", required=True, help="Why; it is kept in the journal.")
 @_actor
 def _refresh(config: str, epsilon: str, delta: str, **about: str) -> None:
-    """Begin a new period. The rows stay the same: over their lifetime the limits of all periods add up."""
+    """Begin a new period with a new limit. The limits of all periods add up for the same rows."""
     purpose, analyst, budget = about["purpose"], about["analyst"], Budget(epsilon, delta)
     with opened(config) as (ledger, declared):
         name = declared.dataset.name
@@ -106,7 +111,7 @@ def _refresh(config: str, epsilon: str, delta: str, **about: str) -> None:
         standing = ledger.standing(name, purpose, analyst)
     click.echo(_told(standing))
     if standing.lifetime:
-        total, deltas = (decimal_text(each) for each in standing.lifetime)
+        total, deltas = (decimal_text(amount) for amount in standing.lifetime)
         click.echo(f"over the lifetime of the rows: epsilon {total}, delta {deltas}")
 
 
@@ -119,7 +124,7 @@ def _refresh(config: str, epsilon: str, delta: str, **about: str) -> None:
 )
 @_actor
 def _freeze(config: str, purpose: str, analyst: str, **about: str) -> None:
-    """Refuse questions on an account and below it; stored answers are not given either."""
+    """Refuse questions of an account and those below it, stored answers included."""
     with opened(config) as (ledger, declared):
         name = declared.dataset.name
         _by(ledger, about).freeze(name, purpose=purpose, analyst=analyst, reason=about["reason"])
@@ -150,7 +155,7 @@ def _thaw(config: str, purpose: str, analyst: str, **about: str) -> None:
 @_reason
 @_actor
 def _share(config: str, allowed: bool, **about: str) -> None:
-    """Whether an answer that one analyst paid for is given to another, who pays for it too."""
+    """Set whether an answer of one analyst is shared with another, who pays for it too."""
     with opened(config) as (ledger, declared):
         _by(ledger, about).share_answers(
             declared.dataset.name, allowed=allowed, reason=about["reason"]
@@ -169,7 +174,7 @@ def _share(config: str, allowed: bool, **about: str) -> None:
 @_reason
 @_actor
 def _restrict(config: str, closed: bool, **about: str) -> None:
-    """Whether only accounts that the owner has opened may spend, or any name that asks."""
+    """Set whether only accounts that the owner opened may spend, or any name that asks."""
     with opened(config) as (ledger, declared):
         if declared.closed not in (None, closed):
             raise WrongUse(
@@ -180,38 +185,46 @@ def _restrict(config: str, closed: bool, **about: str) -> None:
     click.echo("only accounts that were opened may spend" if closed else "any name may spend")
 
 
-COMMANDS = {
-    each.name: each for each in (_accounts, _allocate, _refresh, _freeze, _thaw, _share, _restrict)
-}
+_ALL = (_accounts, _allocate, _refresh, _freeze, _thaw, _share, _restrict)
+COMMANDS = {command.name: command for command in _ALL}
 
 
 def _by(ledger: Ledger, about: dict[str, str]) -> Ledger:
-    """The ledger for whoever ``--actor`` names."""
-    return ledger.acting_as(about["actor"]) if about["actor"] else ledger
+    """Returns the ledger under the name of ``--actor``."""
+    if not about["actor"]:
+        return ledger
+    return ledger.acting_as(about["actor"])
+
+
+def _left(standing: Standing) -> str:
+    """Returns what is left of an account, as text."""
+    left = standing.left
+    return f"epsilon {decimal_text(left.epsilon)} or rho {decimal_text(left.rho)}"
 
 
 def _told(standing: Standing) -> str:
+    """Returns a line about an account."""
     limit = str(standing.limit) if standing.limit else "no limit of its own"
     frozen = f", frozen ({standing.frozen})" if standing.frozen else ""
-    left = f"epsilon {decimal_text(standing.left.epsilon)} or rho {decimal_text(standing.left.rho)}"
-    return f"{standing.scope.id}: {limit}, left {left}{frozen}"
+    return f"{standing.scope.id}: {limit}, left {_left(standing)}{frozen}"
+
+
+def _charge_json(charge: Charge) -> Json:
+    """Returns what was spent or reserved as JSON; the ledger stores it as integers."""
+    return {"epsilon": units_text(charge.epsilon), "rho": units_text(charge.rho)}
 
 
 def _to_json(standing: Standing) -> dict[str, Json]:
-    limit = standing.limit
+    """Returns an account as JSON."""
+    limit: Json = None
+    if standing.limit is not None:
+        epsilon, delta = standing.limit.epsilon, standing.limit.delta
+        limit = {"epsilon": decimal_text(epsilon), "delta": decimal_text(delta)}
     return {
         "account": standing.scope.id,
-        "limit": None
-        if limit is None
-        else {"epsilon": decimal_text(limit.epsilon), "delta": decimal_text(limit.delta)},
-        "spent": {
-            "epsilon": units_text(standing.spent.epsilon),
-            "rho": units_text(standing.spent.rho),
-        },
-        "reserved": {
-            "epsilon": units_text(standing.reserved.epsilon),
-            "rho": units_text(standing.reserved.rho),
-        },
+        "limit": limit,
+        "spent": _charge_json(standing.spent),
+        "reserved": _charge_json(standing.reserved),
         "left": {
             "epsilon": decimal_text(standing.left.epsilon),
             "rho": decimal_text(standing.left.rho),

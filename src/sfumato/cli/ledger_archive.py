@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato ledger export|import|migrate|recover|report``: what leaves a ledger, and what enters one."""
+"""``sfumato ledger export|import|migrate|recover|report``: move, recover and report a ledger."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -29,7 +29,7 @@ from sfumato.query.load import read_declarations
 @click.option("--output", required=True, type=click.Path(dir_okay=False), help="The file to write.")
 @signing_key
 def _export(config: str, output: str, key: str | None) -> None:
-    """Write the whole ledger, answers included, as lines of JSON. It is as confidential as they are."""
+    """Write the whole ledger as lines of JSON; it has all answers and is as confidential."""
     require_outputs(config, output)
     with reading(config) as (ledger, declared):
         damage = ledger.store.damage()
@@ -40,15 +40,21 @@ def _export(config: str, output: str, key: str | None) -> None:
         signer = Signer(key or default_key(declared))
 
         def write(rows: Rows) -> int:
-            count = 0
-            descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                for line in lines(rows, signer.sign(ledger.store.identity, rows)):
-                    file.write(f"{line}\n")
-                    count += 1
-            return count
+            head = signer.sign(ledger.store.identity, rows)
+            return _write_lines(output, lines(rows, head))
 
         click.echo(f"{ledger.store.read(write)} lines, signed by {signer.public_key}")
+
+
+def _write_lines(output: str, content: Iterable[str]) -> int:
+    """Writes lines to a file that only its owner can read; returns their number."""
+    count = 0
+    descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        for line in content:
+            file.write(f"{line}\n")
+            count += 1
+    return count
 
 
 @click.command("import")
@@ -62,7 +68,7 @@ def _export(config: str, output: str, key: str | None) -> None:
     help="A head kept elsewhere; may be repeated.",
 )
 def _import(archive: str, config: str, heads: tuple[str, ...]) -> None:
-    """Read an export into the declared ledger, which must be new or empty; it is verified on the way."""
+    """Load an export into the declared ledger, which must be new or empty, and verify it."""
     source = Path(archive)
     if not source.is_file():
         raise WrongUse(
@@ -70,14 +76,15 @@ def _import(archive: str, config: str, heads: tuple[str, ...]) -> None:
         )
     kept = [read_head(path) for path in heads]
     with source.open(encoding="utf-8", errors="replace") as file:
-        click.echo(f"{_load_into(read_declarations(config).ledger, file, kept)} entries, verified")
+        count = _load_into(read_declarations(config).ledger, file, kept)
+    click.echo(f"{count} entries, verified")
 
 
 @click.command("migrate")
 @config
 @click.option("--to", "target", help="Another place: the path of a new file, or postgresql://...")
 def _migrate(config: str, target: str | None) -> None:
-    """Bring the ledger to this version's format; with --to, move it to another place and verify it there."""
+    """Convert the ledger to the format of this version; with --to, move and verify it."""
     if target is None:
         with opened(config) as (ledger, _):
             click.echo(f"{ledger.store.place} has the newest format")
@@ -99,20 +106,22 @@ def _migrate(config: str, target: str | None) -> None:
 )
 @click.option("--reason", required=True, help="Why; it is kept in the journal.")
 def _recover(config: str, reason: str, *, accept_loss: bool) -> None:
-    """Open a ledger file whose newest entries are lost; its datasets are frozen until you thaw them."""
+    """Open a ledger file that lost its newest entries; datasets are frozen until you thaw them."""
     if not accept_loss:
         raise WrongUse(
             "A recovery without --accept-loss.", remedy="Restore the newest files if you have them."
         )
     declared = read_declarations(config)
-    place, sinks = declared.ledger, [sink_at(each) for each in declared.ledger_heads]
+    place, sinks = declared.ledger, [sink_at(address) for address in declared.ledger_heads]
     if str(place).startswith(SERVERS):
         raise WrongUse(
             "A ledger on a server.", remedy="Recover the server; this command is for files."
         )
-    click.echo(f"missing: {recover(place, reason=reason, sinks=sinks, key=declared.ledger_key)}")
+    missing = recover(place, reason=reason, sinks=sinks, key=declared.ledger_key)
+    click.echo(f"missing: {missing}")
     click.echo(
-        "every dataset is frozen: lower its limit by what may be missing (sfumato ledger allocate), then"
+        "every dataset is frozen: "
+        "lower its limit by what may be missing (sfumato ledger allocate), then"
     )
     click.echo("sfumato ledger thaw")
 
@@ -124,16 +133,19 @@ def _recover(config: str, reason: str, *, accept_loss: bool) -> None:
 )
 @click.option("--language", type=click.Choice(list(LANGUAGES)), default="en", show_default=True)
 def _report(config: str, output: str, language: str) -> None:
-    """One page in plain words: what was released, by whom, for what purpose, at what cost, what is left."""
+    """Write one page: what was released, to whom, for what purpose, at what cost, what is left."""
     require_outputs(config, output)
     with reading(config) as (ledger, declared):
-        found = summary(ledger, declared.dataset.name)
-    write_file(output, page(found, language).encode())
+        facts = summary(ledger, declared.dataset.name)
+    write_file(output, page(facts, language).encode())
     click.echo(output)
 
 
 def _load_into(place: str | Path, archive: Iterable[str], heads: Sequence[Head]) -> int:
-    """Loads an archive; a file that was made for it is removed if that fails, or it would be a fresh budget."""
+    """Loads an archive into a ledger; returns the number of entries.
+
+    If that fails, a new file is removed: it would be a fresh budget.
+    """
     is_new = not str(place).startswith(SERVERS) and not Path(place).exists()
     store = open_store(place)
     try:
@@ -147,4 +159,5 @@ def _load_into(place: str | Path, archive: Iterable[str], heads: Sequence[Head])
         store.close()
 
 
-COMMANDS = {each.name: each for each in (_export, _import, _migrate, _recover, _report)}
+_ALL = (_export, _import, _migrate, _recover, _report)
+COMMANDS = {command.name: command for command in _ALL}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato ledger backup|restore|accept-server|rotate-key|follow-key``: a ledger's copies, servers and keys."""
+"""``sfumato ledger backup|restore|accept-server|rotate-key|follow-key``: copies and keys."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,14 +35,15 @@ accept_loss = click.option(
 def _backup(file: str, config: str, key: str | None) -> None:
     """Write the whole ledger into one file while it is in use, and its signed head beside it.
 
-    It is verified on the way. It is as confidential as the ledger.
+    The backup is verified. It is as confidential as the ledger.
     """
     require_outputs(config, file, f"{file}.head")
     declared = read_declarations(config)
     head = backup(declared.ledger, file, Signer(key or default_key(declared)))
     entries = sum(seq for seq, _ in head.chains.values())
     click.echo(
-        f"{file}: {entries} entries, verified; head of {head.at} in {file}.head, key {head.public_key}"
+        f"{file}: {entries} entries, verified; "
+        f"head of {head.at} in {file}.head, key {head.public_key}"
     )
 
 
@@ -52,9 +53,9 @@ def _backup(file: str, config: str, key: str | None) -> None:
 @heads
 @accept_loss
 def _restore(backup: str, config: str, heads: Sequence[str], accept_loss: bool) -> None:
-    """Make the declared ledger, which must not be there, of a backup; compare it with heads kept elsewhere."""
+    """Restore the declared ledger, which must not exist; compare it with heads kept elsewhere."""
     declared = read_declarations(config)
-    sinks = [sink_at(each) for each in declared.ledger_heads]
+    sinks = [sink_at(address) for address in declared.ledger_heads]
     known = [*map(read_head, heads), *kept(sinks)]
     lacking = restore(backup, declared.ledger, known, accept_loss=accept_loss)
     if lacking:
@@ -67,9 +68,9 @@ def _restore(backup: str, config: str, heads: Sequence[str], accept_loss: bool) 
 @heads
 @accept_loss
 def _accept(config: str, heads: Sequence[str], accept_loss: bool) -> None:
-    """Let the ledger charge on the server where it lies now: after a fail-over, a restore, an upgrade."""
+    """Let the ledger charge on its present server, after a fail-over, a restore or an upgrade."""
     declared = read_declarations(config)
-    sinks = [sink_at(each) for each in declared.ledger_heads]
+    sinks = [sink_at(address) for address in declared.ledger_heads]
     known = [*map(read_head, heads), *kept(sinks)]
     lacking = accept_server(str(declared.ledger), known, accept_loss=accept_loss)
     if lacking:
@@ -87,7 +88,7 @@ def _accept(config: str, heads: Sequence[str], accept_loss: bool) -> None:
     help="The handover: for whoever verifies.",
 )
 def _rotate(config: str, key: str | None, output: str) -> None:
-    """Replace the signing key by a new one; the old one signs that it is so, and is gone."""
+    """Replace the signing key: the old key signs the new one and is deleted."""
     require_outputs(config, output)
     with opened(config) as (ledger, declared):
         handover = rotate(key or default_key(declared), ledger.store.identity, output)
@@ -103,7 +104,7 @@ def _rotate(config: str, key: str | None, output: str) -> None:
     help="The file of the pins [default: in ~/.local/state].",
 )
 def _follow(handover: str, config: str, known: str | None) -> None:
-    """Pin the new key of a ledger, on the word of the one that is pinned."""
+    """Pin the new key of a ledger, which the pinned key has signed."""
     pins = Known(known)
     with reading(config) as (ledger, _):
         place = ledger.store.place
@@ -112,13 +113,13 @@ def _follow(handover: str, config: str, known: str | None) -> None:
         raise WrongUse(
             "No key is pinned for this ledger.", remedy="sfumato ledger verify --head FILE"
         )
-    followed = read_handover(handover).applied(pin)
+    followed = _read_handover(handover).applied(pin)
     pins.keep(place, followed)
     click.echo(f"pinned in {pins.path}: ledger {followed.ledger}, key {followed.key}")
 
 
-def read_handover(path: str) -> Handover:
-    """A handover in a file."""
+def _read_handover(path: str) -> Handover:
+    """Reads a handover of keys from a file."""
     try:
         return Handover.from_text(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError):
@@ -128,22 +129,23 @@ def read_handover(path: str) -> Handover:
 
 
 def _publish(config: str, sinks: Sequence[Sink]) -> None:
-    """Puts the head of a ledger whose loss was accepted where the one before it lies."""
+    """Replaces the published heads by that of a ledger whose loss was accepted."""
     if sinks:
         with opened(config) as (ledger, declared):
-            signer = Signer(default_key(declared))
-            replace_heads(
-                sinks, ledger.store.read(lambda rows: signer.sign(ledger.store.identity, rows))
-            )
+            signer, store = Signer(default_key(declared)), ledger.store
+            head = store.read(lambda rows: signer.sign(store.identity, rows))
+            replace_heads(sinks, head)
 
 
 def _tell(lacking: Sequence[str], sound: str) -> None:
+    """Prints what was lost; ``sound`` if nothing was."""
     if not lacking:
         click.echo(sound)
         return
-    for each in lacking:
-        click.echo(f"lost: {each}")
+    for loss in lacking:
+        click.echo(f"lost: {loss}")
     click.echo("every dataset is frozen; after the decision: sfumato ledger thaw")
 
 
-COMMANDS = {each.name: each for each in (_backup, _restore, _accept, _rotate, _follow)}
+_ALL = (_backup, _restore, _accept, _rotate, _follow)
+COMMANDS = {command.name: command for command in _ALL}

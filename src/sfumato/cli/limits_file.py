@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The limits of many accounts in one file: CSV or TOML."""
+"""Reads the limits of many accounts from a CSV or TOML file."""
 
 import csv
 import tomllib
@@ -13,27 +13,23 @@ from sfumato.privacy.budget import Budget
 
 _FIELDS = {"purpose", "analyst", "epsilon", "delta"}
 _ALLOWED = (
-    "CSV with a header of purpose, analyst, epsilon, delta, or TOML with [[account]] of these; without epsilon "
-    "the account above bounds it"
+    "CSV with a header of purpose, analyst, epsilon, delta, or TOML with [[account]] of these; "
+    "without epsilon the account above bounds it"
 )
 
 
 def read_limits(path: str, dataset: str) -> dict[Scope, Budget | None]:
-    """The limit of each account that a file names, below a dataset.
+    """Returns the limit of each account in a file; None for an account without its own.
+
+    ``dataset`` is the dataset that the accounts belong to.
 
     Raises:
-        WrongUse: the file cannot be read, is none of limits, or names an account twice.
+        WrongUse: the file cannot be read, has other fields, or names an account twice.
     """
     limits: dict[Scope, Budget | None] = {}
     for number, row in enumerate(_rows(path), start=1):
         where = f"Account {number} of {shown(path)}"
-        # a row of CSV with too many cells has a field without a name
-        if (
-            not isinstance(row, Mapping)
-            or None in row
-            or not row.keys() <= _FIELDS
-            or not row.get("purpose")
-        ):
+        if not _is_account(row):
             raise WrongUse(f"{where} has other fields, or no purpose.", allowed=_ALLOWED)
         scope = Scope(dataset, row["purpose"], row.get("analyst") or "")
         if scope in limits:
@@ -42,11 +38,22 @@ def read_limits(path: str, dataset: str) -> dict[Scope, Budget | None]:
                 remedy="Name each account once.",
             )
         epsilon = row.get("epsilon")
-        limits[scope] = None if epsilon in (None, "") else Budget(epsilon, row.get("delta") or "0")
+        limits[scope] = None
+        if epsilon not in (None, ""):
+            limits[scope] = Budget(epsilon, row.get("delta") or "0")
     return limits
 
 
+def _is_account(row: object) -> bool:
+    """Whether a row has a purpose and no unknown field."""
+    # a CSV row with too many cells has the key None
+    if not isinstance(row, Mapping) or None in row:
+        return False
+    return row.keys() <= _FIELDS and bool(row.get("purpose"))
+
+
 def _rows(path: str) -> Iterable[Any]:
+    """Returns the rows of a file, unchecked."""
     try:
         text = Path(path).read_text(encoding="utf-8")
         if path.endswith(".toml"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``sfumato``: its commands are loaded when they are called."""
+"""The command ``sfumato``; the module of each subcommand is imported when it is called."""
 
 import io
 import signal
@@ -28,7 +28,7 @@ _COMMANDS = {
 
 
 class _Lazy(click.Group):
-    """Loads a command's file when it is called, and not for --help."""
+    """A group that imports the module of a command when it is called, and not for --help."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -36,13 +36,15 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        command = vars(import_module(f"sfumato.cli.{_COMMANDS[cmd_name][0]}"))["command"]
-        assert isinstance(command, click.Command), "each file of a command has one"
+        name, _ = _COMMANDS[cmd_name]
+        command = vars(import_module(f"sfumato.cli.{name}"))["command"]
+        assert isinstance(command, click.Command), "each module of a command has one"
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
+            rows = [(name, text) for name, (_, text) in _COMMANDS.items()]
+            formatter.write_dl(rows)
 
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
@@ -52,40 +54,41 @@ def sfumato() -> None:
 
 
 def main() -> None:
-    """Runs a command; every error becomes a message and an exit code, never a traceback."""
-    # whoever ends a process so wants it to leave nothing behind, as with Ctrl-C
+    """Runs a command and exits; an error becomes a message and an exit code, not a traceback."""
+    # SIGTERM cleans up as Ctrl-C does
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: list[str]) -> int:
-    """The exit code of a command line."""
+    """Runs a command line and returns its exit code."""
     try:
         result = sfumato.main(arguments, prog_name="sfumato", standalone_mode=False)
     except SfumatoError as error:
         click.echo(f"{type(error).__name__}: {error}", err=True)
         return error.exit_code
     except click.ClickException as error:
-        told = io.StringIO()
-        error.show(told)
-        click.echo("\n".join(map(without_secrets, told.getvalue().splitlines())), err=True)
+        message = io.StringIO()
+        error.show(message)
+        lines = [without_secrets(line) for line in message.getvalue().splitlines()]
+        click.echo("\n".join(lines), err=True)
         return 2
     except (click.Abort, KeyboardInterrupt):
         click.echo("Interrupted. A question that had begun stays charged.", err=True)
         return 3
     except (BrokenPipeError, SystemExit):
-        # click exits where nobody reads what it writes any more
+        # click exits where the reader of its output is gone
         return 0
     except OSError as error:
-        # the system's words, without the path
+        # the message of the system, without the path
         click.echo(
-            f"What should be read or written could not be: {error.strerror or type(error).__name__}. A question that "
-            "had been answered stays charged, and is answered again for nothing.",
+            f"I/O error: {error.strerror or type(error).__name__}. A question that was answered "
+            "stays charged; asked again, it is free.",
             err=True,
         )
         return 3
     except Exception as error:
-        # its text could quote private data
+        # the message of the exception could quote private data
         click.echo(f"An internal failure ({type(error).__name__}). Please report it.", err=True)
         return 3
     return result if isinstance(result, int) else 0

@@ -66,13 +66,13 @@ def command(
 ) -> None:
     """Count the rows of TABLE privately in each cell of some sets of columns.
 
-    All marginals are of one table that is read once, and share the price equally. The same
-    marginals at the same price are answered from the ledger, at no cost.
+    The table is read once, and the marginals share the price equally. The same marginals at the
+    same price are answered from the ledger, at no cost.
     """
     require_outputs(config, output, save_plot)
-    cliques = [_names(each) for each in by]
+    cliques = [_names(columns) for columns in by]
     with waiting() as engine, load(config, engine=engine) as session:
-        found = session.marginals(
+        marginals = session.marginals(
             table,
             cliques,
             rho=rho,
@@ -82,33 +82,41 @@ def command(
             max_epsilon=max_epsilon,
         )
         budget = repr(session.budget)
-    if form == "arrow":
-        write_bytes(found.to_arrow_bytes(), output)
-    else:
-        text = {"table": repr, "json": lambda each: as_json(each.to_json()), "csv": _csv}[form](
-            found
-        )
-        write_text(text, output)
+    _write(marginals, form, output)
     if save_plot:
-        write_file(save_plot, found.plot().svg.encode())
+        write_file(save_plot, marginals.plot().svg.encode())
     if form == "table" and output is None:
         click.echo(budget)
 
 
+def _write(marginals: Marginals, form: str, output: str | None) -> None:
+    """Writes marginals in a format to a file or to stdout."""
+    if form == "arrow":
+        write_bytes(marginals.to_arrow_bytes(), output)
+    elif form == "json":
+        write_text(as_json(marginals.to_json()), output)
+    elif form == "csv":
+        write_text(_csv(marginals), output)
+    else:
+        write_text(repr(marginals), output)
+
+
 def _names(by: str) -> tuple[str, ...]:
-    """The columns of one marginal; a name with a comma in it stands in double quotes."""
+    """Returns the columns of one marginal; a name with a comma is written in double quotes."""
     try:
-        return tuple(name.strip() for name in next(csv.reader([by], skipinitialspace=True), []))
+        names = next(csv.reader([by], skipinitialspace=True), [])
+        return tuple(name.strip() for name in names)
     except csv.Error:
         raise WrongUse(
             f"--by {shown(by)}.", allowed="names of columns with commas between them"
         ) from None
 
 
-def _csv(found: Marginals) -> str:
-    """A line for each cell of each marginal."""
-    table, file = found.to_arrow(), io.StringIO()
+def _csv(marginals: Marginals) -> str:
+    """Returns marginals as CSV, one line a cell."""
+    table, file = marginals.to_arrow(), io.StringIO()
+    columns = [column.to_pylist() for column in table.columns]
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(table.column_names)
-    writer.writerows(zip(*(column.to_pylist() for column in table.columns), strict=True))
+    writer.writerows(zip(*columns, strict=True))
     return file.getvalue()

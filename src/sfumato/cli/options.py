@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that several commands share: the file, the price, the format."""
+"""Options and output functions that several commands share."""
 
 import csv
 import io
@@ -22,7 +22,7 @@ from sfumato.query.answer import Answer
 from sfumato.query.load import Declarations, read_declarations
 from sfumato.query.price import OnAverage
 
-# What lies beside a ledger's file, and is as much of it as the file.
+# The suffixes of the files that belong to a ledger in a file.
 _BESIDE = ("-wal", "-shm", ".key", ".head", ".lock", ".open")
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -32,6 +32,14 @@ config = click.option(
     default="sfumato.toml",
     show_default=True,
     help="The file that declares dataset, tables and ledger.",
+)
+
+table_or_json = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
 )
 
 _PRICES = (
@@ -44,7 +52,7 @@ _PRICES = (
 
 
 def priced(command: F) -> F:
-    """Adds the options that say what a question may cost; ``asked`` makes a price of them."""
+    """Adds the options for the price of a question; ``asked`` turns them into arguments."""
     command = click.option(
         "--on-average", is_flag=True, help="--error is wanted on average over the cells."
     )(command)
@@ -54,7 +62,7 @@ def priced(command: F) -> F:
 
 
 def asked(*, on_average: bool, **price: str | None) -> dict[str, Any]:
-    """What the options say, as a session takes it."""
+    """Returns the options for the price as keyword arguments of ``Session.query``."""
     if not on_average:
         return dict(price)
     error = price["error"]
@@ -75,26 +83,30 @@ parameters = click.option(
 
 
 def named(parameters: Sequence[str]) -> dict[str, Number] | None:
-    """The values of ``--parameter``: a number where it reads as one, else a text."""
-    found: dict[str, Number] = {}
-    for each in parameters:
-        name, equals, value = each.partition("=")
+    """Returns the values of ``--parameter``: a number where the text is one, else a string."""
+    values: dict[str, Number] = {}
+    for parameter in parameters:
+        name, equals, value = parameter.partition("=")
         if not name or not equals:
-            raise WrongUse(f"--parameter {shown(each)}.", allowed="--parameter name=value")
+            raise WrongUse(f"--parameter {shown(parameter)}.", allowed="--parameter name=value")
         try:
-            found[name] = to_fraction(name, value)
+            values[name] = to_fraction(name, value)
         except InvalidNumber:
-            found[name] = value
-    return found or None
+            values[name] = value
+    return values or None
 
 
 def as_json(form: Json) -> str:
-    """JSON for a terminal or a file."""
+    """Returns indented JSON."""
     return json.dumps(form, indent=2, ensure_ascii=False)
 
 
 def require_folders(*paths: str | None) -> None:
-    """Refuses an output that has no folder, before anything is charged."""
+    """Refuses the path of an output whose folder does not exist, before anything is charged.
+
+    Raises:
+        WrongUse: a path that is empty, an address of a server, or in no folder.
+    """
     for path in paths:
         if path == "":
             raise WrongUse("An output without a name.", allowed="the path of a file")
@@ -108,12 +120,16 @@ def require_folders(*paths: str | None) -> None:
 
 
 def require_outputs(config: str, *paths: str | None) -> None:
-    """As ``require_folders``; refuses besides an output that would replace what the file declares, or itself.
+    """Refuses an output that would overwrite the configuration, the data, the ledger or another.
 
-    A ledger that is written over is a budget that nobody remembers.
+    A ledger that is overwritten is a budget that is forgotten.
+
+    Raises:
+        WrongUse: such a path, or one that ``require_folders`` refuses.
     """
     require_folders(*paths)
-    declared, given = read_declarations(config), [each for each in paths if each is not None]
+    declared = read_declarations(config)
+    given = [path for path in paths if path is not None]
     for one, other in combinations(given, 2):
         if is_same(Path(one), Path(other)):
             raise WrongUse(f"{one!r} and {other!r} are one file.", remedy="Write to two.")
@@ -127,12 +143,14 @@ def require_outputs(config: str, *paths: str | None) -> None:
 
 
 def _declared(config: str, declared: Declarations, path: Path) -> Iterator[str]:
-    """What of all that a file declares lies at a path, or would lie there."""
+    """Yields what a configuration file declares at a path."""
     if is_same(Path(config), path):
         yield "this file itself"
-    for end, what in (("", "the ledger"), *((each, f"the ledger's {each}") for each in _BESIDE)):
-        if is_same(Path(f"{declared.ledger}{end}"), path):
-            yield what
+    if is_same(Path(declared.ledger), path):
+        yield "the ledger"
+    for suffix in _BESIDE:
+        if is_same(Path(f"{declared.ledger}{suffix}"), path):
+            yield f"the ledger's {suffix}"
     if declared.ledger_key is not None and is_same(declared.ledger_key, path):
         yield "the ledger's key"
     if declared.prepared is not None and holds(declared.prepared, path):
@@ -143,7 +161,11 @@ def _declared(config: str, declared: Declarations, path: Path) -> Iterator[str]:
 
 
 def write_file(path: str, content: bytes) -> None:
-    """Writes an output; the answer is stored, so failing here loses nothing."""
+    """Writes a file. A failure loses nothing: an answer was stored before.
+
+    Raises:
+        WrongUse: the file cannot be written.
+    """
     try:
         Path(path).write_bytes(content)
     except OSError as error:
@@ -154,51 +176,56 @@ def write_file(path: str, content: bytes) -> None:
 
 
 def emit(answer: Answer, form: str, output: str | None) -> None:
-    """Writes an answer in a format to a file or to the terminal."""
+    """Writes an answer in a format (table, json, csv, arrow) to a file or to stdout."""
     if form == "arrow":
         write_bytes(answer.to_arrow_bytes(), output)
+    elif form == "json":
+        write_text(as_json(answer.to_json()), output)
+    elif form == "csv":
+        write_text(_csv(answer), output)
     else:
-        write_text(
-            {"table": repr, "json": lambda each: as_json(each.to_json()), "csv": _csv}[form](
-                answer
-            ),
-            output,
-        )
+        write_text(repr(answer), output)
 
 
 def write_text(text: str, output: str | None) -> None:
-    """Writes a text to a file or to the terminal, with one line end after it."""
+    """Writes a string to a file or to stdout, with a newline at its end."""
     if output is None:
         click.echo(text.rstrip("\n"))
-    else:
-        write_file(output, (text if text.endswith("\n") else f"{text}\n").encode())
+        return
+    if not text.endswith("\n"):
+        text = f"{text}\n"
+    write_file(output, text.encode())
 
 
 def _csv(answer: Answer) -> str:
-    """The table with low and high beside each released column; nothing where nothing can be told."""
+    """Returns an answer as CSV, with columns for the ends of the interval of each released one.
+
+    Cells of which nothing can be estimated are empty.
+    """
     names = [str(column["name"]) for column in answer.columns]
     errors = answer.error()
     released = [str(column["name"]) for column in answer.columns if column["released"]]
+    header: list[str] = []
+    for name in names:
+        header.append(name)
+        if name in released:
+            header += [f"{name}_low", f"{name}_high"]
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(
-        [
-            part
-            for name in names
-            for part in ([name, f"{name}_low", f"{name}_high"] if name in released else [name])
-        ]
-    )
+    writer.writerow(header)
     for values, row in zip(answer.told, errors, strict=True):
         line: list[object] = []
         for name, value in zip(names, values, strict=True):
+            line.append(value)
             error = row[name]
-            line += [value, error["low"], error["high"]] if isinstance(error, Mapping) else [value]
+            if isinstance(error, Mapping):
+                line += [error["low"], error["high"]]
         writer.writerow(line)
     return file.getvalue()
 
 
 def write_bytes(content: bytes, output: str | None) -> None:
-    """Writes bytes to a file or to the terminal."""
+    """Writes bytes to a file or to stdout."""
     if output is None:
         sys.stdout.buffer.write(content)
     else:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato prepare``: layouts of the data that make questions fast."""
+"""``sfumato prepare``: writes or deletes prepared layouts of the data."""
 
 import time
 
@@ -33,9 +33,9 @@ def command(config: str, rows: int | None, dropping: bool) -> None:
             "The file does not say where layouts go.", remedy='prepared = "layouts"'
         )
     if dropping:
-        click.echo(
-            f"{declared.prepared}: {'deleted' if drop(declared.prepared) else 'there was nothing to delete'}"
-        )
+        is_deleted = drop(declared.prepared)
+        what = "deleted" if is_deleted else "there was nothing to delete"
+        click.echo(f"{declared.prepared}: {what}")
         return
     start = time.monotonic()
 

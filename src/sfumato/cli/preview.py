@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato preview``: what a question would cost, and how exact it would be."""
+"""``sfumato preview``: the cost and the expected error of a question."""
 
 from typing import Any
 
 import click
 
-from sfumato.cli.options import as_json, asked, config, named, parameters, priced
+from sfumato.cli.options import as_json, asked, config, named, parameters, priced, table_or_json
+from sfumato.privacy.event import Json
 from sfumato.query.load import load
 
 
@@ -14,9 +15,7 @@ from sfumato.query.load import load
 @config
 @priced
 @parameters
-@click.option(
-    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
-)
+@table_or_json
 @click.option("--statement", is_flag=True, help="Show the SQL that would run on the data.")
 def command(
     sql: str, config: str, parameters: tuple[str, ...], form: str, statement: bool, **price: Any
@@ -25,15 +24,12 @@ def command(
     with load(config) as session:
         preview = session.preview(sql, parameters=named(parameters), **asked(**price))
         if form == "json":
-            click.echo(
-                as_json(
-                    {
-                        "cost": preview.cost.to_json(),
-                        "errors": preview.error(),
-                        "statement": preview.statement,
-                    }
-                )
-            )
+            facts: dict[str, Json] = {
+                "cost": preview.cost.to_json(),
+                "errors": preview.error(),
+                "statement": preview.statement,
+            }
+            click.echo(as_json(facts))
             return
         click.echo(f"{preview!r}\n\n{preview.explain()}")
         if statement:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato query``: ask, be charged, get the answer."""
+"""``sfumato query``: asks a question, charges it and writes the answer."""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The trade-off curve as a picture: false alarms across, misses up, what no attacker reaches shaded."""
+"""Draws trade-off curves as SVG: the least rate of misses for each rate of false alarms."""
 
 import math
 from collections.abc import Sequence
@@ -11,30 +11,33 @@ _COLOURS = ("#3b6ea5", "#c8794a", "#5b9a68", "#8d6ab0")
 _LEFT, _TOP, _SIDE = 64, 52, 380
 _WIDTH, _HEIGHT = 760, 500
 _STYLE = (
-    "<style>.t{font-size:14px;font-weight:600;fill:#222}.a{font-size:11.5px;fill:#555}.g{stroke:#e6e6e6}"
-    ".l{fill:none;stroke-width:2.2;stroke-linejoin:round}.d{stroke:#999;stroke-dasharray:4 4}.s{fill:#f4f1ec}</style>"
+    "<style>.t{font-size:14px;font-weight:600;fill:#222}.a{font-size:11.5px;fill:#555}"
+    ".g{stroke:#e6e6e6}.l{fill:none;stroke-width:2.2;stroke-linejoin:round}"
+    ".d{stroke:#999;stroke-dasharray:4 4}.s{fill:#f4f1ec}</style>"
 )
 
 Named = tuple[str, Attacker]
 
 
 def trade_off_chart(attackers: Sequence[Named]) -> Figure:
-    """One curve a promise; no attacker gets below its curve, and guessing lies on the diagonal.
+    """Returns the trade-off curve of each guarantee in one chart.
 
-    The area below the last curve, the weakest promise, is shaded.
+    No attacker gets below a curve; guessing lies on the diagonal. The area below the last curve,
+    that of the weakest guarantee, is shaded.
     """
     title = "What the best attacker can reach"
-    curves = [[_place(x, y) for x, y in attacker.trade_off()] for _, attacker in attackers]
-    outline = " ".join([f"{_LEFT},{_TOP + _SIDE}", *(f"{x:.1f},{y:.1f}" for x, y in curves[-1])])
-    parts = [_text(_LEFT, 24, title, "t"), f'<polygon points="{outline}" class="s"/>', _frame()]
+    curves = [_curve(attacker) for _, attacker in attackers]
+    outline = [f"{_LEFT},{_TOP + _SIDE}", *(f"{x:.1f},{y:.1f}" for x, y in curves[-1])]
+    shaded = f'<polygon points="{" ".join(outline)}" class="s"/>'
+    parts = [_text(_LEFT, 24, title, "t"), shaded, _frame()]
     for place, (curve, (name, attacker)) in enumerate(zip(curves, attackers, strict=True)):
         colour = _COLOURS[place % len(_COLOURS)]
-        parts.append(
-            f'<path d="M{"L".join(f"{x:.1f} {y:.1f}" for x, y in curve)}" class="l" stroke="{colour}"/>'
-        )
+        line = "L".join(f"{x:.1f} {y:.1f}" for x, y in curve)
+        parts.append(f'<path d="M{line}" class="l" stroke="{colour}"/>')
         top = _TOP + 30 + 46 * place
         parts.append(
-            f'<rect x="{_LEFT + _SIDE + 24}" y="{top - 10}" width="10" height="10" rx="2" fill="{colour}"/>'
+            f'<rect x="{_LEFT + _SIDE + 24}" y="{top - 10}" width="10" height="10" rx="2" '
+            f'fill="{colour}"/>'
         )
         parts.append(_text(_LEFT + _SIDE + 40, top, name, "t"))
         best = math.ceil(1000 * attacker.accuracy("0.5")) / 10
@@ -44,12 +47,18 @@ def trade_off_chart(attackers: Sequence[Named]) -> Figure:
     return Figure(_document(title, "".join(parts)))
 
 
+def _curve(attacker: Attacker) -> list[tuple[float, float]]:
+    """Returns the points of a trade-off curve, in pixels."""
+    return [_place(x, y) for x, y in attacker.trade_off()]
+
+
 def _place(x: float, y: float) -> tuple[float, float]:
+    """Returns the pixel of a point, whose coordinates are from 0 to 1."""
     return _LEFT + x * _SIDE, _TOP + (1 - y) * _SIDE
 
 
 def _frame() -> str:
-    """Grid, ticks, names, and the diagonal of pure guessing."""
+    """Returns the grid, the labels of the axes, and the diagonal of guessing."""
     parts = []
     for tick in range(0, 101, 20):
         x, y = _place(tick / 100, tick / 100)
@@ -74,12 +83,15 @@ def _frame() -> str:
 
 
 def _text(x: float, y: float, words: str, kind: str, anchor: str = "start") -> str:
+    """Returns a label; ``kind`` is its CSS class."""
     return f'<text x="{x:.1f}" y="{y:.1f}" class="{kind}" text-anchor="{anchor}">{words}</text>'
 
 
 def _document(title: str, inside: str) -> str:
+    """Returns the SVG document."""
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{title}" '
-        f'font-family="system-ui, sans-serif">{_STYLE}<rect width="{_WIDTH}" height="{_HEIGHT}" rx="6" fill="#fff"/>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
+        f'aria-label="{title}" font-family="system-ui, sans-serif">{_STYLE}'
+        f'<rect width="{_WIDTH}" height="{_HEIGHT}" rx="6" fill="#fff"/>'
         f"{inside}</svg>\n"
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far a long question is, for the owner at the terminal: on stderr, and nowhere else (RULES 24)."""
+"""A progress bar for long questions, on stderr of the owner's terminal alone (RULES 24)."""
 
 import time
 from collections.abc import Iterator
@@ -10,24 +10,32 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from sfumato.engines.local import Local
 
-# Who waits less is not told.
+# Shorter questions show no bar, in seconds.
 PATIENCE = 2.0
 
 
 @contextmanager
 def waiting(console: Console | None = None) -> Iterator[Local]:
-    """Limits of the engine that show a bar where stderr is a terminal, once a question has taken two seconds."""
+    """Yields settings of a local engine that report progress.
+
+    A bar appears once a question has taken two seconds, if stderr is a terminal.
+    """
     shown = console or Console(stderr=True)
     if not shown.is_terminal:
         yield Local()
         return
-    words = TextColumn("asking the data")
-    with Progress(
-        words, BarColumn(), TaskProgressColumn(), TimeElapsedColumn(), console=shown, transient=True
-    ) as bar:
-        task, start = bar.add_task("", total=1.0, visible=False), time.monotonic()
+    columns = (
+        TextColumn("asking the data"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=shown, transient=True) as bar:
+        task = bar.add_task("", total=1.0, visible=False)
+        start = time.monotonic()
 
-        def told(share: float) -> None:
-            bar.update(task, completed=share, visible=time.monotonic() - start >= PATIENCE)
+        def report(share: float) -> None:
+            is_long = time.monotonic() - start >= PATIENCE
+            bar.update(task, completed=share, visible=is_long)
 
-        yield Local(progress=told)
+        yield Local(progress=report)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every engine promises."""
+"""The interface of an engine, and the shape of what it returns."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -16,32 +16,42 @@ from sfumato.plan.cube import BoundedCube
 from sfumato.plan.rows import BoundedRows
 from sfumato.plan.stages import Bounded
 
-# A group: the code of each key (the text of a text key), None for NULL.
+# A group: the code of each key (the string of a text key); None stands for NULL.
 Codes: TypeAlias = tuple[int | str | None, ...]
-# One mapping for each part: the integers of each of its groups.
+# One mapping for each part of a plan: from a group to its integers.
 Exact: TypeAlias = tuple[Mapping[Codes, tuple[int, ...]], ...]
 
 
 class Marginals(Protocol):
-    """The marginals of one bounded cube, for as long as it is open."""
+    """Counts the marginals of one bounded cube, for as long as the cube is open.
+
+    >>> from sfumato.engines.base import Marginals
+    >>> def cells(cube: Marginals, axis: str) -> int:
+    ...     (counts,) = cube.marginals([[axis]])
+    ...     return counts.size
+    """
 
     def marginals(self, cliques: Sequence[Sequence[str]]) -> list[Integers]:
-        """The exact integers of cliques, named by axes: all cells, in the order of the clique; again and again.
+        """Returns the exact integers of each clique; may be called any number of times.
+
+        A clique is a sequence of axis names. Its array has one dimension for each axis, in the
+        order of the clique, and contains every cell, the empty ones too.
 
         Raises:
             UnknownName, WrongUse: as ``Cube.places``, before anything is counted.
-            EngineFailed: they cannot be counted.
-            Cancelled: the caller waits no longer.
+            EngineFailed: the counts cannot be computed.
+            Cancelled: the caller stopped waiting.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class UnitRows:
-    """The rows of units, one unit after the other, for as long as they are open.
+    """The rows of all privacy units, stored one unit after the other, for as long as they are open.
 
-    Unit i has the rows ``codes[starts[i]:starts[i + 1]]``, with a column for each value; a missing value is
-    ``plan.rows.MISSING``.
+    The rows of unit i are ``codes[starts[i]:starts[i + 1]]``. ``codes`` has a row for each row of
+    the data and a column for each value; ``starts`` has one entry more than there are units. A
+    missing value is ``plan.rows.MISSING``.
 
     >>> import numpy as np
     >>> rows = UnitRows(np.array([[1], [2], [3]]), np.array([0, 2, 3]))
@@ -54,97 +64,126 @@ class UnitRows:
 
     @property
     def units(self) -> int:
-        """How many units there are."""
+        """Returns the number of units."""
         return len(self.starts) - 1
 
     def of(self, chosen: Integers) -> "UnitRows":
-        """The rows of some units, by their places, each once."""
+        """Returns the rows of the chosen units, given by their indices, each at most once."""
         sizes = np.diff(self.starts)[chosen]
-        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+        ends = np.cumsum(sizes)
+        starts = np.concatenate([np.zeros(1, np.int64), ends])
         within = np.arange(starts[-1]) - np.repeat(starts[:-1], sizes)
-        return UnitRows(self.codes[np.repeat(self.starts[:-1][chosen], sizes) + within], starts)
+        first = np.repeat(self.starts[:-1][chosen], sizes)
+        return UnitRows(self.codes[first + within], starts)
 
     def __reduce__(self) -> NoReturn:
         raise WrongUse("Rows of units are not pickled.", remedy="Open them where they are used.")
 
 
 class Engine(Protocol):
-    """Runs bounded plans over the tables that it was opened with."""
+    """Runs bounded plans over the tables that it was opened with.
+
+    Every engine returns the same integers for the same plan, key and rows; ``reference.Reference``
+    is the plain implementation that the others are tested against.
+
+    >>> from sfumato.engines.base import Engine
+    >>> from sfumato.engines.reference import Reference
+    >>> engine: Engine = Reference({"people": []})
+    >>> engine.close()
+    """
 
     def wait(self, patience: Patience = ENDLESS) -> None:
-        """Returns once a plan would run at once; nothing is held for it.
+        """Blocks until a plan could start at once; reserves nothing.
 
         Raises:
-            Cancelled: the caller waits no longer.
+            Cancelled: the caller stopped waiting.
         """
         ...
 
     def ready(
         self, plan: Bounded, sampling_key: str, patience: Patience = ENDLESS
     ) -> Callable[[], Exact]:
-        """What computes the exact integers of a plan, part by part; nothing is read before it is called.
+        """Prepares a plan; returns a function that computes its exact integers, part by part.
 
-        What can be known to fail before the data is read fails here.
+        No data is read before the returned function is called. Errors that do not depend on the
+        data are raised here, by ``ready`` itself.
 
-        Groups come in ascending order, and one that is all zeros is absent: which rows there
-        were, and in what order, shows in nothing but the integers.
+        Groups are in ascending order, and a group whose integers are all zero is absent. So the
+        number of rows and their order affect the result through the integers only.
 
-        ``sampling_key`` orders the groups of a unit where some have to be dropped; the
-        proof needs neither its secrecy nor its randomness (RULES 19). What is called is interrupted
-        once ``patience`` is over, and raises ``Cancelled``.
+        ``sampling_key`` decides which groups of a unit are kept where some must be dropped. The
+        privacy proof requires neither its secrecy nor its randomness (RULES 19). The returned
+        function is interrupted once ``patience`` is over; it then raises ``Cancelled``.
         """
         ...
 
     def statement(self, plan: Bounded) -> str:
-        """What the engine would run, for people to read."""
+        """Returns the statements that the engine would run, for people to read."""
         ...
 
     def cube(
         self, plan: BoundedCube, patience: Patience = ENDLESS
     ) -> AbstractContextManager["Marginals"]:
-        """A bounded cube, read once when it is entered; its table is gone when it is left.
+        """Returns a context manager that opens a bounded cube.
 
-        What can be known to fail before the data is read fails here. Nothing is sampled, so no key is needed.
+        The data is read once, on entry; the table of codes is deleted on exit. Errors that do not
+        depend on the data are raised here. Nothing is sampled, so there is no sampling key.
         """
         ...
 
     def rows(
         self, plan: BoundedRows, key: str, patience: Patience = ENDLESS
     ) -> AbstractContextManager[UnitRows]:
-        """Bounded rows, read once when they are entered; they are gone when they are left.
+        """Returns a context manager that opens bounded rows.
 
-        ``key`` orders units and their rows, and tells which rows of a unit are kept: the order is a function of
-        the key, the unit and what the row holds, whatever the order of the file. The proof needs neither its
-        secrecy nor its randomness.
+        The data is read once, on entry; the copy of the rows is deleted on exit. ``key`` decides
+        the order of units and of their rows, and which rows of a unit are kept. That order depends
+        on the key, the unit and the content of the row, never on the order of the file. The privacy
+        proof requires neither secrecy nor randomness of the key.
 
         Raises:
-            WrongUse: an engine that has no rows.
+            WrongUse: the engine does not support rows.
         """
+        ...
+
+    def interrupt(self) -> None:
+        """Interrupts running statements and refuses new ones; called before ``close``."""
+        ...
+
+    def close(self) -> None:
+        """Releases everything that the engine has open; may be called more than once."""
         ...
 
 
 def nulls_first(code: int | str | None) -> tuple[bool, int, str]:
-    """A key that sorts codes, or texts, ascending behind NULL.
+    """Sort key for codes or strings in ascending order, with NULL first.
 
     >>> sorted([3, None, 1], key=nulls_first)
     [None, 1, 3]
     """
-    return (
-        code is not None,
-        code if isinstance(code, int) else 0,
-        code if isinstance(code, str) else "",
-    )
+    if code is None:
+        return False, 0, ""
+    if isinstance(code, str):
+        return True, 0, code
+    return True, code, ""
 
 
 def tidy(groups: Mapping[Codes, tuple[int, ...]]) -> dict[Codes, tuple[int, ...]]:
-    """A part as every engine gives it: ascending, without groups of zeros.
+    """Sorts the groups of a part in ascending order and removes those whose integers are all zero.
 
     >>> tidy({(2,): (1,), (None,): (3,), (1,): (0,)})
     {(None,): (3,), (2,): (1,)}
     """
-    # without NULL the codes, or the texts, of a key are compared as they are: ten times as fast
-    empty = None in chain.from_iterable(groups)
-    order = sorted(
-        groups, key=(lambda group: [nulls_first(code) for code in group]) if empty else None
-    )
-    return {group: integers for group in order if any(integers := groups[group])}
+    # without NULL, codes and strings are compared as they are: ten times as fast
+    has_null = None in chain.from_iterable(groups)
+    order = sorted(groups, key=_nulls_first_in_group) if has_null else sorted(groups)
+    tidied = {}
+    for group in order:
+        integers = groups[group]
+        if any(integers):
+            tidied[group] = integers
+    return tidied
+
+
+def _nulls_first_in_group(group: Codes) -> list[tuple[bool, int, str]]:
+    return [nulls_first(code) for code in group]

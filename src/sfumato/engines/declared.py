@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a source holds, against what is declared of its table."""
+"""Compares the columns of a source with the declaration of its table."""
 
 import re
 from collections.abc import Mapping
@@ -15,23 +15,26 @@ from sfumato.metadata.table import Table
 
 _MILLISECONDS = "TIMESTAMP of milliseconds"
 _REMEDIES = {
-    _MILLISECONDS: "Write it as dates, or in microseconds (pyarrow: coerce_timestamps='us'): one value beyond "
-    "the range of these would make every question about the column fail."
+    _MILLISECONDS: "Write it as dates, or in microseconds (pyarrow: coerce_timestamps='us'): "
+    "one value beyond the range of these would make every question about the column fail."
 }
-# A type that says no more than how wide it is: DECIMAL(9,2), VARCHAR[].
+# A type that has no more than its width as a parameter: DECIMAL(9,2), VARCHAR[].
 _PLAIN = re.compile(r"[A-Z_0-9' ]+(\(\d+(,\d+)?\))?(\[\d*\])*", re.IGNORECASE)
 
 
 def held(
     connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Table], name: str, item: Opened
 ) -> Source:
-    """The source of a table, with the types that it holds: every column that is declared, or leads to units.
+    """Returns the source of a table with the physical types of its columns.
+
+    Every column that is declared, or needed to look up units, is checked.
 
     Raises:
-        InvalidSource: it cannot be read.
-        InvalidDeclaration: it does not have such a column, or holds what cannot be read so.
+        InvalidSource: the source cannot be read.
+        InvalidDeclaration: a column is missing, or its type does not fit the declaration.
     """
-    described, failed = [], ""
+    described = []
+    failed = ""
     try:
         described = connection.execute(f"DESCRIBE SELECT * FROM {item.sql}").fetchall()
     except (duckdb.Error, RuntimeError) as failure:
@@ -44,8 +47,14 @@ def held(
             types[column] = _MILLISECONDS
     source = Source(item.sql, types)
     for column, kind in tables[name].columns.items():
-        _require_readable(name, source, column, kind, f"is declared as {kind!r}")
-    # what names units, and the keys on the way to them, is read as text
+        _require_readable(
+            name,
+            source,
+            column,
+            kind,
+            f"is declared as {kind!r}",
+        )
+    # columns that name units, and keys by which units are looked up, are read as strings
     for column in owner_columns(tables, name):
         _require_readable(name, source, column, Text(), "names units")
     return source
@@ -54,18 +63,23 @@ def held(
 def held_again(
     connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Table], name: str, item: Opened
 ) -> tuple[Opened, Source]:
-    """A source whose files have changed since they were opened, or that is on a server, as it is now.
+    """Reopens a source whose files have changed, or that is on a server.
 
     Raises:
-        InvalidSource, InvalidDeclaration: they are not what is declared any more; decided by
-            their schemas, never by a row.
+        InvalidSource, InvalidDeclaration: it no longer fits its declaration; this is decided by
+            schemas, never by a row.
     """
     try:
         if item.served is None:
-            found = opened_again(connection, name, item)
+            source = opened_again(connection, name, item)
         else:
-            found = opened(connection, name, tables[name], item.served.relation)
-        return found, held(connection, tables, name, found)
+            source = opened(
+                connection,
+                name,
+                tables[name],
+                item.served.relation,
+            )
+        return source, held(connection, tables, name, source)
     except (InvalidSource, InvalidDeclaration) as refused:
         raise type(refused)(
             f"{refused.problem} The data has changed since the session was opened.",
@@ -75,47 +89,52 @@ def held_again(
 
 
 def owner_columns(tables: Mapping[str, Table], name: str) -> list[str]:
-    """The columns of a table that name its units, or by which units of other tables are looked up."""
+    """Returns the columns of a table that name its units, or by which others look theirs up."""
     unit = tables[name].unit
     columns = [] if unit is None else list(unit.columns)
     for other in tables.values():
-        if (
-            other.unit is not None
-            and other.unit.target is not None
-            and other.unit.target[0] == name
-            and other.unit.key
-        ):
-            columns.append(other.unit.key)
+        link = other.unit
+        if link is None or link.target is None or not link.key:
+            continue
+        if link.target[0] == name:
+            columns.append(link.key)
     return columns
 
 
 def plain_type(physical: str) -> str:
-    """A type without what is inside: the values of an enumeration and the fields of a structure are the data's.
+    """Returns a type without its parameters if these may be data: enumerations, field names.
 
-    >>> plain_type("DECIMAL(9,2)[]"), plain_type("ENUM('Ann', 'Bob')[]"), plain_type("struct<Ann:int>")
+    >>> plain_type("DECIMAL(9,2)[]"), plain_type("ENUM('Ann')[]"), plain_type("struct<Ann:int>")
     ('DECIMAL(9,2)[]', 'ENUM', 'struct')
     """
     return physical if _PLAIN.fullmatch(physical) else re.split(r"[(<]", physical)[0]
 
 
 def _of_milliseconds(connection: duckdb.DuckDBPyConnection, item: Opened) -> list[str]:
-    """The columns of Parquet that hold moments in milliseconds.
+    """Returns the columns of Parquet files that are timestamps in milliseconds.
 
-    DuckDB makes microseconds of them while it decodes a page, and fails on one beyond 2^63 of these:
-    no expression comes before that, so no question may read such a column (RULES 24).
+    DuckDB converts them to microseconds while it decodes a page, and fails on one beyond 2^63
+    microseconds. No expression is evaluated before that, so no question may read such a column
+    (RULES 24).
     """
     files = [path for path in item.paths if path.suffix.lower() == ".parquet"]
     if not files:
         return []
     listed = ", ".join(text(str(path)) for path in files)
-    found = connection.execute(
+    rows = connection.execute(
         f"SELECT DISTINCT name FROM parquet_schema([{listed}]) "
         "WHERE converted_type = 'TIMESTAMP_MILLIS' OR logical_type LIKE '%MILLIS=Milli%'"
     ).fetchall()
-    return [row[0] for row in found]
+    return [row[0] for row in rows]
 
 
-def _require_readable(table: str, source: Source, column: str, kind: ColumnType, said: str) -> None:
+def _require_readable(
+    table: str,
+    source: Source,
+    column: str,
+    kind: ColumnType,
+    said: str,
+) -> None:
     if column not in source.types:
         raise no_column(table, column, list(source.types))
     family = source.family(column)
@@ -127,21 +146,27 @@ def _require_readable(table: str, source: Source, column: str, kind: ColumnType,
     else:
         fits = ("text", "whole", "float", "decimal", "boolean", "null")
     if family not in fits:
+        stored = source.types[column]
+        remedy = "Declare what it holds, or convert the column in the data."
         raise InvalidDeclaration(
-            f"Column {column!r} of table {table!r} {said}, and the data holds {plain_type(source.types[column])}.",
-            remedy=_REMEDIES.get(
-                source.types[column], "Declare what it holds, or convert the column in the data."
-            ),
+            f"Column {column!r} of table {table!r} {said}, "
+            f"and the data holds {plain_type(stored)}.",
+            remedy=_REMEDIES.get(stored, remedy),
         )
 
 
 def fitting_sources(tables: Mapping[str, Table]) -> dict[str, Source]:
-    """The physical types that fit the declarations best."""
+    """Returns sources with the physical types that fit the declarations best."""
     sources = {}
     for name, table in tables.items():
         types = dict.fromkeys(owner_columns(tables, name), "VARCHAR")
         for column, kind in table.columns.items():
-            number = isinstance(kind, Integer | Real)
-            types[column] = "DOUBLE" if number else "DATE" if isinstance(kind, Date) else "VARCHAR"
+            types[column] = _fitting_type(kind)
         sources[name] = Source(quote(name), types)
     return sources
+
+
+def _fitting_type(kind: ColumnType) -> str:
+    if isinstance(kind, Integer | Real):
+        return "DOUBLE"
+    return "DATE" if isinstance(kind, Date) else "VARCHAR"

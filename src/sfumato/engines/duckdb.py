@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DuckDB, embedded and locked down: it runs the SQL emitted from a bounded plan.
+"""The DuckDB engine: embedded, locked down; it runs the SQL emitted from a bounded plan.
 
-The connection reads the declared files and nothing else, loads no extension, and its
-settings cannot be changed. Whatever goes wrong while it runs reaches the analyst as one
-constant message (RULES 24); the owner's log gets the kind of failure, never its text,
-which may quote values.
+The connection can read the declared files and nothing else. It loads no extension, and its settings
+cannot be changed. Every run-time error reaches the analyst as the same message (RULES 24); the
+owner's log gets the class of the error, never its text, which may quote values.
 """
 
 import logging
@@ -54,29 +53,29 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# The versions on which tests/contracts/conformance.py passed; what another one computes is not known.
+# The versions on which tests/contracts/conformance.py passed; others are not known to be right.
 PASSED = ("2.0.0",)
 
 _OWNER = logging.getLogger("sfumato.owner")
-# Without a handler of the owner nothing is printed: stderr may be what the analyst sees.
+# Nothing is printed unless the owner adds a handler: the analyst may see stderr.
 _OWNER.addHandler(logging.NullHandler())
 
 
 class DuckDB:
-    """The engine over declared tables.
+    """The DuckDB engine over declared tables.
 
-    ``limits``: what it may use, how many questions run at once, and who is told how far it is; what needs more fails.
-    ``prepared``: layouts that plans may read in place of their table. ``spill``: the folder in
-    which it makes its own for what does not fit into memory.
+    ``limits``: its memory, threads, time, and how many questions run at once; a question that needs
+    more fails. ``prepared``: the layouts that plans may read in place of their tables. ``spill``:
+    the folder in which the engine makes its own folder for data that does not fit into memory.
 
     Guarantees:
         an engine failure is one constant message
         a version that has not passed is refused
 
     Raises:
-        InvalidSource: a file or frame that cannot be read, or a version of DuckDB that has
-            not passed the conformance suite.
-        InvalidDeclaration: a declared column that the data does not have, or cannot hold.
+        InvalidSource: a file or frame cannot be read, or this version of DuckDB has not passed the
+            conformance suite.
+        InvalidDeclaration: a declared column is missing from the data, or has another type there.
     """
 
     def __init__(
@@ -89,38 +88,57 @@ class DuckDB:
     ) -> None:
         _require_passed()
         self._limits = limits or Local()
-        # spilled rows are personal data: a folder of our own, closed to others, gone with us
+        # spilled rows are personal data: the folder is ours, closed to others, deleted on close
         self._spill = tempfile.mkdtemp(prefix=spill_prefix(), dir=spill)
         self._process = os.getpid()
-        self._drop_spill = weakref.finalize(self, _drop, self._spill, self._process)
+        self._drop_spill = weakref.finalize(
+            self,
+            _drop,
+            self._spill,
+            self._process,
+        )
         self._lock = threading.Lock()
         # opens and describes sources; questions run in lanes
         self._connection = duckdb.connect(":memory:")
-        self._lanes = Lanes(
-            [Lane(self._connection, self._limits) for _ in range(self._limits.lanes)]
-        )
-        self._tables, self._declared = dict(tables), fitting_sources(tables)
+        lanes = [Lane(self._connection, self._limits) for _ in range(self._limits.lanes)]
+        self._lanes = Lanes(lanes)
+        self._tables = dict(tables)
+        self._declared = fitting_sources(tables)
         self._prepared = prepared
         self._opened: dict[str, Opened] = {}
         self._sources: dict[str, Source] = {}
         try:
             self._limit()
-            for name, table in tables.items():
-                self._opened[name] = opened(self._connection, name, table)
-                self._sources[name] = held(self._connection, tables, name, self._opened[name])
-            files = [path for item in self._opened.values() for path in item.paths]
-            for lane in self._lanes.all:
-                lane.show(self._opened)
-            layouts = (
-                [] if prepared is None else [prepared.path(table) for table in prepared.layouts]
-            )
-            self._lock_down([*files, *layouts])
+            self._open_sources()
+            self._lock_down(self._readable_files())
         except BaseException:
             self.close()
             raise
 
+    def _open_sources(self) -> None:
+        """Opens every table, and makes its rows visible in all lanes."""
+        for name, table in self._tables.items():
+            self._opened[name] = opened(self._connection, name, table)
+            self._sources[name] = held(
+                self._connection,
+                self._tables,
+                name,
+                self._opened[name],
+            )
+        for lane in self._lanes.all:
+            lane.show(self._opened)
+
+    def _readable_files(self) -> list[Path]:
+        """Returns the files of the tables and of their prepared layouts."""
+        files: list[Path] = []
+        for source in self._opened.values():
+            files += source.paths
+        if self._prepared is not None:
+            files += [self._prepared.path(table) for table in self._prepared.layouts]
+        return files
+
     def close(self) -> None:
-        """Drops the connection and everything it spilled."""
+        """Closes the connection and deletes everything that it spilled."""
         if os.getpid() == self._process:
             try:
                 with suppress(duckdb.Error):
@@ -131,13 +149,13 @@ class DuckDB:
                 self._drop_spill()
 
     def interrupt(self) -> None:
-        """Ends what runs, and lets nothing begin: the engine is about to close."""
+        """Interrupts running statements and refuses new ones; called before ``close``."""
         self._lanes.close()
         for lane in self._lanes.all:
             lane.connection.interrupt()
 
     def read_through(self, tables: Mapping[str, Table]) -> None:
-        """Reads every declared column once: a damaged page or text shows here, to the owner.
+        """Reads every declared column once, so that the owner sees a damaged page or string now.
 
         Raises:
             InvalidSource: a column cannot be read to its end.
@@ -145,18 +163,20 @@ class DuckDB:
         for name, table in tables.items():
             source = self._sources[name]
             for column in dict.fromkeys([*table.columns, *owner_columns(tables, name)]):
-                item = f"SELECT count(*) FROM {source.sql} WHERE length({column_text(column, source)}) < 0"
-                if self._found(_rows, [item], {name: {column}}) is None:
+                test = f"length({column_text(column, source)}) < 0"
+                counted = f"SELECT count(*) FROM {source.sql} WHERE {test}"
+                if self._found(_rows, [counted], {name: {column}}) is None:
                     raise InvalidSource(
                         f"Table {name!r}: column {column!r} cannot be read to its end.",
-                        remedy="Write the file again. Until then a question about the column fails, and is charged.",
+                        remedy="Write the file again. "
+                        "Until then a question about the column fails, and is charged.",
                     )
 
     def statement(self, plan: Bounded) -> str:
-        """The SQL of a plan as the declarations alone make it: the same on any data (RULES 22).
+        """Returns the SQL of a plan given the declarations alone: the same for any data (RULES 22).
 
-        What runs differs from it by how the data happens to be stored: text that has to be
-        read as numbers, whole numbers stored as floats.
+        The statement that runs differs by how the data happens to be stored: a string that is read
+        as a number, an integer that is stored as a float.
 
         Raises:
             InvalidSource: a prepared layout that the plan reads is stale.
@@ -165,55 +185,63 @@ class DuckDB:
         kept = {
             table: Source(quote(f"{table} prepared"), {}, coded=True) for table in kept_tables(plan)
         }
-        return ";\n\n".join(
-            each.sql for each in statements(plan, self._declared | kept, "<sampling key>")
-        )
+        emitted = statements(plan, self._declared | kept, "<sampling key>")
+        return ";\n\n".join(statement.sql for statement in emitted)
 
     def wait(self, patience: Patience = ENDLESS) -> None:
-        """Returns once a lane is free.
+        """Blocks until a lane is free.
 
         Raises:
-            Cancelled: the caller waits no longer.
+            Cancelled: the caller stopped waiting.
         """
         self._lanes.wait(patience)
 
     def ready(
         self, plan: Bounded, sampling_key: str, patience: Patience = ENDLESS
     ) -> Callable[[], Exact]:
-        """What computes the exact integers of a plan, once it is called.
+        """Returns a function that computes the exact integers of a plan.
 
         Raises:
-            InvalidSource: a prepared layout that the plan reads is stale, or a file has changed and cannot be read.
-            InvalidDeclaration: a file has changed and is not what is declared.
+            InvalidSource: a prepared layout that the plan reads is stale, or a file has changed and
+                cannot be read.
+            InvalidDeclaration: a file has changed and no longer fits its declaration.
         """
         self._require_current(plan)
         self._look_again(read_tables(plan))
-        return partial(
-            self._run, plan, statements(plan, self._sources_of(plan), sampling_key), patience
-        )
+        emitted = statements(plan, self._sources_of(plan), sampling_key)
+        return partial(self._run, plan, emitted, patience)
 
     def run(self, plan: Bounded, sampling_key: str) -> Exact:
-        """The exact integers of a plan."""
+        """Computes the exact integers of a plan."""
         return self.ready(plan, sampling_key)()
 
-    def _run(self, plan: Bounded, emitted: Sequence[Statement], patience: Patience) -> Exact:
+    def _run(
+        self,
+        plan: Bounded,
+        emitted: Sequence[Statement],
+        patience: Patience,
+    ) -> Exact:
         raw = plan.tracked.raw
         fetch, read = (_columns, columns) if raw.is_open else (_rows, gather)
-        found = self._found(
-            fetch, [each.sql for each in emitted], stored_columns(raw.relation), patience
+        texts = [statement.sql for statement in emitted]
+        results = self._found(
+            fetch,
+            texts,
+            stored_columns(raw.relation),
+            patience,
         )
-        if found is None or not self._is_unchanged(plan):
-            # outside the handler, so that not even the context of our error holds its text
+        if results is None or not self._is_unchanged(plan):
+            # outside the handler, so that not even the context of our error quotes its text
             raise EngineFailed()
         parts: dict[int, Groups] = {}
-        for each, given in zip(emitted, found, strict=True):
-            parts |= read(plan, each.places, given)
+        for statement, result in zip(emitted, results, strict=True):
+            parts |= read(plan, statement.places, result)
         return tuple(parts[place] for place in range(len(plan.parts)))
 
     def cube(
         self, plan: BoundedCube, patience: Patience = ENDLESS
     ) -> AbstractContextManager[Coded]:
-        """A table of codes that is made when it is entered, and gone when it is left; raises as ``ready`` does."""
+        """Opens a bounded cube as a table of codes, deleted on exit; raises as ``ready`` does."""
         asked = stored_columns(plan.cube.relation)
         self._look_again(asked)
         return self._coded(plan, coded(plan, self._sources), asked, patience)
@@ -221,10 +249,15 @@ class DuckDB:
     def rows(
         self, plan: BoundedRows, key: str, patience: Patience = ENDLESS
     ) -> AbstractContextManager[UnitRows]:
-        """Rows in a file that is made when it is entered, and gone when it is left; raises as ``ready`` does."""
+        """Opens bounded rows in a temporary file, deleted on exit; raises as ``ready`` does."""
         asked = stored_columns(plan.rows.relation)
         self._look_again(asked)
-        return self._listed(plan, listed(plan, self._sources, key), asked, patience)
+        return self._listed(
+            plan,
+            listed(plan, self._sources, key),
+            asked,
+            patience,
+        )
 
     @contextmanager
     def _listed(
@@ -238,11 +271,11 @@ class DuckDB:
     def _coded(
         self, plan: BoundedCube, sql: str, asked: Mapping[str, Collection[str]], patience: Patience
     ) -> Iterator[Coded]:
-        # of no lane: others are answered between two marginals
+        # visible in every lane: other questions are answered between two marginals
         table = quote(f"codes {token()}")
         try:
             self._one(_rows, f"CREATE TABLE {table} AS {sql}", asked, patience)
-            yield Coded(plan, table, lambda each: self._one(_arrays, each, {}, patience))
+            yield Coded(plan, table, lambda query: self._one(_arrays, query, {}, patience))
         finally:
             with suppress(duckdb.Error), self._lock:
                 self._connection.execute(f"DROP TABLE IF EXISTS {table}")
@@ -254,12 +287,12 @@ class DuckDB:
         asked: Mapping[str, Collection[str]],
         patience: Patience,
     ) -> T:
-        """What one statement gives."""
-        found = self._found(fetch, [statement], asked, patience)
-        if found is None:
-            # outside the handler, so that not even the context of our error holds its text
+        """Runs one statement and returns what ``fetch`` returns for it."""
+        results = self._found(fetch, [statement], asked, patience)
+        if results is None:
+            # outside the handler, so that not even the context of our error quotes its text
             raise EngineFailed()
-        return found[0]
+        return results[0]
 
     def _sources_of(self, plan: Bounded) -> Mapping[str, Source]:
         kept = kept_tables(plan)
@@ -270,7 +303,7 @@ class DuckDB:
         return self._sources | {table: self._prepared.source(table) for table in kept}
 
     def _look_again(self, names: Collection[str]) -> None:
-        """Opens anew the tables whose files have changed since they were opened."""
+        """Reopens the tables whose files have changed since they were opened."""
         for name in names:
             if self._opened[name].has_changed:
                 with self._lock:
@@ -278,7 +311,7 @@ class DuckDB:
                         self._connection, self._tables, name, self._opened[name]
                     )
                     self._opened[name] = item
-                    # anew: another question may be reading those that there are
+                    # a new mapping: another question may be reading the old one
                     self._sources = self._sources | {name: source}
 
     def _require_current(self, plan: Bounded) -> None:
@@ -288,16 +321,14 @@ class DuckDB:
 
     def _is_unchanged(self, plan: Bounded) -> bool:
         """Whether the layouts are, after they were read, still those that the plan was made for."""
-        changed = [
-            table
-            for table in kept_tables(plan)
-            if self._prepared is not None and not self._prepared.is_current(table)
-        ]
-        for table in changed:
-            _OWNER.error(
-                "the data of table %s, or its prepared layout, changed while it was read", table
-            )
-        return not changed
+        unchanged = True
+        for table in kept_tables(plan):
+            if self._prepared is not None and not self._prepared.is_current(table):
+                _OWNER.error(
+                    "the data of table %s, or its prepared layout, changed while it was read", table
+                )
+                unchanged = False
+        return unchanged
 
     def _found(
         self,
@@ -306,21 +337,28 @@ class DuckDB:
         asked: Mapping[str, Collection[str]] | None = None,
         patience: Patience = ENDLESS,
     ) -> list[T] | None:
-        """What statements give; None: they failed, and the owner was told why.
+        """Runs statements in a lane and returns their results.
+
+        Returns None if they failed; the owner's log then has the class of the error.
 
         Raises:
-            Cancelled: they were interrupted for a caller who waits no longer.
+            Cancelled: they were interrupted because the caller stopped waiting.
         """
         cancelled = stopped = False
         try:
             with self._lanes.take(patience) as lane:
+                fetch_here = partial(fetch, lane.connection)
                 return self._fetched(
-                    lane, partial(fetch, lane.connection), texts, asked or {}, patience
+                    lane,
+                    fetch_here,
+                    texts,
+                    asked or {},
+                    patience,
                 )
         except (duckdb.Error, MemoryError, OSError, RuntimeError) as failure:
             ended = patience.is_over or self._lanes.closed
             cancelled = isinstance(failure, duckdb.InterruptException | ServerFailed) and ended
-            # DuckDB swallows the signal of Ctrl-C and raises one of these for it
+            # DuckDB swallows the signal of Ctrl-C and raises one of these errors instead
             stopped = is_stopped(failure)
             if not (stopped or cancelled):
                 _OWNER.error("the engine failed: %s", type(failure).__name__)
@@ -338,19 +376,24 @@ class DuckDB:
         asked: Mapping[str, Collection[str]],
         patience: Patience,
     ) -> list[T]:
-        """What statements give in a lane, while its watcher looks."""
+        """Runs statements in a lane under its watcher and returns their results."""
         with (
             lane.watcher.over(len(texts), patience) as watch,
             self._copied(lane.connection, asked, watch),
         ):
-            found = []
-            for each in texts:
-                found.append(fetch(each))
+            results = []
+            for statement in texts:
+                results.append(fetch(statement))
                 watch.next()
-            return found
+            return results
 
-    def write_layout(self, scan: Scan, key: str, most: int) -> Path:
-        """The layout of a table (see ``layout``), as a file in the engine's own folder.
+    def write_layout(
+        self,
+        scan: Scan,
+        key: str,
+        most: int,
+    ) -> Path:
+        """Writes the layout of a table (see ``layout``) to a file in the engine's own folder.
 
         Raises:
             InvalidSource: it cannot be computed or written.
@@ -360,7 +403,8 @@ class DuckDB:
         if self._found(_rows, layout_statements(scan, tables, key, most, str(path))) is None:
             raise InvalidSource(
                 f"Table {scan.table!r} could not be prepared.",
-                remedy="The log 'sfumato.owner' has the kind of failure: most often too little memory or disk.",
+                remedy="The log 'sfumato.owner' has the kind of failure: "
+                "most often too little memory or disk.",
             )
         return path
 
@@ -371,11 +415,12 @@ class DuckDB:
         asked: Mapping[str, Collection[str]],
         watch: Watch,
     ) -> Iterator[None]:
-        """Tables of servers are there while they are read, and then they are not."""
-        served = {
-            name: item.served for name, item in self._opened.items() if item.served is not None
-        }
-        copied = [(served[name], columns) for name, columns in asked.items() if name in served]
+        """Materialises the remote tables among those asked for, and empties them on exit."""
+        copied = []
+        for name, names in asked.items():
+            source = self._opened.get(name)
+            if source is not None and source.served is not None:
+                copied.append((source.served, names))
         try:
             fill(connection, copied, lambda: not watch.is_over)
             yield
@@ -399,7 +444,7 @@ class DuckDB:
             "SET autoload_known_extensions = false",
             "SET allow_community_extensions = false",
             "SET enable_external_access = false",
-            # declared files lie on this machine, whose system reads ahead already
+            # declared files are local, and the operating system prefetches them already
             "SET disable_parquet_prefetching = true",
             "SET lock_configuration = true",
         ):
@@ -419,7 +464,7 @@ def _arrays(connection: duckdb.DuckDBPyConnection, statement: str) -> list[Integ
 
 
 def _drop(folder: str, process: int) -> None:
-    """Removes a spill folder, in the process that made it."""
+    """Deletes a spill folder, if called in the process that made it."""
     if os.getpid() == process:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -427,7 +472,8 @@ def _drop(folder: str, process: int) -> None:
 def _require_passed() -> None:
     if duckdb.__version__ not in PASSED:
         raise InvalidSource(
-            f"DuckDB {duckdb.__version__} has not passed the conformance suite: what it computes is not known.",
+            f"DuckDB {duckdb.__version__} has not passed the conformance suite: "
+            "what it computes is not known.",
             allowed=f"DuckDB {', '.join(PASSED)}",
             remedy=f"Install duckdb=={PASSED[-1]}.",
         )

@@ -1,26 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bounded plan as DuckDB SQL: integers from the first line on. Proof: emit.proof.md.
+"""DuckDB SQL for a bounded plan: every intermediate value is an integer. Proof: emit.proof.md.
 
-One statement for all that is linear in the rows and the counts of units, one for each
-distinct count, one for each histogram of quantiles. Of a prepared layout each row counts by
-itself, as where rows are units; counts of units are statements of their own there. Each is
-total: no row can make it fail. A window is there only where a limit can bind.
+All parts that are linear in the rows share one statement with the counts of units; each distinct
+count and each histogram of quantiles has a statement of its own. In a prepared layout every row
+counts by itself, as where rows are units; there a count of units is a statement of its own. No row
+can make a statement fail. A window function is used only where a limit can bind.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from sfumato.engines.expression import narrow, truth, typed
-from sfumato.engines.filter_pushdown import names_read, split
+from sfumato.engines.expression import typed
+from sfumato.engines.filter_pushdown import pushed_down
 from sfumato.engines.group_sampling import LARGEST, Order, every_group
+from sfumato.engines.grouped_rows import (
+    is_plain,
+    key_names,
+    rows_in_groups,
+    select,
+    summed_before_join,
+    unit_and_keys,
+)
 from sfumato.engines.layout import key_alone
 from sfumato.engines.linear_aggregates import clipped, fits, integers, sums
-from sfumato.engines.preaggregation import Apart, taken_apart
-from sfumato.engines.relation import Tables, rows
+from sfumato.engines.preaggregation import taken_apart
+from sfumato.engines.relation import Tables
 from sfumato.engines.value_sql import Source
 from sfumato.errors import unknown
 from sfumato.metadata.column import Text
 from sfumato.plan.aggregate import (
+    Aggregate,
     CountDistinct,
     CountRows,
     CountUnits,
@@ -34,255 +43,258 @@ from sfumato.plan.aggregate import (
 from sfumato.plan.scalar import Scalar
 from sfumato.plan.scope import is_one_group
 from sfumato.plan.stages import Bounded
-from sfumato.plan.value import GroupKey, Value
+from sfumato.plan.value import Value
 from sfumato.privacy.distance import Norm
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A SQL statement, and the places of the parts whose integers it gives."""
+    """A SQL statement, and the indices of the parts whose integers it returns."""
 
     sql: str
     places: tuple[int, ...]
 
 
-# So many groups of a unit are kept while they come by; more are put in order.
+# Up to this many groups of a unit are kept by a streaming top-k; more are sorted.
 _FEW = 8
-# Of fewer than 2^36 rows: squares of counts up to the first add up to 64 bits, of any to less than the second.
-_SQUARED, _UTMOST = 2**26, 2**80
+# A unit has fewer than 2^36 rows. If its count in each group is at most _SQUARED, the squares of
+# these counts add up to less than 2^63; they always add up to less than _UTMOST.
+_SQUARED = 2**26
+_UTMOST = 2**80
 
 
 def statements(
-    plan: Bounded, sources: Mapping[str, Source], sampling_key: str, *, windows: bool = False
+    plan: Bounded,
+    sources: Mapping[str, Source],
+    sampling_key: str,
+    *,
+    windows: bool = False,
 ) -> tuple[Statement, ...]:
-    """The statements that together give the integers of a plan.
+    """Returns the statements that together compute the integers of a plan.
 
-    ``windows``: in SQL that Spark has, too; see ``Tables``.
+    ``windows`` restricts the SQL to what Spark supports, too; see ``Tables``.
 
     Guarantees:
         no row can make a statement fail
         the engine gives the integers of the reference
     """
-    found, linear = [], []
-    tracked = plan.tracked
-    # what can be asked of stored values is asked there, and is no test of the rows any more
-    relation, tests = split(tracked.raw.relation, sources)
-    raw = replace(tracked.raw, relation=relation)
-    plan = replace(plan, tracked=replace(tracked, raw=raw))
-    stored = replace(
-        Tables.of(relation, sources), tests=tests, read=names_read(raw), windows=windows
-    )
+    raw, stored = pushed_down(plan.tracked.raw, sources, windows=windows)
+    plan = replace(plan, tracked=replace(plan.tracked, raw=raw))
     order = Order(sampling_key, stored.numbered, by_row=windows)
-    for place, part in enumerate(plan.parts):
-        tables = _tables(plan, place, stored)
-        match part.aggregate:
-            case CountUnits() if plan.tracked.kept is not None:
-                found.append(Statement(_units(plan, tables), (place,)))
-            case CountDistinct(read):
-                found.append(Statement(_distinct(plan, tables, read, order), (place,)))
-            case Quantiles():
-                found.append(Statement(_leaves(plan, tables, part.aggregate, order), (place,)))
-            case CountUnits() | CountRows() | CountValues() | Sum() | Mean() | Variance():
-                linear.append(place)
-            case _:
-                raise unknown(part.aggregate)
+    written: list[Statement] = []
+    linear: list[int] = []
+    for place in range(len(plan.parts)):
+        sql = _own_statement(plan, _tables(plan, place, stored), place, order)
+        if sql is None:
+            linear.append(place)
+        else:
+            written.append(Statement(sql, (place,)))
     if linear:
         tables = _tables(plan, linear[0], stored)
         write = _first if _is_of_first(plan, linear) and not windows else _linear
-        found.insert(0, Statement(write(plan, tables, linear, order), tuple(linear)))
-    return tuple(found)
+        written.insert(0, Statement(write(plan, tables, linear, order), tuple(linear)))
+    return tuple(written)
+
+
+def _own_statement(plan: Bounded, tables: Tables, place: int, order: Order) -> str | None:
+    """Returns the statement of a part that has its own; None if it is linear in the rows."""
+    aggregate = plan.parts[place].aggregate
+    match aggregate:
+        case CountUnits() if plan.tracked.kept is not None:
+            return _units(plan, tables)
+        case CountDistinct(read):
+            return _distinct(plan, tables, read, order)
+        case Quantiles():
+            return _leaves(plan, tables, aggregate, order)
+        case CountUnits() | CountRows() | CountValues() | Sum() | Mean() | Variance():
+            return None
+        case _:
+            raise unknown(aggregate)
 
 
 def _tables(plan: Bounded, place: int, tables: Tables) -> Tables:
-    """The tables as a part reads them; all that is linear in the rows reads as many rows of a unit."""
-    tracked, aggregate = plan.tracked, plan.parts[place].aggregate
+    """Returns the tables as one part reads them.
+
+    Of a prepared layout, all linear parts read the same number of rows of each unit.
+    """
+    tracked = plan.tracked
+    aggregate = plan.parts[place].aggregate
     if tracked.kept is None:
         return tables
     first = key_alone(tracked.raw) if isinstance(aggregate, CountUnits) else None
     return replace(tables, kept=tracked.counted(aggregate), first=first)
 
 
-# --- rows and groups -----------------------------------------------------------------------
-
-
-def _keys(plan: Bounded) -> list[str]:
-    return [f"k{index}" for index in range(len(plan.tracked.raw.keys))]
-
-
-def _is_plain(plan: Bounded) -> bool:
-    """Whether each row counts by itself."""
-    return plan.tracked.unit is None or plan.tracked.kept is not None
-
-
-def _by_unit(plan: Bounded) -> list[str]:
-    return _keys(plan) if _is_plain(plan) else ["unit", *_keys(plan)]
-
-
-def _select(items: Sequence[str], source: str, group: Sequence[str] = ()) -> str:
-    by = f"\nGROUP BY {', '.join(group)}" if group else ""
-    return f"SELECT {', '.join(items)}\nFROM ({source}){by}"
-
-
-def _rows(plan: Bounded, tables: Tables, read: Mapping[str, str]) -> str:
-    """The rows that are in a group: the unit (where it matters), the keys and what is read."""
-    raw = plan.tracked.raw
-    items = [] if _is_plain(plan) else ["unit"]
-    written = typed if _is_plain(plan) or tables.windows else narrow
-    items += [
-        f"{written(key.value)} AS {name}" for key, name in zip(raw.keys, _keys(plan), strict=True)
-    ]
-    items += [f"{expression} AS {name}" for name, expression in read.items()]
-    found = rows(raw.relation, tables)
-    return (
-        found
-        if items == ["unit"]
-        else _in_groups(plan, f"SELECT {', '.join(items) or '1'} FROM ({found})")
-    )
-
-
-def _added_apart(
-    plan: Bounded, tables: Tables, apart: Apart, added: tuple[Mapping[str, str], Sequence[str]]
-) -> str:
-    """(unit, group) rows where each unit is in one group: added up by unit, then joined to what the keys read."""
-    (read, summed), keys = added, [key.value for key in plan.tracked.raw.keys]
-    items = ["unit", *(f"{expression} AS {name}" for name, expression in read.items())]
-    units = _select(
-        ["unit", "count(*) AS n", *summed], _select(items, rows(apart.source, tables)), ["unit"]
-    )
-    shown = ", ".join(
-        ["l.*", *(f"{typed(key)} AS {name}" for key, name in zip(keys, _keys(plan), strict=True))]
-    )
-    tests = " AND ".join(truth(each) for each in apart.tests)
-    joined = f"SELECT {shown} FROM ({units}) AS l {'LEFT ' * apart.outer}JOIN ({rows(apart.other, tables)}) AS r ON l.unit = r.unit"
-    return _in_groups(plan, f"{joined} WHERE {tests}" if tests else joined)
-
-
-def _in_groups(plan: Bounded, source: str) -> str:
-    keys = zip(plan.tracked.raw.keys, _keys(plan), strict=True)
-    tests = [test for key, name in keys if (test := _in_group(key, name))]
-    return f"SELECT * FROM ({source}) WHERE {' AND '.join(tests)}" if tests else source
-
-
-def _in_group(key: GroupKey, name: str) -> str:
-    """Whether a row is in a group; empty: it always is."""
-    kind, codes = key.value.type, key.codes
-    if codes is None or (not isinstance(kind, Text) and len(codes) == kind.size):
-        # the codes of a value lie within its type
-        return "" if key.missing else f"{name} IS NOT NULL"
-    if not codes:
-        return f"{name} IS NULL"
-    if codes[-1] - codes[0] == len(codes) - 1:
-        declared = f"{name} BETWEEN {codes[0]} AND {codes[-1]}"
-    else:
-        declared = f"{name} IN ({', '.join(map(str, codes))})"
-    return f"({name} IS NULL OR {declared})" if key.missing else declared
-
-
 def _read(plan: Bounded, places: Sequence[int]) -> dict[Scalar, Value]:
-    """The values that are read, each once; one that is always NULL as a code, if it is one to any aggregate."""
-    found: dict[Scalar, Value] = {}
+    """Returns the values that the parts read, each once.
+
+    An expression that is always NULL may be read both as a string and as a code; then it is a code.
+    """
+    values: dict[Scalar, Value] = {}
     for place in places:
-        each = read_value(plan.parts[place].aggregate)
-        if each is not None and not (each.expression in found and isinstance(each.type, Text)):
-            found[each.expression] = each
-    return found
+        value = read_value(plan.parts[place].aggregate)
+        if value is None:
+            continue
+        if value.expression in values and isinstance(value.type, Text):
+            continue
+        values[value.expression] = value
+    return values
 
 
 # --- counts and sums -----------------------------------------------------------------------
 
 
-def _linear(plan: Bounded, tables: Tables, places: Sequence[int], order: Order) -> str:
-    """Rows to (unit, group), each clipped to its row limit; then the groups of a unit weighed."""
-    aggregates, limit = [plan.parts[place].aggregate for place in places], plan.tracked.limits.rows
+def _linear(
+    plan: Bounded,
+    tables: Tables,
+    places: Sequence[int],
+    order: Order,
+) -> str:
+    """Aggregates rows to (unit, group), clips each to its row limit, then adds up with weights."""
+    aggregates = [plan.parts[place].aggregate for place in places]
+    limit = plan.tracked.limits.rows
     values = _read(plan, places)
     names = {expression: f"v{index}" for index, expression in enumerate(values)}
-    read = {names[expression]: typed(each) for expression, each in values.items()}
-    narrow = not _is_plain(plan) and all(fits(each, limit) for each in aggregates)
-    needed = [sums(each, names, narrow=narrow) for each in aggregates]
-    summed = dict.fromkeys(f"{sql} AS {name}" for each in needed for name, sql in each.items())
-    apart = None if _is_plain(plan) else taken_apart(plan.tracked.raw, values.values())
-    if apart is None:
-        pairs = _select(
-            [*_by_unit(plan), "count(*) AS n", *summed], _rows(plan, tables, read), _by_unit(plan)
-        )
-    else:
-        pairs = _added_apart(plan, tables, apart, (read, [*summed]))
-    if _is_plain(plan):
-        found = [
-            f"({each}) * {plan.refinement}"
-            for aggregate in aggregates
-            for each in integers(aggregate, names)
-        ]
-        return _select([*_keys(plan), *found], pairs)
-    counted = any(isinstance(each, CountUnits) for each in aggregates)
+    fit = not is_plain(plan) and all(fits(aggregate, limit) for aggregate in aggregates)
+    pairs = _pairs(plan, tables, aggregates, values, narrow=fit)
+    if is_plain(plan):
+        return _sums_of_rows(plan, aggregates, names, pairs)
+    counted = any(isinstance(aggregate, CountUnits) for aggregate in aggregates)
+    only_units = all(isinstance(aggregate, CountUnits) for aggregate in aggregates)
+    is_weighed = _most(plan) is not None and not only_units
     pairs = _placed(plan, pairs, order, counted=counted)
-    weighed = _most(plan) is not None and not all(
-        isinstance(each, CountUnits) for each in aggregates
-    )
-    if weighed:
+    if is_weighed:
         pairs = _weighed(plan, pairs, plan.norm, windows=tables.windows)
-    wide = "" if narrow else "::HUGEINT"
-    added = (
-        f"coalesce(sum(({{}}){wide} * weight), 0)"
-        if weighed
-        else f"coalesce(sum({{}}), 0) * {plan.refinement}"
-    )
+    added = _sum_over_units(plan, is_weighed=is_weighed, narrow=fit)
     released = []
     for aggregate in aggregates:
         if isinstance(aggregate, CountUnits):
-            first = (
-                f" FILTER (WHERE place <= {_kept(plan)})" if _is_placed(plan, counted=True) else ""
-            )
-            released.append(f"count(*){first} * {plan.refinement}")
+            released.append(_counted_units(plan))
         else:
-            terms = clipped(aggregate, names, limit, narrow=narrow)
+            terms = clipped(aggregate, names, limit, narrow=fit)
             released += [added.format(term) for term in terms]
-    return _select([*_keys(plan), *released], pairs, _keys(plan))
+    return select([*key_names(plan), *released], pairs, key_names(plan))
+
+
+def _sums_of_rows(
+    plan: Bounded,
+    aggregates: Sequence[Aggregate],
+    names: Mapping[Scalar, str],
+    groups: str,
+) -> str:
+    """Selects the integers of each group where each row counts by itself."""
+    released = []
+    for aggregate in aggregates:
+        for integer in integers(aggregate, names):
+            released.append(f"({integer}) * {plan.refinement}")
+    return select([*key_names(plan), *released], groups)
+
+
+def _pairs(
+    plan: Bounded,
+    tables: Tables,
+    aggregates: Sequence[Aggregate],
+    values: Mapping[Scalar, Value],
+    *,
+    narrow: bool,
+) -> str:
+    """Selects a row for each (unit, group), or each group where rows count by themselves.
+
+    It has the number of rows, ``n``, and the sums that the aggregates need.
+    """
+    names = {expression: f"v{index}" for index, expression in enumerate(values)}
+    read = {names[expression]: typed(value) for expression, value in values.items()}
+    summed: list[str] = []
+    for aggregate in aggregates:
+        for name, sql in sums(aggregate, names, narrow=narrow).items():
+            summed.append(f"{sql} AS {name}")
+    summed = [*dict.fromkeys(summed)]
+    apart = None if is_plain(plan) else taken_apart(plan.tracked.raw, values.values())
+    if apart is not None:
+        return summed_before_join(plan, tables, apart, (read, summed))
+    items = [*unit_and_keys(plan), "count(*) AS n", *summed]
+    return select(
+        items,
+        rows_in_groups(plan, tables, read),
+        unit_and_keys(plan),
+    )
+
+
+def _sum_over_units(plan: Bounded, *, is_weighed: bool, narrow: bool) -> str:
+    """Returns the format of the sum of a term over the units of a group."""
+    if not is_weighed:
+        return f"coalesce(sum({{}}), 0) * {plan.refinement}"
+    wide = "" if narrow else "::HUGEINT"
+    return f"coalesce(sum(({{}}){wide} * weight), 0)"
+
+
+def _counted_units(plan: Bounded) -> str:
+    """Returns the number of units in a group: those for which it is one of the first groups."""
+    if not _is_placed(plan, counted=True):
+        return f"count(*) * {plan.refinement}"
+    return f"count(*) FILTER (WHERE place <= {_kept(plan)}) * {plan.refinement}"
 
 
 def _is_of_first(plan: Bounded, places: Sequence[int]) -> bool:
-    """Whether all that counts is which groups, a few, a unit keeps, and how many rows it has there."""
-    limits, aggregates = plan.tracked.limits, [plan.parts[place].aggregate for place in places]
-    if _is_plain(plan) or not _is_placed(plan, counted=True) or (_kept(plan) or 0) > _FEW:
+    """Whether ``_first`` can write the parts.
+
+    They must depend only on which groups each unit keeps, a few, and on its row count in each.
+    """
+    limits = plan.tracked.limits
+    aggregates = [plan.parts[place].aggregate for place in places]
+    if is_plain(plan) or not _is_placed(plan, counted=True) or (_kept(plan) or 0) > _FEW:
         return False
-    if all(isinstance(each, CountUnits) for each in aggregates):
+    if all(isinstance(aggregate, CountUnits) for aggregate in aggregates):
         return True
-    known = limits.total is None and limits.rows is not None and limits.rows <= LARGEST
-    return (
-        plan.tracked.raw.is_open
-        and known
-        and all(isinstance(each, CountUnits | CountRows) for each in aggregates)
-    )
+    if not plan.tracked.raw.is_open or limits.total is not None:
+        return False
+    if limits.rows is None or limits.rows > LARGEST:
+        return False
+    return all(isinstance(aggregate, CountUnits | CountRows) for aggregate in aggregates)
 
 
-def _first(plan: Bounded, tables: Tables, places: Sequence[int], order: Order) -> str:
-    """Units, and their rows, in the groups that they keep."""
-    keys, kept = _keys(plan), _kept(plan)
+def _first(
+    plan: Bounded,
+    tables: Tables,
+    places: Sequence[int],
+    order: Order,
+) -> str:
+    """Counts the units, and their rows, in the groups that each unit keeps."""
+    keys = key_names(plan)
+    kept = _kept(plan)
     assert kept is not None, "a unit keeps some of its groups"
-    counted = any(isinstance(plan.parts[place].aggregate, CountRows) for place in places)
-    pairs = _select(
-        ["unit", *keys, *["count(*) AS n"] * counted], _rows(plan, tables, {}), ["unit", *keys]
-    )
-    amount = f"least(n, {plan.tracked.limits.rows})" if counted else ""
-    first = order.first(pairs, keys, kept, amount, every_group(plan.tracked.raw.keys, keys))
-    read = [
-        "units" if isinstance(plan.parts[place].aggregate, CountUnits) else "amount"
-        for place in places
-    ]
-    return _select([*keys, *(f"{each} * {plan.refinement}" for each in read)], first)
+    by_unit = ["unit", *keys]
+    amount = ""
+    items = by_unit
+    if any(isinstance(plan.parts[place].aggregate, CountRows) for place in places):
+        items = [*by_unit, "count(*) AS n"]
+        amount = f"least(n, {plan.tracked.limits.rows})"
+    pairs = select(items, rows_in_groups(plan, tables, {}), by_unit)
+    groups = every_group(plan.tracked.raw.keys, keys)
+    first = order.first(pairs, keys, kept, amount, groups)
+    released = []
+    for place in places:
+        is_units = isinstance(plan.parts[place].aggregate, CountUnits)
+        released.append(f"{'units' if is_units else 'amount'} * {plan.refinement}")
+    return select([*keys, *released], first)
 
 
 # --- limits of a unit ----------------------------------------------------------------------
 
 
 def _kept(plan: Bounded) -> int | None:
-    """In how many groups a unit is counted; None: in all."""
+    """Returns the number of groups in which a unit is counted; None if it is counted in all."""
     limits = plan.tracked.limits
-    return min((each for each in (limits.groups, limits.total) if each is not None), default=None)
+    return _least(limits.groups, limits.total)
+
+
+def _least(*limits: int | None) -> int | None:
+    """Returns the smallest limit that is set; None if none is."""
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def _is_placed(plan: Bounded, *, counted: bool) -> bool:
-    """Whether the groups of a unit have to be put in order."""
+    """Whether the groups of a unit must be ordered."""
     raw = plan.tracked.raw
     return _is_spread(plan) and _kept(plan) is not None and (raw.is_open or counted)
 
@@ -294,144 +306,186 @@ def _is_spread(plan: Bounded) -> bool:
 
 
 def _placed(plan: Bounded, pairs: str, order: Order, *, counted: bool) -> str:
-    """(unit, group) rows with their ``place``, where it is asked for; of open keys only those within the limit."""
+    """Adds the column ``place`` to (unit, group) rows where it is needed.
+
+    Where keys are open, selects only the rows within the group limit.
+    """
     if not _is_placed(plan, counted=counted):
         return pairs
     place = f"row_number() OVER (PARTITION BY unit ORDER BY {_by(plan)}) AS place"
-    found = _select(["*", place], _in_order(plan, pairs, order))
-    return (
-        f"{_select(['*'], found)} WHERE place <= {_kept(plan)}"
-        if plan.tracked.raw.is_open
-        else found
-    )
+    placed = select(["*", place], order.placed(pairs, key_names(plan)))
+    if not plan.tracked.raw.is_open:
+        return placed
+    return f"{select(['*'], placed)} WHERE place <= {_kept(plan)}"
 
 
 def _weighed(plan: Bounded, pairs: str, norm: Norm, *, windows: bool) -> str:
-    """(unit, group) rows with their ``weight``, which is that of the unit.
+    """Adds the column ``weight`` to (unit, group) rows: the weight of the unit.
 
-    What it depends on is added up by unit, and joined or shown by windows.
+    It depends on a sum over all rows of the unit, which is joined or computed by a window.
     """
-    most, limit = _most(plan), plan.tracked.limits.rows
+    most = _most(plan)
+    limit = plan.tracked.limits.rows
     if most is None:
-        return _select(["*", f"{plan.refinement}::BIGINT AS weight"], pairs)
+        return select(["*", f"{plan.refinement}::BIGINT AS weight"], pairs)
     size = "n" if limit is None else f"least(n, {limit})"
-    wide = "" if limit is not None and limit <= _SQUARED else "::HUGEINT"
-    size, kind = (
-        (size, "BIGINT") if norm is Norm.L1 else (f"{size}{wide} * {size}", wide[2:] or "BIGINT")
-    )
+    kind = "BIGINT"
+    if norm is not Norm.L1:
+        if limit is None or limit > _SQUARED:
+            kind = "HUGEINT"
+            size = f"{size}::HUGEINT * {size}"
+        else:
+            size = f"{size} * {size}"
     weight = f"{_weight(plan, norm, most)} AS weight"
     if not _is_spread(plan):
-        return _select(["*", weight], _select(["*", f"{size} AS total"], pairs))
-    over = " OVER (PARTITION BY unit)" if windows else ""
-    total = f"TRY_CAST(sum({size}){over} AS {kind}) AS total"
+        return select(["*", weight], select(["*", f"{size} AS total"], pairs))
     if windows:
-        return _select(["*", weight], _select(["*", total], pairs))
-    units = _select(["unit", weight], _select(["unit", total], "SELECT * FROM pairs", ["unit"]))
-    return f"WITH pairs AS MATERIALIZED ({pairs})\nSELECT pairs.*, weight FROM pairs JOIN ({units}) AS u ON pairs.unit = u.unit"
+        total = f"TRY_CAST(sum({size}) OVER (PARTITION BY unit) AS {kind}) AS total"
+        return select(["*", weight], select(["*", total], pairs))
+    total = f"TRY_CAST(sum({size}) AS {kind}) AS total"
+    units = select(["unit", weight], select(["unit", total], "SELECT * FROM pairs", ["unit"]))
+    return (
+        f"WITH pairs AS MATERIALIZED ({pairs})\n"
+        f"SELECT pairs.*, weight FROM pairs JOIN ({units}) AS u ON pairs.unit = u.unit"
+    )
 
 
 def _most(plan: Bounded) -> int | None:
-    """To how many rows a unit is weighed down over all its groups; None: it cannot have more."""
+    """Returns the row limit over all groups that weights enforce; None if no unit can exceed it."""
     limits = plan.tracked.limits
     spread = _is_spread(plan) and not plan.tracked.raw.is_open
     return limits.in_all if spread else limits.total
 
 
 def _weight(plan: Bounded, norm: Norm, most: int) -> str:
-    """floor(f min(1, most / total)), of squares floor(f sqrt(min(1, R most / total))) (RULES 13)."""
-    fine, rows = plan.refinement, plan.tracked.limits.in_group
-    assert rows is not None, "what bounds all rows bounds those of a group"
+    """Returns the weight of a unit as a function of its ``total`` (RULES 13).
+
+    For f the refinement and R the row limit of a group it is floor(f min(1, most / total)) in L1
+    and floor(f sqrt(min(1, R most / total))) in L2, where ``total`` is a sum of squares.
+    """
+    fine = plan.refinement
+    limit = plan.tracked.limits.in_group
+    assert limit is not None, "what bounds all rows bounds those of a group"
     if norm is Norm.L1:
         return f"TRY_CAST(least({fine}::BIGINT, {_whole(fine * most)} // total) AS BIGINT)"
-    squares = min(rows * most, _UTMOST)
+    squares = min(limit * most, _UTMOST)
     # f^2 <= 2^40, where the floor of a correctly rounded root is the integer root
     smallest = f"least({fine**2}::BIGINT, {_whole(fine**2 * squares)} // total)"
     return f"TRY_CAST(floor(sqrt(TRY_CAST({smallest} AS DOUBLE))) AS BIGINT)"
 
 
 def _whole(number: int) -> str:
-    """An integer in the type that holds it."""
+    """Returns an integer literal in the type that fits it."""
     return f"{number}::{'BIGINT' if number < 2**63 else 'HUGEINT'}"
 
 
-def _in_order(plan: Bounded, rows: str, order: Order) -> str:
-    """Rows of units with the place ``h`` of their group."""
-    return order.placed(rows, _keys(plan))
-
-
 def _by(plan: Bounded) -> str:
-    """The sampling order of the groups of a unit: no two are alike in it."""
-    return ", ".join(["h", *(f"{key} NULLS FIRST" for key in _keys(plan))])
+    """Returns the ORDER BY list of the groups of a unit: no two groups are equal in it."""
+    return ", ".join(["h", *(f"{key} NULLS FIRST" for key in key_names(plan))])
 
 
 # --- units of a prepared layout ------------------------------------------------------------
 
 
 def _units(plan: Bounded, tables: Tables) -> str:
-    """How many units have a row in each group; where they are marked, one row of each is read."""
-    keys = _keys(plan)
+    """Counts the units with a row in each group of a prepared layout.
+
+    Where the layout marks the first row of each unit and value, only these rows are read.
+    """
+    keys = key_names(plan)
+    counted = [*keys, f"count(*) * {plan.refinement}"]
     if tables.first is not None:
-        return _select([*keys, f"count(*) * {plan.refinement}"], _rows(plan, tables, {}), keys)
-    pairs = _select(["unit", *keys], _rows(plan, tables, {"unit": "unit"}), ["unit", *keys])
-    return _select([*keys, f"count(*) * {plan.refinement}"], pairs, keys)
+        return select(counted, rows_in_groups(plan, tables, {}), keys)
+    by_unit = ["unit", *keys]
+    pairs = select(
+        by_unit,
+        rows_in_groups(plan, tables, {"unit": "unit"}),
+        by_unit,
+    )
+    return select(counted, pairs, keys)
 
 
 # --- distinct values -----------------------------------------------------------------------
 
 
-def _distinct(plan: Bounded, tables: Tables, read: Value, order: Order) -> str:
-    """The first groups of each unit, the first values of it there, and how many they are together."""
-    keys, fine = _keys(plan), plan.refinement
-    counted = [*keys, f"count(DISTINCT v0) * {fine}"]
-    found = _rows(plan, tables, {"v0": typed(read)})
-    if _is_plain(plan):
-        return _select(counted, found, keys)
-    found = _select(["unit", *keys, "v0"], found, ["unit", *keys, "v0"])
+def _distinct(
+    plan: Bounded,
+    tables: Tables,
+    read: Value,
+    order: Order,
+) -> str:
+    """Counts the distinct values in each group, from the first groups and values of each unit."""
+    keys = key_names(plan)
+    limits = plan.tracked.limits
+    counted = [*keys, f"count(DISTINCT v0) * {plan.refinement}"]
+    values = rows_in_groups(plan, tables, {"v0": typed(read)})
+    if is_plain(plan):
+        return select(counted, values, keys)
+    shown = ["unit", *keys, "v0"]
+    values = select(shown, values, shown)
     if _is_placed(plan, counted=True):
         place = f"dense_rank() OVER (PARTITION BY unit ORDER BY {_by(plan)})"
-        found = f"{_select(['*'], _in_order(plan, found, order))} QUALIFY {place} <= {_kept(plan)}"
-    limits = plan.tracked.limits
-    most = min((each for each in (limits.rows, limits.total) if each is not None), default=None)
+        ordered = select(["*"], order.placed(values, key_names(plan)))
+        values = f"{ordered} QUALIFY {place} <= {_kept(plan)}"
+    most = _least(limits.rows, limits.total)
     if most is not None:
-        shown = ["unit", *keys, "v0"]
-        valued = order.placed(f"{_select(shown, found)} WHERE v0 IS NOT NULL", [*keys, "v0"])
-        place = f"row_number() OVER (PARTITION BY {', '.join(['unit', *keys])} ORDER BY h, v0)"
-        found = f"{_select(['*'], valued)} QUALIFY {place} <= {most}"
-    return _select(counted, found, keys)
+        present = f"{select(shown, values)} WHERE v0 IS NOT NULL"
+        ordered = select(["*"], order.placed(present, [*keys, "v0"]))
+        by_unit = ", ".join(["unit", *keys])
+        place = f"row_number() OVER (PARTITION BY {by_unit} ORDER BY h, v0)"
+        values = f"{ordered} QUALIFY {place} <= {most}"
+    return select(counted, values, keys)
 
 
 # --- quantiles -----------------------------------------------------------------------------
 
 
-def _leaves(plan: Bounded, tables: Tables, aggregate: Quantiles, order: Order) -> str:
-    """The weight of the rows in each leaf of each group, leaf by leaf."""
-    kind, keys, fine = aggregate.value.type, _keys(plan), plan.refinement
+def _leaves(
+    plan: Bounded,
+    tables: Tables,
+    aggregate: Quantiles,
+    order: Order,
+) -> str:
+    """Adds up the weights of the rows in each leaf of each group; one output row for each leaf."""
+    kind = aggregate.value.type
+    keys = key_names(plan)
+    fine = plan.refinement
     assert not isinstance(kind, Text), "a text has no leaf"
     leaf = f"({typed(aggregate.value)} - ({kind.lower_code})) // {aggregate.coarse}"
-    found = _rows(plan, tables, {"leaf": leaf})
-    if _is_plain(plan):
-        return _select(
+    source = rows_in_groups(plan, tables, {"leaf": leaf})
+    if is_plain(plan):
+        present = f"{select(['*'], source)} WHERE leaf IS NOT NULL"
+        return select(
             [*keys, "leaf", f"count(*) * {fine}"],
-            f"{_select(['*'], found)} WHERE leaf IS NOT NULL",
+            present,
             [*keys, "leaf"],
         )
-    by_unit, limit = ["unit", *keys], plan.tracked.limits.rows
-    pairs = _select(
-        [*by_unit, "count(*) AS n", "count(leaf) AS held"], "SELECT * FROM found", by_unit
-    )
-    pairs = _placed(plan, pairs, order, counted=False)
-    few = "held" if limit is None else f"least(held, {limit})"
-    # a unit within its limits adds its rows as they are, and is not looked up
-    bound = f"weight < {fine}" + ("" if limit is None else f" OR held > {limit}")
-    joined, where = ("JOIN", "") if plan.tracked.raw.is_open else ("LEFT JOIN", f" WHERE {bound}")
-    weighed = _weighed(plan, pairs, Norm.L1, windows=tables.windows)
-    shares = f"{_select([*by_unit, f'weight * {few} // nullif(held, 0) AS share'], weighed)}{where}"
-    same = " AND ".join(
-        ["f.unit = p.unit", *(f"f.{key} IS NOT DISTINCT FROM p.{key}" for key in keys)]
-    )
+    join = "JOIN" if plan.tracked.raw.is_open else "LEFT JOIN"
+    shares = _shares(plan, tables, order)
+    same = ["f.unit = p.unit", *(f"f.{key} IS NOT DISTINCT FROM p.{key}" for key in keys)]
     by = ", ".join([*(f"f.{key}" for key in keys), "leaf"])
     return (
-        f"WITH found AS MATERIALIZED ({found})\n"
-        f"SELECT {by}, sum(coalesce(share, {fine})) FROM found AS f {joined} ({shares}) AS p ON {same}\n"
+        f"WITH found AS MATERIALIZED ({source})\n"
+        f"SELECT {by}, sum(coalesce(share, {fine})) "
+        f"FROM found AS f {join} ({shares}) AS p ON {' AND '.join(same)}\n"
         f"WHERE leaf IS NOT NULL GROUP BY {by}"
     )
+
+
+def _shares(plan: Bounded, tables: Tables, order: Order) -> str:
+    """Selects the weight of one row of each (unit, group) of the table ``found``."""
+    by_unit = ["unit", *key_names(plan)]
+    limit = plan.tracked.limits.rows
+    items = [*by_unit, "count(*) AS n", "count(leaf) AS held"]
+    pairs = select(items, "SELECT * FROM found", by_unit)
+    pairs = _placed(plan, pairs, order, counted=False)
+    weighed = _weighed(plan, pairs, Norm.L1, windows=tables.windows)
+    few = "held" if limit is None else f"least(held, {limit})"
+    shares = select([*by_unit, f"weight * {few} // nullif(held, 0) AS share"], weighed)
+    if plan.tracked.raw.is_open:
+        return shares
+    # the rows of a unit within its limits have full weight, so the outer join need not find it
+    bound = f"weight < {plan.refinement}"
+    if limit is not None:
+        bound += f" OR held > {limit}"
+    return f"{shares} WHERE {bound}"

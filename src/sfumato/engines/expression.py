@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expressions over a row as DuckDB SQL: codes (BIGINT), texts (VARCHAR) and truths (BOOLEAN).
+"""DuckDB SQL for expressions over a row: codes (BIGINT), strings (VARCHAR) and Booleans.
 
-Total: ``plan.value_range`` keeps every result within 62 bits, so that no operation overflows;
-what DuckDB would raise at, skip or round is written out. Each operand is written once, so
-that a statement is about as long as its expression. Proof: expression.proof.md.
+No expression can fail: ``plan.value_range`` keeps every result within 62 bits, so no operation
+overflows, and where DuckDB would raise, skip or round, the wanted result is spelled out. Each
+operand is written once, so a statement is about as long as its expression. Proof:
+expression.proof.md.
 """
 
 from collections.abc import Callable
@@ -42,21 +43,24 @@ _LARGEST = 2**63 - 1
 
 
 def alias(column: Column) -> str:
-    """The name of a column inside a statement; DuckDB's names have no case, so the places of capitals are added.
+    """Returns the name of a column inside a statement.
+
+    Names in DuckDB are case-insensitive, so the positions of capitals are appended as a bit mask.
 
     >>> alias(Column("e.amount", Text())), alias(Column("Age", Text()))
     ('"c_e.amount"', '"c_Age^1"')
     """
-    capitals = sum(
-        1 << place for place, letter in enumerate(column.name) if letter != letter.lower()
-    )
-    return quote(
-        f"c_{column.name}^{capitals:x}" if capitals or "^" in column.name else f"c_{column.name}"
-    )
+    capitals = 0
+    for place, letter in enumerate(column.name):
+        if letter != letter.lower():
+            capitals |= 1 << place
+    if capitals or "^" in column.name:
+        return quote(f"c_{column.name}^{capitals:x}")
+    return quote(f"c_{column.name}")
 
 
 def value(expression: Scalar) -> str:
-    """A code or a text.
+    """Returns the SQL of an expression whose value is a code or a string.
 
     Guarantees:
         no row can make an expression fail
@@ -70,18 +74,21 @@ def value(expression: Scalar) -> str:
 
 
 def typed(read: Value) -> str:
-    """A value: a text where it is declared as one, else a code. What is always NULL can be either."""
+    """Returns the SQL of a value: a string if it is declared as one, else a code.
+
+    An expression that is always NULL can be either.
+    """
     return _text(read.expression) if isinstance(read.type, Text) else _code(read.expression)
 
 
 def narrow(read: Value) -> str:
-    """The same in the narrowest type that holds its codes: to group rows by it, not to compute with it."""
+    """Casts a value to the narrowest type that fits its codes; for grouping, not for arithmetic."""
     kind = narrowest(read.type)
     return typed(read) if kind in ("VARCHAR", "BIGINT") else f"TRY_CAST({typed(read)} AS {kind})"
 
 
 def truth(expression: Scalar) -> str:
-    """A test: TRUE, FALSE or NULL."""
+    """Returns the SQL of a test: TRUE, FALSE or NULL."""
     match expression:
         case Constant(bool() | None as constant):
             return "NULL::BOOLEAN" if constant is None else str(constant).upper()
@@ -89,7 +96,7 @@ def truth(expression: Scalar) -> str:
             return f"(NOT {truth(operand)})"
         case And(operands) | Or(operands) if operands:
             word = " AND " if isinstance(expression, And) else " OR "
-            return "(" + word.join(truth(each) for each in operands) + ")"
+            return "(" + word.join(map(truth, operands)) + ")"
         case And() | Or():
             return str(isinstance(expression, And)).upper()
         case IsNull(operand):
@@ -103,9 +110,9 @@ def truth(expression: Scalar) -> str:
         case Member(operand, values):
             return _member(operand, values)
         case Like(operand, pattern):
-            return (
-                f"({_text(operand)} LIKE {text(pattern)})" if is_text(operand) else "NULL::BOOLEAN"
-            )
+            if not is_text(operand):
+                return "NULL::BOOLEAN"
+            return f"({_text(operand)} LIKE {text(pattern)})"
         case Case() | Coalesce():
             return _chosen(expression, truth)
         case _:
@@ -141,14 +148,13 @@ def _code(expression: Scalar) -> str:
         case Lookup(operand, first, table):
             return _lookup(operand, first, table)
         case DatePart(part, operand):
-            # of a day that is always NULL it is a DOUBLE
+            # for a day that is always NULL, date_part returns a DOUBLE
             return f"TRY_CAST(date_part('{part.value}', {_day(operand)}) AS BIGINT)"
         case DateTrunc(part, operand):
             if part in (Part.DAY, Part.WEEKDAY):
                 return _code(operand)
-            return (
-                f"date_diff('day', DATE '1970-01-01', date_trunc('{part.value}', {_day(operand)}))"
-            )
+            start = f"date_trunc('{part.value}', {_day(operand)})"
+            return f"date_diff('day', DATE '1970-01-01', {start})"
         case _:
             raise TypeError(f"{type(expression).__name__} has no code over a row")
 
@@ -164,102 +170,124 @@ def _is_truth(expression: Scalar) -> bool:
         case Case(branches, otherwise):
             return _is_truth(otherwise) or any(_is_truth(result) for _, result in branches)
         case Coalesce(operands):
-            return any(_is_truth(each) for each in operands)
+            return any(_is_truth(operand) for operand in operands)
         case _:
             return isinstance(expression, _TRUTHS)
 
 
 def _chosen(expression: Case | Coalesce, inner: Callable[[Scalar], str]) -> str:
-    """The branches of CASE and COALESCE, all of one kind."""
+    """Returns the SQL of CASE or COALESCE; ``inner`` writes the results, which are of one type."""
     if isinstance(expression, Coalesce):
-        return unforeseen(f"coalesce({', '.join(inner(each) for each in expression.operands)})")
-    branches = "".join(
-        f" WHEN {truth(test)} THEN {inner(result)}" for test, result in expression.branches
-    )
-    return unforeseen(
-        f"CASE{branches or ' WHEN FALSE THEN NULL'} ELSE {inner(expression.otherwise)} END"
-    )
+        return unforeseen(f"coalesce({', '.join(map(inner, expression.operands))})")
+    branches = ""
+    for test, result in expression.branches:
+        branches += f" WHEN {truth(test)} THEN {inner(result)}"
+    otherwise = inner(expression.otherwise)
+    return unforeseen(f"CASE{branches or ' WHEN FALSE THEN NULL'} ELSE {otherwise} END")
 
 
 def _member(operand: Scalar, values: tuple[int, ...] | tuple[str, ...]) -> str:
-    listed = [
-        text(each) if isinstance(each, str) else f"{each}::BIGINT"
-        for each in values
-        if isinstance(each, str) is is_text(operand)
-    ]
-    if not listed:
+    constants = []
+    for constant in values:
+        if isinstance(constant, str) is is_text(operand):
+            constants.append(_constant(constant))
+    if not constants:
         return f"(CASE WHEN {value(operand)} IS NOT NULL THEN FALSE END)"
-    return f"({value(operand)} IN ({', '.join(listed)}))"
+    return f"({value(operand)} IN ({', '.join(constants)}))"
+
+
+def _constant(constant: int | str) -> str:
+    return text(constant) if isinstance(constant, str) else f"{constant}::BIGINT"
 
 
 def _extreme(expression: Extreme) -> str:
-    """DuckDB's GREATEST and LEAST skip NULL; here it decides.
+    """Returns the SQL of GREATEST or LEAST that is NULL if an operand is.
 
-    Where a few columns tell that an operand is NULL they are asked; else the operands are
-    sorted with NULL first, which is slower, but writes none of them twice.
+    DuckDB's functions skip NULL. Where a few columns decide whether an operand is NULL, they are
+    tested; otherwise the operands are sorted with NULL first, which is slower but writes each
+    operand once.
     """
-    operands = [_code(each) for each in expression.operands]
+    operands = [_code(operand) for operand in expression.operands]
     asked = _strict_columns(expression)
     if asked is None:
         order = "DESC" if expression.greatest else "ASC"
         return f"list_sort([{', '.join(operands)}]::BIGINT[], '{order}', 'NULLS FIRST')[1]"
-    word = f"{'greatest' if expression.greatest else 'least'}({', '.join(operands)})"
-    tests = " AND ".join(f"{name} IS NOT NULL" for name in asked)
-    return f"(CASE WHEN {tests} THEN {word} END)" if tests else word
+    name = "greatest" if expression.greatest else "least"
+    call = f"{name}({', '.join(operands)})"
+    tests = " AND ".join(f"{column} IS NOT NULL" for column in asked)
+    return f"(CASE WHEN {tests} THEN {call} END)" if tests else call
 
 
 def _strict_columns(expression: Scalar) -> tuple[str, ...] | None:
-    """The columns of which one must be NULL where the expression is; None: it is not that simple."""
+    """Returns columns such that the expression is NULL exactly if one of them is.
+
+    Returns None if no such columns are known.
+    """
     match expression:
         case Field(column):
             return (alias(column),)
         case Constant(constant) if constant is not None:
             return ()
         case Arithmetic() | Extreme() | FloorDivide() | DatePart() | DateTrunc():
-            inner = [_strict_columns(each) for each in children(expression)]
-            known = [each for each in inner if each is not None]
-            return (
-                tuple(dict.fromkeys(name for each in known for name in each))
-                if len(known) == len(inner)
-                else None
-            )
+            names: list[str] = []
+            for child in children(expression):
+                inner = _strict_columns(child)
+                if inner is None:
+                    return None
+                names += inner
+            return tuple(dict.fromkeys(names))
         case _:
             return None
 
 
 def _floor_divide(operand: Scalar, divisor: int) -> str:
-    """``//`` truncates, so the operand is first moved above zero, by a multiple of the divisor."""
+    """Returns floor(operand / divisor).
+
+    DuckDB's ``//`` truncates, so the operand is first made non-negative by adding a multiple of the
+    divisor.
+    """
     # a divisor beyond every operand gives 0 or -1, however large
-    found, step = span(operand), min(divisor, 2**62 + 1)
-    if found is None:
+    ends = span(operand)
+    step = min(divisor, 2**62 + 1)
+    if ends is None:
         return "NULL::BIGINT"
-    times = max(0, -(found[0] // step))
+    low, high = ends
+    times = max(0, -(low // step))
     if times == 0:
         return f"({_code(operand)} // {step}::BIGINT)"
-    wide = "BIGINT" if max(found[1], 0) + times * step <= _LARGEST else "HUGEINT"
-    moved = (
-        f"({_code(operand)}::{wide} + {times * step}::{wide}) // {step}::{wide} - {times}::{wide}"
-    )
-    return f"TRY_CAST({moved} AS BIGINT)"
+    wide = "BIGINT" if max(high, 0) + times * step <= _LARGEST else "HUGEINT"
+    shifted = f"({_code(operand)}::{wide} + {times * step}::{wide})"
+    return f"TRY_CAST({shifted} // {step}::{wide} - {times}::{wide} AS BIGINT)"
 
 
-def _lookup(operand: Scalar, first: int, table: tuple[int | None, ...]) -> str:
-    """The part of the table that can be reached, as a list: its first place is 1, and elsewhere it has NULL."""
-    found = span(operand)
-    low, high = (first, first + len(table) - 1) if found is None else found
+def _lookup(
+    operand: Scalar,
+    first: int,
+    table: tuple[int | None, ...],
+) -> str:
+    """Looks an operand up in the part of the table that its range can reach.
+
+    The table is a list, whose first index is 1; an index outside of it gives NULL.
+    """
+    ends = span(operand)
+    if ends is None:
+        return "NULL::BIGINT"
+    low, high = ends
     reached = table[max(low - first, 0) : max(high - first + 1, 0)]
-    if found is None or not reached:
+    if not reached:
         return "NULL::BIGINT"
     before = max(low, first) - 1
-    listed = ", ".join("NULL" if code is None else str(code) for code in reached)
-    place = f"least(greatest({_code(operand)}, {before}::BIGINT), {before + len(reached) + 1}::BIGINT) - {before}::BIGINT"
-    return f"([{listed}]::BIGINT[])[{place}]"
+    after = before + len(reached) + 1
+    codes = ", ".join("NULL" if code is None else str(code) for code in reached)
+    clipped = f"least(greatest({_code(operand)}, {before}::BIGINT), {after}::BIGINT)"
+    return f"([{codes}]::BIGINT[])[{clipped} - {before}::BIGINT]"
 
 
 def _divisor(expression: Scalar) -> str:
-    """Zero as NULL: DuckDB raises at zero."""
-    found, written = span(expression), _code(expression)
-    if found is None or found[0] > 0 or found[1] < 0:
+    """Returns a divisor with NULL in place of zero, at which DuckDB raises."""
+    ends = span(expression)
+    written = _code(expression)
+    if ends is None or ends[0] > 0 or ends[1] < 0:
         return written
     if isinstance(expression, Field):
         return f"nullif({written}, 0)"
@@ -268,4 +296,5 @@ def _divisor(expression: Scalar) -> str:
 
 
 def _day(operand: Scalar) -> str:
+    """Converts a code of a day to a DATE."""
     return f"(DATE '1970-01-01' + TRY_CAST({_code(operand)} AS INTEGER))"

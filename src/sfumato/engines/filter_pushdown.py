@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of one column, asked of what is stored: DuckDB can then skip rows before it reads the rest of them.
+"""Filters on stored columns, so that DuckDB can skip rows before it reads their other columns.
 
-A test of a code is a test of the stored value, for the code is made from it alone: a category
-has the code of its text, a number or a day the nearest code within its range. Proof: filter_pushdown.proof.md.
+The code of a value depends on the stored value alone: a category has the code of its string, a
+number or a day the nearest code in its range. So a test of a code can be replaced by a test of the
+stored value. Proof: filter_pushdown.proof.md.
 """
 
 import re
@@ -11,6 +12,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import TypeAlias
 
+from sfumato.engines.relation import Tables
 from sfumato.engines.value_sql import Source, column_text, no_nan, quote, reading, text
 from sfumato.errors import unknown
 from sfumato.metadata.column import Boolean, Category, Column, Date, Integer, Real, Text
@@ -43,26 +45,39 @@ from sfumato.plan.scalar import (
 from sfumato.plan.scope import expressions, nodes
 from sfumato.plan.stages import Raw
 
-# A test that does more than compare is evaluated at each code, of so few.
+# A test that does more than compare is evaluated at every code if there are at most this many.
 _FEW = 2**10
-# So many nodes are evaluated at codes, of a whole test; one that takes more is left where it is.
+# A test is pushed down if at most this many nodes are evaluated, over all codes.
 _STEPS = 2**14
-# What is passed in more pieces than these is not asked of stored numbers.
+# A test of a stored number is pushed down if it is TRUE in at most this many runs of codes.
 _PIECES = 8
-# Codes below this are in steps, and halves of them are floats.
+# Codes of smaller magnitude, and their halves, are exact floats.
 _EXACT = 2**51
 
-# A whole number as DuckDB prints it.
+# An integer as DuckDB prints it.
 _NUMBER = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
 
 Tests: TypeAlias = dict[str, tuple[str, ...]]
 Run: TypeAlias = tuple[int, int]
 
 
-def split(relation: Relation, sources: Mapping[str, Source]) -> tuple[Relation, Tests]:
-    """The relation without the tests that can be asked of stored values, and these, by the column that they read.
+def pushed_down(
+    raw: Raw, sources: Mapping[str, Source], *, windows: bool = False
+) -> tuple[Raw, Tables]:
+    """Moves the tests that stored values can decide from a question to its tables.
 
-    The name of a column is unique in a relation, so it tells which table is asked.
+    The tables say which columns the rest of the question reads; ``windows`` as in ``Tables``.
+    """
+    relation, tests = split(raw.relation, sources)
+    raw = replace(raw, relation=relation)
+    tables = Tables.of(relation, sources)
+    return raw, replace(tables, tests=tests, read=names_read(raw), windows=windows)
+
+
+def split(relation: Relation, sources: Mapping[str, Source]) -> tuple[Relation, Tests]:
+    """Splits off the tests that stored values can decide; returns the rest and these tests.
+
+    The tests are keyed by the column that they read, whose name is unique in a relation.
 
     Guarantees:
         a row passes the stored test where it passes the test of its code
@@ -84,9 +99,13 @@ def split(relation: Relation, sources: Mapping[str, Source]) -> tuple[Relation, 
             units, more = split(relation.units, sources)
             return replace(relation, source=source, units=units), tests | more
         case Union():
-            parts = [split(each, sources) for each in relation.sources]
-            every = {name: listed for _, tests in parts for name, listed in tests.items()}
-            return replace(relation, sources=tuple(each for each, _ in parts)), every
+            kept = []
+            tests = {}
+            for part in relation.sources:
+                source, more = split(part, sources)
+                kept.append(source)
+                tests |= more
+            return replace(relation, sources=tuple(kept)), tests
         case _:
             raise unknown(relation)
 
@@ -95,25 +114,27 @@ def _split_filter(
     source: Relation, predicate: Scalar, sources: Mapping[str, Source]
 ) -> tuple[Relation, Tests]:
     inner, tests = split(source, sources)
-    scan, rest = _source(source), []
-    for each in conjuncts(predicate):
-        column = None if scan is None else _only_column(each, scan)
-        found = (
-            None
-            if scan is None or column is None
-            else stored_test(each, column, scan, sources[scan.table])
-        )
-        if found is None or column is None:
-            rest.append(each)
+    scan = _source(source)
+    rest = []
+    for conjunct in conjuncts(predicate):
+        column = None if scan is None else _only_column(conjunct, scan)
+        stored = None
+        if scan is not None and column is not None:
+            stored = _stored_test(conjunct, column, scan, sources[scan.table])
+        if stored is None or column is None:
+            rest.append(conjunct)
         else:
-            tests[column.name] = (*tests.get(column.name, ()), found)
+            tests[column.name] = (*tests.get(column.name, ()), stored)
     if not rest:
         return inner, tests
     return Filter(inner, rest[0] if len(rest) == 1 else And(tuple(rest))), tests
 
 
 def _source(relation: Relation) -> Scan | None:
-    """The table each row of which is decided upon by itself: a row that a later test drops can be dropped there."""
+    """Returns the table whose rows decide independently whether they pass; None if there is none.
+
+    A row of it that fails a later test can be dropped when it is read.
+    """
     match relation:
         case Scan():
             return relation
@@ -126,69 +147,103 @@ def _source(relation: Relation) -> Scan | None:
 
 
 def names_read(raw: Raw) -> frozenset[str]:
-    """The columns that a question reads, in its relation or of its rows."""
-    values = [key.value for key in raw.keys] + [read_value(each) for each in raw.aggregates]
-    found = {leaf for value in values if value is not None for leaf in leaves(value.expression)}
+    """Returns the names of the columns that a question reads, in its relation or of its rows."""
+    read: list[Scalar] = [key.value.expression for key in raw.keys]
+    for aggregate in raw.aggregates:
+        value = read_value(aggregate)
+        if value is not None:
+            read.append(value.expression)
     names = set()
-    for each in nodes(raw.relation):
-        readers = [reader for _, several in expressions(each) for reader in several]
-        if isinstance(each, Ranked):
-            readers += each.ties
-        if isinstance(each, PublicJoin):
-            names |= {column.name for column in (*each.table.columns, each.right)}
-        found |= {leaf for reader in readers for leaf in leaves(reader)}
-    return frozenset(names | {leaf.column.name for leaf in found if isinstance(leaf, Field)})
+    for node in nodes(raw.relation):
+        for _, readers in expressions(node):
+            read += readers
+        if isinstance(node, Ranked):
+            read += node.ties
+        if isinstance(node, PublicJoin):
+            names |= {column.name for column in (*node.table.columns, node.right)}
+    for expression in read:
+        for leaf in leaves(expression):
+            if isinstance(leaf, Field):
+                names.add(leaf.column.name)
+    return frozenset(names)
 
 
 def conjuncts(predicate: Scalar) -> Iterator[Scalar]:
-    """The tests that have to pass, all of them, for a predicate to pass."""
+    """Yields the tests that must all pass for a predicate to pass."""
     if isinstance(predicate, And):
-        for each in predicate.operands:
-            yield from conjuncts(each)
+        for operand in predicate.operands:
+            yield from conjuncts(operand)
     else:
         yield predicate
 
 
 def _only_column(test: Scalar, scan: Scan) -> Column | None:
-    """The column of a table, where a test reads it and nothing else."""
+    """Returns the column of a table that a test reads, if it reads nothing else."""
     read = {leaf.column for leaf in leaves(test) if isinstance(leaf, Field)}
-    return next((column for column in scan.columns if read == {column}), None)
+    for column in scan.columns:
+        if read == {column}:
+            return column
+    return None
 
 
-def stored_test(test: Scalar, column: Column, scan: Scan, source: Source) -> str | None:
-    """SQL over the stored column that is TRUE where the test of its code is; None: there is no simple one."""
-    kind, name = column.type, column.name.removeprefix(scan.prefix)
+def _stored_test(
+    test: Scalar,
+    column: Column,
+    scan: Scan,
+    source: Source,
+) -> str | None:
+    """Returns a condition on the stored column that is TRUE exactly where the test of its code is.
+
+    Returns None if there is no simple one.
+    """
+    kind = column.type
+    name = column.name.removeprefix(scan.prefix)
     if source.coded or isinstance(kind, Text):
         return None
     runs = passing(test, kind)
     if runs is None:
         return None
     if isinstance(kind, Category | Boolean):
-        passed = {code for low, high in runs for code in range(low, high + 1)}
-        return _listed([word for word, code in kind.texts() if code in passed], name, source)
+        return _listed(_words(runs, kind), name, source)
+    if len(runs) > _PIECES:
+        return None
     if isinstance(kind, Integer | Real) and source.family(name) == "float":
-        exact = max(abs(kind.lower_code), abs(kind.upper_code)) < _EXACT and len(runs) <= _PIECES
-        return (
-            _any([_rounded(run, kind, reading(name, kind, source)) for run in runs])
-            if exact
-            else None
-        )
-    if isinstance(kind, Real):
+        if max(abs(kind.lower_code), abs(kind.upper_code)) >= _EXACT:
+            return None
+        return _any([_rounded(run, kind, reading(name, kind, source)) for run in runs])
+    if isinstance(kind, Real) or not _is_stored_as_code(kind, name, source):
         return None
-    fits = (
-        source.is_short(name) if isinstance(kind, Integer) else source.types[name].upper() == "DATE"
-    )
-    if not fits or len(runs) > _PIECES:
-        return None
-    found = _any([_between(run, kind, quote(name)) for run in runs])
+    condition = _any([_between(run, kind, quote(name)) for run in runs])
     if not kind.missing:
-        return found
+        return condition
     markers = ", ".join(text(marker) for marker in kind.missing)
-    return f"({found} AND {column_text(name, source)} NOT IN ({markers}))"
+    return f"({condition} AND {column_text(name, source)} NOT IN ({markers}))"
+
+
+def _words(runs: Sequence[Run], kind: Category | Boolean) -> list[str]:
+    """Returns the declared strings whose codes are in some run."""
+    passed: set[int] = set()
+    for low, high in runs:
+        passed.update(range(low, high + 1))
+    return [word for word, code in kind.texts() if code in passed]
+
+
+def _is_stored_as_code(
+    kind: Integer | Date,
+    name: str,
+    source: Source,
+) -> bool:
+    """Whether the stored type can be compared with codes: an integer, or a DATE for days."""
+    if isinstance(kind, Integer):
+        return source.is_short(name)
+    return source.types[name].upper() == "DATE"
 
 
 def passing(test: Scalar, kind: Integer | Real | Date | Category | Boolean) -> list[Run] | None:
-    """The runs of codes at which a test of one column is TRUE; None: too many to see, or it is TRUE of NULL."""
+    """Returns the runs of codes at which a test of one column is TRUE.
+
+    Returns None if there are too many codes to evaluate, or if the test is TRUE of NULL.
+    """
     if kind.size > _FEW and _turns(test) is None:
         return None
     if _evaluated(test) * kind.size > _STEPS or _passes(test, None):
@@ -197,51 +252,82 @@ def passing(test: Scalar, kind: Integer | Real | Date | Category | Boolean) -> l
     return None if truth is None else truth[0]
 
 
-def _truth(test: Scalar, low: int, high: int) -> tuple[list[Run], list[Run]] | None:
-    """The runs of codes at which a test is TRUE, and at which it is FALSE (else NULL); None: it is no test everywhere."""
+def _truth(
+    test: Scalar,
+    low: int,
+    high: int,
+) -> tuple[list[Run], list[Run]] | None:
+    """Returns the runs of codes at which a test is TRUE, and those at which it is FALSE.
+
+    It is NULL at all other codes. Returns None if its value is no Boolean at some code.
+    """
     match test:
         case Not(inner):
-            found = _truth(inner, low, high)
-            return None if found is None else found[::-1]
+            runs = _truth(inner, low, high)
+            return None if runs is None else runs[::-1]
         case And(operands) | Or(operands):
-            parts = [
-                each for operand in operands if (each := _truth(operand, low, high)) is not None
-            ]
-            if len(parts) < len(operands):
-                return None
-            true, false = [each for each, _ in parts], [each for _, each in parts]
+            true = []
+            false = []
+            for operand in operands:
+                part = _truth(operand, low, high)
+                if part is None:
+                    return None
+                true.append(part[0])
+                false.append(part[1])
             if isinstance(test, And):
                 return _shared(true, low, high), _either(false)
             return _either(true), _shared(false, low, high)
         case Member(Field(), codes) if all(isinstance(code, int) for code in codes):
-            runs = _either(
-                [[(code, code)] for code in codes if isinstance(code, int) and low <= code <= high]
-            )
-            return runs, _left_out(runs, low, high)
+            inside = [code for code in codes if isinstance(code, int) and low <= code <= high]
+            members = _either([[(code, code)] for code in inside])
+            return members, _left_out(members, low, high)
         case _:
             return _asked(test, low, high)
 
 
-def _asked(test: Scalar, low: int, high: int) -> tuple[list[Run], list[Run]] | None:
-    """``_truth`` of a test that is asked where it can change: between two neighbours of its constants it cannot."""
-    turns = _turns(test)
-    seen: Sequence[int] = range(low, high + 1)
-    if turns is not None:
-        near = {code + off for code in turns for off in (-1, 0, 1)}
-        seen = sorted({low, high, *(code for code in near if low <= code <= high)})
-    values = [evaluate(test, lambda leaf, code=code: code) for code in seen]  # type: ignore[misc]
-    if not all(value is None or isinstance(value, bool) for value in values):
-        return None
+def _asked(
+    test: Scalar,
+    low: int,
+    high: int,
+) -> tuple[list[Run], list[Run]] | None:
+    """``_truth`` by evaluation at the codes where a test can change.
+
+    Between two neighbours of its constants it cannot change.
+    """
     runs: dict[object, list[Run]] = {True: [], False: [], None: []}
-    for place, (code, value) in enumerate(zip(seen, values, strict=True)):
+    before: object = ()
+    for code in _seen(test, low, high):
+        value = _evaluate(test, code)
+        if value is not None and not isinstance(value, bool):
+            return None
         listed = runs[value]
-        same = place > 0 and values[place - 1] is value
-        listed.append((listed.pop()[0], code) if same else (code, code))
+        if value is before:
+            start, _ = listed.pop()
+            listed.append((start, code))
+        else:
+            listed.append((code, code))
+        before = value
     return runs[True], runs[False]
 
 
+def _seen(test: Scalar, low: int, high: int) -> Sequence[int]:
+    """Returns the codes of a range at which a test is evaluated, in ascending order."""
+    turns = _turns(test)
+    if turns is None:
+        return range(low, high + 1)
+    codes = {low, high}
+    for turn in turns:
+        codes.update(code for code in (turn - 1, turn, turn + 1) if low <= code <= high)
+    return sorted(codes)
+
+
+def _evaluate(test: Scalar, code: int | None) -> object:
+    """Evaluates a test of one column at a code of it."""
+    return evaluate(test, lambda leaf: code)
+
+
 def _either(parts: Sequence[Sequence[Run]]) -> list[Run]:
-    """The codes that are in some of several lists of runs."""
+    """Returns the union of several lists of runs."""
     merged: list[Run] = []
     for low, high in sorted(chain.from_iterable(parts)):
         if merged and low <= merged[-1][1] + 1:
@@ -251,26 +337,39 @@ def _either(parts: Sequence[Sequence[Run]]) -> list[Run]:
     return merged
 
 
-def _shared(parts: Sequence[Sequence[Run]], low: int, high: int) -> list[Run]:
-    """The codes that are in all of several lists of runs: not in what some of them leave out."""
-    return _left_out(_either([_left_out(each, low, high) for each in parts]), low, high)
+def _shared(
+    parts: Sequence[Sequence[Run]],
+    low: int,
+    high: int,
+) -> list[Run]:
+    """Returns the intersection of several lists of runs: the complement of all complements."""
+    left_out = [_left_out(part, low, high) for part in parts]
+    return _left_out(_either(left_out), low, high)
 
 
-def _left_out(runs: Sequence[Run], low: int, high: int) -> list[Run]:
-    """The codes of a range that are in no run of an ascending list."""
-    ends = [low - 1, *(end for _, end in runs)]
-    starts = [*(start for start, _ in runs), high + 1]
-    return [
-        (end + 1, start - 1) for end, start in zip(ends, starts, strict=True) if end + 1 < start
-    ]
+def _left_out(
+    runs: Sequence[Run],
+    low: int,
+    high: int,
+) -> list[Run]:
+    """Returns the codes from ``low`` to ``high`` that are in no run of an ascending list."""
+    gaps = []
+    next_code = low
+    for start, end in runs:
+        if next_code < start:
+            gaps.append((next_code, start - 1))
+        next_code = end + 1
+    if next_code <= high:
+        gaps.append((next_code, high))
+    return gaps
 
 
 def _passes(test: Scalar, code: int | None) -> bool:
-    return evaluate(test, lambda leaf: code) is True
+    return _evaluate(test, code) is True
 
 
 def _evaluated(test: Scalar) -> int:
-    """How many nodes of a test are evaluated at every code: those of what does more than compare."""
+    """Counts the nodes of a test that are evaluated at each code: comparisons are not."""
     if isinstance(test, Not | And | Or):
         return sum(map(_evaluated, children(test)))
     return 0 if _turns(test) is not None else _nodes(test)
@@ -281,7 +380,7 @@ def _nodes(test: Scalar) -> int:
 
 
 def _turns(test: Scalar) -> set[int] | None:
-    """The codes with which a test compares its column; None: it does something else with it."""
+    """Returns the codes with which a test compares its column; None if it does anything else."""
     match test:
         case Constant() | IsNull(Field()):
             return set()
@@ -291,8 +390,8 @@ def _turns(test: Scalar) -> set[int] | None:
             return {code for code in codes if isinstance(code, int)}
         case Not() | And() | Or():
             turns: set[int] = set()
-            for each in children(test):
-                inner = _turns(each)
+            for child in children(test):
+                inner = _turns(child)
                 if inner is None:
                     return None
                 turns |= inner
@@ -302,33 +401,56 @@ def _turns(test: Scalar) -> set[int] | None:
 
 
 def _between(run: Run, kind: Integer | Date, raw: str) -> str:
-    """A run of codes as stored values: what lies beyond a bound has the code of the bound."""
-    low, high = (
-        f"DATE '{kind.decode(code)}'" if isinstance(kind, Date) else str(code) for code in run
-    )
-    tests = [f"{raw} >= {low}"] * (run[0] > kind.lower_code) + [f"{raw} <= {high}"] * (
-        run[1] < kind.upper_code
-    )
+    """Tests whether a stored value has a code in a run; a value beyond a bound has its code."""
+    low, high = run
+    tests = []
+    if low > kind.lower_code:
+        tests.append(f"{raw} >= {_stored(low, kind)}")
+    if high < kind.upper_code:
+        tests.append(f"{raw} <= {_stored(high, kind)}")
     return f"({' AND '.join(tests)})" if tests else f"{raw} IS NOT NULL"
 
 
+def _stored(code: int, kind: Integer | Date) -> str:
+    """Returns the stored value of a code as a literal."""
+    return f"DATE '{kind.decode(code)}'" if isinstance(kind, Date) else str(code)
+
+
 def _rounded(run: Run, kind: Integer | Real, read: str) -> str:
-    """A run of codes as the numbers that are rounded to them, half to even; of those beyond a bound see ``_between``."""
+    """Tests whether a number rounds, half to even, to a code in a run; see ``_between``."""
     low, high = run
-    tests = [f"{read} {'>' if low % 2 else '>='} {low - 0.5!r}::DOUBLE"] * (low > kind.lower_code)
-    below = f"{read} {'<' if high % 2 else '<='} {high + 0.5!r}::DOUBLE"
-    return f"({' AND '.join([*tests, below if high < kind.upper_code else no_nan(read)])})"
+    tests = []
+    if low > kind.lower_code:
+        tests.append(f"{read} {'>' if low % 2 else '>='} {low - 0.5!r}::DOUBLE")
+    if high < kind.upper_code:
+        tests.append(f"{read} {'<' if high % 2 else '<='} {high + 0.5!r}::DOUBLE")
+    else:
+        tests.append(no_nan(read))
+    return f"({' AND '.join(tests)})"
 
 
 def _any(tests: Sequence[str]) -> str:
     return f"({' OR '.join(tests)})" if tests else "FALSE"
 
 
-def _listed(words: Sequence[str], name: str, source: Source) -> str:
-    """Whether the text of a stored value is one of these; of whole numbers, whether it is one of the numbers meant."""
+def _listed(
+    words: Sequence[str],
+    name: str,
+    source: Source,
+) -> str:
+    """Tests whether the string of a stored value is one of ``words``.
+
+    A stored integer is compared with the integers that they spell.
+    """
     if source.is_short(name):
-        meant = [
-            word for word in words if _NUMBER.fullmatch(word) and -(2**63) <= int(word) < 2**63
-        ]
-        return f"({quote(name)} IN ({', '.join(meant)}))" if meant else "FALSE"
-    return f"({column_text(name, source)} IN ({', '.join(map(text, words))}))" if words else "FALSE"
+        read = quote(name)
+        members = [word for word in words if _is_short(word)]
+    else:
+        read = column_text(name, source)
+        members = [text(word) for word in words]
+    return f"({read} IN ({', '.join(members)}))" if members else "FALSE"
+
+
+def _is_short(word: str) -> bool:
+    """Whether a string is an integer of 64 bits as DuckDB prints it."""
+    return _NUMBER.fullmatch(word) is not None and -(2**63) <= int(word) < 2**63

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What engines raise when they are interrupted, as opposed to a failure, which counts towards a freeze."""
+"""Recognises the errors of an interrupted engine; other failures count towards a freeze."""
 
 import re
 from collections.abc import Mapping
@@ -7,29 +7,30 @@ from contextlib import suppress
 
 import duckdb
 
-# What a statement raises on Ctrl-C, and one that asks a frame of this process for its rows.
+# The errors of a statement on Ctrl-C, in general and while it reads a frame of this process.
 _STOPPED: Mapping[type[Exception], re.Pattern[str]] = {
     RuntimeError: re.compile("Query interrupted"),
     duckdb.InvalidInputException: re.compile(
         r"Invalid Input Error: [a-z ]+ registered as '[^']*' failed: KeyboardInterrupt: ?"
     ),
 }
-# What Spark raises in a job that was cancelled.
-_SPARK_FAILURE, _INTERRUPTED = "org.apache.spark.SparkException", "SPARK_JOB_CANCELLED"
+# The error of Spark for a job that was cancelled.
+_SPARK_FAILURE = "org.apache.spark.SparkException"
+_INTERRUPTED = "SPARK_JOB_CANCELLED"
 
 
 def is_stopped(failure: Exception) -> bool:
-    """Whether DuckDB was stopped by Ctrl-C, whose signal it swallows.
+    """Whether an error of DuckDB means Ctrl-C, whose signal DuckDB swallows.
 
     >>> is_stopped(RuntimeError("Query interrupted")), is_stopped(RuntimeError("Out of memory"))
     (True, False)
     """
-    found = _STOPPED.get(type(failure))
-    return found is not None and found.fullmatch(str(failure)) is not None
+    pattern = _STOPPED.get(type(failure))
+    return pattern is not None and pattern.fullmatch(str(failure)) is not None
 
 
 def is_cancelled_job(failure: Exception) -> bool:
-    """Whether Spark failed because its job was cancelled: any other failure is one of the engine."""
+    """Whether an error of Spark, or a cause of it, is that its job was cancelled."""
     cause = getattr(failure, "java_exception", None)
     with suppress(Exception):
         while cause is not None:

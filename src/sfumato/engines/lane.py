@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lane of DuckDB: a cursor on which one plan runs at a time.
+"""A lane of DuckDB: a cursor that runs one plan at a time.
 
-A cursor sees none of another's registered frames and temporary tables, so each is given them all.
+A cursor does not see the registered frames and temporary tables of another cursor, so each one gets
+its own.
 """
 
 from collections.abc import Mapping
@@ -14,15 +15,15 @@ from sfumato.engines.time_limit import Watcher
 
 
 class Lane:
-    """A cursor with a watcher: the statements of one question at a time."""
+    """A cursor with a watcher; it runs the statements of one question at a time."""
 
     __slots__ = ("connection", "watcher")
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, limits: Local) -> None:
         self.connection = connection.cursor()
-        # without it DuckDB does not know how far it is; nothing is ever printed
-        wanted = "false" if limits.progress is None else "true"
-        self.connection.execute(f"SET enable_progress_bar = {wanted}")
+        # DuckDB reports progress only if this is on; nothing is ever printed
+        shown = "false" if limits.progress is None else "true"
+        self.connection.execute(f"SET enable_progress_bar = {shown}")
         self.connection.execute("SET enable_progress_bar_print = false")
         percent = self.connection.query_progress
         self.watcher = Watcher(
@@ -30,7 +31,7 @@ class Lane:
         )
 
     def show(self, sources: Mapping[str, Opened]) -> None:
-        """Makes the sources visible that a cursor sees only once they are its own."""
+        """Registers the sources that each cursor must have for itself."""
         for name, item in sources.items():
             show(self.connection, name, item)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lanes of an engine: so many questions run at once, the others wait."""
+"""The lanes of an engine: a fixed number of questions run at once, the others wait."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -11,12 +11,12 @@ from sfumato.errors import Cancelled
 
 T = TypeVar("T")
 
-# How often a caller who may stop waiting looks whether it did, in seconds.
+# How often a caller that can stop waiting checks whether it should, in seconds.
 _LOOK = 0.02
 
 
 class Lanes(Generic[T]):
-    """What an engine runs questions in, each taken by one caller at a time.
+    """A pool of lanes; each is used by one caller at a time.
 
     >>> lanes = Lanes(["first", "second"])
     >>> with lanes.take() as one, lanes.take() as other:
@@ -27,22 +27,22 @@ class Lanes(Generic[T]):
     def __init__(self, lanes: Sequence[T]) -> None:
         self.all = tuple(lanes)
         self._free = list(lanes)
-        # taken itself: Ctrl-C within a condition's ``__enter__`` would leave it taken for ever
+        # acquired directly: Ctrl-C in a condition's ``__enter__`` would leave it locked for ever
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         self.closed = False
 
     def close(self) -> None:
-        """Nobody waits for a lane any more, or is given one."""
+        """Wakes up all waiting callers, who raise ``Cancelled``; no lane can be taken any more."""
         with self._lock:
             self.closed = True
             self._changed.notify_all()
 
     def wait(self, patience: Patience = ENDLESS) -> None:
-        """Returns once a lane is free; it is not taken.
+        """Blocks until a lane is free; does not take it.
 
         Raises:
-            Cancelled: the caller waits no longer; nothing was charged.
+            Cancelled: the caller stopped waiting, or the pool was closed; nothing was charged.
         """
         with self._lock:
             while self.closed or not self._free:
@@ -53,12 +53,12 @@ class Lanes(Generic[T]):
 
     @contextmanager
     def take(self, patience: Patience = ENDLESS) -> Iterator[T]:
-        """A lane of one's own.
+        """Takes a lane for the duration of the ``with`` block.
 
         Raises:
-            Cancelled: the caller waits no longer; what it asks for is charged already.
+            Cancelled: the caller stopped waiting, or the pool was closed; the question was charged.
         """
-        # a caller may be interrupted at any moment: a lane is given back wherever that is
+        # a caller may be interrupted at any point: the lane is returned in every case
         taken: list[T] = []
         try:
             with self._lock:

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What still holds rows of the data, besides the data: prepared layouts, and what crashes have left."""
+"""Lists copies of rows on disk: prepared layouts, and files left by crashed processes."""
 
 import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-# The folder of what an engine spills: then the id of its process, and a random end.
+# The name of a spill folder begins with this, then the process id and a random suffix.
 SPILL = "sfumato-rows-"
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Rows at a path: ``what`` holds them, in ``size`` bytes."""
+    """Rows on disk: ``what`` they are part of, their path, and their size in bytes."""
 
     what: str
     path: Path
@@ -20,28 +20,32 @@ class Held:
 
 
 def spill_prefix() -> str:
-    """How the folders begin in which this process spills rows."""
+    """Returns the prefix of the spill folders of this process."""
     return f"{SPILL}{os.getpid()}-"
 
 
 def held_rows(prepared: str | Path | None) -> list[Held]:
-    """The layouts in a folder, and what processes that have ended have left there or in the temporary folder.
+    """Lists the layouts in a folder and the spill folders of terminated processes.
 
-    What a running process spills is not listed: it goes with its session.
+    Spill folders are looked for there and in the temporary folder. That of a running process is not
+    listed: it is deleted with its session.
     """
-    folder = Path(prepared).absolute() if prepared is not None else None
-    layouts = sorted(folder.glob("*.parquet")) if folder is not None else []
-    places = [Path(tempfile.gettempdir()), *([folder] if folder is not None else [])]
-    spills = [path for place in places for path in sorted(place.glob(f"{SPILL}*")) if path.is_dir()]
-    return [Held("layout", path, _size(path)) for path in layouts] + [
-        Held("spilled rows of a process that has ended", path, _size(path))
-        for path in spills
-        if not _is_running(path)
-    ]
+    places = [Path(tempfile.gettempdir())]
+    listed = []
+    if prepared is not None:
+        folder = Path(prepared).absolute()
+        places.append(folder)
+        for path in sorted(folder.glob("*.parquet")):
+            listed.append(Held("layout", path, _size(path)))
+    for place in places:
+        for path in sorted(place.glob(f"{SPILL}*")):
+            if path.is_dir() and not _is_running(path):
+                listed.append(Held("spilled rows of a process that has ended", path, _size(path)))
+    return listed
 
 
 def _is_running(spill: Path) -> bool:
-    """Whether the process of a folder is there."""
+    """Whether the process that made a spill folder is running."""
     number = spill.name.removeprefix(SPILL).partition("-")[0]
     if not number.isdecimal():
         return False
@@ -55,6 +59,6 @@ def _is_running(spill: Path) -> bool:
 
 
 def _size(path: Path) -> int:
-    """The bytes in a file, or below a folder."""
-    files = [path] if path.is_file() else [each for each in path.rglob("*") if each.is_file()]
-    return sum(file.stat().st_size for file in files)
+    """Returns the number of bytes in a file, or below a folder."""
+    files = [path] if path.is_file() else path.rglob("*")
+    return sum(file.stat().st_size for file in files if file.is_file())

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The integers that are sums over rows, as DuckDB SQL: from a few sums of a (unit, group).
+"""The aggregates that are sums over rows, as DuckDB SQL over a few sums of each (unit, group).
 
-``n`` is the number of its rows; of a value ``v0``, ``m_v0`` is the number of those that are
-not NULL, ``s_v0`` their sum; of its levels for a variance, ``t_...`` their sum, ``q_...``
-that of their squares. Aggregates of one value share them. ``narrow``: 64 bits hold all that is
-computed, whatever the rows (``fits``); else sums are HUGEINT. Proof: linear_aggregates.proof.md.
+``n`` is its number of rows. For a value ``v0``, ``m_v0`` is the number of rows where it is not NULL
+and ``s_v0`` the sum; for a variance, ``t_...`` is the sum of the levels and ``q_...`` the sum of
+their squares. Aggregates of the same value share these columns. With ``narrow``, 64 bits are enough
+for every intermediate result (``fits``); otherwise sums are HUGEINT. Proof:
+linear_aggregates.proof.md.
 """
 
 from collections.abc import Mapping
@@ -20,22 +21,24 @@ from sfumato.plan.aggregate import (
     levels,
 )
 from sfumato.plan.scalar import Scalar
+from sfumato.plan.value import Value
 
 Names = Mapping[Scalar, str]
 
-# A unit has fewer rows in a group.
+# A unit has fewer rows than this in a group.
 _ROWS = 2**36
 
 
 def fits(aggregate: Aggregate, limit: int | None) -> bool:
-    """Whether 64 bits hold every intermediate result of a unit in a group."""
+    """Whether 64 bits are enough for every intermediate result of one unit in one group."""
     if limit is None:
         return False
     match aggregate:
         case CountRows() | CountUnits() | CountValues():
             return True
         case Sum(read) | Mean(read):
-            low, high = read.numeric.lower_code, read.numeric.upper_code
+            low = read.numeric.lower_code
+            high = read.numeric.upper_code
             return max(abs(low), abs(high), high - low) * limit * _ROWS < 2**62
         case Variance():
             return 4 * levels(aggregate) ** 2 * limit * _ROWS < 2**62
@@ -43,8 +46,13 @@ def fits(aggregate: Aggregate, limit: int | None) -> bool:
             raise TypeError(f"{type(aggregate).__name__} is not linear")
 
 
-def sums(aggregate: Aggregate, names: Names, *, narrow: bool = False) -> dict[str, str]:
-    """What an aggregate needs of the rows of a group: names, and SQL over the values."""
+def sums(
+    aggregate: Aggregate,
+    names: Names,
+    *,
+    narrow: bool = False,
+) -> dict[str, str]:
+    """Returns the sums over the rows of a group that an aggregate needs, by column name."""
     match aggregate:
         case CountRows() | CountUnits():
             return {}
@@ -55,13 +63,14 @@ def sums(aggregate: Aggregate, names: Names, *, narrow: bool = False) -> dict[st
         case Mean(read):
             return _count(names[read.expression]) | _sum(names[read.expression], narrow=narrow)
         case Variance(read):
-            name, scale = names[read.expression], _scale(aggregate, names)
+            name = names[read.expression]
+            scale = _scale(aggregate, names)
             level = f"(({name} - ({read.numeric.lower_code})) // {aggregate.coarse})"
-            found = {
+            squares = {
                 f"t_{scale}": _added(level, narrow=narrow),
                 f"q_{scale}": _added(f"{level} * {level}", narrow=narrow),
             }
-            return _count(name) | found
+            return _count(name) | squares
         case _:
             raise TypeError(f"{type(aggregate).__name__} is not linear")
 
@@ -71,24 +80,31 @@ def _count(name: str) -> dict[str, str]:
 
 
 def _sum(name: str, *, narrow: bool) -> dict[str, str]:
-    return {f"s_{name}": _added(name, narrow=narrow)}
+    total = _added(name, narrow=narrow)
+    return {f"s_{name}": total}
 
 
 def _added(read: str, *, narrow: bool) -> str:
-    """A sum is HUGEINT; without any row it is 0."""
-    return (
-        f"coalesce(TRY_CAST(sum({read}) AS BIGINT), 0)" if narrow else f"coalesce(sum({read}), 0)"
-    )
+    """Returns the sum of an expression: HUGEINT unless narrow, and 0 without any row."""
+    if narrow:
+        return f"coalesce(TRY_CAST(sum({read}) AS BIGINT), 0)"
+    return f"coalesce(sum({read}), 0)"
 
 
 def _scale(aggregate: Variance, names: Names) -> str:
-    """One name for each value, as the levels of a type cut it."""
+    """Returns a name for a value as the levels of its type cut it; equal cuts have equal names."""
     low = aggregate.value.numeric.lower_code
-    return f"{names[aggregate.value.expression]}_{'below' if low < 0 else 'from'}{abs(low)}_{aggregate.coarse}"
+    sign = "below" if low < 0 else "from"
+    return f"{names[aggregate.value.expression]}_{sign}{abs(low)}_{aggregate.coarse}"
 
 
-def integers(aggregate: Aggregate, names: Names, *, narrow: bool = False) -> list[str]:
-    """The integers of an aggregate, from its sums."""
+def integers(
+    aggregate: Aggregate,
+    names: Names,
+    *,
+    narrow: bool = False,
+) -> list[str]:
+    """Returns the integers of an aggregate as expressions over its ``sums``."""
     wide = "" if narrow else "::HUGEINT"
     match aggregate:
         case CountRows() | CountUnits():
@@ -98,22 +114,20 @@ def integers(aggregate: Aggregate, names: Names, *, narrow: bool = False) -> lis
         case Sum(read):
             return [f"s_{names[read.expression]}"]
         case Mean(read):
-            count, total, kind = (
-                f"m_{names[read.expression]}",
-                f"s_{names[read.expression]}",
-                read.numeric,
-            )
-            return [
-                f"{total} - ({kind.lower_code}) * {count}{wide}" if kind.lower_code else total,
-                f"({kind.upper_code}) * {count}{wide} - {total}",
-            ]
+            name = names[read.expression]
+            kind = read.numeric
+            count = f"m_{name}"
+            total = f"s_{name}"
+            above = total
+            if kind.lower_code:
+                above = f"{total} - ({kind.lower_code}) * {count}{wide}"
+            return [above, f"({kind.upper_code}) * {count}{wide} - {total}"]
         case Variance(read):
-            count, scale, top = (
-                f"m_{names[read.expression]}",
-                _scale(aggregate, names),
-                levels(aggregate),
-            )
-            once, square = f"t_{scale}", f"q_{scale}"
+            scale = _scale(aggregate, names)
+            top = levels(aggregate)
+            count = f"m_{names[read.expression]}"
+            once = f"t_{scale}"
+            square = f"q_{scale}"
             return [
                 square,
                 f"2 * ({top} * {once} - {square})",
@@ -126,26 +140,36 @@ def integers(aggregate: Aggregate, names: Names, *, narrow: bool = False) -> lis
 def clipped(
     aggregate: Aggregate, names: Names, limit: int | None, *, narrow: bool = False
 ) -> list[str]:
-    """The same, as if the group had at most ``limit`` rows of the unit."""
+    """Returns the integers of an aggregate, clipped to those of at most ``limit`` rows."""
     whole = integers(aggregate, names, narrow=narrow)
+    if limit is None:
+        return [f"({integer})::HUGEINT" for integer in whole]
     match aggregate:
-        case _ if limit is None:
-            return [f"({each})::HUGEINT" for each in whole]
         case CountRows() | CountValues():
             return [f"least({whole[0]}, {limit})"]
         case Sum(read):
-            low, high = (
-                limit * min(read.numeric.lower_code, 0),
-                limit * max(read.numeric.upper_code, 0),
-            )
-            return [
-                f"CASE WHEN {whole[0]} < {low} THEN {low} WHEN {whole[0]} > {high} THEN {high} ELSE {whole[0]} END"
-            ]
+            return [_between(whole[0], *_ends(read, limit))]
         case Mean(read) | Variance(read):
             count = f"m_{names[read.expression]}"
-            return [
-                f"CASE WHEN {count} > {limit} THEN (({each}) * {limit}) // nullif({count}, 0) ELSE {each} END"
-                for each in whole
-            ]
+            return [_scaled(integer, count, limit) for integer in whole]
         case _:
             raise TypeError(f"{type(aggregate).__name__} is not linear")
+
+
+def _ends(read: Value, limit: int) -> tuple[int, int]:
+    """Returns the smallest and the largest sum of at most ``limit`` rows."""
+    kind = read.numeric
+    return limit * min(kind.lower_code, 0), limit * max(kind.upper_code, 0)
+
+
+def _between(total: str, low: int, high: int) -> str:
+    """Clips an expression to a range."""
+    return (
+        f"CASE WHEN {total} < {low} THEN {low} WHEN {total} > {high} THEN {high} ELSE {total} END"
+    )
+
+
+def _scaled(integer: str, count: str, limit: int) -> str:
+    """Scales an integer of ``count`` rows down to ``limit`` rows if there are more."""
+    scaled = f"(({integer}) * {limit}) // nullif({count}, 0)"
+    return f"CASE WHEN {count} > {limit} THEN {scaled} ELSE {integer} END"

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What DuckDB may use of this machine."""
+"""The resources that DuckDB may use on this machine."""
 
 import re
 from dataclasses import dataclass, field
 
+from sfumato.engines.stop import is_duration
 from sfumato.engines.time_limit import Progress
 from sfumato.errors import InvalidDeclaration, shown
 
@@ -13,21 +14,21 @@ _SIZE = re.compile(r"[1-9][0-9]{0,5} ?[KMGT]i?B", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """DuckDB in this process, its limits, and who is told how far it is: for ``sf.connect(..., engine=sf.Local(memory_limit="8GB"))``.
+    """Runs DuckDB in this process, with limits: for ``sf.connect(..., engine=sf.Local(...))``.
 
-    ``memory_limit`` as DuckDB writes it (by default 80% of the machine's; what does not fit is
-    spilled), ``threads`` (by default one a core) and ``time_limit`` in seconds for one question
-    (by default an hour). ``lanes`` are the questions that run at once (by default 1): they share
-    memory and threads, and stored answers never wait for one. A question that needs more memory
-    than there is, with what can be spilled, or more time, fails, and its cost stays spent. No
-    limit changes an answer.
+    ``memory_limit`` is a size as DuckDB writes it (default: 80% of the machine's memory; data that
+    does not fit is spilled to disk), ``threads`` a number (default: one for each core) and
+    ``time_limit`` seconds for one question (default: an hour). ``lanes`` is the number of questions
+    that run at once (default: 1); they share memory and threads, and stored answers never wait for
+    a lane. A question that needs more memory, in spite of spilling, or more time fails, and its
+    cost stays spent. No limit changes an answer.
 
     ``progress`` is called now and then while a statement runs, in a thread of its own, with the
-    share that is done, from 0 to 1. It depends on the data: it is for the owner's eyes, and must
+    fraction that is done, from 0 to 1. It depends on the data: it is for the owner only, and must
     not reach whoever gets the answers (RULES 24).
 
     Raises:
-        InvalidDeclaration: a limit that is none.
+        InvalidDeclaration: a limit that is not valid.
 
     >>> Local(memory_limit="8GB", threads=2)
     Local(memory_limit='8GB', threads=2, time_limit=3600.0, lanes=1)
@@ -40,34 +41,30 @@ class Local:
     progress: Progress | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        size, threads, seconds = self.memory_limit, self.threads, self.time_limit
+        size = self.memory_limit
+        threads = self.threads
         if size is not None and (not isinstance(size, str) or not _SIZE.fullmatch(size)):
             raise InvalidDeclaration(
                 f"memory_limit={shown(size)}.", allowed='a size with its unit: "8GB", "500MB"'
             )
-        if threads is not None and (
-            isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= 1024
-        ):
+        if threads is not None and not _is_count(threads, 1024):
             raise InvalidDeclaration(
                 f"threads={shown(threads)}.", allowed="an integer from 1 to 1024"
             )
-        if (
-            isinstance(self.lanes, bool)
-            or not isinstance(self.lanes, int)
-            or not 1 <= self.lanes <= 64
-        ):
+        if not _is_count(self.lanes, 64):
             raise InvalidDeclaration(
                 f"lanes={shown(self.lanes)}.", allowed="an integer from 1 to 64"
             )
-        if (
-            isinstance(seconds, bool)
-            or not isinstance(seconds, int | float)
-            or not 0 < seconds < 1e9
-        ):
+        if not is_duration(self.time_limit):
             raise InvalidDeclaration(
-                f"time_limit={shown(seconds)}.", allowed="seconds, more than 0"
+                f"time_limit={shown(self.time_limit)}.", allowed="seconds, more than 0"
             )
         if self.progress is not None and not callable(self.progress):
             raise InvalidDeclaration(
                 f"progress={shown(self.progress)}.", allowed="a function of the share that is done"
             )
+
+
+def _is_count(number: object, most: int) -> bool:
+    """Whether a value is an integer from 1 to ``most``."""
+    return isinstance(number, int) and not isinstance(number, bool) and 1 <= number <= most

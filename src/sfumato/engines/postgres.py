@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of a PostgreSQL server: for one question copied into DuckDB, batch by batch, as they are at one moment.
+"""Remote tables of a PostgreSQL server, copied into DuckDB for one question, batch by batch.
 
 All tables of one server are read in one transaction, REPEATABLE READ and READ ONLY: one snapshot.
-Each column is read by an expression that no row can make fail: bounds of the calendar are cut, numbers
-without bounds are their text. Whatever the server says when it fails stays with it.
+Each column is read by an expression that cannot fail on a row: dates are clipped to the calendar's
+range, and numbers without bounds are read as strings. Error messages of the server are dropped.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ BATCH = 50_000
 _DAYS = "least(greatest({0}, DATE '0001-01-01'), DATE '9999-12-31')"
 _MOMENTS = "least(greatest({0}, TIMESTAMP '0001-01-01'), TIMESTAMP '9999-12-31 23:59:59.999999')"
 _TEXT = "{0}::text"
-# how a type is read, and what DuckDB holds then; least and greatest skip NULL, so they are asked of values only
+# how a type is read, and its type in DuckDB; least and greatest skip NULL, so NULL is left out
 _READ = {
     **dict.fromkeys(("int2", "int4", "int8"), ("{0}::bigint", "BIGINT")),
     **dict.fromkeys(("float4", "float8"), ("{0}::double precision", "DOUBLE")),
@@ -35,12 +35,13 @@ _READ = {
     "date": (f"CASE WHEN {{0}} IS NOT NULL THEN {_DAYS} END", "DATE"),
     "timestamp": (f"CASE WHEN {{0}} IS NOT NULL THEN {_MOMENTS} END", "TIMESTAMP"),
 }
-# types of PostgreSQL itself, and enumerations, unless somebody has defined a cast of them; what is computed
-# while it is read could fail on a row
+# PostgreSQL's own types, and enumerations, unless a user has defined a cast of them; a computed
+# column could fail on a row
 _COLUMNS = """
     SELECT attname, CASE
         WHEN attgenerated NOT IN ('', 's') THEN NULL
-        WHEN EXISTS (SELECT FROM pg_catalog.pg_cast WHERE castsource = atttypid AND pg_cast.oid >= 16384) THEN NULL
+        WHEN EXISTS (SELECT FROM pg_catalog.pg_cast
+            WHERE castsource = atttypid AND pg_cast.oid >= 16384) THEN NULL
         WHEN typtype = 'e' THEN 'text'
         WHEN typtype = 'b' AND typnamespace = 'pg_catalog'::pg_catalog.regnamespace THEN typname
     END, CASE WHEN typnamespace = 'pg_catalog'::pg_catalog.regnamespace
@@ -54,16 +55,18 @@ _KINDS = """
         SELECT pg_catalog.to_regclass(%s)::pg_catalog.oid
         UNION SELECT inhrelid FROM pg_catalog.pg_inherits JOIN held ON inhparent = id
     )
-    SELECT relkind::text FROM held JOIN pg_catalog.pg_class ON oid = id ORDER BY oid <> pg_catalog.to_regclass(%s)
+    SELECT relkind::text FROM held JOIN pg_catalog.pg_class ON oid = id
+    ORDER BY oid <> pg_catalog.to_regclass(%s)
 """
 _NAME = """
-    SELECT nspname, relname FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
+    SELECT nspname, relname FROM pg_catalog.pg_class
+    JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
     WHERE pg_class.oid = pg_catalog.to_regclass(%s)
 """
-# ordinary, partitioned, a materialized view: what stores its rows
+# relations that store their rows: ordinary tables, partitioned tables, materialized views
 _STORED = ("r", "p", "m")
 _MATERIALIZED = "m"
-# no name means something that somebody has put before PostgreSQL's own
+# names resolve to PostgreSQL's own objects, whatever a user has defined
 _PINNED = b"SET search_path = pg_catalog, pg_temp"
 _SETTINGS = (
     b"SET client_encoding = 'UTF8'",
@@ -74,15 +77,16 @@ _SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 
 
 class ServerFailed(OSError):
-    """The server is gone, or refuses; why is in no message."""
+    """The server is gone, or refuses; the message does not say why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A table of a server: where it is, and its columns, by what expression and as what type they are read.
+    """A remote table: its server and name, and for each column how it is read and its type in
+    DuckDB.
 
-    ``unread``: what the server calls the type of a column that cannot be; no declaration fits it.
-    ``kinds``: what it is, and what the tables that inherit from it are.
+    ``unread``: the server's type of each column that cannot be read; no declaration fits it.
+    ``kinds``: the kinds of the relation and of all that inherit from it, as in pg_class.relkind.
     """
 
     name: str
@@ -94,82 +98,99 @@ class Served:
 
     @property
     def sql(self) -> str:
-        """The table that holds its rows while a question is asked."""
+        """The local table that stores its rows while a question runs."""
         return quote(f"server {self.name}")
 
     @property
     def types(self) -> dict[str, str]:
-        """What each column holds."""
+        """The type of each column in DuckDB."""
         unread = {column: f"PostgreSQL's {kind}" for column, kind in self.unread.items()}
         return {column: unread.get(column, held) for column, (_, held) in self.columns.items()}
 
     @property
     def empty(self) -> str:
-        """The statement that makes this table, without rows. Of a question without columns only their number counts."""
-        listed = [f"{quote(column)} {held}" for column, (_, held) in self.columns.items()]
-        return f"CREATE OR REPLACE TEMP TABLE {self.sql} ({', '.join([*listed, f'{quote(_ROW)} BOOLEAN'])})"
+        """The statement that creates the local table without rows.
+
+        It has an extra column, so that a question that reads no column still sees the number of
+        rows.
+        """
+        columns = [f"{quote(column)} {stored}" for column, (_, stored) in self.columns.items()]
+        columns.append(f"{quote(_ROW)} BOOLEAN")
+        return f"CREATE OR REPLACE TEMP TABLE {self.sql} ({', '.join(columns)})"
 
 
 _ROW = "a row of the server"
 
 
-def served(name: str, table: Table, relation: str = "") -> Served:
-    """A declared table of a server, as its catalogue describes it; ``relation``: which one it was found to be before.
+def served(
+    name: str,
+    table: Table,
+    relation: str = "",
+) -> Served:
+    """Looks a declared table up in the catalogue of its server.
+
+    ``relation`` is its qualified name, if an earlier look-up found it.
 
     Raises:
         InvalidSource: psycopg is missing, the server is not reached, or has no such table.
     """
     server = table.source
     assert isinstance(server, Server), "asked of tables of servers only"
-    found, failed = None, False
+    remote = None
+    failed = False
     try:
         with _connected(server) as connection:
             relation = relation or _relation(connection, str(table.table))
-            found = _described(connection, Served(name, server, relation)) if relation else None
-            if found is not None and _is_stored(found.kinds):
+            remote = _described(connection, Served(name, server, relation)) if relation else None
+            if remote is not None and _is_stored(remote.kinds):
                 connection.execute(f"SELECT * FROM {relation} LIMIT 0".encode())
     except ServerFailed:
         failed = True
     if failed:
         raise InvalidSource(
             f"Table {name!r}: {server!r} cannot be read.",
-            allowed="a PostgreSQL database in UTF-8 that lets this user read the table, without row-level security",
-            remedy="Check address, user and rights; PGPASSWORD or a .pgpass file can hold the password.",
+            allowed="a PostgreSQL database in UTF-8 that lets this user read the table, "
+            "without row-level security",
+            remedy="Check address, user and rights; "
+            "PGPASSWORD or a .pgpass file can hold the password.",
         )
-    if found is None or not _is_stored(found.kinds):
+    if remote is None or not _is_stored(remote.kinds):
         raise InvalidSource(
             f"Table {name!r}: {server!r} has no table {table.table!r}.",
-            allowed='a table, or a materialized view: "patients", or "clinic.patients" with its schema',
-            remedy="Other views, and tables with foreign partitions, are not read: what is computed while it is read "
-            "could fail on a row.",
+            allowed='a table, or a materialized view: "patients", '
+            'or "clinic.patients" with its schema',
+            remedy="Other views, and tables with foreign partitions, are not read: "
+            "what is computed while it is read could fail on a row.",
         )
-    return found
+    return remote
 
 
 def _is_stored(kinds: str) -> bool:
-    """Whether a table, and all that inherits from it, stores its rows in the server."""
+    """Whether a table, and all that inherit from it, store their rows in the server."""
     return bool(kinds) and set(kinds) <= set(_STORED)
 
 
 def _relation(connection: "psycopg.Connection[Any]", table: str) -> str:
-    """The name of a table with its schema, as the user finds it; empty if there is none."""
+    """Returns the qualified name of a table as the user's search path finds it; empty if absent."""
     named = ".".join(quote(part) for part in table.split(".", 1))
     connection.execute(b"RESET search_path")
-    found = connection.execute(_NAME, (named,)).fetchall()
+    rows = connection.execute(_NAME, (named,)).fetchall()
     connection.execute(_PINNED)
-    return ".".join(quote(part) for part in found[0]) if found else ""
+    if not rows:
+        return ""
+    return ".".join(quote(part) for part in rows[0])
 
 
 def _described(connection: "psycopg.Connection[Any]", table: Served) -> Served:
-    """A table as the catalogue of its server describes it now."""
+    """Returns a table as the catalogue of its server describes it now."""
     kinds = "".join(row[0] for row in connection.execute(_KINDS, (table.relation,) * 2).fetchall())
-    found = connection.execute(_COLUMNS, (table.relation,)).fetchall()
-    reads = {column: _READ.get(stored, ("NULL", "INTERVAL")) for column, stored, _ in found}
-    columns = {
-        column: (expression.format(quote(column)), held)
-        for column, (expression, held) in reads.items()
-    }
-    unread = {column: kind for column, stored, kind in found if stored not in _READ}
+    columns = {}
+    unread = {}
+    for column, stored, kind in connection.execute(_COLUMNS, (table.relation,)).fetchall():
+        expression, local = _READ.get(stored, ("NULL", "INTERVAL"))
+        columns[column] = expression.format(quote(column)), local
+        if stored not in _READ:
+            unread[column] = kind
     return replace(table, columns=columns, unread=unread, kinds=kinds)
 
 
@@ -178,10 +199,13 @@ def fill(
     tables: Sequence[tuple[Served, Iterable[str]]],
     going: Callable[[], bool] = lambda: True,
 ) -> None:
-    """Copies the wanted columns of tables, all of one server from one snapshot, as long as ``going`` says so.
+    """Copies the wanted columns of remote tables; all tables of one server are read in one
+    snapshot.
+
+    Stops as soon as ``going`` returns False.
 
     Raises:
-        ServerFailed: the server is gone, or a table is no longer what it was.
+        ServerFailed: the server is gone, a table has changed, or ``going`` returned False.
     """
     for server in dict.fromkeys(table.server for table, _ in tables):
         with _connected(server) as source:
@@ -189,16 +213,17 @@ def fill(
             wanted = [(table, columns) for table, columns in tables if table.server == server]
             _require_same(source, [table for table, _ in wanted])
             for table, columns in wanted:
-                # in the shape that it has now: a lane of before may know another one
+                # with its present columns: this lane may have created it with others
                 connection.execute(table.empty)
                 _copy(source, connection, table, list(columns), going)
 
 
 def _require_same(source: "psycopg.Connection[Any]", tables: Sequence[Served]) -> None:
-    """Locks tables against changes of their shape until they are read, and looks whether they are what they were.
+    """Locks tables against schema changes until they are read, and compares them with what they
+    were.
 
     Raises:
-        ServerFailed: one is another now; no row has been looked at.
+        ServerFailed: a table has changed; no row has been read.
     """
     for table in tables:
         if not table.kinds.startswith(_MATERIALIZED):
@@ -244,7 +269,7 @@ def _copy(
 
 @contextmanager
 def _connected(server: Server) -> Iterator["psycopg.Connection[Any]"]:
-    """A connection that changes nothing, and sees every row of a table or fails."""
+    """Opens a read-only connection that sees every row of a table or fails."""
     try:
         import psycopg  # an extra
     except ImportError:
@@ -255,7 +280,7 @@ def _connected(server: Server) -> Iterator["psycopg.Connection[Any]"]:
     failed = False
     try:
         with psycopg.connect(server.url, autocommit=True) as connection:
-            # elsewhere a text could hold what cannot be decoded
+            # with another encoding a string might not be decodable
             if connection.info.parameter_status("server_encoding") != "UTF8":
                 raise ServerFailed
             for setting in (_PINNED, *_SETTINGS):
@@ -264,5 +289,5 @@ def _connected(server: Server) -> Iterator["psycopg.Connection[Any]"]:
     except (psycopg.Error, UnicodeError):
         failed = True
     if failed:
-        # outside the handler: what the server says may quote a value
+        # outside the handler: a message of the server may quote a value
         raise ServerFailed

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A join of units to one row each, taken apart: the rows of a unit can be added up before it. Proof: preaggregation.proof.md."""
+"""Splits a join of many rows of a unit to one, so that they can be summed before the join.
+
+Proof: preaggregation.proof.md.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,9 +17,9 @@ from sfumato.plan.value import Value
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """What is added up by unit (``source``), and the one row that decides in which group that counts (``other``).
+    """A join that is split: ``source`` is summed by unit; the row of ``other`` decides the group.
 
-    ``tests``: what has to be TRUE of the two together, read of ``other`` alone.
+    ``tests`` must be TRUE of a joined row; they read columns of ``other`` only.
     """
 
     source: Relation
@@ -26,18 +29,22 @@ class Apart:
 
 
 def taken_apart(raw: Raw, values: Iterable[Value]) -> Apart | None:
-    """A question whose ``values`` are all read of the one side of a join, and its keys of the other; else None.
+    """Splits a question whose ``values`` read one side of a join only, and its keys the other side.
+
+    Returns None if the question does not have this form.
 
     Guarantees:
         sums before a join are those after it
     """
-    relation, tests = raw.relation, list[Scalar]()
+    relation = raw.relation
+    tests = list[Scalar]()
     while isinstance(relation, Filter):
         tests += conjuncts(relation.predicate)
         relation = relation.source
     if not isinstance(relation, UnitJoin):
         return None
-    source, own = relation.source, {column.name for column in provided(relation.source)}
+    source = relation.source
+    own = {column.name for column in provided(relation.source)}
     there = {column.name for column in provided(relation.other)}
     later = []
     for test in tests:
@@ -55,7 +62,10 @@ def taken_apart(raw: Raw, values: Iterable[Value]) -> Apart | None:
 
 
 def _names(expressions: Iterable[Scalar]) -> set[str]:
-    """The columns that expressions read."""
-    return {
-        leaf.column.name for each in expressions for leaf in leaves(each) if isinstance(leaf, Field)
-    }
+    """Returns the names of the columns that expressions read."""
+    names = set()
+    for expression in expressions:
+        for leaf in leaves(expression):
+            if isinstance(leaf, Field):
+                names.add(leaf.column.name)
+    return names

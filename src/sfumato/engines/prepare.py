@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the prepared layouts of a dataset into a folder, and empties it again."""
+"""Writes the prepared layouts of a dataset to a folder, and deletes them again."""
 
 import json
 import os
@@ -29,7 +29,7 @@ from sfumato.noise.entropy import token
 from sfumato.privacy.unit import Auto
 
 Report = Callable[[str], None]
-# As long as it takes: it is the owner who waits.
+# No timeout in practice: it is the owner who waits.
 _YEARS = 1e8
 _PREFIX = "sfumato-"
 
@@ -43,56 +43,67 @@ def prepare(
     engine: Local | None = None,
     report: Report | None = None,
 ) -> Path:
-    """Writes a layout of each private table with a unit that is read from files.
+    r"""Writes a layout of each private table that has a unit and is read from files.
 
-    A layout holds at most ``rows`` rows of each unit (by default as many as its declared limits
-    allow: max_rows_total, or max_rows times max_groups, or max_rows), chosen once by a keyed
-    hash, and all values as codes. A session opened with ``prepared=folder`` then reads it where a
-    question permits: fast as a plain query, for a sample that is the same in every answer.
-    ``engine`` are the limits of memory and threads; ``report`` is told of each table.
+    A layout contains at most ``rows`` rows of each unit, chosen once by a keyed hash, and all
+    values as codes. By default ``rows`` is what the limits of the unit allow: max_rows_total, or
+    max_rows times max_groups, or max_rows. A session opened with ``prepared=folder`` reads the
+    layout where a question permits. That is as fast as a plain query, and every answer uses the
+    same sample. ``engine`` limits memory and threads; ``report`` is called with a line about each
+    table.
 
-    The folder holds personal data: nobody else may enter it, and ``drop`` empties it. What
-    is in it is of the data as it was: after a change, prepare again.
+    The folder contains personal data: only its owner may enter it, and ``drop`` deletes its
+    content. It is a copy of the data as it was; prepare again after a change.
 
     Raises:
-        MissingDeclaration: a unit without limits, and no ``rows``.
+        MissingDeclaration: a unit has no limits, and ``rows`` is not given.
         InvalidSource: a table cannot be read, or changed meanwhile; the folder cannot be written.
-        WrongUse: no table to prepare, or a folder that holds other things.
+        WrongUse: there is no table to prepare, or the folder contains other files.
 
     >>> import sfumato as sf, tempfile
     >>> folder = tempfile.TemporaryDirectory()
     >>> visits = Path(folder.name, "visits.csv")
-    >>> _ = visits.write_text("person,ward\\np,A\\np,B\\nq,A\\n")
-    >>> table = sf.Table(visits, unit=sf.Unit("person", max_rows=5), columns={"ward": sf.Category("A", "B")})
+    >>> _ = visits.write_text("person,ward\np,A\np,B\nq,A\n")
+    >>> unit = sf.Unit("person", max_rows=5)
+    >>> table = sf.Table(visits, unit=unit, columns={"ward": sf.Category("A", "B")})
     >>> sf.prepare({"visits": table}, dataset="clinic", folder=folder.name + "/layout").name
     'layout'
     >>> folder.cleanup()
     """
     declared = Dataset(dataset, dict(tables))
-    limits = {
-        name: _rows(name, declared.tables[name], rows)
-        for name in tables
-        if origins(declared, name) is not None
-    }
+    limits = {}
+    data = {}
+    for name in tables:
+        paths = origins(declared, name)
+        if paths is not None:
+            limits[name] = _rows(name, declared.tables[name], rows)
+            data[name] = paths
     if not limits:
         raise WrongUse(
             "No table to prepare.",
             allowed="private tables with a unit, read from Parquet or CSV files",
         )
-    place = _own_folder(
-        Path(folder).absolute(), {name: origins(declared, name) or [] for name in limits}
+    place = _own_folder(Path(folder).absolute(), data)
+    _remove(place, keep=_known(place))
+    duckdb = DuckDB(
+        declared.tables,
+        limits=engine or Local(time_limit=_YEARS),
+        spill=place,
     )
-    old = _known(place)
-    _remove(place, keep=old)
-    duckdb = DuckDB(declared.tables, limits=engine or Local(time_limit=_YEARS), spill=place)
     try:
-        key, layouts = token(), {}
+        key = token()
+        layouts = {}
         for name, most in limits.items():
-            layouts[name] = _written(duckdb, declared, name, most, (place, key))
+            layouts[name] = _written(
+                duckdb,
+                declared,
+                name,
+                most,
+                (place, key),
+            )
             if report is not None:
-                report(
-                    f"table {name}: at most {most} rows of a unit, {(place / layouts[name].file).stat().st_size:,} bytes"
-                )
+                size = (place / layouts[name].file).stat().st_size
+                report(f"table {name}: at most {most} rows of a unit, {size:,} bytes")
         _publish(place, dataset, key, layouts)
     finally:
         duckdb.close()
@@ -101,7 +112,9 @@ def prepare(
 
 
 def drop(folder: str | Path) -> bool:
-    """Deletes every layout of a folder, and the folder if nothing else is in it; whether there was one.
+    """Deletes every layout in a folder, then the folder if it is empty.
+
+    Returns whether there was anything to delete.
 
     Raises:
         InvalidSource: it cannot be deleted.
@@ -110,7 +123,7 @@ def drop(folder: str | Path) -> bool:
     if not (place / MANIFEST).exists() and not _left(place):
         return False
     with _changing(place):
-        # first what says that the layouts may be used
+        # the manifest first: without it no layout is used
         (place / MANIFEST).unlink(missing_ok=True)
         _remove(place, keep=set())
         if not any(place.iterdir()):
@@ -122,20 +135,23 @@ def drop(folder: str | Path) -> bool:
 
 
 def _rows(name: str, table: Table, rows: int | None) -> int:
-    """How many rows of a unit are kept: as many as its limits allow, unless the owner says."""
+    """Returns the number of rows of each unit to keep: ``rows``, or what its limits allow."""
     if rows is not None:
         if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= MOST:
             raise InvalidDeclaration(f"rows={rows!r}.", allowed=f"an integer from 1 to {MOST:,}")
         return rows
     assert table.unit is not None, "asked of tables with a unit"
-    total, each, groups = table.unit.max_rows_total, table.unit.max_rows, table.unit.max_groups
+    total = table.unit.max_rows_total
+    limit = table.unit.max_rows
+    groups = table.unit.max_groups
     if isinstance(total, int):
         return min(total, MOST)
-    if isinstance(each, int):
-        return min(each * (groups if isinstance(groups, int) else 1), MOST)
+    if isinstance(limit, int):
+        return min(limit * (groups if isinstance(groups, int) else 1), MOST)
+    undecided = " yet: it is sf.AUTO" if Auto.AUTO in (total, limit) else ""
     raise MissingDeclaration(
-        f"The unit of table {name!r} has no max_rows"
-        f"{' yet: it is sf.AUTO' if Auto.AUTO in (total, each) else ''}, so nothing says how many rows of it to keep.",
+        f"The unit of table {name!r} has no max_rows{undecided}, "
+        "so nothing says how many rows of it to keep.",
         allowed="max_rows=, or max_rows_total=, of the unit; or rows= (--rows)",
     )
 
@@ -143,21 +159,29 @@ def _rows(name: str, table: Table, rows: int | None) -> int:
 def _written(
     engine: DuckDB, dataset: Dataset, name: str, most: int, at: tuple[Path, str]
 ) -> Layout:
-    """Writes the layout of one table; its file has a name of its own, so that an older one stays whole."""
-    (place, key), scan = at, whole(dataset, name)
+    """Writes the layout of one table to a new file, so that an older layout stays intact."""
+    (place, key) = at
+    scan = whole(dataset, name)
     before = {str(path): fingerprint(path) for path in origins(dataset, name) or []}
     made = engine.write_layout(scan, key, most)
     target = place / f"{_PREFIX}{name}-{token()[:16]}.parquet"
     with _changing(place):
         made.chmod(0o600)
         made.replace(target)
-    sources = {path: found for path in before if (found := fingerprint(Path(path))) is not None}
+    after = {path: fingerprint(Path(path)) for path in before}
+    sources = {path: mark for path, mark in after.items() if mark is not None}
     if sources != before:
         raise InvalidSource(
             f"Table {name!r} changed while it was prepared.",
             remedy="Run it again when nobody writes.",
         )
-    return Layout(target.name, most, declaration(dataset, name), sources, fingerprint(target) or "")
+    return Layout(
+        target.name,
+        most,
+        declaration(dataset, name),
+        sources,
+        fingerprint(target) or "",
+    )
 
 
 # --- the folder ----------------------------------------------------------------------------
@@ -165,7 +189,7 @@ def _written(
 
 @contextmanager
 def _changing(place: Path) -> Iterator[None]:
-    """What the disk refuses is an error of ours."""
+    """Converts an I/O error inside the ``with`` block to InvalidSource."""
     try:
         yield
     except OSError as error:
@@ -175,16 +199,19 @@ def _changing(place: Path) -> Iterator[None]:
 
 
 def _own_folder(place: Path, data: Mapping[str, Sequence[Path]]) -> Path:
-    """A folder that only its owner may enter, with nothing in it but layouts, none of which is read as data."""
+    """Makes a folder that only its owner may enter, or checks an existing one.
+
+    It may contain nothing but layouts, and must not be in the data of a source.
+    """
     for name, paths in data.items():
-        if any(holds(each, place / f"{_PREFIX}{name}.parquet") for each in paths):
+        if any(holds(path, place / f"{_PREFIX}{name}.parquet") for path in paths):
             raise WrongUse(
                 f"The folder {shown(place)} lies in the data of table {name!r}.",
                 allowed="a folder of which no source is read",
             )
     with _changing(place):
         place.mkdir(mode=0o700, exist_ok=True)
-        strange = sorted(each.name for each in place.iterdir() if not _is_ours(each))
+        strange = sorted(path.name for path in place.iterdir() if not _is_ours(path))
         if not strange:
             place.chmod(0o700)
     if strange:
@@ -200,37 +227,43 @@ def _is_ours(path: Path) -> bool:
 
 
 def _known(place: Path) -> set[str]:
-    """The files of the layouts that may be in use."""
+    """Returns the files of the layouts that may be in use; none if the manifest is not valid."""
     try:
-        form = read_manifest(place) or {}
-        tables = form.get("tables")
-        return (
-            {str(each.get("file")) for each in tables.values()}
-            if isinstance(tables, dict)
-            else set()
-        )
+        manifest = read_manifest(place) or {}
+        tables = manifest.get("tables")
+        if not isinstance(tables, dict):
+            return set()
+        return {str(layout.get("file")) for layout in tables.values()}
     except (InvalidSource, AttributeError):
         return set()
 
 
 def _left(place: Path) -> list[Path]:
-    return [each for each in place.iterdir() if _is_ours(each)] if place.is_dir() else []
+    """Returns the manifest, layouts and unfinished files in a folder."""
+    if not place.is_dir():
+        return []
+    return [path for path in place.iterdir() if _is_ours(path)]
 
 
 def _remove(place: Path, *, keep: set[str]) -> None:
-    """Deletes what an earlier run has left: it is personal data, too."""
+    """Deletes what earlier runs left, which is personal data too, except the files to keep."""
     with _changing(place):
-        for each in _left(place):
-            if each.name == MANIFEST or each.name in keep:
+        for path in _left(place):
+            if path.name == MANIFEST or path.name in keep:
                 continue
-            if each.is_dir():
-                shutil.rmtree(each)
+            if path.is_dir():
+                shutil.rmtree(path)
             else:
-                each.unlink()
+                path.unlink()
 
 
-def _publish(place: Path, dataset: str, key: str, layouts: Mapping[str, Layout]) -> None:
-    """From here on these are the layouts of the folder: one step, or none."""
+def _publish(
+    place: Path,
+    dataset: str,
+    key: str,
+    layouts: Mapping[str, Layout],
+) -> None:
+    """Replaces the manifest of the folder atomically; its layouts are then in use."""
     form = {
         "format": FORMAT,
         "engine": engine_version(),
@@ -240,9 +273,8 @@ def _publish(place: Path, dataset: str, key: str, layouts: Mapping[str, Layout])
     }
     made = place / f"{_PREFIX}{token()[:16]}.json"
     with _changing(place):
-        with os.fdopen(
-            os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
-        ) as file:
+        descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             json.dump(form, file, ensure_ascii=False)
             file.flush()
             os.fsync(file.fileno())

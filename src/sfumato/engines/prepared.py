@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A folder of prepared layouts: its manifest, and whether the data is still what was prepared.
 
-A layout holds personal data: the folder is open to its owner only, and ``drop`` empties it.
-What is stale is refused before anything is charged, never used and never repaired silently.
+A layout contains personal data: only the owner may enter the folder, and ``drop`` deletes its
+content. A stale layout is refused before anything is charged; it is never used or repaired.
 """
 
 import hashlib
@@ -34,9 +34,9 @@ _MAGIC = b"PAR1"
 
 
 def fingerprint(path: Path) -> str | None:
-    """What tells the files of a source from later ones at the same path; None: there are none.
+    """Returns a hash that identifies the present files of a source; None if there are none.
 
-    Of each its name, size and time, and of Parquet the footer.
+    It is computed from the name, size and time of change of each file, and the footer of Parquet.
 
     Guarantees:
         a changed file has another fingerprint
@@ -45,20 +45,22 @@ def fingerprint(path: Path) -> str | None:
     files = files_of(path)
     files = [path] if files is None else files
     for file in files:
-        found = _facts(file)
-        if found is None:
+        state = _facts(file)
+        if state is None:
             return None
-        facts.update(json.dumps([str(file), *found]).encode())
+        facts.update(json.dumps([str(file), *state]).encode())
     return facts.hexdigest() if files else None
 
 
 def _facts(path: Path) -> tuple[int, int, str] | None:
     try:
         with path.open("rb") as file:
-            facts, footer = os.fstat(file.fileno()), b""
+            facts = os.fstat(file.fileno())
+            footer = b""
             if facts.st_size >= 12:
                 file.seek(-8, os.SEEK_END)
-                length, magic = int.from_bytes(file.read(4), "little"), file.read(4)
+                length = int.from_bytes(file.read(4), "little")
+                magic = file.read(4)
                 if magic == _MAGIC and length <= facts.st_size - 12:
                     file.seek(-8 - length, os.SEEK_END)
                     footer = file.read(length)
@@ -69,10 +71,10 @@ def _facts(path: Path) -> tuple[int, int, str] | None:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The prepared rows of one table: ``rows`` of a unit at most, in ``file``.
+    """The prepared rows of one table: at most ``rows`` of each unit, in ``file``.
 
-    ``declared``: where the rows were declared to lie, and what their codes and units were read
-    by. ``sources``: those paths, and ``written`` the layout itself, by their fingerprints.
+    ``declared``: the declarations and paths that decide its content. ``sources``: the fingerprint
+    of each of these paths; ``written``: the fingerprint of the layout itself.
     """
 
     file: str
@@ -82,7 +84,7 @@ class Layout:
     written: str
 
     def to_json(self) -> dict[str, Json]:
-        """As the manifest has it."""
+        """Returns the layout as it is written in the manifest."""
         return {
             "file": self.file,
             "rows": self.rows,
@@ -101,7 +103,7 @@ class Prepared:
 
     @classmethod
     def open(cls, folder: str | Path, dataset: Dataset) -> "Prepared":
-        """The layouts of a dataset, as they were written.
+        """Opens the layouts of a dataset.
 
         Guarantees:
             a stale layout is refused
@@ -121,39 +123,40 @@ class Prepared:
         for name, value in wanted.items():
             if form.get(name) != value:
                 raise InvalidSource(
-                    f"The prepared layout in {shown(place)} was written for {name} {form.get(name)!r}, this is {value!r}.",
+                    f"The prepared layout in {shown(place)} was written for "
+                    f"{name} {form.get(name)!r}, this is {value!r}.",
                     remedy=_AGAIN,
                 )
         try:
-            layouts = {name: _layout(each) for name, each in _mapping(form["tables"]).items()}
+            tables = _mapping(form["tables"])
+            layouts = {name: _layout(entry) for name, entry in tables.items()}
         except (KeyError, TypeError, ValueError):
             raise _unreadable(place) from None
-        found = cls(place, layouts)
+        prepared = cls(place, layouts)
         for table in layouts:
-            if (
-                table not in dataset.tables
-                or declaration(dataset, table) != layouts[table].declared
-            ):
+            known = table in dataset.tables
+            if not known or declaration(dataset, table) != layouts[table].declared:
                 raise InvalidSource(
                     f"The prepared layout of table {table!r} was written under other declarations.",
                     remedy=_AGAIN,
                 )
-            found.require_current(table)
-        return found
+            prepared.require_current(table)
+        return prepared
 
     @property
     def kept(self) -> dict[str, int]:
-        """How many rows of a unit the layout of each table has at most."""
+        """The largest number of rows of each unit in the layout of each table."""
         return {table: layout.rows for table, layout in self.layouts.items()}
 
     def path(self, table: str) -> Path:
-        """The file of a table's layout."""
+        """Returns the file of a table's layout."""
         return self.folder / self.layouts[table].file
 
     def source(self, table: str) -> Source:
-        """The layout as an engine reads it."""
+        """Returns the layout of a table as a source for DuckDB."""
+        file = text(str(self.path(table)))
         return Source(
-            f"read_parquet({text(str(self.path(table)))}, hive_partitioning = false)",
+            f"read_parquet({file}, hive_partitioning = false)",
             {},
             coded=True,
         )
@@ -162,53 +165,65 @@ class Prepared:
         """Whether neither the data nor the layout has changed since it was prepared."""
         layout = self.layouts[table]
         known = {**layout.sources, str(self.path(table)): layout.written}
-        return all(fingerprint(Path(path)) == each for path, each in known.items())
+        return all(fingerprint(Path(path)) == mark for path, mark in known.items())
 
     def require_current(self, table: str) -> None:
-        """Refuses a layout of data that has changed since.
+        """Refuses a stale layout.
 
         Raises:
-            InvalidSource: it has.
+            InvalidSource: the data or the layout has changed since it was prepared.
         """
         if not self.is_current(table):
             raise InvalidSource(
-                f"The prepared layout of table {table!r} is stale: the data, or the layout itself, has changed since.",
+                f"The prepared layout of table {table!r} is stale: "
+                "the data, or the layout itself, has changed since.",
                 remedy=_AGAIN,
             )
 
 
 def origins(dataset: Dataset, table: str) -> list[Path] | None:
-    """Where the rows of a table, and those that lead to their units, lie; None: it cannot be prepared."""
+    """Returns the paths of a table and of those in which its units are looked up.
+
+    Returns None if the table cannot be prepared.
+    """
     way = _way(dataset, table)
-    if way[0].unit is None or not all(isinstance(each.source, str | Path) for each in way):
+    if way[0].unit is None:
         return None
-    return [Path(str(each.source)).absolute() for each in way]
+    paths = []
+    for step in way:
+        if not isinstance(step.source, str | Path):
+            return None
+        paths.append(Path(str(step.source)).absolute())
+    return paths
 
 
 def declaration(dataset: Dataset, table: str) -> Json:
-    """All that decides what a layout holds, besides the rows: places, types, units and the ways to them."""
-    inside = list[Json](each.table for each in _way(dataset, table))
+    """Returns everything but the rows that decides the content of a layout.
+
+    That is its paths, the types of its columns, its units and how they are looked up.
+    """
+    inside = list[Json](step.table for step in _way(dataset, table))
     paths = list[Json](str(path) for path in origins(dataset, table) or [])
     return {"scan": canonical(whole(dataset, table)), "paths": paths, "inside": inside}
 
 
 def _way(dataset: Dataset, name: str) -> list[Table]:
-    """A table, and those that lead from its rows to their units."""
+    """Returns a table, then the tables in which its units are looked up, in order."""
     table = dataset.tables[name]
-    found = [table]
+    way = [table]
     while table.unit is not None and table.unit.target is not None:
         table = dataset.tables[table.unit.target[0]]
-        found.append(table)
-    return found
+        way.append(table)
+    return way
 
 
 def engine_version() -> str:
-    """What computed the codes of a layout."""
+    """Returns the name and version of the engine that computes layouts."""
     return f"duckdb {duckdb.__version__}"
 
 
 def read_manifest(folder: Path) -> dict[str, Json] | None:
-    """The manifest of a folder; None: it has none."""
+    """Returns the manifest of a folder; None if it has none."""
     try:
         form = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -228,11 +243,18 @@ def _unreadable(folder: Path) -> InvalidSource:
 
 def _layout(form: object) -> Layout:
     fields = _mapping(form)
-    sources = {path: str(each) for path, each in _mapping(fields["sources"]).items()}
-    file, rows = str(fields["file"]), fields["rows"]
+    sources = {path: str(mark) for path, mark in _mapping(fields["sources"]).items()}
+    file = str(fields["file"])
+    rows = fields["rows"]
     if Path(file).name != file or not isinstance(rows, int) or rows < 1:
         raise ValueError
-    return Layout(file, rows, fields["declared"], sources, str(fields["written"]))
+    return Layout(
+        file,
+        rows,
+        fields["declared"],
+        sources,
+        str(fields["written"]),
+    )
 
 
 def _mapping(form: object) -> dict[str, Json]:
@@ -242,15 +264,15 @@ def _mapping(form: object) -> dict[str, Json]:
 
 
 def kept_tables(plan: Bounded) -> list[str]:
-    """The tables that a plan reads from their prepared layouts: all of them, or none."""
+    """Returns the tables that a plan reads from prepared layouts: either all of them or none."""
     if plan.tracked.kept is None:
         return []
     return list(dict.fromkeys(scan.table for scan in scans(plan.tracked.raw.relation)))
 
 
 def read_tables(plan: Bounded) -> Collection[str]:
-    """The tables of which a plan reads the data itself."""
+    """Returns the tables whose own files a plan reads."""
     relation = plan.tracked.raw.relation
     if plan.tracked.kept is None:
         return stored_columns(relation)
-    return {each.table.table for each in nodes(relation) if isinstance(each, PublicJoin)}
+    return {node.table.table for node in nodes(relation) if isinstance(node, PublicJoin)}

@@ -1,25 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same integers in plain Python: slow, short, obviously right.
+"""The reference engine: the same integers in plain Python, slow, short and easy to check.
 
-It is the oracle of every engine test, and the subject of the tests of the sensitivity
-proof: what neighbours can differ by is checked on it, row by row.
+Every engine test compares with it, and the tests of the sensitivity proof run on it: how much
+neighbouring data sets can differ is checked row by row.
 """
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from math import isqrt
+from operator import add
 
 import numpy as np
 
 from sfumato.engines.base import Codes, Exact, UnitRows, nulls_first, tidy
-from sfumato.engines.reference_order import hashed, unit_rows
+from sfumato.engines.reference_order import hashed, place, unit_rows
 from sfumato.engines.reference_rows import Row, Tables, rows
 from sfumato.engines.stop import ENDLESS, Patience
-from sfumato.engines.value_codes import WHOLE_PATTERN
 from sfumato.errors import unknown
 from sfumato.metadata.column import Text
 from sfumato.noise.law import Integers
@@ -43,43 +42,55 @@ from sfumato.plan.stages import Bounded
 from sfumato.plan.value import GroupKey, Value
 from sfumato.privacy.distance import Norm
 
-_PRIME = 2**31 - 1
-# What the rows of a layout are called: as many of a unit as a part counts, or one.
-_SAMPLE, _FIRST = "{} prepared", "{} first"
-# The rows of one unit, by group.
+# Table names for the rows of a layout: as many rows of each unit as a part counts, or one.
+_SAMPLE = "{} prepared"
+_FIRST = "{} first"
+# The rows of one unit by group.
 Held = Mapping[Codes, list[Row]]
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A prepared layout as plain Python means it: the whole declared table, and the key of its order."""
+    """The plain meaning of a prepared layout: the scan of the whole declared table, and the key of
+    its row order.
+    """
 
     scan: Scan
     key: str
 
 
 class Reference:
-    """An engine over rows held as Python mappings; ``layouts`` are the samples of tables that are prepared."""
+    """An engine over tables given as sequences of Python mappings.
+
+    ``layouts`` describes the tables that have a prepared layout.
+    """
 
     def __init__(self, tables: Tables, layouts: Mapping[str, Sample] | None = None) -> None:
         self._tables = tables
         self._layouts = layouts or {}
 
     def statement(self, plan: Bounded) -> str:
-        """What it would run."""
-        return f"plain Python over {', '.join(sorted({scan.table for scan in scans(plan.tracked.raw.relation)}))}"
+        """Returns a short description of what would run."""
+        names = sorted({scan.table for scan in scans(plan.tracked.raw.relation)})
+        return f"plain Python over {', '.join(names)}"
 
     def wait(self, patience: Patience = ENDLESS) -> None:
-        """Never waits: any number of plans run at once."""
+        """Returns at once: any number of plans can run at the same time."""
+
+    def interrupt(self) -> None:
+        """Does nothing: plans are not interrupted."""
+
+    def close(self) -> None:
+        """Does nothing: the engine has nothing open."""
 
     def ready(
         self, plan: Bounded, sampling_key: str, patience: Patience = ENDLESS
     ) -> Callable[[], Exact]:
-        """What computes the exact integers of a plan, once it is called; it is not interrupted."""
+        """Returns a function that computes the integers of a plan; it cannot be interrupted."""
         return partial(self.run, plan, sampling_key)
 
     def run(self, plan: Bounded, sampling_key: str) -> Exact:
-        """The exact integers of a plan.
+        """Computes the exact integers of a plan.
 
         >>> from sfumato.engines.reference import Reference
         >>> Reference({"t": []}).statement  # doctest: +ELLIPSIS
@@ -87,27 +98,27 @@ class Reference:
         """
         if plan.tracked.kept is not None:
             return tuple(tidy(self._sampled(plan, part.aggregate)) for part in plan.parts)
-        found = rows(plan.tracked.raw.relation, self._tables)
+        relation_rows = rows(plan.tracked.raw.relation, self._tables)
         if plan.tracked.unit is None:
-            return _of_rows(plan, found)
-        return _of_units(plan, found, sampling_key)
+            return _of_rows(plan, relation_rows)
+        return _of_units(plan, relation_rows, sampling_key)
 
     def cube(
         self, plan: BoundedCube, patience: Patience = ENDLESS
     ) -> AbstractContextManager["Counted"]:
-        """The marginals of a bounded cube (see ``Engine``); what reads it is not interrupted."""
+        """Opens a bounded cube (see ``Engine``); reading it cannot be interrupted."""
         return self._counted(plan)
 
     @contextmanager
     def _counted(self, plan: BoundedCube) -> "Iterator[Counted]":
-        found = rows(plan.cube.relation, self._tables)
-        units = Counter(row.unit for row in found)
-        yield Counted(plan, [(row, _weight(plan, units[row.unit])) for row in found])
+        cube_rows = rows(plan.cube.relation, self._tables)
+        units = Counter(row.unit for row in cube_rows)
+        yield Counted(plan, [(row, _weight(plan, units[row.unit])) for row in cube_rows])
 
     def rows(
         self, plan: BoundedRows, key: str, patience: Patience = ENDLESS
     ) -> AbstractContextManager[UnitRows]:
-        """Bounded rows (see ``Engine``); what reads them is not interrupted."""
+        """Opens bounded rows (see ``Engine``); reading them cannot be interrupted."""
         return self._listed(plan, key)
 
     @contextmanager
@@ -115,37 +126,48 @@ class Reference:
         yield unit_rows(plan, rows(plan.rows.relation, self._tables), key)
 
     def _sampled(self, plan: Bounded, aggregate: Aggregate) -> Mapping[Codes, tuple[int, ...]]:
-        """One part of a plan of a prepared layout: each row that it counts, by itself.
+        """Computes one part of a plan that reads prepared layouts: every row counts by itself.
 
-        Of tables that are joined to it, or asked for its unit, the first row of each unit is there.
+        A table that is joined to the first one, or tested for having a row of the same unit, has
+        only the first row of each unit.
         """
-        relation, tables = plan.tracked.raw.relation, dict(self._tables)
+        relation = plan.tracked.raw.relation
+        tables = dict(self._tables)
+        counted = plan.tracked.counted(aggregate)
         for table in {scan.table for scan in scans(relation)}:
-            for name, most in ((_SAMPLE, plan.tracked.counted(aggregate)), (_FIRST, 1)):
-                tables[name.format(table)] = _first_rows(self._layouts[table], self._tables, most)
+            layout = self._layouts[table]
+            tables[_SAMPLE.format(table)] = _first_rows(layout, self._tables, counted)
+            tables[_FIRST.format(table)] = _first_rows(layout, self._tables, 1)
         groups = _grouped(plan, rows(_renamed(relation, _SAMPLE), tables))
-        if isinstance(aggregate, CountUnits):
-            return {
-                group: (len({row.unit for row in inside}) * plan.refinement,)
-                for group, inside in groups.items()
-            }
-        return {group: _plain(plan, aggregate, inside) for group, inside in groups.items()}
+        integers: dict[Codes, tuple[int, ...]] = {}
+        for group, inside in groups.items():
+            if isinstance(aggregate, CountUnits):
+                units = {row.unit for row in inside}
+                integers[group] = (len(units) * plan.refinement,)
+            else:
+                integers[group] = _plain(plan, aggregate, inside)
+        return integers
 
 
 def _weight(plan: BoundedCube, held: int) -> int:
-    """floor(f min(1, T / N)) of each row of a unit with N; one that is its own unit weighs 1."""
-    return 1 if plan.unit is None else min(plan.refinement, plan.refinement * plan.most // held)
+    """Weight of each row of a unit with ``held`` rows: floor(f min(1, T / held)).
+
+    It is 1 where each row is its own unit.
+    """
+    if plan.unit is None:
+        return 1
+    return min(plan.refinement, plan.refinement * plan.most // held)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Counted:
-    """The rows of a cube with their weights; nothing but marginals comes out."""
+    """The rows of a cube with their weights; it releases nothing but marginals."""
 
     plan: BoundedCube
     weighed: Sequence[tuple[Row, int]]
 
     def marginals(self, cliques: Sequence[Sequence[str]]) -> list[Integers]:
-        """The exact marginals."""
+        """Returns the exact marginals of the cliques."""
         return [self._marginal(clique) for clique in self.plan.cube.places(cliques)]
 
     def _marginal(self, clique: Places) -> Integers:
@@ -157,13 +179,16 @@ class Counted:
 
 
 def _cell(axis: GroupKey, code: int | str | None) -> int:
-    """The place of a code on an axis: NULL is the last."""
+    """Returns the index of a code on an axis; NULL is the last cell."""
     codes = (*(axis.codes or ()), None)
     return codes.index(code)
 
 
 def _renamed(relation: Relation, name: str) -> Relation:
-    """The relation over the rows of a layout; those that lead to the units are looked up in whole tables."""
+    """Replaces table names by those of a layout.
+
+    Tables that are joined by unit, or tested for a row of the unit, get the name of the first rows.
+    """
     match relation:
         case Scan():
             return replace(relation, table=name.format(relation.table))
@@ -178,53 +203,62 @@ def _renamed(relation: Relation, name: str) -> Relation:
 
 
 def _first_rows(sample: Sample, tables: Tables, most: int) -> list[Mapping[str, object]]:
-    """The first rows of each unit: by the hash of what a row holds, its unit, and its number among equal ones."""
-    scan, held = sample.scan, defaultdict[str, list[tuple[Codes, Mapping[str, object]]]](list)
+    """Returns the first ``most`` rows of each unit in the order of a layout.
+
+    Rows are ordered by the hash of their content, their unit and their number among equal rows.
+    """
+    scan = sample.scan
+    by_unit = defaultdict[str, list[tuple[Codes, Mapping[str, object]]]](list)
     for raw in tables[scan.table]:
         for row in rows(scan, {**tables, scan.table: [raw]}):
             assert row.unit is not None, "a prepared table has units"
-            held[row.unit].append((tuple(row.code(Field(column)) for column in scan.columns), raw))
+            codes = tuple(row.code(Field(column)) for column in scan.columns)
+            by_unit[row.unit].append((codes, raw))
     kept: list[Mapping[str, object]] = []
-    for unit, own in held.items():
-        seen, placed = Counter[Codes](), []
+    for unit, own in by_unit.items():
+        seen = Counter[Codes]()
+        placed = []
         for codes, raw in own:
             seen[codes] += 1
-            order = (
-                hashed(sample.key, *codes, unit, seen[codes]),
-                [nulls_first(code) for code in codes],
-                seen[codes],
-            )
+            number = seen[codes]
+            digest = hashed(sample.key, *codes, unit, number)
+            order = digest, [nulls_first(code) for code in codes], number
             placed.append((order, raw))
-        placed.sort(key=lambda each: each[0])
+        placed.sort(key=lambda pair: pair[0])
         kept += [raw for _, raw in placed[:most]]
     return kept
 
 
-def _grouped(plan: Bounded, found: Iterable[Row]) -> dict[Codes, list[Row]]:
-    """Rows by group; a row whose key is not declared is in none."""
-    keys, groups = plan.tracked.raw.keys, defaultdict(list)
-    for row in found:
+def _grouped(plan: Bounded, relation_rows: Iterable[Row]) -> dict[Codes, list[Row]]:
+    """Groups rows by their keys; drops a row with a key that is not declared."""
+    keys = plan.tracked.raw.keys
+    groups = defaultdict(list)
+    for row in relation_rows:
         codes = tuple(row.code(key.value.expression) for key in keys)
-        if all(
-            key.missing if code is None else key.codes is None or code in key.codes
-            for key, code in zip(keys, codes, strict=True)
-        ):
+        if all(map(_is_declared, keys, codes)):
             groups[codes].append(row)
     return dict(groups)
 
 
-def _of_rows(plan: Bounded, found: list[Row]) -> Exact:
-    """Each row is its own unit: plain sums."""
-    groups = _grouped(plan, found)
+def _is_declared(key: GroupKey, code: int | str | None) -> bool:
+    """Whether a group with this code of the key can exist."""
+    if code is None:
+        return key.missing
+    return key.codes is None or code in key.codes
 
-    return tuple(
-        tidy({group: _plain(plan, part.aggregate, inside) for group, inside in groups.items()})
-        for part in plan.parts
-    )
+
+def _of_rows(plan: Bounded, relation_rows: list[Row]) -> Exact:
+    """Computes all parts where each row is its own unit: plain sums."""
+    groups = _grouped(plan, relation_rows)
+    parts = []
+    for part in plan.parts:
+        integers = {group: _plain(plan, part.aggregate, inside) for group, inside in groups.items()}
+        parts.append(tidy(integers))
+    return tuple(parts)
 
 
 def _plain(plan: Bounded, aggregate: Aggregate, inside: list[Row]) -> tuple[int, ...]:
-    """The integers of a group in which each row counts by itself."""
+    """Returns the integers of a group in which each row counts by itself."""
     match aggregate:
         case CountUnits():
             return (len(inside) * plan.refinement,)
@@ -239,10 +273,10 @@ def _plain(plan: Bounded, aggregate: Aggregate, inside: list[Row]) -> tuple[int,
             raise unknown(aggregate)
 
 
-def _of_units(plan: Bounded, found: list[Row], sampling_key: str) -> Exact:
-    """What each unit contributes to its groups, added up."""
+def _of_units(plan: Bounded, relation_rows: list[Row], sampling_key: str) -> Exact:
+    """Computes all parts by adding up the bounded contribution of every unit."""
     by_unit: dict[str, list[Row]] = defaultdict(list)
-    for row in found:
+    for row in relation_rows:
         assert row.unit is not None, "a relation of units has no row without one"
         by_unit[row.unit].append(row)
     contributions = [
@@ -256,28 +290,29 @@ def _of_units(plan: Bounded, found: list[Row], sampling_key: str) -> Exact:
 def _summed(
     aggregate: Aggregate, contributions: "list[_Unit]", fine: int
 ) -> dict[Codes, tuple[int, ...]]:
-    """One part: contributions added up, of distinct values united."""
+    """Computes one part: the sum of all contributions, or the union of the distinct values."""
     if isinstance(aggregate, CountDistinct):
         kept: dict[Codes, set[int | str]] = defaultdict(set)
-        for each in contributions:
-            for group in each.first:
-                kept[group] |= each.distinct(aggregate, group)
+        for unit in contributions:
+            for group in unit.first:
+                kept[group] |= unit.distinct(aggregate, group)
         return {group: (len(values) * fine,) for group, values in kept.items()}
     totals: dict[Codes, tuple[int, ...]] = {}
-    for each in contributions:
-        for group in each.shown:
-            amounts = each.integers(aggregate, group)
-            totals[group] = tuple(
-                old + new
-                for old, new in zip(totals.get(group, (0,) * len(amounts)), amounts, strict=True)
-            )
+    for unit in contributions:
+        for group in unit.shown:
+            amounts = unit.integers(aggregate, group)
+            before = totals.get(group, (0,) * len(amounts))
+            totals[group] = tuple(map(add, before, amounts))
     return totals
 
 
 @dataclass(frozen=True, slots=True)
 class _Unit:
-    """One unit's rows by group: ``first`` are its groups within the limit, in hash order;
-    ``shown`` those whose rows count at all."""
+    """The rows of one unit by group.
+
+    ``first`` are its groups within the limit, in hash order; ``shown`` are the groups whose rows
+    count at all.
+    """
 
     plan: Bounded
     name: str
@@ -287,104 +322,122 @@ class _Unit:
 
     @classmethod
     def of(cls, plan: Bounded, name: str, held: Held, sampling_key: str) -> "_Unit":
-        """Orders the groups of a unit, and drops those beyond the limit where keys are open."""
+        """Orders the groups of a unit; where keys are open, drops those beyond the limit."""
+
+        def order(group: Codes) -> tuple[int, list[tuple[bool, int, str]]]:
+            return place(sampling_key, *group, name), [nulls_first(code) for code in group]
+
         limits = plan.tracked.limits
-        order = sorted(
-            held,
-            key=lambda group: (
-                _place(sampling_key, *group, name),
-                [nulls_first(code) for code in group],
-            ),
-        )
-        first = tuple(order[: _smaller(limits.groups, limits.total)])
+        kept = _smaller(limits.groups, limits.total)
+        first = tuple(sorted(held, key=order)[:kept])
         shown = {group: held[group] for group in first} if plan.tracked.raw.is_open else held
         return cls(plan, name, sampling_key, shown, first)
 
     def integers(self, aggregate: Aggregate, group: Codes) -> list[int]:
-        """What the unit adds to a group."""
-        limit, own = self.plan.tracked.limits.rows, self.shown[group]
+        """Returns the integers that the unit adds to a group."""
+        limit = self.plan.tracked.limits.rows
+        own = self.shown[group]
         match aggregate:
             case CountUnits():
                 return [self.plan.refinement if group in self.first else 0]
             case Quantiles(value):
-                count, leaves = len(_codes(value, own)), _leaves(aggregate, own)
+                count = len(_codes(value, own))
+                leaves = _leaves(aggregate, own)
                 share = self.weight(Norm.L1) * _at_most(count, limit) // max(count, 1)
                 return [leaves[leaf] * share for leaf in range(aggregate.leaves)]
             case CountRows() | CountValues() | Sum() | Mean() | Variance():
-                return [
-                    integer * self.weight(self.plan.norm)
-                    for integer in _linear(aggregate, own, limit)
-                ]
+                weight = self.weight(self.plan.norm)
+                return [integer * weight for integer in _linear(aggregate, own, limit)]
             case _:
                 raise TypeError(f"{type(aggregate).__name__} is not added up by weight")
 
     def weight(self, norm: Norm) -> int:
-        """floor(f min(1, B/N)), N the rows that count; or floor(f sqrt(min(1, R B / sum n^2))) (RULES 13)."""
-        limits, fine = self.plan.tracked.limits, self.plan.refinement
-        held = [_at_most(len(own), limits.rows) for own in self.shown.values()]
-        rows, groups = (
-            _smaller(limits.rows, limits.total),
-            None if self.plan.tracked.raw.is_open else limits.groups,
-        )
-        most = _smaller(None if rows is None or groups is None else rows * groups, limits.total)
+        """Returns the weight of the unit, for f the refinement of the plan (RULES 13).
+
+        In L1 it is floor(f min(1, B / N)), with N the number of rows that count and B their limit;
+        in L2 it is floor(f sqrt(min(1, R B / S))), with S the sum of n^2 over the groups.
+        """
+        limits = self.plan.tracked.limits
+        fine = self.plan.refinement
+        sizes = [_at_most(len(own), limits.rows) for own in self.shown.values()]
+        rows = _smaller(limits.rows, limits.total)
+        most = limits.total
+        if rows is not None and limits.groups is not None and not self.plan.tracked.raw.is_open:
+            most = _smaller(rows * limits.groups, limits.total)
         if most is None or rows is None:
             return fine
         if norm is Norm.L1:
-            return min(fine, fine * most // sum(held))
-        return isqrt(min(fine**2, fine**2 * rows * most // sum(each**2 for each in held)))
+            return min(fine, fine * most // sum(sizes))
+        squares = sum(size**2 for size in sizes)
+        return isqrt(min(fine**2, fine**2 * rows * most // squares))
 
     def distinct(self, aggregate: CountDistinct, group: Codes) -> set[int | str]:
-        """The values of the unit in a group that are kept (RULES 14)."""
-        limits = self.plan.tracked.limits
-        values = set(_codes(aggregate.value, self.shown[group]))
+        """Returns the values of the unit in a group that are kept (RULES 14)."""
 
         def order(value: int | str) -> tuple[int, tuple[bool, int, str]]:
-            return _place(self.sampling_key, *group, value, self.name), nulls_first(value)
+            return place(self.sampling_key, *group, value, self.name), nulls_first(value)
 
-        return set(sorted(values, key=order)[: _smaller(limits.rows, limits.total)])
+        limits = self.plan.tracked.limits
+        values = set(_codes(aggregate.value, self.shown[group]))
+        kept = _smaller(limits.rows, limits.total)
+        return set(sorted(values, key=order)[:kept])
 
 
 def _linear(aggregate: Aggregate, inside: Sequence[Row], limit: int | None) -> list[int]:
-    """The integers of rows in a group, clipped as if they were at most ``limit``."""
+    """Returns the integers of the rows in a group, clipped as if there were at most ``limit``."""
     match aggregate:
         case CountRows():
             return [_at_most(len(inside), limit)]
         case CountValues(value):
             return [_at_most(len(_codes(value, inside)), limit)]
         case Sum(value):
-            total = sum(_numbers(value, inside))
-            if limit is None:
-                return [total]
-            kind = value.numeric
-            return [
-                min(max(total, limit * min(kind.lower_code, 0)), limit * max(kind.upper_code, 0))
-            ]
+            return [_clipped_sum(value, inside, limit)]
         case Mean(value):
-            low, high = value.numeric.lower_code, value.numeric.upper_code
-            numbers = _numbers(value, inside)
-            whole = [sum(code - low for code in numbers), sum(high - code for code in numbers)]
-        case Variance(value):
-            top = levels(aggregate)
-            amounts = [
-                (code - value.numeric.lower_code) // aggregate.coarse
-                for code in _numbers(value, inside)
-            ]
-            whole = [
-                sum(u * u for u in amounts),
-                sum(2 * u * (top - u) for u in amounts),
-                sum((top - u) ** 2 for u in amounts),
-            ]
+            whole = _distances_to_ends(value, inside)
+        case Variance():
+            whole = _squares(aggregate, inside)
         case _:
             raise TypeError(f"{type(aggregate).__name__} is not linear")
     count = len(_codes(aggregate.value, inside))
+    if limit is None or count <= limit:
+        return whole
+    return [integer * limit // count for integer in whole]
+
+
+def _clipped_sum(value: Value, inside: Sequence[Row], limit: int | None) -> int:
+    """Returns the sum of a value, clipped to what ``limit`` rows can add up to."""
+    total = sum(_numbers(value, inside))
+    if limit is None:
+        return total
+    low = limit * min(value.numeric.lower_code, 0)
+    high = limit * max(value.numeric.upper_code, 0)
+    return min(max(total, low), high)
+
+
+def _distances_to_ends(value: Value, inside: Sequence[Row]) -> list[int]:
+    """Returns the sums of the distances to the lower and to the upper end of the range."""
+    low = value.numeric.lower_code
+    high = value.numeric.upper_code
+    numbers = _numbers(value, inside)
+    return [sum(code - low for code in numbers), sum(high - code for code in numbers)]
+
+
+def _squares(aggregate: Variance, inside: Sequence[Row]) -> list[int]:
+    """Returns the sums of u^2, 2 u (t - u) and (t - u)^2 for levels u from 0 to t."""
+    top = levels(aggregate)
+    low = aggregate.value.numeric.lower_code
+    amounts = [(code - low) // aggregate.coarse for code in _numbers(aggregate.value, inside)]
     return [
-        each * limit // count if limit is not None and count > limit else each for each in whole
+        sum(u * u for u in amounts),
+        sum(2 * u * (top - u) for u in amounts),
+        sum((top - u) ** 2 for u in amounts),
     ]
 
 
 def _leaves(aggregate: Quantiles, inside: Sequence[Row]) -> dict[int, int]:
-    """How many rows are in each leaf."""
-    kind, counts = aggregate.value.type, dict.fromkeys(range(aggregate.leaves), 0)
+    """Counts the rows in each leaf."""
+    kind = aggregate.value.type
+    counts = dict.fromkeys(range(aggregate.leaves), 0)
     assert not isinstance(kind, Text), "a text has no leaf"
     for code in _numbers(aggregate.value, inside):
         counts[(code - kind.lower_code) // aggregate.coarse] += 1
@@ -392,47 +445,32 @@ def _leaves(aggregate: Quantiles, inside: Sequence[Row]) -> dict[int, int]:
 
 
 def _codes(value: Value, inside: Iterable[Row]) -> list[int | str]:
-    """The values of rows, without NULL."""
-    return [code for row in inside if (code := row.code(value.expression)) is not None]
+    """Returns the values of the rows without NULL."""
+    codes = (row.code(value.expression) for row in inside)
+    return [code for code in codes if code is not None]
 
 
 def _numbers(value: Value, inside: Iterable[Row]) -> list[int]:
     return [code for code in _codes(value, inside) if isinstance(code, int)]
 
 
-def _place(key: str, *held: int | str | None) -> int:
-    """Where a group, or a value, stands among those of a unit, which is named last: the upper bits of a y + b modulo a prime."""
-    *codes, unit = held
-    a, b, *_ = _quarters(hashed(key, *codes))
-    first, *times = _quarters(hashed(key))
-    number, mask = _number(str(unit)), 2**22 - 1
-    y = (first + sum(times[each] * (number >> 22 * each & mask) for each in range(3))) % _PRIME
-    return (a * y + b) % _PRIME // 2**7
-
-
-def _quarters(digits: str) -> list[int]:
-    return [int(digits[start : start + 8], 16) for start in range(0, 32, 8)]
-
-
-def _number(unit: str) -> int:
-    """A unit as a number of 64 bits: itself where it is one, else made from its text."""
-    if re.fullmatch(WHOLE_PATTERN, unit) and -(2**63) <= int(unit) < 2**63:
-        return int(unit)
-    return int(hashed(unit)[:15], 16)
-
-
 def _at_most(count: int, limit: int | None) -> int:
-    return count if limit is None else min(count, limit)
+    if limit is None:
+        return count
+    return min(count, limit)
 
 
 def _smaller(*limits: int | None) -> int | None:
-    return min((each for each in limits if each is not None), default=None)
+    """Returns the smallest limit that is set; None if none is."""
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def rows_of(columns: Mapping[str, Iterable[object]]) -> list[Mapping[str, object]]:
-    """Rows of a table given by columns.
+    """Converts a table given by columns to rows.
 
     >>> rows_of({"a": [1, 2]})
     [{'a': 1}, {'a': 2}]
     """
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    names = list(columns)
+    cells = zip(*columns.values(), strict=True)
+    return [dict(zip(names, row, strict=True)) for row in cells]

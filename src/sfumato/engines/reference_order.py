@@ -1,52 +1,98 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order of rows in plain Python: by the hash of a key, of what a row holds, and of its unit."""
+"""Orders in plain Python: of bounded rows, and of the groups of a unit; by keyed hashes."""
 
 import hashlib
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from itertools import chain
 
 import numpy as np
 
 from sfumato.engines.base import Codes, UnitRows, nulls_first
 from sfumato.engines.reference_rows import Row
+from sfumato.engines.value_codes import WHOLE_PATTERN
 from sfumato.plan.rows import MISSING, BoundedRows
+
+_PRIME = 2**31 - 1
 
 
 def hashed(*parts: int | str | None) -> str:
-    """md5 of the parts' texts, which every engine computes alike."""
-    text = "|".join("N" if part is None else str(part) for part in parts)
-    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
+    """Returns the md5 of the parts as strings, joined by bars; every engine computes the same.
+
+    >>> hashed("key", 1, None)
+    '67de8ff634578ea930c6d327312d29a7'
+    """
+    words = ["N" if part is None else str(part) for part in parts]
+    return hashlib.md5("|".join(words).encode(), usedforsecurity=False).hexdigest()
 
 
-def unit_rows(plan: BoundedRows, found: Iterable[Row], key: str) -> UnitRows:
-    """The first rows of each unit, and the units by the hash of their names."""
-    held: dict[str, list[Codes]] = defaultdict(list)
-    for row in found:
-        held[row.unit or ""].append(tuple(row.code(each.expression) for each in plan.rows.values))
+def unit_rows(
+    plan: BoundedRows,
+    relation_rows: Iterable[Row],
+    key: str,
+) -> UnitRows:
+    """Returns the first rows of each unit, with the units ordered by the hash of their names."""
+    by_unit: dict[str, list[Codes]] = defaultdict(list)
+    for row in relation_rows:
+        codes = tuple(row.code(value.expression) for value in plan.rows.values)
+        by_unit[row.unit or ""].append(codes)
     if plan.unit is None:
-        blocks = [[codes] for codes in _ordered(key, None, held[""])]
+        blocks = [[codes] for codes in _ordered(key, None, by_unit[""])]
     else:
-        units = sorted(held, key=lambda unit: (hashed(key, unit), unit))
-        blocks = [_ordered(key, unit, held[unit])[: plan.most] for unit in units]
-    codes = [
-        [MISSING if code is None else int(code) for code in row]
-        for block in blocks
-        for row in block
-    ]
+        units = sorted(by_unit, key=lambda unit: (hashed(key, unit), unit))
+        blocks = [_ordered(key, unit, by_unit[unit])[: plan.most] for unit in units]
     starts = np.cumsum([0, *map(len, blocks)])
-    return UnitRows(np.array(codes, np.int64).reshape(len(codes), len(plan.rows.values)), starts)
+    kept = [_stored(codes) for codes in chain.from_iterable(blocks)]
+    return UnitRows(np.array(kept, np.int64).reshape(len(kept), len(plan.rows.values)), starts)
 
 
-def _ordered(key: str, unit: str | None, found: Iterable[Codes]) -> list[Codes]:
-    """Rows by the hash of what they hold, of their unit, and of their number among equal ones."""
-    seen, placed = Counter[Codes](), []
-    whose = [] if unit is None else [unit]
-    for codes in found:
+def _stored(codes: Codes) -> list[int]:
+    """Replaces NULL by MISSING."""
+    return [MISSING if code is None else int(code) for code in codes]
+
+
+def _ordered(
+    key: str,
+    unit: str | None,
+    rows: Iterable[Codes],
+) -> list[Codes]:
+    """Sorts rows by the hash of their content, their unit and their number among equal rows."""
+    seen = Counter[Codes]()
+    placed = []
+    owner = [] if unit is None else [unit]
+    for codes in rows:
         seen[codes] += 1
-        order = (
-            hashed(key, *codes, *whose, seen[codes]),
-            [nulls_first(code) for code in codes],
-            seen[codes],
-        )
-        placed.append((order, codes))
-    return [codes for _, codes in sorted(placed, key=lambda each: each[0])]
+        number = seen[codes]
+        digest = hashed(key, *codes, *owner, number)
+        placed.append(((digest, [nulls_first(code) for code in codes], number), codes))
+    placed.sort(key=lambda pair: pair[0])
+    return [codes for _, codes in placed]
+
+
+def place(key: str, *held: int | str | None) -> int:
+    """Returns the place of a group, or of a value, in the sampling order of a unit.
+
+    ``held`` is what is placed, then the name of the unit. The place is the upper bits of
+    a y + b modulo a prime: a and b depend on what is placed, y on the unit.
+    """
+    *codes, unit = held
+    a, b, *_ = _quarters(hashed(key, *codes))
+    y, *times = _quarters(hashed(key))
+    number = _number(str(unit))
+    mask = 2**22 - 1
+    for piece in range(3):
+        y += times[piece] * (number >> 22 * piece & mask)
+    return (a * (y % _PRIME) + b) % _PRIME // 2**7
+
+
+def _quarters(digits: str) -> list[int]:
+    """Splits 32 hexadecimal digits into four integers."""
+    return [int(digits[start : start + 8], 16) for start in range(0, 32, 8)]
+
+
+def _number(unit: str) -> int:
+    """Maps the name of a unit to 64 bits: the integer that it spells, or else a hash of it."""
+    if re.fullmatch(WHOLE_PATTERN, unit) and -(2**63) <= int(unit) < 2**63:
+        return int(unit)
+    return int(hashed(unit)[:15], 16)

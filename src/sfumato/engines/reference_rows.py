@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of a relation in plain Python: each the codes of its columns, and its unit."""
+"""The rows of a relation in plain Python: each row is a unit and the codes of its columns."""
 
 import math
 from collections import defaultdict
@@ -33,13 +33,13 @@ Tables = Mapping[str, Sequence[Mapping[str, object]]]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of a relation. A column that it lacks is NULL."""
+    """A row of a relation; a column that it lacks is NULL."""
 
     unit: str | None
     values: Mapping[str, Value]
 
     def read(self, expression: Scalar) -> Value:
-        """The value of an expression over the row."""
+        """Evaluates an expression over the row."""
 
         def lookup(leaf: Leaf) -> Value:
             if not isinstance(leaf, Field):
@@ -49,22 +49,25 @@ class Row:
         return evaluate(expression, lookup)
 
     def code(self, expression: Scalar) -> int | str | None:
-        """The same, of an expression that has a code or a text."""
+        """Evaluates an expression whose value is a code or a string.
+
+        Raises:
+            TypeError: the value is neither.
+        """
         value = self.read(expression)
-        if (
-            value is None
-            or isinstance(value, str)
-            or (isinstance(value, int) and not isinstance(value, bool))
-        ):
+        if value is None or isinstance(value, str):
+            return value
+        if isinstance(value, int) and not isinstance(value, bool):
             return value
         raise TypeError("a value that is no code and no text")
 
 
 def rows(relation: Relation, tables: Tables) -> list[Row]:
-    """The rows of a relation.
+    """Returns the rows of a relation.
 
     >>> from sfumato.metadata.column import Integer
-    >>> rows(Scan("t", "t.", (Column("t.a", Integer(0, 9)),), Owner(("who",))), {"t": [{"who": "p", "a": "12"}]})
+    >>> age = Column("t.a", Integer(0, 9))
+    >>> rows(Scan("t", "t.", (age,), Owner(("who",))), {"t": [{"who": "p", "a": "12"}]})
     [Row(unit='p', values={'t.a': 9})]
     """
     match relation:
@@ -76,7 +79,11 @@ def rows(relation: Relation, tables: Tables) -> list[Row]:
             return _public_join(relation, tables)
         case UnitJoin(source, other, outer):
             partners = {row.unit: row for row in rows(other, tables)}
-            return _joined(rows(source, tables), lambda row: partners.get(row.unit), outer=outer)
+            return _joined(
+                rows(source, tables),
+                lambda row: partners.get(row.unit),
+                outer=outer,
+            )
         case Semi(source, units, negated):
             present = {row.unit for row in rows(units, tables)}
             return [row for row in rows(source, tables) if (row.unit in present) is not negated]
@@ -84,45 +91,46 @@ def rows(relation: Relation, tables: Tables) -> list[Row]:
             return _per_unit(relation, tables)
         case Ranked():
             return _ranked(relation, tables)
-        case Union(sources, values, columns):
-            return [
-                Row(
-                    row.unit,
-                    {
-                        column.name: row.read(value)
-                        for column, value in zip(columns, read, strict=True)
-                    },
-                )
-                for source, read in zip(sources, values, strict=True)
-                for row in rows(source, tables)
-            ]
+        case Union():
+            return _union(relation, tables)
         case _:
             raise unknown(relation)
 
 
+def _union(union: Union, tables: Tables) -> list[Row]:
+    names = [column.name for column in union.columns]
+    united = []
+    for source, values in zip(union.sources, union.values, strict=True):
+        for row in rows(source, tables):
+            cells = [row.read(value) for value in values]
+            united.append(Row(row.unit, dict(zip(names, cells, strict=True))))
+    return united
+
+
 def _scan(scan: Scan, tables: Tables) -> list[Row]:
     owners = None if scan.owner is None else _owners(scan.owner, tables)
-    found = []
+    scanned = []
     for raw in tables[scan.table]:
         unit = None if owners is None else owners(raw)
         if owners is not None and unit is None:
             continue
-        values = {
-            column.name: code_of(column, raw.get(column.name.removeprefix(scan.prefix)))
-            for column in scan.columns
-        }
-        found.append(Row(unit, values))
-    return found
+        values = {}
+        for column in scan.columns:
+            stored = raw.get(column.name.removeprefix(scan.prefix))
+            values[column.name] = code_of(column, stored)
+        scanned.append(Row(unit, values))
+    return scanned
 
 
 def _owners(owner: Owner, tables: Tables) -> Callable[[Mapping[str, object]], str | None]:
-    """Who owns a raw row; None: nobody."""
+    """Returns a function from a raw row to the unit that owns it, or None."""
     if owner.via is None or owner.owner is None:
         return lambda raw: _named(raw, owner.columns)
     above = _owners(owner.owner, tables)
     smallest: dict[str, str] = {}
     for raw in tables[owner.via]:
-        key, unit = _named(raw, owner.keys), above(raw)
+        key = _named(raw, owner.keys)
+        unit = above(raw)
         if key is not None and unit is not None:
             smallest[key] = min(unit, smallest.get(key, unit))
 
@@ -134,66 +142,81 @@ def _owners(owner: Owner, tables: Tables) -> Callable[[Mapping[str, object]], st
 
 
 def _named(raw: Mapping[str, object], columns: Sequence[str]) -> str | None:
-    """The text of one column, or of several: each with its length before it."""
+    """Returns the name that columns of a row spell; None if one of them is NULL.
+
+    It is the string of a single column; of several, each string follows its length.
+    """
     values = [raw.get(column) for column in columns]
     if None in values:
         return None
     texts = [text_of(value) for value in values]
-    return texts[0] if len(texts) == 1 else "".join(f"{len(each)}:{each}" for each in texts)
+    if len(texts) == 1:
+        return texts[0]
+    return "".join(f"{len(part)}:{part}" for part in texts)
 
 
-def _joined(source: list[Row], find: Callable[[Row], Row | None], *, outer: bool) -> list[Row]:
-    """Each row with its partner; ``outer``: without one it stays as it is."""
-    found = []
+def _joined(
+    source: list[Row],
+    find: Callable[[Row], Row | None],
+    *,
+    outer: bool,
+) -> list[Row]:
+    """Joins each row to its partner; ``outer`` keeps a row that has none as it is."""
+    joined = []
     for row in source:
         partner = find(row)
         if partner is not None:
-            found.append(Row(row.unit, {**row.values, **partner.values}))
+            joined.append(Row(row.unit, {**row.values, **partner.values}))
         elif outer:
-            found.append(row)
-    return found
+            joined.append(row)
+    return joined
 
 
 def _public_join(join: PublicJoin, tables: Tables) -> list[Row]:
+    """Joins to the first public row of each key, in the order of the columns."""
     scan = join.table
-    candidates = rows(
-        Scan(scan.table, scan.prefix, tuple(dict.fromkeys((*scan.columns, join.right))), None),
-        tables,
-    )
-    candidates.sort(
-        key=lambda row: [nulls_first(row.code(Field(column))) for column in scan.columns]
-    )
+    columns = tuple(dict.fromkeys((*scan.columns, join.right)))
+    candidates = rows(Scan(scan.table, scan.prefix, columns, None), tables)
+
+    def order(row: Row) -> list[tuple[bool, int, str]]:
+        return [nulls_first(row.code(Field(column))) for column in scan.columns]
+
     public: dict[Value, Row] = {}
-    for row in candidates:
+    for row in sorted(candidates, key=order):
         key = row.code(Field(join.right))
         if key is not None:
             public.setdefault(key, row)
+    source = rows(join.source, tables)
     return _joined(
-        rows(join.source, tables), lambda row: public.get(row.code(join.left)), outer=join.outer
+        source,
+        lambda row: public.get(row.code(join.left)),
+        outer=join.outer,
     )
 
 
 def _per_unit(relation: PerUnit, tables: Tables) -> list[Row]:
-    held: dict[tuple[str | None, tuple[int | str | None, ...]], list[Row]] = defaultdict(list)
+    """Returns a row for each unit and group of it, with the summaries of its rows."""
+    groups: dict[tuple[str | None, tuple[int | str | None, ...]], list[Row]] = defaultdict(list)
     for row in rows(relation.source, tables):
-        held[row.unit, tuple(row.code(value.expression) for _, value in relation.keys)].append(row)
-    found = []
-    for (unit, codes), own in held.items():
-        keys = {column.name: code for (column, _), code in zip(relation.keys, codes, strict=True)}
-        found.append(
-            Row(
-                unit,
-                {**keys, **{each.column.name: _summary(each, own) for each in relation.columns}},
-            )
-        )
-    return found
+        codes = tuple(row.code(value.expression) for _, value in relation.keys)
+        groups[row.unit, codes].append(row)
+    summarised = []
+    for (unit, codes), own in groups.items():
+        values: dict[str, Value] = {
+            column.name: code for (column, _), code in zip(relation.keys, codes, strict=True)
+        }
+        for computed in relation.columns:
+            values[computed.column.name] = _summary(computed, own)
+        summarised.append(Row(unit, values))
+    return summarised
 
 
 def _summary(computed: Computed, own: list[Row]) -> int | None:
-    """A summary of one unit's rows, cut to the range of its column."""
+    """Summarises the rows of one unit, clipped to the range of the column."""
     if computed.value is None:
         return _cut(computed.column, len(own))
-    codes = [code for row in own if (code := row.code(computed.value.expression)) is not None]
+    read = [row.code(computed.value.expression) for row in own]
+    codes = [code for code in read if code is not None]
     numbers = [code for code in codes if isinstance(code, int)]
     match computed.summary:
         case Summary.COUNT_VALUES:
@@ -221,31 +244,33 @@ def _cut(column: Column, number: int) -> int:
 
 
 def _ranked(relation: Ranked, tables: Tables) -> list[Row]:
-    held: dict[str | None, list[Row]] = defaultdict(list)
+    """Numbers the rows of each unit in the order of the relation."""
+    by_unit: dict[str | None, list[Row]] = defaultdict(list)
     for row in rows(relation.source, tables):
-        held[row.unit].append(row)
-    # a stable sort by the last key first, then by those before it
-    sorts = [
-        *((each.expression, each.descending) for each in relation.order),
-        *((tie, False) for tie in relation.ties),
-    ]
-    found = []
-    for own in held.values():
+        by_unit[row.unit].append(row)
+    sorts = [(part.expression, part.descending) for part in relation.order]
+    sorts += [(tie, False) for tie in relation.ties]
+    name = relation.column.name
+    ranked = []
+    for own in by_unit.values():
         ordered = own
+        # a stable sort by the last key first, then by those before it
         for expression, descending in reversed(sorts):
             ordered = _sorted(ordered, expression, descending=descending)
         for number, row in enumerate(ordered, start=1):
-            found.append(
-                Row(row.unit, {**row.values, relation.column.name: _cut(relation.column, number)})
-            )
-    return found
+            rank = _cut(relation.column, number)
+            ranked.append(Row(row.unit, {**row.values, name: rank}))
+    return ranked
 
 
-def _sorted(own: list[Row], expression: Scalar, *, descending: bool) -> list[Row]:
-    """Rows in the order of an expression, NULL last in both directions; rows alike keep theirs."""
+def _sorted(
+    own: list[Row],
+    expression: Scalar,
+    *,
+    descending: bool,
+) -> list[Row]:
+    """Sorts rows by an expression, stably, with NULL last in both directions."""
     present = [row for row in own if row.code(expression) is not None]
     absent = [row for row in own if row.code(expression) is None]
-    return [
-        *sorted(present, key=lambda row: nulls_first(row.code(expression)), reverse=descending),
-        *absent,
-    ]
+    present.sort(key=lambda row: nulls_first(row.code(expression)), reverse=descending)
+    return present + absent

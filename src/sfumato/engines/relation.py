@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of a relation as DuckDB SQL: codes, and the unit. Proof: relation.proof.md.
+"""DuckDB SQL for the rows of a relation: codes, and the unit. Proof: relation.proof.md.
 
-Each relation is one SELECT; its columns are named by ``alias``, the unit is ``unit``. The
-rows of a public table, and those that are units themselves, have no ``unit``.
+Each relation is one SELECT. Its columns are named by ``alias``; the unit is the column ``unit``.
+Rows of a public table, and rows that are units themselves, have no column ``unit``.
 """
 
 from collections import defaultdict
@@ -36,14 +36,15 @@ from sfumato.plan.value_range import is_text
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The tables of a question.
+    """The tables of a question, and how its statement reads them.
 
-    ``numbered``: units are whole numbers (BIGINT), else texts. ``kept``: how many rows of a
-    unit are read of a prepared layout, of tables that are joined to it, or asked for its unit, one; with ``first`` only those
-    that are the first of their unit to have their value of that column. ``tests`` are asked of stored values, by the name of
-    the column that they read; ``read`` are the names of the columns that anybody reads, None: all.
-    ``windows``: what a unit has in all is shown by windows; else it is added up and joined, which
-    is cheaper where what is joined is not computed twice.
+    ``numbered``: units are integers (BIGINT), else strings. ``kept``: the number of rows of each
+    unit that are read from a prepared layout; of a table that is joined by unit, or tested for a
+    row of the unit, one is read. With ``first``, only rows marked as the first of their unit with
+    their value of that column are read. ``tests`` are conditions on stored values, by the name of
+    the column that they read; ``read`` are the names of the columns that the question reads, None
+    for all. ``windows``: totals of a unit are computed by window functions, else by GROUP BY and a
+    join. The join is cheaper where its input is not computed twice.
     """
 
     sources: Mapping[str, Source]
@@ -56,50 +57,68 @@ class Tables:
 
     @classmethod
     def of(cls, relation: Relation, sources: Mapping[str, Source]) -> "Tables":
-        """Units are compared as numbers where every table of a relation holds them as such."""
+        """Builds the tables of a relation; units are integers if every table stores them so."""
         private = [scan for scan in scans(relation) if not sources[scan.table].coded]
         owners = [(scan.table, scan.owner) for scan in private if scan.owner is not None]
         return cls(sources, all(_is_numbered(table, owner, sources) for table, owner in owners))
 
     @property
     def joined(self) -> "Tables":
-        """The tables as a join to one row of each unit reads them, or one that only asks whether there is one."""
-        return replace(self, kept=1, first=None) if self.kept else self
+        """The tables as they are read for a join to one row of each unit, or for a semi-join."""
+        if not self.kept:
+            return self
+        return replace(self, kept=1, first=None)
 
     def shown(self, columns: Sequence[Column]) -> list[Column]:
-        """Those columns that anybody reads."""
+        """Returns those columns that the question reads."""
         return [column for column in columns if self.read is None or column.name in self.read]
 
 
-def _is_numbered(table: str, owner: Owner, sources: Mapping[str, Source]) -> bool:
+def _is_numbered(
+    table: str,
+    owner: Owner,
+    sources: Mapping[str, Source],
+) -> bool:
     if owner.via is not None and owner.owner is not None:
         return _is_numbered(owner.via, owner.owner, sources)
     return len(owner.columns) == 1 and sources[table].is_short(owner.columns[0])
 
 
 def stored_columns(relation: Relation) -> dict[str, set[str]]:
-    """The columns that a relation reads of each table, with those that lead to its units."""
-    found: dict[str, set[str]] = defaultdict(set)
-    for each in nodes(relation):
-        if isinstance(each, PublicJoin):
-            columns = (*each.table.columns, each.right)
-            found[each.table.table] |= {
-                column.name.removeprefix(each.table.prefix) for column in columns
-            }
-        if isinstance(each, Scan):
-            found[each.table] |= {column.name.removeprefix(each.prefix) for column in each.columns}
-            table, owner = each.table, each.owner
-            while owner is not None:
-                found[table] |= set(owner.columns)
-                if owner.via is None:
-                    break
-                found[owner.via] |= set(owner.keys)
-                table, owner = owner.via, owner.owner
-    return dict(found)
+    """Returns the stored columns that a relation reads, by table.
+
+    Columns that are needed to look up units are included.
+    """
+    stored: dict[str, set[str]] = defaultdict(set)
+    for node in nodes(relation):
+        if isinstance(node, PublicJoin):
+            columns = (*node.table.columns, node.right)
+            stored[node.table.table] |= _stored_names(node.table, columns)
+        if isinstance(node, Scan):
+            stored[node.table] |= _stored_names(node, node.columns)
+            _add_owner_columns(stored, node)
+    return dict(stored)
+
+
+def _stored_names(scan: Scan, columns: Sequence[Column]) -> set[str]:
+    return {column.name.removeprefix(scan.prefix) for column in columns}
+
+
+def _add_owner_columns(stored: dict[str, set[str]], scan: Scan) -> None:
+    """Adds the columns that lead from the rows of a scan to their units."""
+    table = scan.table
+    owner = scan.owner
+    while owner is not None:
+        stored[table] |= set(owner.columns)
+        if owner.via is None:
+            return
+        stored[owner.via] |= set(owner.keys)
+        table = owner.via
+        owner = owner.owner
 
 
 def rows(relation: Relation, tables: Tables) -> str:
-    """The SELECT of a relation.
+    """Returns the SELECT of a relation.
 
     Guarantees:
         every relation has the rows of the reference
@@ -114,37 +133,49 @@ def rows(relation: Relation, tables: Tables) -> str:
         case PublicJoin():
             return _public_join(relation, tables)
         case UnitJoin(source, other, outer):
-            joined = "".join(f", r.{alias(column)}" for column in tables.shown(provided(other)))
+            shown = tables.shown(provided(other))
             return (
-                f"SELECT l.*{joined} FROM ({rows(source, tables)}) AS l "
+                f"SELECT l.*{_of_right(shown)} FROM ({rows(source, tables)}) AS l "
                 f"{_join(outer=outer)} ({rows(other, tables.joined)}) AS r ON l.unit = r.unit"
             )
         case Semi(source, units, negated):
+            join = "ANTI JOIN" if negated else "SEMI JOIN"
             return (
                 f"SELECT l.* FROM ({rows(source, tables)}) AS l "
-                f"{'ANTI' if negated else 'SEMI'} JOIN ({rows(units, tables.joined)}) AS r ON l.unit = r.unit"
+                f"{join} ({rows(units, tables.joined)}) AS r ON l.unit = r.unit"
             )
         case PerUnit():
             return _per_unit(relation, tables)
         case Ranked():
             return _ranked(relation, tables)
-        case Union(many, values, columns):
-            unit = ["unit"] if is_owned(relation) else []
-            return " UNION ALL ".join(
-                f"(SELECT {_items([*unit, *map(_named, read, columns)])} FROM ({rows(source, tables)}))"
-                for source, read in zip(many, values, strict=True)
-            )
+        case Union():
+            return _union(relation, tables)
         case _:
             raise unknown(relation)
 
 
-def is_owned(relation: Relation) -> bool:
+def _is_owned(relation: Relation) -> bool:
     """Whether rows have a unit other than themselves."""
     return all(scan.owner is not None for scan in scans(relation))
 
 
+def _union(union: Union, tables: Tables) -> str:
+    unit = ["unit"] if _is_owned(union) else []
+    selects = []
+    for source, values in zip(union.sources, union.values, strict=True):
+        items = _items([*unit, *map(_named, values, union.columns)])
+        selects.append(f"(SELECT {items} FROM ({rows(source, tables)}))")
+    return " UNION ALL ".join(selects)
+
+
 def _named(expression: Scalar, column: Column) -> str:
+    """Returns a SELECT item: an expression as a column."""
     return f"{typed(Value(column.name, column.type, expression))} AS {alias(column)}"
+
+
+def _of_right(columns: Sequence[Column]) -> str:
+    """Returns more SELECT items: columns of the right side of a join."""
+    return "".join(f", r.{alias(column)}" for column in columns)
 
 
 def _items(items: list[str]) -> str:
@@ -159,80 +190,111 @@ def _join(*, outer: bool) -> str:
 
 
 def _scan(scan: Scan, tables: Tables) -> str:
-    """Innermost each value as it is compared (a number of steps, a day, a text), then its code."""
+    """Selects the codes of a table.
+
+    The inner SELECT reads each value in the form in which it is compared (a number of steps, a
+    day, a string); the outer one maps these to codes.
+    """
     source = tables.sources[scan.table]
     if source.coded:
-        codes = [
-            f"CAST({in_layout(scan, column)} AS {_held(column)}) AS {alias(column)}"
-            for column in scan.columns
-        ]
-        first = "" if tables.first is None else f" AND {first_in_layout(scan, tables.first)}"
-        return f"SELECT {_items([*codes, 'unit'])} FROM {source.sql} WHERE place <= {tables.kept}{first}"
-    readings, codes, joins = [], [], []
+        return _layout_scan(scan, tables)
+    readings = []
+    codes = []
+    joins = []
     for index, column in enumerate(tables.shown(scan.columns)):
-        name, kind, shown = column.name.removeprefix(scan.prefix), column.type, alias(column)
+        name = column.name.removeprefix(scan.prefix)
+        kind = column.type
+        shown = alias(column)
         readings.append(f"{reading(name, kind, source)} AS {shown}")
         if isinstance(kind, Category | Boolean):
             codes.append(f"d{index}.code AS {shown}")
             joins.append(f" LEFT JOIN {listed(kind)} AS d{index} ON s.{shown} = d{index}.text")
         else:
             codes.append(f"{code(kind, f's.{shown}', short=source.is_short(name))} AS {shown}")
-    tests = [test for column in scan.columns for test in tables.tests.get(column.name, ())]
+    tests: list[str] = []
+    for column in scan.columns:
+        tests += tables.tests.get(column.name, ())
     stored = f"{source.sql} WHERE {' AND '.join(tests)}" if tests else source.sql
+    joined = "".join(joins)
     if scan.owner is None:
-        return f"SELECT {_items(codes)} FROM (SELECT {_items(readings)} FROM {stored}) AS s{''.join(joins)}"
-    owned = _owned(readings, scan.owner, replace(source, sql=stored), tables)
-    return f"SELECT {_items([*codes, 's.unit'])} FROM ({owned}) AS s{''.join(joins)} WHERE s.unit IS NOT NULL"
+        inner = f"SELECT {_items(readings)} FROM {stored}"
+        return f"SELECT {_items(codes)} FROM ({inner}) AS s{joined}"
+    inner = _owned(readings, scan.owner, replace(source, sql=stored), tables)
+    items = _items([*codes, "s.unit"])
+    return f"SELECT {items} FROM ({inner}) AS s{joined} WHERE s.unit IS NOT NULL"
+
+
+def _layout_scan(scan: Scan, tables: Tables) -> str:
+    """Selects the codes of a prepared layout."""
+    items = []
+    for column in scan.columns:
+        stored = "VARCHAR" if isinstance(column.type, Text) else "BIGINT"
+        items.append(f"CAST({in_layout(scan, column)} AS {stored}) AS {alias(column)}")
+    test = f"place <= {tables.kept}"
+    if tables.first is not None:
+        test += f" AND {first_in_layout(scan, tables.first)}"
+    return f"SELECT {_items([*items, 'unit'])} FROM {tables.sources[scan.table].sql} WHERE {test}"
 
 
 def in_layout(scan: Scan, column: Column) -> str:
-    """The column of a prepared layout that holds the codes of a scanned one."""
+    """Returns the column of a prepared layout that stores the codes of a scanned column."""
     return quote(f"c_{column.name.removeprefix(scan.prefix)}")
 
 
 def first_in_layout(scan: Scan, column: Column) -> str:
-    """Whether a row of a prepared layout is the first of its unit to have its value of a column."""
+    """Returns the Boolean column of a layout that marks the first rows of a column's values.
+
+    It is TRUE of a row that is the first of its unit with its value of ``column``.
+    """
     return quote(f"f_{column.name.removeprefix(scan.prefix)}")
 
 
-def _held(column: Column) -> str:
-    return "VARCHAR" if isinstance(column.type, Text) else "BIGINT"
-
-
-def _owned(items: list[str], owner: Owner, source: Source, tables: Tables) -> str:
-    """Items of a table with the unit of each row; a row that nobody owns may be missing."""
+def _owned(
+    items: list[str],
+    owner: Owner,
+    source: Source,
+    tables: Tables,
+) -> str:
+    """Selects items of a table and the unit of each row; a row without an owner may be dropped."""
     if owner.via is None or owner.owner is None:
-        unit = (
-            f"CAST({quote(owner.columns[0])} AS BIGINT)"
-            if tables.numbered
-            else named(owner.columns, source)
-        )
+        unit = named(owner.columns, source)
+        if tables.numbered:
+            unit = f"CAST({quote(owner.columns[0])} AS BIGINT)"
         return f"SELECT {_items([*items, f'{unit} AS unit'])} FROM {source.sql}"
     above = tables.sources[owner.via]
     key = f"{named(owner.keys, above)} AS key"
-    # of several the smallest as a text
+    # the smallest of several, compared as strings
     smallest = "min_by(unit, CAST(unit AS VARCHAR))" if tables.numbered else "min(unit)"
     owners = (
         f"SELECT key, {smallest} AS unit FROM ({_owned([key], owner.owner, above, tables)}) "
         "WHERE key IS NOT NULL AND unit IS NOT NULL GROUP BY key"
     )
     own = f"SELECT {_items([*items, f'{named(owner.columns, source)} AS link'])} FROM {source.sql}"
-    return f"SELECT l.* EXCLUDE (link), r.unit FROM ({own}) AS l JOIN ({owners}) AS r ON l.link = r.key"
+    return (
+        f"SELECT l.* EXCLUDE (link), r.unit FROM ({own}) AS l "
+        f"JOIN ({owners}) AS r ON l.link = r.key"
+    )
 
 
 def _public_join(join: PublicJoin, tables: Tables) -> str:
-    """Of each key the first row in the order of the columns, NULLs first."""
-    scan, key = join.table, alias(join.right)
-    read = Scan(scan.table, scan.prefix, tuple(dict.fromkeys((*scan.columns, join.right))))
+    """Joins the first public row of each key in the order of its columns, NULL first."""
+    scan = join.table
+    key = alias(join.right)
+    read = Scan(
+        scan.table,
+        scan.prefix,
+        tuple(dict.fromkeys((*scan.columns, join.right))),
+    )
     order = ", ".join(f"{alias(column)} NULLS FIRST" for column in scan.columns) or "1"
-    left = value(join.left) if isinstance(join.right.type, Text) is is_text(join.left) else "NULL"
+    is_comparable = isinstance(join.right.type, Text) is is_text(join.left)
+    left = value(join.left) if is_comparable else "NULL"
     public = (
         f"SELECT * FROM ({rows(read, tables)}) WHERE {key} IS NOT NULL "
         f"QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY {order}) = 1"
     )
-    joined = "".join(f", r.{alias(column)}" for column in scan.columns)
+    source = f"SELECT *, {left} AS key FROM ({rows(join.source, tables)})"
     return (
-        f"SELECT l.* EXCLUDE (key){joined} FROM (SELECT *, {left} AS key FROM ({rows(join.source, tables)})) AS l "
+        f"SELECT l.* EXCLUDE (key){_of_right(scan.columns)} FROM ({source}) AS l "
         f"{_join(outer=join.outer)} ({public}) AS r ON l.key = r.{key}"
     )
 
@@ -242,20 +304,19 @@ def _public_join(join: PublicJoin, tables: Tables) -> str:
 
 def _per_unit(relation: PerUnit, tables: Tables) -> str:
     keys = [alias(column) for column, _ in relation.keys]
-    items = [_named(key.expression, column) for column, key in relation.keys]
-    items += [
-        f"{typed(each.value)} AS v{index}"
-        for index, each in enumerate(relation.columns)
-        if each.value is not None
-    ]
-    summaries = [
-        f"{_summary(each, f'v{index}')} AS {alias(each.column)}"
-        for index, each in enumerate(relation.columns)
-    ]
-    cut = [f"{_cut(each.column)} AS {alias(each.column)}" for each in relation.columns]
-    inner = f"SELECT {_items(['unit', *items])} FROM ({rows(relation.source, tables)})"
-    grouped = f"SELECT {_items(['unit', *keys, *summaries])} FROM ({inner}) GROUP BY {_items(['unit', *keys])}"
-    return f"SELECT {_items(['unit', *keys, *cut])} FROM ({grouped})"
+    items = ["unit", *(_named(key.expression, column) for column, key in relation.keys)]
+    summaries = ["unit", *keys]
+    cut = ["unit", *keys]
+    for index, computed in enumerate(relation.columns):
+        shown = alias(computed.column)
+        read = f"v{index}"
+        if computed.value is not None:
+            items.append(f"{typed(computed.value)} AS {read}")
+        summaries.append(f"{_summary(computed, read)} AS {shown}")
+        cut.append(f"{_cut(computed.column)} AS {shown}")
+    inner = f"SELECT {_items(items)} FROM ({rows(relation.source, tables)})"
+    by = _items(["unit", *keys])
+    return f"SELECT {_items(cut)} FROM (SELECT {_items(summaries)} FROM ({inner}) GROUP BY {by})"
 
 
 def _summary(computed: Computed, read: str) -> str:
@@ -275,7 +336,10 @@ def _summary(computed: Computed, read: str) -> str:
 
 
 def _mean(computed: Computed, read: str) -> str:
-    """floor(f sum / count + 1/2) for f codes of the mean in one of the value, from what is not negative."""
+    """Returns floor(f sum / count + 1/2), for f codes of the mean in one code of the value.
+
+    The numerator is computed from values shifted to be non-negative, where // rounds down.
+    """
     assert computed.value is not None and not isinstance(computed.value.type, Text), (
         "a mean is one of numbers"
     )
@@ -287,38 +351,41 @@ def _mean(computed: Computed, read: str) -> str:
 
 
 def _cut(column: Column) -> str:
-    """Within the range of the column; NULL stays."""
+    """Clips a column to its range; NULL stays NULL."""
     assert not isinstance(column.type, Text), "a plan computes no text"
-    name, low, high = alias(column), column.type.lower_code, column.type.upper_code
-    return f"CASE WHEN {name} < {low} THEN {low} WHEN {name} > {high} THEN {high} ELSE TRY_CAST({name} AS BIGINT) END"
+    name = alias(column)
+    low = column.type.lower_code
+    high = column.type.upper_code
+    ends = f"WHEN {name} < {low} THEN {low} WHEN {name} > {high} THEN {high}"
+    return f"CASE {ends} ELSE TRY_CAST({name} AS BIGINT) END"
 
 
 def _first(relation: Ranked, tables: Tables) -> str:
-    """The first row of each unit; where it holds one column and is the least in it, without a window."""
-    number, tie = alias(relation.column), relation.ties[0] if len(relation.ties) == 1 else None
+    """Selects the first row of each unit.
+
+    Needs no window function if the rows have a single column and the first row has its minimum.
+    """
+    number = alias(relation.column)
+    tie = relation.ties[0] if len(relation.ties) == 1 else None
+    source = f"({rows(relation.source, tables)})"
     if tables.kept == 1:
-        return f"SELECT *, 1::BIGINT AS {number} FROM ({rows(relation.source, tables)})"
-    if (
-        not isinstance(tie, Field)
-        or relation.order
-        or tables.shown(provided(relation.source)) != [tie.column]
-    ):
+        return f"SELECT *, 1::BIGINT AS {number} FROM {source}"
+    shown = tables.shown(provided(relation.source))
+    if not isinstance(tie, Field) or relation.order or shown != [tie.column]:
         return f"SELECT * FROM ({_ranked(relation, tables)}) WHERE {number} = 1"
     least = alias(tie.column)
-    return f"SELECT unit, min({least}) AS {least}, 1::BIGINT AS {number} FROM ({rows(relation.source, tables)}) GROUP BY unit"
+    items = f"unit, min({least}) AS {least}, 1::BIGINT AS {number}"
+    return f"SELECT {items} FROM {source} GROUP BY unit"
 
 
 def _ranked(relation: Ranked, tables: Tables) -> str:
-    order = [
-        *(
-            f"{value(each.expression)} {'DESC' if each.descending else 'ASC'} NULLS LAST"
-            for each in relation.order
-        ),
-        *(f"{value(each)} ASC NULLS LAST" for each in relation.ties),
-    ]
+    order = []
+    for key in relation.order:
+        direction = "DESC" if key.descending else "ASC"
+        order.append(f"{value(key.expression)} {direction} NULLS LAST")
+    order += [f"{value(tie)} ASC NULLS LAST" for tie in relation.ties]
     assert not isinstance(relation.column.type, Text), "a rank is a number"
-    number = (
-        f"row_number() OVER (PARTITION BY unit{' ORDER BY ' if order else ''}{', '.join(order)})"
-    )
+    by = f" ORDER BY {', '.join(order)}" if order else ""
+    number = f"row_number() OVER (PARTITION BY unit{by})"
     cut = f"least({number}, {relation.column.type.upper_code})"
     return f"SELECT *, {cut} AS {alias(relation.column)} FROM ({rows(relation.source, tables)})"

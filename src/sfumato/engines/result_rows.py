@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a statement gave, as the integers of each part. Proof: result_rows.proof.md.
+"""Converts the result of a statement to the integers of each part. Proof: result_rows.proof.md.
 
-Of declared groups there are few. Of groups that are not declared there may be a hundred
-million, of which some are shown: they stay columns until it is known which (``Columns``).
+Declared groups are few. Groups that are not declared can be a hundred million, of which some are
+released: they stay in columns until it is known which (``Columns``).
 """
 
 from collections import defaultdict
@@ -25,28 +25,31 @@ Groups: TypeAlias = Mapping[Codes, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class _Place:
-    """Where the integers of a part stand in the rows of a statement: behind the ``keys``, from ``start`` on."""
+    """The columns of a part in the rows of a statement: after the ``keys``, from ``start`` on."""
 
     keys: int
     start: int
     size: int
     is_leaf: bool
 
-    def read(self, found: Rows) -> Groups:
-        keys, start, end = self.keys, self.start, self.start + self.size
+    def read(self, result: Rows) -> Groups:
+        keys = self.keys
+        start = self.start
+        end = self.start + self.size
         if not self.is_leaf:
-            return {row[:keys]: row[start:end] for row in found}
+            return {row[:keys]: row[start:end] for row in result}
         cells: dict[Codes, list[int]] = defaultdict(([0] * self.size).copy)
-        for row in found:
+        for row in result:
             cells[row[:keys]][row[keys]] = row[keys + 1]
         return {group: tuple(leaves) for group, leaves in cells.items()}
 
 
 @dataclass(frozen=True, eq=False)
 class Columns(Mapping[Codes, tuple[int, ...]]):
-    """The integers of a part, in a row of ``table`` for each group, its codes first.
+    """The integers of a part in columns: a row of ``table`` for each group, its codes first.
 
-    As a mapping it is what any engine gives (``tidy``), made once it is asked for as such.
+    As a mapping it equals what every engine returns (``tidy``); that mapping is computed when it is
+    first used.
     """
 
     table: "pyarrow.Table"
@@ -55,23 +58,23 @@ class Columns(Mapping[Codes, tuple[int, ...]]):
     @property
     def first(self) -> Integers:
         """The first integer of each row."""
-        found: Integers = self.table.column(self.place.start).cast("int64").to_numpy()
-        return found
+        integers: Integers = self.table.column(self.place.start).cast("int64").to_numpy()
+        return integers
 
     def groups(self, rows: Integers) -> list[Codes]:
-        """The groups of some rows."""
-        return _tuples(self.table.select([*range(self.place.keys)]).take(rows))
+        """Returns the groups of the rows with these indices."""
+        keys = self.table.select([*range(self.place.keys)])
+        return _tuples(keys.take(rows))
 
     def of(self, groups: Sequence[Codes]) -> Groups:
-        """The integers of some groups; one without any may be absent."""
+        """Returns the integers of some groups; a group without integers may be absent."""
         import pyarrow.compute  # no other question needs it
 
         table = self.table
         for key, codes in enumerate(zip(*groups, strict=True)):
             column = table.column(key)
-            table = table.filter(
-                pyarrow.compute.is_in(column, pyarrow.array(set(codes), column.type))
-            )
+            wanted = pyarrow.array(set(codes), column.type)
+            table = table.filter(pyarrow.compute.is_in(column, wanted))
         return self.place.read(_tuples(table)) if groups else {}
 
     @cached_property
@@ -88,29 +91,51 @@ class Columns(Mapping[Codes, tuple[int, ...]]):
         return len(self._all)
 
 
-def gather(plan: Bounded, places: Sequence[int], found: Rows) -> dict[int, Groups]:
-    """The integers of some parts, from the rows of their statement: Python integers, and texts of keys."""
-    return {part: tidy(place.read(found)) for part, place in _places(plan, places).items()}
+def gather(
+    plan: Bounded,
+    places: Sequence[int],
+    result: Rows,
+) -> dict[int, Groups]:
+    """Returns the integers of the parts of a statement, given its rows.
+
+    The cells must be Python integers, and strings for text keys.
+    """
+    parts: dict[int, Groups] = {}
+    for part, place in _places(plan, places).items():
+        parts[part] = tidy(place.read(result))
+    return parts
 
 
-def columns(plan: Bounded, places: Sequence[int], found: "pyarrow.Table") -> dict[int, Groups]:
-    """The same, of a statement whose rows are columns."""
-    return {part: Columns(found, place) for part, place in _places(plan, places).items()}
+def columns(
+    plan: Bounded,
+    places: Sequence[int],
+    result: "pyarrow.Table",
+) -> dict[int, Groups]:
+    """Returns the same as ``gather``, given the result of a statement as columns."""
+    return {part: Columns(result, place) for part, place in _places(plan, places).items()}
 
 
 def _places(plan: Bounded, places: Sequence[int]) -> dict[int, _Place]:
+    """Returns the columns of each part in the rows of its statement."""
     keys = start = len(plan.tracked.raw.keys)
-    found = {}
+    by_part = {}
     for part in places:
         aggregate = plan.parts[part].aggregate
-        found[part] = _Place(keys, start, width(aggregate), isinstance(aggregate, Quantiles))
-        start += width(aggregate)
-    return found
+        size = width(aggregate)
+        by_part[part] = _Place(
+            keys,
+            start,
+            size,
+            isinstance(aggregate, Quantiles),
+        )
+        start += size
+    return by_part
 
 
 def _tuples(table: "pyarrow.Table") -> list[tuple[Any, ...]]:
-    """Rows; a wide integer comes as a decimal."""
-    return list(zip(*map(_cells, table.columns), strict=True))
+    """Returns the rows of a table; a HUGEINT, which Arrow has as a decimal, becomes an int."""
+    cells = [_cells(column) for column in table.columns]
+    return list(zip(*cells, strict=True))
 
 
 def _cells(column: "pyarrow.ChunkedArray") -> list[Any]:

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounded rows as DuckDB SQL, and the file that they are in while they are open. Proof: rows.proof.md.
+"""DuckDB SQL for bounded rows, and the temporary file that stores them. Proof: rows.proof.md.
 
-The file has no name from the moment it is made, and mode 0600: nobody else can open it, and
-nothing of it is left by a process that is killed.
+The file has mode 0600 and no name from the moment it is made, so nobody else can open it, and
+nothing of it remains when the process is killed.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import IO
 
 import duckdb
@@ -14,62 +13,80 @@ import numpy as np
 
 from sfumato.engines.base import UnitRows
 from sfumato.engines.expression import typed
-from sfumato.engines.filter_pushdown import names_read, split
-from sfumato.engines.relation import Tables, rows
+from sfumato.engines.filter_pushdown import pushed_down
+from sfumato.engines.relation import rows
 from sfumato.engines.value_sql import Source, text
 from sfumato.noise.law import Integers
 from sfumato.plan.rows import MISSING, BoundedRows
 
-# How many rows are fetched at once.
+# The number of rows that are fetched at once.
 _BATCH = 100_000
 
 
-def listed(plan: BoundedRows, sources: Mapping[str, Source], key: str) -> str:
-    """The SELECT of the rows: the codes, and whether a row is the first of its unit.
+def listed(
+    plan: BoundedRows,
+    sources: Mapping[str, Source],
+    key: str,
+) -> str:
+    """Returns the SELECT of the rows: their codes, and whether a row is the first of its unit.
 
     Guarantees:
         a unit has at most as many rows as the plan says
         the order of rows is a function of key, unit and content
         no row can make rows fail
     """
-    raw = plan.rows.raw
-    relation, tests = split(raw.relation, sources)
-    read = names_read(replace(raw, relation=relation))
-    tables = replace(Tables.of(relation, sources), tests=tests, read=read)
+    raw, tables = pushed_down(plan.rows.raw, sources)
     names = [f"a{at}" for at in range(len(plan.rows.values))]
     unit = [] if plan.unit is None else ["unit"]
-    codes = [f"{typed(each)} AS {name}" for name, each in zip(names, plan.rows.values, strict=True)]
-    found = f"SELECT {', '.join([*unit, *codes])} FROM ({rows(relation, tables)})"
-    number = f"row_number() OVER (PARTITION BY {', '.join([*unit, *names])}) AS number"
+    items = [*unit]
+    for name, value in zip(names, plan.rows.values, strict=True):
+        items.append(f"{typed(value)} AS {name}")
+    source = f"SELECT {', '.join(items)} FROM ({rows(raw.relation, tables)})"
     # equal rows of a unit are numbered, or all of them would be kept or none
-    within = [
-        _hash(key, [*names, *unit, "number"]),
-        *(f"{name} NULLS FIRST" for name in names),
-        "number",
-    ]
-    place = f"row_number() OVER (PARTITION BY unit ORDER BY {', '.join(within)})" if unit else "1"
-    order = [_hash(key, unit), "CAST(unit AS VARCHAR)", "place"] if unit else within
+    number = f"row_number() OVER (PARTITION BY {', '.join([*unit, *names])}) AS number"
+    sorted_names = [f"{name} NULLS FIRST" for name in names]
+    within = [_hash(key, [*names, *unit, "number"]), *sorted_names, "number"]
+    place = "1"
+    order = within
+    if unit:
+        place = f"row_number() OVER (PARTITION BY unit ORDER BY {', '.join(within)})"
+        order = [_hash(key, unit), "CAST(unit AS VARCHAR)", "place"]
     shown = ", ".join(f"coalesce({name}, {MISSING}) AS {name}" for name in names)
     return (
-        f"WITH numbered AS (SELECT *, {number} FROM ({found})), placed AS (SELECT *, {place} AS place FROM numbered)\n"
-        f"SELECT {shown}, place = 1 AS first FROM placed WHERE place <= {plan.most} ORDER BY {', '.join(order)}"
+        f"WITH numbered AS (SELECT *, {number} FROM ({source})), "
+        f"placed AS (SELECT *, {place} AS place FROM numbered)\n"
+        f"SELECT {shown}, place = 1 AS first FROM placed WHERE place <= {plan.most} "
+        f"ORDER BY {', '.join(order)}"
     )
 
 
-def write(file: IO[bytes], connection: duckdb.DuckDBPyConnection, statement: str) -> Integers:
-    """Writes the codes of a SELECT of ``listed`` to a file, row by row; where units start, and the end."""
-    starts, held = [np.zeros(0, np.int64)], 0
+def write(
+    file: IO[bytes],
+    connection: duckdb.DuckDBPyConnection,
+    statement: str,
+) -> Integers:
+    """Writes the codes of ``listed`` to a file, row by row.
+
+    Returns the index of the first row of each unit, then the number of rows.
+    """
+    starts = [np.zeros(0, np.int64)]
+    written = 0
     for batch in connection.sql(statement).to_arrow_reader(_BATCH):
         *codes, first = (column.to_numpy(zero_copy_only=False) for column in batch.columns)
-        file.write(np.stack(codes, axis=1).astype(np.int64).tobytes())
-        starts.append(np.flatnonzero(first) + held)
-        held += batch.num_rows
+        block = np.stack(codes, axis=1).astype(np.int64)
+        file.write(block.tobytes())
+        starts.append(np.flatnonzero(first) + written)
+        written += batch.num_rows
     file.flush()
-    return np.concatenate([*starts, np.array([held], np.int64)])
+    return np.concatenate([*starts, np.array([written], np.int64)])
 
 
-def mapped(file: IO[bytes], width: int, starts: Integers) -> UnitRows:
-    """The rows in a file, read where they are looked at."""
+def mapped(
+    file: IO[bytes],
+    width: int,
+    starts: Integers,
+) -> UnitRows:
+    """Returns the rows in a file, memory-mapped; ``width`` is the number of columns."""
     shape = (int(starts[-1]), width)
     if not shape[0]:
         return UnitRows(np.zeros(shape, np.int64), starts)
@@ -77,7 +94,7 @@ def mapped(file: IO[bytes], width: int, starts: Integers) -> UnitRows:
 
 
 def _hash(key: str, columns: list[str]) -> str:
-    """The md5 of a key and of the texts of columns, with a bar between them."""
+    """Returns the md5 of a key and of columns as strings, joined by bars."""
     texts = [text(key), *(f"coalesce(CAST({name} AS VARCHAR), 'N')" for name in columns)]
     joined = " || '|' || ".join(texts)
     return f"md5({joined})"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the rows of a declared table lie: files, folders of files, a database file, a frame.
+"""Opens the source of a declared table: files, folders of files, a database file, a frame.
 
-What is read is fixed when it is opened: the files that a folder or a pattern means are listed
-then, and the connection may read these and nothing else. Whether several files fit together
-is decided by their schemas, never by their rows.
+The set of files is fixed when a source is opened: the files of a folder or a pattern are listed
+then, and the connection can read these and nothing else. Whether several files fit together is
+decided by their schemas, never by their rows.
 """
 
 import logging
@@ -37,10 +37,10 @@ _PATTERN = set("*?[")
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A FROM item of DuckDB, and the files that it may read when it is asked: those of ``place``.
+    """An open source: a FROM item of DuckDB, and the files of ``place`` that it reads.
 
-    ``seen``: what they were before anything of them was read. ``served``: the table of a server,
-    which is copied there when it is asked. ``frame``: the Arrow table of a frame.
+    ``seen``: the state of the files before anything of them was read. ``served``: a remote table,
+    which is copied for each question. ``frame``: the Arrow table of a frame.
     """
 
     sql: str
@@ -52,21 +52,22 @@ class Opened:
 
     @property
     def has_changed(self) -> bool:
-        """Whether a file of them is another one now; of a server only the server knows."""
+        """Whether a file has changed since it was opened; always True of a remote table."""
         return self.served is not None or marks(self.paths) != self.seen
 
 
 def opened(
     connection: duckdb.DuckDBPyConnection, name: str, table: Table, relation: str = ""
 ) -> Opened:
-    """The source of a table; ``relation``: what it was found to be on its server before.
+    """Opens the source of a table; ``relation`` is its name on its server, if that is known
+    already.
 
     Raises:
-        InvalidSource: there is none, it cannot be read, or its files do not fit together.
+        InvalidSource: there is no source, it cannot be read, or its files do not fit together.
     """
     if isinstance(table.source, Server):
-        found = served(name, table, relation)
-        item = Opened(found.sql, served=found)
+        remote = served(name, table, relation)
+        item = Opened(remote.sql, served=remote)
         show(connection, name, item)
         return item
     if not isinstance(table.source, str | Path):
@@ -83,12 +84,22 @@ def opened(
     seen = marks([path] if files is None else files)
     if files is None:
         return Opened(from_file(connection, name, path), path, (path,), seen)
-    return Opened(_from_files(connection, name, path, files), path, tuple(files), seen)
+    return Opened(
+        _from_files(connection, name, path, files),
+        path,
+        tuple(files),
+        seen,
+    )
 
 
-def _framed(connection: duckdb.DuckDBPyConnection, name: str, source: object) -> Opened:
-    """A frame, if DuckDB knows each of its types."""
-    item, failed = Opened(quote(f"source_{name}"), frame=_arrow(name, source)), ""
+def _framed(
+    connection: duckdb.DuckDBPyConnection,
+    name: str,
+    source: object,
+) -> Opened:
+    """Opens a frame, if DuckDB supports each of its types."""
+    item = Opened(quote(f"source_{name}"), frame=_arrow(name, source))
+    failed = ""
     try:
         show(connection, name, item)
     except (duckdb.Error, RuntimeError) as failure:
@@ -98,19 +109,27 @@ def _framed(connection: duckdb.DuckDBPyConnection, name: str, source: object) ->
     return item
 
 
-def show(connection: duckdb.DuckDBPyConnection, name: str, item: Opened) -> None:
-    """Makes visible to a connection what each has to have for itself: a frame, or the copy of a server's table."""
+def show(
+    connection: duckdb.DuckDBPyConnection,
+    name: str,
+    item: Opened,
+) -> None:
+    """Registers in a connection what is not shared: a frame, or the copy of a remote table."""
     if item.frame is not None:
         connection.register(f"source_{name}", item.frame)
     if item.served is not None:
         connection.execute(item.served.empty)
 
 
-def opened_again(connection: duckdb.DuckDBPyConnection, name: str, item: Opened) -> Opened:
-    """Parquet files that have changed since they were opened: those that were listed then, as they are now.
+def opened_again(
+    connection: duckdb.DuckDBPyConnection,
+    name: str,
+    item: Opened,
+) -> Opened:
+    """Reopens Parquet files that have changed: the files that were listed, as they are now.
 
-    CSV is refused: that no line of it changes what another one means is known once all have been
-    read, and whether a question is answered may depend on no row (RULES 24).
+    CSV is refused: one line can change what another one means, which is known only once all have
+    been read, and whether a question is answered must not depend on a row (RULES 24).
 
     Raises:
         InvalidSource: they cannot be read, do not fit together, or are CSV.
@@ -123,36 +142,51 @@ def opened_again(connection: duckdb.DuckDBPyConnection, name: str, item: Opened)
             allowed="CSV of which every line was checked when it was opened",
         )
     if item.paths == (item.place,):
-        return replace(item, sql=from_file(connection, name, item.place), seen=seen)
-    return replace(item, sql=_from_files(connection, name, item.place, item.paths), seen=seen)
+        return replace(
+            item,
+            sql=from_file(connection, name, item.place),
+            seen=seen,
+        )
+    return replace(
+        item,
+        sql=_from_files(connection, name, item.place, item.paths),
+        seen=seen,
+    )
 
 
 def files_of(path: Path) -> list[Path] | None:
-    """The files below a folder, or those that a pattern means, without what a writer left; None: it is one file."""
+    """Returns the files below a folder, or those that match a pattern; None for a single file.
+
+    Files that a writer leaves beside the data are not among them.
+    """
     if path.is_dir():
-        return _files(each for each in path.rglob("*") if _is_data(each.relative_to(path)))
+        return _files(file for file in path.rglob("*") if _is_data(file.relative_to(path)))
     if _PATTERN & set(str(path)) and path.suffix.lower() != ".csv":
-        return _files(each for each in _meant(path) if _is_data(Path(each.name)))
+        return _files(file for file in _meant(path) if _is_data(Path(file.name)))
     return None
 
 
 def holds(place: Path, path: Path) -> bool:
-    """Whether a file at ``path`` is, or once written would be, one of those that lie at ``place``.
+    """Whether ``path`` is, or would be if it were written, one of the files of a source.
+
+    ``place`` is the file, folder or pattern that the source was declared as.
 
     >>> holds(Path("events/**/2024-*.parquet"), Path("events/../events/a/2024-02.parquet"))
     True
     """
-    found = files_of(place)
-    if any(is_same(each, path) for each in ([place] if found is None else found)):
-        return True
-    parts, of = Path(os.path.realpath(path)).parts, Path(os.path.realpath(place)).parts
+    files = files_of(place)
+    for file in [place] if files is None else files:
+        if is_same(file, path):
+            return True
+    parts = Path(os.path.realpath(path)).parts
+    of = Path(os.path.realpath(place)).parts
     if place.is_dir():
         return parts[: len(of)] == of and _is_data(Path(*parts[len(of) :]))
-    return found is not None and _matches(of, parts) and _is_data(Path(parts[-1]))
+    return files is not None and _matches(of, parts) and _is_data(Path(parts[-1]))
 
 
 def _matches(pattern: Sequence[str], parts: Sequence[str]) -> bool:
-    """Whether the parts of a path are those that a pattern means, where ** is any number of them."""
+    """Whether the parts of a path match those of a pattern; ** matches any number of parts."""
     if not pattern or not parts:
         return not pattern and not parts
     if pattern[0] == "**":
@@ -161,11 +195,11 @@ def _matches(pattern: Sequence[str], parts: Sequence[str]) -> bool:
 
 
 def _files(paths: Iterable[Path]) -> list[Path]:
-    return sorted(each for each in paths if each.is_file())
+    return sorted(path for path in paths if path.is_file())
 
 
 def _meant(pattern: Path) -> list[Path]:
-    """What a pattern means; nothing, where it is not one that Python knows."""
+    """Returns the paths that match a pattern; none if Python does not support the pattern."""
     try:
         return list(Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor))))
     except ValueError:
@@ -173,58 +207,73 @@ def _meant(pattern: Path) -> list[Path]:
 
 
 def _is_data(path: Path) -> bool:
-    """Not what a writer left beside the data: _SUCCESS, _temporary, .part.crc."""
+    """Whether a path is data and not what a writer leaves beside it: _SUCCESS, .part.crc."""
     return not any(part.startswith(("_", ".")) for part in path.parts)
 
 
 def _from_files(
     connection: duckdb.DuckDBPyConnection, name: str, place: Path, files: Sequence[Path]
 ) -> str:
-    """Parquet files of one schema; what their folders are called (year=2024) are columns of text."""
+    """Returns the FROM item of Parquet files with one schema.
+
+    The keys of their folders (year=2024) are string columns.
+    """
     if not files:
         raise InvalidSource(
             f"Table {name!r}: no file in {shown(place)}.", remedy="Check the path, or the pattern."
         )
     for file in files:
         _require_name(name, place, file)
-    columns, keys = _schema(connection, name, place, files[0]), _keys(files[0])
+    columns = _schema(connection, name, place, files[0])
+    keys = _keys(files[0])
     for file in files[1:]:
         if _keys(file) != keys:
             raise _differs(name, place, (files[0], file), "the key=value folders they lie in")
         other = _schema(connection, name, place, file)
-        if other != columns:
-            odd = sorted(
-                each for each in {*columns, *other} if columns.get(each) != other.get(each)
-            )
+        odd = sorted(
+            column for column in {*columns, *other} if columns.get(column) != other.get(column)
+        )
+        if odd:
+            quoted = ", ".join(map(repr, odd))
             _OWNER.error(
-                "table %s: its files differ in the columns %s", name, ", ".join(map(repr, odd))
+                "table %s: its files differ in the columns %s",
+                name,
+                quoted,
             )
             raise _differs(name, place, (files[0], file), f"{len(odd):,} of their columns")
-    listed = ", ".join(text(str(file)) for file in files)
-    hive = (
-        "hive_partitioning = true, hive_types_autocast = false"
-        if keys
-        else "hive_partitioning = false"
-    )
-    sql = f"read_parquet([{listed}], union_by_name = false, {hive})"
+    sql = _read_parquet(files, hive=bool(keys))
     if len(_described(connection, name, place, sql)) != len(columns) + len(keys):
-        _OWNER.error("table %s: its folders have the keys %s", name, ", ".join(map(repr, keys)))
+        _OWNER.error(
+            "table %s: its folders have the keys %s",
+            name,
+            ", ".join(map(repr, keys)),
+        )
         raise InvalidSource(
-            f"Table {name!r}: a key of its folders (key=value) is also the name of a column, or no name.",
+            f"Table {name!r}: a key of its folders (key=value) is also the name of a column, "
+            "or no name.",
             remedy="Rename one of the two; the log 'sfumato.owner' has the keys.",
         )
     return sql
 
 
+def _read_parquet(files: Sequence[Path], *, hive: bool) -> str:
+    """Returns the FROM item of Parquet files; ``hive``: folder names have key=value parts."""
+    listed = ", ".join(text(str(file)) for file in files)
+    options = "hive_partitioning = false"
+    if hive:
+        options = "hive_partitioning = true, hive_types_autocast = false"
+    return f"read_parquet([{listed}], union_by_name = false, {options})"
+
+
 def _keys(file: Path) -> tuple[str, ...]:
-    """The keys of the folders that a file lies in, as Hive writes them."""
+    """Returns the keys of the folders that a file is in (key=value, as Hive writes them)."""
     return tuple(part.partition("=")[0] for part in file.parent.parts if "=" in part)
 
 
 def _schema(
     connection: duckdb.DuckDBPyConnection, name: str, place: Path, file: Path
 ) -> dict[str, str]:
-    """The columns of one file."""
+    """Returns the columns of one file with their types."""
     require_parquet_names(connection, name, file, place)
     return _described(
         connection, name, place, f"read_parquet({text(str(file))}, hive_partitioning = false)"
@@ -234,28 +283,33 @@ def _schema(
 def _described(
     connection: duckdb.DuckDBPyConnection, name: str, place: Path, sql: str
 ) -> dict[str, str]:
+    """Returns the columns of a FROM item with their types."""
     failed = ""
     try:
-        return {
-            row[0]: row[1] for row in connection.execute(f"DESCRIBE SELECT * FROM {sql}").fetchall()
-        }
+        described = connection.execute(f"DESCRIBE SELECT * FROM {sql}").fetchall()
+        return {row[0]: row[1] for row in described}
     except (duckdb.Error, RuntimeError) as failure:
         failed = type(failure).__name__
-    # outside the handler: DuckDB may quote what it stumbled over
+    # outside the handler: DuckDB may quote the value at which it failed
     raise unreadable(name, place, failed)
 
 
 def _require_name(name: str, place: Path, file: Path) -> None:
-    """Refuses a file whose name cannot be told to DuckDB; which file it is the owner alone reads."""
+    """Refuses a file whose path DuckDB cannot be given; only the owner's log has the path."""
     if file.suffix.lower() != ".parquet" or _PATTERN & set(str(file)):
         _OWNER.error("table %s: %s is among its files", name, file)
         raise InvalidSource(
-            f"Table {name!r}: {shown(place)} has a file that is no Parquet, or has * ? [ in its name.",
+            f"Table {name!r}: {shown(place)} has a file that is no Parquet, "
+            "or has * ? [ in its name.",
             allowed="names that end in .parquet, without * ? [",
             remedy="The log 'sfumato.owner' has its name.",
         )
     if any(part.count("=") > 1 for part in file.parent.parts):
-        _OWNER.error("table %s: %s lies in a folder with = in its value", name, file)
+        _OWNER.error(
+            "table %s: %s lies in a folder with = in its value",
+            name,
+            file,
+        )
         raise InvalidSource(
             f"Table {name!r}: {shown(place)} has a folder with = in its value.",
             allowed="folders named key=value",
@@ -263,7 +317,12 @@ def _require_name(name: str, place: Path, file: Path) -> None:
         )
 
 
-def _differs(name: str, place: Path, two: tuple[Path, Path], what: str) -> InvalidSource:
+def _differs(
+    name: str,
+    place: Path,
+    two: tuple[Path, Path],
+    what: str,
+) -> InvalidSource:
     _OWNER.error("table %s: %s and %s differ in %s", name, *two, what)
     return InvalidSource(
         f"Table {name!r}: two files of {shown(place)} differ in {what}.",
@@ -273,10 +332,15 @@ def _differs(name: str, place: Path, two: tuple[Path, Path], what: str) -> Inval
     )
 
 
-def _from_database(connection: duckdb.DuckDBPyConnection, name: str, path: Path, table: str) -> str:
-    """A table of a DuckDB file, attached for reading only.
+def _from_database(
+    connection: duckdb.DuckDBPyConnection,
+    name: str,
+    path: Path,
+    table: str,
+) -> str:
+    """Attaches a DuckDB file read-only and returns the FROM item of a table in it.
 
-    No view and no computed column: what is computed while it is read could fail on a row, or differ.
+    A view or a computed column is refused: its expression could fail on a row, or change.
     """
     if not path.is_file():
         raise InvalidSource(f"Table {name!r}: no file {shown(path)}.", remedy="Check the path.")
@@ -285,10 +349,12 @@ def _from_database(connection: duckdb.DuckDBPyConnection, name: str, path: Path,
             f"Table {name!r}: {path.name!r} has changes that are not in it yet.",
             remedy="Let its writer end, or run CHECKPOINT.",
         )
-    alias, failed = f"file {path.resolve()}", ""
+    alias = f"file {path.resolve()}"
+    failed = ""
     try:
+        file = text(str(path.resolve()))
         connection.execute(
-            f"ATTACH IF NOT EXISTS {text(str(path.resolve()))} AS {quote(alias)} (TYPE duckdb, READ_ONLY)"
+            f"ATTACH IF NOT EXISTS {file} AS {quote(alias)} (TYPE duckdb, READ_ONLY)"
         )
     except (duckdb.Error, RuntimeError) as failure:
         failed = type(failure).__name__
@@ -296,7 +362,12 @@ def _from_database(connection: duckdb.DuckDBPyConnection, name: str, path: Path,
         raise unreadable(name, path, failed)
     plain = _plain_tables(connection, alias)
     if table not in plain:
-        _OWNER.error("table %s: %s has the tables %s", name, path, ", ".join(map(repr, plain)))
+        _OWNER.error(
+            "table %s: %s has the tables %s",
+            name,
+            path,
+            ", ".join(map(repr, plain)),
+        )
         raise InvalidSource(
             f"Table {name!r}: {path.name!r} has no table {table!r}.",
             allowed="a table of the schema main; the log 'sfumato.owner' has their names",
@@ -306,58 +377,77 @@ def _from_database(connection: duckdb.DuckDBPyConnection, name: str, path: Path,
 
 
 def _plain_tables(connection: duckdb.DuckDBPyConnection, alias: str) -> list[str]:
-    """The tables of an attached file that hold all that they show."""
+    """Returns the tables of an attached file that have no computed column."""
     computed = (
-        "SELECT table_name FROM information_schema.columns WHERE table_catalog = $1 AND table_schema = 'main' "
-        "AND is_generated <> 'NEVER'"
+        "SELECT table_name FROM information_schema.columns "
+        "WHERE table_catalog = $1 AND table_schema = 'main' AND is_generated <> 'NEVER'"
     )
-    found = connection.execute(
+    stored = connection.execute(
         "SELECT table_name FROM duckdb_tables() WHERE database_name = $1 AND schema_name = 'main' "
         f"AND table_name NOT IN ({computed}) ORDER BY table_name",
         [alias],
     ).fetchall()
-    return [row[0] for row in found]
+    return [row[0] for row in stored]
 
 
 def _arrow(name: str, source: object) -> object:
-    """A frame as Arrow has it."""
-    failed, kind = "", type(source).__name__
+    """Converts a frame to an Arrow table."""
+    failed = ""
+    kind = type(source).__name__
     names: list[str] = []
     table: object = None
     try:
         import pyarrow  # an Arrow frame needs it, a file does not
 
         frame = pyarrow.table(source)
-        table, names = frame, frame.column_names
+        table = frame
+        names = frame.column_names
     except Exception as failure:
         failed = type(failure).__name__
     if failed == "ValueError":
-        # what Arrow says of a pandas frame in which two columns have one name, without naming it
+        # raised by Arrow for a pandas frame with two columns of one name; its text has no name
+        labels = getattr(source, "columns", ())
         require_names(
-            name, kind, [each for each in getattr(source, "columns", ()) if isinstance(each, str)]
+            name,
+            kind,
+            [label for label in labels if isinstance(label, str)],
         )
     if failed:
-        # outside the handler: Arrow quotes the value that it stumbled over
+        # outside the handler: Arrow quotes the value at which it failed
         raise _unreadable_frame(name, source, failed)
     require_names(name, kind, names)
     return table
 
 
-def _unreadable_frame(name: str, source: Any, failed: str) -> InvalidSource:
-    """The refusal of a frame: by a column where one is the reason, and without a word of Arrow's."""
-    kind, place = type(source).__name__, _odd_column(source)
+def _unreadable_frame(
+    name: str,
+    source: Any,
+    failed: str,
+) -> InvalidSource:
+    """Returns the error for a frame: it names the column where one is the reason.
+
+    Nothing of Arrow's own message is in it.
+    """
+    kind = type(source).__name__
+    place = _odd_column(source)
     if place is None:
         return unreadable(name, kind, failed)
-    _OWNER.error("table %s: column %r has no type of Arrow", name, source.columns[place])
+    _OWNER.error(
+        "table %s: column %r has no type of Arrow",
+        name,
+        source.columns[place],
+    )
     return InvalidSource(
-        f"Table {name!r}: column {place + 1} of {kind!r} has values of several types, or of one that Arrow does not know.",
+        f"Table {name!r}: column {place + 1} of {kind!r} has values of several types, "
+        "or of one that Arrow does not know.",
         allowed="one type in each column",
-        remedy=f"Give it one, as frame[frame.columns[{place}]].astype(str) does, or leave it out of the frame.",
+        remedy=f"Give it one, as frame[frame.columns[{place}]].astype(str) does, "
+        "or leave it out of the frame.",
     )
 
 
 def _odd_column(source: Any) -> int | None:
-    """The place of the first column of a pandas frame that Arrow has no type for."""
+    """Returns the index of the first column of a pandas frame that Arrow cannot convert."""
     import pyarrow  # as above
 
     place = None

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spark: the same plans and the same integers, where the data outgrows one machine.
+"""The Spark engine: the same plans and the same integers, for data that outgrows one machine.
 
-It runs the SQL of ``emit``, translated construct by construct (``spark_statement``), in a
-session of our own in the Spark application, so that no setting of anybody else's changes
-what a statement means. The integers are collected once; no noise is ever in Spark.
-Whatever goes wrong reaches the analyst as one constant message (RULES 24).
+It runs the SQL of ``emit``, translated construct by construct (``spark_statement``), in its own
+session of the Spark application, so that other sessions' settings cannot change the meaning of a
+statement. The integers are collected once; no noise is ever in Spark. Every run-time error reaches
+the analyst as the same message (RULES 24).
 """
 
 import logging
@@ -16,7 +16,8 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from sfumato.engines.base import Exact, UnitRows
 from sfumato.engines.cube import Coded, coded
@@ -31,7 +32,7 @@ from sfumato.engines.spark_kind import identifier, largest_code
 from sfumato.engines.spark_quiet import quiet
 from sfumato.engines.spark_source import Read, declared, read
 from sfumato.engines.spark_statement import translated
-from sfumato.engines.stop import ENDLESS, Patience
+from sfumato.engines.stop import ENDLESS, Patience, is_duration
 from sfumato.errors import (
     Cancelled,
     EngineFailed,
@@ -53,9 +54,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# The versions on which tests/contracts/conformance.py passed; what another one computes is not known.
+# The versions on which tests/contracts/conformance.py passed; others are not known to be right.
 PASSED = ("4.3.0",)
-# What a statement means must not depend on how an application is set up: these are ours ...
+# The meaning of a statement must not depend on the application's settings: these are set, ...
 _MEANING = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
@@ -65,12 +66,14 @@ _MEANING = {
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
-    # it looks at a branch inside a branch twice, and so at a deep expression for ever
+    # it visits nested branches twice each: exponential time for a deep expression
     "spark.sql.subexpressionElimination.enabled": "false",
-    # of a union below a window it makes a plan that cannot be resolved (Spark 4.3.0)
-    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.RemoveRedundantAliases",
+    # for a union below a window it makes a plan that cannot be resolved (Spark 4.3.0)
+    "spark.sql.optimizer.excludedRules": (
+        "org.apache.spark.sql.catalyst.optimizer.RemoveRedundantAliases"
+    ),
 }
-# ... these change how long it takes, and all else has Spark's default.
+# ... these affect speed only and are kept, and all others are reset to Spark's defaults.
 _SPEED = (
     "spark.sql.adaptive.",
     "spark.sql.autoBroadcastJoinThreshold",
@@ -81,8 +84,8 @@ _SPEED = (
     "spark.sql.leafNodeDefaultParallelism",
     "spark.sql.shuffle.partitions",
 )
-# For an application of our own: Spark's parser goes as deep as an expression does, and what
-# Spark shows of its work, row counts and now and then a value, is shown to nobody.
+# For an application of our own: the recursion of Spark's parser needs a deep stack, and logs and
+# the web UI, which show row counts and sometimes a value, are switched off.
 _QUIET = {
     "spark.driver.extraJavaOptions": "-Xss16m",
     "spark.executor.extraJavaOptions": "-Xss16m",
@@ -93,11 +96,11 @@ _QUIET = {
 _OWNER = logging.getLogger("sfumato.owner")
 _OWNER.addHandler(logging.NullHandler())
 _HOUR = 3600.0
-# How often a statement that may be stopped is looked after, in seconds.
+# How often a statement that can be stopped is checked, in seconds.
 _LOOK = 0.2
-# Of so few rows of a unit in a group it does not pay to add them up before they are sent.
+# With at most this many rows of a unit in a group, adding up before the shuffle does not pay.
 _FEW = 16
-# 2^40 rows, as many as a table may have, of numbers below 2^22 add up to less than 2^62.
+# A table has at most 2^40 rows; 2^40 numbers below 2^22 add up to less than 2^62.
 _NARROW = 2**22
 
 
@@ -106,12 +109,12 @@ class Spark:
     """Where Spark runs: for ``sf.connect(..., engine=sf.Spark("spark://host:7077"))``.
 
     ``options`` are settings of the application, such as ``{"spark.executor.memory": "8g"}``;
-    ``time_limit``, in seconds, is for one question. The application ends with the session.
+    ``time_limit`` is in seconds, for one question. The application ends with the session.
 
     Raises:
-        InvalidDeclaration: no address, an option that is no text, or a limit that is none.
+        InvalidDeclaration: no address, a wrong option, or a time limit that is not valid.
 
-    What the settings are set to is not shown: a key of a store may be among them.
+    The values of options are not shown, because a key of a store may be among them.
 
     >>> Spark("local[2]", options={"spark.executor.memory": "8g"})
     Spark('local[2]', options={'spark.executor.memory': ...}, time_limit=3600.0)
@@ -126,8 +129,7 @@ class Spark:
             raise InvalidDeclaration(
                 f"sf.Spark({shown(self.master)}).", allowed='"spark://host:7077", "local[2]"'
             )
-        given = self.options if isinstance(self.options, Mapping) else {"": None}
-        if not all(isinstance(each, str) for pair in given.items() for each in pair):
+        if not _are_strings(self.options):
             raise InvalidDeclaration(
                 "options= with a setting that is no text.",
                 allowed='texts: {"spark.executor.memory": "8g"}',
@@ -136,7 +138,8 @@ class Spark:
 
     def __repr__(self) -> str:
         options = ", ".join(f"{name!r}: ..." for name in self.options)
-        return f"Spark({without_secrets(self.master)!r}, options={{{options}}}, time_limit={self.time_limit})"
+        master = without_secrets(self.master)
+        return f"Spark({master!r}, options={{{options}}}, time_limit={self.time_limit})"
 
     def __reduce__(self) -> NoReturn:
         raise WrongUse(
@@ -144,12 +147,15 @@ class Spark:
         )
 
     def open(self, tables: Mapping[str, Table]) -> "SparkEngine":
-        """The engine over declared tables, in an application of its own.
+        """Opens the engine over declared tables, in an application of its own.
 
         Raises:
-            InvalidSource: Spark cannot be started, or runs in this process already; and as ``SparkEngine``.
+            InvalidSource: Spark cannot be started, or already runs in this process; and as for
+                ``SparkEngine``.
         """
-        session, failed, running = None, "", False
+        session = None
+        failed = ""
+        running = False
         try:
             from pyspark import SparkContext
             from pyspark.sql import SparkSession
@@ -166,21 +172,30 @@ class Spark:
             raise InvalidSource(
                 "This process runs Spark already.",
                 allowed="one application a process",
-                remedy="Hand in its tables, sf.Table(spark.table(...)), without engine=; or end it.",
+                remedy="Hand in its tables, sf.Table(spark.table(...)), without engine=; "
+                "or end it.",
             )
         if session is None:
             raise InvalidSource(
                 f"Spark at {shown(self.master)} cannot be started ({failed}).",
-                remedy="It needs sfumato[spark], Java 17 or later, and the address of a master that answers.",
+                remedy="It needs sfumato[spark], Java 17 or later, "
+                "and the address of a master that answers.",
             )
         return SparkEngine(tables, session, time_limit=self.time_limit, own=True)
 
 
-class SparkEngine:
-    """The engine over declared tables, in the application of a session that is handed in.
+def _are_strings(options: object) -> bool:
+    """Whether a value is a mapping from strings to strings."""
+    if not isinstance(options, Mapping):
+        return False
+    return all(isinstance(part, str) for part in chain.from_iterable(options.items()))
 
-    The settings of that session stay as they are, but for the application's log, which is
-    switched off: Spark quotes values in it. ``own``: the application ends with the engine.
+
+class SparkEngine:
+    """The Spark engine over declared tables, in the application of a given session.
+
+    The settings of that session are not changed, except that the application's log is switched off,
+    because Spark quotes values in it. ``own``: the application ends with the engine.
 
     Guarantees:
         an engine failure is one constant message
@@ -188,9 +203,9 @@ class SparkEngine:
         a lost task changes nothing
 
     Raises:
-        InvalidSource: a source that cannot be read, or whose rows another read may not find
-            again; a version of Spark that has not passed the conformance suite.
-        InvalidDeclaration: a declared column that the data does not have, or cannot hold.
+        InvalidSource: a source cannot be read, or a second read may return other rows; or this
+            version of Spark has not passed the conformance suite.
+        InvalidDeclaration: a declared column is missing from the data, or has another type there.
     """
 
     def __init__(
@@ -202,10 +217,13 @@ class SparkEngine:
         own: bool = False,
     ) -> None:
         _require_limit(time_limit)
-        self._time_limit, self._own, self._process = time_limit, own, os.getpid()
+        self._time_limit = time_limit
+        self._own = own
+        self._process = os.getpid()
         self._session = session
-        # one question at a time, and the tag of what it runs
-        self._lane, self._running = Lanes([None]), ""
+        # one question at a time, and the tag of its jobs
+        self._lane = Lanes([None])
+        self._running = ""
         self._views: list[str] = []
         self._declared = {name: declared(tables, name) for name in tables}
         try:
@@ -219,7 +237,7 @@ class SparkEngine:
             raise
 
     def close(self) -> None:
-        """Forgets the tables; ends the application if it is the engine's own."""
+        """Drops the views of the tables; ends the application if it is the engine's own."""
         if os.getpid() != self._process:
             return
         try:
@@ -229,43 +247,43 @@ class SparkEngine:
             if self._own:
                 self._session.sparkContext.stop()
         except Exception as failure:
-            # an application that is gone has no views
+            # an application that has ended has no views
             _OWNER.warning("Spark did not close: %s", type(failure).__name__)
 
     def interrupt(self) -> None:
-        """Ends what runs, and lets nothing begin: the engine is about to close."""
+        """Interrupts running statements and refuses new ones; called before ``close``."""
         self._lane.close()
         self._interrupt(self._running)
 
     def statement(self, plan: Bounded) -> str:
-        """The SQL of a plan as the declarations alone make it: the same on any data (RULES 22)."""
-        return ";\n\n".join(
-            each.sql for each in _statements(plan, self._declared, "<sampling key>")
-        )
+        """Returns the SQL of a plan given the declarations alone, whatever the data (RULES 22)."""
+        emitted = _statements(plan, self._declared, "<sampling key>")
+        return ";\n\n".join(statement.sql for statement in emitted)
 
     def wait(self, patience: Patience = ENDLESS) -> None:
-        """Returns once no question runs.
+        """Blocks until no question runs.
 
         Raises:
-            Cancelled: the caller waits no longer.
+            Cancelled: the caller stopped waiting.
         """
         self._lane.wait(patience)
 
     def ready(
         self, plan: Bounded, sampling_key: str, patience: Patience = ENDLESS
     ) -> Callable[[], Exact]:
-        """What computes the exact integers of a plan, once it is called.
+        """Returns a function that computes the exact integers of a plan.
 
         Raises:
             InvalidSource: the application has ended.
         """
         self._require_there()
-        return partial(self._run, plan, _statements(plan, self._reads, sampling_key), patience)
+        emitted = _statements(plan, self._reads, sampling_key)
+        return partial(self._run, plan, emitted, patience)
 
     def cube(
         self, plan: BoundedCube, patience: Patience = ENDLESS
     ) -> AbstractContextManager[Coded]:
-        """A table of codes that is made when it is entered, and gone when it is left (see ``Engine``).
+        """Opens a bounded cube as a table of codes, dropped on exit (see ``Engine``).
 
         Raises:
             InvalidSource: the application has ended.
@@ -273,21 +291,24 @@ class SparkEngine:
         self._require_there()
         sources = {name: read.source for name, read in self._reads.items()}
         tables = {name: read.rows for name, read in self._reads.items()}
-        sql = translated(
-            coded(plan, sources, windows=True), tables, narrow=largest_code(plan) < _NARROW
-        )
+        narrow = largest_code(plan) < _NARROW
+        sql = translated(coded(plan, sources, windows=True), tables, narrow=narrow)
 
         def make(keep: Callable[["DataFrame"], None]) -> None:
             self._one(keep, sql, patience)
 
         return opened_cube(
-            plan, self._session, make, lambda fetch, each: self._one(fetch, each, patience)
+            plan, self._session, make, lambda fetch, query: self._one(fetch, query, patience)
         )
 
     def rows(
         self, plan: BoundedRows, key: str, patience: Patience = ENDLESS
     ) -> AbstractContextManager[UnitRows]:
-        """Refuses: rows stay where they are (WrongUse)."""
+        """Refuses: rows of units are not collected from Spark.
+
+        Raises:
+            WrongUse: always.
+        """
         raise WrongUse(
             "Spark gives no rows of units: they may not fit on one machine.",
             allowed="questions in SQL, and marginals",
@@ -295,24 +316,31 @@ class SparkEngine:
         )
 
     def run(self, plan: Bounded, sampling_key: str) -> Exact:
-        """The exact integers of a plan."""
+        """Computes the exact integers of a plan."""
         return self.ready(plan, sampling_key)()
 
-    def _run(self, plan: Bounded, asked: Sequence[Statement], patience: Patience) -> Exact:
+    def _run(self, plan: Bounded, emitted: Sequence[Statement], patience: Patience) -> Exact:
         fetch, read = (_columns, columns) if plan.tracked.raw.is_open else (_rows, gather)
-        found = self._found(fetch, [each.sql for each in asked], patience)
+        texts = [statement.sql for statement in emitted]
+        results = self._found(fetch, texts, patience)
         parts: dict[int, Groups] = {}
-        for each, given in zip(asked, found, strict=True):
-            parts |= read(plan, each.places, given)
+        for statement, result in zip(emitted, results, strict=True):
+            parts |= read(plan, statement.places, result)
         return tuple(parts[place] for place in range(len(plan.parts)))
 
     def _one(self, fetch: Callable[["DataFrame"], T], text: str, patience: Patience) -> T:
-        return self._found(fetch, [text], patience)[0]
+        """Runs one statement and returns what ``fetch`` returns for it."""
+        (result,) = self._found(fetch, [text], patience)
+        return result
 
     def _require_there(self) -> None:
-        """The application can be asked at all: else nothing is charged."""
+        """Checks that the application runs, before anything is charged.
+
+        Raises:
+            InvalidSource: it has ended.
+        """
         there = False
-        # its process may be gone
+        # the call fails if its process has ended
         with suppress(Exception), quiet():
             there = not self._session.sparkContext._jsc.sc().isStopped()
         if not there:
@@ -322,7 +350,7 @@ class SparkEngine:
             )
 
     def _settle(self) -> None:
-        """What statements mean, whatever the application is set to."""
+        """Sets the settings that decide the meaning of statements, and resets all others."""
         self._session.sparkContext.setLogLevel("OFF")
         settings = self._session.conf
         for name in [name for name in settings.getAll if not name.startswith(_SPEED)]:
@@ -344,24 +372,33 @@ class SparkEngine:
     def _found(
         self, fetch: Callable[["DataFrame"], T], texts: list[str], patience: Patience
     ) -> list[T]:
+        """Runs statements and returns their results.
+
+        Raises:
+            Cancelled: they were interrupted because the caller stopped waiting.
+            EngineFailed: they failed; the owner's log has the class of the error.
+        """
         try:
             with self._lane.take(patience), quiet(), self._watched(patience):
                 self._session.sparkContext.setLogLevel("OFF")
-                return [fetch(self._session.sql(each)) for each in texts]
+                return [fetch(self._session.sql(text)) for text in texts]
         except Exception as failure:
             ended = patience.is_over or self._lane.closed
             cancelled = isinstance(failure, Cancelled) or (ended and is_cancelled_job(failure))
             if not cancelled:
                 _OWNER.error("the engine failed: %s", type(failure).__name__)
-        # outside the handler, so that not even the context of our error holds its text
+        # outside the handler, so that not even the context of our error quotes its text
         if cancelled:
             raise Cancelled(paid=True)
         raise EngineFailed()
 
     @contextmanager
     def _watched(self, patience: Patience) -> Iterator[None]:
-        """Interrupts what runs inside for too long, or when its caller is interrupted or waits no longer."""
-        tag, done = f"sfumato_{token()}", threading.Event()
+        """Cancels the jobs of the ``with`` block after the timeout, on Ctrl-C, or if the caller
+        stops waiting.
+        """
+        tag = f"sfumato_{token()}"
+        done = threading.Event()
         watcher = threading.Thread(
             target=self._watch, args=(tag, done, patience), name=tag, daemon=True
         )
@@ -383,38 +420,41 @@ class SparkEngine:
         ends = time.monotonic() + self._time_limit
         pause = self._time_limit if patience.is_endless else min(self._time_limit, _LOOK)
         while not done.wait(pause):
-            # again and again: one that falls between two jobs is lost
+            # repeatedly: an interrupt between two jobs is lost
             if patience.is_over or time.monotonic() >= ends:
                 self._interrupt(tag)
                 pause = _LOOK
 
     def _interrupt(self, tag: str) -> None:
         with suppress(Exception):
-            # an application that is gone has nothing to interrupt
+            # an application that has ended has nothing to interrupt
             self._session.sparkContext.cancelJobsWithTag(tag)
 
 
 def _statements(plan: Bounded, reads: Mapping[str, Read], sampling_key: str) -> list[Statement]:
-    """The statements of a plan on Spark."""
+    """Returns the statements of a plan in Spark SQL."""
     if plan.tracked.kept is not None:
-        # without it each row would count by itself, and nothing would bound a unit
+        # it counts each row by itself; without the layout nothing would bound a unit
         raise TypeError("a plan of a prepared layout, which Spark does not read")
-    rows, limit = {name: each.rows for name, each in reads.items()}, plan.tracked.limits.rows
-    narrow, gathered = largest_code(plan) < _NARROW, limit is not None and limit <= _FEW
-    return [
-        replace(each, sql=translated(each.sql, rows, narrow=narrow, gathered=gathered))
-        for each in statements(
-            plan, {name: read.source for name, read in reads.items()}, sampling_key, windows=True
-        )
-    ]
+    sources = {name: read.source for name, read in reads.items()}
+    tables = {name: read.rows for name, read in reads.items()}
+    limit = plan.tracked.limits.rows
+    narrow = largest_code(plan) < _NARROW
+    gathered = limit is not None and limit <= _FEW
+    translated_statements = []
+    for statement in statements(plan, sources, sampling_key, windows=True):
+        sql = translated(statement.sql, tables, narrow=narrow, gathered=gathered)
+        translated_statements.append(replace(statement, sql=sql))
+    return translated_statements
 
 
 def _rows(frame: "DataFrame") -> Rows:
-    """Rows; a wide integer comes as a decimal."""
-    return [
-        tuple(int(cell) if isinstance(cell, Decimal) else cell for cell in row)
-        for row in frame.collect()
-    ]
+    """Collects rows; a wide integer, which Spark has as a decimal, becomes an int."""
+    return [tuple(map(_cell, row)) for row in frame.collect()]
+
+
+def _cell(cell: Any) -> Any:
+    return int(cell) if isinstance(cell, Decimal) else cell
 
 
 def _columns(frame: "DataFrame") -> "pyarrow.Table":
@@ -422,17 +462,14 @@ def _columns(frame: "DataFrame") -> "pyarrow.Table":
 
 
 def _require_limit(time_limit: object) -> None:
-    if (
-        isinstance(time_limit, bool)
-        or not isinstance(time_limit, int | float)
-        or not 0 < time_limit < 1e9
-    ):
+    if not is_duration(time_limit):
         raise InvalidDeclaration(f"time_limit={shown(time_limit)}.", allowed="seconds, more than 0")
 
 
 def _require_passed(session: "SparkSession") -> None:
     if session.version not in PASSED:
         raise InvalidSource(
-            f"Spark {session.version} has not passed the conformance suite: what it computes is not known.",
+            f"Spark {session.version} has not passed the conformance suite: "
+            "what it computes is not known.",
             allowed=f"Spark {', '.join(PASSED)}",
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bounded cube on Spark: the application keeps its table of codes while it is open."""
+"""A bounded cube on Spark: the application caches its table of codes while it is open."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -24,11 +24,13 @@ def opened_cube(
     make: "Callable[[Callable[[DataFrame], None]], None]",
     ask: "Callable[[Callable[[DataFrame], list[Integers]], str], list[Integers]]",
 ) -> Iterator[Coded]:
-    """``make`` hands over the frame of codes, ``ask`` runs a statement of Spark's.
+    """Opens a cube: ``make`` runs a function on the frame of codes, ``ask`` runs a Spark statement.
 
-    What is lost of the table is made again of the same rows (``require_plain``), so its integers stay.
+    If Spark loses a part of the cached table, it computes it again from the same rows
+    (``require_plain``), so the integers do not change.
     """
-    view, kept = f"sfumato_{token()}", []
+    view = f"sfumato_{token()}"
+    kept = []
     place = f"{session.conf.get('spark.sql.globalTempDatabase')}.{identifier(view)}"
     codes = Rows(place, dict.fromkeys(names(plan), Kind.INTEGER))
 
@@ -37,14 +39,15 @@ def opened_cube(
         frame.createGlobalTempView(view)
         frame.count()
 
+    def marginal(sql: str) -> list[Integers]:
+        # narrow: it adds up weights, each at most 2^20
+        return ask(_arrays, translated(sql, {"codes": codes}, narrow=True))
+
     try:
         make(keep)
-        # sums of weights, each at most 2^20
-        yield Coded(
-            plan, "codes", lambda sql: ask(_arrays, translated(sql, {"codes": codes}, narrow=True))
-        )
+        yield Coded(plan, "codes", marginal)
     finally:
-        # an application that is gone keeps nothing
+        # an application that has ended caches nothing
         with suppress(Exception), quiet():
             session.catalog.dropGlobalTempView(view)
             for frame in kept:

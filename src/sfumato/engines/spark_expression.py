@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expressions of the emitted SQL as Spark SQL, node by node. Proof: spark_expression.proof.md.
+"""Translates expressions of the emitted SQL to Spark SQL. Proof: spark_expression.proof.md.
 
-Deny by default: a node, an argument of a node, a cast or a pattern that is not listed
-raises TypeError. Every expression has its type, so that nothing is cast in silence:
-HUGEINT is DECIMAL(38,0), ``//`` truncates exactly, and what may raise is never written.
-What is read is text that ``emit`` wrote, nothing of an analyst's.
+A node, an argument of a node, a cast or a pattern that is not listed raises TypeError. Every
+expression has a type, so there is no implicit cast: HUGEINT is DECIMAL(38,0), ``//`` truncates
+exactly, and nothing that may raise at run time is written. The input is SQL that ``emit`` wrote,
+never an analyst's.
 """
 
 from collections.abc import Mapping
@@ -26,6 +26,7 @@ from sfumato.engines.spark_kind import (
     common,
     identifier,
     literal,
+    present,
     required,
     widened,
 )
@@ -33,9 +34,9 @@ from sfumato.engines.value_codes import WHOLE_PATTERN
 
 Columns: TypeAlias = Mapping[str, Kind]
 
-# What is no longer than this may be written twice: a text stays linear in what it translates.
+# Only SQL up to this length is written twice, so the output is linear in the size of the input.
 _SHORT_TEXT = 500
-# So many hexadecimal digits are below 2^60.
+# A number of this many hexadecimal digits is below 2^60.
 _MOST_DIGITS = 15
 _TYPE = exp.DataType.Type
 _NAMED = {
@@ -48,7 +49,7 @@ _NAMED = {
     _TYPE.DATE: Kind.DATE,
     _TYPE.ARRAY: Kind.LIST,
 }
-# From what a value may be cast: each pair means the same on both engines, for every value.
+# The types from which each type may be cast: these casts agree on both engines for every value.
 _CASTS = {
     Kind.INTEGER: {Kind.BIGINT},
     Kind.BIGINT: {Kind.NULL, *WHOLE},
@@ -89,14 +90,18 @@ _SIGNS = {
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where an expression stands: the columns of what is in FROM, by name."""
+    """Translates expressions over the columns of a FROM clause, given by relation and name."""
 
     relations: Mapping[str, Columns]
     narrow: bool
-    _written: dict[int, Typed] = field(default_factory=dict, repr=False, compare=False)
+    _written: dict[int, Typed] = field(
+        default_factory=dict,
+        repr=False,
+        compare=False,
+    )
 
     def __call__(self, node: exp.Expr) -> Typed:
-        """An expression on Spark.
+        """Translates an expression.
 
         Guarantees:
             what is not listed has no meaning on spark
@@ -106,40 +111,32 @@ class Scope:
         """
         if id(node) not in self._written:
             # operands first: an expression may be deeper than Python's stack
-            inside = [
-                each
-                for each in node.walk(prune=_is_lambda)
-                if type(each) in _RULES or type(each) in FUNCTIONS
-            ]
-            for each in reversed(inside):
-                self._written[id(each)] = self._write(each)
+            inside = [*node.walk(prune=_is_lambda)]
+            for part in reversed(inside):
+                if type(part) in _RULES or type(part) in FUNCTIONS:
+                    self._written[id(part)] = self._write(part)
             self._written.setdefault(id(node), self._write(node))
         return self._written[id(node)]
 
     def _write(self, node: exp.Expr) -> Typed:
         rule, arguments = _RULES.get(type(node)) or FUNCTIONS.get(type(node)) or (None, "")
-        given = {
-            name
-            for name, value in node.args.items()
-            if value is not None and value is not False and value != []
-        }
+        given = present(node).keys()
         if rule is None or not given <= {*arguments.split()}:
-            raise TypeError(
-                f"{type(node).__name__} with {', '.join(sorted(given))} has no meaning on Spark"
-            )
+            names = ", ".join(sorted(given))
+            raise TypeError(f"{type(node).__name__} with {names} has no meaning on Spark")
         return rule(node, self)
 
     def column(self, relation: str, name: str) -> Kind:
-        """The type of a column; TypeError if there is none, or more than one."""
+        """Returns the type of a column; TypeError unless exactly one relation has it."""
         inside = [self.relations.get(relation, {})] if relation else self.relations.values()
-        found = [columns[name] for columns in inside if name in columns]
-        if len(found) != 1:
-            raise TypeError(f"{len(found)} columns of one name")
-        return found[0]
+        kinds = [columns[name] for columns in inside if name in columns]
+        if len(kinds) != 1:
+            raise TypeError(f"{len(kinds)} columns of one name")
+        return kinds[0]
 
 
 def _is_lambda(node: exp.Expr) -> bool:
-    """What only its function can read."""
+    """Whether only the function around a node can translate it."""
     return isinstance(node, exp.Lambda)
 
 
@@ -151,11 +148,9 @@ def _literal(node: exp.Literal, _: Writer) -> Typed:
         return Typed(literal(node.this), Kind.VARCHAR)
     if not node.this.isdigit():
         return Typed(f"CAST({literal(node.this)} AS DOUBLE)", Kind.DOUBLE)
-    return (
-        Typed(f"{node.this}L", Kind.BIGINT)
-        if int(node.this) < 2**63
-        else Typed(f"{node.this}BD", Kind.HUGEINT)
-    )
+    if int(node.this) < 2**63:
+        return Typed(f"{node.this}L", Kind.BIGINT)
+    return Typed(f"{node.this}BD", Kind.HUGEINT)
 
 
 def _null(_: exp.Null, __: Writer) -> Typed:
@@ -178,37 +173,44 @@ def _paren(node: exp.Paren, write: Writer) -> Typed:
 
 
 def _cast(node: exp.Cast, write: Writer) -> Typed:
-    """A cast that cannot fail, or TRY_CAST."""
-    kind, value = _NAMED.get(node.to.this), write(node.this)
-    tried = isinstance(node, exp.TryCast)
-    if kind is Kind.BIGINT and tried and (digits := _hexadecimal(node.this)) is not None:
-        return Typed(
-            f"try_cast(conv({required(write(digits), Kind.VARCHAR)}, 16, 10) AS BIGINT)", kind
-        )
-    whole = (
-        tried
-        and value.kind is Kind.DOUBLE
-        and kind in (Kind.BIGINT, Kind.HUGEINT)
-        and _is_rounded(node.this)
-    )
-    whole = whole or (
-        tried and value.kind is Kind.VARCHAR and kind is Kind.BIGINT and _is_printed(node)
-    )
-    if (
-        kind is None
-        or not (whole or value.kind in _CASTS[kind])
-        or (kind is Kind.LIST and not _is_of_bigint(node.to))
-    ):
-        raise TypeError(f"a cast of {value.kind.name} to {node.to.sql()}")
+    """Translates TRY_CAST, or a cast that cannot fail."""
+    kind = _NAMED.get(node.to.this)
+    value = write(node.this)
+    is_tried = isinstance(node, exp.TryCast)
+    if kind is Kind.BIGINT and is_tried:
+        digits = _hexadecimal(node.this)
+        if digits is not None:
+            number = f"conv({required(write(digits), Kind.VARCHAR)}, 16, 10)"
+            return Typed(f"try_cast({number} AS BIGINT)", kind)
+    is_known = is_tried and _is_exact(node, value, kind)
+    if kind is None or not (is_known or value.kind in _CASTS[kind]):
+        raise _no_cast(node, value)
+    if kind is Kind.LIST and not _is_of_bigint(node.to):
+        raise _no_cast(node, value)
     if value.kind is kind:
         return value
-    if value.kind is Kind.VARCHAR and not tried and not isinstance(node.this, exp.Literal):
+    if value.kind is Kind.VARCHAR and not is_tried and not isinstance(node.this, exp.Literal):
         raise TypeError("a cast that may fail")
-    return Typed(f"{'try_cast' if tried else 'CAST'}({value.sql} AS {kind.value})", kind)
+    return Typed(f"{'try_cast' if is_tried else 'CAST'}({value.sql} AS {kind.value})", kind)
+
+
+def _no_cast(node: exp.Cast, value: Typed) -> TypeError:
+    return TypeError(f"a cast of {value.kind.name} to {node.to.sql()}")
+
+
+def _is_exact(
+    node: exp.Cast,
+    value: Typed,
+    kind: Kind | None,
+) -> bool:
+    """Whether a cast to an integer agrees on both engines because of what its operand is."""
+    if value.kind is Kind.DOUBLE:
+        return kind in (Kind.BIGINT, Kind.HUGEINT) and _is_rounded(node.this)
+    return value.kind is Kind.VARCHAR and kind is Kind.BIGINT and _is_printed(node)
 
 
 def _hexadecimal(node: exp.Expr) -> exp.Expr | None:
-    """The first digits of md5, where it is said that they are hexadecimal."""
+    """Returns the first digits of an md5 if the expression says that they are hexadecimal."""
     if not isinstance(node, exp.DPipe) or node.this != exp.Literal.string("0x"):
         return None
     digits = node.expression
@@ -218,11 +220,14 @@ def _hexadecimal(node: exp.Expr) -> exp.Expr | None:
 
 
 def _is_of_bigint(kind: exp.DataType) -> bool:
-    return [each.this for each in kind.expressions] == [_TYPE.BIGINT]
+    return [inner.this for inner in kind.expressions] == [_TYPE.BIGINT]
 
 
 def _is_printed(node: exp.Cast) -> bool:
-    """Whether a text is cast only where it is a whole number as it is printed: of others engines read more or less."""
+    """Whether a string is cast only where it is an integer as it is printed.
+
+    The engines differ in which other strings they accept.
+    """
     test = node.parent.this if isinstance(node.parent, exp.If) else None
     return (
         isinstance(test, exp.RegexpFullMatch)
@@ -232,7 +237,10 @@ def _is_printed(node: exp.Cast) -> bool:
 
 
 def _is_rounded(node: exp.Expr) -> bool:
-    """Whether a double has no fraction: a cast of others rounds on DuckDB and truncates on Spark."""
+    """Whether a double is known to have no fraction.
+
+    A cast of any other double to an integer rounds on DuckDB and truncates on Spark.
+    """
     if isinstance(node, exp.Sub):
         added = node.this.unnest()
         return isinstance(added, exp.Add) and added.expression == node.expression
@@ -243,7 +251,8 @@ def _is_rounded(node: exp.Expr) -> bool:
 
 
 def _arithmetic(node: exp.Binary, write: Writer) -> Typed:
-    left, right = write(node.this), write(node.expression)
+    left = write(node.this)
+    right = write(node.expression)
     if isinstance(node, exp.Add) and left.kind is Kind.DATE and right.kind is Kind.INTEGER:
         return Typed(f"date_add({left.sql}, {right.sql})", Kind.DATE)
     kind = common((left.kind, right.kind, Kind.BIGINT))
@@ -253,18 +262,18 @@ def _arithmetic(node: exp.Binary, write: Writer) -> Typed:
 
 
 def _bits(node: exp.BitwiseAnd, write: Writer) -> Typed:
-    left, right = (required(write(each), Kind.BIGINT) for each in (node.this, node.expression))
+    left = required(write(node.this), Kind.BIGINT)
+    right = required(write(node.expression), Kind.BIGINT)
     return Typed(f"({left} & {right})", Kind.BIGINT)
 
 
 def _shifted(node: exp.BitwiseRightShift, write: Writer) -> Typed:
-    """By less than 64 places; what is below zero stays so on both."""
+    """Translates a shift by less than 64 bits; it is arithmetic on both engines."""
     places = node.expression
     if not (isinstance(places, exp.Literal) and places.this.isdigit() and int(places.this) < 64):
         raise TypeError("a shift by no constant")
-    return Typed(
-        f"shiftright({required(write(node.this), Kind.BIGINT)}, {int(places.this)})", Kind.BIGINT
-    )
+    value = required(write(node.this), Kind.BIGINT)
+    return Typed(f"shiftright({value}, {int(places.this)})", Kind.BIGINT)
 
 
 def _negative(node: exp.Neg, write: Writer) -> Typed:
@@ -273,22 +282,21 @@ def _negative(node: exp.Neg, write: Writer) -> Typed:
 
 
 def _divide(node: exp.Div, write: Writer) -> Typed:
-    left, right = (required(write(each), Kind.DOUBLE) for each in (node.this, node.expression))
+    left = required(write(node.this), Kind.DOUBLE)
+    right = required(write(node.expression), Kind.DOUBLE)
     return Typed(f"({left} / {right})", Kind.DOUBLE)
 
 
 def _truncated(node: exp.IntDiv, write: Writer) -> Typed:
-    """``//``; of decimals: first the remainder is taken away, so that the division leaves none."""
+    """Translates ``//``; of decimals, the remainder is subtracted first, so division is exact."""
     (left, right), kind = alike((node.this, node.expression), write)
     if kind is Kind.BIGINT:
         return Typed(f"({left} div {right})", kind)
     required(Typed("", kind), Kind.HUGEINT)
     if len(left) <= _SHORT_TEXT:
         return Typed(f"CAST(({left} - {left} % {right}) / {right} AS {kind.value})", kind)
-    return Typed(
-        f"get(transform(array({left}), a -> CAST((a - a % {right}) / {right} AS {kind.value})), 0)",
-        kind,
-    )
+    quotient = f"CAST((a - a % {right}) / {right} AS {kind.value})"
+    return Typed(f"get(transform(array({left}), a -> {quotient}), 0)", kind)
 
 
 def _floor(node: exp.Floor, write: Writer) -> Typed:
@@ -308,7 +316,8 @@ def _compare(node: exp.Binary, write: Writer) -> Typed:
 
 
 def _between(node: exp.Between, write: Writer) -> Typed:
-    (value, low, high), _ = alike((node.this, node.args["low"], node.args["high"]), write)
+    operands = node.this, node.args["low"], node.args["high"]
+    (value, low, high), _ = alike(operands, write)
     return Typed(f"({value} BETWEEN {low} AND {high})", Kind.BOOLEAN)
 
 
@@ -324,8 +333,9 @@ def _is_null(node: exp.Is, write: Writer) -> Typed:
 
 
 def _connect(node: exp.Connector, write: Writer) -> Typed:
-    sides = [required(write(each), *TRUTHS) for each in node.flatten()]
-    return Typed("(" + f" {_SIGNS[type(node)]} ".join(sides) + ")", Kind.BOOLEAN)
+    sides = [required(write(side), *TRUTHS) for side in node.flatten()]
+    sign = f" {_SIGNS[type(node)]} "
+    return Typed(f"({sign.join(sides)})", Kind.BOOLEAN)
 
 
 def _not(node: exp.Not, write: Writer) -> Typed:
@@ -334,21 +344,22 @@ def _not(node: exp.Not, write: Writer) -> Typed:
 
 def _case(node: exp.Case, write: Writer) -> Typed:
     branches = node.args["ifs"]
-    tests = [required(write(each.this), *TRUTHS) for each in branches]
-    results = [*(each.args["true"] for each in branches), node.args.get("default") or exp.Null()]
-    (*found, otherwise), kind = alike(results, write)
-    written = " ".join(
-        f"WHEN {test} THEN {result}" for test, result in zip(tests, found, strict=True)
-    )
-    return Typed(f"(CASE {written} ELSE {otherwise} END)", kind)
+    results = [branch.args["true"] for branch in branches]
+    results.append(node.args.get("default") or exp.Null())
+    (*values, otherwise), kind = alike(results, write)
+    written = []
+    for branch, value in zip(branches, values, strict=True):
+        test = required(write(branch.this), *TRUTHS)
+        written.append(f"WHEN {test} THEN {value}")
+    return Typed(f"(CASE {' '.join(written)} ELSE {otherwise} END)", kind)
 
 
 def _chosen(node: exp.Func, write: Writer) -> Typed:
-    """COALESCE; GREATEST and LEAST, which skip NULL on both engines."""
+    """Translates COALESCE, and GREATEST and LEAST, which skip NULL on both engines."""
     values, kind = alike((node.this, *node.expressions), write)
-    return Typed(
-        f"{_SIGNS[type(node)]}({', '.join(values)})" if len(values) > 1 else values[0], kind
-    )
+    if len(values) == 1:
+        return Typed(values[0], kind)
+    return Typed(f"{_SIGNS[type(node)]}({', '.join(values)})", kind)
 
 
 def _null_if(node: exp.Nullif, write: Writer) -> Typed:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sources as Spark DataFrames, and what may be one: rows that every read finds again."""
+"""Sources as Spark DataFrames; only those are accepted that have the same rows at every read."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -15,12 +15,12 @@ from sfumato.metadata.table import Table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-# What is sent to Spark from here travels in its messages.
+# The largest table that is sent to Spark; it travels in Spark's messages.
 _MOST_BYTES = 64 * 2**20
-# What Spark does not take from Arrow, and what holds the same values.
+# Arrow types that Spark does not accept, and a type with the same values.
 _TAKEN = {"string_view": "string", "halffloat": "float", "date64[ms]": "date32"}
 _TAKEN |= dict.fromkeys(("uint8", "uint16", "uint32"), "int64")
-# What finds the same rows each time, whatever the rows are; of others that is not known.
+# The plan nodes that are known to return the same rows at every read.
 _STABLE = {
     "Filter",
     "Join",
@@ -37,16 +37,16 @@ _STABLE = {
     "Union",
     "View",
 }
-# Formats of which no row can change what another one means; of others that is not known.
+# The formats in which no row can change the meaning of another one.
 _FORMATS = ("parquet", "orc")
 _TABLES = ("ParquetTable", "OrcTable")
-# What Spark asks of days before 1582 where it is not told how they were counted; EXCEPTION fails on one.
+# The settings for days before 1582, whose calendar is not known; EXCEPTION fails on such a day.
 _REBASES = ("spark.sql.parquet.datetimeRebaseModeInRead", "spark.sql.parquet.int96RebaseModeInRead")
 _REBASE_OPTIONS = ("datetimeRebaseMode", "int96RebaseMode")
 _MILLISECONDS = re.compile(r"int64 \S+ \(TIMESTAMP\(MILLIS|TIMESTAMP_MILLIS")
-# What looks at values on the way, of columns that are not declared too.
+# The plan nodes that read values, also of columns that are not declared.
 _LOOKS = {"Filter", "Join", "Sort", "RepartitionByExpression"}
-# What fails on no row.
+# The expressions that cannot fail on a row.
 _TESTS = {
     "EqualTo",
     "EqualNullSafe",
@@ -74,22 +74,22 @@ _TOTAL = _TESTS | {
 
 
 def is_frame(source: object) -> bool:
-    """Whether a source is a Spark DataFrame; asks nothing of Spark.
+    """Whether a source is a Spark DataFrame; does not call Spark.
 
     >>> is_frame("events.parquet")
     False
     """
     return any(
-        each.__module__.startswith("pyspark.sql.") and each.__name__ == "DataFrame"
-        for each in type(source).__mro__
+        base.__module__.startswith("pyspark.sql.") and base.__name__ == "DataFrame"
+        for base in type(source).__mro__
     )
 
 
 def shared_session(tables: Mapping[str, Table]) -> "SparkSession | None":
-    """The Spark session whose DataFrames are handed in; None: there is none among the sources.
+    """Returns the Spark session of the DataFrames among the sources; None if there are none.
 
     Raises:
-        InvalidSource: a private table of which Spark knows nothing beside one of Spark's.
+        InvalidSource: some private tables are DataFrames of Spark and others are not.
     """
     frames = {name: table.source for name, table in tables.items() if is_frame(table.source)}
     elsewhere = [name for name, table in tables.items() if name not in frames and not table.public]
@@ -99,23 +99,30 @@ def shared_session(tables: Mapping[str, Table]) -> "SparkSession | None":
             allowed="private tables in one engine",
             remedy=f"Read {elsewhere[0]!r} by Spark too: sf.Table(spark.read.parquet(...)).",
         )
-    session: SparkSession | None = next((frame.sparkSession for frame in frames.values()), None)  # type: ignore[attr-defined]
-    return session
+    for frame in frames.values():
+        session: SparkSession = frame.sparkSession  # type: ignore[attr-defined]
+        return session
+    return None
 
 
-def frame_of(session: "SparkSession", name: str, table: Table) -> "DataFrame":
-    """The source of a table in a session.
+def frame_of(
+    session: "SparkSession",
+    name: str,
+    table: Table,
+) -> "DataFrame":
+    """Returns the source of a table as a DataFrame of a session.
 
-    Parquet is read by Spark, where it lies; what is small and lies here (a public file, a
-    frame of Arrow, pandas or polars) is sent.
+    Spark reads Parquet itself. A small table in this process (a public file, a frame of Arrow,
+    pandas or polars) is sent to Spark.
 
     Raises:
-        InvalidSource: no source of Spark's, or more to send than is sensible.
+        InvalidSource: Spark cannot read the source, or the table is too large to send.
     """
     source = table.source
     if is_frame(source):
         return _of_application(session, name, source)
-    frame, failed = None, ""
+    frame = None
+    failed = ""
     try:
         if isinstance(source, str | Path) and not (table.public and Path(source).is_file()):
             frame = _parquet(session, name, str(source))
@@ -126,40 +133,46 @@ def frame_of(session: "SparkSession", name: str, table: Table) -> "DataFrame":
     except Exception as failure:
         failed = type(failure).__name__
     if frame is None:
-        # outside the handler: a failure may quote a value
-        raise unreadable(
-            name, source if isinstance(source, str | Path) else type(source).__name__, failed
-        )
+        # outside the handler: an error may quote a value
+        shown_source = source if isinstance(source, str | Path) else type(source).__name__
+        raise unreadable(name, shown_source, failed)
     return frame
 
 
-def _of_application(session: "SparkSession", name: str, frame: Any) -> "DataFrame":
-    """The frame, if it belongs to this application."""
-    if (
-        ".connect." in type(frame).__module__
-        or frame.sparkSession.sparkContext is not session.sparkContext
-    ):
+def _of_application(
+    session: "SparkSession",
+    name: str,
+    frame: Any,
+) -> "DataFrame":
+    """Returns the frame if it belongs to the application of the session."""
+    is_remote = ".connect." in type(frame).__module__
+    if is_remote or frame.sparkSession.sparkContext is not session.sparkContext:
         raise InvalidSource(
             f"Table {name!r}: a DataFrame of Spark Connect, or of another application.",
             allowed="DataFrames of one classic Spark session",
         )
-    found: DataFrame = frame
-    return found
+    checked: DataFrame = frame
+    return checked
 
 
-def _parquet(session: "SparkSession", name: str, path: str) -> "DataFrame":
+def _parquet(
+    session: "SparkSession",
+    name: str,
+    path: str,
+) -> "DataFrame":
     if path.lower().endswith(".csv"):
         raise InvalidSource(
-            f"Table {name!r}: {shown(path)} is CSV, which Spark does not read as strictly as it must be read.",
+            f"Table {name!r}: {shown(path)} is CSV, "
+            "which Spark does not read as strictly as it must be read.",
             allowed="Parquet",
             remedy="Write it as Parquet, or leave engine= out.",
         )
-    # the columns of all files, so that two that do not fit together show now
+    # merges the schemas of all files, so that files that do not fit together fail now
     return session.read.option("mergeSchema", "true").parquet(path)
 
 
 def _arrow(name: str, source: object) -> Any:
-    """A small table that lies here."""
+    """Returns a small table of this process as an Arrow table of types that Spark accepts."""
     import pyarrow
 
     if isinstance(source, str | Path):
@@ -167,22 +180,25 @@ def _arrow(name: str, source: object) -> Any:
         if path.stat().st_size > _MOST_BYTES:
             raise _too_large(name)
         with duckdb.connect() as connection:
-            return connection.sql(
-                f"SELECT * FROM {from_file(connection, name, path)}"
-            ).to_arrow_table()
-    found = pyarrow.table(source)
-    if found.nbytes > _MOST_BYTES:
+            item = from_file(connection, name, path)
+            return connection.sql(f"SELECT * FROM {item}").to_arrow_table()
+    table = pyarrow.table(source)
+    if table.nbytes > _MOST_BYTES:
         raise _too_large(name)
-    return found.cast(pyarrow.schema([(field.name, _taken(field.type)) for field in found.schema]))
+    fields = [(field.name, _taken(field.type)) for field in table.schema]
+    return table.cast(pyarrow.schema(fields))
 
 
 def _taken(kind: Any) -> Any:
-    """A type that Spark takes from Arrow, with the same values."""
+    """Returns an Arrow type with the same values that Spark accepts."""
     import pyarrow
 
-    if str(kind) == "uint64":
+    name = str(kind)
+    if name == "uint64":
         return pyarrow.decimal128(20, 0)
-    return pyarrow.type_for_alias(_TAKEN[str(kind)]) if str(kind) in _TAKEN else kind
+    if name in _TAKEN:
+        return pyarrow.type_for_alias(_TAKEN[name])
+    return kind
 
 
 def _too_large(name: str) -> InvalidSource:
@@ -194,90 +210,102 @@ def _too_large(name: str) -> InvalidSource:
 
 
 def require_plain(name: str, frame: "DataFrame") -> None:
-    """What the frame does with its rows fails on none, and every read of it finds the same ones.
+    """Refuses a frame that could fail on a row, or that could return other rows at another read.
 
-    A row on which it failed would be told by the failure; bounds are proved for one table. Whatever is
-    not known to be so is refused. The rows of an RDD are taken at their word.
+    A failure would reveal the row, and bounds are proved for one fixed table. Every plan node and
+    expression that is not known to be safe is refused. The rows of an RDD are assumed to be fixed.
 
     Raises:
-        InvalidSource: a stream, something random, something that keeps rows by their place, that
-            computes or aggregates.
+        InvalidSource: the frame is a stream, is random, selects rows by their position, computes
+            or aggregates.
     """
     jvm = frame.sparkSession.sparkContext._jvm
     for node in _nodes(frame):
         odd = [] if _is_stable(node) else [_kind(node)]
-        odd += [
-            each for expression in _all(node.expressions()) for each in _partial(expression, jvm)
-        ]
+        for expression in _all(node.expressions()):
+            odd += _partial(expression, jvm)
         if odd or frame.isStreaming:
             raise InvalidSource(
-                f"Table {name!r}: its DataFrame has {odd[0] if odd else 'a stream'}: another read may find other "
-                "rows, or fail on one.",
-                allowed="tables and files; their columns, casts that cannot fail, tests but of fractions, joins, unions",
+                f"Table {name!r}: its DataFrame has {odd[0] if odd else 'a stream'}: "
+                "another read may find other rows, or fail on one.",
+                allowed="tables and files; their columns, casts that cannot fail, "
+                "tests but of fractions, joins, unions",
                 remedy="Write it to a table first, or ask for the rest in SQL.",
             )
 
 
-def require_moments(name: str, frame: "DataFrame", columns: Collection[str]) -> None:
-    """No moment or day of a Parquet file makes a read fail: ``columns`` are read.
+def require_moments(
+    name: str,
+    frame: "DataFrame",
+    columns: Collection[str],
+) -> None:
+    """Refuses a frame whose timestamps or dates in Parquet could make a read of ``columns`` fail.
 
-    Spark multiplies milliseconds by 1,000 while it decodes a page, and fails on one beyond 2^63
-    microseconds; in the mode EXCEPTION it fails on a day before 1582.
+    Spark multiplies milliseconds by 1,000 while it decodes a page, and fails on a timestamp
+    beyond 2^63 microseconds; in the mode EXCEPTION it fails on a day before 1582.
 
     Raises:
-        InvalidSource: such a mode of the relation, or such a column that may be read.
+        InvalidSource: a relation is in this mode, or such a column may be read.
     """
     nodes = _nodes(frame)
     for node in nodes:
-        if (
-            _kind(node) == "LogicalRelation"
-            and _format(node) == "parquet"
-            and "EXCEPTION" in _rebases(node.relation())
-        ):
+        if _kind(node) != "LogicalRelation" or _format(node) != "parquet":
+            continue
+        if "EXCEPTION" in _rebases(node.relation()):
             raise InvalidSource(
-                f"Table {name!r}: its DataFrame reads Parquet in the rebase mode EXCEPTION, which fails on an old day.",
+                f"Table {name!r}: its DataFrame reads Parquet in the rebase mode EXCEPTION, "
+                "which fails on an old day.",
                 allowed="CORRECTED or LEGACY",
                 remedy=f"Set {' and '.join(_REBASES)} to CORRECTED, and read it again.",
             )
-    read = any(
-        field.name in columns and field.dataType.simpleString().startswith("timestamp")
-        for field in frame.schema
-    )
-    if (
-        (read or _LOOKS & set(map(_kind, nodes)))
-        and _has_moments(nodes)
-        and _has_milliseconds(frame)
-    ):
+    may_read = _reads_moments(frame, columns) or _LOOKS & {_kind(node) for node in nodes}
+    if may_read and _has_moments(nodes) and _has_milliseconds(frame):
         raise InvalidSource(
-            f"Table {name!r}: its files hold TIMESTAMP(MILLIS), of which one value can make a read fail.",
+            f"Table {name!r}: its files hold TIMESTAMP(MILLIS), "
+            "of which one value can make a read fail.",
             allowed="dates, or timestamps in microseconds",
             remedy="Write them again in microseconds; pyarrow: coerce_timestamps='us'.",
         )
 
 
-def _rebases(relation: Any) -> list[str]:
-    """The modes in which a relation of Parquet reads old days: its own options, or the settings of its session."""
-    options, settings = relation.options(), relation.sparkSession().conf()
-    own = [
-        str(pair._2()).upper()
-        for pair in _all(options.toSeq())
-        if str(pair._1()).lower() in [each.lower() for each in _REBASE_OPTIONS]
-    ]
-    return own + [str(settings.get(each)).upper() for each in _REBASES]
-
-
-def _has_moments(nodes: Sequence[Any]) -> bool:
-    """Whether a relation has a column of moments at all."""
+def _reads_moments(frame: "DataFrame", columns: Collection[str]) -> bool:
+    """Whether one of the columns is a timestamp."""
     return any(
-        each.dataType().simpleString().startswith("timestamp")
-        for node in nodes
-        if not _all(node.children())
-        for each in _all(node.output())
+        field.name in columns and _is_moment(field.dataType.simpleString())
+        for field in frame.schema
     )
 
 
+def _is_moment(kind: str) -> bool:
+    return kind.startswith("timestamp")
+
+
+def _rebases(relation: Any) -> list[str]:
+    """Returns the rebase modes of a Parquet relation: its options, and its session's settings."""
+    options = relation.options()
+    settings = relation.sparkSession().conf()
+    names = [name.lower() for name in _REBASE_OPTIONS]
+    modes = []
+    for pair in _all(options.toSeq()):
+        if str(pair._1()).lower() in names:
+            modes.append(str(pair._2()).upper())
+    modes += [str(settings.get(name)).upper() for name in _REBASES]
+    return modes
+
+
+def _has_moments(nodes: Sequence[Any]) -> bool:
+    """Whether a leaf of the plan has a timestamp column."""
+    for node in nodes:
+        if _all(node.children()):
+            continue
+        for column in _all(node.output()):
+            if _is_moment(column.dataType().simpleString()):
+                return True
+    return False
+
+
 def _has_milliseconds(frame: "DataFrame") -> bool:
-    """Whether a Parquet file of a frame has a column in milliseconds, by its footer."""
+    """Whether the footer of a Parquet file of a frame declares milliseconds."""
     context = frame.sparkSession.sparkContext
     jvm: Any = context._jvm
     settings = context._jsc.hadoopConfiguration()
@@ -288,26 +316,27 @@ def _has_milliseconds(frame: "DataFrame") -> bool:
         path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(file))
         reader = hadoop.ParquetFileReader.open(hadoop.util.HadoopInputFile.fromPath(path, settings))
         try:
-            found = reader.getFooter().getFileMetaData().getSchema().toString()
+            schema = reader.getFooter().getFileMetaData().getSchema().toString()
         finally:
             reader.close()
-        if _MILLISECONDS.search(str(found)):
+        if _MILLISECONDS.search(str(schema)):
             return True
     return False
 
 
 def _nodes(frame: "DataFrame") -> list[Any]:
-    """The nodes of the analysed plan of a frame."""
-    found, waiting = [], [frame._jdf.queryExecution().analyzed()]
+    """Returns the nodes of a frame's analysed plan."""
+    nodes = []
+    waiting = [frame._jdf.queryExecution().analyzed()]
     while waiting:
         node = waiting.pop()
-        found.append(node)
+        nodes.append(node)
         waiting += _all(node.children())
-    return found
+    return nodes
 
 
 def _is_stable(node: Any) -> bool:
-    """Whether every read finds the same rows, whatever they are."""
+    """Whether a plan node returns the same rows at every read, whatever they are."""
     match _kind(node):
         case "LogicalRelation":
             return _format(node) in _FORMATS
@@ -315,32 +344,37 @@ def _is_stable(node: Any) -> bool:
             return _kind(node.table()) in _TABLES
         case "HiveTableRelation":
             serde = str(node.tableMeta().storage().serde().toString()).lower()
-            return any(each in serde for each in _FORMATS)
+            return any(form in serde for form in _FORMATS)
         case kind:
             return kind in _STABLE
 
 
 def _format(node: Any) -> str:
-    """What a relation of files calls its format."""
+    """Returns what a relation of files calls its format."""
     return str(node.relation().toString()).lower()
 
 
 def _partial(expression: Any, jvm: Any) -> list[str]:
-    """What in an expression may fail on a row, or be asked of a file that says nothing of NaN."""
-    waiting, found = [expression], []
+    """Returns the nodes of an expression that may fail on a row.
+
+    A comparison of floats is among them: Spark may push it down to file statistics without NaN.
+    """
+    waiting = [expression]
+    odd = []
     while waiting:
         node = waiting.pop()
-        kind, inside = _kind(node), _all(node.children())
+        kind = _kind(node)
+        inside = _all(node.children())
         if kind == "Cast":
             casts = jvm.org.apache.spark.sql.catalyst.expressions.Cast
-            total = node.evalMode().toString() != "ANSI" or casts.canUpCast(
-                inside[0].dataType(), node.dataType()
-            )
+            is_ansi = node.evalMode().toString() == "ANSI"
+            is_total = not is_ansi or casts.canUpCast(inside[0].dataType(), node.dataType())
         else:
-            total = kind in _TOTAL and not (kind in _TESTS and any(map(_is_fraction, inside)))
-        found += [] if total else [kind]
+            is_total = kind in _TOTAL and not (kind in _TESTS and any(map(_is_fraction, inside)))
+        if not is_total:
+            odd.append(kind)
         waiting += inside
-    return found
+    return odd
 
 
 def _is_fraction(node: Any) -> bool:
@@ -352,5 +386,5 @@ def _kind(node: Any) -> str:
 
 
 def _all(sequence: Any) -> list[Any]:
-    """A sequence of Scala."""
+    """Converts a Scala sequence to a list."""
     return [sequence.apply(place) for place in range(sequence.size())]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of the emitted SQL on Spark: texts, days, lists, aggregates, windows."""
+"""Translates functions of the emitted SQL to Spark SQL: strings, days, lists, aggregates."""
 
 from sqlglot import exp
 
@@ -29,7 +29,11 @@ _PART = 2**22
 
 
 def _tried(node: exp.Try, write: Writer) -> Typed:
-    """What cannot fail is itself; that no source believes its statistics is seen to where it is read."""
+    """Translates TRY of an expression that cannot fail to the expression itself.
+
+    It only hides column statistics from DuckDB's optimizer; on Spark, sources are read without
+    them.
+    """
     if not isinstance(node.this, exp.Column | exp.Case | exp.Coalesce):
         raise TypeError("TRY of more than a column or a choice")
     return write(node.this)
@@ -39,46 +43,51 @@ def _tried(node: exp.Try, write: Writer) -> Typed:
 
 
 def _joined(node: exp.DPipe, write: Writer) -> Typed:
-    sides = [required(write(each), Kind.VARCHAR) for each in node.flatten()]
+    sides = [required(write(side), Kind.VARCHAR) for side in node.flatten()]
     return Typed(f"({' || '.join(sides)})", Kind.VARCHAR)
 
 
 def _hash(node: exp.MD5, write: Writer) -> Typed:
-    return Typed(f"md5(CAST({required(write(node.this), Kind.VARCHAR)} AS BINARY))", Kind.VARCHAR)
+    value = required(write(node.this), Kind.VARCHAR)
+    return Typed(f"md5(CAST({value} AS BINARY))", Kind.VARCHAR)
 
 
 def _part(node: exp.Substring, write: Writer) -> Typed:
-    """From a constant place on, so many letters."""
-    places = [
-        each.this
-        for name in ("start", "length")
-        if isinstance(each := node.args.get(name), exp.Literal)
-    ]
-    if len(places) != 2 or not all(each.isdigit() and int(each) > 0 for each in places):
-        raise TypeError("a part of a text at no constant place")
-    start, length = map(int, places)
-    return Typed(
-        f"substring({required(write(node.this), Kind.VARCHAR)}, {start}, {length})", Kind.VARCHAR
-    )
+    """Translates a substring with constant start and length."""
+    start = _place(node, "start")
+    length = _place(node, "length")
+    value = required(write(node.this), Kind.VARCHAR)
+    return Typed(f"substring({value}, {start}, {length})", Kind.VARCHAR)
+
+
+def _place(node: exp.Substring, name: str) -> int:
+    """Returns an argument of a substring that is a positive constant."""
+    constant = node.args.get(name)
+    if isinstance(constant, exp.Literal) and constant.this.isdigit() and int(constant.this) > 0:
+        return int(constant.this)
+    raise TypeError("a part of a text at no constant place")
 
 
 def _length(node: exp.Length, write: Writer) -> Typed:
-    return Typed(f"CAST(length({required(write(node.this), Kind.VARCHAR)}) AS BIGINT)", Kind.BIGINT)
+    value = required(write(node.this), Kind.VARCHAR)
+    return Typed(f"CAST(length({value}) AS BIGINT)", Kind.BIGINT)
 
 
 def _like(node: exp.Like, write: Writer) -> Typed:
-    """A backslash is itself on DuckDB."""
+    """Translates LIKE with a constant pattern, in which DuckDB takes a backslash literally."""
     pattern = node.expression
     if not (isinstance(pattern, exp.Literal) and pattern.is_string):
         raise TypeError("a pattern that is no constant")
     value = required(write(node.this), Kind.VARCHAR)
-    return Typed(
-        f"({value} LIKE {literal(pattern.this.replace(chr(92), chr(92) * 2))})", Kind.BOOLEAN
-    )
+    escaped = literal(pattern.this.replace(chr(92), chr(92) * 2))
+    return Typed(f"({value} LIKE {escaped})", Kind.BOOLEAN)
 
 
 def _matched(node: exp.RegexpFullMatch, write: Writer) -> Typed:
-    """These patterns mean the same to Java: ASCII classes, repeats, no anchor; here they get theirs."""
+    """Translates a match of a known pattern, and anchors it.
+
+    These patterns mean the same in Java: they have ASCII classes and repeats, and no anchor.
+    """
     if node.expression.this not in (NUMBER_PATTERN, DATE_PATTERN, WHOLE_PATTERN):
         raise TypeError("a pattern that was not compared")
     whole = literal(rf"\A(?:{node.expression.this})\z")
@@ -89,11 +98,9 @@ def _replaced(node: exp.RegexpReplace, write: Writer) -> Typed:
     if (node.expression.this, node.args["replacement"].this) != (r"\.0+$", ""):
         raise TypeError("a pattern that was not compared")
     value = required(write(node.this), Kind.VARCHAR)
-    # to Java, $ is before a last line end too
-    return Typed(
-        f"regexp_replace({value}, {literal(node.expression.this[:-1] + chr(92) + 'z')}, '')",
-        Kind.VARCHAR,
-    )
+    # in Java, $ also matches before a line end at the end
+    pattern = literal(node.expression.this[:-1] + chr(92) + "z")
+    return Typed(f"regexp_replace({value}, {pattern}, '')", Kind.VARCHAR)
 
 
 # --- days ----------------------------------------------------------------------------------
@@ -108,16 +115,17 @@ def _date_part(node: exp.Anonymous, write: Writer) -> Typed:
 
 
 def _date_trunc(node: exp.Func, write: Writer) -> Typed:
-    unit = node.args["unit"].name
-    if unit not in ("YEAR", "QUARTER", "MONTH", "WEEK"):
-        raise TypeError(f"the start of a {unit}")
-    return Typed(f"trunc({required(write(node.this), Kind.DATE)}, '{unit}')", Kind.DATE)
+    part = node.args["unit"].name
+    if part not in ("YEAR", "QUARTER", "MONTH", "WEEK"):
+        raise TypeError(f"the start of a {part}")
+    return Typed(f"trunc({required(write(node.this), Kind.DATE)}, '{part}')", Kind.DATE)
 
 
 def _days_between(node: exp.DateDiff, write: Writer) -> Typed:
     if node.args["unit"].name != "DAY":
         raise TypeError("a difference that is not in days")
-    last, first = (required(write(each), Kind.DATE) for each in (node.this, node.expression))
+    last = required(write(node.this), Kind.DATE)
+    first = required(write(node.expression), Kind.DATE)
     return Typed(f"CAST(datediff({last}, {first}) AS BIGINT)", Kind.BIGINT)
 
 
@@ -125,20 +133,24 @@ def _days_between(node: exp.DateDiff, write: Writer) -> Typed:
 
 
 def _list(node: exp.Array, write: Writer) -> Typed:
-    values = ", ".join(widened(write(each), Kind.BIGINT) for each in node.expressions)
-    return Typed(f"array({values})", Kind.LIST)
+    values = [widened(write(value), Kind.BIGINT) for value in node.expressions]
+    return Typed(f"array({', '.join(values)})", Kind.LIST)
 
 
 def _element(node: exp.Bracket, write: Writer) -> Typed:
-    """The first place is 1 on DuckDB; beyond the list is NULL on both."""
+    """Translates an index, which starts at 1 on DuckDB; one beyond the list gives NULL on both."""
     (place,) = node.expressions
     index = f"CAST({required(write(place), Kind.BIGINT)} - 1L AS INT)"
     return Typed(f"get({required(write(node.this), Kind.LIST)}, {index})", Kind.BIGINT)
 
 
 def _sorted(node: exp.ArraySort, write: Writer) -> Typed:
-    """NULL first; on Spark it is so in ascending order alone, and a descending list is one of negatives."""
-    inside, ascending = required(write(node.this), Kind.LIST), node.args.get("asc")
+    """Translates a sort with NULL first.
+
+    Spark puts NULL first in ascending order only; for descending order the list is negated.
+    """
+    inside = required(write(node.this), Kind.LIST)
+    ascending = node.args.get("asc")
     if ascending is None or ascending.this:
         return Typed(f"sort_array({inside}, true)", Kind.LIST)
     return Typed(f"transform(sort_array(transform({inside}, a -> -a), true), a -> -a)", Kind.LIST)
@@ -153,8 +165,12 @@ def _filtered(node: exp.ArrayFilter, write: Writer) -> Typed:
 # --- aggregates and windows ----------------------------------------------------------------
 
 
-def _aggregate(node: exp.Expr, write: Writer, after: str = "") -> Typed:
-    """An aggregate or a rank; ``after`` is its filter or its window."""
+def _aggregate(
+    node: exp.Expr,
+    write: Writer,
+    after: str = "",
+) -> Typed:
+    """Translates an aggregate or a rank; ``after`` is its FILTER or OVER clause."""
     match node:
         case exp.RowNumber() | exp.DenseRank():
             name = "row_number" if isinstance(node, exp.RowNumber) else "dense_rank"
@@ -165,9 +181,8 @@ def _aggregate(node: exp.Expr, write: Writer, after: str = "") -> Typed:
             return Typed(_added(node.this, write, after), Kind.HUGEINT)
         case exp.Min() | exp.Max():
             value = write(node.this)
-            return Typed(
-                f"{'min' if isinstance(node, exp.Min) else 'max'}({value.sql}){after}", value.kind
-            )
+            name = "min" if isinstance(node, exp.Min) else "max"
+            return Typed(f"{name}({value.sql}){after}", value.kind)
         case exp.ArgMin():
             value = write(node.this)
             return Typed(f"min_by({value.sql}, {write(node.expression).sql}){after}", value.kind)
@@ -176,19 +191,24 @@ def _aggregate(node: exp.Expr, write: Writer, after: str = "") -> Typed:
 
 
 def _added(node: exp.Expr, write: Writer, after: str) -> str:
-    """A sum, which on Spark has the type of what is added: of 64 bits the parts of 22 bits are added apart."""
+    """Translates a sum.
+
+    On Spark a sum has the type of its operand, so 64-bit numbers are split into pieces of 22 bits
+    that are added up separately.
+    """
     value = write(node)
     if required(value, *WHOLE) and value.kind is Kind.HUGEINT:
         return f"sum({value.sql}){after}"
-    whole, huge = widened(value, Kind.BIGINT), Kind.HUGEINT.value
+    whole = widened(value, Kind.BIGINT)
+    huge = Kind.HUGEINT.value
     if write.narrow and node.find(exp.Mul) is None:
         return f"CAST(sum({whole}){after} AS {huge})"
-    parts = (
+    pieces = (
         f"shiftright({whole}, 44)",
         f"shiftright({whole}, 22) & {_PART - 1}L",
         f"{whole} & {_PART - 1}L",
     )
-    high, middle, low = (f"CAST(sum({each}){after} AS {huge})" for each in parts)
+    high, middle, low = (f"CAST(sum({piece}){after} AS {huge})" for piece in pieces)
     return f"(({high} * {_PART}BD + {middle}) * {_PART}BD + {low})"
 
 
@@ -202,28 +222,30 @@ def _counted(node: exp.Expr, write: Writer) -> str:
 
 
 def _with_filter(node: exp.Filter, write: Writer) -> Typed:
-    return _aggregate(
-        node.this, write, f" FILTER (WHERE {required(write(node.expression.this), *TRUTHS)})"
-    )
+    test = required(write(node.expression.this), *TRUTHS)
+    return _aggregate(node.this, write, f" FILTER (WHERE {test})")
 
 
 def _with_window(node: exp.Window, write: Writer) -> Typed:
-    partition = ", ".join(write(each).sql for each in node.args["partition_by"])
-    order = (
-        [_ordered(each, write) for each in node.args["order"].expressions]
-        if node.args.get("order")
-        else []
-    )
-    if not order and isinstance(node.this, exp.RowNumber):
-        # Spark asks for an order; here every row is alike
+    partition = ", ".join(write(key).sql for key in node.args["partition_by"])
+    order = []
+    if node.args.get("order"):
+        order = [_ordered(key, write) for key in node.args["order"].expressions]
+    elif isinstance(node.this, exp.RowNumber):
+        # Spark requires an order; this one makes all rows equal
         order = ["NULL"]
     by = f" ORDER BY {', '.join(order)}" if order else ""
-    return _aggregate(node.this, write, f" OVER (PARTITION BY {partition}{by})")
+    return _aggregate(
+        node.this,
+        write,
+        f" OVER (PARTITION BY {partition}{by})",
+    )
 
 
 def _ordered(node: exp.Ordered, write: Writer) -> str:
     direction = "DESC" if node.args.get("desc") else "ASC"
-    return f"{write(node.this).sql} {direction} NULLS {'FIRST' if node.args.get('nulls_first') else 'LAST'}"
+    nulls = "FIRST" if node.args.get("nulls_first") else "LAST"
+    return f"{write(node.this).sql} {direction} NULLS {nulls}"
 
 
 FUNCTIONS: Rules = {

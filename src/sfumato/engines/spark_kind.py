@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The types that emitted SQL has on Spark, and how names and texts are written there."""
+"""The types of emitted SQL on Spark, and how identifiers and string literals are written there."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
@@ -13,7 +13,7 @@ from sfumato.metadata.column import Boolean, Category, Date, Integer, Real, Text
 
 
 class Kind(Enum):
-    """The types of the emitted SQL, by their names on Spark."""
+    """The types of the emitted SQL; the value is the name of the type on Spark."""
 
     NULL = "VOID"
     INTEGER = "INT"
@@ -35,16 +35,16 @@ TRUTHS = (Kind.BOOLEAN, Kind.NULL)
 
 
 class Typed(NamedTuple):
-    """Spark SQL, and the type of its value."""
+    """Spark SQL of an expression, and the type of its value."""
 
     sql: str
     kind: Kind
 
 
 class Writer(Protocol):
-    """Writes an expression where it stands; a column is read from what stands in FROM there.
+    """Translates an expression in the scope of a FROM clause.
 
-    ``narrow``: no sum of what is not a product leaves 64 bits.
+    ``narrow``: no sum, except one of products, exceeds 64 bits.
     """
 
     @property
@@ -53,17 +53,17 @@ class Writer(Protocol):
     def __call__(self, node: exp.Expr) -> Typed: ...
 
     def column(self, relation: str, name: str) -> Kind:
-        """The type of a column; TypeError if there is none, or more than one."""
+        """Returns the type of a column; TypeError unless exactly one relation has it."""
         ...
 
 
-# What writes a node, and the arguments that the node may have.
+# The function that translates a node, and the arguments that the node may have.
 Rule: TypeAlias = tuple[Callable[[Any, Writer], Typed], str]
 Rules: TypeAlias = Mapping[type[exp.Expr], Rule]
 
 
 def identifier(name: str) -> str:
-    """A name.
+    """Returns a quoted identifier.
 
     >>> identifier("c_e.a`b")
     '`c_e.a``b`'
@@ -72,28 +72,42 @@ def identifier(name: str) -> str:
 
 
 def literal(value: str) -> str:
-    r"""A text: a backslash escapes on Spark, and ``${...}`` would be replaced.
+    r"""Returns a string literal: on Spark a backslash escapes, and ``${...}`` would be replaced.
 
     >>> print(literal("it's ${a}\\"))
     'it\'s \u0024{a}\\'
     """
     escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-    return (
-        "'"
-        + "".join(
-            f"\\u{ord(each):04x}" if each < " " or each in "$\x7f" else each for each in escaped
-        )
-        + "'"
-    )
+    return "'" + "".join(map(_escaped, escaped)) + "'"
+
+
+def _escaped(letter: str) -> str:
+    """Escapes control characters and the dollar sign."""
+    if letter < " " or letter in "$\x7f":
+        return f"\\u{ord(letter):04x}"
+    return letter
+
+
+def present(node: exp.Expr) -> dict[str, Any]:
+    """Returns the arguments of a node that are set."""
+    return {
+        name: value
+        for name, value in node.args.items()
+        if value is not None and value is not False and value != []
+    }
 
 
 def widened(value: Typed, kind: Kind) -> str:
-    """A value as a wider type."""
+    """Casts a value to a wider type."""
     return value.sql if value.kind is kind else f"CAST({value.sql} AS {kind.value})"
 
 
 def common(kinds: Iterable[Kind]) -> Kind:
-    """The type that holds them all; of numbers the widest."""
+    """Returns the type that fits values of all these types: the widest of several numeric types.
+
+    Raises:
+        TypeError: there is none.
+    """
     known = {*kinds} - {Kind.NULL}
     if len(known) <= 1:
         return known.pop() if known else Kind.NULL
@@ -103,28 +117,33 @@ def common(kinds: Iterable[Kind]) -> Kind:
 
 
 def alike(nodes: Iterable[exp.Expr], write: Writer) -> tuple[list[str], Kind]:
-    """Values in the type that holds them all."""
-    values = [write(each) for each in nodes]
-    kind = common(each.kind for each in values)
-    return [widened(each, kind) for each in values], kind
+    """Translates expressions and casts them to their common type."""
+    values = [write(node) for node in nodes]
+    kind = common(value.kind for value in values)
+    return [widened(value, kind) for value in values], kind
 
 
 def required(value: Typed, *kinds: Kind) -> str:
-    """A value of one of the types."""
+    """Returns the SQL of a value of one of these types.
+
+    Raises:
+        TypeError: it has another type.
+    """
     if value.kind not in kinds:
-        raise TypeError(f"{value.kind.name} where {', '.join(each.name for each in kinds)} stands")
+        allowed = ", ".join(kind.name for kind in kinds)
+        raise TypeError(f"{value.kind.name} where {allowed} stands")
     return value.sql
 
 
 def largest_code(node: object) -> int:
-    """The largest code of a plan."""
+    """Returns the largest magnitude of a code in a plan."""
     match node:
         case tuple():
             return max(map(largest_code, node), default=0)
         case Integer() | Real() | Date() | Category() | Boolean():
             return max(abs(node.lower_code), abs(node.upper_code))
         case _ if is_dataclass(node) and not isinstance(node, type):
-            return largest_code(tuple(getattr(node, each.name) for each in fields(node)))
+            return largest_code(tuple(getattr(node, field.name) for field in fields(node)))
         case Text() | int() | str() | Fraction() | Enum() | None:
             return 0
     raise TypeError(f"{type(node).__name__} is not known here")

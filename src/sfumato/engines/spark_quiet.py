@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PySpark prints the text of a failure, which may quote values: not while we ask."""
+"""Silences PySpark's log while a statement runs: it prints errors, which may quote values."""
 
 import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# PySpark prints the text of a failure through these.
+# The loggers through which PySpark prints the text of an error.
 PRINTERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 TALKERS = ("py4j.clientserver", "py4j.java_gateway")
 _ASKING = threading.local()
@@ -14,11 +14,13 @@ _ASKING = threading.local()
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """PySpark prints no failure of this thread while it lasts."""
+    """Inside the ``with`` block, PySpark prints no error of this thread."""
     from pyspark.logger import PySparkLogger
 
-    for each in (*map(PySparkLogger.getLogger, PRINTERS), *map(logging.getLogger, TALKERS)):
-        each.addFilter(may_be_printed)
+    for name in PRINTERS:
+        PySparkLogger.getLogger(name).addFilter(may_be_printed)
+    for name in TALKERS:
+        logging.getLogger(name).addFilter(may_be_printed)
     _ASKING.now = True
     try:
         yield
@@ -27,5 +29,5 @@ def quiet() -> Iterator[None]:
 
 
 def may_be_printed(_: logging.LogRecord) -> bool:
-    """Whether a failure in Spark is one of somebody else's questions."""
+    """A log filter: whether the current thread runs no statement of ours."""
     return not getattr(_ASKING, "now", False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An emitted DuckDB statement as Spark SQL: SELECT by SELECT, with the type of every column."""
+"""Translates an emitted DuckDB statement to Spark SQL, SELECT by SELECT, with column types."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -9,21 +9,37 @@ from sqlglot import exp, parse_one
 from sqlglot.dialects.duckdb import DuckDB
 
 from sfumato.engines.spark_expression import Columns, Scope
-from sfumato.engines.spark_kind import TRUTHS, WHOLE, Kind, Typed, common, identifier, required
+from sfumato.engines.spark_kind import (
+    TRUTHS,
+    WHOLE,
+    Kind,
+    Typed,
+    common,
+    identifier,
+    present,
+    required,
+)
 
 
 class _Emitted(DuckDB):
-    """DuckDB's grammar; places of lists stay as they are written."""
+    """DuckDB's grammar without sqlglot's change of list indices."""
 
     INDEX_OFFSET = 0
 
 
 _UNIT = identifier("unit")
+# Joins by their side and kind.
+_JOINS = {
+    ("", ""): "JOIN",
+    ("LEFT", ""): "LEFT JOIN",
+    ("", "SEMI"): "LEFT SEMI JOIN",
+    ("", "ANTI"): "LEFT ANTI JOIN",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Something to select from, as it stands in FROM, and the types of its columns in order."""
+    """A FROM item on Spark, and the types of its columns in order."""
 
     sql: str
     columns: Columns
@@ -32,17 +48,19 @@ class Rows:
 def translated(
     sql: str, tables: Mapping[str, Rows], *, narrow: bool, gathered: bool = False
 ) -> str:
-    """A statement on Spark.
+    """Translates a statement to Spark SQL.
 
-    ``tables``: what stands for each table of the statement. ``narrow``: see ``Writer``.
-    ``gathered``: rows are sent to where all of their unit are before they are added up by unit and
-    group; else what a task has added up is sent, and again where something is asked of the whole unit.
+    ``tables``: the FROM item that replaces each table of the statement. ``narrow``: see ``Writer``.
+    ``gathered``: rows are shuffled by unit before they are grouped by unit and other columns.
+    Otherwise each task aggregates first, its results are shuffled, and a later window over units
+    shuffles again.
 
     Raises:
-        TypeError: something of which it is not known that Spark means the same.
+        TypeError: a construct that is not known to mean the same on Spark.
 
     >>> people = Rows("people", {"age": Kind.BIGINT})
-    >>> translated('SELECT sum(age) // 2 FROM (SELECT age FROM "t")', {"t": people}, narrow=True)
+    >>> sql = 'SELECT sum(age) // 2 FROM (SELECT age FROM "t")'
+    >>> translated(sql, {"t": people}, narrow=True)
     'SELECT ...'
     """
     return _query(parse_one(sql, dialect=_Emitted), _Context(tables, narrow, gathered)).sql
@@ -50,7 +68,7 @@ def translated(
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """The tables that can be named, whether sums are narrow, whether rows are gathered."""
+    """The tables that can be named, and the options of ``translated``."""
 
     tables: Mapping[str, Rows]
     narrow: bool
@@ -58,16 +76,15 @@ class _Context:
 
 
 def _given(node: exp.Expr, allowed: str) -> dict[str, Any]:
-    """The arguments of a node; TypeError if there are others than those allowed."""
-    given = {
-        name: value
-        for name, value in node.args.items()
-        if value is not None and value is not False and value != []
-    }
+    """Returns the arguments of a node.
+
+    Raises:
+        TypeError: there is one that is not allowed.
+    """
+    given = present(node)
     if not given.keys() <= {*allowed.split()}:
-        raise TypeError(
-            f"{type(node).__name__} with {', '.join(sorted(given))} has no meaning on Spark"
-        )
+        names = ", ".join(sorted(given))
+        raise TypeError(f"{type(node).__name__} with {names} has no meaning on Spark")
     return given
 
 
@@ -80,8 +97,13 @@ def _query(node: exp.Expr, context: _Context) -> Rows:
             return _query(node.this, context)
         case exp.Union():
             _given(node, "this expression")
-            left, right = _query(node.this, context), _query(node.expression, context)
-            pairs = zip(left.columns.items(), right.columns.items(), strict=True)
+            left = _query(node.this, context)
+            right = _query(node.expression, context)
+            pairs = zip(
+                left.columns.items(),
+                right.columns.items(),
+                strict=True,
+            )
             columns = {name: common((kind, other)) for (name, kind), (_, other) in pairs}
             return Rows(f"({left.sql}) UNION ALL ({right.sql})", columns)
         case _:
@@ -103,54 +125,69 @@ def _select(node: exp.Select, context: _Context) -> Rows:
         source += f" WHERE {required(scope(given['where'].this), *TRUTHS)}"
     if "qualify" in given:
         return _qualified(node, source, scope)
-    items = [item for each in node.expressions for item in _items(each, scope)]
-    names = {name or f"_{index}": kind for index, (_, name, kind) in enumerate(items)}
-    if len(names) != len(items):
-        raise TypeError("a name twice")
-    listed = ", ".join(
-        f"{sql} AS {identifier(name)}" for (sql, _, _), name in zip(items, names, strict=True)
-    )
+    items, columns = _listed(node.expressions, scope)
     if "group" in given:
-        first, *others = [
-            scope(each).sql for each in _given(given["group"], "expressions")["expressions"]
-        ]
-        if context.gathered and (first, [*relations]) == (_UNIT, [""]) and others:
-            # of a hint that is not heeded the rows are the same
-            source = f"(SELECT /*+ REPARTITION({_UNIT}) */ * FROM {source})"
-        source += f" GROUP BY {', '.join([first, *others])}"
-    return Rows(f"{before}SELECT {listed} FROM {source}", names)
+        keys = _given(given["group"], "expressions")["expressions"]
+        source = _grouped(keys, source, scope, gathered=context.gathered)
+    return Rows(f"{before}SELECT {items} FROM {source}", columns)
 
 
-def _qualified(node: exp.Select, source: str, scope: Scope) -> Rows:
-    """QUALIFY, which Spark has not: the rank becomes a column, and the rows are selected by it."""
+def _listed(nodes: list[exp.Expr], scope: Scope) -> tuple[str, dict[str, Kind]]:
+    """Translates the items of a SELECT; returns them with the columns that it has."""
+    written: list[str] = []
+    columns: dict[str, Kind] = {}
+    for node in nodes:
+        for sql, name, kind in _items(node, scope):
+            name = name or f"_{len(written)}"
+            if name in columns:
+                raise TypeError("a name twice")
+            columns[name] = kind
+            written.append(f"{sql} AS {identifier(name)}")
+    return ", ".join(written), columns
+
+
+def _grouped(
+    keys: list[exp.Expr],
+    source: str,
+    scope: Scope,
+    *,
+    gathered: bool,
+) -> str:
+    """Adds GROUP BY to a FROM clause; ``gathered``: with a hint to shuffle by unit first."""
+    by = [scope(key).sql for key in keys]
+    if gathered and by[0] == _UNIT and len(by) > 1 and [*scope.relations] == [""]:
+        # if Spark ignores the hint, the rows are the same
+        source = f"(SELECT /*+ REPARTITION({_UNIT}) */ * FROM {source})"
+    return f"{source} GROUP BY {', '.join(by)}"
+
+
+def _qualified(
+    node: exp.Select,
+    source: str,
+    scope: Scope,
+) -> Rows:
+    """Translates QUALIFY, which Spark lacks: the rank becomes a column that is tested outside."""
     _given(node, "expressions from_ where qualify")
     test = node.args["qualify"].this
     if not isinstance(test, exp.EQ | exp.LTE) or not isinstance(test.this, exp.Window):
         raise TypeError("QUALIFY without a rank")
     (columns,) = scope.relations.values()
-    if [type(each) for each in node.expressions] != [exp.Star] or "rank" in columns:
+    is_star = len(node.expressions) == 1 and type(node.expressions[0]) is exp.Star
+    if not is_star or "rank" in columns:
         raise TypeError("QUALIFY of a part of the columns")
     names = ", ".join(map(identifier, columns))
     ranked = f"SELECT {names}, {scope(test.this).sql} AS `rank` FROM {source}"
     sign = "=" if isinstance(test, exp.EQ) else "<="
-    return Rows(
-        f"SELECT {names} FROM ({ranked}) WHERE `rank` {sign} {int(test.expression.this)}", columns
-    )
+    most = int(test.expression.this)
+    return Rows(f"SELECT {names} FROM ({ranked}) WHERE `rank` {sign} {most}", columns)
 
 
 def _items(node: exp.Expr, scope: Scope) -> list[tuple[str, str, Kind]]:
-    """What a SELECT shows: SQL, a name if there is one, a type."""
-    star = node.this if isinstance(node, exp.Column) and isinstance(node.this, exp.Star) else node
-    if isinstance(star, exp.Star):
-        left_out = {each.name for each in _given(star, "except_").get("except_", [])}
-        table = node.args["table"].name if star is not node else ""
-        shown = [table] if table else [*scope.relations]
-        return [
-            (f"{identifier(each)}.{identifier(name)}" if each else identifier(name), name, kind)
-            for each in shown
-            for name, kind in scope.relations[each].items()
-            if name not in left_out
-        ]
+    """Translates an item of a SELECT, a star to several: SQL, its name if any, its type."""
+    if isinstance(node, exp.Star):
+        return _star(node, [*scope.relations], scope)
+    if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
+        return _star(node.this, [node.args["table"].name], scope)
     if isinstance(node, exp.Alias):
         value = scope(node.this)
         return [(value.sql, node.alias, value.kind)]
@@ -158,33 +195,44 @@ def _items(node: exp.Expr, scope: Scope) -> list[tuple[str, str, Kind]]:
     return [(value.sql, node.name if isinstance(node, exp.Column) else "", value.kind)]
 
 
+def _star(
+    star: exp.Star,
+    relations: list[str],
+    scope: Scope,
+) -> list[tuple[str, str, Kind]]:
+    """Lists the columns of some relations."""
+    excluded = {column.name for column in _given(star, "except_").get("except_", [])}
+    items = []
+    for relation in relations:
+        prefix = f"{identifier(relation)}." if relation else ""
+        for name, kind in scope.relations[relation].items():
+            if name not in excluded:
+                items.append((f"{prefix}{identifier(name)}", name, kind))
+    return items
+
+
 # --- what stands in FROM -------------------------------------------------------------------
 
 
 def _from(given: Mapping[str, Any], context: _Context) -> tuple[str, dict[str, Columns]]:
-    """The text of FROM, and the columns that can be read from it."""
+    """Translates FROM with its joins; returns it with the columns of each relation in scope."""
     sql, alias, columns = _relation(given["from_"].this, context)
     relations = {alias: columns}
     for join in given.get("joins", ()):
         arguments = _given(join, "this on side kind")
-        word = {
-            ("", ""): "JOIN",
-            ("LEFT", ""): "LEFT JOIN",
-            ("", "SEMI"): "LEFT SEMI JOIN",
-            ("", "ANTI"): "LEFT ANTI JOIN",
-        }[join.side, join.kind]
-        other, name, found = _relation(arguments["this"], context)
+        word = _JOINS[join.side, join.kind]
+        other, name, columns = _relation(arguments["this"], context)
         if name in relations:
             raise TypeError("a relation twice")
-        both = Scope({**relations, name: found}, context.narrow)
+        both = Scope({**relations, name: columns}, context.narrow)
         sql += f" {word} {other} ON {required(both(arguments['on']), *TRUTHS)}"
         if join.kind not in ("SEMI", "ANTI"):
-            relations[name] = found
+            relations[name] = columns
     return sql, relations
 
 
 def _relation(node: exp.Expr, context: _Context) -> tuple[str, str, Columns]:
-    """What can be selected from: its text, its name, its columns."""
+    """Translates a FROM item; returns its SQL, its name and its columns."""
     if isinstance(node, exp.Values):
         return _values(node, context)
     given = _given(node, "this alias")
@@ -194,7 +242,7 @@ def _relation(node: exp.Expr, context: _Context) -> tuple[str, str, Columns]:
         _given(given["alias"], "this")
     if isinstance(node, exp.Table):
         table = context.tables[node.name]
-        # without an alias it is known by its own name
+        # without an alias its name is that of the table
         return f"{table.sql}{after}", alias or node.name, table.columns
     if not isinstance(node, exp.Subquery):
         raise TypeError(f"{type(node).__name__} stands in FROM")
@@ -205,43 +253,57 @@ def _relation(node: exp.Expr, context: _Context) -> tuple[str, str, Columns]:
 
 
 def _lists(node: exp.Subquery, context: _Context) -> tuple[str, str, Columns]:
-    """Lists of constants side by side, ``SELECT unnest([...]) AS a, unnest([...]) AS b``, as rows of them."""
+    """Translates ``SELECT unnest([...]) AS a, unnest([...]) AS b`` of constants to VALUES."""
     columns = {}
-    for each in _given(node.this, "expressions")["expressions"]:
-        columns[_given(each, "this alias")["alias"].name] = _list(
-            _given(each.this, "this")["this"], context
-        )
-    kinds = {name: common(value.kind for value in column) for name, column in columns.items()}
-    rows = ", ".join(
-        f"({', '.join(value.sql for value in row)})" for row in zip(*columns.values(), strict=True)
-    )
-    alias = f"{identifier(node.alias)}({', '.join(map(identifier, columns))})"
-    return f"(VALUES {rows}) AS {alias}", node.alias, kinds
+    for item in _given(node.this, "expressions")["expressions"]:
+        name = _given(item, "this alias")["alias"].name
+        columns[name] = _list(_given(item.this, "this")["this"], context)
+    kinds = {name: _kind(column) for name, column in columns.items()}
+    return _table(node.alias, [*columns.values()], kinds)
+
+
+def _table(
+    alias: str, columns: list[list[Typed]], kinds: dict[str, Kind]
+) -> tuple[str, str, Columns]:
+    """Returns VALUES with these columns as a FROM item; ``kinds`` are their names and types."""
+    rows = []
+    for row in zip(*columns, strict=True):
+        cells = ", ".join(value.sql for value in row)
+        rows.append(f"({cells})")
+    names = ", ".join(map(identifier, kinds))
+    return f"(VALUES {', '.join(rows)}) AS {identifier(alias)}({names})", alias, kinds
+
+
+def _kind(column: list[Typed]) -> Kind:
+    """Returns the common type of the values of a column."""
+    return common(value.kind for value in column)
 
 
 def _list(node: exp.Expr, context: _Context) -> list[Typed]:
-    """The values of a list of constants, or of one that is cast to BIGINT[]."""
-    scope = Scope({}, context.narrow)
+    """Translates a list of constants, which may be cast to BIGINT[]."""
     if isinstance(node, exp.Cast):
-        if node.to.sql(dialect="duckdb") != "BIGINT[]":
-            raise TypeError(f"a list of {node.to.sql(dialect='duckdb')}")
+        kind = node.to.sql(dialect="duckdb")
+        if kind != "BIGINT[]":
+            raise TypeError(f"a list of {kind}")
         return [
-            Typed(f"CAST({required(each, *WHOLE)} AS BIGINT)", Kind.BIGINT)
-            for each in _list(node.this, context)
+            Typed(f"CAST({required(value, *WHOLE)} AS BIGINT)", Kind.BIGINT)
+            for value in _list(node.this, context)
         ]
-    if not isinstance(node, exp.Array) or not all(
-        isinstance(each, exp.Literal | exp.Neg) for each in node.expressions
-    ):
+    if not isinstance(node, exp.Array) or not all(map(_is_constant, node.expressions)):
         raise TypeError(f"unnest of {type(node).__name__}, which is no list of constants")
-    return [scope(each) for each in node.expressions]
+    scope = Scope({}, context.narrow)
+    return [scope(constant) for constant in node.expressions]
+
+
+def _is_constant(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Literal | exp.Neg)
 
 
 def _values(node: exp.Values, context: _Context) -> tuple[str, str, Columns]:
     scope = Scope({}, context.narrow)
     given = _given(node, "expressions alias")
-    names = [each.name for each in given["alias"].args["columns"]]
-    table = [[scope(each) for each in row.expressions] for row in given["expressions"]]
-    kinds = [common(each.kind for each in column) for column in zip(*table, strict=True)]
-    listed = ", ".join(f"({', '.join(each.sql for each in row)})" for row in table)
-    alias = f"{identifier(node.alias)}({', '.join(map(identifier, names))})"
-    return f"(VALUES {listed}) AS {alias}", node.alias, dict(zip(names, kinds, strict=True))
+    names = [column.name for column in given["alias"].args["columns"]]
+    rows = [map(scope, row.expressions) for row in given["expressions"]]
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    kinds = map(_kind, columns)
+    return _table(node.alias, columns, dict(zip(names, kinds, strict=True)))

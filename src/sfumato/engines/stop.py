@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a caller waits for an answer: until it stops the question, or a time is over."""
+"""How long a caller waits for an answer: until it stops the question, or until a timeout."""
 
 import math
 import threading
@@ -11,10 +11,11 @@ from sfumato.errors import Cancelled, WrongUse, shown
 
 
 class Stop:
-    """Ends questions from another thread: hand it to ``session.query(..., stop=)``, then call ``stop``.
+    """Stops questions from another thread: pass it to ``session.query(..., stop=)``, then call
+    ``stop``.
 
-    A question that has not begun to read the data costs nothing then; one that reads it is
-    interrupted, and its cost stays spent. Once stopped, it stays so.
+    A question that has not begun to read the data then costs nothing; one that reads it is
+    interrupted, and its cost stays spent. A ``Stop`` cannot be reset.
 
     >>> stop = Stop()
     >>> stop.stop()
@@ -26,7 +27,7 @@ class Stop:
 
     def __init__(self) -> None:
         self._event = threading.Event()
-        # it can be taken twice: a signal's handler may stop what its own thread is asking
+        # re-entrant: a signal handler may stop a question of its own thread
         self._lock = threading.RLock()
         self._calls: list[Callable[[], object]] = []
 
@@ -36,7 +37,7 @@ class Stop:
         return self._event.is_set()
 
     def stop(self) -> None:
-        """Ends every question that was handed this, now and later."""
+        """Stops every question that this object was passed to, now and later."""
         self._event.set()
         with self._lock:
             calls = list(self._calls)
@@ -44,12 +45,12 @@ class Stop:
             call()
 
     def wait(self, seconds: float | None) -> bool:
-        """Waits until it is stopped, at most so long; whether it is."""
+        """Blocks until it is stopped, or for ``seconds`` at most; returns whether it is stopped."""
         return self._event.wait(seconds)
 
     @contextmanager
     def calling(self, call: Callable[[], object]) -> Iterator[None]:
-        """While it lasts, ``stop`` makes this call."""
+        """Inside the ``with`` block, ``stop`` makes this call."""
         with self._lock:
             self._calls.append(call)
         try:
@@ -62,11 +63,22 @@ class Stop:
         return f"Stop({'stopped' if self.is_stopped else 'not stopped'})"
 
 
+def is_duration(seconds: object) -> bool:
+    """Whether a value is a number of seconds above 0.
+
+    >>> is_duration(0.5), is_duration(0), is_duration(True)
+    (True, False, False)
+    """
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        return False
+    return 0 < seconds < 1e9
+
+
 class Patience:
-    """How long one question is waited for: until ``stop``, and at most so many seconds from now.
+    """How long one question is waited for: until ``stop``, or for a number of seconds from now.
 
     Raises:
-        WrongUse: no ``Stop``, or no number of seconds above 0.
+        WrongUse: ``stop`` is no ``Stop``, or ``seconds`` is no number above 0.
 
     >>> Patience(seconds=60).is_over
     False
@@ -77,48 +89,42 @@ class Patience:
     def __init__(self, stop: Stop | None = None, seconds: float | None = None) -> None:
         if stop is not None and not isinstance(stop, Stop):
             raise WrongUse(f"stop={type(stop).__name__}.", allowed="sf.Stop()")
-        if seconds is not None and (
-            isinstance(seconds, bool)
-            or not isinstance(seconds, int | float)
-            or not 0 < seconds < 1e9
-        ):
+        if seconds is not None and not is_duration(seconds):
             raise WrongUse(f"time_limit={shown(seconds)}.", allowed="seconds, more than 0")
         self._stop = stop
         self._ends = math.inf if seconds is None else time.monotonic() + seconds
 
     @property
     def left(self) -> float:
-        """The seconds that are left."""
-        return (
-            0.0
-            if self._stop is not None and self._stop.is_stopped
-            else self._ends - time.monotonic()
-        )
+        """The number of seconds that are left."""
+        if self._stop is not None and self._stop.is_stopped:
+            return 0.0
+        return self._ends - time.monotonic()
 
     @property
     def is_over(self) -> bool:
-        """Whether the caller waits no longer."""
+        """Whether the caller stopped waiting."""
         return self.left <= 0
 
     @property
     def is_endless(self) -> bool:
-        """Whether nothing can end it."""
+        """Whether the caller waits for ever."""
         return self._stop is None and self._ends == math.inf
 
     def require(self) -> None:
-        """Refuses to go on for a caller who waits no longer, where nothing was charged.
+        """Raises an error if the caller stopped waiting; for use before anything is charged.
 
         Raises:
-            Cancelled: the caller does not.
+            Cancelled: the caller stopped waiting; nothing was charged.
         """
         if self.is_over:
             raise Cancelled(paid=False)
 
     def pause(self, seconds: float) -> None:
-        """Waits so long, or until the caller waits no longer.
+        """Sleeps for a number of seconds, or until the caller stops waiting.
 
         Raises:
-            Cancelled: the caller does not; nothing was charged.
+            Cancelled: the caller stopped waiting; nothing was charged.
         """
         seconds = max(min(seconds, self.left), 0)
         if self._stop is None:
@@ -129,7 +135,7 @@ class Patience:
 
     @contextmanager
     def calling(self, call: Callable[[], object]) -> Iterator[None]:
-        """While it lasts, a stop makes this call at once; the end of the time does not."""
+        """Inside the ``with`` block, a stop makes this call at once; a timeout does not."""
         if self._stop is None:
             yield
             return
@@ -137,5 +143,5 @@ class Patience:
             yield
 
 
-# Of a caller who waits whatever happens.
+# The patience of a caller that waits for ever.
 ENDLESS = Patience()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Someone beside the statements of an engine: ended when they take too long, and the owner is told how far they are."""
+"""Watches the statements of an engine: interrupts them after a timeout and reports progress."""
 
 import logging
 import threading
@@ -11,62 +11,71 @@ from typing import TypeAlias
 
 from sfumato.engines.stop import ENDLESS, Patience
 
-# Told the share that is done, from 0 to 1, from a thread of its own.
+# Called with the fraction that is done, from 0 to 1, in a thread of its own.
 Progress: TypeAlias = Callable[[float], object]
 
 _OWNER = logging.getLogger("sfumato.owner")
-# How often the owner is told, and how often what does not end is interrupted.
-TICK, AGAIN = 0.2, 0.05
-# How long whoever watches stays, at most, where nothing runs any more: to start a thread is dear to a small question.
+# How often progress is reported, and an interrupt repeated, in seconds.
+TICK = 0.2
+AGAIN = 0.05
+# How long an idle watcher thread is kept: starting one is expensive for a small question.
 STAY = 10.0
 
 
 class Watch:
-    """Statements under way, one after the other, and when all together have to have ended.
+    """The statements of one question under way, and the time when the last must have ended.
 
-    ``patience`` is the caller's, who may wait for less long than the owner's ``limit``.
+    ``patience`` is the caller's, which may end before the owner's ``limit``.
     """
 
-    def __init__(self, limit: float, statements: int = 1, patience: Patience = ENDLESS) -> None:
-        self._ends, self._patience = time.monotonic() + limit, patience
-        self._statements, self._finished, self._share = statements, 0, 0.0
+    def __init__(
+        self,
+        limit: float,
+        statements: int = 1,
+        patience: Patience = ENDLESS,
+    ) -> None:
+        self._ends = time.monotonic() + limit
+        self._patience = patience
+        self._statements = statements
+        self._finished = 0
+        self._share = 0.0
 
     @property
     def left(self) -> float:
-        """The seconds that are left."""
+        """The number of seconds that are left."""
         return min(self._ends - time.monotonic(), self._patience.left)
 
     @property
     def is_over(self) -> bool:
-        """Whether the time is: what is no statement looks for itself."""
+        """Whether the time is over; code that runs no statement checks this itself."""
         return self.left <= 0
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether it is the caller who waits no longer."""
+        """Whether the caller stopped waiting."""
         return self._patience.is_over
 
     def next(self) -> None:
-        """A statement has ended."""
+        """Records that a statement has ended."""
         self._finished += 1
 
     def share(self, percent: float) -> float:
-        """What is done of all, where so much is done of the one that runs.
+        """Returns the fraction done of all statements, given the percentage of the running one.
 
-        An engine that thinks again what there is to do must not go backwards.
+        It never decreases, even if the engine revises its estimate.
         """
-        self._share = max(
-            self._share, min((self._finished + percent / 100) / self._statements, 1.0)
-        )
+        done = (self._finished + percent / 100) / self._statements
+        self._share = max(self._share, min(done, 1.0))
         return self._share
 
 
 class Watcher:
     """Watches the statements of one engine, those of one question at a time.
 
-    ``interrupt`` ends the statement that runs once those of a question together take longer than
-    ``limit`` seconds; ``percent`` says how much of it is done (less than 0: not known). What
-    ``told`` raises ends the telling of that question, never the statement.
+    ``interrupt`` ends the running statement; it is called once the statements of a question
+    together take longer than ``limit`` seconds. ``percent`` returns how much of the statement is
+    done (negative: not known). If ``told`` raises, progress of that question is no longer reported;
+    the statement goes on.
 
     >>> watcher = Watcher(60, lambda: None)
     >>> with watcher.over(2) as watch:
@@ -81,8 +90,10 @@ class Watcher:
         percent: Callable[[], float] = lambda: -1.0,
         told: Progress | None = None,
     ) -> None:
-        self._limit, self._interrupt = limit, interrupt
-        self._percent, self._told = percent, told
+        self._limit = limit
+        self._interrupt = interrupt
+        self._percent = percent
+        self._told = told
         self._lock = threading.Lock()
         self._watched: Watch | None = None
         self._telling = False
@@ -91,28 +102,39 @@ class Watcher:
 
     @contextmanager
     def over(self, statements: int = 1, patience: Patience = ENDLESS) -> Iterator[Watch]:
-        """While it lasts, the statements inside are watched; afterwards nothing is interrupted or told."""
+        """Watches the statements inside the ``with`` block; later ones are not interrupted."""
         watch = Watch(self._limit, statements, patience)
         with self._lock:
-            self._watched, self._telling = watch, self._told is not None
-            # whoever is there looks again in time: a question that comes later has to end later
+            self._watched = watch
+            self._telling = self._told is not None
+            # a thread that is running checks in time: a later question has a later deadline
             if self._thread is None or not self._thread.is_alive():
-                pause = min(self._limit, STAY if self._told is None else TICK)
-                rest = weakref.ref(self), pause, self._wake
-                self._thread = threading.Thread(target=_stay, args=rest, daemon=True)
+                pause = min(self._limit, self._pause)
+                arguments = weakref.ref(self), pause, self._wake
+                self._thread = threading.Thread(
+                    target=_stay,
+                    args=arguments,
+                    daemon=True,
+                )
                 self._thread.start()
         try:
             with patience.calling(self._wake.set):
                 if not patience.is_endless:
-                    # who sleeps knows of the owner's limit only; a stop before this is seen now, one after it calls
+                    # a sleeping thread knows the owner's limit only; it sees an earlier stop now,
+                    # and a later one makes this call
                     self._wake.set()
                 yield watch
         finally:
             with self._lock:
                 self._watched = None
 
+    @property
+    def _pause(self) -> float:
+        """The longest time between two looks, in seconds."""
+        return STAY if self._told is None else TICK
+
     def look(self) -> float | None:
-        """Does what there is to do, and says in how many seconds to look again; None: nobody has to."""
+        """Interrupts or reports; returns the seconds until the next look, None if nothing runs."""
         with self._lock:
             return self._look()
 
@@ -122,12 +144,12 @@ class Watcher:
             self._thread = None
             return None
         if watch.is_over:
-            # again and again: one that falls between two statements is lost
+            # repeatedly: an interrupt between two statements is lost
             self._interrupt()
             return AGAIN
         if self._telling and self._told is not None:
             self._tell(self._told, watch)
-        return max(min(watch.left, STAY if self._told is None else TICK), 0)
+        return max(min(watch.left, self._pause), 0)
 
     def _tell(self, told: Progress, watch: Watch) -> None:
         percent = self._percent()
@@ -140,11 +162,18 @@ class Watcher:
             self._telling = False
 
 
-def _stay(watcher: "weakref.ref[Watcher]", pause: float | None, wake: threading.Event) -> None:
-    """Looks as often as there is something to see; between looks it holds nothing of the engine, which may go."""
+def _stay(
+    watcher: "weakref.ref[Watcher]",
+    pause: float | None,
+    wake: threading.Event,
+) -> None:
+    """The thread of a watcher: looks until nothing runs.
+
+    Between two looks it has no reference to the engine, which can then be collected.
+    """
     while pause is not None:
         wake.wait(pause)
         wake.clear()
-        found = watcher()
-        pause = None if found is None else found.look()
-        del found
+        alive = watcher()
+        pause = None if alive is None else alive.look()
+        del alive

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a value of the data means: its text, and its code under a declaration.
+"""What a stored value means: its string, and its code under a declaration.
 
-The forms of texts that are numbers or dates are shared by every engine; the rest is the
-plain Python that they are held to.
+The patterns of numbers and dates are shared by every engine. The functions are the plain Python
+that the SQL of every engine is tested against.
 """
 
 import datetime
@@ -14,13 +14,13 @@ from sfumato.errors import unknown
 from sfumato.metadata.column import Boolean, Category, Column, Date, Integer, Real, Text, date_code
 
 NUMBER_PATTERN = r"[ \t\n\f\r]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t\n\f\r]*"
-# a whole number as it is printed, of up to 19 digits
+# an integer as it is printed, of up to 19 digits
 WHOLE_PATTERN = r"0|-?[1-9][0-9]{0,18}"
 DATE_PATTERN = r"([1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])-[0-9]{2}-[0-9]{2}"
 
 
 def code_of(column: Column, value: object) -> int | str | None:
-    """The code of a value; None for what is missing or not declared.
+    """Returns the code of a value; None for a missing or undeclared value.
 
     >>> code_of(Column("age", Integer(0, 120)), "130")
     120
@@ -44,7 +44,7 @@ def code_of(column: Column, value: object) -> int | str | None:
 
 
 def text_of(value: object) -> str:
-    """The text by which a value is compared: of a whole number without a fraction.
+    """Returns the string by which a value is compared; an integral float has no fraction.
 
     >>> text_of(1.0), text_of(Decimal("2.50")), text_of(True)
     ('1', '2.50', 'true')

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A value of the data as DuckDB reads it: its text, and its code under a declaration.
+"""DuckDB SQL that reads a stored value: its string, and its code under a declaration.
 
-Total: no value can make a reading fail. Casts are TRY_CAST, rounding is written out, text
-is a number or a date only where it has the form of one. Proof: value_sql.proof.md.
+No value can make it fail: casts are TRY_CAST, rounding is spelled out, and a string is a number or
+a date only if it has the form of one. Proof: value_sql.proof.md.
 """
 
 import math
@@ -25,13 +25,13 @@ _FAMILIES = {
     "null": ("NULL",),
 }
 _WIDTHS = (("TINYINT", 7), ("SMALLINT", 15), ("INTEGER", 31))
-# 1.5 * 2^52: what is below 2^51 in size stays between 2^52 and 2^53 when it is added
+# 1.5 * 2^52: added to a number of magnitude below 2^51, it gives one between 2^52 and 2^53
 _ROUNDER = "6755399441055744.0::DOUBLE"
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where rows come from: a FROM item of ours, and the physical type of each column.
+    """Where rows are read: a FROM item that we wrote, and the physical type of each column.
 
     ``coded``: a prepared layout, whose columns are codes already, with ``unit`` and ``place``.
     """
@@ -41,20 +41,27 @@ class Source:
     coded: bool = False
 
     def is_short(self, column: str) -> bool:
-        """Whether it holds whole numbers of at most 64 bits."""
+        """Whether a column stores integers of at most 64 bits."""
         return self.types[column].upper() in _SHORT
 
     def family(self, column: str) -> str:
-        """What kind of value it physically holds; 'null' for nothing at all, 'other' cannot be read: a list, too."""
+        """Returns the family of a column's physical type.
+
+        It is a key of ``_FAMILIES``; "null" for a column without a value, "other" for a type that
+        cannot be read, such as a list.
+        """
         name = self.types[column].upper()
         if name.endswith("]"):
             return "other"
         name = name.partition("(")[0].strip('"')
-        return next((family for family, names in _FAMILIES.items() if name in names), "other")
+        for family, names in _FAMILIES.items():
+            if name in names:
+                return family
+        return "other"
 
 
 def quote(name: str) -> str:
-    """An identifier.
+    """Returns a quoted identifier.
 
     >>> quote('a"b')
     '"a""b"'
@@ -63,7 +70,7 @@ def quote(name: str) -> str:
 
 
 def text(value: str) -> str:
-    """A text literal.
+    """Returns a string literal.
 
     >>> text("it's")
     "'it''s'"
@@ -72,21 +79,33 @@ def text(value: str) -> str:
 
 
 def named(columns: Sequence[str], source: Source) -> str:
-    """The text of one column, or of several: each with its length before it; NULL where one is NULL."""
+    """Returns the name that columns spell; NULL if one of them is NULL.
+
+    It is the string of a single column; of several, each string follows its length.
+    """
     texts = [column_text(column, source) for column in columns]
     if len(texts) == 1:
         return texts[0]
-    return " || ".join(f"CAST(length({each}) AS VARCHAR) || ':' || {each}" for each in texts)
+    return " || ".join(f"CAST(length({name}) AS VARCHAR) || ':' || {name}" for name in texts)
 
 
 def column_text(column: str, source: Source) -> str:
-    """The text of a column, by which units are named and categories are compared; NULL for missing."""
+    """Returns a column as a string, NULL for a missing value.
+
+    Units are named, and categories compared, by these strings.
+    """
     family = source.family(column)
     return text_reading(_raw(column, family), family)
 
 
-def reading(column: str, kind: ColumnType, source: Source) -> str:
-    """A value as it is compared: a number of steps, a day or a text; NULL for missing, but a NaN is left.
+def reading(
+    column: str,
+    kind: ColumnType,
+    source: Source,
+) -> str:
+    """Reads a value in the form in which it is compared: a number of steps, a day or a string.
+
+    A missing value is NULL; NaN stays NaN.
 
     Guarantees:
         no value can make a reading fail
@@ -95,59 +114,64 @@ def reading(column: str, kind: ColumnType, source: Source) -> str:
     raw = _raw(column, family)
     match kind:
         case Integer() if source.is_short(column):
-            found = raw
+            read = raw
         case Integer() | Real():
-            found = _steps(raw, family, kind)
+            read = _steps(raw, family, kind)
         case Date():
-            found = _guarded(f"TRY_CAST({raw} AS DATE)", raw, family, DATE_PATTERN)
+            read = _guarded(
+                f"TRY_CAST({raw} AS DATE)",
+                raw,
+                family,
+                DATE_PATTERN,
+            )
         case Category() | Boolean() | Text():
-            found = text_reading(raw, family)
+            read = text_reading(raw, family)
         case _:
             raise unknown(kind)
     if not kind.missing:
-        return found
+        return read
     listed = ", ".join(text(marker) for marker in kind.missing)
-    chosen = f"CASE WHEN {text_reading(raw, family)} NOT IN ({listed}) THEN {found} END"
-    return unforeseen(chosen) if isinstance(kind, Category | Boolean | Text) else chosen
+    chosen = f"CASE WHEN {text_reading(raw, family)} NOT IN ({listed}) THEN {read} END"
+    if isinstance(kind, Category | Boolean | Text):
+        return unforeseen(chosen)
+    return chosen
 
 
 def unforeseen(chosen: str) -> str:
-    """A choice of which nothing is known before it is made.
+    """Wraps CASE or COALESCE in TRY, so that the optimizer cannot use column statistics.
 
-    DuckDB takes a test of it that holds of all the values there are, `LIKE 'a%'` or IN, for a test of whether the
-    column is NULL, which the choice need not be where the column is. TRY is the identity on what cannot fail.
+    If a test such as ``LIKE 'a%'`` or IN holds for every value in a column's statistics, DuckDB
+    replaces it by IS NOT NULL of the column, which is wrong where the CASE maps a value to NULL.
+    TRY is the identity on an expression that cannot fail.
     """
     return f"TRY({chosen})"
 
 
 def code(kind: ColumnType, value: str, *, short: bool) -> str:
-    """The code of a reading (of an ``Integer`` a whole number as it is, if ``short``); NULL for what is missing, NaN, or not declared.
+    """Returns the code of a ``reading``; NULL for a missing, undeclared or NaN value.
 
-    A category's reading is its code already: see ``listed``.
+    ``short``: the reading of an ``Integer`` is a stored integer. The reading of a category is
+    joined to its code: see ``listed``.
 
     Guarantees:
         the engine gives the codes of the reference
     """
     match kind:
         case Integer() | Real():
-            whole = short and isinstance(kind, Integer)
-            inside = f"TRY_CAST({value} AS BIGINT)" if whole else _half_even(value, kind)
-            present = f"{value} IS NOT NULL" if whole else no_nan(value)
-            return _clipped(
-                value, (str(kind.lower_code), str(kind.upper_code)), kind, inside, present
-            )
+            ends = str(kind.lower_code), str(kind.upper_code)
+            if short and isinstance(kind, Integer):
+                inside = f"TRY_CAST({value} AS BIGINT)"
+                present = f"{value} IS NOT NULL"
+            else:
+                inside = _half_even(value, kind)
+                present = no_nan(value)
+            return _clipped(value, ends, kind, inside, present)
         case Date():
-            ends = (
-                f"DATE '{kind.decode(kind.lower_code)}'",
-                f"DATE '{kind.decode(kind.upper_code)}'",
-            )
-            return _clipped(
-                value,
-                ends,
-                kind,
-                f"date_diff('day', DATE '1970-01-01', {value})",
-                f"{value} IS NOT NULL",
-            )
+            low = kind.decode(kind.lower_code)
+            high = kind.decode(kind.upper_code)
+            inside = f"date_diff('day', DATE '1970-01-01', {value})"
+            ends = f"DATE '{low}'", f"DATE '{high}'"
+            return _clipped(value, ends, kind, inside, f"{value} IS NOT NULL")
         case Category() | Boolean() | Text():
             return value
         case _:
@@ -155,17 +179,17 @@ def code(kind: ColumnType, value: str, *, short: bool) -> str:
 
 
 def listed(kind: Category | Boolean) -> str:
-    """The declared texts with their codes, each text once, as a FROM item.
+    """Returns a FROM item with the declared strings and their codes; each string is in it once.
 
-    Two lists are read and bound several times as fast as as many rows.
+    DuckDB parses and binds two lists several times as fast as the same number of rows.
     """
-    texts = ", ".join(text(each) for each, _ in kind.texts())
+    texts = ", ".join(text(word) for word, _ in kind.texts())
     codes = ", ".join(str(number) for _, number in kind.texts())
     return f"(SELECT unnest([{texts}]) AS text, unnest([{codes}]::BIGINT[]) AS code)"
 
 
 def narrowest(kind: ColumnType) -> str:
-    """The narrowest type that holds every code of a column; of a text the text."""
+    """Returns the narrowest type that fits every code of a column; VARCHAR for a string."""
     if isinstance(kind, Text):
         return "VARCHAR"
     for name, bits in _WIDTHS:
@@ -175,59 +199,74 @@ def narrowest(kind: ColumnType) -> str:
 
 
 def _raw(column: str, family: str) -> str:
-    """A column, so that what its file says of it is not believed.
+    """Returns a column so that DuckDB ignores the min/max statistics of its Parquet file.
 
-    A Parquet file states the least and the greatest number of a column without regard to NaN. From
-    that DuckDB takes a test for NaN to be false, and one row decides what another one is. TRY is
-    the identity on what cannot fail, and nothing is known of its result.
+    These statistics leave NaN out. With them DuckDB would decide that a test for NaN is false, and
+    one row would change what another one means. TRY is the identity on an expression that cannot
+    fail, and the optimizer has no statistics of its result.
     """
     return f"TRY({quote(column)})" if family == "float" else quote(column)
 
 
 def text_reading(raw: str, family: str) -> str:
-    """The text by which a value is compared: whole floats without a fraction."""
+    """Returns the string by which a value is compared; an integral float has no fraction."""
     if family == "text":
         return f"CAST({raw} AS VARCHAR)"
     if family == "float":
-        wide, whole = f"TRY_CAST({raw} AS DOUBLE)", f"TRY_CAST({raw} AS BIGINT)"
-        return f"CASE WHEN {whole} = {raw} THEN CAST({whole} AS VARCHAR) ELSE TRY_CAST({wide} AS VARCHAR) END"
+        wide = f"TRY_CAST({raw} AS DOUBLE)"
+        whole = f"TRY_CAST({raw} AS BIGINT)"
+        otherwise = f"TRY_CAST({wide} AS VARCHAR)"
+        return f"CASE WHEN {whole} = {raw} THEN CAST({whole} AS VARCHAR) ELSE {otherwise} END"
     if family == "decimal":
-        # never through a cast back to the type, which a rounded value may not fit
+        # not by a cast back to the type, which a rounded value may not fit
         return f"regexp_replace(TRY_CAST({raw} AS VARCHAR), '\\.0+$', '')"
     if family == "date":
-        # DuckDB cannot print every timestamp that it can hold, and prints a whole dictionary of them
-        # before it looks at a CASE: so the cast is given nothing but what it can print
+        # DuckDB cannot print every timestamp that it can store, and casts a whole dictionary of
+        # them before it evaluates a CASE: the input of the cast is restricted to what it can print
         sane = f"TRY_CAST({raw} AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'"
         return f"TRY_CAST({unforeseen(f'CASE WHEN {sane} THEN {raw} END')} AS VARCHAR)"
     return f"TRY_CAST({raw} AS VARCHAR)"
 
 
 def _steps(raw: str, family: str, kind: Integer | Real) -> str:
-    """value / step, correctly rounded and so monotone: of a step that is a power of two, times its inverse."""
-    number = _guarded(f"TRY_CAST({raw} AS DOUBLE)", raw, family, NUMBER_PATTERN)
+    """Returns value / step, correctly rounded and therefore monotone.
+
+    If the step is a power of two, it is the product with the inverse, which is exact too.
+    """
+    number = _guarded(
+        f"TRY_CAST({raw} AS DOUBLE)",
+        raw,
+        family,
+        NUMBER_PATTERN,
+    )
     step = float(kind.step)
-    is_power = math.frexp(step)[0] == 0.5
-    return f"{number} * {1 / step!r}::DOUBLE" if is_power else f"{number} / {step!r}::DOUBLE"
+    mantissa, _ = math.frexp(step)
+    if mantissa == 0.5:
+        return f"{number} * {1 / step!r}::DOUBLE"
+    return f"{number} / {step!r}::DOUBLE"
 
 
 def no_nan(value: str) -> str:
-    """Whether a float is a number, an infinite one too: NaN is beyond them all."""
+    """Tests whether a float is not NaN, which DuckDB orders above infinity."""
     return f"{value} <= 'inf'::DOUBLE"
 
 
-def _guarded(cast: str, raw: str, family: str, pattern: str) -> str:
-    """A cast of text only where the text has the stated form."""
-    return (
-        f"CASE WHEN regexp_full_match({raw}, {text(pattern)}) THEN {cast} END"
-        if family == "text"
-        else cast
-    )
+def _guarded(
+    cast: str,
+    raw: str,
+    family: str,
+    pattern: str,
+) -> str:
+    """Restricts a cast of a string to those that match the pattern."""
+    if family != "text":
+        return cast
+    return f"CASE WHEN regexp_full_match({raw}, {text(pattern)}) THEN {cast} END"
 
 
 def _clipped(
     value: str, ends: tuple[str, str], kind: Integer | Real | Date, inside: str, present: str
 ) -> str:
-    """What most values are is asked first."""
+    """Clips a reading to the range of its type; the most frequent case is tested first."""
     return (
         f"CASE WHEN {value} BETWEEN {ends[0]} AND {ends[1]} THEN {inside} WHEN {value} < {ends[0]} "
         f"THEN {kind.lower_code} WHEN {present} THEN {kind.upper_code} END"
@@ -235,14 +274,15 @@ def _clipped(
 
 
 def _half_even(y: str, kind: Integer | Real) -> str:
-    """Rounds half to even: a double of a size from 2^52 to 2^53 has no fraction, so an addition that ends there rounds.
+    """Rounds a double half to even.
 
-    Beyond 2^51 the rounding is written out. TRY_CAST although the value is in range: an
-    optimiser may lift it out of its CASE.
+    A double between 2^52 and 2^53 has no fraction, so an addition whose result is there rounds.
+    For codes of magnitude 2^51 and more the rounding is spelled out. It is TRY_CAST although the
+    value is in range, because an optimizer may evaluate it outside of its CASE.
     """
     if max(abs(kind.lower_code), abs(kind.upper_code)) < 2**51:
         return f"TRY_CAST(({y} + {_ROUNDER}) - {_ROUNDER} AS BIGINT)"
-    floor, rest = f"TRY_CAST(floor({y}) AS BIGINT)", f"({y} - floor({y}))"
-    return (
-        f"{floor} + CASE WHEN {rest} > 0.5 OR ({rest} = 0.5 AND {floor} % 2 <> 0) THEN 1 ELSE 0 END"
-    )
+    floor = f"TRY_CAST(floor({y}) AS BIGINT)"
+    rest = f"({y} - floor({y}))"
+    up = f"{rest} > 0.5 OR ({rest} = 0.5 AND {floor} % 2 <> 0)"
+    return f"{floor} + CASE WHEN {up} THEN 1 ELSE 0 END"

@@ -54,14 +54,14 @@ class Standing:
         known = [limit for limit in limits if limit is not None]
         if len(known) < len(limits):
             return None
-        return sum((each.epsilon for each in known), Fraction(0)), sum(
-            (each.delta for each in known), Fraction(0)
+        return sum((charge.epsilon for charge in known), Fraction(0)), sum(
+            (charge.delta for charge in known), Fraction(0)
         )
 
 
 def standing_of(lineage: Sequence[str], find: Callable[[str], AccountRow | None]) -> Standing:
     """The status of the last account of a path. The first account must exist."""
-    rows = [find(each) or child(each) for each in lineage]
+    rows = [find(account_id) or child(account_id) for account_id in lineage]
     own = rows[-1]
     left = _left_by_all(tuple((row.gates, row.spent, row.held) for row in rows if row.gates))
     return Standing(
@@ -80,11 +80,11 @@ def standing_of(lineage: Sequence[str], find: Callable[[str], AccountRow | None]
 @lru_cache(maxsize=4096)
 def _left_by_all(balances: tuple[tuple[str, str, str], ...]) -> Left:
     """The largest charge that the gates of every account of a path admit."""
-    lefts = [_left(*each) for each in balances]
+    lefts = [_left(*balance) for balance in balances]
     return Left(
-        min(each.epsilon for each in lefts),
-        min(each.rho for each in lefts),
-        min(each.delta for each in lefts),
+        min(left.epsilon for left in lefts),
+        min(left.rho for left in lefts),
+        min(left.delta for left in lefts),
     )
 
 
@@ -109,8 +109,8 @@ def _shares(policy: str) -> bool:
 
 def _periods(earlier: str) -> tuple[Period, ...]:
     return tuple(
-        Period(limit_of(json.dumps(each["limit"])), charge_from_json(each["spent"]))
-        for each in json.loads(earlier)
+        Period(limit_of(json.dumps(load["limit"])), charge_from_json(load["spent"]))
+        for load in json.loads(earlier)
     )
 
 

@@ -50,13 +50,15 @@ class Books:
             if ahead is not None:
                 ahead()
 
-        found = rows.lock(self.lineage, beforehand)
-        if self.lineage[0] not in found:
+        stored = rows.lock(self.lineage, beforehand)
+        if self.lineage[0] not in stored:
             raise unknown_account(self.lineage[0])
         asked, entries = rows.movers(self.lineage)
-        require_bound([found[each] for each in asked if each in found], entries)
-        self._stored = found
-        self.accounts = {each: found.get(each) or child(each) for each in self.lineage}
+        require_bound([stored[account_id] for account_id in asked if account_id in stored], entries)
+        self._stored = stored
+        self.accounts = {
+            account_id: stored.get(account_id) or child(account_id) for account_id in self.lineage
+        }
         self._changed: set[str] = set()
         self._moved: set[str] = set()
 
@@ -72,11 +74,13 @@ class Books:
 
     def take(self, ids: Sequence[str]) -> None:
         """Locks further accounts of the dataset for update."""
-        found = self._rows.lock(ids)
+        stored = self._rows.lock(ids)
         asked, entries = self._rows.movers([self.lineage[0], *ids])
-        require_bound([found[each] for each in asked if each in found], entries)
-        self._stored = {**self._stored, **found}
-        self.accounts = {each: found.get(each) or child(each) for each in ids} | self.accounts
+        require_bound([stored[account_id] for account_id in asked if account_id in stored], entries)
+        self._stored = {**self._stored, **stored}
+        self.accounts = {
+            account_id: stored.get(account_id) or child(account_id) for account_id in ids
+        } | self.accounts
 
     def require_relation(self, relations: Collection[str]) -> None:
         """Refuses an event that was proved for another neighbour relation than the dataset's (RULES
@@ -103,17 +107,20 @@ class Books:
         left.
         """
         limited = {
-            each: balance_of(self.accounts[each]) for each in payers if self.accounts[each].gates
+            payer: balance_of(self.accounts[payer])
+            for payer in payers
+            if self.accounts[payer].gates
         }
         refusing = [
-            each
-            for each, balance in limited.items()
+            account_id
+            for account_id, balance in limited.items()
             if not balance.gates.admits(balance.taken + cost)
         ]
         if not refusing:
             return
         tightest = min(
-            refusing, key=lambda each: (limited[each].left.epsilon, limited[each].left.rho)
+            refusing,
+            key=lambda account_id: (limited[account_id].left.epsilon, limited[account_id].left.rho),
         )
         try:
             limited[tightest].require(cost)
@@ -144,13 +151,13 @@ class Books:
 
     def spend(self, cost: Charge, payers: Collection[str]) -> None:
         """Records a cost as spent, permanently."""
-        for each in payers:
-            row = self.accounts[each]
+        for payer in payers:
+            row = self.accounts[payer]
             self.put(row._replace(spent=charge_text(charge_from_text(row.spent) + cost)))
 
     def note(self, kind: str, body: Mapping[str, Json]) -> int:
         """Appends an entry to the dataset's chain and returns its number."""
-        moved = [self.accounts[each] for each in sorted(self._moved)]
+        moved = [self.accounts[account_id] for account_id in sorted(self._moved)]
         after, said = moved_to(moved, self.root.seq + 1)
         self.accounts |= {row.id: row for row in after}
         root, self._moved = self.root, set()
@@ -178,8 +185,8 @@ class Books:
     def save(self) -> None:
         """Writes the changed accounts to the store, parents first."""
         assert not self._moved, "an account moves with the entry that says so"
-        for each in sorted(self._changed):
-            self._rows.put_account(self.accounts[each])
+        for account_id in sorted(self._changed):
+            self._rows.put_account(self.accounts[account_id])
 
 
 def require_open(path: Iterable[AccountRow]) -> None:

@@ -41,7 +41,8 @@ class Answers(Owner):
 
         def find(rows: Rows) -> AnswerRow | None:
             return next(
-                filter(None, (rows.first_answer(each, account) for each in statements)), None
+                filter(None, (rows.first_answer(statement, account) for statement in statements)),
+                None,
             )
 
         return self._given(find)
@@ -50,10 +51,10 @@ class Answers(Owner):
         """The stored answers in which an account released given parts, by part, oldest first; free."""
 
         def find(rows: Rows) -> dict[str, list[bytes]]:
-            found = {part: rows.released(part, account) for part in parts}
-            for row in {row.charge: row for each in found.values() for row in each}.values():
+            released = {part: rows.released(part, account) for part in parts}
+            for row in {row.charge: row for stored in released.values() for row in stored}.values():
                 require_answer(rows, row)
-            return {part: [row.body for row in each] for part, each in found.items()}
+            return {part: [row.body for row in stored] for part, stored in released.items()}
 
         return readable(lambda: self._store.read(find))
 
@@ -117,7 +118,7 @@ class Answers(Owner):
             return require_answer(rows, own), bool(request.key) and bound is None
 
         with self._counted(request):
-            found, to_write = readable(lambda: self._store.read(find))
+            answer, to_write = readable(lambda: self._store.read(find))
             if to_write:
                 charge_id = token()
 
@@ -127,9 +128,9 @@ class Answers(Owner):
                     return give(rows, ready, charge_id)
 
                 return self._write(unit)
-            if found is not None:
-                self._tally.read(ready.dataset, ready.account, [found.charge])
-            return _body(found)
+            if answer is not None:
+                self._tally.read(ready.dataset, ready.account, [answer.charge])
+            return _body(answer)
 
     def reread(self, request: Request, charges: Collection[str]) -> None:
         """Counts re-reads of stored answers whose parts make up the whole answer to a request.

@@ -82,9 +82,9 @@ def _body(rows: Rows, said: dict[str, Any]) -> bytes:
     """The bytes of the answer or instalment that an entry stores."""
     charge = rows.charge(said["charge"])
     if "instalment" in said:
-        found = rows.instalments(said["charge"], said["place"] - 1, 1)
-        if found and found[0][0].place == said["place"]:
-            return found[0][0].body
+        stored = rows.instalments(said["charge"], said["place"] - 1, 1)
+        if stored and stored[0][0].place == said["place"]:
+            return stored[0][0].body
     elif charge is not None and (answer := rows.answer(charge.question)) is not None:
         return answer.body
     raise LedgerCorrupt(f"An answer of charge {said['charge']} is missing.")

@@ -100,14 +100,14 @@ def lacks(rows: Rows, heads: Sequence[Head]) -> list[str]:
     """
     if not heads:
         return ["there is no head to compare it with"]
-    return [found for head in heads for found in head.differences(rows)]
+    return [lacking for head in heads for lacking in head.differences(rows)]
 
 
 def freeze_all(ledger: Ledger, reason: str) -> None:
     """Freezes every dataset, with an entry in the journal."""
-    for each in ledger.accounts():
-        if not each.scope.purpose:
-            ledger.freeze(each.scope.dataset, reason=reason)
+    for account in ledger.accounts():
+        if not account.scope.purpose:
+            ledger.freeze(account.scope.dataset, reason=reason)
 
 
 def incomplete_copy(what: str, lacking: Sequence[str]) -> LedgerIncomplete:

@@ -35,7 +35,7 @@ def account_digest(row: AccountRow) -> str:
 
 def accounts_digest(digests: Mapping[str, str]) -> str:
     """The digest of all accounts, from the digest of each."""
-    text = "\n".join(f"{each} {digest}" for each, digest in sorted(digests.items()))
+    text = "\n".join(f"{account_id} {digest}" for account_id, digest in sorted(digests.items()))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -127,8 +127,8 @@ def binding_entries(rows: Iterable[AccountRow]) -> Iterator[tuple[Entry, list[Ac
     unbound = sorted(
         (row for row in rows if not row.moved), key=lambda row: (lineage_of(row.id)[0], row.id)
     )
-    for _, each in groupby(unbound, key=lambda row: lineage_of(row.id)[0]):
-        root, *below = each
+    for _, accounts in groupby(unbound, key=lambda row: lineage_of(row.id)[0]):
+        root, *below = accounts
         for start in range(0, len(below), _TOGETHER):
             entry, after = _binding(root, below[start : start + _TOGETHER])
             root = root._replace(seq=entry.seq, head=entry.hash)
@@ -150,23 +150,25 @@ def digests_at(rows: Rows, ends: Mapping[str, int]) -> dict[str, str]:
     for chain in rows.chains():
         last: dict[str, str] = {}
         for entry in rows.entries(chain, ends.get(chain, 0)):
-            for each, (previous, digest) in read_json(entry.body).get("moved", {}).items():
-                if each not in last:
-                    then[each] = _digest_by(rows, chain, previous, each)
-                last[each] = digest
-        edited = next((each for each in last if now.get(each) != last[each]), None)
+            for account_id, (previous, digest) in read_json(entry.body).get("moved", {}).items():
+                if account_id not in last:
+                    then[account_id] = _digest_by(rows, chain, previous, account_id)
+                last[account_id] = digest
+        edited = next(
+            (account_id for account_id in last if now.get(account_id) != last[account_id]), None
+        )
         if edited is not None:
             raise LedgerCorrupt(
                 f"The account {edited!r} is not as its last entry left it.", remedy=_REMEDY
             )
-    return {each: digest for each, digest in then.items() if digest}
+    return {account_id: digest for account_id, digest in then.items() if digest}
 
 
 def _digest_by(rows: Rows, chain: str, seq: int, account_id: str) -> str:
     """The digest of an account in entry ``seq``; "" if the account did not exist yet."""
     entry = rows.entry(chain, seq) if seq else None
-    found = read_json(entry.body).get("moved", {}).get(account_id) if entry else None
-    return str(found[1]) if found else ""
+    move = read_json(entry.body).get("moved", {}).get(account_id) if entry else None
+    return str(move[1]) if move else ""
 
 
 def _binding(root: AccountRow, rows: Sequence[AccountRow]) -> tuple[Entry, list[AccountRow]]:

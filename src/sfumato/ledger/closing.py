@@ -76,10 +76,10 @@ def void(rows: Rows, books: Books, row: ChargeRow, reason: str) -> None:
 
 def give_up(rows: Rows, charge_id: str, reason: str) -> None:
     """Voids a charge if it is still reserved."""
-    found = rows.charge(charge_id)
-    if found is None:
+    unlocked = rows.charge(charge_id)
+    if unlocked is None:
         return
-    books = Books(rows, found.account)
+    books = Books(rows, unlocked.account)
     row = rows.charge(charge_id)
     if row is not None and row.state == RESERVED:
         void(rows, books, row, reason)
@@ -136,13 +136,13 @@ def at_step(
         LeaseExpired: it was closed when its lease had ended, or another worker has it.
         LedgerUnavailable: it is elsewhere.
     """
-    found = rows.charge(charge_id)
-    if found is None:
+    unlocked = rows.charge(charge_id)
+    if unlocked is None:
         raise LedgerUnavailable(
             f"Charge {charge_id} is unknown, not {before}; it cannot become {after}."
         )
-    books = Books(rows, found.account, lambda: rows.charge(charge_id))
-    row = rows.charge(charge_id) or found
+    books = Books(rows, unlocked.account, lambda: rows.charge(charge_id))
+    row = rows.charge(charge_id) or unlocked
     if fence != ANY_WORKER and fence_of(row.pieces) != fence:
         raise _late(f"Charge {charge_id} is {row.state}, and another worker has it.")
     if row.state == before:

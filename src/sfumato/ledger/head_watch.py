@@ -141,9 +141,11 @@ class HeadWatch:
         return f"sfumato ledger {files if self._store.exclusive else server}"
 
     def _require_newest(self, sink: Sink, head: Head | None) -> None:
-        found = [] if head is None else self._store.read(lambda rows: list(head.differences(rows)))
-        if found:
-            self._behind = f"The ledger {shown(self._store.place)} forgets what was spent: {found[0]} (kept at {sink.name})."
+        missing = (
+            [] if head is None else self._store.read(lambda rows: list(head.differences(rows)))
+        )
+        if missing:
+            self._behind = f"The ledger {shown(self._store.place)} forgets what was spent: {missing[0]} (kept at {sink.name})."
             raise LedgerIncomplete(
                 self._behind,
                 remedy=f"Restore the newest copy. If it is lost: {self._way_out()}, which freezes the datasets until the "
@@ -153,11 +155,11 @@ class HeadWatch:
 
 def kept(sinks: Sequence[Sink]) -> list[Head]:
     """The heads of the sinks that reply."""
-    found: list[Head | None] = []
+    heads: list[Head | None] = []
     for sink in sinks:
         with suppress(Silent):
-            found.append(sink.newest())
-    return [head for head in found if head is not None]
+            heads.append(sink.newest())
+    return [head for head in heads if head is not None]
 
 
 def replace_heads(sinks: Sequence[Sink], head: Head) -> None:
@@ -182,6 +184,6 @@ def behind(sinks: Sequence[Sink], rows: Rows) -> str:
             head = sink.newest() if sink.readable else None
         except Silent:
             continue
-        for found in head.differences(rows) if head else ():
-            return f"{found} (kept at {sink.name})"
+        for missing in head.differences(rows) if head else ():
+            return f"{missing} (kept at {sink.name})"
     return ""

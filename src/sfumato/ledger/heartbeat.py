@@ -130,6 +130,6 @@ def _stay(heartbeats: "weakref.ref[Heartbeats]", pause: float) -> None:
     goes_on = True
     while goes_on:
         time.sleep(pause)
-        found = heartbeats()
-        goes_on = found is not None and found.look()
-        del found
+        alive = heartbeats()
+        goes_on = alive is not None and alive.look()
+        del alive

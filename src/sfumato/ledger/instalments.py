@@ -195,14 +195,14 @@ class Instalments(Answers):
             if charge is None:
                 return []
             require_open(filter(None, map(rows.account, lineage_of(charge.account))))
-            found = rows.instalments(charge_id, after, _PAGE)
-            for row, entry in found:
+            stored = rows.instalments(charge_id, after, _PAGE)
+            for row, entry in stored:
                 if not is_instalment_of(entry, row):
                     raise LedgerCorrupt(
                         f"Instalment {row.place} of charge {charge_id} is not the one that was appended: it was edited.",
                         remedy="Run 'sfumato ledger verify', and restore the newest copy that verifies.",
                     )
-            return [(row.place, row.body) for row, _ in found]
+            return [(row.place, row.body) for row, _ in stored]
 
         return readable(lambda: self._store.read(find))
 

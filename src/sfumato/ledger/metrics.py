@@ -93,9 +93,9 @@ def metrics(
             read[chain] = page[-1][0]
             kinds.update((chain, kind) for _, kind, _ in page)
             for body in [json.loads(body) for _, kind, body in page if kind == TALLY]:
-                for found in body["accounts"].values():
-                    rereads[chain] += sum(found.get(READS, {}).values())
-                    for kind, many in found.get(REFUSALS, {}).items():
+                for counts in body["accounts"].values():
+                    rereads[chain] += sum(counts.get(READS, {}).values())
+                    for kind, many in counts.get(REFUSALS, {}).items():
                         refusals[chain, kind] += many
     under_way, now = ledger.store.read(
         lambda rows: (len(rows.overdue(None, _MOST_OPEN)), iso_time(rows.now()))
@@ -109,7 +109,7 @@ def metrics(
 def _counter(name: str, values: Sequence[tuple[dict[str, str], int]]) -> list[str]:
     """The lines of a labelled counter; none if it is zero everywhere."""
     lines = [f"# TYPE sfumato_ledger_{name} counter"] if values else []
-    for labels, many in sorted(values, key=lambda each: sorted(each[0].items())):
+    for labels, many in sorted(values, key=lambda pair: sorted(pair[0].items())):
         told = ",".join(
             f"{label}={json.dumps(value, ensure_ascii=False)}" for label, value in labels.items()
         )

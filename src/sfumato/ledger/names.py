@@ -38,7 +38,9 @@ def require_new(rows: Rows, account_id: str) -> None:
         WrongUse: the name is not well formed, or an account is spelled nearly so.
     """
     require_well_formed(Scope.of(account_id).parts[-1])
-    twin = next((each for each in rows.twins(folded(account_id)) if each != account_id), None)
+    twin = next(
+        (twin_id for twin_id in rows.twins(folded(account_id)) if twin_id != account_id), None
+    )
     if twin is not None:
         raise WrongUse(
             f"The account {account_id!r} differs from {twin!r} in its spelling only.",
@@ -79,14 +81,14 @@ def is_highly_restrictive(name: str) -> bool:
     >>> [is_highly_restrictive(each) for each in ("ann", "\\u738b ann", "\\u0430nn")]
     [True, True, False]
     """
-    each = [
+    scripts_by_character = [
         scripts_of(character)
         for character in name
         if not " " <= character <= "~" or character.isalpha()
     ]
-    if not all(each):
+    if not all(scripts_by_character):
         return False
-    own = [scripts for scripts in each if not scripts & _OF_ALL]
+    own = [scripts for scripts in scripts_by_character if not scripts & _OF_ALL]
     if not own or frozenset.intersection(*own):
         return True
     return any(all(scripts & system for scripts in own) for system in _TOGETHER)

@@ -149,13 +149,13 @@ class Owner:
             return
         acts = earlier_acts(rows, known.id)
         above = sorted(
-            {parent for each in limited_accounts(acts) for parent in lineage_of(each)[:-1]}
+            {parent for account in limited_accounts(acts) for parent in lineage_of(account)[:-1]}
         )
         past: dict[str, Json] = {PAST: list[Json](past_limits(acts))}
         books = Books(rows, known.id)
         books.take(above)
-        for each in above:
-            books.put(with_policy(books.accounts[each], {LISTED: True}))
+        for account_id in above:
+            books.put(with_policy(books.accounts[account_id], {LISTED: True}))
         books.put(with_policy(books.root, past))
         books.note(
             "policy", {"account": known.id, **past, "lists": list[Json](above), "actor": self.actor}
@@ -399,7 +399,7 @@ def _places(
     if not new:
         return {}
     # so that of two datasets that come at once the second sees the first
-    rows.lock([f"source {each}" for each in new])
+    rows.lock([f"source {place}" for place in new])
     others = shared_sources(rows, dataset, new)
     if others and not other_people:
         raise same_people(dataset, others)
@@ -424,9 +424,9 @@ def require_reason(reason: str, *, needed: bool = False) -> None:
 
 def _listed(books: Books) -> dict[str, Json]:
     """Remembers that names below the accounts above are listed; of which it is the first."""
-    above = to_list(books.accounts[each] for each in books.lineage[:-1])
-    for each in above:
-        books.put(with_policy(books.accounts[each], {LISTED: True}))
+    above = to_list(books.accounts[account_id] for account_id in books.lineage[:-1])
+    for account_id in above:
+        books.put(with_policy(books.accounts[account_id], {LISTED: True}))
     return {"lists": list[Json](above)} if above else {}
 
 

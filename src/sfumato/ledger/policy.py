@@ -33,8 +33,8 @@ DECISIONS = (SHARING, CLOSED, LISTED, PAST, SOURCES)
 
 def decided(row: AccountRow) -> dict[str, Any]:
     """The decisions about an account."""
-    found: dict[str, Any] = json.loads(row.policy) if row.policy else {}
-    return found
+    decisions: dict[str, Any] = json.loads(row.policy) if row.policy else {}
+    return decisions
 
 
 def with_policy(row: AccountRow, more: Mapping[str, Json]) -> AccountRow:
@@ -69,11 +69,13 @@ def require_listed(lineage: Sequence[str], stored: Mapping[str, AccountRow]) -> 
     closed = decided(stored[lineage[0]]).get(CLOSED)
     if closed is False:
         return
-    for parent, each in pairwise(lineage):
+    for parent, account_id in pairwise(lineage):
         above = stored.get(parent)
-        if each not in stored and (closed or (above is not None and decided(above).get(LISTED))):
+        if account_id not in stored and (
+            closed or (above is not None and decided(above).get(LISTED))
+        ):
             raise NotListed(
-                f"The account {each!r} is not on the owner's list.",
+                f"The account {account_id!r} is not on the owner's list.",
                 allowed=f"the accounts below {parent!r} that the owner has opened",
                 remedy="The owner opens it (sfumato ledger allocate), or lets anybody ask ([budget] closed = false).",
             )
@@ -81,18 +83,18 @@ def require_listed(lineage: Sequence[str], stored: Mapping[str, AccountRow]) -> 
 
 def earlier_acts(rows: Rows, dataset: str) -> list[Entry]:
     """The owner's entries about a dataset, those of format 1 first."""
-    return [each for each in rows.acts(LEGACY) if _dataset(each) == dataset] + rows.acts(dataset)
+    return [act for act in rows.acts(LEGACY) if _dataset(act) == dataset] + rows.acts(dataset)
 
 
 def past_limits(acts: Iterable[Entry]) -> list[list[str]]:
     """Every limit that a dataset has had, without repeats, oldest first."""
-    found: list[list[str]] = []
+    limits: list[list[str]] = []
     for act in acts:
         body = json.loads(act.body)
         limit = _limit(act.kind, body)
-        if limit is not None and limit not in found:
-            found.append(limit)
-    return found
+        if limit is not None and limit not in limits:
+            limits.append(limit)
+    return limits
 
 
 def _limit(kind: str, body: Mapping[str, Any]) -> list[str] | None:
@@ -109,7 +111,7 @@ def _limit(kind: str, body: Mapping[str, Any]) -> list[str] | None:
 def limited_accounts(acts: Iterable[Entry]) -> list[str]:
     """The accounts below the dataset that were ever given a limit."""
     given = (json.loads(act.body)["account"] for act in acts if act.kind in ("allocate", "refresh"))
-    return sorted({each for each in given if Scope.of(each).parent})
+    return sorted({account_id for account_id in given if Scope.of(account_id).parent})
 
 
 def _dataset(act: Entry) -> str:
@@ -120,11 +122,11 @@ def _dataset(act: Entry) -> str:
 
 def shared_sources(rows: Rows, dataset: str, sources: Collection[str]) -> list[str]:
     """The other datasets that share one of the given sources."""
-    roots = [each for each in rows.chains() if each not in (LEGACY, dataset)]
-    found = ((each, rows.account(each)) for each in roots)
+    roots = [chain for chain in rows.chains() if chain not in (LEGACY, dataset)]
+    datasets = ((root, rows.account(root)) for root in roots)
     return [
-        each
-        for each, row in found
+        dataset
+        for dataset, row in datasets
         if row is not None and set(sources) & set(decided(row).get(SOURCES, ()))
     ]
 

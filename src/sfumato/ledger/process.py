@@ -60,7 +60,7 @@ def borrow(place: str | Path, key: Key = None) -> Ledger:
 def give_back(ledger: Ledger) -> None:
     """Returns a borrowed ledger; the last return closes it."""
     with _GUARD:
-        name = next((each for each, (other, _, _) in _OPEN.items() if other is ledger), None)
+        name = next((file for file, (other, _, _) in _OPEN.items() if other is ledger), None)
         count = 1 if name is None else _OPEN[name][1]
         if name is not None and count > 1:
             _OPEN[name] = ledger, count - 1, _OPEN[name][2]
@@ -77,7 +77,7 @@ def _named(key: Key) -> object:
 
 def _name(place: str | Path) -> tuple[int, int, int] | None:
     try:
-        found = Path(place).stat()
+        status = Path(place).stat()
     except (OSError, ValueError):
         return None
-    return os.getpid(), found.st_dev, found.st_ino
+    return os.getpid(), status.st_dev, status.st_ino

@@ -40,7 +40,9 @@ def recover(place: str | Path, *, reason: str, sinks: Sequence[Sink] = (), key: 
     try:
         beside = Beside(store.place, key)
         loss, unfinished, successor = store.read(
-            lambda rows: [rows.about(each) for each in (LOSS, UNFINISHED, SUCCESSOR)]
+            lambda rows: [
+                rows.about(property_name) for property_name in (LOSS, UNFINISHED, SUCCESSOR)
+            ]
         )
         if unfinished or successor:
             require_live(store)

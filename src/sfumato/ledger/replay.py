@@ -102,14 +102,14 @@ class Replay:
 
     def go_on(self, unfinished: Iterable[Open]) -> None:
         """Adds the charges that were not final when the earlier verification ended."""
-        for found in unfinished:
-            assert found.place == len(self._ended), "they have the first places"
-            self.older.append(found)
-            self._ended += found.digest() + found.answered.ljust(PLACE - DIGEST, b"\0")
-            if found.state == FORFEITED or found.failures:
-                self.failed[found.place] = found
-            if found.state in UNENDED:
-                self.open[found.row.id] = found
+        for charge in unfinished:
+            assert charge.place == len(self._ended), "they have the first places"
+            self.older.append(charge)
+            self._ended += charge.digest() + charge.answered.ljust(PLACE - DIGEST, b"\0")
+            if charge.state == FORFEITED or charge.failures:
+                self.failed[charge.place] = charge
+            if charge.state in UNENDED:
+                self.open[charge.row.id] = charge
 
     def ended(self) -> Iterator[tuple[tuple[str, int], bytes, bytes]]:
         """The digests of each charge and of its answer, by the chain and entry that opened it, in
@@ -125,16 +125,18 @@ class Replay:
     def older_ended(self) -> Iterator[tuple[str, bytes, bytes]]:
         """The same for the charges of ``older``, by id."""
         content = self._contents()
-        for found in self.older:
-            middle, end = found.place + DIGEST, found.place + PLACE
-            yield found.row.id, content[found.place : middle], content[middle:end]
+        for charge in self.older:
+            middle, end = charge.place + DIGEST, charge.place + PLACE
+            yield charge.row.id, content[charge.place : middle], content[middle:end]
 
     def rows(self) -> list[AccountRow]:
         """The account rows that must be stored."""
         nowhere = (0, "")
         return [
-            self.books[each].row(each, *(nowhere if "/" in each else self.heads.get(each, nowhere)))
-            for each in sorted(self.books)
+            self.books[account_id].row(
+                account_id, *(nowhere if "/" in account_id else self.heads.get(account_id, nowhere))
+            )
+            for account_id in sorted(self.books)
         ]
 
     def book(self, account_id: str) -> Book:
@@ -168,78 +170,86 @@ class Replay:
 
     def reserve(self, entry: Entry, body: dict[str, Any]) -> None:
         """Reserves a charge on every account of its path, all of which must admit it."""
-        found = self._opened(entry, body)
-        for each in found.lineage:
-            book = self.book(each)
-            book.taken.move(found.cost, 1)
+        charge = self._opened(entry, body)
+        for account_id in charge.lineage:
+            book = self.book(account_id)
+            book.taken.move(charge.cost, 1)
             if book.is_beyond():
                 self.problems.append(
-                    f"account {each!r} has spent beyond its gates at {named(entry)}"
+                    f"account {account_id!r} has spent beyond its gates at {named(entry)}"
                 )
-        if found.row.id in self.open:
-            self.problems.append(f"{named(entry)} reserves charge {found.row.id} a second time")
-        self.open[found.row.id] = found
+        if charge.row.id in self.open:
+            self.problems.append(f"{named(entry)} reserves charge {charge.row.id} a second time")
+        self.open[charge.row.id] = charge
 
     def step(self, entry: Entry, body: dict[str, Any]) -> None:
         """Moves a charge to its next state."""
         before, after = _STEPS[entry.kind]
-        found = self.open.get(body["charge"])
-        if found is None or found.state != before or entry.chain not in (LEGACY, found.row.dataset):
+        charge = self.open.get(body["charge"])
+        if (
+            charge is None
+            or charge.state != before
+            or entry.chain not in (LEGACY, charge.row.dataset)
+        ):
             self.problems.append(f"{named(entry)} takes a charge to {after} that was not {before}")
             return
-        found.state, found.reason = after, body.get("reason", "")
+        charge.state, charge.reason = after, body.get("reason", "")
         if after == EXECUTING:
-            found.pieces = opened_pieces(body)
+            charge.pieces = opened_pieces(body)
             return
-        del self.open[found.row.id]
-        for each in found.lineage:
-            book = self.books[each]
+        del self.open[charge.row.id]
+        for account_id in charge.lineage:
+            book = self.books[account_id]
             if after == VOIDED:
-                book.taken.move(found.cost, -1)
+                book.taken.move(charge.cost, -1)
             else:
-                book.spent.move(found.cost, 1)
+                book.spent.move(charge.cost, 1)
         if after == FORFEITED:
-            self.failed[found.place] = found
+            self.failed[charge.place] = charge
         answer = body["answer"] if after == COMMITTED else ""
-        self._end(found, answer, entry.seq)
+        self._end(charge, answer, entry.seq)
         for part in body.get("parts", ()):
-            self.parts += row_digest(PartRow(part, found.row.id, entry.chain, entry.seq))
-        if answer and found.row.shared:
-            self._sources[found.row.id] = (found.row.account, found.row.cost, answer)
+            self.parts += row_digest(PartRow(part, charge.row.id, entry.chain, entry.seq))
+        if answer and charge.row.shared:
+            self._sources[charge.row.id] = (charge.row.account, charge.row.cost, answer)
 
     def append(self, entry: Entry, body: dict[str, Any]) -> None:
         """Begins, stores, suspends or resumes instalments of a charge."""
-        found = self.open.get(body["charge"])
-        if found is None or entry.chain != found.row.dataset or not found.go_on(entry.kind, body):
+        charge = self.open.get(body["charge"])
+        if (
+            charge is None
+            or entry.chain != charge.row.dataset
+            or not charge.go_on(entry.kind, body)
+        ):
             self.problems.append(f"{named(entry)} goes on with a charge that was elsewhere")
             return
-        if found.failures:
-            self.failed[found.place] = found
+        if charge.failures:
+            self.failed[charge.place] = charge
         if entry.kind == "append":
             place, digest = body["place"], body["instalment"]
             self.instalments += instalment_digest(
-                found.row.id, place, digest, (entry.chain, entry.seq)
+                charge.row.id, place, digest, (entry.chain, entry.seq)
             )
 
     def share(self, entry: Entry, body: dict[str, Any]) -> None:
         """Gives an answer to an analyst, whose accounts pay unless they have paid before."""
-        found = self._opened(entry, body)
+        charge = self._opened(entry, body)
         source, paid, answer = self._sources.get(body["source"]) or self.find_source(body["source"])
-        if (paid, answer) != (found.row.cost, body["answer"]):
+        if (paid, answer) != (charge.row.cost, body["answer"]):
             self.problems.append(
                 f"{named(entry)} shares what is not the answer of {body['source']}"
             )
             return
-        for each in sharers(found.row.account, source):
-            book = self.book(each)
-            book.taken.move(found.cost, 1)
-            book.spent.move(found.cost, 1)
+        for sharer in sharers(charge.row.account, source):
+            book = self.book(sharer)
+            book.taken.move(charge.cost, 1)
+            book.spent.move(charge.cost, 1)
             if book.is_beyond():
                 self.problems.append(
-                    f"account {each!r} has spent beyond its gates at {named(entry)}"
+                    f"account {sharer!r} has spent beyond its gates at {named(entry)}"
                 )
-        found.state = COMMITTED
-        self._end(found, body["answer"], entry.seq)
+        charge.state = COMMITTED
+        self._end(charge, body["answer"], entry.seq)
 
     def recall(self, entry: Entry, body: dict[str, Any]) -> None:
         """Binds an idempotency key to a stored answer."""
@@ -274,11 +284,11 @@ class Replay:
         """Unfreezes an account and acknowledges its failures."""
         account_id = body["account"] if "account" in body else Scope(body["dataset"]).id
         self.book(account_id).frozen = ""
-        for place, found in list(self.failed.items()):
-            if account_id in found.lineage:
+        for place, charge in list(self.failed.items()):
+            if account_id in charge.lineage:
                 del self.failed[place]
-                found.failures = 0
-                self._end(found, "", entry.seq, acknowledged=int(found.state == FORFEITED))
+                charge.failures = 0
+                self._end(charge, "", entry.seq, acknowledged=int(charge.state == FORFEITED))
 
     def arrive(self, entry: Entry, body: dict[str, Any]) -> None:
         """Restores the accounts as they were before the ledger moved here."""
@@ -296,16 +306,18 @@ class Replay:
         self._list(body)
 
     def _list(self, body: dict[str, Any]) -> None:
-        for each in body.get("lists", ()):
-            book = self.book(each)
+        for account_id in body.get("lists", ()):
+            book = self.book(account_id)
             book.policy = merged(book.policy, {LISTED: True})
 
     def _move(self, entry: Entry, moved: dict[str, list[Any]]) -> None:
         """Checks the accounts that an entry names, each with the entry that changed it before."""
-        for each, (previous, digest) in moved.items():
-            book = self.book(each)
+        for account_id, (previous, digest) in moved.items():
+            book = self.book(account_id)
             if book.moved != previous:
-                self.problems.append(f"{named(entry)} moves account {each!r} from an older state")
+                self.problems.append(
+                    f"{named(entry)} moves account {account_id!r} from an older state"
+                )
             book.moved, book.digest = entry.seq, digest
 
     def _cost(self, entry: Entry, body: dict[str, Any]) -> tuple[Charge, dict[str, Json], str]:
@@ -341,17 +353,17 @@ class Replay:
 
     def _contents(self) -> bytes:
         last = bytearray(self._ended)
-        for each in self.open.values():
-            last[each.place : each.place + DIGEST] = each.digest()
+        for charge in self.open.values():
+            last[charge.place : charge.place + DIGEST] = charge.digest()
         return bytes(last)
 
-    def _end(self, found: Open, answer: str, seq: int, *, acknowledged: int = 0) -> None:
-        place = found.place
-        self._ended[place : place + DIGEST] = found.digest(acknowledged)
+    def _end(self, charge: Open, answer: str, seq: int, *, acknowledged: int = 0) -> None:
+        place = charge.place
+        self._ended[place : place + DIGEST] = charge.digest(acknowledged)
         if answer:
             self.answers += 1
-            found.answered = bytes.fromhex(answer)[:DIGEST] + seq.to_bytes(NUMBER)
-            self._ended[place + DIGEST : place + PLACE] = found.answered
+            charge.answered = bytes.fromhex(answer)[:DIGEST] + seq.to_bytes(NUMBER)
+            self._ended[place + DIGEST : place + PLACE] = charge.answered
 
     def _bind(self, entry: Entry, body: dict[str, Any]) -> None:
         row = KeyRow(

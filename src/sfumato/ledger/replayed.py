@@ -81,7 +81,7 @@ class Book:
 
     def to_json(self) -> list[Json]:
         """Its fields in a fixed order, for ``from_json``."""
-        spent, taken = (list[Json](map(str, each.parts)) for each in (self.spent, self.taken))
+        spent, taken = (list[Json](map(str, total.parts)) for total in (self.spent, self.taken))
         state = (self.frozen, self.policy, self.earlier, self.moved, self.digest)
         return [self.contract, self.limit, self.gates, spent, taken, *state]
 

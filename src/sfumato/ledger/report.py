@@ -35,7 +35,7 @@ _MOST_NAMED = 40
 Words = Mapping[str, str]
 
 
-def page(found: Summary, language: str = "en") -> str:
+def page(history: Summary, language: str = "en") -> str:
     """The report in a language.
 
     Raises:
@@ -44,35 +44,35 @@ def page(found: Summary, language: str = "en") -> str:
     words = LANGUAGES.get(language)
     if words is None:
         raise WrongUse(f"language={language!r}.", allowed=" or ".join(LANGUAGES))
-    title = _say(words, "title", dataset=str(found.contract["dataset"]))
+    title = _say(words, "title", dataset=str(history.contract["dataset"]))
     parts = (_promise, _accounts, _releases, _asked_again, _acts, _checked)
-    body = "".join(f"<section>{part(found, words)}</section>" for part in parts)
+    body = "".join(f"<section>{part(history, words)}</section>" for part in parts)
     return (
         f'<!doctype html><html lang="{words["lang"]}"><head><meta charset="utf-8">'
         f'<meta name="viewport" content="width=device-width"><title>{title}</title><style>{_STYLE}</style></head>'
-        f"<body><main><h1>{title}</h1><p>{words['intro']}</p>{body}<footer>{html.escape(found.at)}</footer>"
+        f"<body><main><h1>{title}</h1><p>{words['intro']}</p>{body}<footer>{html.escape(history.at)}</footer>"
         "</main></body></html>\n"
     )
 
 
-def _promise(found: Summary, words: Words) -> str:
-    root = found.standings[0]
+def _promise(history: Summary, words: Words) -> str:
+    root = history.standings[0]
     assert root.limit is not None, "a dataset has a limit"
-    units = sorted(set(found.contract["units"].values()) - {"(public)"})
+    units = sorted(set(history.contract["units"].values()) - {"(public)"})
     unit = " / ".join(
-        words["row"] if each == "(row)" else words["units"].format(column=_column(each))
-        for each in units
+        words["row"] if owner == "(row)" else words["units"].format(column=_column(owner))
+        for owner in units
     )
     lines = [
-        _say(words, "protected", unit=unit, relation=words[str(found.contract["relation"])]),
-        _limit_in_words(found.bound, words),
+        _say(words, "protected", unit=unit, relation=words[str(history.contract["relation"])]),
+        _limit_in_words(history.bound, words),
     ]
     if root.earlier:
         lines.append(
             _say(words, "lifetime", periods=str(len(root.earlier) + 1), limit=_budget(root.limit))
         )
         lines.append(_say(words, "spent-before", spent=_cost(_spent(root), words)))
-    elif found.bound != root.limit:
+    elif history.bound != root.limit:
         lines.append(_say(words, "lowered", limit=_budget(root.limit)))
     lines.append(_say(words, "spent", spent=_cost(root.spent, words)))
     lines.append(_say(words, "left", left=_left(root) or words["nothing"]))
@@ -126,84 +126,91 @@ def _spent(standing: Standing) -> Charge:
     return reduce(add, (period.spent for period in standing.earlier), standing.spent)
 
 
-def _accounts(found: Summary, words: Words) -> str:
+def _accounts(history: Summary, words: Words) -> str:
     rows = []
-    for each in found.standings:
-        depth = len(each.scope.parts) - 1
-        name = each.scope.parts[-1] if depth else words["whole"]
+    for standing in history.standings:
+        depth = len(standing.scope.parts) - 1
+        name = standing.scope.parts[-1] if depth else words["whole"]
         shown = words["unstated"] if depth == 1 and name == UNSTATED else name
-        limit = _budget(each.limit) if each.limit else words["bounded"]
-        state = words["closed"] if each.frozen else words["open"]
-        spent = (_cost(each.spent, words), _cost(_spent(each), words))
+        limit = _budget(standing.limit) if standing.limit else words["bounded"]
+        state = words["closed"] if standing.frozen else words["open"]
+        spent = (_cost(standing.spent, words), _cost(_spent(standing), words))
         rows.append(
-            ("\u2003" * depth + shown, limit, *spent, str(found.paid.get(each.scope.id, 0)), state)
+            (
+                "\u2003" * depth + shown,
+                limit,
+                *spent,
+                str(history.paid.get(standing.scope.id, 0)),
+                state,
+            )
         )
     header = [
         words[name] for name in ("account", "limit", "used", "used-in-all", "charges", "state")
     ]
-    notes = [words["shared-note"].format(count=found.shared)] if found.shared else []
-    if len(rows) < found.accounts:
-        notes.append(words["accounts-note"].format(shown=len(rows), all=found.accounts))
+    notes = [words["shared-note"].format(count=history.shared)] if history.shared else []
+    if len(rows) < history.accounts:
+        notes.append(words["accounts-note"].format(shown=len(rows), all=history.accounts))
     told = "".join(f"<p>{note}</p>" for note in notes)
     return f"<h2>{words['accounts']}</h2>{told}{_table(header, rows)}"
 
 
-def _releases(found: Summary, words: Words) -> str:
-    rows = [_release(each, words) for each in found.released]
+def _releases(history: Summary, words: Words) -> str:
+    rows = [_release(question, words) for question in history.released]
     header = [words[name] for name in ("when", "who", "why", "what", "cost")]
-    note = words["released-note"].format(shown=len(rows), all=found.charges)
+    note = words["released-note"].format(shown=len(rows), all=history.charges)
     return f"<h2>{words['released']}</h2><p>{note}</p>{_table(header, rows)}"
 
 
-def _release(each: Released, words: Words) -> tuple[str, ...]:
-    purpose = words["unstated"] if each.scope.purpose == UNSTATED else each.scope.purpose
-    what = each.statement or words["no-statement"]
-    if each.kind != SQL:
-        what = f"{each.kind}: {what}"
-    if each.places is not None:
-        begun, places, lost = each.places
+def _release(question: Released, words: Words) -> tuple[str, ...]:
+    purpose = words["unstated"] if question.scope.purpose == UNSTATED else question.scope.purpose
+    what = question.statement or words["no-statement"]
+    if question.kind != SQL:
+        what = f"{question.kind}: {what}"
+    if question.places is not None:
+        begun, places, lost = question.places
         what = f"{what} {words['in-pieces'].format(begun=begun, places=places)}"
         what = f"{what} {words['not-stored'].format(lost=lost)}" if lost else what
-        what = f"{what} {words['suspended']}" if each.state == SUSPENDED else what
-    elif each.state == FORFEITED:
+        what = f"{what} {words['suspended']}" if question.state == SUSPENDED else what
+    elif question.state == FORFEITED:
         what = words[FORFEITED]
-    if each.shared:
+    if question.shared:
         what = f"{what} {words['given-again']}"
     return (
-        each.at[:19].replace("T", " "),
-        each.scope.analyst,
+        question.at[:19].replace("T", " "),
+        question.scope.analyst,
         purpose,
         what,
-        _cost(each.cost, words),
+        _cost(question.cost, words),
     )
 
 
-def _acts(found: Summary, words: Words) -> str:
+def _acts(history: Summary, words: Words) -> str:
     rows = [
         (
-            each.at[:19].replace("T", " "),
-            each.account,
-            str(each.body.get("actor") or words["unrecorded"]),
-            _act(each, words),
-            str(each.body.get("reason", "")),
+            act.at[:19].replace("T", " "),
+            act.account,
+            str(act.body.get("actor") or words["unrecorded"]),
+            _act(act, words),
+            str(act.body.get("reason", "")),
         )
-        for each in found.acts
+        for act in history.acts
     ]
     header = [words[name] for name in ("when", "account", "by", "acts", "reason")]
     return f"<h2>{words['acts']}</h2>{_table(header, rows)}"
 
 
-def _asked_again(found: Summary, words: Words) -> str:
+def _asked_again(history: Summary, words: Words) -> str:
     reads, refused = (
-        found.rereads,
-        {each: sum(kinds.values()) for each, kinds in found.refusals.items()},
+        history.rereads,
+        {account: sum(kinds.values()) for account, kinds in history.refusals.items()},
     )
     accounts = sorted(
-        {*reads, *refused}, key=lambda each: (-reads.get(each, 0) - refused.get(each, 0), each)
+        {*reads, *refused},
+        key=lambda account: (-reads.get(account, 0) - refused.get(account, 0), account),
     )
     rows = [
-        (each, str(reads.get(each, 0)), _refused(found.refusals.get(each, {}), words))
-        for each in accounts[:_MOST_NAMED]
+        (account, str(reads.get(account, 0)), _refused(history.refusals.get(account, {}), words))
+        for account in accounts[:_MOST_NAMED]
     ]
     totals = {"reads": sum(reads.values()), "refusals": sum(refused.values())}
     notes = [words["asked-again-note"].format(**totals)]
@@ -218,7 +225,7 @@ def _refused(kinds: Mapping[str, int], words: Words) -> str:
     """The number of refused questions, by reason."""
     told = ((words.get(f"refused-{kind}", kind), many) for kind, many in kinds.items())
     return " / ".join(
-        f"{why}: {many}" for why, many in sorted(told, key=lambda each: (-each[1], each[0]))
+        f"{why}: {many}" for why, many in sorted(told, key=lambda pair: (-pair[1], pair[0]))
     )
 
 
@@ -244,8 +251,8 @@ def _act(act: Act, words: Words) -> str:
     )
 
 
-def _checked(found: Summary, words: Words) -> str:
-    report = found.report
+def _checked(history: Summary, words: Words) -> str:
+    report = history.report
     if report.problems:
         line = _say(words, "unsound", count=str(len(report.problems)), first=report.problems[0])
         verdict = f'<p class="bad">{line}</p>'

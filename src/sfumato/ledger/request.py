@@ -114,7 +114,7 @@ class Ready:
         }
         form |= {"kind": request.kind} if request.kind != SQL else {}
         form |= {"line": request.line} if request.line else {}
-        hashes = tuple(_asked(lineage[-1], each) for each in request.named) if request.key else ()
+        hashes = tuple(_asked(lineage[-1], keys) for keys in request.named) if request.key else ()
         return cls(request, lineage[-1], lineage[0], cost, relations, form, hashes)
 
     @property
@@ -165,5 +165,5 @@ def _asked(account: str, keys: Keys) -> str:
 @lru_cache(maxsize=1024)
 def _priced(event: Event) -> tuple[Charge, frozenset[str], Json]:
     """The cost of an event, the neighbour relations for which it is proved, and its stored form."""
-    relations = frozenset(each.value for each in relations_of(event))
+    relations = frozenset(relation.value for relation in relations_of(event))
     return charge_for(account(event)), relations, event_to_json(event)

@@ -44,16 +44,16 @@ class Handover:
         try:
             form = json.loads(text)
             body = form["handover"]
-            found = cls(
+            handover = cls(
                 str(body["ledger"]), str(body["old"]), str(body["new"]), str(form["signature"])
             )
-            key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(found.old))
-            key.verify(bytes.fromhex(found.signature), found.message)
+            key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(handover.old))
+            key.verify(bytes.fromhex(handover.signature), handover.message)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, InvalidSignature):
             raise LedgerCorrupt(
                 "This is no handover of a key, or it was altered.", remedy="Take another copy."
             ) from None
-        return found
+        return handover
 
     @property
     def message(self) -> bytes:

@@ -85,11 +85,11 @@ def scripts_of(character: str) -> frozenset[str]:
 @cache
 def _ranges() -> tuple[tuple[int, ...], tuple[int, ...], tuple[frozenset[str], ...]]:
     """The table: first and last character of each range, and its scripts."""
-    found = []
+    entries = []
     for line in _TABLE.replace("\n  ", " ").strip().splitlines():
         scripts, _, ranges = line.partition(": ")
-        for each in ranges.split():
-            first, _, last = each.partition("-")
-            found.append((int(first, 16), int(last or first, 16), frozenset(scripts.split())))
-    starts, ends, kinds = zip(*sorted(found, key=lambda each: each[0]), strict=True)
+        for span in ranges.split():
+            first, _, last = span.partition("-")
+            entries.append((int(first, 16), int(last or first, 16), frozenset(scripts.split())))
+    starts, ends, kinds = zip(*sorted(entries, key=lambda entry: entry[0]), strict=True)
     return starts, ends, kinds

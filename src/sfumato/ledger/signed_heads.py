@@ -203,10 +203,10 @@ class Beside:
             LedgerIncomplete: it is; says how the owner overrides.
         """
         head = self.head()
-        found = store.read(lambda rows: list(head.differences(rows))) if head else []
-        if found:
+        missing = store.read(lambda rows: list(head.differences(rows))) if head else []
+        if missing:
             raise LedgerIncomplete(
-                f"The ledger {shown(self._place)} forgets what was spent: {found[0]}.",
+                f"The ledger {shown(self._place)} forgets what was spent: {missing[0]}.",
                 remedy=f"Restore the newest copy. If it is lost: {WAY_OUT}",
             )
 

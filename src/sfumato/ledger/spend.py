@@ -148,8 +148,8 @@ class Ledger(Instalments):
 
     def heads_beside(self) -> list[Head]:
         """The head beside a file, if there is one (LedgerCorrupt: it cannot be parsed)."""
-        found = self._beside.head() if self._beside is not None else None
-        return [found] if found else []
+        head = self._beside.head() if self._beside is not None else None
+        return [head] if head else []
 
     def require_contract(self, contract: Contract) -> None:
         """Refuses if the dataset has another contract; writes nothing."""
@@ -174,7 +174,9 @@ class Ledger(Instalments):
         admit a charge.
         """
         self._row(dataset)
-        rows = (self._store.peek(each) for each in Scope(dataset, purpose, analyst).lineage)
+        rows = (
+            self._store.peek(account_id) for account_id in Scope(dataset, purpose, analyst).lineage
+        )
         return readable(lambda: [balance_of(row) for row in rows if row is not None and row.gates])
 
     def standing(self, dataset: str, purpose: str = "", analyst: str = "") -> Standing:
@@ -186,7 +188,7 @@ class Ledger(Instalments):
     def accounts(self) -> list[Standing]:
         """The status of every account, parents first."""
         rows = self._store.read(lambda rows: {row.id: row for row in rows.accounts()})
-        return readable(lambda: [standing_of(lineage_of(each), rows.get) for each in rows])
+        return readable(lambda: [standing_of(lineage_of(row), rows.get) for row in rows])
 
     def reserve(self, request: Request, charge_id: str = "") -> str:
         """Reserves the cost of a request on every account of its path; returns the id of the
@@ -215,10 +217,10 @@ class Ledger(Instalments):
             As ``reserve``, and then nothing was taken; what a refusal names as the cost is the sum.
         """
         names = charge_ids or [token() for _ in requests]
-        ready = [(Ready.of(each), name) for each, name in zip(requests, names, strict=True)]
+        ready = [(Ready.of(request), name) for request, name in zip(requests, names, strict=True)]
 
         def unit(rows: Rows) -> list[str]:
-            self._require_together(rows, [each for each, _ in ready])
+            self._require_together(rows, [request for request, _ in ready])
             new = [pair for pair in ready if share(rows, *pair) is None]
             return [self._reserve(rows, *pair) for pair in new]
 
@@ -338,11 +340,11 @@ class Ledger(Instalments):
         """
 
         def unit(rows: Rows) -> None:
-            found = rows.charge(charge_id)
-            if found is None:
+            unlocked = rows.charge(charge_id)
+            if unlocked is None:
                 return
-            books = Books(rows, found.account, lambda: rows.charge(charge_id))
-            row = rows.charge(charge_id) or found
+            books = Books(rows, unlocked.account, lambda: rows.charge(charge_id))
+            row = rows.charge(charge_id) or unlocked
             if row.state in (RESERVED, EXECUTING) and fence_of(row.pieces) in (0, fence):
                 close(rows, books, row, INTERRUPTED if row.state == EXECUTING else "")
 
@@ -361,8 +363,8 @@ class Ledger(Instalments):
 
     def _close_all(self, until: Callable[[Rows], int | None], reason: str) -> int:
         closed = 0
-        while found := self._store.read(lambda rows: rows.overdue(until(rows), 1)):
-            closed += self._write(partial(close_for, until, found[0].dataset, reason))
+        while overdue := self._store.read(lambda rows: rows.overdue(until(rows), 1)):
+            closed += self._write(partial(close_for, until, overdue[0].dataset, reason))
         return closed
 
     def _reserve(self, rows: Rows, ready: Ready, charge_id: str) -> str:
@@ -401,9 +403,9 @@ class Ledger(Instalments):
         """
         close_overdue(rows, rows.now(), ready[0].dataset, EXPIRED)
         books = Books(rows, ready[0].account)
-        for each in ready:
-            require_unanswered(rows, each)
-        new = [each for each in ready if shared_answer(rows, each) is None]
+        for request in ready:
+            require_unanswered(rows, request)
+        new = [request for request in ready if shared_answer(rows, request) is None]
         if new:
-            books.require(sum((each.cost for each in new), NOTHING), books.lineage)
-        books.require(sum((each.cost for each in ready), NOTHING), [ready[0].account])
+            books.require(sum((request.cost for request in new), NOTHING), books.lineage)
+        books.require(sum((request.cost for request in ready), NOTHING), [ready[0].account])

@@ -60,7 +60,7 @@ def bound_answer(rows: Rows, ready: Ready) -> AnswerRow | None:
             remedy="Ask with a new key.",
         )
     # a request that was made of stored parts has no answer of its own: its key is bound to one of theirs
-    is_own = charge.question in {each.question for each in ready.request.named}
+    is_own = charge.question in {keys.question for keys in ready.request.named}
     return rows.answer(charge.question) if is_own else None
 
 
@@ -99,11 +99,11 @@ def own_answer(rows: Rows, request: Request) -> AnswerRow | None:
     """
     account = request.scope.id
     for keys in request.named:
-        found = rows.answer(keys.question)
-        if found is None:
+        answer = rows.answer(keys.question)
+        if answer is None:
             continue
-        if _paid(rows, found).account == account:
-            return found
+        if _paid(rows, answer).account == account:
+            return answer
         if keys.question == request.question:
             raise WrongUse(
                 "One key of an answer for two accounts.", allowed="a key that names the account"
@@ -147,8 +147,8 @@ def shared_answer(rows: Rows, ready: Ready) -> AnswerRow | None:
     if not request.shared or rows.account(ready.dataset) is None:
         return None
     analyst = _shares_with(rows, ready)
-    found = (rows.shared_answer(keys.shared, analyst) for keys in request.named if keys.shared)
-    return next((row for row in found if row is not None), None)
+    answers = (rows.shared_answer(keys.shared, analyst) for keys in request.named if keys.shared)
+    return next((row for row in answers if row is not None), None)
 
 
 def _is_shared_soon(rows: Rows, ready: Ready) -> bool:
@@ -173,7 +173,7 @@ def sharers(account: str, source: str) -> tuple[str, ...]:
     ('d/research/ann',)
     """
     paid = lineage_of(source)
-    return tuple(each for each in lineage_of(account) if each not in paid)
+    return tuple(account_id for account_id in lineage_of(account) if account_id not in paid)
 
 
 def give(rows: Rows, ready: Ready, charge_id: str) -> bytes | None:
@@ -191,11 +191,11 @@ def give(rows: Rows, ready: Ready, charge_id: str) -> bytes | None:
 
 def share(rows: Rows, ready: Ready, charge_id: str) -> bytes | None:
     """The answer of another account, paid for by the accounts that have not; None if there is none."""
-    books, found = Books(rows, ready.account), shared_answer(rows, ready)
-    if found is None:
+    books, shared = Books(rows, ready.account), shared_answer(rows, ready)
+    if shared is None:
         return None
-    require_answer(rows, found)
-    source = _paid(rows, found)
+    require_answer(rows, shared)
+    source = _paid(rows, shared)
     if source.cost != canonical_json(charge_to_json(ready.cost)):
         raise WrongUse(
             "One shared question with two costs.",
@@ -207,14 +207,14 @@ def share(rows: Rows, ready: Ready, charge_id: str) -> bytes | None:
     payers = sharers(ready.account, source.account)
     books.require(ready.cost, payers)
     books.spend(ready.cost, payers)
-    digest = hashlib.sha256(found.body).hexdigest()
+    digest = hashlib.sha256(shared.body).hexdigest()
     seq = books.note("share", ready.body(charge_id, source=source.id, answer=digest))
     row = ready.row(charge_id, seq)._replace(state=COMMITTED, source=source.id)
     rows.put_charge(row)
-    rows.put_answer(AnswerRow(row.question, row.statement, "", charge_id, found.body, seq))
+    rows.put_answer(AnswerRow(row.question, row.statement, "", charge_id, shared.body, seq))
     bind(rows, ready, charge_id, seq)
     books.save()
-    return found.body
+    return shared.body
 
 
 def require_few_failures(rows: Rows, root: str, analyst: str) -> None:
@@ -231,8 +231,8 @@ def require_few_failures(rows: Rows, root: str, analyst: str) -> None:
         )
 
 
-def _paid(rows: Rows, found: AnswerRow) -> ChargeRow:
-    charge = rows.charge(found.charge)
+def _paid(rows: Rows, answer: AnswerRow) -> ChargeRow:
+    charge = rows.charge(answer.charge)
     if charge is None:
         raise ValueError("an answer without its charge")
     return charge

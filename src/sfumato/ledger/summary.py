@@ -91,7 +91,7 @@ def summary(ledger: Ledger, dataset: str) -> Summary:
     Raises:
         LedgerUnavailable: the ledger has no account of the dataset.
     """
-    damage = [f"the store is damaged: {found}" for found in ledger.store.damage()]
+    damage = [f"the store is damaged: {problem}" for problem in ledger.store.damage()]
     return ledger.store.read(lambda rows: _gathered(rows, Scope(dataset).id, damage))
 
 
@@ -108,10 +108,12 @@ def _gathered(rows: Rows, root: str, damage: list[str]) -> Summary:
         raise unknown_account(root)
     paid, charges, shared = _paid(rows, root)
     # an account of which only those below it are stored has a place in the page too
-    mine = sorted({above for each in accounts for above in lineage_of(each)})
+    mine = sorted({above for account in accounts for above in lineage_of(account)})
     return Summary(
         json.loads(accounts[root].contract),
-        tuple(standing_of(lineage_of(each), accounts.get) for each in _shown(mine, paid)),
+        tuple(
+            standing_of(lineage_of(account_id), accounts.get) for account_id in _shown(mine, paid)
+        ),
         len(mine),
         paid,
         charges,
@@ -140,10 +142,11 @@ def _paid(rows: Rows, root: str) -> tuple[Counter[str], int, int]:
 
 def _shown(accounts: Sequence[str], paid: Mapping[str, int]) -> list[str]:
     """The accounts that fit on a page: the dataset, its purposes and the analysts who paid most."""
-    first = sorted(accounts, key=lambda each: (each.count("/") > 1, -paid.get(each, 0), each))[
-        :_ACCOUNTS_SHOWN
-    ]
-    return sorted({above for each in first for above in lineage_of(each)})
+    first = sorted(
+        accounts,
+        key=lambda account_id: (account_id.count("/") > 1, -paid.get(account_id, 0), account_id),
+    )[:_ACCOUNTS_SHOWN]
+    return sorted({above for account_id in first for above in lineage_of(account_id)})
 
 
 class _Latest:
@@ -169,7 +172,7 @@ class _Latest:
             ):
                 if row.pieces:
                     # it was suspended before
-                    others = [each for each in self.charges if each[1].id != row.id]
+                    others = [charge for charge in self.charges if charge[1].id != row.id]
                     self.charges = deque(others, maxlen=_SHOWN)
                 self.charges.append((at, row))
                 self.at = at
@@ -189,11 +192,11 @@ class _Latest:
 
     def count(self, body: Mapping[str, Any]) -> None:
         """Adds the counts of re-reads and refusals of an entry."""
-        for account, found in body["accounts"].items():
-            if READS in found:
-                self.rereads[account] += sum(found[READS].values())
-            if REFUSALS in found:
-                self.refusals.setdefault(account, Counter()).update(found[REFUSALS])
+        for account, counted in body["accounts"].items():
+            if READS in counted:
+                self.rereads[account] += sum(counted[READS].values())
+            if REFUSALS in counted:
+                self.refusals.setdefault(account, Counter()).update(counted[REFUSALS])
 
     def bound(self, root: AccountRow) -> Budget:
         """The guarantee over the lifetime of the rows: the sum of the limits of all periods.
@@ -204,11 +207,11 @@ class _Latest:
         *closed, present = self._limits
         if balance_admits(root.gates, root.spent, root.held):
             present = present[-1:]
-        bounds = [each[-1] for each in closed]
+        bounds = [limits[-1] for limits in closed]
         bounds.append(
-            Budget(max(each.epsilon for each in present), max(each.delta for each in present))
+            Budget(max(limit.epsilon for limit in present), max(limit.delta for limit in present))
         )
-        return Budget(sum(each.epsilon for each in bounds), sum(each.delta for each in bounds))
+        return Budget(sum(limit.epsilon for limit in bounds), sum(limit.delta for limit in bounds))
 
 
 def _released(rows: Rows, at: str, row: ChargeRow) -> Released:

@@ -39,7 +39,7 @@ class Tally:
 
     def read(self, dataset: str, account: str, charges: Iterable[str]) -> None:
         """Counts answers that an account re-read, by the charges that paid for them."""
-        self._add(dataset, Counter({(account, READS, each): 1 for each in charges}))
+        self._add(dataset, Counter({(account, READS, charge): 1 for charge in charges}))
 
     def refused(self, dataset: str, account: str, kind: str) -> None:
         """Counts a refused question of an account."""
@@ -86,4 +86,4 @@ def entry_body(counts: Counts) -> dict[str, Json]:
     accounts: dict[str, dict[str, dict[str, Json]]] = {}
     for (account, what, about), number in sorted(counts.items()):
         accounts.setdefault(account, {}).setdefault(what, {})[about] = number
-    return {"accounts": {account: dict[str, Json](found) for account, found in accounts.items()}}
+    return {"accounts": {account: dict[str, Json](counts) for account, counts in accounts.items()}}

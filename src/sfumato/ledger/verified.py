@@ -47,17 +47,19 @@ class Verified:
     def of(cls, ledger: str, replay: Replay) -> "Verified":
         """The state after all entries of a ledger, none of which had a problem."""
         # one that goes on after a failure is among both
-        unfinished = {each.place: each for each in (*replay.open.values(), *replay.failed.values())}
+        unfinished = {
+            charge.place: charge for charge in (*replay.open.values(), *replay.failed.values())
+        }
         form: dict[str, Json] = {
             "format": _FORMAT,
             "ledger": ledger,
             "chains": {chain: list[Json](end) for chain, end in replay.heads.items()},
             "accounts": _accounts(replay),
-            "books": {each: book.to_json() for each, book in replay.books.items()},
+            "books": {name: book.to_json() for name, book in replay.books.items()},
             "charges": replay.charges,
-            "unfinished": [each.to_json() for each in unfinished.values()],
+            "unfinished": [charge.to_json() for charge in unfinished.values()],
             "limits": {
-                each: [list[Json](limit) for limit in had] for each, had in replay.limits.items()
+                name: [list[Json](limit) for limit in had] for name, had in replay.limits.items()
             },
         }
         return cls(zlib.compress(canonical_json(form).encode(), 1))
@@ -70,14 +72,14 @@ class Verified:
             WrongUse: the file cannot be read, or is not the one that was kept.
         """
         try:
-            found = cls(Path(path).read_bytes())
+            verified = cls(Path(path).read_bytes())
         except OSError as error:
             raise WrongUse(
                 f"{str(path)!r} cannot be read ({error.strerror}).", remedy=_REMEDY
             ) from None
-        if found.digest != digest:
+        if verified.digest != digest:
             raise WrongUse(f"{str(path)!r} is not what the last verification kept.", remedy=_REMEDY)
-        return found
+        return verified
 
     def resume(self, ledger: str) -> Replay:
         """A replay that continues where this verification ended.
@@ -131,12 +133,12 @@ def _accounts(replay: Replay) -> str:
 
 def _resumed(form: dict[str, Any]) -> Replay:
     replay = Replay(
-        books={each: Book.from_json(book) for each, book in form["books"].items()},
+        books={account_id: Book.from_json(book) for account_id, book in form["books"].items()},
         heads={chain: (int(seq), str(last)) for chain, (seq, last) in form["chains"].items()},
         before=int(form["charges"]),
         limits=form["limits"],
     )
     replay.go_on(
-        Open.from_json(number * PLACE, each) for number, each in enumerate(form["unfinished"])
+        Open.from_json(number * PLACE, charge) for number, charge in enumerate(form["unfinished"])
     )
     return replay

@@ -103,7 +103,9 @@ def verify(
 def _damage(ledger: Ledger, *, pages: bool) -> tuple[str, ...]:
     """The problems that the store finds in its own file."""
     try:
-        return tuple(f"the store is damaged: {found}" for found in ledger.store.damage(pages=pages))
+        return tuple(
+            f"the store is damaged: {problem}" for problem in ledger.store.damage(pages=pages)
+        )
     except LedgerCorrupt as error:
         return (f"the store is damaged: {error.problem}",)
 
@@ -179,8 +181,8 @@ def _end_before(rows: Rows, chain: str, replay: Replay) -> Entry | None:
     if chain not in replay.heads:
         return None
     seq, last = replay.heads[chain]
-    found = rows.entry(chain, seq)
-    if found is None or found.hash != last or not is_genuine(found):
+    entry = rows.entry(chain, seq)
+    if entry is None or entry.hash != last or not is_genuine(entry):
         replay.problems.append(
             f"the chain{_of(chain)} does not pass through entry {seq} that was verified before: "
             "it was cut or rewritten, or this is an older copy"
@@ -195,17 +197,19 @@ def _of(chain: str) -> str:
 def _compare_accounts(rows: Rows, replay: Replay, ends: Ends | None) -> None:
     stored = {row.id: row for row in rows.accounts()}
     said = {row.id: row for row in replay.rows()}
-    for each in sorted(stored.keys() | said.keys()):
-        mine, theirs = stored.get(each), said.get(each)
+    for account_id in sorted(stored.keys() | said.keys()):
+        mine, theirs = stored.get(account_id), said.get(account_id)
         if mine is None or theirs is None:
-            replay.problems.append(f"account {each!r} is in only one of the journal and the table")
+            replay.problems.append(
+                f"account {account_id!r} is in only one of the journal and the table"
+            )
         else:
             replay.problems += [
-                f"account {each!r} {what}" for what in _account_differences(mine, theirs)
+                f"account {account_id!r} {what}" for what in _account_differences(mine, theirs)
             ]
-            if account_digest(theirs) != replay.books[each].digest:
+            if account_digest(theirs) != replay.books[account_id].digest:
                 replay.problems.append(
-                    f"account {each!r} is not bound by the entry that last moved it"
+                    f"account {account_id!r} is not bound by the entry that last moved it"
                 )
 
 
@@ -297,7 +301,7 @@ def _compare_instalments(rows: Rows, replay: Replay, ends: Ends | None) -> None:
 
 def _compare_counts(rows: Rows, replay: Replay, ends: Ends | None) -> None:
     counts = rows.counts()
-    many = (len(each) // DIGEST for each in (replay.keys, replay.parts, replay.instalments))
+    many = (len(digests) // DIGEST for digests in (replay.keys, replay.parts, replay.instalments))
     stored = (
         counts.accounts,
         counts.charges,

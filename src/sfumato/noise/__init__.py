@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One file per distribution: draw it exactly, and state its law.
+"""Distributions on the integers: exact samplers, and outward bounds of their probabilities.
 
-May import: ``exact``, ``errors``. Begin with ``laplace`` (a law and what it states), then
-``cells`` (how it is drawn). A distribution is a frozen value on the integers; the very
-object that is drawn from is the one the accountant reads, so the sampled law is the
-accounted law. ``entropy`` is the only place in sfumato that asks the operating system for
-randomness. ``plain`` has the samplers of Canonne, Kamath and Steinke (2020): slow, short,
-exact; the fast ones are tested against them.
+May import: ``exact``, ``errors``. One file per distribution. Begin with ``laplace`` (a
+distribution and what it states), then ``rejection_sampler`` (how it is sampled).
+
+A distribution is a frozen value. The accountant reads the same object that is sampled from, so
+the sampled law is the accounted law. Only ``entropy`` asks the operating system for randomness.
+``plain`` has the samplers of Canonne, Kamath and Steinke (2020): slow, short and exact; the fast
+samplers are tested against them.
 """
 
 from typing import TypeAlias

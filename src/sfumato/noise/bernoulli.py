@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coins of rational bias and of bias e^-gamma, with integers only.
+"""Bernoulli draws with a rational bias or a bias of e^-gamma, in integer arithmetic.
 
 Source: Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential Privacy"
 (NeurIPS 2020), Algorithm 1 and Proposition 23. Proof: bernoulli.proof.md.
@@ -33,7 +33,7 @@ def bernoulli_exp(numerator: int, denominator: int, entropy: Entropy) -> bool:
 
 
 def _bernoulli_exp_unit(numerator: int, denominator: int, entropy: Entropy) -> bool:
-    """The alternating series of e^-gamma for gamma in [0, 1], one coin a term."""
+    """True with probability e^-gamma, gamma in [0, 1]: one draw per term of its power series."""
     term = 1
     while bernoulli(numerator, denominator * term, entropy):
         term += 1

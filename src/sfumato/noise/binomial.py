@@ -18,17 +18,18 @@ from sfumato.noise.ratio import LARGEST_VARIANCE, BinomialRatio, Pieces, pieces_
 
 @dataclass(frozen=True, slots=True, init=False)
 class Binomial:
-    """The number of heads in ``trials`` coins of bias ``probability``.
+    """The binomial distribution: successes in ``trials`` independent trials of one ``probability``.
 
-    The noise of distributed mechanisms (Dwork et al. 2006; Agarwal et al. 2018): binomials of
-    one bias add up to a binomial.
+    The noise of distributed mechanisms (Dwork et al. 2006; Agarwal et al. 2018): a sum of
+    binomials with the same probability is binomial.
 
     Guarantees:
         binomial draws follow the stated law
         binomial statements are outward bounds
 
     Raises:
-        InvalidNumber: trials below 1, a probability outside (0, 1), a variance above 2^26, a mean above 2^62.
+        InvalidNumber: trials below 1, a probability outside (0, 1), a variance above 2^26, or a
+            mean above 2^62.
 
     >>> Binomial(10, "0.5").quantile("0.5")
     5
@@ -55,9 +56,10 @@ class Binomial:
         object.__setattr__(self, "trials", trials)
         object.__setattr__(self, "probability", bias)
         count = pieces_for(variance)
-        each, more = divmod(trials, count)
-        pieces = ((BinomialRatio(each, bias), count - more), (BinomialRatio(each + 1, bias), more))
-        object.__setattr__(self, "_pieces", Pieces(*pieces))
+        size, longer = divmod(trials, count)
+        short_pieces = (BinomialRatio(size, bias), count - longer)
+        long_pieces = (BinomialRatio(size + 1, bias), longer)
+        object.__setattr__(self, "_pieces", Pieces(short_pieces, long_pieces))
 
     def sample_one(self, entropy: Entropy = SYSTEM) -> int:
         """One exact draw."""

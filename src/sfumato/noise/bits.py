@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packed independent bits of one bias, 64 at a time, by comparing binary digits.
+"""Packed independent bits with one bias, 64 per word, by comparing binary digits.
 
-A bit is true where a uniform number of [0, 1) is below the bias. All 64 lanes of a word
-compare their numbers with it at once, digit by digit. Proof: bits.proof.md.
+A bit is true if a uniform number in [0, 1) is below the bias. The 64 bits (lanes) of a word
+compare their numbers with the bias in parallel, digit by digit. Proof: bits.proof.md.
 """
 
 from collections.abc import Callable
@@ -15,17 +15,17 @@ from sfumato.noise.entropy import SYSTEM, Entropy, Words, words
 from sfumato.noise.law import size_of
 from sfumato.noise.lazy_uniform import Bounds
 
-# Words at once: their digits, twelve times as much, stay in the cache of a core.
+# Words per block; their digits, twelve times as many words, fit the cache of a core.
 _BLOCK = 1 << 13
 _ALL = ~np.uint64(0)
 
 
 def random_bits(count: int, bias: Bounds, entropy: Entropy = SYSTEM, *, levels: int = 12) -> Words:
-    """``count`` independent bits, each true with probability ``bias``: bit i is ``words[i // 64] >> (i % 64) & 1``.
+    """Draws ``count`` independent bits, each true with probability ``bias``, packed into words.
 
-    ``bias`` bounds a real number of [0, 1]; where that is an integer over a power of two, the
-    bounds must become equal. ``levels`` digits are drawn at a time: it changes which
-    bits come of the entropy, never their law.
+    Bit i is ``words[i // 64] >> (i % 64) & 1``. ``bias`` returns bounds of a real number in
+    [0, 1]; if that is an integer over a power of two, the bounds must become equal. ``levels``
+    digits are drawn at a time; this has no effect on the distribution.
 
     Guarantees:
         packed bits have exactly their bias
@@ -55,7 +55,10 @@ def random_bits(count: int, bias: Bounds, entropy: Entropy = SYSTEM, *, levels: 
 def _below(
     lanes: Words, digits: Callable[[int], list[bool]], entropy: Entropy, depth: int = 0
 ) -> Words:
-    """Words in which a bit of ``lanes`` is set where its number is below the bias, by the digits from ``depth`` on."""
+    """Sets each bit of ``lanes`` whose number is below the bias, from digit block ``depth`` on.
+
+    Bits that are not in ``lanes`` are not meaningful in the result.
+    """
     ours = digits(depth)
     # a set bit stands for the digit 0 of its lane's number
     drawn = words(len(lanes) * len(ours), entropy).reshape(len(ours), len(lanes))
@@ -75,7 +78,10 @@ def _below(
 
 
 def _digits(bias: Bounds, skipped: int, levels: int) -> list[bool]:
-    """The ``levels`` binary digits of the bias after the first ``skipped``, the last first; one is 0.111..."""
+    """The ``levels`` binary digits of the bias after the first ``skipped``, in reverse order.
+
+    A bias of one is 0.111...
+    """
     wanted, guard = skipped + levels, 64
     while True:
         lower, upper = bias(wanted + guard)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coins: the Bernoulli law of a rational, an exponential or a logistic bias. Proof: coin.proof.md."""
+"""Bernoulli distributions with a rational, an exponential or a logistic bias.
+
+Proof: coin.proof.md.
+"""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -20,14 +23,14 @@ from sfumato.noise.lazy_uniform import is_below
 
 Booleans: TypeAlias = NDArray[np.bool_]
 
-# Bits unpacked at once: half a MiB packed, beside the array that is asked for.
+# Bits unpacked at a time: half a MiB of packed bits, besides the result.
 _BLOCK = 1 << 22
-# Finer than the smallest float, 2^-1074, with digits to spare.
+# Bits of precision, enough for the smallest float, 2^-1074.
 _FINEST = 2048
 
 
 class Coin(ABC):
-    """True with a bias in [0, 1] that is never rounded: what all coins share.
+    """Base class of Bernoulli distributions: True with an exact real bias in [0, 1].
 
     Guarantees:
         a coin is drawn with exactly its bias
@@ -38,7 +41,7 @@ class Coin(ABC):
 
     @abstractmethod
     def bounds(self, precision: int) -> tuple[int, int]:
-        """Integers lower <= 2^precision P(true) <= upper that close in as the precision grows."""
+        """Integers lower <= 2^precision P(True) <= upper, tighter with higher precision."""
 
     def sample_one(self, entropy: Entropy = SYSTEM) -> bool:
         """One exact draw."""
@@ -54,23 +57,36 @@ class Coin(ABC):
         return drawn.view(np.bool_).reshape(shape)
 
     def bits(self, count: int, entropy: Entropy = SYSTEM) -> Words:
-        """``count`` independent exact draws packed into 64-bit words, lowest bit first; the rest is zero."""
+        """``count`` independent exact draws, packed into 64-bit words, lowest bit first.
+
+        The bits after the last draw are zero.
+        """
         return random_bits(count, self.bounds, entropy)
 
     def pmf(self, x: int) -> Bracket:
-        """P(X = x): of true for 1, of false for 0."""
+        """P(X = x), with True as 1 and False as 0."""
         lower, upper = self._true()
         if x == 1:
             return bracket(lower, upper)
-        return bracket(1 - upper, 1 - lower) if x == 0 else Bracket(0.0, 0.0)
+        if x == 0:
+            return bracket(1 - upper, 1 - lower)
+        return Bracket(0.0, 0.0)
 
     def cdf(self, x: int) -> Bracket:
         """P(X <= x)."""
-        return Bracket(0.0, 0.0) if x < 0 else self.pmf(0) if x == 0 else Bracket(1.0, 1.0)
+        if x < 0:
+            return Bracket(0.0, 0.0)
+        if x > 0:
+            return Bracket(1.0, 1.0)
+        return self.pmf(0)
 
     def above(self, x: int) -> Bracket:
         """P(X > x)."""
-        return Bracket(1.0, 1.0) if x < 0 else self.pmf(1) if x == 0 else Bracket(0.0, 0.0)
+        if x < 0:
+            return Bracket(1.0, 1.0)
+        if x > 0:
+            return Bracket(0.0, 0.0)
+        return self.pmf(1)
 
     def tail(self, half_width: int) -> Bracket:
         """P(|X| > half_width)."""
@@ -87,7 +103,7 @@ class Coin(ABC):
         return bracket(lower * (1 - upper), upper * (1 - lower))
 
     def _true(self) -> tuple[Fraction, Fraction]:
-        """Bounds of P(true) within 2^-59 of it and of its complement, relative, down to 2^-1900."""
+        """Bounds of P(True), down to 2^-1900 within a relative 2^-59 of it and of P(False)."""
         precision = 64
         while True:
             lower, upper = self.bounds(precision)
@@ -119,9 +135,10 @@ class Bernoulli(Coin):
         object.__setattr__(self, "probability", bias)
 
     def bounds(self, precision: int) -> tuple[int, int]:
-        """The probability in units of 2^-precision, rounded down and up."""
+        """The probability times 2^precision, rounded down and up."""
         scaled = self.probability.numerator << precision
-        return scaled // self.probability.denominator, -(-scaled // self.probability.denominator)
+        denominator = self.probability.denominator
+        return scaled // denominator, -(-scaled // denominator)
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -138,16 +155,16 @@ class BernoulliExp(Coin):
         object.__setattr__(self, "gamma", _decay("gamma", gamma))
 
     def bounds(self, precision: int) -> tuple[int, int]:
-        """e^-gamma in units of 2^-precision."""
+        """Bounds of 2^precision e^-gamma."""
         lower, upper = exp_scaled(self.gamma.numerator, self.gamma.denominator, precision)
         return lower, min(upper, 1 << precision)
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class BernoulliLogistic(Coin):
-    """True against false as ``odds`` e^-gamma to 1: with probability odds / (odds + e^gamma).
+    """True with probability odds / (odds + e^gamma), gamma any rational >= 0.
 
-    The flip of a randomised response to a yes-or-no question: 1 / (1 + e^epsilon).
+    With odds 1 and gamma epsilon, this is the flip of randomized response to a yes-or-no question.
 
     Raises:
         InvalidNumber: gamma below 0 (negate the coin of -gamma instead), or odds not above 0.
@@ -166,15 +183,15 @@ class BernoulliLogistic(Coin):
         object.__setattr__(self, "odds", positive("odds", odds))
 
     def bounds(self, precision: int) -> tuple[int, int]:
-        """odds e^-gamma / (1 + odds e^-gamma) in units of 2^-precision."""
+        """Bounds of 2^precision times odds e^-gamma / (1 + odds e^-gamma)."""
         for_true, for_false = self.odds.numerator, self.odds.denominator
         fine = precision + 2 + for_true.bit_length()
-        lower, upper = (
-            for_true * decay
-            for decay in exp_scaled(self.gamma.numerator, self.gamma.denominator, fine)
-        )
+        least, most = exp_scaled(self.gamma.numerator, self.gamma.denominator, fine)
+        lower, upper = for_true * least, for_true * most
         false = for_false << fine
-        return (lower << precision) // (lower + false), -(-(upper << precision) // (upper + false))
+        rounded_down = (lower << precision) // (lower + false)
+        rounded_up = -(-(upper << precision) // (upper + false))
+        return rounded_down, rounded_up
 
 
 def _decay(name: str, value: Number) -> Fraction:

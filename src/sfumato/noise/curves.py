@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two curves under which the engine draws: e^-(x/scale) and e^-(x^2 / 2 sigma^2).
+"""The exponential and the Gaussian curve, e^-(x/scale) and e^-(x^2 / 2 sigma^2), for the sampler.
 
-Proof: curves.proof.md.
+``rejection_sampler`` draws under them. Proof: curves.proof.md.
 """
 
 from abc import ABC, abstractmethod
@@ -17,12 +17,15 @@ from sfumato.noise.decay import FRACTION, decay
 from sfumato.noise.law import Integers
 from sfumato.noise.rejection_sampler import Ints
 
-# an energy of 64 or more counts as infinite: e^-64 is far below any height
+# an energy of 64 or more is treated as infinite: e^-64 is far below the height of a cell
 _INFINITE = 64 << FRACTION
 
 
 class Even(ABC):
-    """What both share: f(x) = e^-energy(|x|), on all integers or on those from 0, out to ``reach`` widths."""
+    """Base class of curves f(x) = e^-energy(|x|), on all integers or on those from 0.
+
+    The columns of the sampler cover ``reach`` widths to either side.
+    """
 
     __slots__ = ()
     width: Fraction
@@ -31,34 +34,33 @@ class Even(ABC):
 
     @abstractmethod
     def energy(self, x: int) -> tuple[int, int]:
-        """At x >= 0, as a ratio."""
+        """energy(x) for x >= 0, as numerator and denominator."""
 
     @abstractmethod
     def energies(self, step: int, count: int) -> list[int]:
         """floor(2^42 energy(j step)) for j < count."""
 
     def shift(self, fineness: int) -> int:
-        """The largest that leaves ``fineness`` blocks a width."""
+        """The largest shift with at least ``fineness`` blocks of 2^shift per width, or 0."""
         return max(int(self.width / fineness).bit_length() - 1, 0)
 
     def blocks(self, shift: int) -> int:
-        """Out to ``reach`` widths."""
+        """The number of blocks of 2^shift integers that cover ``reach`` widths."""
         return ceil(self.reach * self.width / (1 << shift))
 
     def ends(self, shift: int, blocks: int) -> tuple[Integers, Integers]:
         """2^31 f at the near and at the far end of each block, within the error of ``decay``."""
-        return _ends(
-            decay(np.array(self.energies(1 << shift, blocks + 1))), shift, two_sided=self.two_sided
-        )
+        heights = decay(np.array(self.energies(1 << shift, blocks + 1)))
+        return _ends(heights, shift, two_sided=self.two_sided)
 
     def bounds(self, x: int, precision: int) -> tuple[int, int]:
-        """2^precision f(x)."""
+        """Bounds of 2^precision f(x)."""
         return exp_scaled(*self.energy(abs(x)), precision)
 
 
 @dataclass(frozen=True, slots=True)
 class Exponential(Even):
-    """energy(x) = x / width."""
+    """The exponential curve: energy(x) = x / width."""
 
     width: Fraction
     two_sided: bool
@@ -66,27 +68,29 @@ class Exponential(Even):
     fineness: int = 150
 
     def energy(self, x: int) -> tuple[int, int]:
-        """x / width as a ratio."""
+        """x / width, as numerator and denominator."""
         return x * self.width.denominator, self.width.numerator
 
     def energies(self, step: int, count: int) -> list[int]:
         """floor(2^42 energy(j step)) for j < count."""
-        over, under = step * self.width.denominator << FRACTION, self.width.numerator
+        over = step * self.width.denominator << FRACTION
+        under = self.width.numerator
         return [min(j * over // under, _INFINITE) for j in range(count)]
 
     def rise(self, shift: int, farthest: int) -> "LinearRise":
-        """The same everywhere."""
+        """The rise of the energy within a block, which is the same in every block."""
         dropped = max(shift - 31, 0)
-        return LinearRise(dropped, (self.width.denominator << 62 + dropped) // self.width.numerator)
+        scaled = self.width.denominator << 62 + dropped
+        return LinearRise(dropped, scaled // self.width.numerator)
 
     def halving(self, x: int) -> int:
-        """It falls by 1/e each width, everywhere."""
+        """The width: f falls by a factor of e over each width."""
         return ceil(self.width)
 
 
 @dataclass(frozen=True, slots=True)
 class LinearRise:
-    """2^31 d / width, at most 3 too low."""
+    """Computes 2^31 d / width, never too high and at most 3 too low."""
 
     dropped: int
     factor: int
@@ -97,7 +101,7 @@ class LinearRise:
 
 @dataclass(frozen=True, slots=True)
 class Parabola(Even):
-    """energy(x) = x^2 / (2 sigma^2); its width is sigma, nearly."""
+    """The Gaussian curve: energy(x) = x^2 / (2 sigma^2); the width is sigma, rounded down."""
 
     sigma_squared: Fraction
     two_sided: bool = True
@@ -109,33 +113,32 @@ class Parabola(Even):
         object.__setattr__(self, "width", sqrt_down(self.sigma_squared))
 
     def energy(self, x: int) -> tuple[int, int]:
-        """x^2 / (2 sigma^2) as a ratio."""
+        """x^2 / (2 sigma^2), as numerator and denominator."""
         return x * x * self.sigma_squared.denominator, 2 * self.sigma_squared.numerator
 
     def energies(self, step: int, count: int) -> list[int]:
         """floor(2^42 energy(j step)) for j < count."""
-        over, under = (
-            step * step * self.sigma_squared.denominator << FRACTION,
-            2 * self.sigma_squared.numerator,
-        )
+        over = step * step * self.sigma_squared.denominator << FRACTION
+        under = 2 * self.sigma_squared.numerator
         return [min(j * j * over // under, _INFINITE) for j in range(count)]
 
     def rise(self, shift: int, farthest: int) -> "QuadraticRise":
-        """d (2x + d) / (2 sigma^2), its factors and their product cut to 31 bits."""
+        """The rise d (2x + d) / (2 sigma^2); its factors and their product are cut to 31 bits."""
         longest = (2 * farthest + (1 << shift)).bit_length()
-        first, second = max(shift - 31, 0), max(longest - 31, 0)
+        first = max(shift - 31, 0)
+        second = max(longest - 31, 0)
         third = max(min(shift, 31) + min(longest, 31) - 31, 0)
         over = self.sigma_squared.denominator << 62 + first + second + third
         return QuadraticRise(first, second, third, over // (2 * self.sigma_squared.numerator))
 
     def halving(self, x: int) -> int:
-        """Beyond x the energy grows at least as fast as its tangent there, 1 in sigma^2 / x."""
+        """sigma^2 / x: beyond x the energy grows by at least 1 over each such distance."""
         return ceil(self.sigma_squared / x)
 
 
 @dataclass(frozen=True, slots=True)
 class QuadraticRise:
-    """2^31 d (2x + d) / (2 sigma^2), at most 16 too low."""
+    """Computes 2^31 d (2x + d) / (2 sigma^2), never too high and at most 16 too low."""
 
     first: int
     second: int
@@ -148,14 +151,19 @@ class QuadraticRise:
 
 
 def _ends(heights: Integers, shift: int, *, two_sided: bool) -> tuple[Integers, Integers]:
-    """The heights of an even curve at 0, B, 2B, ... as those of the ends of its blocks."""
+    """The heights at the near and far ends of the blocks of an even curve.
+
+    ``heights`` are those at 0, B, 2B, ..., where B is the length of a block.
+    """
     if shift:
         near, far = heights[:-1], heights[1:]
         # block -1 - j lies between the heights of block j, one integer further out
-        mirror = near, far
+        near_left, far_left = near, far
     else:
         near = far = heights[:-1]
-        mirror = heights[1:], heights[1:]
+        near_left = far_left = heights[1:]
     if not two_sided:
         return near, far
-    return np.concatenate((mirror[0][::-1], near)), np.concatenate((mirror[1][::-1], far))
+    all_near = np.concatenate((near_left[::-1], near))
+    all_far = np.concatenate((far_left[::-1], far))
+    return all_near, all_far

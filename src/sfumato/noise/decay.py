@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""e^-t of many t at once, in integers with a proved error, and coins of that bias.
+"""Vectorised e^-t in integers with a proved error, and exact coins with that bias.
 
-``t`` is given in units of 2^-42. No float and no math library has a part in any result.
-Proof: decay.proof.md.
+``t`` is a fixed-point number with 42 fractional bits. No result depends on a float or on a math
+library. Proof: decay.proof.md.
 """
 
 from collections.abc import Callable
@@ -18,16 +18,16 @@ from sfumato.noise.lazy_uniform import is_below
 
 FRACTION = 42
 ONE = 1 << 31
-# |decay(t) - 2^31 e^-t| <= ERROR, also where the true t is up to 2^10 units (2^-32) above.
+# |decay(t) - 2^31 e^-t| <= ERROR, also if the true t is up to 2^-32 greater than the given one.
 ERROR = 8
-# beyond this e^-t < 2^-32: the result is 0
+# for t beyond this e^-t < 2^-32, and the result is 0
 _END = 23
 _COARSE, _FINE = 5, 5
 _BLOCK = 1 << 15
 
 
 def decay(t: Integers) -> Integers:
-    """2^31 e^-t within ``ERROR``, for t >= 0 in units of 2^-42.
+    """Computes 2^31 e^-t within ``ERROR``; t >= 0 is given as the integer 2^42 t.
 
     Guarantees:
         the decay is within its error of the exponential
@@ -51,10 +51,10 @@ def decay(t: Integers) -> Integers:
 def coins(
     t: Integers, exact: Callable[[int], tuple[int, int]], entropy: Entropy
 ) -> NDArray[np.bool_]:
-    """Independent coins: the i-th is true with probability e^-a_i, exactly.
+    """Draws independent booleans: the i-th is True with probability e^-a_i, exactly.
 
-    ``exact(i)`` gives a_i as (numerator, denominator); ``t[i]`` is a_i in units of 2^-42,
-    at most 2^10 units too low and never too high.
+    ``exact(i)`` returns a_i as (numerator, denominator). ``t[i]`` is 2^42 a_i, never too high and
+    at most 2^10 too low.
 
     Guarantees:
         many coins have exactly their bias
@@ -68,7 +68,10 @@ def coins(
 def _block(
     t: Integers, start: int, exact: Callable[[int], tuple[int, int]], entropy: Entropy
 ) -> NDArray[np.bool_]:
-    """Sixteen bits decide nearly all coins, thirty-two nearly all others, the exact bias the rest."""
+    """Draws the coins of one block.
+
+    16 random bits decide nearly all coins, 32 nearly all others, the exact bias the rest.
+    """
     surely, perhaps = _sixteen()
     drawn = _shorts(len(t), entropy)
     cell = np.minimum(t >> FRACTION - _COARSE - _FINE, len(surely) - 1)
@@ -86,7 +89,7 @@ def _block(
 
 
 def _shorts(count: int, entropy: Entropy) -> NDArray[np.uint16]:
-    """Uniform sixteen-bit integers."""
+    """Draws ``count`` uniform 16-bit integers."""
     drawn = np.empty(count, "<u2")
     entropy.fill(drawn.view(np.uint8))
     return drawn
@@ -94,16 +97,18 @@ def _shorts(count: int, entropy: Entropy) -> NDArray[np.uint16]:
 
 @cache
 def _powers() -> tuple[Integers, Integers]:
-    """floor(2^31 e^-j/32) to the end, and floor(2^31 e^-j/1024) for j < 32."""
+    """The tables floor(2^31 e^(-j/32)) for j/32 <= _END and floor(2^31 e^(-j/1024)) for j < 32."""
     coarse = _ladder(1 << _COARSE, (_END << _COARSE) + 1)
     coarse[-1] = 0
-    return coarse, _ladder(1 << _COARSE + _FINE, 1 << _FINE)
+    fine = _ladder(1 << _COARSE + _FINE, 1 << _FINE)
+    return coarse, fine
 
 
 def _ladder(steps: int, count: int) -> Integers:
     """2^31 e^-(j/steps) for j < count, each at most 1 + 2^-80 too low."""
-    ratio = exp_scaled(1, steps, 128)[0]
-    values, value = [], 1 << 128
+    ratio, _ = exp_scaled(1, steps, 128)
+    values = []
+    value = 1 << 128
     for _ in range(count):
         values.append(value >> 97)
         value = value * ratio >> 128
@@ -112,11 +117,15 @@ def _ladder(steps: int, count: int) -> Integers:
 
 @cache
 def _sixteen() -> tuple[NDArray[np.uint16], NDArray[np.uint16]]:
-    """Per cell of 2^-10: below the first all sixteen-bit draws mean yes, above the second all mean no."""
+    """Two thresholds of 16-bit draws for each cell of t of width 2^-10.
+
+    A draw below the first means True, one above the second means False.
+    """
     cells = 12 << _COARSE + _FINE
-    edges = decay(np.arange(cells + 1, dtype=np.int64) << FRACTION - _COARSE - _FINE)
+    starts = np.arange(cells + 1, dtype=np.int64) << FRACTION - _COARSE - _FINE
+    edges = decay(starts)
     surely = np.clip(edges[1:] - ERROR >> 15, 0, 2**16 - 1)
     perhaps = np.clip(edges[:-1] + ERROR >> 15, 0, 2**16 - 1)
-    # the last cell stands for all beyond it
+    # the last cell also covers every larger t
     surely[-1] = 0
     return surely.astype(np.uint16), perhaps.astype(np.uint16)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random bits from the operating system, and from nowhere else.
+"""Random bits, from the operating system only.
 
-Short requests are fresh ``os.urandom`` calls. Long ones are AES-256-CTR under a key from
-``os.urandom``, a new key each MiB; the stream belongs to one thread and is dropped at fork,
-so that no bit is ever drawn twice. There is no seed: only ``sfumato.testing`` has a source
-that can be replayed, and nothing shipped may import it. Proof: entropy.proof.md.
+A short request calls ``os.urandom``. A long one reads an AES-256-CTR stream under a key from
+``os.urandom``, with a new key for every MiB. Each thread has its own stream, and a fork drops it,
+so no bit is ever drawn twice. There is no seed: only ``sfumato.testing`` has a replayable source,
+and shipped code may not import it. Proof: entropy.proof.md.
 """
 
 import os
@@ -20,14 +20,20 @@ from numpy.typing import NDArray
 Bytes: TypeAlias = NDArray[np.uint8]
 Words: TypeAlias = NDArray[np.uint64]
 
-# Below this a system call is as fast as the cipher, and leaves no state at all.
+# Bytes. Up to this a system call is as fast as the cipher, and leaves no state in memory.
 _SHORT = 512
 _REKEY = 1 << 20
 _ZEROS = memoryview(bytes(1 << 18))
 
 
 class Entropy(Protocol):
-    """A source of independent fair bits."""
+    """The interface of a source of independent fair bits.
+
+    Shipped code passes ``SYSTEM``. Tests pass a replayable ``sfumato.testing.Replay``.
+
+    >>> 0 <= SYSTEM.bits(8) < 256
+    True
+    """
 
     def bits(self, count: int) -> int:
         """``count`` independent fair bits as an integer in [0, 2^count)."""
@@ -39,7 +45,7 @@ class Entropy(Protocol):
 
 
 class _Stream(threading.local):
-    """The cipher of one thread: its context, the bytes left under its key, its process."""
+    """The key stream of one thread: the cipher, the bytes left under its key, the process id."""
 
     def __init__(self) -> None:
         self.cipher: CipherContext | AEADEncryptionContext | None = None
@@ -47,20 +53,21 @@ class _Stream(threading.local):
         self.process = 0
 
     def take(self, target: memoryview) -> int:
-        """Overwrites a first part of ``target`` with key stream and says how much."""
+        """Overwrites the beginning of ``target`` with key stream; returns the number of bytes."""
         if self.cipher is None or self.left <= 0 or self.process != os.getpid():
             secret = os.urandom(48)
             self.cipher = Cipher(AES(secret[:32]), CTR(secret[32:])).encryptor()
-            self.left, self.process = _REKEY, os.getpid()
+            self.left = _REKEY
+            self.process = os.getpid()
         size = min(len(target), self.left, len(_ZEROS))
-        # first counted, then drawn: what draws in between, a signal's handler say, finds less left
+        # count before drawing, so that a signal handler that draws in between sees fewer bytes left
         self.left -= size
         self.cipher.update_into(_ZEROS[:size], target[:size])
         return size
 
 
 class SystemEntropy:
-    """The operating system's CSPRNG, stretched by AES-256-CTR where much is asked for.
+    """The operating system's CSPRNG; long requests are stretched with AES-256-CTR.
 
     Guarantees:
         long draws are the key stream of aes under keys of the system
@@ -79,30 +86,31 @@ class SystemEntropy:
         return int.from_bytes(os.urandom(size), "little") >> (8 * size - count)
 
     def fill(self, buffer: Bytes) -> None:
-        # of any other buffer reshape would be a copy, and the caller's bytes would stay as they are
+        # reshape would copy any other buffer, and the caller's bytes would stay unchanged
         if not buffer.flags.c_contiguous:
             raise ValueError("Entropy fills contiguous buffers only.")
         flat = buffer.reshape(-1)
         if flat.size <= _SHORT:
             flat[:] = np.frombuffer(os.urandom(flat.size), np.uint8)
             return
-        target, done = flat.data, 0
+        target = flat.data
+        done = 0
         while done < flat.size:
             done += self._stream.take(target[done:])
 
     def drop(self) -> None:
-        """Forgets this process's streams; what follows is under a new key."""
+        """Discards the streams of this process; later draws use a new key."""
         self._stream = _Stream()
 
 
 _SYSTEM = SystemEntropy()
 SYSTEM: Entropy = _SYSTEM
-# The check of the process in ``take`` is enough; this also wipes the parent's key from the child.
+# The check of the process id in ``take`` suffices; this also removes the parent's key in the child.
 os.register_at_fork(after_in_child=_SYSTEM.drop)
 
 
 def words(count: int, entropy: Entropy) -> Words:
-    """``count`` independent uniform 64-bit words.
+    """Draws ``count`` independent uniform 64-bit words.
 
     >>> words(3, SYSTEM).dtype, len(words(3, SYSTEM))
     (dtype('uint64'), 3)
@@ -113,7 +121,7 @@ def words(count: int, entropy: Entropy) -> Words:
 
 
 def below(bound: int, entropy: Entropy) -> int:
-    """A uniform integer in [0, bound), bound >= 1, by rejection: exactly uniform.
+    """Draws an exactly uniform integer in [0, bound), bound >= 1, by rejection.
 
     >>> below(1, SYSTEM)
     0
@@ -126,5 +134,5 @@ def below(bound: int, entropy: Entropy) -> int:
 
 
 def token(entropy: Entropy = SYSTEM) -> str:
-    """128 random bits as hexadecimal: identifiers and sampling keys, never noise."""
+    """128 random bits in hexadecimal, for identifiers and sampling keys, never for noise."""
     return f"{entropy.bits(128):032x}"

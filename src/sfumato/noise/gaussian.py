@@ -20,20 +20,20 @@ from sfumato.noise.entropy import SYSTEM, Entropy
 from sfumato.noise.law import Integers, Shape, half_width_of, quantile_of
 from sfumato.noise.sampler import Sampler
 
-# Up to this sigma the tails are summed term by term; beyond it the midpoint rule is within
-# u^3 / (24 sigma^3) of the truth at u standard deviations.
+# Up to this sigma the tails are summed term by term. Beyond it the midpoint rule has an error of
+# at most u^3 / (24 sigma^3) at u standard deviations.
 _SUMMED_SIGMA = 64
-# Slack for the last places of erfc and sqrt in the C library; it enters stated errors only.
+# Slack for rounding errors of erfc and sqrt in the C library; only stated error bounds use it.
 _LIBM_SLACK = 1e-9
 _BITS = 200
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class DiscreteGaussian:
-    """P(X = x) proportional to exp(-x^2 / (2 sigma^2)) on the integers.
+    """The discrete Gaussian: P(X = x) proportional to exp(-x^2 / (2 sigma^2)) on the integers.
 
-    Held as sigma^2, which is what zCDP calibrates exactly; give ``sigma`` or, by name,
-    ``sigma_squared``.
+    Give ``sigma`` or, by name, ``sigma_squared``. The value that is kept is sigma^2, since zCDP
+    calibrates it exactly.
 
     Guarantees:
         gaussian draws follow the stated law
@@ -57,7 +57,7 @@ class DiscreteGaussian:
         object.__setattr__(self, "_sampler", Sampler(Parabola(self.sigma_squared), wide))
 
     def __reduce__(self) -> tuple[object, ...]:
-        # made anew, so that what is drawn is what is stated also after a pickle
+        # rebuild, so that the sampler and the stated law agree after unpickling too
         return partial(DiscreteGaussian, sigma_squared=self.sigma_squared), ()
 
     def sample_one(self, entropy: Entropy = SYSTEM) -> int:
@@ -72,7 +72,9 @@ class DiscreteGaussian:
         """P(X = x)."""
         lower, upper = _normaliser(self.sigma_squared)
         rate = -Fraction(int(x) ** 2) / (2 * self.sigma_squared)
-        return Bracket(max(float_down(exp_down(rate) / upper), 0.0), float_up(exp_up(rate) / lower))
+        least = float_down(exp_down(rate) / upper)
+        most = float_up(exp_up(rate) / lower)
+        return Bracket(max(least, 0.0), most)
 
     def cdf(self, x: int) -> Bracket:
         """P(X <= x)."""
@@ -80,8 +82,10 @@ class DiscreteGaussian:
 
     def above(self, x: int) -> Bracket:
         """P(X > x)."""
-        above = self._above(x if x >= 0 else -x - 1)
-        return above if x >= 0 else Bracket(_minus(above.upper), _minus(above.lower, up=True))
+        if x >= 0:
+            return self._above(x)
+        mirrored = self._above(-x - 1)
+        return Bracket(_minus(mirrored.upper), _minus(mirrored.lower, up=True))
 
     def tail(self, half_width: int) -> Bracket:
         """P(|X| > half_width)."""
@@ -96,43 +100,53 @@ class DiscreteGaussian:
 
     def half_width(self, confidence: Number) -> int:
         """The smallest h with P(|X| <= h) >= confidence, certain not to be too small."""
-        return half_width_of(self.tail, confidence, guess=2 * math.isqrt(int(self.sigma_squared)))
+        guess = 2 * math.isqrt(int(self.sigma_squared))
+        return half_width_of(self.tail, confidence, guess=guess)
 
     @property
     def variance(self) -> Bracket:
-        """At most sigma^2 (Corollary 9); equal to it within 1e-6 relative for sigma >= 1."""
+        """At most sigma^2 (Corollary 9); within a relative 1e-6 of it for sigma >= 1."""
+        upper = float_up(self.sigma_squared)
         if self.sigma_squared < 1:
-            return Bracket(0.0, float_up(self.sigma_squared))
-        return Bracket(
-            float_down(self.sigma_squared * (1 - Fraction(1, 10**6))), float_up(self.sigma_squared)
-        )
+            return Bracket(0.0, upper)
+        lower = float_down(self.sigma_squared * (1 - Fraction(1, 10**6)))
+        return Bracket(lower, upper)
 
     def _above(self, x: int) -> Bracket:
         """P(X > x), x >= 0."""
         if self.sigma_squared <= _SUMMED_SIGMA**2:
             sums = _tail_sums(self.sigma_squared)
-            return sums[x + 1] if x + 1 < len(sums) else Bracket(0.0, sums[-1].upper)
+            if x + 1 < len(sums):
+                return sums[x + 1]
+            return Bracket(0.0, sums[-1].upper)
         if int(x) ** 2 > 1600 * self.sigma_squared:
             return Bracket(0.0, 1e-300)
         return _midpoint(float(sqrt_up(self.sigma_squared)), x + 0.5)
 
 
 def _midpoint(sigma: float, start: float) -> Bracket:
-    """The tail beyond ``start`` by the midpoint rule with its second term, for sigma >= 64."""
+    """Bounds of the tail beyond ``start``, for sigma >= 64: midpoint rule with its second term."""
     v = start / sigma
-    density = math.exp(-v * v / 2) / math.sqrt(2 * math.pi)
+    decay = math.exp(-v * v / 2)
+    density = decay / math.sqrt(2 * math.pi)
     value = math.erfc(v / math.sqrt(2)) / 2 - v * density / 24 / sigma / sigma
     # the total variation of (u^2 - 1) e^(-u^2/2) beyond v; its maximum is 2 e^(-3/2), at sqrt 3
-    curve = (v * v - 1) * math.exp(-v * v / 2)
-    variation = curve if v * v >= 3 else 2 * 0.4462603203 - curve
+    variation = (v * v - 1) * decay
+    if v * v < 3:
+        variation = 2 * 0.4462603203 - variation
     error = variation / (24 * math.sqrt(2 * math.pi)) / sigma / sigma / sigma
-    lower = value * (1 - _LIBM_SLACK) - error * (1 + _LIBM_SLACK)
-    upper = value * (1 + _LIBM_SLACK) + error * (1 + _LIBM_SLACK)
-    return Bracket(lower if lower > 1e-300 else 0.0, max(upper, 1e-300))
+    slack = error * (1 + _LIBM_SLACK)
+    lower = value * (1 - _LIBM_SLACK) - slack
+    upper = value * (1 + _LIBM_SLACK) + slack
+    if not lower > 1e-300:
+        lower = 0.0
+    return Bracket(lower, max(upper, 1e-300))
 
 
 def _minus(probability: float, *, up: bool = False) -> float:
-    return min(math.nextafter(1 - probability, math.inf if up else 0.0), 1.0)
+    """1 - probability, rounded down, or up to at most 1."""
+    direction = math.inf if up else 0.0
+    return min(math.nextafter(1 - probability, direction), 1.0)
 
 
 @lru_cache(maxsize=64)
@@ -140,8 +154,9 @@ def _normaliser(sigma_squared: Fraction) -> tuple[Fraction, Fraction]:
     """Bounds of the sum of exp(-x^2 / (2 sigma^2)) over all integers."""
     if sigma_squared <= _SUMMED_SIGMA**2:
         weights, rest = _weights(sigma_squared)
-        lower = 1 + 2 * sum((low for low, _ in weights[1:]), Fraction(0))
-        upper = 1 + 2 * sum((high for _, high in weights[1:]), rest)
+        positive_half = weights[1:]
+        lower = 1 + 2 * sum((low for low, _ in positive_half), Fraction(0))
+        upper = 1 + 2 * sum((high for _, high in positive_half), rest)
         return lower, upper
     # Poisson summation: sqrt(2 pi sigma^2) <= Z <= that times 1 + 1e-30 for sigma >= 64.
     pi_down, pi_up = Fraction(3141592653589793, 10**15), Fraction(3141592653589794, 10**15)
@@ -151,27 +166,28 @@ def _normaliser(sigma_squared: Fraction) -> tuple[Fraction, Fraction]:
 
 @lru_cache(maxsize=64)
 def _weights(sigma_squared: Fraction) -> tuple[list[tuple[Fraction, Fraction]], Fraction]:
-    """(lower, upper) of exp(-x^2 / (2 sigma^2)) for x = 0.. while it matters, and the rest.
+    """Bounds of exp(-x^2 / (2 sigma^2)) for x = 0, 1, ... up to about 13 sigma, and of the rest.
 
-    By w(x+1) = w(x) r(x), r(x+1) = r(x) c, in integers of 2^-200, rounded down and up.
+    Uses w(x+1) = w(x) r(x) and r(x+1) = r(x) c, in multiples of 2^-200, rounded down and up.
     """
     one = 1 << _BITS
     first, ratio = -1 / (2 * sigma_squared), -1 / sigma_squared
-    low, low_r, low_c = one, int(exp_down(first) * one), int(exp_down(ratio) * one)
-    high, high_r, high_c = one, int(exp_up(first) * one) + 1, int(exp_up(ratio) * one) + 1
+    low_r, low_c = int(exp_down(first) * one), int(exp_down(ratio) * one)
+    high_r, high_c = int(exp_up(first) * one) + 1, int(exp_up(ratio) * one) + 1
+    low = high = one
     weights: list[tuple[Fraction, Fraction]] = []
     while len(weights) < 2 or high > one >> 133:
         weights.append((Fraction(low, one), Fraction(high, one)))
         low, low_r = low * low_r >> _BITS, low_r * low_c >> _BITS
         high, high_r = (high * high_r >> _BITS) + 1, (high_r * high_c >> _BITS) + 1
     # The next x is beyond 13 sigma, where (sigma <= 64) each term is below 0.9 of the one
-    # before, so it and all that follow add up to less than ten times it.
+    # before it, so all remaining terms add up to less than ten times the next one.
     return weights, 10 * Fraction(high, one)
 
 
 @lru_cache(maxsize=64)
 def _tail_sums(sigma_squared: Fraction) -> list[Bracket]:
-    """Bounds of P(X >= x) for x = 0, 1, ...; the last one bounds all beyond."""
+    """Bounds of P(X >= x) for x = 0, 1, ...; the last one holds for every larger x too."""
     weights, rest = _weights(sigma_squared)
     lower_z, upper_z = _normaliser(sigma_squared)
     lows = list(accumulate((low for low, _ in reversed(weights))))[::-1]

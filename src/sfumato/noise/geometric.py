@@ -20,10 +20,10 @@ from sfumato.noise.sampler import Sampler
 
 @dataclass(frozen=True, slots=True, init=False)
 class Geometric:
-    """P(X = x) proportional to exp(-x / scale), x = 0, 1, 2, ...; scale any rational > 0.
+    """The geometric distribution: P(X = x) proportional to exp(-x / scale) for x >= 0.
 
-    Never a noise of its own: it can only add, so it hides nothing from below. It is a part
-    of other laws.
+    ``scale`` is any rational > 0. A building block of other distributions. It gives no privacy as
+    additive noise: a noisy value would never be below the exact one.
 
     Guarantees:
         geometric draws follow the stated law
@@ -38,13 +38,12 @@ class Geometric:
 
     def __init__(self, scale: Number) -> None:
         object.__setattr__(self, "scale", positive("scale", scale))
+        curve = Exponential(self.scale, two_sided=False)
         wide = partial(plain.geometric, self.scale)
-        object.__setattr__(
-            self, "_sampler", Sampler(Exponential(self.scale, two_sided=False), wide)
-        )
+        object.__setattr__(self, "_sampler", Sampler(curve, wide))
 
     def __reduce__(self) -> tuple[object, ...]:
-        # made anew, so that what is drawn is what is stated also after a pickle
+        # rebuild, so that the sampler and the stated law agree after unpickling too
         return Geometric, (self.scale,)
 
     def sample_one(self, entropy: Entropy = SYSTEM) -> int:
@@ -88,16 +87,22 @@ class Geometric:
     def half_width(self, confidence: Number) -> int:
         """The smallest h with P(X <= h) >= confidence, certain not to be too small."""
         miss = 1 - open_unit("confidence", confidence)
-        return half_width_of(self.tail, confidence, guess=int(self.scale * log_up(1 / miss)) + 1)
+        guess = int(self.scale * log_up(1 / miss)) + 1
+        return half_width_of(self.tail, confidence, guess=guess)
 
     @property
     def variance(self) -> Bracket:
-        """g / (1-g)^2; from s^2 - 1/12 to s^2 for any scale s."""
+        """g / (1-g)^2 with g = exp(-1/scale); between s^2 - 1/12 and s^2 for every scale s."""
         if self.scale > 10**20:
-            # half of the two-sided one: 1 / (4 sinh^2(1/2s)), and 1/x^2 - 1/3 <= 1/sinh^2(x) <= 1/x^2
-            return Bracket(float_down(self.scale**2 - Fraction(1, 12)), float_up(self.scale**2))
+            # it is 1 / (4 sinh^2(1/2s)), and 1/x^2 - 1/3 <= 1/sinh^2(x) <= 1/x^2
+            square = self.scale**2
+            return Bracket(float_down(square - Fraction(1, 12)), float_up(square))
         lower, upper = self._ratio()
-        return Bracket(float_down(lower / (1 - lower) ** 2), float_up(upper / (1 - upper) ** 2))
+        least = lower / (1 - lower) ** 2
+        most = upper / (1 - upper) ** 2
+        return Bracket(float_down(least), float_up(most))
 
     def _ratio(self) -> tuple[Fraction, Fraction]:
-        return exp_down(-1 / self.scale), exp_up(-1 / self.scale)
+        """Bounds of g = exp(-1/scale)."""
+        rate = -1 / self.scale
+        return exp_down(rate), exp_up(rate)

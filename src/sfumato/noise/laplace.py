@@ -20,7 +20,9 @@ from sfumato.noise.sampler import Sampler
 
 @dataclass(frozen=True, slots=True, init=False)
 class DiscreteLaplace:
-    """P(X = x) proportional to exp(-|x| / scale) on the integers; scale any rational > 0.
+    """The discrete Laplace: P(X = x) proportional to exp(-|x| / scale) on the integers.
+
+    ``scale`` is any rational > 0, in lattice steps.
 
     Guarantees:
         laplace draws follow the stated law
@@ -38,11 +40,12 @@ class DiscreteLaplace:
 
     def __init__(self, scale: Number) -> None:
         object.__setattr__(self, "scale", positive("scale", scale))
+        curve = Exponential(self.scale, two_sided=True)
         wide = partial(plain.laplace, self.scale)
-        object.__setattr__(self, "_sampler", Sampler(Exponential(self.scale, two_sided=True), wide))
+        object.__setattr__(self, "_sampler", Sampler(curve, wide))
 
     def __reduce__(self) -> tuple[object, ...]:
-        # made anew, so that what is drawn is what is stated also after a pickle
+        # rebuild, so that the sampler and the stated law agree after unpickling too
         return DiscreteLaplace, (self.scale,)
 
     def sample_one(self, entropy: Entropy = SYSTEM) -> int:
@@ -57,10 +60,9 @@ class DiscreteLaplace:
         """P(X = x)."""
         lower_g, upper_g = self._ratio()
         rate = Fraction(-abs(int(x))) / self.scale
-        return bracket(
-            exp_down(rate) * (1 - upper_g) / (1 + upper_g),
-            exp_up(rate) * (1 - lower_g) / (1 + lower_g),
-        )
+        least = exp_down(rate) * (1 - upper_g) / (1 + upper_g)
+        most = exp_up(rate) * (1 - lower_g) / (1 + lower_g)
+        return bracket(least, most)
 
     def cdf(self, x: int) -> Bracket:
         """P(X <= x)."""
@@ -68,8 +70,10 @@ class DiscreteLaplace:
 
     def above(self, x: int) -> Bracket:
         """P(X > x)."""
-        lower, upper = self._above(x if x >= 0 else -x - 1)
-        return bracket(lower, upper) if x >= 0 else bracket(1 - upper, 1 - lower)
+        if x >= 0:
+            return bracket(*self._above(x))
+        lower, upper = self._above(-x - 1)
+        return bracket(1 - upper, 1 - lower)
 
     def tail(self, half_width: int) -> Bracket:
         """P(|X| > half_width)."""
@@ -85,25 +89,27 @@ class DiscreteLaplace:
     def half_width(self, confidence: Number) -> int:
         """The smallest h with P(|X| <= h) >= confidence, certain not to be too small."""
         miss = 1 - open_unit("confidence", confidence)
-        # where 2 exp(-(h+1)/scale) / (1 + g) is miss
-        guess = int(self.scale * log_up(2 / (miss * (1 + self._ratio()[1]))))
+        _, upper_g = self._ratio()
+        # the h at which 2 exp(-(h+1)/scale) / (1 + g) is about ``miss``
+        guess = int(self.scale * log_up(2 / (miss * (1 + upper_g))))
         return half_width_of(self.tail, confidence, guess=max(guess, 0))
 
     @property
     def variance(self) -> Bracket:
-        """2g / (1-g)^2 with g = exp(-1/scale); from 2 s^2 - 1/6 to 2 s^2 for any scale s."""
+        """2g / (1-g)^2 with g = exp(-1/scale); between 2 s^2 - 1/6 and 2 s^2 for every scale s."""
         if self.scale > 10**20:
             # it is 1 / (2 sinh^2(1/2s)), and 1/x^2 - 1/3 <= 1/sinh^2(x) <= 1/x^2
-            return Bracket(
-                float_down(2 * self.scale**2 - Fraction(1, 6)), float_up(2 * self.scale**2)
-            )
+            twice = 2 * self.scale**2
+            return Bracket(float_down(twice - Fraction(1, 6)), float_up(twice))
         lower, upper = self._ratio()
-        return Bracket(
-            float_down(2 * lower / (1 - lower) ** 2), float_up(2 * upper / (1 - upper) ** 2)
-        )
+        least = 2 * lower / (1 - lower) ** 2
+        most = 2 * upper / (1 - upper) ** 2
+        return Bracket(float_down(least), float_up(most))
 
     def _ratio(self) -> tuple[Fraction, Fraction]:
-        return exp_down(-1 / self.scale), exp_up(-1 / self.scale)
+        """Bounds of g = exp(-1/scale)."""
+        rate = -1 / self.scale
+        return exp_down(rate), exp_up(rate)
 
     def _above(self, x: int) -> tuple[Fraction, Fraction]:
         """Bounds of P(X > x) = exp(-(x+1)/scale) / (1 + g), x >= 0."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every distribution of this room states about itself."""
+"""The interface of a distribution on the integers, and helpers that all of them use."""
 
 import math
 from collections.abc import Callable
@@ -19,15 +19,23 @@ from sfumato.noise.search import smallest
 Integers: TypeAlias = NDArray[np.int64]
 Shape: TypeAlias = int | tuple[int, ...]
 
-# 8 EiB of int64; no machine holds it, and its product with 8 still fits 64 bits.
+# The largest array size: at eight bytes an entry it fits a 64-bit size, but no machine's memory.
 _MOST = 1 << 60
 
 
 class Law(Protocol):
-    """A distribution on the integers: drawn exactly, stated with outward bounds."""
+    """The interface of a distribution on the integers.
+
+    Samples are exact: no probability is rounded. Every ``Bracket`` contains the true value.
+
+    >>> from sfumato.noise import DiscreteLaplace
+    >>> law: Law = DiscreteLaplace(1)
+    >>> law.half_width("0.95"), law.cdf(0).lower > 0.5
+    (3, True)
+    """
 
     def sample(self, shape: Shape, entropy: Entropy = ...) -> Integers:
-        """Independent exact draws as int64; as Python integers (dtype object) where a scale is beyond 2^52."""
+        """Independent exact draws as int64; for scales above 2^52 as Python integers (object)."""
         ...
 
     def sample_one(self, entropy: Entropy = ...) -> int:
@@ -43,7 +51,7 @@ class Law(Protocol):
         ...
 
     def above(self, x: int) -> Bracket:
-        """P(X > x), precise also where it is tiny."""
+        """P(X > x), with a small relative error even in the far tail."""
         ...
 
     def tail(self, half_width: int) -> Bracket:
@@ -65,7 +73,7 @@ class Law(Protocol):
 
 
 def size_of(shape: Shape) -> int:
-    """The number of draws of a shape, or ``InvalidNumber`` for one that cannot be.
+    """The number of entries of a shape; raises ``InvalidNumber`` for an invalid shape.
 
     >>> size_of((3, 4)), size_of(0)
     (12, 0)
@@ -73,10 +81,7 @@ def size_of(shape: Shape) -> int:
     if type(shape) is int and 0 <= shape <= _MOST:
         return shape
     sides = shape if isinstance(shape, tuple) else (shape,)
-    if not all(
-        isinstance(side, int | np.integer) and not isinstance(side, bool) and side >= 0
-        for side in sides
-    ):
+    if not all(map(_is_length, sides)):
         raise InvalidNumber(
             f"shape = {shown(shape)}.", allowed="an integer >= 0, or a tuple of them"
         )
@@ -88,23 +93,41 @@ def size_of(shape: Shape) -> int:
     return size
 
 
+def _is_length(side: object) -> bool:
+    """Whether ``side`` is an integer >= 0, of Python or of numpy."""
+    if isinstance(side, bool) or not isinstance(side, int | np.integer):
+        return False
+    return bool(side >= 0)
+
+
 def open_unit(name: str, value: Number) -> Fraction:
-    """A probability in (0, 1 - 1e-15]."""
-    return positive(name, to_fraction(name, value), at_most=1 - Fraction(1, 10**15))
+    """``value`` as an exact probability in (0, 1 - 1e-15], else ``InvalidNumber``."""
+    exact = to_fraction(name, value)
+    return positive(name, exact, at_most=1 - Fraction(1, 10**15))
 
 
 def bracket(lower: Fraction, upper: Fraction) -> Bracket:
-    """Bounds of a probability as floats, rounded outward into [0, 1]."""
-    return Bracket(max(float_down(lower), 0.0), min(float_up(upper), 1.0))
+    """Bounds of a probability as floats in [0, 1], rounded outward."""
+    least = max(float_down(lower), 0.0)
+    most = min(float_up(upper), 1.0)
+    return Bracket(least, most)
 
 
 def quantile_of(cdf: Callable[[int], Bracket], probability: Number, *, guess: int = 0) -> int:
-    """The smallest x whose cdf is certain to reach ``probability``."""
+    """The smallest x with a proved P(X <= x) >= ``probability``; ``guess`` only saves time."""
     target = open_unit("probability", probability)
-    return smallest(lambda x: cdf(x).lower >= target, below=guess)
+
+    def reaches(x: int) -> bool:
+        return cdf(x).lower >= target
+
+    return smallest(reaches, below=guess)
 
 
 def half_width_of(tail: Callable[[int], Bracket], confidence: Number, *, guess: int = 0) -> int:
-    """The smallest h whose tail is certain to be within 1 - ``confidence``."""
+    """The smallest h with a proved P(|X| <= h) >= ``confidence``; ``guess`` only saves time."""
     miss = 1 - open_unit("confidence", confidence)
-    return smallest(lambda h: tail(h).upper <= miss, below=guess)
+
+    def suffices(half_width: int) -> bool:
+        return tail(half_width).upper <= miss
+
+    return smallest(suffices, below=guess)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A uniform real number against a computable one, with as many bits as it takes.
+"""Compares a uniform random number with a real number, drawing only as many bits as needed.
 
 Proof: lazy_uniform.proof.md.
 """
@@ -9,14 +9,16 @@ from typing import TypeAlias
 
 from sfumato.noise.entropy import Entropy
 
-# bounds(p): integers lower <= 2^p a <= upper of the real number a, closing in as p grows
+# bounds(p) returns integers lower <= 2^p a <= upper for a real number a, tighter with larger p
 Bounds: TypeAlias = Callable[[int], tuple[int, int]]
 
 _STEP = 64
 
 
 def is_below(real: Bounds, entropy: Entropy, *, prefix: int = 0, known: int = 0) -> bool:
-    """Whether U < a, where U is uniform in [0, 1) and its first ``known`` bits are ``prefix``.
+    """Whether U < a, for a uniform U in [0, 1) whose first ``known`` bits are ``prefix``.
+
+    ``real`` bounds the real number a. The other bits of U are drawn from ``entropy``.
 
     Guarantees:
         a uniform number is below a real with the probability of the real
@@ -26,7 +28,8 @@ def is_below(real: Bounds, entropy: Entropy, *, prefix: int = 0, known: int = 0)
     True
     """
     while True:
-        prefix, known = prefix << _STEP | entropy.bits(_STEP), known + _STEP
+        prefix = prefix << _STEP | entropy.bits(_STEP)
+        known += _STEP
         lower, upper = real(known)
         if prefix + 1 <= lower:
             return True

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plain samplers: short, slow, exact at any scale.
+"""Plain samplers: short, slow, and exact at any scale.
 
-The oracle of the fast ones, and what they hand their rarest cases and largest scales to.
+Tests compare the fast samplers with them, and the fast samplers use them for the largest scales.
 Source: Canonne, Kamath, Steinke (2020), Algorithms 2 and 3. Proof: plain.proof.md.
 """
 
@@ -13,7 +13,7 @@ from sfumato.noise.entropy import Entropy, below
 
 
 def geometric(scale: Fraction, entropy: Entropy) -> int:
-    """P(X = x) proportional to exp(-x / scale), x >= 0."""
+    """Draws x >= 0 with probability proportional to exp(-x / scale)."""
     over, under = scale.numerator, scale.denominator
     while True:
         offset = below(over, entropy)
@@ -26,19 +26,19 @@ def geometric(scale: Fraction, entropy: Entropy) -> int:
 
 
 def laplace(scale: Fraction, entropy: Entropy) -> int:
-    """P(X = x) proportional to exp(-|x| / scale)."""
+    """Draws an integer x with probability proportional to exp(-|x| / scale)."""
     while True:
         magnitude = geometric(scale, entropy)
         negative = entropy.bits(1) == 1
-        # Zero must not count twice, once a sign.
+        # reject -0, or zero would be drawn twice as often
         if not (negative and magnitude == 0):
             return -magnitude if negative else magnitude
 
 
 def gaussian(sigma_squared: Fraction, entropy: Entropy) -> int:
-    """P(X = x) proportional to exp(-x^2 / (2 sigma^2))."""
+    """Draws an integer x with probability proportional to exp(-x^2 / (2 sigma^2))."""
     proposal_scale = math.isqrt(int(sigma_squared)) + 1
-    # accept with exp(-(|y| - sigma^2/t)^2 / (2 sigma^2)), as one ratio of integers
+    # accept y with probability exp(-(|y| - sigma^2/t)^2 / (2 sigma^2)), as a ratio of integers
     over, under = sigma_squared.numerator, sigma_squared.denominator * proposal_scale
     bottom = 2 * over * under * proposal_scale
     while True:

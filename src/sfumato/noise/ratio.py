@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Laws known by the ratio of neighbouring probabilities: binomial and Poisson.
+"""Distributions given by the ratios of neighbouring probabilities: binomial and Poisson.
 
-Both rise to a mode and fall from it, and the ratios are rational; so a walk from the mode
-bounds any probability as closely as wanted, and the engine of ``cells`` draws from them.
+Both rise to a mode and fall from it, and the ratios P(x + 1) / P(x) are rational. So a walk from
+the mode bounds any probability to any precision, and ``rejection_sampler`` can draw from them.
 Proof: ratio.proof.md.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -26,44 +26,46 @@ from sfumato.noise.sampler import Sampler
 
 Floats: TypeAlias = NDArray[np.float64]
 
-# columns reach this many standard deviations, and the stated law this many bits, to either side
+# the columns of the sampler cover this many standard deviations to either side
 _REACH = 7
+# stated probabilities have _BITS fractional bits relative to the largest, and end below 2^_REST
 _BITS, _REST = 200, 60
+# fractional bits of the heights from which the columns are made
 _FALL = 96
-# a law of more variance is drawn as a sum of laws of at most this
+# a distribution with more variance is drawn as a sum of independent pieces of at most this
 _PIECE = 1 << 22
 LARGEST_VARIANCE = 1 << 26
 
 
 class Ratio(Protocol):
-    """A law that rises to ``mode`` and falls from it."""
+    """A distribution whose probabilities rise up to ``mode`` and fall after it."""
 
     def __hash__(self) -> int:
-        """Equal ratios share their tables."""
+        """Equal distributions have equal hashes, so that they share their tables."""
         ...
 
     @property
     def mode(self) -> int:
-        """Where it is largest."""
+        """An integer of the largest probability."""
         ...
 
     @property
     def variance(self) -> Fraction:
-        """Its variance."""
+        """The exact variance."""
         ...
 
     def up(self, x: int) -> tuple[int, int]:
-        """P(x + 1) / P(x) for x >= mode."""
+        """P(x + 1) / P(x) for x >= mode, as numerator and denominator."""
         ...
 
     def down(self, x: int) -> tuple[int, int]:
-        """P(x - 1) / P(x) for x <= mode; 0 at the end of the support."""
+        """P(x - 1) / P(x) for x <= mode, as numerator and denominator; 0 at the support's end."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class BinomialRatio:
-    """C(n, x) p^x (1-p)^(n-x), 0 < p < 1."""
+    """The binomial distribution P(x) = C(n, x) p^x (1-p)^(n-x), 0 < p < 1."""
 
     trials: int
     probability: Fraction
@@ -79,19 +81,19 @@ class BinomialRatio:
         return self.trials * self.probability * (1 - self.probability)
 
     def up(self, x: int) -> tuple[int, int]:
-        """(n - x) p / ((x + 1) (1 - p))."""
+        """P(x + 1) / P(x) = (n - x) p / ((x + 1) (1 - p))."""
         over, under = self.probability.numerator, self.probability.denominator
         return (self.trials - x) * over, (x + 1) * (under - over)
 
     def down(self, x: int) -> tuple[int, int]:
-        """x (1 - p) / ((n - x + 1) p)."""
+        """P(x - 1) / P(x) = x (1 - p) / ((n - x + 1) p)."""
         over, under = self.probability.numerator, self.probability.denominator
         return x * (under - over), (self.trials - x + 1) * over
 
 
 @dataclass(frozen=True, slots=True)
 class PoissonRatio:
-    """e^-mean mean^x / x!."""
+    """The Poisson distribution P(x) = e^-mean mean^x / x!."""
 
     mean: Fraction
 
@@ -106,11 +108,11 @@ class PoissonRatio:
         return self.mean
 
     def up(self, x: int) -> tuple[int, int]:
-        """mean / (x + 1)."""
+        """P(x + 1) / P(x) = mean / (x + 1)."""
         return self.mean.numerator, self.mean.denominator * (x + 1)
 
     def down(self, x: int) -> tuple[int, int]:
-        """x / mean."""
+        """P(x - 1) / P(x) = x / mean."""
         return x * self.mean.denominator, self.mean.numerator
 
 
@@ -124,50 +126,49 @@ class RatioCurve:
 
     @property
     def width(self) -> Fraction:
-        """The standard deviation, nearly."""
+        """The standard deviation, rounded up."""
         return sqrt_up(self.ratio.variance)
 
     def shift(self, fineness: int) -> int:
-        """Blocks are single integers."""
+        """0: blocks are single integers."""
         return 0
 
     def blocks(self, shift: int) -> int:
-        """Seven standard deviations and a little."""
+        """The number of integers in seven standard deviations, and two more."""
         return math.ceil(_REACH * self.width) + 2
 
     def ends(self, shift: int, blocks: int) -> tuple[Integers, Integers]:
         """2^31 f at each integer, at most 1 too low."""
-        right = [
-            value >> _FALL - 31
-            for _, value in zip(range(blocks), self._walk(1, _FALL), strict=False)
-        ]
-        left = [
-            value >> _FALL - 31
-            for _, value in zip(range(blocks + 1), self._walk(-1, _FALL), strict=False)
-        ]
+        right = [value >> _FALL - 31 for value in islice(self._walk(1, _FALL), blocks)]
+        left = [value >> _FALL - 31 for value in islice(self._walk(-1, _FALL), blocks + 1)]
         heights = np.array([*left[:0:-1], *right])
         return heights, heights
 
-    def rise(self, shift: int, farthest: int) -> "Flat":
-        """Nothing within one integer."""
-        return Flat()
+    def rise(self, shift: int, farthest: int) -> "_Flat":
+        """No rise, as a block is one integer."""
+        return _Flat()
 
     def bounds(self, x: int, precision: int) -> tuple[int, int]:
-        """2^precision f(x), by the walk to x; each step loses less than one unit of the last place."""
+        """Bounds of 2^precision f(x), by a walk to x whose steps each lose less than 1."""
         steps = abs(x)
         extra = steps.bit_length() + 8
         walk = self._walk(1 if x > 0 else -1, precision + extra)
-        lower = next(value for step, value in enumerate(walk) if step == steps)
+        lower = next(islice(walk, steps, None))
         return lower >> extra, (lower + steps >> extra) + 1
 
     def halving(self, x: int) -> int:
-        """1 / (1 - r) steps, r the ratio at the end where it is larger."""
-        falls = (self.ratio.up(self.ratio.mode + x), self.ratio.down(max(self.ratio.mode - x, 0)))
-        return max(-(-under // (under - over)) for over, under in falls)
+        """1 / (1 - r), where r is the larger of the ratios at both ends."""
+        mode = self.ratio.mode
+        over_right, under_right = self.ratio.up(mode + x)
+        over_left, under_left = self.ratio.down(max(mode - x, 0))
+        right = -(-under_right // (under_right - over_right))
+        left = -(-under_left // (under_left - over_left))
+        return max(right, left)
 
     def _walk(self, direction: int, precision: int) -> Iterator[int]:
-        """2^precision f at 0, 1, 2, ... steps from the mode, each step rounded down."""
-        x, value = self.ratio.mode, 1 << precision
+        """Yields 2^precision f at 0, 1, 2, ... steps from the mode, each step rounded down."""
+        x = self.ratio.mode
+        value = 1 << precision
         step = self.ratio.up if direction > 0 else self.ratio.down
         while True:
             yield value
@@ -178,15 +179,15 @@ class RatioCurve:
 
 
 @dataclass(frozen=True, slots=True)
-class Flat:
-    """No rise at all."""
+class _Flat:
+    """The rise of -ln f within a block of one integer: 0."""
 
     def __call__(self, distance: Ints, nearest: Ints) -> Ints:
         return distance - distance
 
 
 class Pieces:
-    """Draws of a law that is the sum of independent pieces, each given with how often it occurs."""
+    """Samples a sum of independent pieces; each piece is given with its number of copies."""
 
     __slots__ = ("_pieces",)
 
@@ -215,13 +216,16 @@ class Pieces:
 
 
 def pieces_for(variance: Fraction) -> int:
-    """Into how many pieces a law of this variance is cut."""
+    """The number of pieces of a distribution with this variance."""
     return max(math.ceil(variance / _PIECE), 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stated:
-    """Outward bounds of P(X = x) and of P(X >= x) for x = first, first + 1, ... and of what is beyond."""
+    """Tables of outward bounds of P(X = x) and of P(X >= x) for x = first, first + 1, ...
+
+    ``pmf`` and ``upper_tail`` have lower and upper bounds. ``rest`` bounds the probability outside.
+    """
 
     first: int
     pmf: tuple[Floats, Floats]
@@ -247,32 +251,35 @@ class Stated:
 
 @lru_cache(maxsize=16)
 def stated(ratio: Ratio) -> Stated:
-    """The law, normalised, as far as its probabilities exceed 2^-140 of the largest."""
+    """The tables of a distribution, over the x whose probability exceeds 2^-140 of the largest."""
     curve = RatioCurve(ratio)
     left, below = _side(curve, -1)
     right, beyond = _side(curve, 1)
     lows = [*left[:0:-1], *right]
     steps = max(len(left), len(right))
-    least, most = sum(lows), sum(lows) + steps * len(lows) + below + beyond
-    sums = list(accumulate(reversed(lows)))[::-1]
+    least = sum(lows)
+    most = least + steps * len(lows) + below + beyond
+    highs = [low + steps for low in lows]
+    low_sums = list(accumulate(reversed(lows)))[::-1]
     counts = range(len(lows), 0, -1)
+    high_sums = [low + steps * terms + beyond for low, terms in zip(low_sums, counts, strict=True)]
     return Stated(
-        ratio.mode - len(left) + 1,
-        (_down(lows, most), _up([low + steps for low in lows], least)),
-        (
-            _down(sums, most),
-            _up([low + steps * n + beyond for low, n in zip(sums, counts, strict=True)], least),
-        ),
-        float(_up([below + beyond], least)[0]),
+        first=ratio.mode - len(left) + 1,
+        pmf=(_down(lows, most), _up(highs, least)),
+        upper_tail=(_down(low_sums, most), _up(high_sums, least)),
+        rest=float(_up([below + beyond], least)[0]),
     )
 
 
 def _side(curve: RatioCurve, direction: int) -> tuple[list[int], int]:
-    """2^200 f outward from the mode, rounded down, while above 2^60; and a bound of the sum of the rest."""
+    """2^200 f on one side of the mode, rounded down, while it is at least 2^60.
+
+    Also returns an upper bound of the sum of 2^200 f over the rest of that side.
+    """
     values: list[int] = []
     step = curve.ratio.up if direction > 0 else curve.ratio.down
     for value in curve._walk(direction, _BITS):
-        # the ratios fall outward: what is left is at most a geometric series
+        # the ratios fall outward, so the rest is at most a geometric series
         over, under = step(curve.ratio.mode + direction * max(len(values) - 1, 0))
         if value >> _REST == 0 and over < under:
             return values, (value + len(values)) * -(-under // (under - over))
@@ -280,11 +287,15 @@ def _side(curve: RatioCurve, direction: int) -> tuple[list[int], int]:
     raise AssertionError("a walk does not end")
 
 
-def _down(over: list[int], under: int) -> Floats:
-    quotients: Floats = np.nextafter(np.array([each / under for each in over]), -np.inf)
+def _down(numerators: list[int], denominator: int) -> Floats:
+    """Lower bounds of the quotients, as floats >= 0."""
+    nearest = np.array([numerator / denominator for numerator in numerators])
+    quotients: Floats = np.nextafter(nearest, -np.inf)
     return np.maximum(quotients, 0.0)
 
 
-def _up(over: list[int], under: int) -> Floats:
-    quotients: Floats = np.nextafter(np.array([each / under for each in over]), np.inf)
+def _up(numerators: list[int], denominator: int) -> Floats:
+    """Upper bounds of the quotients, as floats."""
+    nearest = np.array([numerator / denominator for numerator in numerators])
+    quotients: Floats = np.nextafter(nearest, np.inf)
     return quotients

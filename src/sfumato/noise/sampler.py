@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which engine draws: a small table for a few, a large one for many, the plain one beyond 2^52."""
+"""Chooses how to sample: a small table for few draws, a large one for many, none beyond 2^52."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -11,14 +11,15 @@ from sfumato.noise.law import Integers, Shape, size_of
 from sfumato.noise.rejection_sampler import Cells, Curve
 
 WIDEST = 1 << 52
-# so many draws are made one by one: without the large table, and nearly as fast as it is built
+# up to this many draws are made one by one, which takes no longer than building the large table
 _FEW = 128
 
 
 class Sampler:
-    """Draws under one curve. Tables are built when first needed, and shared between equal curves.
+    """Samples from the distribution of one curve.
 
-    ``wide`` draws instead where the curve is wider than 2^52.
+    Tables are built on first use and shared between equal curves. For curves wider than 2^52,
+    ``wide`` samples instead, without tables.
 
     Guarantees:
         a few draws and many follow the same law
@@ -45,7 +46,7 @@ class Sampler:
         return self._small.one(entropy)
 
     def many(self, shape: Shape, entropy: Entropy) -> Integers:
-        """Independent exact draws as int64; as Python integers where the law is wider than 2^52."""
+        """Independent exact draws as int64; as Python integers for a curve wider than 2^52."""
         size = size_of(shape)
         if self._wide is not None:
             drawn = np.empty(size, object)
@@ -63,16 +64,28 @@ class Sampler:
 
 @lru_cache(maxsize=256)
 def _small(curve: Curve) -> Cells:
-    return Cells(curve, bits=max(10, _columns(curve, 8).bit_length() + 3), fineness=8)
+    """A table that is quick to build: at least 2^10 cells, 8 to 16 blocks per width."""
+    bits = max(10, _columns(curve, 8).bit_length() + 3)
+    return Cells(curve, bits=bits, fineness=8)
 
 
 @lru_cache(maxsize=4)
 def _large(curve: Curve) -> Cells:
-    """As many cells as leave few of them hard, up to two megabytes; 2^16 are picked by a random short."""
-    columns, single = _columns(curve, curve.fineness), curve.shift(curve.fineness) == 0
-    bits = 16 if columns <= 64 else 18 if single and columns <= 4096 else 20
+    """A table that is quick to draw from: so many cells that few are hard, in up to 2 MB.
+
+    2^16 cells need only 16 random bits per draw.
+    """
+    columns = _columns(curve, curve.fineness)
+    one_integer_blocks = curve.shift(curve.fineness) == 0
+    if columns <= 64:
+        bits = 16
+    elif one_integer_blocks and columns <= 4096:
+        bits = 18
+    else:
+        bits = 20
     return Cells(curve, bits=bits, fineness=curve.fineness)
 
 
 def _columns(curve: Curve, fineness: int) -> int:
+    """The number of columns of a two-sided curve cut to this fineness."""
     return 2 * curve.blocks(curve.shift(fineness))

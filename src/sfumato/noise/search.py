@@ -1,23 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The smallest integer for which a monotone statement holds."""
+"""Search for the smallest integer with a monotone property."""
 
 from collections.abc import Callable
 
 
 def smallest(holds: Callable[[int], bool], below: int = 0) -> int:
-    """The smallest integer x with ``holds(x)``; ``holds`` must stay true once true.
+    """The smallest integer x with ``holds(x)``, by doubling steps and bisection.
 
-    ``below`` is a first guess, of no effect on the result.
+    ``holds`` must be true for all integers above one for which it is true. ``below`` is where the
+    search starts; it has no effect on the result.
 
     >>> smallest(lambda x: x >= -37)
     -37
     """
-    step, high = 1, below
+    step = 1
+    high = below
     while not holds(high):
-        high, step = high + step, step * 2
-    step, low = 1, high - 1
+        high += step
+        step *= 2
+    step = 1
+    low = high - 1
     while holds(low):
-        high, low, step = low, low - step, step * 2
+        high = low
+        low -= step
+        step *= 2
     while high - low > 1:
         middle = (high + low) // 2
         if holds(middle):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One of many candidates, drawn by score: the exponential mechanism and permute-and-flip.
+"""Exact selection of one candidate by score: the exponential mechanism and permute-and-flip.
 
-Each candidate is first taken with a power of two that is at least its weight, then kept with
-the exact ratio of the two. Floats only ever find that power, and only ever too large a one;
-all that decides is integers. Source: McSherry and Talwar (FOCS 2007); McKenna and Sheldon
-(NeurIPS 2020). Proof: select.proof.md.
+Rejection sampling: a candidate is proposed with a power of two that is at least its weight, then
+accepted with the exact ratio of the two. Floats only compute these powers, and may only make them
+too large; every decision is made with integers. Source: McSherry and Talwar (FOCS 2007); McKenna
+and Sheldon (NeurIPS 2020). Proof: select.proof.md.
 """
 
 import math
@@ -31,12 +31,12 @@ Vector: TypeAlias = NDArray[np.int64] | NDArray[np.float64]
 Scores: TypeAlias = Vector | Sequence[int] | Sequence[float] | Sequence[Fraction]
 Weights: TypeAlias = NDArray[np.int64] | Sequence[int]
 
-# 128 KiB of int64: temporaries of this size stay in the cache and with the allocator.
+# 128 KiB of int64: arrays of this size stay in the cache, and the allocator reuses them.
 _BLOCK = 1 << 14
 _MOST = 1 << 40
 # The largest power of the exponential mechanism is 2^_TOP, so that a block's sum fits an int64.
 _TOP = 48
-# The coins of permute-and-flip are split at 2^-16: two random bytes a candidate.
+# The coins of permute-and-flip are first drawn with a power of two >= 2^-16: 16 bits a candidate.
 _FLIPS = 16
 _FAR = 1 << 62
 _ADDABLE = 1 << 61
@@ -49,38 +49,40 @@ _HUGE = 2.0**500
 def exponential(
     scores: Scores, rate: Fraction, entropy: Entropy = SYSTEM, *, weights: Weights | None = None
 ) -> int:
-    """The index i of a candidate, with probability proportional to w_i exp(rate u_i), exactly.
+    """Draws the index i of a candidate with probability proportional to w_i exp(rate u_i), exactly.
 
-    ``scores`` are an array of integers or floats (their exact binary values) or a sequence
-    of ints, floats or Fractions; ``weights`` are integers >= 1, all 1 if not given.
+    ``scores`` are the u_i: an array of integers or floats (their exact binary values), or a
+    sequence of ints, floats or Fractions. ``weights`` are the w_i, integers >= 1, by default 1.
 
     Guarantees:
         candidates are drawn in proportion to their exponential weights
 
     Raises:
-        InvalidDeclaration: no candidates, more than 2^40, or not one weight a candidate.
-        InvalidNumber: a score that is not finite, a weight below 1, a rate not above 0.
+        InvalidDeclaration: no candidates, more than 2^40, or a wrong number of weights.
+        InvalidNumber: a score that is not finite, a weight below 1, or a rate not above 0.
 
     >>> exponential([0, 10**6, 3], Fraction(1))
     1
     """
     majorant = _Majorant.over(_gaps(scores, rate), weights)
     blocks = _blocks(majorant.gaps.count)
-    ends = list(accumulate(int(majorant.powers(block).sum()) for block in blocks))
+    sums = (int(majorant.powers(block).sum()) for block in blocks)
+    ends = list(accumulate(sums))
     while True:
         at, rest = _locate(ends, below(ends[-1], entropy))
         powers = majorant.powers(blocks[at])
         offset = int(np.searchsorted(np.cumsum(powers), rest, side="right"))
         index = at * _BLOCK + offset
-        if is_below(majorant.ratio(index, int(powers[offset])), entropy):
+        ratio = majorant.ratio(index, int(powers[offset]))
+        if is_below(ratio, entropy):
             return index
 
 
 def permute_and_flip(scores: Scores, rate: Fraction, entropy: Entropy = SYSTEM) -> int:
-    """The first candidate, in a random order, whose coin of bias exp(rate (u_i - max u)) is heads.
+    """Draws a candidate: the first in random order whose coin, exp(rate (u_i - max u)), is heads.
 
-    Drawn as a uniform choice among the heads of all coins, which is the same law. Scores and
-    errors as in ``exponential``.
+    Implemented as a uniform choice among all candidates whose coin is heads, which has the same
+    distribution. Scores and errors are those of ``exponential``.
 
     Guarantees:
         candidates are drawn as by permuting and flipping
@@ -91,21 +93,23 @@ def permute_and_flip(scores: Scores, rate: Fraction, entropy: Entropy = SYSTEM) 
     gaps = _gaps(scores, rate)
     blocks = _blocks(gaps.count)
     heads = [np.packbits(_halvings(gaps.bits(block, _FLIPS), entropy)) for block in blocks]
-    counts = [int(np.bitwise_count(each).sum()) for each in heads]
+    counts = [int(np.bitwise_count(packed).sum()) for packed in heads]
     while True:
         at, rank = _locate(list(accumulate(counts)), below(sum(counts), entropy))
         flags = np.unpackbits(heads[at])
         offset = int(np.flatnonzero(flags)[rank])
         index = at * _BLOCK + offset
         halvings = int(gaps.bits(slice(index, index + 1), _FLIPS)[0])
-        if is_below(partial(_bounds, 1, gaps.exact(index), halvings), entropy):
+        ratio = partial(_bounds, 1, gaps.exact(index), halvings)
+        if is_below(ratio, entropy):
             return index
         flags[offset] = 0
-        heads[at], counts[at] = np.packbits(flags), counts[at] - 1
+        heads[at] = np.packbits(flags)
+        counts[at] -= 1
 
 
 def vector(name: str, values: Scores | Weights) -> NDArray[Any] | Sequence[Any]:
-    """As an int64 or float64 array where that is exact, else a sequence of exact numbers.
+    """``values`` as an int64 or float64 array if that is exact, else as a list of exact numbers.
 
     >>> vector("scores", [1, 2]).dtype, vector("scores", [1, Fraction(1, 2)])
     (dtype('int64'), [1, Fraction(1, 2)])
@@ -127,35 +131,31 @@ def vector(name: str, values: Scores | Weights) -> NDArray[Any] | Sequence[Any]:
         raise _unfit(f"{name} that are not all int, float or Fraction")
     if all(issubclass(kind, float) for kind in kinds):
         return np.array(values, np.float64)
-    if (
-        all(issubclass(kind, int) for kind in kinds)
-        and min(values) >= -(2**63)
-        and max(values) < 2**63
-    ):
+    all_whole = all(issubclass(kind, int) for kind in kinds)
+    if all_whole and min(values) >= -(2**63) and max(values) < 2**63:
         return np.array(values, np.int64)
     return values
 
 
 def integers(name: str, values: Integers | Sequence[int]) -> NDArray[Any]:
-    """As an int64 array whose entries can be added and subtracted, else of Python integers (dtype object).
+    """``values`` as an array of integers whose sums and differences do not overflow.
+
+    The dtype is int64 for small entries, else object (Python integers).
 
     >>> integers("scores", [1, 2]).dtype, integers("scores", [2**62]).dtype
     (dtype('int64'), dtype('O'))
     """
     exact = vector(name, values)
     if isinstance(exact, np.ndarray) and exact.dtype == np.int64:
-        return (
-            exact
-            if max(-exact.min().item(), exact.max().item()) <= _ADDABLE
-            else exact.astype(object)
-        )
+        largest = max(-exact.min().item(), exact.max().item())
+        return exact if largest <= _ADDABLE else exact.astype(object)
     if isinstance(exact, np.ndarray) or not all(isinstance(value, int) for value in exact):
         raise InvalidNumber(f"{name} that are not integers.", allowed="integers")
     return np.array([*map(int, exact)], object)
 
 
 class _Gaps(Protocol):
-    """g_i = rate (max u - u_i): exactly, and in whole bits that are never too many."""
+    """The gaps g_i = rate (max u - u_i), exactly and in powers of two, rounded down."""
 
     @property
     def count(self) -> int: ...
@@ -165,7 +165,7 @@ class _Gaps(Protocol):
         ...
 
     def bits(self, block: slice, most: int) -> Integers:
-        """Integers 0 <= j_i <= min(g_i / ln 2, ``most``), 0 where g_i = 0."""
+        """Integers 0 <= j_i <= min(g_i / ln 2, ``most``); 0 if g_i = 0."""
         ...
 
 
@@ -188,7 +188,7 @@ class _Array:
     def bits(self, block: slice, most: int) -> Integers:
         differences: NDArray[Any] = self.best - self.scores[block]
         if differences.dtype == np.int64:
-            # wrapped around modulo 2^64, where the difference of two int64 is exact
+            # the subtraction wraps around modulo 2^64; as unsigned integers it is exact
             differences = differences.view(np.uint64)
         bits: NDArray[np.float64] = np.multiply(differences, self.factor, dtype=np.float64)
         np.minimum(bits, float(most), out=bits)
@@ -198,7 +198,7 @@ class _Array:
 
 @dataclass(frozen=True, slots=True)
 class _Listed:
-    """Gaps of scores of any size, one by one."""
+    """Gaps of scores of any size, as Fractions."""
 
     gaps: Sequence[Fraction]
     floors: Integers
@@ -216,7 +216,7 @@ class _Listed:
 
 @dataclass(frozen=True, slots=True)
 class _Majorant:
-    """Powers 2^(_TOP - s_i) of two, above the weights w_i e^-g_i in one common unit."""
+    """Powers of two 2^(_TOP - s_i), each at least w_i e^-g_i times one common factor."""
 
     gaps: _Gaps
     weights: Weights | None
@@ -224,32 +224,32 @@ class _Majorant:
 
     @classmethod
     def over(cls, gaps: _Gaps, weights: Weights | None) -> "_Majorant":
-        """With ``floor`` such that the largest power is 2^_TOP."""
+        """The majorant whose largest power is 2^_TOP."""
         if weights is None:
             return cls(gaps, None, 0)
         raw = cls(gaps, _whole(weights, gaps.count), 0)
-        return cls(
-            gaps, raw.weights, min(int(raw._lead(block).min()) for block in _blocks(gaps.count))
-        )
+        floor = min(int(raw._lead(block).min()) for block in _blocks(gaps.count))
+        return cls(gaps, raw.weights, floor)
 
     def powers(self, block: slice) -> Integers:
-        """Integers between 1 and 2^_TOP."""
-        plain = self.weights is None
-        shifts = (
-            self.gaps.bits(block, _TOP)
-            if plain
-            else np.minimum(self._lead(block) - self.floor, _TOP)
-        )
+        """The powers of a block of candidates, integers from 1 to 2^_TOP."""
+        shifts = self._shifts(block)
         return np.right_shift(1 << _TOP, shifts, out=shifts)
 
+    def _shifts(self, block: slice) -> Integers:
+        """The s_i of a block, as a new array."""
+        if self.weights is None:
+            return self.gaps.bits(block, _TOP)
+        return np.minimum(self._lead(block) - self.floor, _TOP)
+
     def ratio(self, index: int, power: int) -> Bounds:
-        """The part of its ``power`` that a candidate keeps: at most 1."""
+        """Bounds of the exact weight of a candidate over its ``power``: at most 1."""
         weight = 1 if self.weights is None else int(self.weights[index])
         shift = _TOP + 1 - power.bit_length() + self.floor
         return partial(_bounds, weight, self.gaps.exact(index), shift)
 
     def _lead(self, block: slice) -> Integers:
-        """j_i - b_i, where w_i <= 2^b_i."""
+        """j_i - b_i, where w_i <= 2^b_i and j_i are the ``bits`` of the gaps."""
         if self.weights is None:
             raise ValueError("Only candidates with weights have leading bits.")
         part = self.weights[block]
@@ -269,7 +269,7 @@ def _bounds(weight: int, gap: Fraction, shift: int, precision: int) -> tuple[int
 
 
 def _halvings(counts: Integers, entropy: Entropy) -> NDArray[np.bool_]:
-    """Independent coins, the i-th true with probability 2^-count, count <= _FLIPS."""
+    """Draws independent booleans, the i-th True with probability 2^-counts[i], counts <= _FLIPS."""
     drawn = np.empty(len(counts), "<u2")
     entropy.fill(drawn.view(np.uint8))
     return drawn < np.right_shift(1 << _FLIPS, counts)
@@ -280,7 +280,10 @@ def _blocks(count: int) -> list[slice]:
 
 
 def _locate(ends: list[int], point: int) -> tuple[int, int]:
-    """The part that holds ``point`` in the parts with these ends, and how far into it."""
+    """The index of the interval that contains ``point``, and the offset in it.
+
+    ``ends`` are the ends of adjacent intervals; the first begins at 0.
+    """
     at = bisect_right(ends, point)
     return at, point - (ends[at - 1] if at else 0)
 
@@ -307,11 +310,12 @@ def _listed(scores: Sequence[int | float | Fraction], rate: Fraction) -> _Listed
         raise _not_finite() from None
     best = max(values)
     gaps = [rate * (best - value) for value in values]
-    return _Listed(gaps, np.array([min(int(gap * _BITS_A_NAT), _FAR) for gap in gaps], np.int64))
+    floors = [min(int(gap * _BITS_A_NAT), _FAR) for gap in gaps]
+    return _Listed(gaps, np.array(floors, np.int64))
 
 
 def _whole(weights: Weights, count: int) -> Weights:
-    """Weights that are integers >= 1, one a candidate."""
+    """The weights, after a check that they are integers >= 1, one per candidate."""
     values = vector("weights", weights)
     if len(values) != count:
         raise _unfit(f"{len(values)} weights for {count} candidates")
@@ -326,8 +330,8 @@ def _whole(weights: Weights, count: int) -> Weights:
 def _unfit(given: str) -> InvalidDeclaration:
     return InvalidDeclaration(
         f"{given}.",
-        allowed="an array of integers or floats of one dimension, or a sequence of int, float or Fraction, "
-        "with one entry for each of 1 to 2^40 candidates",
+        allowed="an array of integers or floats of one dimension, or a sequence of int, float or "
+        "Fraction, with one entry for each of 1 to 2^40 candidates",
     )
 
 

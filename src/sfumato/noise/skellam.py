@@ -21,10 +21,10 @@ from sfumato.noise.ratio import LARGEST_VARIANCE, Pieces, PoissonRatio, Stated, 
 
 @dataclass(frozen=True, slots=True, init=False)
 class Skellam:
-    """The difference of two independent Poisson variables of mean ``rate`` each; variance 2 rate.
+    """The Skellam distribution: the difference of two independent Poissons of mean ``rate``.
 
-    The noise of distributed mechanisms (Agarwal, Kairouz, Liu 2021): Skellams add up to a
-    Skellam, whose rate is the sum.
+    The variance is 2 rate. The noise of distributed mechanisms (Agarwal, Kairouz, Liu 2021): a sum
+    of Skellams is a Skellam whose rate is the sum of the rates.
 
     Guarantees:
         skellam draws follow the stated law
@@ -59,7 +59,7 @@ class Skellam:
         return drawn
 
     def pmf(self, x: int) -> Bracket:
-        """P(X = x): sum over y of the Poisson probabilities of y and y + |x|."""
+        """P(X = x): the sum over y of P(Y = y) P(Y' = y + |x|) for Poissons Y and Y'."""
         lower, upper = _shifted(self.rate, abs(x), tails=False)
         return Bracket(lower, upper)
 
@@ -68,13 +68,12 @@ class Skellam:
         return self.above(-x - 1)
 
     def above(self, x: int) -> Bracket:
-        """P(X > x): sum over y of P(Y = y) P(Y' > x + y)."""
+        """P(X > x): the sum over y of P(Y = y) P(Y' > x + y) for Poissons Y and Y'."""
         if x < 0:
-            below = self.above(-x - 1)
-            return Bracket(
-                float(np.nextafter(1 - below.upper, 0)),
-                float(min(np.nextafter(1 - below.lower, 2), 1.0)),
-            )
+            mirrored = self.above(-x - 1)
+            least = float(np.nextafter(1 - mirrored.upper, 0))
+            most = float(np.nextafter(1 - mirrored.lower, 2))
+            return Bracket(least, min(most, 1.0))
         lower, upper = _shifted(self.rate, x + 1, tails=True)
         return Bracket(lower, upper)
 
@@ -96,23 +95,30 @@ class Skellam:
     @property
     def variance(self) -> Bracket:
         """2 rate."""
-        return Bracket(float_down(2 * self.rate), float_up(2 * self.rate))
+        exact = 2 * self.rate
+        return Bracket(float_down(exact), float_up(exact))
 
 
 @lru_cache(maxsize=4096)
 def _shifted(rate: Fraction, shift: int, *, tails: bool) -> tuple[float, float]:
-    """Bounds of the sum over y of P(Y = y) times P(Y = y + shift), or times P(Y >= y + shift)."""
+    """Bounds of the sum over y of P(y) P(y + shift); with ``tails``, of P(y) P(Y >= y + shift)."""
     law = stated(PoissonRatio(rate))
-    return (_dot(law, shift, 0, tails=tails), _dot(law, shift, 1, tails=tails))
+    lower = _dot(law, shift, 0, tails=tails)
+    upper = _dot(law, shift, 1, tails=tails)
+    return lower, upper
 
 
 def _dot(law: Stated, shift: int, side: int, *, tails: bool) -> float:
-    """The sum in floats, moved outward by more than n + 2 roundings can change it."""
-    first, second = law.pmf[side], (law.upper_tail if tails else law.pmf)[side]
+    """The lower (side 0) or upper (side 1) bound of ``_shifted``.
+
+    A sum of floats, moved outward by more than n + 2 rounding errors can change it.
+    """
+    first = law.pmf[side]
+    second = law.upper_tail[side] if tails else law.pmf[side]
     overlap = max(len(first) - shift, 0)
     total = float(np.sum(first[:overlap] * second[shift : shift + overlap]))
     slack = (len(first) + 2) * 2.0**-52
     if side == 0:
         return total * (1 - slack)
-    # what lies outside the two windows is at most twice the rest
+    # the terms outside the two tables add up to at most twice the rest
     return min(total * (1 + slack) + 2 * law.rest, 1.0)

@@ -24,17 +24,17 @@ from sfumato.noise.sampler import WIDEST
 from sfumato.noise.uniform import accepted, below_many
 from sfumato.noise.window import Bounds, shortfall
 
-# A draw beyond this, which up to WIDEST has a probability below e^-1000, is this.
+# Draws are cut to this size. For scales up to WIDEST a larger one has probability below e^-1000.
 _MOST = 1 << 62
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class DiscreteStaircase:
-    """P(X = x) proportional to e^(-epsilon k) on the k-th stair of |x|.
+    """The discrete staircase: P(X = x) proportional to e^(-epsilon k), where |x| is on stair k.
 
-    Stair 0 is |x| < step; every further stair is ``sensitivity`` integers long. A shift by s
-    changes no probability by more than e^(epsilon ceil(s / sensitivity)). Without ``step``
-    it is the one of least expected |X|: the smallest r with r (1 + e^(epsilon/2)) >= sensitivity.
+    Stair 0 is |x| < step; every other stair is ``sensitivity`` integers long. A shift by s changes
+    no probability by more than a factor of e^(epsilon ceil(s / sensitivity)). The default ``step``
+    minimises the expected |X|: the smallest r with r (1 + e^(epsilon/2)) >= sensitivity.
 
     Guarantees:
         staircase draws follow the stated law
@@ -43,7 +43,8 @@ class DiscreteStaircase:
         the chosen step has the least expected magnitude
 
     Raises:
-        InvalidNumber: epsilon not positive; sensitivity or step not an integer, or outside 1 <= step <= sensitivity.
+        InvalidNumber: epsilon not positive; sensitivity or step not an integer, or not
+            1 <= step <= sensitivity.
 
     >>> DiscreteStaircase("2", 10)
     DiscreteStaircase(epsilon=Fraction(2, 1), sensitivity=10, step=3)
@@ -71,7 +72,7 @@ class DiscreteStaircase:
             else:
                 magnitude += below(self.step, entropy)
             negative = entropy.bits(1) == 1
-            # Zero must not count twice, once a sign.
+            # reject -0, or zero would be drawn twice as often
             if not (negative and magnitude == 0):
                 return -magnitude if negative else magnitude
 
@@ -87,7 +88,8 @@ class DiscreteStaircase:
 
     def pmf(self, x: int) -> Bracket:
         """P(X = x)."""
-        return self._of_total((Fraction(1), Fraction(1)), self._stair(abs(x)))
+        one = Fraction(1)
+        return self._of_total((one, one), self._stair(abs(x)))
 
     def cdf(self, x: int) -> Bracket:
         """P(X <= x)."""
@@ -102,7 +104,9 @@ class DiscreteStaircase:
 
     def tail(self, half_width: int) -> Bracket:
         """P(|X| > half_width)."""
-        return Bracket(1.0, 1.0) if half_width < 0 else self._beyond(half_width, 2)
+        if half_width < 0:
+            return Bracket(1.0, 1.0)
+        return self._beyond(half_width, 2)
 
     def quantile(self, probability: Number) -> int:
         """The smallest x with P(X <= x) >= probability, certain not to be too small."""
@@ -114,31 +118,33 @@ class DiscreteStaircase:
 
     @property
     def variance(self) -> Bracket:
-        """By the sums of the squares on each stair, and of those over all stairs."""
-        r, d, (low, high) = self.step, self.sensitivity, self._further
+        """The variance, from the sum of the squares on each stair."""
+        r, d = self.step, self.sensitivity
+        low, high = self._further
         centre = Fraction((r - 1) * r * (2 * r - 1), 6)
         flat = r * (r + d - 1) + Fraction((d - 1) * (2 * d - 1), 6)
-        least, most = [
-            centre + b * (flat + (2 * r + 2 * d - 1) * b + 2 * b * b) for b in (low, high)
-        ]
-        return Bracket(
-            max(float_down(2 * least / (2 * (r + high) - 1)), 0.0),
-            float_up(2 * most / (2 * (r + low) - 1)),
-        )
+
+        def squares(further: Fraction) -> Fraction:
+            growth = (2 * r + 2 * d - 1) * further + 2 * further * further
+            return centre + further * (flat + growth)
+
+        least = 2 * squares(low) / (2 * (r + high) - 1)
+        most = 2 * squares(high) / (2 * (r + low) - 1)
+        return Bracket(max(float_down(least), 0.0), float_up(most))
 
     def _proposals(self, count: int, entropy: Entropy) -> Integers:
-        """Lanes of stairs, part, place and sign, without those of minus zero."""
+        """At most ``count`` draws: stairs, parts, places and signs, without the lanes of -0."""
         stairs = self._stairs.sample(count, entropy)
         magnitude = np.minimum(stairs, _MOST // self.sensitivity + 1) * self.sensitivity
-        outer = (
-            np.zeros(count, np.bool_) if self._part is None else self._part.sample(count, entropy)
-        )
+        part = self._part
+        outer = np.zeros(count, np.bool_)
+        if part is not None:
+            outer = part.sample(count, entropy)
         second = int(np.count_nonzero(outer))
         magnitude[~outer] += below_many(self.step, count - second, entropy)
         if second:
-            magnitude[outer] += self.step + below_many(
-                self.sensitivity - self.step, second, entropy
-            )
+            offsets = below_many(self.sensitivity - self.step, second, entropy)
+            magnitude[outer] += self.step + offsets
         np.minimum(magnitude, _MOST, out=magnitude)
         negative = (words(count, entropy) & 1).astype(np.bool_)
         magnitude[negative] *= -1
@@ -147,57 +153,63 @@ class DiscreteStaircase:
 
     @property
     def _part(self) -> BernoulliLogistic | None:
-        """Whether a place is in the lower part of its period, which weighs e^-epsilon (d - r) against r."""
+        """The coin for the lower part of a period of d integers; None if the step r is d.
+
+        The lower part weighs e^-epsilon (d - r), the upper part r.
+        """
         if self.step == self.sensitivity:
             return None
-        return BernoulliLogistic(self.epsilon, Fraction(self.sensitivity - self.step, self.step))
+        odds = Fraction(self.sensitivity - self.step, self.step)
+        return BernoulliLogistic(self.epsilon, odds)
 
     def _stair(self, magnitude: int) -> int:
+        """The number of the stair that contains ``magnitude``."""
         return (magnitude + self.sensitivity - self.step) // self.sensitivity
 
     @property
     def _further(self) -> Bounds:
-        """Bounds of sensitivity / (e^epsilon - 1): what all stairs beyond 0 weigh, on one side."""
+        """Bounds of sensitivity / (e^epsilon - 1), the weight of all stairs above 0 on one side."""
         low, high = shortfall(self.epsilon)
-        return (
-            self.sensitivity * exp_down(-self.epsilon) / high,
-            self.sensitivity * exp_up(-self.epsilon) / low,
-        )
+        least = self.sensitivity * exp_down(-self.epsilon) / high
+        most = self.sensitivity * exp_up(-self.epsilon) / low
+        return least, most
 
     def _beyond(self, x: int, sides: int) -> Bracket:
-        """Bounds of P(X > x) or of P(|X| > x), x >= 0: the rest of the stair of x, and all further ones."""
-        stair, (low, high) = self._stair(x), self._further
-        rest = self.step + stair * self.sensitivity - 1 - x
-        return self._of_total((sides * (rest + low), sides * (rest + high)), stair)
+        """Bounds of P(X > x), or with 2 sides of P(|X| > x), for x >= 0."""
+        stair = self._stair(x)
+        low, high = self._further
+        rest_of_stair = self.step + stair * self.sensitivity - 1 - x
+        least = sides * (rest_of_stair + low)
+        most = sides * (rest_of_stair + high)
+        return self._of_total((least, most), stair)
 
     def _of_total(self, places: Bounds, stair: int) -> Bracket:
-        """Bounds of the probability of so many places of one stair: each weighs e^(-epsilon stair)."""
+        """Bounds of the probability of ``places`` integers, each of weight e^(-epsilon stair)."""
         low, high = self._further
         height = stair * self.epsilon
-        return bracket(
-            places[0] * exp_down(-height) / (2 * (self.step + high) - 1),
-            places[1] * exp_up(-height) / (2 * (self.step + low) - 1),
-        )
+        least = places[0] * exp_down(-height) / (2 * (self.step + high) - 1)
+        most = places[1] * exp_up(-height) / (2 * (self.step + low) - 1)
+        return bracket(least, most)
 
 
 def _least_magnitude(epsilon: Fraction, sensitivity: int) -> int:
-    """The smallest r with r (1 + e^(epsilon/2)) >= sensitivity, for certain."""
+    """The smallest integer r >= 1 with r (1 + e^(epsilon/2)) >= sensitivity, exactly."""
     precision = 64 + sensitivity.bit_length()
+    one = 1 << precision
     while True:
-        ends = exp_scaled(epsilon.numerator, 2 * epsilon.denominator, precision)
-        least, most = (max(-(-sensitivity * end // ((1 << precision) + end)), 1) for end in ends)
+        lower, upper = exp_scaled(epsilon.numerator, 2 * epsilon.denominator, precision)
+        least = max(-(-sensitivity * lower // (one + lower)), 1)
+        most = max(-(-sensitivity * upper // (one + upper)), 1)
         if least == most:
             return least
         precision *= 2
+        one = 1 << precision
 
 
 def _whole(name: str, value: int, most: int | None) -> int:
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int)
-        or value < 1
-        or (most is not None and value > most)
-    ):
+    """``value`` if it is an integer from 1 to ``most``, else ``InvalidNumber``."""
+    is_integer = isinstance(value, int) and not isinstance(value, bool)
+    if not is_integer or value < 1 or (most is not None and value > most):
         upper = "" if most is None else f" and at most the sensitivity, {most}"
         raise InvalidNumber(f"{name} = {shown(value)}.", allowed=f"an integer >= 1{upper}")
     return value

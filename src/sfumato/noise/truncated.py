@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A distribution cut to an interval: its draws, given that they fall inside.
+"""A distribution truncated to an interval: conditioned on lying inside.
 
-Private partition selection takes the truncated discrete Laplace law: Desfontaines, Voss,
-Gipson, Mandayam, "Differentially private partition selection" (PETS 2022). Proof: truncated.proof.md.
+Private partition selection uses the truncated discrete Laplace: Desfontaines, Voss, Gipson,
+Mandayam, "Differentially private partition selection" (PETS 2022). Proof: truncated.proof.md.
 """
 
 from dataclasses import dataclass
@@ -28,15 +28,17 @@ from sfumato.noise.window import Bounds, ExponentialWeight, GaussianWeight, mome
 
 Cut: TypeAlias = DiscreteLaplace | DiscreteGaussian | Geometric
 
-# Supports strictly within +-2^62 give int64.
+# Draws are int64 if the support is strictly within +-2^62.
 _MOST = 1 << 62
-# |x| / scale is worked out from the first 38 bits of |x| and from 1 / scale in units of 2^-82.
+# |x| / scale is computed from the first 38 bits of |x| and from floor(2^82 / scale).
 _PLACE_BITS, _RATE_BITS, _SPLIT_BITS = 38, 82, 20
 
 
 @dataclass(frozen=True, slots=True)
 class Truncated:
-    """P(X = x) = P(whole = x) / P(lower <= whole <= upper) on lower <= x <= upper.
+    """The distribution ``whole``, conditioned on a value from ``lower`` to ``upper``.
+
+    P(X = x) = P(whole = x) / P(lower <= whole <= upper) for lower <= x <= upper.
 
     Guarantees:
         truncated draws follow the stated law
@@ -44,8 +46,9 @@ class Truncated:
         a draw never leaves its support
 
     Raises:
-        InvalidDeclaration: a law that is not a discrete Laplace, discrete Gaussian or geometric one.
-        InvalidNumber: bounds that are not integers with lower <= 0 <= upper; a geometric law with lower below 0.
+        InvalidDeclaration: ``whole`` is not a discrete Laplace, discrete Gaussian or geometric.
+        InvalidNumber: bounds that are not integers with lower <= 0 <= upper, or a geometric
+            distribution with lower below 0.
 
     >>> Truncated(DiscreteLaplace(2), -3, 3).half_width("0.95")
     3
@@ -121,47 +124,51 @@ class Truncated:
     @property
     def variance(self) -> Bracket:
         """E X^2 - (E X)^2, within a hundredth of E X^2."""
-        weight, (low, high) = self._weight, self._between(self.lower, self.upper)
-        right, left = moments(weight, self.upper), moments(weight, -self.lower)
-        least, most = right[0][0] - left[0][1], right[0][1] - left[0][0]
+        weight = self._weight
+        low, high = self._between(self.lower, self.upper)
+        right_first, right_second = moments(weight, self.upper)
+        left_first, left_second = moments(weight, -self.lower)
+        # bounds of E X times the total weight
+        least = right_first[0] - left_first[1]
+        most = right_first[1] - left_first[0]
         nearest = max(least, -most, Fraction(0))
-        upper = (right[1][1] + left[1][1]) / low - (nearest / high) ** 2
-        lower = (right[1][0] + left[1][0]) / high - (max(most, -least) / low) ** 2
+        farthest = max(most, -least)
+        upper = (right_second[1] + left_second[1]) / low - (nearest / high) ** 2
+        lower = (right_second[0] + left_second[0]) / high - (farthest / low) ** 2
         return Bracket(max(float_down(lower), 0.0), float_up(upper))
 
     def _inside(self, count: int, entropy: Entropy) -> Integers:
-        """Draws of the law, those outside left out."""
+        """Draws ``count`` times from ``whole`` and keeps the draws inside the bounds."""
         drawn = self.whole.sample(count, entropy)
         return drawn[(drawn >= self.lower) & (drawn <= self.upper)]
 
     def _flat(self, count: int, entropy: Entropy) -> Integers:
-        """Uniform integers of the support, each kept with its weight."""
+        """Draws ``count`` uniform integers of the support; keeps each with its weight."""
         drawn = below_many(self.upper - self.lower + 1, count, entropy)
         drawn += self.lower
-        return drawn[
-            coins(
-                self._energies(np.abs(drawn)), lambda lane: self._energy(int(drawn[lane])), entropy
-            )
-        ]
+        energies = self._energies(np.abs(drawn))
+        kept = coins(energies, lambda lane: self._energy(int(drawn[lane])), entropy)
+        return drawn[kept]
 
     def _energy(self, x: int) -> tuple[int, int]:
-        """-ln of the weight of x, as a ratio."""
+        """-ln of the weight of x, as numerator and denominator."""
         energy = self._weight.energy(abs(x))
         return energy.numerator, energy.denominator
 
     def _energies(self, magnitudes: Integers) -> Integers:
-        """The same of many, in units of 2^-42: none too high, and less than 2^7 units too low."""
+        """2^42 times the energy of each magnitude, never too high and less than 2^7 too low."""
         drop = max(self._reach.bit_length() - _PLACE_BITS, 0)
-        # only a support of 0 alone could be of a scale below 1
+        # the scale can be below 1 only if the support is 0 alone
         rate = min(self._weight.rate(_RATE_BITS + drop), 1 << _RATE_BITS)
+        high_rate = rate >> _SPLIT_BITS
+        low_rate = rate & (1 << _SPLIT_BITS) - 1
         places = magnitudes >> drop
-        shares = places * (rate >> _SPLIT_BITS) + (
-            places * (rate & (1 << _SPLIT_BITS) - 1) >> _SPLIT_BITS
-        )
+        shares = places * high_rate + (places * low_rate >> _SPLIT_BITS)
         shares >>= _RATE_BITS - _SPLIT_BITS - FRACTION
         if isinstance(self._weight, ExponentialWeight):
             return shares
-        top, rest = shares >> FRACTION // 2, shares & (1 << FRACTION // 2) - 1
+        top = shares >> FRACTION // 2
+        rest = shares & (1 << FRACTION // 2) - 1
         halves: Integers = top * top + (top * rest >> FRACTION // 2 - 1) >> 1
         return halves
 
@@ -171,7 +178,7 @@ class Truncated:
 
     @property
     def _is_narrow(self) -> bool:
-        """Whether the support ends before one scale on either side: there every weight is above 1/e."""
+        """Whether the support lies within one scale of 0, where every weight is above 1/e."""
         return self._weight.exceeds(self._reach)
 
     @property
@@ -181,23 +188,26 @@ class Truncated:
         return ExponentialWeight(self.whole.scale)
 
     def _between(self, first: int, last: int) -> Bounds:
-        """The weight of the part of the support in ``first`` .. ``last``, from both sides of 0."""
-        first, last = max(first, self.lower), min(last, self.upper)
-        right, left = (
-            self._weight.mass(max(first, 0), last),
-            self._weight.mass(max(-last, 1), -first),
-        )
+        """Bounds of the total weight of the integers of the support from ``first`` to ``last``."""
+        first = max(first, self.lower)
+        last = min(last, self.upper)
+        right = self._weight.mass(max(first, 0), last)
+        left = self._weight.mass(max(-last, 1), -first)
         return right[0] + left[0], right[1] + left[1]
 
 
-# A threshold is found, priced and written down from the same few of them.
+# cached, since calibration, cost and statement of a threshold ask for the same few
 @lru_cache(maxsize=64)
 def _split(law: Truncated, first: int, last: int) -> tuple[Bounds, Bounds]:
-    """The weight of the support inside ``first`` .. ``last``, and outside."""
-    left, right = law._between(law.lower, first - 1), law._between(last + 1, law.upper)
-    return law._between(first, last), (left[0] + right[0], left[1] + right[1])
+    """Bounds of the weight of the support from ``first`` to ``last``, and of the rest of it."""
+    left = law._between(law.lower, first - 1)
+    right = law._between(last + 1, law.upper)
+    outside = (left[0] + right[0], left[1] + right[1])
+    return law._between(first, last), outside
 
 
 def _share(part: Bounds, rest: Bounds) -> Bracket:
-    """Bounds of part / (part + rest); the support holds 0, so the sum is never 0."""
-    return bracket(part[0] / (part[0] + rest[1]), part[1] / (part[1] + rest[0]))
+    """Bounds of part / (part + rest); the support contains 0, so the sum is never 0."""
+    least = part[0] / (part[0] + rest[1])
+    most = part[1] / (part[1] + rest[0])
+    return bracket(least, most)

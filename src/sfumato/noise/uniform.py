@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Uniform integers, permutations and subsets, without bias. Proof: uniform.proof.md."""
+"""Exactly uniform integers, permutations and subsets. Proof: uniform.proof.md."""
 
 from collections.abc import Callable
 
@@ -11,35 +11,37 @@ from sfumato.noise.entropy import SYSTEM, Entropy, Words, words
 from sfumato.noise.law import Integers, Shape, size_of
 
 _BLOCK = 1 << 15
-# A subset of more than one in this many is marked on a table of all; a smaller one is kept as a list.
+# A subset of at least n / _DENSE is drawn as marks on an array of all n, a smaller one as a list.
 _DENSE = 32
 
 
 def accepted(size: int, propose: Callable[[int], Integers]) -> Integers:
-    """The first ``size`` accepted of independent proposals, int64.
+    """Rejection sampling: the first ``size`` accepted proposals, as int64.
 
-    ``propose(count)`` makes ``count`` of them and returns, in order, those that it accepts.
+    ``propose(count)`` makes ``count`` independent proposals and returns the accepted ones in order.
 
     >>> accepted(3, lambda count: np.arange(count)[1::2]).tolist()
     [1, 3, 5]
     """
-    result, done = np.empty(size, np.int64), 0
+    result = np.empty(size, np.int64)
+    done = 0
     while done < size:
         missing = size - done
-        kept = propose(min(missing + missing // 4 + 16, _BLOCK))[:missing]
+        count = min(missing + missing // 4 + 16, _BLOCK)
+        kept = propose(count)[:missing]
         result[done : done + len(kept)] = kept
         done += len(kept)
     return result
 
 
 def below_many(bound: int, shape: Shape, entropy: Entropy = SYSTEM) -> Integers:
-    """Independent uniform integers in [0, bound), for 1 <= bound <= 2^63, as int64.
+    """Draws independent uniform integers in [0, bound), for 1 <= bound <= 2^63, as int64.
 
     Guarantees:
         many integers below a bound are uniform
 
     Raises:
-        InvalidNumber: a bound outside 1 .. 2^63, or a shape that cannot be.
+        InvalidNumber: a bound outside 1 to 2^63, or an invalid shape.
 
     >>> below_many(1, (2, 2)).tolist()
     [[0, 0], [0, 0]]
@@ -52,13 +54,15 @@ def below_many(bound: int, shape: Shape, entropy: Entropy = SYSTEM) -> Integers:
 
     def quotients(count: int) -> Integers:
         drawn = (words(count, entropy) // share).view(np.int64)
-        return drawn if drawn.max() < bound else drawn[drawn < bound]
+        if drawn.max() < bound:
+            return drawn
+        return drawn[drawn < bound]
 
     return accepted(size, quotients).reshape(shape)
 
 
 def permutation(n: int, entropy: Entropy = SYSTEM) -> Integers:
-    """0 .. n-1 in an order that is uniform over all n!.
+    """A uniformly random permutation of the integers 0 to n-1.
 
     Guarantees:
         every permutation is equally likely
@@ -74,7 +78,7 @@ def permutation(n: int, entropy: Entropy = SYSTEM) -> Integers:
 
 
 def subset(n: int, k: int, entropy: Entropy = SYSTEM) -> Integers:
-    """k of the integers 0 .. n-1, ascending; every k-subset is equally likely.
+    """A uniformly random k-subset of the integers 0 to n-1, in ascending order.
 
     Guarantees:
         every subset is equally likely
@@ -89,33 +93,44 @@ def subset(n: int, k: int, entropy: Entropy = SYSTEM) -> Integers:
     _whole("k", k, 0, n)
     if k * _DENSE < n:
         return _listed(n, k, entropy)
-    # what is left out of a uniform subset is one too
-    chosen = _marked(n, min(k, n - k), entropy)
-    return np.flatnonzero(chosen if k <= n - k else ~chosen)
+    # the complement of a uniform subset is uniform too
+    marks = _marked(n, min(k, n - k), entropy)
+    if k > n - k:
+        marks = ~marks
+    return np.flatnonzero(marks)
 
 
 def _marked(n: int, k: int, entropy: Entropy) -> NDArray[np.bool_]:
-    """A uniform k-subset as marks, k <= n/2: draws until k are marked, never more at once than are missing."""
+    """A uniform k-subset as an array of n booleans, k <= n/2.
+
+    Draws until k are marked, and never more in one round than are still missing.
+    """
     marks = np.zeros(n, np.bool_)
     missing = k
     while missing:
         for start in range(0, missing, _BLOCK):
-            marks[below_many(n, min(_BLOCK, missing - start), entropy)] = True
+            size = min(_BLOCK, missing - start)
+            marks[below_many(n, size, entropy)] = True
         missing = k - int(np.count_nonzero(marks))
     return marks
 
 
 def _listed(n: int, k: int, entropy: Entropy) -> Integers:
-    """The same by a sorted list of what is drawn."""
+    """A uniform k-subset as a sorted array: draws what is missing and drops duplicates."""
     chosen = np.empty(0, np.int64)
     while missing := k - len(chosen):
-        chosen = np.sort(np.concatenate((chosen, below_many(n, missing, entropy))))
-        chosen = chosen[np.append(True, chosen[1:] != chosen[:-1])]
+        more = below_many(n, missing, entropy)
+        chosen = np.sort(np.concatenate((chosen, more)))
+        is_first = np.append(True, chosen[1:] != chosen[:-1])
+        chosen = chosen[is_first]
     return chosen
 
 
 def _shuffled(n: int, entropy: Entropy, *, dropped: int) -> Integers:
-    """0 .. n-1 sorted by random keys of 64 - ``dropped`` bits, each above its index in one word."""
+    """The integers 0 to n-1, sorted by random keys of 64 - ``dropped`` bits.
+
+    One word holds the key in its high bits and the integer in its low bits.
+    """
     keys = words(n, entropy)
     for start in range(0, n, _BLOCK):
         block = keys[start : start + _BLOCK]
@@ -129,26 +144,30 @@ def _shuffled(n: int, entropy: Entropy, *, dropped: int) -> Integers:
 
 
 def _shuffle_ties(keys: Words, entropy: Entropy, *, dropped: int) -> None:
-    """Orders each run of equal keys uniformly: by words of its own, drawn again until none are equal."""
+    """Orders each run of equal keys uniformly, by new random words that are all different.
+
+    The words are drawn again until no two in one run are equal.
+    """
     shift = np.uint64(dropped)
-    ties = [
-        start + np.flatnonzero(top[1:] == top[:-1])
-        for start in range(0, len(keys), _BLOCK)
-        for top in (keys[start : start + _BLOCK + 1] >> shift,)
-    ]
-    first = np.concatenate(ties) if ties else np.empty(0, np.int64)
+    ties = [np.empty(0, np.int64)]
+    for start in range(0, len(keys), _BLOCK):
+        top = keys[start : start + _BLOCK + 1] >> shift
+        ties.append(start + np.flatnonzero(top[1:] == top[:-1]))
+    first = np.concatenate(ties)
     tied = np.union1d(first, first + 1)
     run = keys[tied] >> shift
     while True:
         drawn = words(len(tied), entropy)
         order = np.lexsort((drawn, run))
-        again = (run[1:] == run[:-1]) & (drawn[order][1:] == drawn[order][:-1])
-        if not again.any():
+        ordered = drawn[order]
+        collides = (run[1:] == run[:-1]) & (ordered[1:] == ordered[:-1])
+        if not collides.any():
             break
     keys[tied] = keys[tied[order]]
 
 
 def _whole(name: str, value: int, least: int, most: int) -> None:
+    """Raises ``InvalidNumber`` unless ``value`` is an integer from ``least`` to ``most``."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise InvalidNumber(
             f"{name} = {shown(value)}.", allowed=f"an integer from {least} to {most}"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The weight that a window of integers holds, bounded outward and relatively precise.
+"""Outward bounds of the total weight of a window of integers, with a small relative error.
 
-A weight is w(x) = e^-energy(x) on x >= 0, with energy 0 at 0, increasing and convex.
-Every sum here is of positive terms, so nothing cancels. Proof: window.proof.md.
+A weight is w(x) = e^-energy(x) on x >= 0, where the energy is 0 at 0, increasing and convex.
+All terms of the sums are positive, so nothing cancels. Proof: window.proof.md.
 """
 
 import math
@@ -18,11 +18,11 @@ from sfumato.exact.rounding import exp_down, exp_up
 Bounds: TypeAlias = tuple[Fraction, Fraction]
 
 _NONE: Bounds = (Fraction(0), Fraction(0))
-# Steps of a 64th of sigma, up to 40 sigma; beyond, the weight is below every float.
+# Steps of sigma / 64, up to 40 sigma; beyond that the weight is below every positive float.
 _STEPS, _REACH = 64, 40
-# Moments up to here are added one by one; those beyond this energy may be taken in wide panels.
+# Moments up to _FEW are summed term by term. Panels are wide beyond an energy of _NEGLIGIBLE.
 _FEW, _NEGLIGIBLE = 1024, 64
-# What a float can show, and 200 bits more.
+# Fixed-point one: the range of floats, and 200 bits more.
 _ONE = 1 << 1300
 
 
@@ -38,7 +38,7 @@ class Weight(Protocol):
         ...
 
     def rate(self, bits: int) -> int:
-        """floor(2^bits / scale), or / sigma."""
+        """floor(2^bits / scale), where the scale of a Gaussian weight is sigma."""
         ...
 
     def mass(self, first: int, last: int) -> Bounds:
@@ -46,14 +46,14 @@ class Weight(Protocol):
         ...
 
     @property
-    def unit(self) -> int:
+    def panel(self) -> int:
         """A length over which the weight changes little near its scale."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ExponentialWeight:
-    """w(x) = e^(-x / scale).
+    """The exponential weight w(x) = e^(-x / scale).
 
     Guarantees:
         an exponential window holds its sum
@@ -76,16 +76,17 @@ class ExponentialWeight:
     def mass(self, first: int, last: int) -> Bounds:
         if last < first:
             return _NONE
-        return _scaled(self.energy(first), _series(1 / self.scale, last - first + 1))
+        series = _series(1 / self.scale, last - first + 1)
+        return _scaled(self.energy(first), series)
 
     @property
-    def unit(self) -> int:
+    def panel(self) -> int:
         return max(int(self.scale) // 16, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class GaussianWeight:
-    """w(x) = e^(-x^2 / (2 sigma^2)); ``reach``: how far windows are asked for.
+    """The Gaussian weight w(x) = e^(-x^2 / (2 sigma^2)); ``reach`` is the largest x of a window.
 
     Guarantees:
         a gaussian window holds its sum
@@ -107,83 +108,100 @@ class GaussianWeight:
         if last < first:
             return _NONE
         step = self._step
-        lows, highs = _steps(self, step, min(self.reach, _REACH * (step + 1) * _STEPS) // step)
-        begin, end = -(-first // step), min((last + 1) // step, len(lows) - 1)
+        farthest = min(self.reach, _REACH * (step + 1) * _STEPS)
+        lows, highs = _steps(self, step, farthest // step)
+        begin = -(-first // step)
+        end = min((last + 1) // step, len(lows) - 1)
         if begin > end:
             return self.stretch(first, last - first + 1)
         head = self.stretch(first, begin * step - first)
         rest = self.stretch(end * step, last + 1 - end * step)
-        return (
-            head[0] + Fraction(lows[end] - lows[begin], _ONE) + rest[0],
-            head[1] + Fraction(highs[end] - highs[begin], _ONE) + rest[1],
-        )
+        low_middle = Fraction(lows[end] - lows[begin], _ONE)
+        high_middle = Fraction(highs[end] - highs[begin], _ONE)
+        return head[0] + low_middle + rest[0], head[1] + high_middle + rest[1]
 
     def stretch(self, first: int, length: int) -> Bounds:
-        """The sum of w(first + j) = w(first) e^(-first j / sigma^2) e^(-j^2 / (2 sigma^2)) over j < length."""
+        """Bounds of the sum of w(first + j) over 0 <= j < length.
+
+        w(first + j) = w(first) e^(-first j / sigma^2) e^(-j^2 / (2 sigma^2)), and the last factor
+        is between its value at length - 1 and 1.
+        """
         if length == 0:
             return _NONE
-        low, high = _scaled(self.energy(first), _series(first / self.sigma_squared, length))
+        series = _series(first / self.sigma_squared, length)
+        low, high = _scaled(self.energy(first), series)
         return low * exp_down(-self.energy(length - 1)), high
 
     @property
-    def unit(self) -> int:
-        return self._step * max(math.isqrt(int(self.sigma_squared)) // (16 * self._step), 1)
+    def panel(self) -> int:
+        sigma = math.isqrt(int(self.sigma_squared))
+        return self._step * max(sigma // (16 * self._step), 1)
 
     @property
     def _step(self) -> int:
+        """The length of a step: sigma / 64, rounded down, at least 1."""
         return max(math.isqrt(int(self.sigma_squared)) // _STEPS, 1)
 
 
 @lru_cache(maxsize=16)
 def _steps(weight: GaussianWeight, step: int, count: int) -> tuple[list[int], list[int]]:
-    """Running sums of the lower and of the upper bounds of ``count`` steps, in units of 1/_ONE."""
-    found = [weight.stretch(index * step, step) for index in range(count)]
-    lows = accumulate((math.floor(low * _ONE) for low, _ in found), initial=0)
-    highs = accumulate((math.ceil(high * _ONE) for _, high in found), initial=0)
+    """Running sums of the lower and of the upper bounds of ``count`` steps, times ``_ONE``."""
+    stretches = [weight.stretch(index * step, step) for index in range(count)]
+    lows = accumulate((math.floor(low * _ONE) for low, _ in stretches), initial=0)
+    highs = accumulate((math.ceil(high * _ONE) for _, high in stretches), initial=0)
     return list(lows), list(highs)
 
 
 def moments(weight: Weight, last: int) -> tuple[Bounds, Bounds]:
-    """The sums of x w(x) and of x^2 w(x) over 0 <= x <= last."""
+    """Bounds of the sums of x w(x) and of x^2 w(x) over 0 <= x <= last."""
     low_one, high_one, low_two, high_two = (Fraction(0),) * 4
     for start, length in _panels(weight, last):
-        low, high = weight.mass(start, start + length - 1)
-        middle, spread = start + Fraction(length - 1, 2), Fraction(length * length - 1, 12)
-        drop = weight.energy(start + length - 1) - weight.energy(start)
-        shift = Fraction(length, 8) * (drop + drop * drop) if drop <= 1 else middle
+        end = start + length - 1
+        low, high = weight.mass(start, end)
+        middle = start + Fraction(length - 1, 2)
+        spread = Fraction(length * length - 1, 12)
+        drop = weight.energy(end) - weight.energy(start)
+        shift = middle
+        if drop <= 1:
+            shift = Fraction(length, 8) * (drop + drop * drop)
+        square = middle * (middle - 2 * shift) + spread * (1 - drop)
         low_one += low * max(middle - shift, Fraction(start))
         high_one += high * middle
-        low_two += low * max(
-            middle * (middle - 2 * shift) + spread * (1 - drop), Fraction(start * start)
-        )
+        low_two += low * max(square, Fraction(start * start))
         high_two += high * (middle * middle + spread)
     return (low_one, high_one), (low_two, high_two)
 
 
 def _panels(weight: Weight, last: int) -> Iterator[tuple[int, int]]:
-    """(start, length) of panels that cover 0 .. last: short while the weight matters, then doubling."""
-    start, short = 0, weight.unit if last >= _FEW else 1
+    """Panels (start, length) that cover 0 to ``last``.
+
+    They are short while the weight matters, then each is as long as all before it.
+    """
+    start = 0
+    short = weight.panel if last >= _FEW else 1
     while start <= last:
-        length = min(short if weight.energy(start) < _NEGLIGIBLE else start, last + 1 - start)
+        length = short if weight.energy(start) < _NEGLIGIBLE else start
+        length = min(length, last + 1 - start)
         yield start, length
         start += length
 
 
 def shortfall(rate: Fraction) -> Bounds:
-    """1 - e^-rate for rate >= 0."""
+    """Bounds of 1 - e^-rate for rate >= 0."""
     if rate < Fraction(1, 10**20):
         return rate - rate * rate / 2, rate
     return 1 - exp_up(-rate), 1 - exp_down(-rate)
 
 
 def _series(rate: Fraction, length: int) -> Bounds:
-    """The sum of e^(-rate j) over 0 <= j < length."""
+    """Bounds of the geometric sum of e^(-rate j) over 0 <= j < length."""
     if rate == 0 or length == 1:
         return Fraction(length), Fraction(length)
-    part, whole = shortfall(rate * length), shortfall(rate)
-    return part[0] / whole[1], part[1] / whole[0]
+    low_sum, high_sum = shortfall(rate * length)
+    low_term, high_term = shortfall(rate)
+    return low_sum / high_term, high_sum / low_term
 
 
 def _scaled(energy: Fraction, bounds: Bounds) -> Bounds:
-    """``bounds`` times e^-energy."""
+    """``bounds`` times e^-energy, rounded outward."""
     return exp_down(-energy) * bounds[0], exp_up(-energy) * bounds[1]

@@ -15,6 +15,12 @@ class Question:
     numbers. ``text`` is the statement as the analyst wrote it; ``table`` names the private table
     whose declared size applies. ``notes`` are shown with the answer; ``bias`` lists the errors
     that its intervals do not cover.
+
+    >>> from sfumato.plan.aggregate import CountRows
+    >>> from sfumato.plan.relation import Scan
+    >>> raw = Raw(Scan("people"), (), (CountRows(),))
+    >>> Question("SELECT COUNT(*) FROM people", "people", raw, Output(())).notes
+    ()
     """
 
     text: str

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stages of a question, as types: ``Raw``, ``Tracked`` (units known), ``Bounded``.
+"""The stages of a plan by type: ``Raw``, then ``Tracked``, then ``Bounded``.
 
-An engine accepts only a ``Bounded`` plan, so that a missing bound is a type error.
+An engine takes only a ``Bounded`` plan, so that a plan without bounds is a type error.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,13 @@ from sfumato.privacy.distance import Distance, Norm
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """Aggregates over the rows of a relation, grouped by keys."""
+    """A question before any privacy argument: aggregates of a relation's rows, by keys.
+
+    >>> from sfumato.plan.aggregate import CountRows
+    >>> from sfumato.plan.relation import Scan
+    >>> Raw(Scan("people"), (), (CountRows(),)).is_open
+    False
+    """
 
     relation: Relation
     keys: tuple[GroupKey, ...]
@@ -23,13 +29,17 @@ class Raw:
 
     @property
     def is_open(self) -> bool:
-        """Whether the groups are not declared: a noisy threshold decides which are released."""
+        """Whether the groups are not public, so that a threshold decides which are shown."""
         return any(key.codes is None for key in self.keys)
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much a unit may contribute: rows per group, groups, rows in total. None: no limit."""
+    """The limits of one unit: rows in a group, groups, and rows in total. None is no limit.
+
+    >>> Limits(rows=10, groups=5, total=None).in_all
+    50
+    """
 
     rows: int | None
     groups: int | None
@@ -37,16 +47,17 @@ class Limits:
 
     @property
     def in_group(self) -> int | None:
-        """The most rows in one group."""
+        """The most rows of a unit in one group."""
         return _least(self.rows, self.total)
 
     @property
-    def in_all(self) -> int | None:
-        """The most rows in all groups together.
+    def in_groups(self) -> int | None:
+        """The most groups in which a unit has rows."""
+        return _least(self.groups, self.total)
 
-        >>> Limits(rows=10, groups=5, total=None).in_all
-        50
-        """
+    @property
+    def in_all(self) -> int | None:
+        """The most rows of a unit in all groups together."""
         rows = self.in_group
         if rows is None or self.groups is None:
             return self.total
@@ -54,20 +65,26 @@ class Limits:
 
 
 def _least(*limits: int | None) -> int | None:
-    """The smallest of the limits that are set; None if none is."""
+    """The least of several limits; None if there is none."""
     return min((limit for limit in limits if limit is not None), default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class Tracked:
-    """A raw question with the privacy unit of its rows and the limits of a unit's contribution.
+    """A question whose rows belong to known units.
 
-    ``unit`` is the name of the unit; None: each row is its own. ``groups`` is the number of
-    groups; None: not public. ``kept``: the table is read from a prepared layout, which has at
-    most so many rows of each unit, in an order fixed at preparation, and each row counts by itself.
+    ``unit`` is the name of the privacy unit, or None if each row is one. ``groups`` is the number
+    of groups, or None if it is not public. If ``kept`` is set, the table is read from a prepared
+    layout with at most that many rows of a unit, in an order fixed when it was prepared.
 
     Raises:
-        ValueError: ``kept`` for a plan that does not read the rows of a unit one by one.
+        ValueError: a layout, but the rows of a unit are not read one by one.
+
+    >>> from sfumato.plan.aggregate import CountRows
+    >>> from sfumato.plan.relation import Scan
+    >>> raw = Raw(Scan("visits"), (), (CountRows(),))
+    >>> Tracked(raw, unit="patient", limits=Limits(10, None, None), groups=1).kept is None
+    True
     """
 
     raw: Raw
@@ -83,26 +100,33 @@ class Tracked:
             raise ValueError("a prepared layout has rows of units, to be read one by one")
 
     def counted(self, aggregate: Aggregate) -> int:
-        """The most rows of a unit that an aggregate counts in a prepared layout."""
-        assert self.kept is not None, "only prepared layouts"
+        """The number of rows of a unit that an aggregate counts in a prepared layout."""
+        assert self.kept is not None, "called for prepared layouts only"
         limits = self.limits
-        groups = limits.groups if limits.groups is not None else self.groups
-        most = _least(self.kept, limits.total)
         if isinstance(aggregate, CountUnits):
-            most = _least(most, limits.groups)
-        elif limits.rows is not None and groups is not None:
-            most = _least(most, limits.rows * groups)
-        assert most is not None, "at most ``kept``"
-        return most
+            most = limits.in_groups
+        else:
+            groups = self.groups if limits.groups is None else limits.groups
+            in_groups = None
+            if limits.rows is not None and groups is not None:
+                in_groups = limits.rows * groups
+            most = _least(limits.total, in_groups)
+        return self.kept if most is None else min(self.kept, most)
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One aggregate and the proved sensitivity of its integers (``distance``).
+    """One aggregate with the proved distance of its integers between neighbours.
 
-    For quantiles it is that of the weight of any set of leaves of one group (Linf).
-    ``groups`` is the number of groups to which one unit may contribute in full; spread over more
-    groups, its contributions add up to no more, in L1 and in squared L2.
+    For quantiles it is the distance (Linf) of the weight of any set of leaves in one group.
+    ``groups`` is the number of groups in which one unit counts fully. If a unit is in more groups,
+    its changes there add up to no more, in absolute values and in squares.
+
+    >>> from fractions import Fraction
+    >>> from sfumato.plan.aggregate import CountRows
+    >>> from sfumato.privacy.unit import AddRemove
+    >>> Part(CountRows(), Distance(Norm.L1, Fraction(10), AddRemove), groups=1).distance.value
+    Fraction(10, 1)
     """
 
     aggregate: Aggregate
@@ -112,10 +136,21 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """A question in which the contribution of every unit is bounded in ``norm``.
+    """A plan in which the contribution of each unit is bounded in ``norm``.
 
-    The integers are in 1/``refinement`` of a lattice step, so that rows may have weights below
-    one (RULES 13). Only a mechanism of the same norm may release them.
+    Its integers count in 1/``refinement`` of a lattice step, so that weights below 1 are not lost
+    (RULES 13). Only a mechanism of the same norm may release it.
+
+    >>> import sfumato as sf, pyarrow as pa
+    >>> from sfumato.metadata.dataset import Dataset
+    >>> from sfumato.query.pipeline import compile_plan
+    >>> from sfumato.sql.lower import understand
+    >>> people = sf.Table(pa.table({"age": [30, 40]}), columns={"age": sf.Integer(0, 120)})
+    >>> declared = Dataset("tiny", {"people": people})
+    >>> raw = understand("SELECT COUNT(*), AVG(age) FROM people", declared).raw
+    >>> bounded = compile_plan(raw, declared, Norm.L1)
+    >>> len(bounded.parts), len(bounded.only([0]).parts)
+    (2, 1)
     """
 
     tracked: Tracked
@@ -124,8 +159,7 @@ class Bounded:
     parts: tuple[Part, ...]
 
     def only(self, places: Sequence[int]) -> "Bounded":
-        """The question with only some of its parts, whose integers stay the same."""
+        """The plan with some of its parts only; their integers do not change."""
         parts = tuple(self.parts[place] for place in places)
-        aggregates = tuple(part.aggregate for part in parts)
-        raw = replace(self.tracked.raw, aggregates=aggregates)
+        raw = replace(self.tracked.raw, aggregates=tuple(part.aggregate for part in parts))
         return replace(self, tracked=replace(self.tracked, raw=raw), parts=parts)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plan -> proof -> noisy release; the session that users touch.
+"""Turns questions into noisy stored answers, and provides the session that users call.
 
-May import every room below it. Begin with ``pipeline`` (down: a question becomes a bounded
-plan) and ``charge`` (up: a task of any kind becomes a stored answer), then ``curator``, which
-alone holds exact integers. ``stability`` is the sensitivity argument, whole in one file;
-``release`` (SQL) and ``marginals`` are kinds of question; ``session`` is what users touch.
+May import every room below it. Begin with ``pipeline``, which compiles a question into a bounded
+plan, and ``charge``, which runs a task of any kind and stores its answer. ``curator`` is the only
+module that holds exact integers while a task runs. ``stability`` contains the whole sensitivity
+argument. ``release`` (SQL) and ``marginals`` are kinds of question. ``session`` is the user's API.
 """

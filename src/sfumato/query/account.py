@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an account allows, has paid and has left, to show."""
+"""The budget of an account as users see it: its limit, what is spent, and what is left."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,11 +13,11 @@ from sfumato.privacy.event import Json
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What the dataset's budget allows and has paid, and what it leaves to the asker; every number exact.
+    """The budget of a dataset: its limit, what is spent, and what is left to one asker.
 
-    ``left`` is the largest epsilon that one more pure question of the asker may cost, ``left_rho``
-    the largest rho of a Gaussian one: what the dataset, the purpose and the analyst all admit.
-    ``standing`` is the analyst's own account.
+    Every number is exact. ``left`` is the largest epsilon of one more pure question of the asker,
+    ``left_rho`` the largest rho of one more Gaussian question. Both respect the limits of the
+    dataset, the purpose and the analyst. ``standing`` is the analyst's own account.
     """
 
     limit: Budget
@@ -26,17 +26,17 @@ class Account:
 
     @property
     def spent(self) -> str:
-        """The sum of the pure losses ("unbounded" once Gaussian noise was bought)."""
+        """The sum of all epsilons; "unbounded" after the first Gaussian noise."""
         return units_text(self.balance.spent.epsilon)
 
     @property
     def spent_rho(self) -> str:
-        """The sum of the zCDP costs."""
+        """The sum of all zCDP costs (rho)."""
         return units_text(self.balance.spent.rho)
 
     @property
     def reserved(self) -> str:
-        """What questions that are under way have taken."""
+        """The epsilon that is reserved for questions in progress."""
         return units_text(self.balance.reserved.epsilon)
 
     @property
@@ -50,13 +50,10 @@ class Account:
         return self.standing.left.rho
 
     def to_json(self) -> dict[str, Json]:
-        """As ``sfumato budget --format json`` prints it."""
-        rho_limit, own = self.balance.gates.rho, self.standing.limit
+        """The account as ``sfumato budget --format json`` prints it."""
+        rho_limit = self.balance.gates.rho
         return {
-            "limit": {
-                "epsilon": decimal_text(self.limit.epsilon),
-                "delta": decimal_text(self.limit.delta),
-            },
+            "limit": _limit_to_json(self.limit),
             "spent": {"epsilon": self.spent, "rho": self.spent_rho},
             "reserved": {"epsilon": self.reserved, "rho": units_text(self.balance.reserved.rho)},
             "own": {
@@ -65,9 +62,7 @@ class Account:
                     "epsilon": units_text(self.standing.spent.epsilon),
                     "rho": units_text(self.standing.spent.rho),
                 },
-                "limit": None
-                if own is None
-                else {"epsilon": decimal_text(own.epsilon), "delta": decimal_text(own.delta)},
+                "limit": _limit_to_json(self.standing.limit),
             },
             "left": {"epsilon": decimal_text(self.left), "rho": decimal_text(self.left_rho)},
             "gates": {
@@ -87,11 +82,8 @@ class Account:
             spent.append(
                 "no epsilon is added up since Gaussian noise was bought: the zCDP gate alone counts"
             )
-        lines = [
-            f"limit     {self.limit}",
-            f"spent     {spent[0]}",
-            *(f"          {line}" for line in spent[1:]),
-        ]
+        lines = [f"limit     {self.limit}", f"spent     {spent[0]}"]
+        lines += [f"          {line}" for line in spent[1:]]
         lines += self._own_lines()
         lines.append(f"left      one question of epsilon up to {decimal_text(self.left)}")
         if self.left_rho:
@@ -99,13 +91,18 @@ class Account:
         return "\n".join(lines)
 
     def _own_lines(self) -> list[str]:
-        """The analyst's own account, where it has a limit."""
+        """One line on the analyst's own account; none if it has no limit."""
         own = self.standing
         if own.limit is None:
             return []
-        paid = (
-            f"rho {units_text(own.spent.rho)}"
-            if own.spent.epsilon is None
-            else f"epsilon {units_text(own.spent.epsilon)}"
-        )
+        paid = f"epsilon {units_text(own.spent.epsilon)}"
+        if own.spent.epsilon is None:
+            paid = f"rho {units_text(own.spent.rho)}"
         return [f"own       {own.scope.id}: {paid} of {own.limit}"]
+
+
+def _limit_to_json(limit: Budget | None) -> Json:
+    """The limit of an account as JSON; null if it has none."""
+    if limit is None:
+        return None
+    return {"epsilon": decimal_text(limit.epsilon), "delta": decimal_text(limit.delta)}

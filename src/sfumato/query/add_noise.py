@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of a SQL question is asked of the curator, and how it is read. Proof: add_noise.proof.md."""
+"""Asks the curator for the noisy integers of a SQL question. Proof: add_noise.proof.md."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from sfumato.engines.base import Codes
@@ -19,16 +19,21 @@ from sfumato.query.estimate import Kind, Reading, Released, reading_of
 
 
 def every_group(keys: Sequence[GroupKey]) -> list[Codes]:
-    """Every declared combination of keys, missing last where it is a group."""
+    """Every combination of declared key values; a missing value comes last if it is a group."""
     declared: list[list[int | str | None]] = []
     for key in keys:
-        assert key.codes is not None, "asked of declared keys only"
-        declared.append([*key.codes, None] if key.missing else [*key.codes])
+        assert key.codes is not None, "called with declared keys only"
+        codes: list[int | str | None] = list(key.codes)
+        if key.missing:
+            codes.append(None)
+        declared.append(codes)
     return list(itertools.product(*declared))
 
 
 def cells_of(planned: Planned) -> tuple[int | None, ...]:
-    """How many integers each additive part releases; of groups that are not public that is known after the threshold.
+    """The number of integers that each additive part releases.
+
+    Empty if the groups are not public: then the number is known only after the threshold.
 
     Guarantees:
         additive noise of declared groups is drawn before the read
@@ -37,53 +42,63 @@ def cells_of(planned: Planned) -> tuple[int | None, ...]:
     if raw.is_open:
         return ()
     groups = len(every_group(raw.keys))
-    parts = zip(planned.mechanisms, planned.bounded.parts, strict=True)
-    return tuple(
-        groups * width(part.aggregate)
-        for each, part in parts
-        if isinstance(each, AdditiveMechanism)
-    )
+    sizes = []
+    for mechanism, part in zip(planned.mechanisms, planned.bounded.parts, strict=True):
+        if isinstance(mechanism, AdditiveMechanism):
+            sizes.append(groups * width(part.aggregate))
+    return tuple(sizes)
 
 
 def noisy(planned: Planned, curator: Curator) -> tuple[list[Codes], list[Released]]:
-    """The groups that are shown, and each part's released integers in them.
+    """Releases a plan through the curator: the groups shown, and each part's integers in them.
 
     Guarantees:
         only groups that pass the threshold are shown
     """
     bounded = planned.bounded
+    raw = bounded.tracked.raw
     counts: dict[Codes, int] = {}
-    if bounded.tracked.raw.is_open:
-        mechanism, place = next(
-            (each, place)
-            for place, each in enumerate(planned.mechanisms)
-            if isinstance(each, ThresholdMechanism)
-        )
-        counts = curator.threshold(Units(bounded, place), mechanism)
-    groups = list(counts) if bounded.tracked.raw.is_open else every_group(bounded.tracked.raw.keys)
+    if raw.is_open:
+        counts = _counts_above_threshold(planned, curator)
+        groups = list(counts)
+    else:
+        groups = every_group(raw.keys)
     released = []
-    for place, mechanism_of in enumerate(planned.mechanisms):
-        if isinstance(mechanism_of, ThresholdMechanism):
-            values = tuple((counts[group],) for group in groups)
-            reading = Reading(Kind.NUMBER, Fraction(1))
-            released.append(
-                Released(
-                    title(CountUnits()), reading, mechanism_of.noise, values, (1,) * len(groups)
-                )
-            )
+    for place, mechanism in enumerate(planned.mechanisms):
+        if isinstance(mechanism, ThresholdMechanism):
+            part = _counts_as_part(counts, mechanism)
         else:
-            released.append(_released(mechanism_of, Cells(bounded, place, tuple(groups)), curator))
+            part = _released(mechanism, Cells(bounded, place, tuple(groups)), curator)
+        released.append(part)
     return groups, released
+
+
+def _counts_above_threshold(planned: Planned, curator: Curator) -> dict[Codes, int]:
+    """The groups that pass the threshold of an open plan, each with its noisy number of units."""
+    for place, mechanism in enumerate(planned.mechanisms):
+        if isinstance(mechanism, ThresholdMechanism):
+            return curator.threshold(Units(planned.bounded, place), mechanism)
+    raise AssertionError("an open plan has a threshold")
+
+
+def _counts_as_part(counts: Mapping[Codes, int], mechanism: ThresholdMechanism) -> Released:
+    """The noisy numbers of units as a released part."""
+    values = tuple((count,) for count in counts.values())
+    reading = Reading(Kind.NUMBER, Fraction(1))
+    return Released(title(CountUnits()), reading, mechanism.noise, values, (1,) * len(counts))
 
 
 def _released(
     mechanism: AdditiveMechanism | GridQuantiles, cells: Cells, curator: Curator
 ) -> Released:
-    part, once = cells.part, (1,) * len(cells.groups)
-    reading, size = reading_of(part.aggregate, cells.plan.refinement), width(part.aggregate)
+    """Releases one part through its mechanism."""
+    aggregate = cells.part.aggregate
+    once = (1,) * len(cells.groups)
+    reading = reading_of(aggregate, cells.plan.refinement)
+    size = width(aggregate)
     if isinstance(mechanism, GridQuantiles):
         leaves = curator.quantiles(cells, mechanism)
-        return Released(title(part.aggregate), reading, None, leaves, once, mechanism.rates, size)
+        return Released(title(aggregate), reading, None, leaves, once, mechanism.rates, size)
     flat = curator.measure(cells, mechanism)
     values = tuple(flat[start : start + size] for start in range(0, len(flat), size))
-    return Released(title(part.aggregate), reading, mechanism.noise, values, once)
+    return Released(title(aggregate), reading, mechanism.noise, values, once)

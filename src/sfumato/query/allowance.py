@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a task may cost, and its shares."""
+"""The privacy cost that a task may spend, and its shares."""
 
 import math
 from dataclasses import dataclass
@@ -13,13 +13,15 @@ from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.guarantee import ZeroConcentratedDP
 from sfumato.query.price import price
 
-# The ledger's unit of rho (RULES 3).
-_UNIT = 10**12
+# The ledger counts rho in multiples of 1e-12 (RULES 3).
+_INCREMENTS = 10**12
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """A pure epsilon (``norm`` L1) or a rho (L2), and the delta by which a rho was stated.
+    """The cost of a task: a pure epsilon (``norm`` L1) or a rho (``norm`` L2).
+
+    ``delta`` is set if the rho was stated as an (epsilon, delta).
 
     Guarantees:
         shares add up to the whole
@@ -34,35 +36,36 @@ class Allowance:
     delta: Fraction | None = None
 
     def shares(self, *weights: int) -> tuple[Fraction, ...]:
-        """Parts in these proportions, or so many equal ones, that add up to it exactly."""
+        """Splits the cost exactly: in the given proportions, or into ``n`` equal shares."""
         parts = weights if len(weights) > 1 else (1,) * weights[0]
         one = self.amount / sum(parts)
         return tuple(one * weight for weight in parts)
 
     def noise(self, distance: Distance, share: Fraction) -> AdditiveMechanism:
-        """Laplace or Gaussian noise for a share of it."""
-        return laplace(distance, share) if self.norm is Norm.L1 else gaussian(distance, share)
+        """The Laplace or Gaussian mechanism that costs ``share`` at a sensitivity."""
+        if self.norm is Norm.L1:
+            return laplace(distance, share)
+        return gaussian(distance, share)
 
     def refused(self, refusal: BudgetExceeded, left: Fraction) -> BudgetExceeded:
-        """The refusal of a cost in epsilon and delta, with the largest epsilon that fits; ``left`` is a rho."""
+        """A refusal that names the largest epsilon that fits the delta; ``left`` is a rho."""
         if self.delta is None:
             return refusal
         epsilon = _largest(left, self.delta)
-        fits = (
-            f"epsilon={decimal_text(epsilon)} with delta={decimal_text(self.delta)}"
-            if epsilon
-            else ""
-        )
-        allowed = " or ".join(filter(None, (refusal.allowed, fits)))
+        fits = ""
+        if epsilon:
+            fits = f"epsilon={decimal_text(epsilon)} with delta={decimal_text(self.delta)}"
+        allowed = " or ".join(text for text in (refusal.allowed, fits) if text)
         return BudgetExceeded(refusal.problem, allowed=allowed, remedy=refusal.remedy)
 
 
 def allowance(
     *, epsilon: Number | None = None, rho: Number | None = None, delta: Number | None = None
 ) -> Allowance:
-    """What the keywords of a task state: ``rho``, a pure ``epsilon``, or an ``epsilon`` with a ``delta``.
+    """The allowance that the keywords state: a rho, a pure epsilon, or an epsilon with a delta.
 
-    An epsilon with a delta buys Gaussian noise: the largest rho whose proved conversion lies within both.
+    An epsilon with a delta buys Gaussian noise: the largest rho whose proved conversion to
+    approximate differential privacy lies within both.
 
     Raises:
         WrongUse: not exactly one of epsilon and rho, or a delta beside a rho.
@@ -84,23 +87,26 @@ def allowance(
     bought = _rho(asked.epsilon, asked.delta)
     if bought <= 0:
         raise InvalidNumber(
-            f"No Gaussian noise is known to lie within epsilon = {asked.epsilon} and delta = {asked.delta}.",
+            f"No Gaussian noise is known to lie within epsilon = {asked.epsilon} "
+            f"and delta = {asked.delta}.",
             allowed="a larger epsilon or delta",
         )
     return Allowance(Norm.L2, bought, asked.delta)
 
 
 def _rho(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """In whole units of the ledger."""
-    return Fraction(math.floor(zcdp_within(epsilon, delta) * _UNIT), _UNIT)
+    """The largest rho within (epsilon, delta), rounded down to a multiple of 1e-12."""
+    return Fraction(math.floor(zcdp_within(epsilon, delta) * _INCREMENTS), _INCREMENTS)
 
 
 def _largest(rho: Fraction, delta: Fraction) -> Fraction:
-    """The largest epsilon, to three digits, that buys at most a rho; 0: none."""
+    """The largest epsilon, to three digits, that buys at most ``rho``; 0 if there is none."""
     if rho <= 0:
         return Fraction(0)
     epsilon = approx_from_zcdp(ZeroConcentratedDP(rho), delta).epsilon
-    step = Fraction(10) ** (math.floor(math.log10(epsilon)) - 2) if epsilon > 0 else Fraction(1)
+    step = Fraction(1)
+    if epsilon > 0:
+        step = Fraction(10) ** (math.floor(math.log10(epsilon)) - 2)
     steps = math.floor(epsilon / step)
     while steps > 0 and not 0 < _rho(steps * step, delta) <= rho:
         steps -= 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stored answer: everything it says is computed from its bytes."""
+"""An answer: estimates, intervals and texts, all computed from its stored bytes."""
 
 import datetime
 import html
@@ -27,16 +27,32 @@ if TYPE_CHECKING:
     import pyarrow
 
 
+# The members of a stored answer that are printed as JSON.
+_PRINTED = (
+    "charge_id",
+    "dataset",
+    "statement",
+    "cost",
+    "protected",
+    "columns",
+    "rows",
+    "errors",
+    "bounded",
+    "bias",
+    "notes",
+)
+
+
 class Answer:
-    """Estimates with an error per cell, their cost, and what was done to get them.
+    """Estimates with an error for each cell, their cost, and how they were computed.
 
     Attributes:
-        charge_id: the charge in the ledger that paid for it.
+        charge_id: the id of the charge in the ledger that paid for the answer.
         statement: the question, as written.
-        notes: what a reader should know (chosen mechanism, unsupported cells).
-        bias: what the intervals do not hold: the effect of clipping and bounding.
-        bytes: the stored JSON; the same question always gives the same bytes.
-        recalled: it was stored before, so that asking cost nothing this time.
+        notes: remarks for the reader, such as the chosen mechanism or cells without support.
+        bias: what the intervals do not cover: the effects of clipping and bounding.
+        bytes: the stored JSON; the same question always returns the same bytes.
+        recalled: whether the answer was stored before, so that it cost nothing this time.
     """
 
     def __init__(self, body: bytes, *, recalled: bool = False) -> None:
@@ -55,52 +71,53 @@ class Answer:
 
     @property
     def rows(self) -> list[list[Json]]:
-        """The cells, row by row, in the order of ``columns``."""
+        """The cells of each row, in the order of ``columns``."""
         return cast(list[list[Json]], self.form["rows"])
 
     @property
     def told(self) -> list[list[Json]]:
-        """The rows, None in each cell of which nothing can be told: its interval is the whole range."""
+        """The rows, with None in each cell whose interval is the whole range."""
         errors = cast(list[list[Json]], self.form["errors"])
-        return [
-            [None if is_untold(error) else value for value, error in zip(row, line, strict=True)]
-            for row, line in zip(self.rows, errors, strict=True)
-        ]
+        rows = []
+        for row, line in zip(self.rows, errors, strict=True):
+            cells = zip(row, line, strict=True)
+            rows.append([None if is_untold(error) else value for value, error in cells])
+        return rows
 
     @property
     def cost(self) -> Cost:
-        """What it cost, item by item."""
+        """The cost of the answer, with one item for each part."""
         form = cast(dict[str, Json], self.form["cost"])
         items = cast(list[dict[str, str]], form["items"])
-        return Cost(str(form["epsilon"]), str(form["rho"]), str(form["delta"]), tuple(items))
+        epsilon, rho, delta = str(form["epsilon"]), str(form["rho"]), str(form["delta"])
+        return Cost(epsilon, rho, delta, tuple(items))
 
     def error(self, confidence: Number = 0.95) -> list[dict[str, Json]]:
-        """The table again, each released cell as ``{low, high, half_width}``, keys as they are.
+        """The intervals: each released cell as ``{low, high, half_width}``; keys are unchanged.
 
-        The interval holds the bounded statistic (see ``bounded`` and ``bias``) with at least
-        this probability, in every cell. ``untold``: it is the whole range, so that nothing can be told.
+        The interval of each cell contains the bounded statistic (see ``bounded`` and ``bias``)
+        with at least this probability. A cell with ``untold`` has the whole range as its interval.
         """
-        level = positive(
-            "confidence", to_fraction("confidence", confidence), at_most=1 - Fraction(1, 10**12)
-        )
+        fraction = to_fraction("confidence", confidence)
+        level = positive("confidence", fraction, at_most=1 - Fraction(1, 10**12))
         order = cast(list[int], cast(dict[str, Json], self.form["released"])["order"])
         output, parts = self._released()
         lines = error_rows(output, parts, order, 1 - level)
         if self.form.get("consistent"):
             lines = _cut(lines, self.rows, output, parts)
         names = [str(column["name"]) for column in self.columns]
-        return [
-            {
-                name: value if error is None else error
-                for name, value, error in zip(names, row, cast(list[Json], line), strict=True)
-            }
-            for row, line in zip(self.rows, lines, strict=True)
-        ]
+        table = []
+        for row, line in zip(self.rows, lines, strict=True):
+            cells: dict[str, Json] = {}
+            for name, value, error in zip(names, row, cast(list[Json], line), strict=True):
+                cells[name] = value if error is None else error
+            table.append(cells)
+        return table
 
     def consistent(self) -> "Answer":
-        """The same answer with counts as whole numbers of 0 or more, and totals as their sums.
+        """The answer with counts as integers of at least 0, and totals as sums of these.
 
-        Post-processing: free, and it protects no less. Each interval is cut at 0.
+        This is post-processing: it is free and keeps the guarantee. Each interval is cut at 0.
         """
         output, parts = self._released()
         rows = consistent_rows(self.form, output, parts)
@@ -116,51 +133,42 @@ class Answer:
         return Answer(canonical_json(form).encode(), recalled=self.recalled)
 
     def _released(self) -> tuple[Output, list[Released]]:
-        """What was released, and what was made of it."""
+        """The released parts, and the expressions that the answer computes from them."""
         released = cast(dict[str, Json], self.form["released"])
         return restore_output(released["output"]), parts_from_json(released["parts"])
 
     def to_json(self) -> dict[str, Json]:
-        """What ``sfumato query --format json`` prints."""
-        names = (
-            "charge_id",
-            "dataset",
-            "statement",
-            "cost",
-            "protected",
-            "columns",
-            "rows",
-            "errors",
-            "bounded",
-            "bias",
-            "notes",
-        )
-        columns = [{"name": each["name"], "type": each["type"]} for each in self.columns]
-        return {**{name: self.form[name] for name in names}, "columns": columns}
+        """The answer as ``sfumato query --format json`` prints it."""
+        form = {name: self.form[name] for name in _PRINTED}
+        form["columns"] = [
+            {"name": column["name"], "type": column["type"]} for column in self.columns
+        ]
+        return form
 
     def to_dicts(self) -> list[dict[str, object]]:
-        """One mapping a row; dates as ``datetime.date``, None where nothing can be told."""
+        """One dictionary for each row; dates as ``datetime.date``, None for an unusable cell.
+
+        A cell is unusable if its interval is the whole range.
+        """
         names = [str(column["name"]) for column in self.columns]
         return [dict(zip(names, self._typed(row), strict=True)) for row in self.told]
 
     def to_arrow(self) -> "pyarrow.Table":
-        """A pyarrow table; null where nothing can be told."""
+        """A pyarrow table; null in each cell whose interval is the whole range."""
         import pyarrow
 
         types = {
             "integer": pyarrow.int64(), "real": pyarrow.float64(), "text": pyarrow.string(),
             "date": pyarrow.date32(), "boolean": pyarrow.bool_(),
         }  # fmt: skip
-        rows, arrays = [self._typed(row) for row in self.told], {}
+        rows = [self._typed(row) for row in self.told]
+        arrays = {}
         for place, column in enumerate(self.columns):
-            kind, values = str(column["type"]), [row[place] for row in rows]
-            if kind == "real" or any(
-                isinstance(value, int) and abs(value) >= 2**63 for value in values
-            ):
-                kind, values = (
-                    "real",
-                    [None if value is None else float(cast(float, value)) for value in values],
-                )
+            kind = str(column["type"])
+            values = [row[place] for row in rows]
+            if kind == "real" or any(map(_is_beyond_int64, values)):
+                kind = "real"
+                values = [_float_or_none(value) for value in values]
             arrays[str(column["name"])] = pyarrow.array(values, types[kind])
         return pyarrow.table(arrays)
 
@@ -168,29 +176,31 @@ class Answer:
         """The Arrow table as an IPC stream, as ``sfumato query --format arrow`` writes it."""
         import pyarrow
 
-        table, sink = self.to_arrow(), pyarrow.BufferOutputStream()
+        table = self.to_arrow()
+        sink = pyarrow.BufferOutputStream()
         with pyarrow.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
         return bytes(sink.getvalue().to_pybytes())
 
     def to_pandas(self) -> "pandas.DataFrame":
-        """A pandas frame (pandas must be installed)."""
+        """The answer as a pandas DataFrame (WrongUse if pandas is not installed)."""
         _require("pandas")
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> "polars.DataFrame":
-        """A polars frame (polars must be installed)."""
+        """The answer as a polars DataFrame (WrongUse if polars is not installed)."""
         _require("polars")
         import polars
 
         return cast("polars.DataFrame", polars.from_arrow(self.to_arrow()))
 
     def explain(self) -> str:
-        """Whom it protects, what was done, what it cost, and what the intervals leave out."""
+        """A text on the answer: who is protected, the noise, the bounds, the bias and the cost."""
         lines = [self.statement, *self.protected]
         for item in self.cost.items:
             lines.append(
-                f"{item['release']}: {item['mechanism']}, {item['parameter']}, sensitivity {item['sensitivity']}."
+                f"{item['release']}: {item['mechanism']}, {item['parameter']}, "
+                f"sensitivity {item['sensitivity']}."
             )
         lines += [f"Bounded: {line}" for line in self.bounded]
         lines += [f"Bias: {line}" for line in self.bias]
@@ -198,20 +208,15 @@ class Answer:
         return "\n".join([*lines, f"Cost: {self.cost}{self._paid()}. Charge: {self.charge_id}."])
 
     def plot(self, column: str | None = None) -> Figure:
-        """Bars with 95% intervals of one released column of numbers (default: the first).
+        """A bar chart of one released column of numbers with 95% intervals (default: the first).
 
         Raises:
-            WrongUse: no such column.
+            WrongUse: there is no such column.
         """
         errors = cast(list[list[Json]], self.form["errors"])
-        names = [str(each["name"]) for each in self.columns]
-        keys = [place for place, each in enumerate(self.columns) if not each["released"]]
-        drawn = [
-            each
-            for each in self.columns
-            if each["released"] and each["type"] not in ("date", "text")
-        ]
-        released = [str(each["name"]) for each in drawn if self.rows]
+        names = [str(declared["name"]) for declared in self.columns]
+        keys = [place for place, declared in enumerate(self.columns) if not declared["released"]]
+        released = self._numbers()
         chosen = column or (released[0] if released else "")
         if chosen not in released:
             raise WrongUse(
@@ -219,71 +224,93 @@ class Answer:
                 allowed=", ".join(released) or "none: there are no rows",
             )
         place = names.index(chosen)
-        bars = [
-            self._bar(row, line, place, keys) for row, line in zip(self.rows, errors, strict=True)
-        ]
-        return bar_chart(chosen if len(names) > 1 else self.statement[:90], chosen, bars)
+        lines = zip(self.rows, errors, strict=True)
+        bars = [self._bar(row, line, place, keys) for row, line in lines]
+        title = chosen if len(names) > 1 else self.statement[:90]
+        return bar_chart(title, chosen, bars)
+
+    def _numbers(self) -> list[str]:
+        """The names of the released columns of numbers; empty if there are no rows."""
+        names = []
+        for column in self.columns:
+            if self.rows and column["released"] and column["type"] not in ("date", "text"):
+                names.append(str(column["name"]))
+        return names
 
     def _bar(
         self, row: Sequence[Json], line: Sequence[Json], place: int, keys: Sequence[int]
     ) -> Bar:
+        """The bar of one row: its value, its interval, and the labels from its keys."""
         error = cast(dict[str, float | None], line[place])
         value = row[place]
         label = number(row[keys[0]]) if keys else "all"
         series = ", ".join(number(row[key]) for key in keys[1:])
-        # of a quantile only the rank is known, not an interval of values
-        low, high = (None, None) if "rank_error" in error else (error["low"], error["high"])
-        return Bar(
-            label, series, float(cast(float, value or 0)), low, high, untold=is_untold(error)
-        )
+        low = high = None
+        # the interval of a quantile is one of ranks, not of values
+        if "rank_error" not in error:
+            low, high = error["low"], error["high"]
+        point = float(cast(float, value or 0))
+        return Bar(label, series, point, low, high, untold=is_untold(error))
 
     def _typed(self, row: Sequence[Json]) -> list[object]:
-        dates = [column["type"] == "date" for column in self.columns]
-        return [
-            datetime.date.fromisoformat(str(value)) if is_date and value is not None else value
-            for value, is_date in zip(row, dates, strict=True)
-        ]
+        """A row with its dates as ``datetime.date``."""
+        values: list[object] = []
+        for value, column in zip(row, self.columns, strict=True):
+            if column["type"] == "date" and value is not None:
+                values.append(datetime.date.fromisoformat(str(value)))
+            else:
+                values.append(value)
+        return values
 
     def receipt(self) -> str:
-        """What it cost, whether that was paid before, and which charge paid it."""
+        """One line: the cost, whether it was paid before, and the charge that paid it."""
         return f"cost {self.cost}{self._paid()}, charge {self.charge_id[:12]}"
 
     def _paid(self) -> str:
+        """A remark that an answer was paid before; empty for a new one."""
         return " (paid before, nothing now)" if self.recalled else ""
 
     def __repr__(self) -> str:
         header, body = cells(self.columns, self.form["rows"], self.form["errors"])
         lines = [text_table(header, body), self.receipt()]
-        return "\n".join(
-            [
-                *lines,
-                *(f"note: {note}" for note in self.notes),
-                *(f"bias: {line}" for line in self.bias),
-            ]
-        )
+        lines += [f"note: {note}" for note in self.notes]
+        lines += [f"bias: {line}" for line in self.bias]
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         header, body = cells(self.columns, self.form["rows"], self.form["errors"])
-        notes = "".join(f"<li>{html.escape(line)}</li>" for line in (*self.notes, *self.bias))
         cost = html.escape(self.receipt().removeprefix("cost "))
-        return f"{html_table(header, body)}<p>{cost}</p>" + (f"<ul>{notes}</ul>" if notes else "")
+        shown_table = f"{html_table(header, body)}<p>{cost}</p>"
+        notes = "".join(f"<li>{html.escape(line)}</li>" for line in (*self.notes, *self.bias))
+        return f"{shown_table}<ul>{notes}</ul>" if notes else shown_table
+
+
+def _is_beyond_int64(value: object) -> bool:
+    """Whether a value is an integer that Arrow's 64-bit integers do not represent."""
+    return isinstance(value, int) and abs(value) >= 2**63
+
+
+def _float_or_none(value: object) -> float | None:
+    """A number as a float; None stays None."""
+    return None if value is None else float(cast(float, value))
 
 
 def _cut(
     lines: Sequence[Json], rows: Sequence[Sequence[Json]], output: Output, parts: Sequence[Released]
 ) -> list[Json]:
-    """Errors of consistent rows."""
+    """The intervals of an answer whose counts were made consistent: those of counts cut at 0."""
     counts = [is_count(item.expression, parts) for item in output.items]
-    return [
-        [
-            consistent_error(error, value) if count else error
-            for error, value, count in zip(cast(list[Json], line), row, counts, strict=True)
-        ]
-        for line, row in zip(lines, rows, strict=True)
-    ]
+    cut: list[Json] = []
+    for line, row in zip(lines, rows, strict=True):
+        errors = list(cast(list[Json], line))
+        for place, value in enumerate(row):
+            if counts[place]:
+                errors[place] = consistent_error(errors[place], value)
+        cut.append(errors)
+    return cut
 
 
 def _require(module: str) -> None:
-    """Refuses an output whose library is not installed."""
+    """Raises WrongUse if an optional library is not installed."""
     if find_spec(module) is None:
         raise WrongUse(f"{module} is not installed.", remedy=f"pip install {module}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who asks about what, and the keys of what they are answered (RULES 21)."""
+"""The asker of a question, and the keys under which its answers are stored (RULES 21)."""
 
 import hashlib
 from collections.abc import Sequence
@@ -21,22 +21,23 @@ from sfumato.query.passes import Context
 from sfumato.query.passes.prune import columns_above, prune
 from sfumato.query.task import Names
 
-# Raised whenever the same plan would come to mean something else.
+# Increased whenever the same plan would be computed in another way.
 SEMANTICS = 3
 # The version of the stored form of an answer.
 FORMAT = 4
 
-# Of a dataset's contract: epsilon and delta, as they are stored.
+# The epsilon and delta of a dataset's contract, as they are stored.
 Limit: TypeAlias = tuple[str, str]
-# Whose the key of an answer is that may be shared: no analyst's, for no purpose.
+# The analyst and purpose in the key of an answer that may be shared.
 _ANYBODY = ("", "")
 
-# Of a row with several matches, or of equal rank, the choice depends on what else is read.
+# The rows of these relations do not depend on which columns are read. Others choose among several
+# matching or equally ranked rows by all columns that are read.
 _SAME_WHATEVER_IS_READ = (Scan, Filter, UnitJoin, Semi)
 
 
 class Planned(Protocol):
-    """What the keys of a planned question are computed from."""
+    """The parts of a planned question that its keys are computed from."""
 
     @property
     def question(self) -> Question: ...
@@ -50,10 +51,10 @@ class Planned(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Who asks about what: everything an answer depends on besides the question.
+    """An asker and a dataset: all that an answer depends on besides the question.
 
-    ``past`` are the limits under which formats of the ledger before 4 kept answers: their keys named
-    the limit, and no purpose. ``limit`` is one of them where this asker names keys as they did.
+    ``past`` are the limits under which ledger formats before 4 stored answers: their keys contained
+    the limit, and no purpose. If ``limit`` is set, this asker computes keys as these formats did.
 
     Guarantees:
         a limit is no part of a key
@@ -72,11 +73,11 @@ class Asker:
         about = self.contract.about_data()
         if self.limit is not None:
             about |= {"epsilon": self.limit[0], "delta": self.limit[1]}
-        # as it stands in every key: the JSON string of a JSON text
+        # every key contains this: the contract as JSON, encoded as a JSON string
         object.__setattr__(self, "_contract", canonical_json(canonical_json(about)))
 
     def about(self, dataset: Dataset) -> "Asker":
-        """The same asker about the same data under other limits of its units."""
+        """The same asker, for the same data under other limits of its units."""
         return self if dataset is self.dataset else replace(self, dataset=dataset)
 
     @property
@@ -86,25 +87,30 @@ class Asker:
 
     @property
     def earlier(self) -> tuple["Asker", ...]:
-        """The same asker as formats before 4 named it, once for each limit of that time."""
+        """Askers that compute keys as ledger formats before 4 did, one for each past limit."""
         return tuple(replace(self, limit=limit) for limit in self.past)
 
     def names(self, kind: str, form: str, event: Event) -> Names:
-        """The keys of the answer to a task of any kind but SQL.
+        """Computes the keys of the answer to a task of any kind but SQL.
 
         Guarantees:
             tasks that differ have different keys
         """
         asked = {"kind": canonical_json(kind), "form": canonical_json(form)}
         done = {**asked, "event": canonical_json(event_to_json(event))}
-        own, statement = self._key(self._own, **done), self._key(self._own, **asked)
-        return Names(own, statement, self._key(_ANYBODY, **done), kind=kind)
+        own = self._key(self._own, **done)
+        statement = self._key(self._own, **asked)
+        shared = self._key(_ANYBODY, **done)
+        return Names(own, statement, shared, kind=kind)
 
     def request(self, event: Event, names: Names, key: str = "") -> Request:
-        """What the ledger is asked for; ``key`` is the caller's idempotency key."""
-        about = (self.dataset.name, self.analyst, names.question, names.statement, event)
+        """The request to the ledger to charge an event; ``key`` is an idempotency key."""
         return Request(
-            *about,
+            self.dataset.name,
+            self.analyst,
+            names.question,
+            names.statement,
+            event,
             purpose=self.purpose,
             shared=names.shared,
             key=key,
@@ -113,43 +119,53 @@ class Asker:
         )
 
     def question_key(self, planned: Planned) -> str:
-        """The key of one answer (RULES 21): plan, constants, bounds, mechanism, version, account."""
-        return self.question_keys(planned, form(planned.bounded))[0]
+        """The key of an answer (RULES 21): plan, constants, bounds, mechanism, version, account."""
+        own, _ = self.question_keys(planned, form(planned.bounded))
+        return own
 
     def question_keys(self, planned: Planned, plan: str) -> tuple[str, str]:
-        """The key of one answer, and that of the same answer whoever asks; ``plan`` is the form of the plan."""
-        question = plan, form(planned.question.output), canonical_json(event_to_json(planned.event))
-        return self._plan_key(self._own, *question), self._plan_key(_ANYBODY, *question)
+        """The key of an answer, and its key whoever asks; ``plan`` is the form of the plan."""
+        output = form(planned.question.output)
+        event = canonical_json(event_to_json(planned.event))
+        own = self._plan_key(self._own, plan, output, event)
+        shared = self._plan_key(_ANYBODY, plan, output, event)
+        return own, shared
 
     def part_forms(self, planned: Planned, plan: str) -> list[str]:
-        """By its place, the form of each part whatever else is asked beside it; empty where it is none of its own."""
+        """The canonical form of each part as if it were asked alone.
+
+        It is empty if the part cannot be reused: the groups of an open plan depend on all parts.
+        """
         bounded = planned.bounded
         if bounded.tracked.raw.is_open:
             return [""] * len(bounded.parts)
-        # what is asked for by itself is what it is: the compiler has pruned it
+        # a plan with one part is in that form already: the compiler has pruned it
         if len(bounded.parts) == 1:
             return [plan]
         relations: dict[frozenset[str], Relation] = {}
         parts = [self._alone(bounded, place, relations) for place in range(len(bounded.parts))]
-        # they have few relations, each of which is written once, as is the aggregate of each
-        shared = {id(each): each for each in (part.tracked.raw.relation for part in parts)}
-        known = aggregate_forms(bounded) | {name: form(each) for name, each in shared.items()}
+        # parts share few relations, so the form of each relation and aggregate is computed once
+        known = aggregate_forms(bounded)
+        for part in parts:
+            relation = part.tracked.raw.relation
+            if id(relation) not in known:
+                known[id(relation)] = form(relation)
         return [form(part, known) for part in parts]
 
     def part_keys(self, forms: Sequence[str]) -> tuple[str, ...]:
-        """The key of each part by its form; empty where it has none."""
-        return tuple(self._plan_key(self._own, each) if each else "" for each in forms)
+        """The key of each part, from its form; empty if its form is empty."""
+        return tuple(self._plan_key(self._own, plan) if plan else "" for plan in forms)
 
     def _alone(
         self, bounded: Bounded, place: int, relations: dict[frozenset[str], Relation]
     ) -> Bounded:
-        """A part as it would be asked for by itself: without the columns that only others read.
+        """One part as a plan of its own, without the columns that only other parts read.
 
-        ``relations``: what is left of the relation, by the columns that a part reads of it.
+        ``relations`` caches the pruned relation by the set of columns that a part reads.
         """
         part = bounded.only([place])
         raw = part.tracked.raw
-        if not all(isinstance(each, _SAME_WHATEVER_IS_READ) for each in nodes(raw.relation)):
+        if not all(isinstance(node, _SAME_WHATEVER_IS_READ) for node in nodes(raw.relation)):
             return part
         read = columns_above(raw)
         if read not in relations:
@@ -158,15 +174,16 @@ class Asker:
         return replace(part, tracked=replace(part.tracked, raw=alone))
 
     def statement_key(self, question: Question) -> str:
-        """The key of a statement whatever it was paid for."""
+        """The key of a statement at any price."""
         return self._plan_key(self._own, form(question.raw), form(question.output))
 
     @property
     def _own(self) -> tuple[str, str]:
+        """The analyst and the purpose in the keys of this asker."""
         return self.analyst, self.purpose
 
     def _key(self, whose: tuple[str, str], **facts: str) -> str:
-        """The hash of canonical JSON; what is long and in several keys is given as it stands there."""
+        """The SHA-256 of canonical JSON with these members, whose values are JSON already."""
         analyst, purpose = whose
         facts |= {
             "analyst": canonical_json(analyst),
@@ -182,10 +199,10 @@ class Asker:
     def _plan_key(
         self, whose: tuple[str, str], plan: str, output: str = "null", event: str = "null"
     ) -> str:
-        """The key of an answer, or of a part of one, that is a plan."""
+        """The key of the answer of a SQL question, or of one part of it."""
         return self._key(whose, plan=plan, output=output, event=event, format=str(FORMAT))
 
 
 def aggregate_forms(bounded: Bounded) -> dict[int, str]:
-    """By ``id``, the form of each aggregate of a question, which its plan names several times."""
+    """The canonical form of each aggregate by its ``id``, since a plan contains each repeatedly."""
     return {id(part.aggregate): form(part.aggregate) for part in bounded.parts}

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits that are learnt privately (``sf.AUTO``): a charged question of its own for each.
+"""Learns limits that are declared as ``sf.AUTO``, each with a charged question of its own.
 
-A limit is the smallest power of two that 95% of the units, by a private quantile, keep to:
-the rows of a unit, the most rows it has in a group, the groups it is in. One row a unit, so
-nothing has to be bounded to ask it; few candidates, so that little is needed to tell them apart.
+A limit is the smallest power of two that at least 95% of the units respect, by a private quantile:
+of their rows, their most rows in one group, or their groups. Each unit contributes one row to that
+question, so it needs no limit itself. There are few candidates, so a small epsilon suffices.
 """
 
 import math
@@ -33,38 +33,40 @@ _LIMITS = ("max_rows", "max_groups", "max_rows_total")
 
 
 def automatic(question: Question, dataset: Dataset) -> Iterator[tuple[str, Question]]:
-    """The limits of the question's table that have to be learnt, each with the question that learns it."""
+    """The ``sf.AUTO`` limits that a question needs, each with the question that learns it."""
     unit = dataset.tables[question.table].unit
+    if unit is None:
+        return
     for limit in _LIMITS:
-        if unit is not None and getattr(unit, limit) is AUTO and _is_needed(limit, question.raw):
-            column = Column(f"auto.{limit}", Integer(1, _MOST))
-            raw = Raw(
-                _counted(limit, question.raw, column), (), (Quantiles(_power(column), (_LEVEL,)),)
-            )
-            output = Output((Item(limit, Estimate(0)),))
-            yield (
-                limit,
-                replace(
-                    question, text=f"{limit} of: {question.text}", raw=raw, output=output, notes=()
-                ),
-            )
+        if getattr(unit, limit) is AUTO and _is_needed(limit, question.raw):
+            yield limit, _learning(limit, question)
+
+
+def _learning(limit: str, question: Question) -> Question:
+    """The question that learns one limit: a quantile over units, as a power of two."""
+    column = Column(f"auto.{limit}", Integer(1, _MOST))
+    relation = _counted(limit, question.raw, column)
+    raw = Raw(relation, (), (Quantiles(_power(column), (_LEVEL,)),))
+    output = Output((Item(limit, Estimate(0)),))
+    text = f"{limit} of: {question.text}"
+    return replace(question, text=text, raw=raw, output=output, notes=())
 
 
 def with_limits(dataset: Dataset, table: str, learnt: dict[str, int]) -> Dataset:
-    """The dataset with the limits of a table as learnt; those that the question does not need are left out."""
+    """The dataset with the learnt limits of a table; other ``sf.AUTO`` limits are removed."""
     unit = dataset.tables[table].unit
     if unit is None or all(getattr(unit, name) is not AUTO for name in _LIMITS):
         return dataset
-    limits = {
-        name: learnt.get(name) if getattr(unit, name) is AUTO else getattr(unit, name)
-        for name in _LIMITS
-    }
+    limits = {}
+    for name in _LIMITS:
+        limit = getattr(unit, name)
+        limits[name] = learnt.get(name) if limit is AUTO else limit
     declared = replace(dataset.tables[table], unit=unit.limited(**limits))
     return replace(dataset, tables={**dataset.tables, table: declared})
 
 
 def learnt_limit(place: Fraction, groups: int | None) -> int:
-    """The limit of a released place among the powers of two; never more than there are groups.
+    """The limit at a released place among the powers of two; at most ``groups``.
 
     >>> learnt_limit(Fraction(3), None), learnt_limit(Fraction(3), 5)
     (8, 5)
@@ -74,53 +76,57 @@ def learnt_limit(place: Fraction, groups: int | None) -> int:
 
 
 def units_needed(price: Price) -> int:
-    """From about how many units on a limit learnt at a price is above all of theirs once in 100 times at most.
+    """About how many units are needed to learn a limit well at a price.
 
-    The exponential mechanism prefers the right place by exp(epsilon gap / (2 sensitivity)), where the
-    gap is the part of the units that the level leaves above, and the sensitivity is the level.
+    With that many units, the learnt limit exceeds the rows of every unit with probability at most
+    1/100. The exponential mechanism prefers the right place by exp(epsilon gap / (2 sensitivity)),
+    where the gap is the share of units that the level leaves above, and the sensitivity is the
+    level.
 
     >>> units_needed(Price(epsilon=Fraction(1, 10)))
     2695
     """
-    epsilon = (
-        price.epsilon if price.epsilon is not None else sqrt_down(8 * (price.rho or Fraction(0)))
-    )
+    epsilon = price.epsilon
+    if epsilon is None:
+        epsilon = sqrt_down(8 * (price.rho or Fraction(0)))
     others = math.log(100 * (len(_POWERS) - 1))
-    return math.ceil(2 * float(_LEVEL / (1 - _LEVEL)) * others / max(float(epsilon), 1e-12))
+    odds = float(_LEVEL / (1 - _LEVEL))
+    return math.ceil(2 * odds * others / max(float(epsilon), 1e-12))
 
 
 def declared_groups(raw: Raw) -> int | None:
-    """How many groups there are, where they are public."""
-    sizes = [key.size for key in raw.keys]
-    return None if None in sizes else math.prod(size for size in sizes if size is not None)
+    """The number of groups of a plan; None if the groups are not public."""
+    groups = 1
+    for key in raw.keys:
+        if key.size is None:
+            return None
+        groups *= key.size
+    return groups
 
 
 def _power(column: Column) -> Value:
-    """The place of the smallest power of two that is not below a number of rows or groups."""
-    table = tuple(
-        next(place for place, power in enumerate(_POWERS) if power >= n)
-        for n in range(1, _MOST + 1)
-    )
+    """A count of rows or groups, as the index of the least power of two that is not below it."""
+    table = tuple((count - 1).bit_length() for count in range(1, _MOST + 1))
     return Value(column.name, Integer(0, len(_POWERS) - 1), Lookup(Field(column), 1, table))
 
 
 def _is_needed(limit: str, raw: Raw) -> bool:
+    """Whether the sensitivity of a plan depends on a limit."""
     if limit == "max_groups":
         return bool(raw.keys)
-    return not all(isinstance(each, CountUnits) for each in raw.aggregates)
+    return not all(isinstance(aggregate, CountUnits) for aggregate in raw.aggregates)
 
 
 def _counted(limit: str, raw: Raw, column: Column) -> Relation:
-    """One row a unit, with what the limit bounds."""
+    """One row for each unit, with the number that the limit bounds in ``column``."""
     if limit == "max_rows_total" or not raw.keys:
         return PerUnit(raw.relation, (), (Computed(column, Summary.COUNT),))
     rows = Column("auto.rows", Integer(1, _MOST))
-    keys = tuple(
-        (Column(f"auto.k{index}", key.value.type), key.value) for index, key in enumerate(raw.keys)
-    )
-    by_group = PerUnit(raw.relation, keys, (Computed(rows, Summary.COUNT),))
+    keys = []
+    for index, key in enumerate(raw.keys):
+        keys.append((Column(f"auto.k{index}", key.value.type), key.value))
+    by_group = PerUnit(raw.relation, tuple(keys), (Computed(rows, Summary.COUNT),))
     if limit == "max_groups":
         return PerUnit(by_group, (), (Computed(column, Summary.COUNT),))
-    return PerUnit(
-        by_group, (), (Computed(column, Summary.MAXIMUM, Value("rows", rows.type, Field(rows))),)
-    )
+    read = Value("rows", rows.type, Field(rows))
+    return PerUnit(by_group, (), (Computed(column, Summary.MAXIMUM, read),))

@@ -15,20 +15,22 @@ from sfumato.plan.stages import Bounded, Part
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.query.statistic import BoundedStatistic, Opened
 
-# Numbers of units by group; or as a column, with what tells the groups of some of its rows.
+# The number of units of each group; or one array of these, with a function that returns the groups
+# at some of its indices.
 Counts: TypeAlias = Mapping[Codes, int] | tuple[Integers, Callable[[Integers], Sequence[Codes]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Cells(BoundedStatistic[list[int]]):
-    """The integers of the part at ``place``, group by group; zeros where a group has no rows.
+    """The integers of the part at ``place``, for each group in turn.
 
     Guarantees:
         the cells of a part move by at most its proved distance
         a group without rows is zeros
 
     Raises:
-        InvalidDeclaration: a group twice: its integers would move twice; groups that are no tuples.
+        InvalidDeclaration: a group is listed twice, so that its integers would move twice; a group
+            is not a tuple.
     """
 
     plan: Bounded
@@ -44,11 +46,11 @@ class Cells(BoundedStatistic[list[int]]):
 
     @property
     def part(self) -> Part:
-        """The part of the plan."""
+        """The part of the plan whose integers these are."""
         return self.plan.parts[self.place]
 
     def distance(self, norm: Norm) -> Distance:
-        """The proved distance of the part; a bound in L1 holds for each integer too."""
+        """The proved distance of the part. A bound in L1 is also one in Linf."""
         proved = self.part.distance
         if norm is Norm.LINF and proved.norm is Norm.L1:
             return replace(proved, norm=norm)
@@ -60,21 +62,22 @@ class Cells(BoundedStatistic[list[int]]):
         return proved
 
     def exact(self, opened: Opened) -> list[int]:
-        """The integers."""
-        integers, zeros = opened.integers(self.plan)[self.place], (0,) * width(self.part.aggregate)
-        found = integers.of(self.groups) if isinstance(integers, Columns) else integers
-        return [value for group in self.groups for value in found.get(group, zeros)]
+        """The integers of every group; zeros for a group without rows."""
+        integers = opened.integers(self.plan)[self.place]
+        by_group = integers.of(self.groups) if isinstance(integers, Columns) else integers
+        zeros = (0,) * width(self.part.aggregate)
+        return [value for group in self.groups for value in by_group.get(group, zeros)]
 
 
 @dataclass(frozen=True, slots=True)
 class Units(BoundedStatistic[Counts]):
-    """How many units are in each group that occurs.
+    """The number of units in each group that occurs in the data.
 
     Guarantees:
         the number of units of a group moves by at most one
 
     Raises:
-        InvalidDeclaration: the part at ``place`` counts no units.
+        InvalidDeclaration: the part at ``place`` does not count units.
     """
 
     plan: Bounded
@@ -88,18 +91,19 @@ class Units(BoundedStatistic[Counts]):
 
     @property
     def groups(self) -> int:
-        """In how many groups a unit counts."""
+        """The number of groups in which one unit may count."""
         return self.plan.parts[self.place].groups
 
     def distance(self, norm: Norm) -> Distance:
-        """One, in Linf."""
+        """One, in Linf: a unit changes the count of a group by at most one."""
         if norm is not Norm.LINF:
             raise InvalidDeclaration("Units of groups that are not public.", allowed="a threshold")
         return Distance(norm, Fraction(1), self.plan.parts[self.place].distance.relation)
 
     def exact(self, opened: Opened) -> Counts:
-        """The counts; each unit counts ``refinement`` in the plan."""
-        found, fine = opened.integers(self.plan)[self.place], self.plan.refinement
-        if isinstance(found, Columns):
-            return found.first // fine, found.groups
-        return {group: values[0] // fine for group, values in found.items()}
+        """The counts. A unit adds ``refinement`` to the integers of the plan, and 1 here."""
+        integers = opened.integers(self.plan)[self.place]
+        refinement = self.plan.refinement
+        if isinstance(integers, Columns):
+            return integers.first // refinement, integers.groups
+        return {group: values[0] // refinement for group, values in integers.items()}

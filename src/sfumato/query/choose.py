@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which mechanism, and how the cost is split among the parts of a question."""
+"""Chooses the mechanism of each part of a question, and splits the cost among the parts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,17 +32,17 @@ from sfumato.query.target import Wanted
 
 Mechanism: TypeAlias = AdditiveMechanism | GridQuantiles | ThresholdMechanism
 
-# A solved cost is a multiple of these, so that it reads well and the search is short.
+# The least cost of an error is searched among multiples of these, so that it is a short decimal.
 _EPSILON_GRID, _RHO_GRID = Fraction(1, 10**6), Fraction(1, 10**9)
-# The steps in which the least cost of an error is looked for, by the norm that its noise takes.
+# The increment of that search by the norm of the noise.
 GRIDS = {Norm.L1: _EPSILON_GRID, Norm.L2: _RHO_GRID}
-# How many times, in 64ths, an error that cannot be had is enlarged to find one that can.
+# The largest factor, in 64ths, by which an unreachable error is enlarged to suggest another one.
 _FARTHEST = 2**46
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A part that an earlier answer released, and the charge that paid for it."""
+    """A part that an earlier answer released, and the id of the charge that paid for it."""
 
     charge: str
     released: Released
@@ -50,9 +50,9 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A question ready to be charged: a mechanism for every part.
+    """A question that is ready to be charged, with a mechanism for each part.
 
-    ``stored``: by its place, what is read from an earlier answer instead (see ``reuse``).
+    ``stored`` maps the index of a part to its earlier release, which is reused (see ``reuse``).
     """
 
     question: Question
@@ -63,40 +63,43 @@ class Planned:
 
     @property
     def fresh(self) -> "Planned | None":
-        """The parts that have to be released and paid for; None where every one is stored."""
+        """The plan of the parts that are not stored; None if every part is stored."""
         if not self.stored:
             return self
         places = [place for place in range(len(self.mechanisms)) if place not in self.stored]
+        if not places:
+            return None
         mechanisms = tuple(self.mechanisms[place] for place in places)
-        return Planned(self.question, self.bounded.only(places), mechanisms) if places else None
+        return Planned(self.question, self.bounded.only(places), mechanisms)
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """One event a part."""
-        return tuple(
-            _event(each, part)
-            for each, part in zip(self.mechanisms, self.bounded.parts, strict=True)
-        )
+        """The privacy event of each part."""
+        pairs = zip(self.mechanisms, self.bounded.parts, strict=True)
+        return tuple(_event(mechanism, part) for mechanism, part in pairs)
 
     @property
     def event(self) -> Composed:
-        """What the whole question does to the data, wherever each part comes from."""
+        """The privacy event of the whole question, including the parts that are stored."""
         return Composed(self.events)
 
     @property
     def charge(self) -> Charge:
-        """Its cost in the ledger's integers; what is stored costs nothing."""
+        """The cost in the integers of the ledger; stored parts are free."""
         fresh = self.fresh
-        return NOTHING if fresh is None else charge_for(account(fresh.event))
+        if fresh is None:
+            return NOTHING
+        return charge_for(account(fresh.event))
 
     @property
     def cost(self) -> Cost:
-        """Its cost, item by item."""
-        paid = {place: each.charge for place, each in self.stored.items()}
+        """The cost with one item for each part."""
+        paid = {place: part.charge for place, part in self.stored.items()}
         return cost_of(self.charge, self.bounded.parts, self.events, paid)
 
 
 def _event(mechanism: Mechanism, part: Part) -> Event:
+    """The privacy event of one part through its mechanism."""
     if isinstance(mechanism, GridQuantiles):
         return mechanism.event(part.distance, part.groups)
     if isinstance(mechanism, ThresholdMechanism):
@@ -107,11 +110,11 @@ def _event(mechanism: Mechanism, part: Part) -> Event:
 def plan_for_price(
     question: Question, dataset: Dataset, price: Price, kept: Mapping[str, int] = UNPREPARED
 ) -> Planned:
-    """The plan that a stated epsilon or rho buys: least error for its cost; ``kept`` are the prepared layouts.
+    """The plan with the least error at a stated epsilon or rho; ``kept`` are the prepared layouts.
 
     Raises:
-        WrongUse: a delta where nothing spends one.
-        MissingDeclaration: no delta, where the groups are not public.
+        WrongUse: there is a delta, but nothing in the question spends one.
+        MissingDeclaration: there is no delta, but the groups are not public.
     """
     norm = Norm.L1 if price.epsilon is not None else Norm.L2
     raw = _counted(question.raw)
@@ -121,29 +124,29 @@ def plan_for_price(
     assert total is not None, "a price without a target has an epsilon or a rho"
     weights = _weights(bounded)
     shares = split(total, weights, norm) if len(weights) > 1 else [total]
-    mechanisms = tuple(
-        _mechanism(part, bounded, share, price.delta)
-        for part, share in zip(bounded.parts, shares, strict=True)
-    )
-    return Planned(
-        question, bounded, mechanisms, (*question.notes, *layout_notes(bounded, dataset, kept))
-    )
+    pairs = zip(bounded.parts, shares, strict=True)
+    mechanisms = tuple(_mechanism(part, bounded, share, price.delta) for part, share in pairs)
+    notes = (*question.notes, *layout_notes(bounded, dataset, kept))
+    return Planned(question, bounded, mechanisms, notes)
 
 
 def _counted(raw: Raw) -> Raw:
-    """Where groups are not public, the number of units in each decides which are shown."""
+    """Adds the number of units to an open plan, since it decides which groups are shown."""
     if not raw.is_open or CountUnits() in raw.aggregates:
         return raw
     return replace(raw, aggregates=(*raw.aggregates, CountUnits()))
 
 
 def _require_delta(raw: Raw, price: Price) -> None:
+    """Raises an error unless there is a delta exactly if the groups are not public."""
     if raw.is_open and price.delta is None:
         names = ", ".join(key.value.name for key in raw.keys if key.codes is None)
         raise MissingDeclaration(
-            f"GROUP BY {names}: which values occur is itself private, and showing those of many units spends delta.",
+            f"GROUP BY {names}: which values occur is itself private, "
+            "and showing those of many units spends delta.",
             allowed='delta="1e-7" beside epsilon= or rho=, from a budget with delta',
-            remedy="Or declare the values: sf.Category('value', ...); then nothing is hidden and no delta is spent.",
+            remedy="Or declare the values: sf.Category('value', ...); "
+            "then nothing is hidden and no delta is spent.",
         )
     if price.delta is not None and not raw.is_open:
         raise WrongUse(
@@ -153,31 +156,32 @@ def _require_delta(raw: Raw, price: Price) -> None:
 
 
 def _weights(bounded: Bounded) -> list[Fraction]:
-    """What each part weighs in the split of the cost."""
+    """The weight of each part in the split of the cost."""
     weights = [_weight(part, bounded) for part in bounded.parts]
-    if bounded.tracked.raw.is_open and len(weights) > 1:
-        # half for the keys: a key that is not shown answers nothing
-        place = bounded.tracked.raw.aggregates.index(CountUnits())
-        power = Fraction(3, 2) if bounded.norm is Norm.L1 else 2
-        others = sum(
-            float(each) ** float(1 / power) for index, each in enumerate(weights) if index != place
-        )
-        weights[place] = Fraction(others ** float(power)).limit_denominator(10**6)
+    if not bounded.tracked.raw.is_open or len(weights) == 1:
+        return weights
+    # half of the cost is for the threshold: a group that is not shown has no other number
+    place = bounded.tracked.raw.aggregates.index(CountUnits())
+    power = Fraction(3, 2) if bounded.norm is Norm.L1 else 2
+    others = [float(weight) for index, weight in enumerate(weights) if index != place]
+    whole = sum(weight ** float(1 / power) for weight in others)
+    weights[place] = Fraction(whole ** float(power)).limit_denominator(10**6)
     return weights
 
 
 def _weight(part: Part, bounded: Bounded) -> Fraction:
-    """A part's sensitivity over what one full row adds to it (squared for L2)."""
+    """The sensitivity of a part, divided by what one row of weight 1 adds (squared for L2)."""
     scale = Fraction(largest(part.aggregate) * bounded.refinement)
     value = part.distance.value
+    pure = bounded.norm is Norm.L1
     if isinstance(part.aggregate, Quantiles):
-        value = value * part.groups * len(part.aggregate.levels)
-        return value / scale if bounded.norm is Norm.L1 else (value / scale) ** 2 / part.groups
-    return value / (scale if bounded.norm is Norm.L1 else scale * scale)
+        ratio = value * part.groups * len(part.aggregate.levels) / scale
+        return ratio if pure else ratio**2 / part.groups
+    return value / scale if pure else value / scale**2
 
 
 def _mechanism(part: Part, bounded: Bounded, cost: Fraction, delta: Fraction | None) -> Mechanism:
-    """The mechanism of a part for its share of the cost."""
+    """The mechanism that a share of the cost buys for a part."""
     pure = bounded.norm is Norm.L1
     if isinstance(part.aggregate, Quantiles):
         make = grid_quantiles if pure else concentrated_grid_quantiles
@@ -198,16 +202,17 @@ def plans_for_target(
     concentrated: bool,
     kept: Mapping[str, int] = UNPREPARED,
 ) -> list[Planned]:
-    """One plan a mechanism that meets the wanted error within ``max_epsilon``.
+    """One plan for each noise law that meets the wanted error within ``max_epsilon``.
 
-    A Gaussian may cost the rho that max_epsilon itself would be booked as.
+    Gaussian noise (``concentrated``) may cost the rho that ``max_epsilon`` is charged as.
 
     Raises:
-        TargetUnreachable: none does.
-        UnsupportedSql: a question whose error is not one of additive noise.
+        TargetUnreachable: no law meets it.
+        UnsupportedSql: the error of the question is not one of additive noise.
     """
     assert price.most is not None, "a target comes with max_epsilon"
-    if question.raw.is_open or any(isinstance(each, Quantiles) for each in question.raw.aggregates):
+    raw = question.raw
+    if raw.is_open or any(isinstance(aggregate, Quantiles) for aggregate in raw.aggregates):
         raise UnsupportedSql(
             "error= of quantiles, or of groups that are not public.",
             remedy="Ask with epsilon= or rho=; sfumato preview shows the error that it buys.",
@@ -218,10 +223,8 @@ def plans_for_target(
     for bounded in candidates:
         costs = _costs(bounded, wanted, price.most)
         if costs is not None:
-            mechanisms = tuple(
-                _mechanism(part, bounded, cost, None)
-                for part, cost in zip(bounded.parts, costs, strict=True)
-            )
+            pairs = zip(bounded.parts, costs, strict=True)
+            mechanisms = tuple(_mechanism(part, bounded, cost, None) for part, cost in pairs)
             notes = (*question.notes, *wanted.notes, *layout_notes(bounded, dataset, kept))
             plans.append(Planned(question, bounded, mechanisms, notes))
     if not plans:
@@ -230,18 +233,12 @@ def plans_for_target(
 
 
 def _costs(bounded: Bounded, wanted: Wanted, max_epsilon: Fraction) -> list[Fraction] | None:
-    """What each part costs at least to meet its error; None where all of them cost too much."""
-    pure = bounded.norm is Norm.L1
-    grid, most = (_EPSILON_GRID, max_epsilon) if pure else (_RHO_GRID, max_epsilon**2 / 2)
+    """The least cost of each part that meets its error; None if the sum is too much."""
+    most = max_epsilon if bounded.norm is Norm.L1 else max_epsilon**2 / 2
     costs = []
     for index, part in enumerate(bounded.parts):
-        cost = _least(
-            part,
-            bounded.norm,
-            grid,
-            most,
-            _within(wanted, wanted.reach(index, part, bounded.refinement)),
-        )
+        meets = _within(wanted, wanted.reach(index, part, bounded.refinement))
+        cost = _least(part, bounded.norm, GRIDS[bounded.norm], most, meets)
         if cost is None:
             return None
         costs.append(cost)
@@ -249,13 +246,14 @@ def _costs(bounded: Bounded, wanted: Wanted, max_epsilon: Fraction) -> list[Frac
 
 
 def _within(wanted: Wanted, reach: int) -> Callable[[Noise], bool]:
+    """The test whether a noise meets the wanted error, at most ``reach`` in its integers."""
     return lambda noise: reach >= 0 and wanted.meets(noise, reach)
 
 
 def _unreachable(candidates: Sequence[Bounded], wanted: Wanted, price: Price) -> TargetUnreachable:
-    """The refusal of an error, with the smallest one that max_epsilon buys, to two digits."""
+    """The refusal of an error, with the least error that max_epsilon buys, to two digits."""
     most, target = price.most, price.target
-    assert most is not None and target is not None, "asked of a target"
+    assert most is not None and target is not None, "called with a target"
 
     def buys(steps: int) -> bool:
         times = wanted.times(Fraction(steps, 64))
@@ -264,71 +262,65 @@ def _unreachable(candidates: Sequence[Bounded], wanted: Wanted, price: Price) ->
     smallest_one = ""
     if most >= _EPSILON_GRID * len(wanted.amounts) and buys(_FARTHEST):
         factor = Fraction(smallest(lambda steps: steps > 0 and buys(steps), below=64), 64)
-        shown = two_digits(target.amount * factor * (100 if target.relative else 1))
-        smallest_one = (
-            f" The smallest that it buys is about {shown}{'%' if target.relative else ''}."
-        )
+        least = target.amount * factor
+        shown = f"{two_digits(least * 100)}%" if target.relative else two_digits(least)
+        smallest_one = f" The smallest that it buys is about {shown}."
     return TargetUnreachable(
         f"No mechanism reaches this error with max_epsilon = {decimal_text(most)}.{smallest_one}",
-        remedy="Allow a larger error= or a larger max_epsilon=; sfumato preview shows what an epsilon buys.",
+        remedy="Allow a larger error= or a larger max_epsilon=; "
+        "sfumato preview shows what an epsilon buys.",
     )
 
 
 def cheapest(plans: Sequence[Planned], balances: Sequence[Balance]) -> Planned:
-    """The plan that takes the smallest share of what is left, and says so.
+    """The plan that takes the smallest share of what is left, with a note on the choice.
 
-    Of several ``balances``, all of which have to admit it, the one counts of which it takes the largest.
+    A plan has to fit all ``balances``; its share is the largest that it takes of one of them.
     """
-    free = [plan for plan in plans if plan.fresh is None]
-    if free:
-        return free[0]
+    for plan in plans:
+        if plan.fresh is None:
+            return plan
     shares = [(share_of_left(plan.charge, balances), index) for index, plan in enumerate(plans)]
     payable = sorted((share, index) for share, index in shares if share is not None)
     if not payable:
         # the ledger will refuse it, naming what is left
         return plans[0]
-    best = plans[payable[0][1]]
-    shown = ", ".join(
-        f"{_name(plans[index])} would take {float(share):.2%}" for share, index in payable
-    )
-    note = f"{_name(best)} noise chosen as the cheaper: of what is left, {shown}."
-    return replace(
-        best, notes=(*best.notes, note, *closing(best.bounded.norm, best.charge, balances))
-    )
+    names = [name_of(plan.bounded.norm) for plan in plans]
+    _, chosen = payable[0]
+    best = plans[chosen]
+    shown = ", ".join(f"{names[index]} would take {float(share):.2%}" for share, index in payable)
+    note = f"{names[chosen]} noise chosen as the cheaper: of what is left, {shown}."
+    closed = closing(best.bounded.norm, best.charge, balances)
+    return replace(best, notes=(*best.notes, note, *closed))
 
 
 def share_of_left(charge: Charge, balances: Sequence[Balance]) -> Fraction | None:
-    """The largest part of what is left that a charge would take of a balance; None where one does not admit it."""
+    """The largest share that a charge takes of what is left of a balance; None if it fits not all."""
     shares = [balance.gates.share(charge, balance.taken) for balance in balances]
     known = [share for share in shares if share is not None]
     return max(known) if len(known) == len(shares) else None
 
 
 def closing(norm: Norm, charge: Charge, balances: Sequence[Balance]) -> list[str]:
-    """What Gaussian noise takes away besides its cost, where it is the first of an account."""
-    if norm is Norm.L1 or all(each.taken.epsilon is None for each in balances):
+    """A note that the first Gaussian noise of an account closes its pure gate; else empty."""
+    if norm is Norm.L1 or all(balance.taken.epsilon is None for balance in balances):
         return []
-    before = min(each.left.epsilon for each in balances)
-    after = min(each.gates.left(each.taken + charge).epsilon for each in balances)
+    before = min(balance.left.epsilon for balance in balances)
+    after = min(balance.gates.left(balance.taken + charge).epsilon for balance in balances)
     reach = f"{float(after):.4g} instead of {float(before):.4g}"
-    return [
-        f"It closes the pure gate for good: one more question with epsilon= may then cost at most {reach}."
-    ]
-
-
-def _name(plan: Planned) -> str:
-    return name_of(plan.bounded.norm)
+    note = "It closes the pure gate for good: one more question with epsilon= may then cost at most"
+    return [f"{note} {reach}."]
 
 
 def name_of(norm: Norm) -> str:
-    """The noise of a norm, in words."""
+    """The name of the noise law that a norm is used with."""
     return "Laplace" if norm is Norm.L1 else "Gaussian"
 
 
 def _least(
     part: Part, norm: Norm, grid: Fraction, most: Fraction, meets: Callable[[Noise], bool]
 ) -> Fraction | None:
-    """The least cost on the grid whose noise meets the error."""
+    """The least multiple of ``grid`` whose noise meets the error; None if ``most`` does not."""
 
     def noise(cost: Fraction) -> Noise:
         if norm is Norm.L1:
@@ -340,5 +332,5 @@ def _least(
 
     if most < grid or not enough(int(most / grid)):
         return None
-    # never asked beyond ``most``, which is enough
+    # ``most`` is enough, so nothing beyond it is tested
     return grid * smallest(lambda steps: steps >= most / grid or enough(steps), below=1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a plan claims, worked out again from the declarations of who asks. Proof: claims.proof.md."""
+"""Checks what a plan claims against the declarations of the asker. Proof: claims.proof.md."""
 
 from sfumato.errors import WrongUse
 from sfumato.metadata.dataset import Dataset
@@ -14,14 +14,14 @@ from sfumato.query.statistic import Plan
 
 
 def require_proved(plan: Plan, declarations: Dataset) -> None:
-    """Refuses a plan about other units than the declared ones, or with a distance that is not the proved one.
+    """Raises WrongUse unless a plan has the declared units and the distances that are proved.
 
     Guarantees:
         a plan that claims another distance than is proved is refused
 
     Raises:
-        WrongUse: it does.
-        Refused: as the passes, where the declarations do not allow such a plan.
+        WrongUse: it has not.
+        Refused: a pass finds that the declarations do not allow such a plan.
     """
     if not _is_proved(plan, declarations):
         raise WrongUse(
@@ -31,7 +31,8 @@ def require_proved(plan: Plan, declarations: Dataset) -> None:
 
 
 def _is_proved(plan: Plan, declarations: Dataset) -> bool:
-    # a subclass could say of itself that it equals another plan
+    """Whether the units and distances of a plan are those computed from the declarations."""
+    # a subclass could override equality
     if type(plan) not in (Bounded, BoundedCube, BoundedRows):
         return False
     try:
@@ -43,25 +44,27 @@ def _is_proved(plan: Plan, declarations: Dataset) -> bool:
             case _:
                 return _question_holds(plan, declarations)
     except TypeError:
-        # rows that are not read with their declared owner
+        # the rows are not read with their declared owner
         return False
 
 
 def _question_holds(plan: Bounded, declarations: Dataset) -> bool:
+    """Whether the unit, groups and distances of an aggregate query are the proved ones."""
     claimed, raw, relation = plan.tracked, plan.tracked.raw, declarations.relation
     tracked = track(raw, Context(declarations, plan.norm))
     if (claimed.unit, claimed.groups) != (tracked.unit, tracked.groups):
         return False
     if tuple(part.aggregate for part in plan.parts) != raw.aggregates:
         return False
-    return all(
-        part.distance == distance(part.aggregate, claimed, plan.norm, relation, plan.refinement)
-        and part.groups == occupied(part.aggregate, claimed)
-        for part in plan.parts
-    )
+    for part in plan.parts:
+        proved = distance(part.aggregate, claimed, plan.norm, relation, plan.refinement)
+        if part.distance != proved or part.groups != occupied(part.aggregate, claimed):
+            return False
+    return True
 
 
 def _cube_holds(plan: BoundedCube, declarations: Dataset) -> bool:
+    """Whether the unit and distances of a cube are the proved ones."""
     unit, _ = whose(plan.cube.relation, declarations)
     proved = [
         marginal(plan.most, plan.refinement, norm, declarations.relation)
@@ -71,5 +74,6 @@ def _cube_holds(plan: BoundedCube, declarations: Dataset) -> bool:
 
 
 def _rows_hold(plan: BoundedRows, declarations: Dataset) -> bool:
+    """Whether the unit and neighbour relation of a plan of rows are the declared ones."""
     unit, _ = whose(plan.rows.relation, declarations)
     return plan.unit == unit and plan.neighbours is declarations.relation

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same rows, with a step of room beyond the declared bounds: what was clipped can be told.
+"""Widens columns by one step on both sides, so that a plan can count clipped values.
 
-A scan clips each value to the type of its column. Read with a type that is one step wider on
-both sides, a code at the new end says that the value lay beyond the declared bound. All else
-reads the wide column through the declared bounds, so that every other code is what it was.
+A scan clips each value to the range of its column. In a wide column, a code at the new end means
+that the value lay beyond the declared bound. All other expressions clip the wide column to the
+declared bounds, so that their codes do not change.
 """
 
 from collections.abc import Callable, Mapping
@@ -52,39 +52,40 @@ Wide = Mapping[Column, Column]
 
 
 def wide(column: Column) -> Column | None:
-    """The column with a step of room at both ends; None where it has no bounds, or no room.
+    """The column with bounds one step wider; None if it has no bounds, or they cannot be wider.
 
     >>> wide(Column("age", Integer(0, 120)))
     Column(name='age', type=Integer(-1, 121))
     """
     kind = column.type
+    if not isinstance(kind, Integer | Real | Date):
+        return None
     try:
-        if isinstance(kind, Integer):
-            return Column(
-                column.name, Integer(kind.lower_code - 1, kind.upper_code + 1, missing=kind.missing)
-            )
-        if isinstance(kind, Real):
-            low, high = (code * kind.step for code in (kind.lower_code - 1, kind.upper_code + 1))
-            return Column(column.name, Real(low, high, step=kind.step, missing=kind.missing))
-        if isinstance(kind, Date):
-            low_day, high_day = kind.decode(kind.lower_code - 1), kind.decode(kind.upper_code + 1)
-            return Column(column.name, Date(low_day, high_day, missing=kind.missing))
+        return Column(column.name, _wider(kind))
     except (InvalidDeclaration, OverflowError):
-        pass
-    return None
+        return None
+
+
+def _wider(kind: Integer | Real | Date) -> Integer | Real | Date:
+    """The type with both bounds moved outwards by one step."""
+    low, high = kind.lower_code - 1, kind.upper_code + 1
+    if isinstance(kind, Integer):
+        return Integer(low, high, missing=kind.missing)
+    if isinstance(kind, Real):
+        return Real(low * kind.step, high * kind.step, step=kind.step, missing=kind.missing)
+    return Date(kind.decode(low), kind.decode(high), missing=kind.missing)
 
 
 def widened(relation: Relation, columns: Wide) -> Relation:
-    """The relation with some of the columns that it provides, those of scanned tables, read wide."""
+    """The relation with some columns of its scanned tables replaced by wide ones."""
 
     def read(expression: Scalar) -> Scalar:
         return through_bounds(expression, columns)
 
     match relation:
         case Scan():
-            return replace(
-                relation, columns=tuple(columns.get(each, each) for each in relation.columns)
-            )
+            wider = tuple(columns.get(column, column) for column in relation.columns)
+            return replace(relation, columns=wider)
         case Filter(source, predicate):
             return Filter(widened(source, columns), read(predicate))
         case PublicJoin(source, _, left):
@@ -94,12 +95,11 @@ def widened(relation: Relation, columns: Wide) -> Relation:
         case Semi(source):
             return replace(relation, source=widened(source, columns))
         case Ranked(source, order, ties):
-            sorts = tuple(replace(each, expression=read(each.expression)) for each in order)
-            # what the declared bounds do not tell apart is told apart by the rest first, as before
-            sorts += tuple(Sort(read(each)) for each in ties)
-            return replace(
-                relation, source=widened(source, columns), order=sorts, ties=_fields(ties, columns)
-            )
+            sorts = tuple(replace(sort, expression=read(sort.expression)) for sort in order)
+            # the clipped ties come first, so that the order is the same as with declared bounds
+            sorts += tuple(Sort(read(tie)) for tie in ties)
+            wider_ties = tuple(_widened_tie(tie, columns) for tie in ties)
+            return replace(relation, source=widened(source, columns), order=sorts, ties=wider_ties)
         case PerUnit() | Union():
             return relation
         case _:
@@ -107,32 +107,32 @@ def widened(relation: Relation, columns: Wide) -> Relation:
 
 
 def through_bounds(expression: Scalar, columns: Wide) -> Scalar:
-    """An expression that reads wide columns and has the codes that it had."""
+    """The expression over wide columns with the codes that it has over the declared ones."""
 
     def clipped(leaf: Leaf) -> Scalar:
         if not isinstance(leaf, Field) or leaf.column not in columns:
             return leaf
         kind = leaf.column.type
-        assert isinstance(kind, Integer | Real | Date), "only these are read wide"
-        least = Extreme(
-            greatest=True, operands=(Field(columns[leaf.column]), Constant(kind.lower_code))
-        )
+        assert isinstance(kind, Integer | Real | Date), "only these are widened"
+        field = Field(columns[leaf.column])
+        least = Extreme(greatest=True, operands=(field, Constant(kind.lower_code)))
         return Extreme(greatest=False, operands=(least, Constant(kind.upper_code)))
 
     return _substituted(expression, clipped)
 
 
-def _fields(ties: tuple[Scalar, ...], columns: Wide) -> tuple[Scalar, ...]:
-    """Ties name columns as they are provided."""
-    swap = {Field(column): Field(other) for column, other in columns.items()}
-    return tuple(swap.get(each, each) if isinstance(each, Field) else each for each in ties)
+def _widened_tie(tie: Scalar, columns: Wide) -> Scalar:
+    """A tie that is a widened column, as that wide column; any other tie unchanged."""
+    if isinstance(tie, Field) and tie.column in columns:
+        return Field(columns[tie.column])
+    return tie
 
 
 def _substituted(expression: Scalar, swap: Callable[[Leaf], Scalar]) -> Scalar:
-    """An expression with each leaf replaced."""
+    """The expression with each leaf replaced by ``swap(leaf)``."""
 
-    def inner(each: Scalar) -> Scalar:
-        return _substituted(each, swap)
+    def inner(operand: Scalar) -> Scalar:
+        return _substituted(operand, swap)
 
     match expression:
         case Field() | Key() | Estimate():
@@ -142,9 +142,8 @@ def _substituted(expression: Scalar, swap: Callable[[Leaf], Scalar]) -> Scalar:
         case And(operands) | Or(operands) | Coalesce(operands) | Extreme(_, operands):
             return replace(expression, operands=tuple(map(inner, operands)))
         case Case(branches, otherwise):
-            return Case(
-                tuple((inner(test), inner(result)) for test, result in branches), inner(otherwise)
-            )
+            pairs = tuple((inner(test), inner(result)) for test, result in branches)
+            return Case(pairs, inner(otherwise))
         case Compare(_, left, right) | Arithmetic(_, left, right) | Quotient(left, right):
             return replace(expression, left=inner(left), right=inner(right))
         case (

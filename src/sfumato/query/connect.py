@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The way in: declared tables, a ledger and an engine become a session."""
+"""Opens a session over declared tables, a ledger and an engine."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from sfumato.engines.duckdb import DuckDB
@@ -42,39 +43,42 @@ def connect(
     ledger_heads: Sequence[str] = (),
     without_heads: str = "",
 ) -> Session:
-    """A session over declared tables.
+    """Opens a session over declared tables.
 
     Args:
-        tables: the tables, by the names that questions use.
-        dataset: the name under which the ledger knows the data, for ever.
-        ledger: the file that keeps what was spent, made if it is not there, or a postgresql://
-            address. Sessions of one process over one file share it. An ``sfumato.ledger.Ledger``
-            that is open already stays so when the session is closed.
-        budget: the limit; may be left out where the ledger already has it.
+        tables: the tables by the names that questions use.
+        dataset: the name of the data in the ledger; it cannot change later.
+        ledger: the path of the SQLite file that records what is spent, created if it does not
+            exist, or a postgresql:// address. Sessions of one process over one file share it. An
+            open ``sfumato.ledger.Ledger`` stays open when the session is closed.
+        budget: the limit; optional if the ledger already has one for the dataset.
         relation: ``sf.AddRemove`` or ``sf.ReplaceOne``.
-        version: the owner's version of the content; another version is asked anew.
-        analyst: who asks; answers are not shared between analysts unless the owner's policy says so.
-        purpose: what for; the analyst's account lies below it.
-        prepared: the folder of ``sf.prepare``; its layouts are read where a question permits.
-        engine: ``sf.Spark("spark://host:7077")`` has Spark read the paths; DataFrames of Spark
-            are asked where they are without it; all else is DuckDB's, here, within the
-            limits of ``sf.Local(memory_limit="8GB", threads=4)``, which may also tell how far it is.
-        closed: whether only accounts that the owner has opened may spend. By default it is so
-            beside each account below the dataset that was given a limit.
-        other_people: the owner's reason why data that another dataset of this ledger has too is
-            about other people here; the journal keeps it.
-        ledger_key: what signs heads: a file, made if it is not there, or a function that gives the key in
-            PEM. By default a file beside the ledger; for heads of a ledger on a server it must be given.
-        ledger_heads: where signed heads are published, away from the ledger: ``file:///folder/name``,
-            ``https://host/path`` or ``syslog:``. A ledger that is behind one of them is refused.
-        without_heads: the owner's reason to go on although none of them can be read; the journal
-            keeps it.
+        version: the owner's version of the data; answers about another version are not reused.
+        analyst: who asks. Analysts do not share answers unless the owner's policy allows it.
+        purpose: what the questions are for; the analyst's account lies below it.
+        prepared: the folder of ``sf.prepare``; its layouts are used if a question permits.
+        engine: with ``sf.Spark("spark://host:7077")``, Spark reads the paths. Spark DataFrames
+            are always read by their own Spark session. Otherwise DuckDB runs in this process,
+            within the limits of ``sf.Local(memory_limit="8GB", threads=4)``, which can also
+            report progress.
+        closed: whether only accounts that the owner has opened may spend. By default this holds
+            for accounts beside one that has a limit, below the dataset.
+        other_people: the owner's reason why a source that another dataset of this ledger also
+            reads is about other people here; it is written to the journal.
+        ledger_key: the key that signs heads: a file, created if it does not exist, or a function
+            that returns the key in PEM. By default a file beside the ledger; it is required for
+            heads of a ledger on a server.
+        ledger_heads: where signed heads are published, away from the ledger:
+            ``file:///folder/name``, ``https://host/path`` or ``syslog:``. A ledger that is older
+            than one of these heads is refused.
+        without_heads: the owner's reason to continue although no published head can be read; it
+            is written to the journal.
 
     Raises:
-        InvalidDeclaration, InvalidSource: a table that is not as declared; a layout that is stale.
-        ContractMismatch: the ledger knows the dataset under another contract, or its data under
+        InvalidDeclaration, InvalidSource: a table is not as declared, or a layout is stale.
+        ContractMismatch: the ledger has another contract for the dataset, or has the data under
             another name.
-        LedgerIncomplete: the ledger is behind a head that was published, or none can be read.
+        LedgerIncomplete: the ledger is older than a published head, or no head can be read.
         LedgerError: the ledger cannot be used.
     """
     if not isinstance(tables, Mapping):
@@ -91,13 +95,10 @@ def connect(
     declared = Dataset(dataset, dict(tables), relation, version)
     layouts = None if prepared is None else Prepared.open(prepared, declared)
     opened_engine = _engine(declared.tables, engine, layouts)
-    let_go: Callable[[Ledger], object] = _keep if isinstance(ledger, Ledger) else give_back
-    try:
-        opened = ledger if isinstance(ledger, Ledger) else borrow(ledger, ledger_key)
-    except BaseException:
-        opened_engine.close()
-        raise
-    try:
+    with ExitStack() as failed:
+        failed.callback(opened_engine.close)
+        opened, let_go = _opened(ledger, ledger_key)
+        failed.callback(let_go, opened)
         silence = _compared(opened, sinks, without_heads)
         limit = budget or opened.budget_of(dataset)
         if limit is None:
@@ -109,52 +110,68 @@ def connect(
         if silence:
             opened.go_without_heads(dataset, silence=silence, reason=without_heads)
         opened.heads.begin(sinks)
-        kept = UNPREPARED if layouts is None else layouts.kept
-        asker = {"analyst": analyst, "purpose": purpose}
-        return Session(declared, limit, opened_engine, opened, kept=kept, let_go=let_go, **asker)
-    except BaseException:
-        let_go(opened)
-        opened_engine.close()
-        raise
+        session = Session(
+            declared,
+            limit,
+            opened_engine,
+            opened,
+            analyst=analyst,
+            purpose=purpose,
+            kept=UNPREPARED if layouts is None else layouts.kept,
+            let_go=let_go,
+        )
+        # from here on the session closes them
+        failed.pop_all()
+    return session
+
+
+def _opened(ledger: str | Path | Ledger, key: Key) -> tuple[Ledger, Callable[[Ledger], object]]:
+    """The open ledger, and what to call with it when the session is closed."""
+    if isinstance(ledger, Ledger):
+        return ledger, _keep
+    return borrow(ledger, key), give_back
 
 
 def _adopt(
     ledger: Ledger, declared: Dataset, limit: Budget, *, closed: bool | None, other_people: str
 ) -> None:
-    """Opens the account of a dataset, or checks that it is the same one."""
+    """Opens the account of a dataset, or checks that its contract is the stored one."""
     if closed is not None and not isinstance(closed, bool):
         raise WrongUse(f"closed={shown(closed)}.", allowed="True, False, or None")
-    ledger.adopt(
-        Contract.of(declared, limit), limit, sources=declared.places, other_people=other_people
-    )
+    contract = Contract.of(declared, limit)
+    ledger.adopt(contract, limit, sources=declared.places, other_people=other_people)
     if closed is not None and ledger.is_closed(declared.name) != closed:
         ledger.restrict(declared.name, closed=closed, reason="declared with the dataset")
 
 
 def _sinks(addresses: object) -> list[Sink]:
+    """The sinks at a list of addresses (WrongUse if it is no list)."""
     if isinstance(addresses, str) or not isinstance(addresses, Sequence):
         raise WrongUse(f"ledger_heads={shown(addresses)}.", allowed=f"a list of {ALLOWED}")
-    return [sink_at(each) for each in addresses]
+    return [sink_at(address) for address in addresses]
 
 
 def _compared(ledger: Ledger, sinks: Sequence[Sink], without: str) -> str:
-    """Compares a ledger with the heads kept elsewhere; why none replied, which the owner accepts."""
+    """Compares a ledger with its published heads.
+
+    Returns why no head can be read, if the owner accepts that with a reason; else "".
+    """
     silence = ledger.heads.compare(sinks)
     if silence and not without:
         raise LedgerIncomplete(
             f"No head of the ledger can be read ({silence}).",
-            remedy="Make one of ledger_heads readable. If that cannot be: without_heads= with a reason, which the "
-            "journal keeps.",
+            remedy="Make one of ledger_heads readable. If that cannot be: "
+            "without_heads= with a reason, which the journal keeps.",
         )
     return silence
 
 
 def _keep(ledger: Ledger) -> None:
-    """Leaves a ledger open that the caller has opened."""
+    """Does nothing: a ledger that the caller opened stays open."""
 
 
 def _require_kinds(budget: object, prepared: object, ledger: object) -> None:
-    """Refuses what would fail later, or mean something else than it says."""
+    """Raises WrongUse for arguments that would fail later or be misunderstood."""
     if budget is not None and not isinstance(budget, Budget):
         raise WrongUse(f"budget={shown(budget)}.", allowed="sf.Budget(epsilon=1, delta=1e-6)")
     if prepared is not None and not isinstance(prepared, str | Path):
@@ -170,7 +187,7 @@ def _require_kinds(budget: object, prepared: object, ledger: object) -> None:
 def _engine(
     tables: Mapping[str, Table], engine: Spark | Local | None, layouts: Prepared | None
 ) -> DuckDB | SparkEngine:
-    """The one engine that reads all the tables."""
+    """The engine that reads all the tables."""
     if engine is not None and not isinstance(engine, Spark | Local):
         raise WrongUse(
             f"engine={shown(engine)}.",

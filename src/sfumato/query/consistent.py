@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts as counts are: whole, not negative, in agreement with their totals. Post-processing.
+"""Makes counts whole, non-negative and consistent with their totals. Post-processing.
 
-The noise is in the answer for good; this changes how it is shown. Cutting at zero makes
-small counts too large on average, and totals of them too: an answer for the eye, while sums
-and means are better made of the plain one.
+This changes how an answer is shown, not how much noise it has. Cutting at zero makes small counts
+too large on average, and their totals too. It is meant for reading; compute sums and means from
+the original answer.
 """
 
 import math
@@ -17,23 +17,27 @@ from sfumato.plan.statistic import Statistic
 from sfumato.privacy.event import Json
 from sfumato.query.estimate import Kind, Released
 
-NOTE = "Counts are shown as whole numbers of 0 or more, totals as sums of these; intervals are cut at 0."
+NOTE = (
+    "Counts are shown as whole numbers of 0 or more, totals as sums of these; "
+    "intervals are cut at 0."
+)
 
 
 def consistent_rows(
     form: Mapping[str, Json], output: Output, parts: Sequence[Released]
 ) -> list[list[Json]]:
-    """The rows of an answer with each count rounded, half up, and cut at 0.
+    """The rows of an answer with each count rounded half up and cut at 0.
 
-    A total of groups is the sum of the rounded counts that it was made of, where the answer
-    released these too. Other columns stay as they are.
+    The total of several groups is the sum of their rounded counts if the answer contains these
+    too. Other columns are unchanged.
 
     Guarantees:
         consistent counts are whole and not negative
         a total agrees with its parts
     """
     released = cast(dict[str, Json], form["released"])
-    order, members = cast(list[int], released["order"]), cast(list[list[int]], released["members"])
+    order = cast(list[int], released["order"])
+    members = cast(list[list[int]], released["members"])
     rows = [list(row) for row in cast(list[list[Json]], form["rows"])]
     for place, item in enumerate(output.items):
         if is_count(item.expression, parts):
@@ -44,20 +48,17 @@ def consistent_rows(
 
 
 def consistent_error(error: Json, value: Json) -> Json:
-    """An interval cut at 0, and how far the shown value may be from the truth."""
+    """An interval cut at 0; its half-width is the largest distance from the shown value."""
     if not isinstance(error, dict) or error["low"] is None or error["high"] is None:
         return error
-    low, high = (max(cast(float, error[end]), 0) for end in ("low", "high"))
-    return {
-        **error,
-        "low": low,
-        "high": high,
-        "half_width": max(cast(float, value) - low, high - cast(float, value)),
-    }
+    low = max(cast(float, error["low"]), 0)
+    high = max(cast(float, error["high"]), 0)
+    point = cast(float, value)
+    return {**error, "low": low, "high": high, "half_width": max(point - low, high - point)}
 
 
 def is_count(expression: Scalar, parts: Sequence[Released]) -> bool:
-    """Whether a column is a released count as it is."""
+    """Whether a column is a released count, and not an expression of one."""
     if not isinstance(expression, Estimate):
         return False
     part = parts[expression.index]
@@ -68,16 +69,17 @@ def is_count(expression: Scalar, parts: Sequence[Released]) -> bool:
 def _whole(
     estimate: Estimate, parts: Sequence[Released], members: Sequence[Sequence[int]]
 ) -> list[int]:
-    """The count of every row; a total from its groups where each of them is a row of its own."""
+    """The whole count of each row; a total is a sum if each of its groups is a row itself."""
     part = parts[estimate.index]
-    alone = [
-        max(math.floor(part.point(row, estimate.statistic) + Fraction(1, 2)), 0)
-        for row in range(len(members))
-    ]
-    of_group = {each[0]: alone[row] for row, each in enumerate(members) if len(each) == 1}
-    return [
-        sum(of_group[group] for group in each)
-        if all(group in of_group for group in each)
-        else alone[row]
-        for row, each in enumerate(members)
-    ]
+    counts = []
+    for row in range(len(members)):
+        rounded = math.floor(part.point(row, estimate.statistic) + Fraction(1, 2))
+        counts.append(max(rounded, 0))
+    of_group = {}
+    for count, groups in zip(counts, members, strict=True):
+        if len(groups) == 1:
+            of_group[groups[0]] = count
+    for row, groups in enumerate(members):
+        if all(group in of_group for group in groups):
+            counts[row] = sum(of_group[group] for group in groups)
+    return counts

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a question costs, item by item."""
+"""The cost of a question, with one item for each part."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -29,17 +29,17 @@ from sfumato.privacy.event import (
     Thresholded,
 )
 
-# No part is paid for already.
+# No part has been paid for.
 NEW: Mapping[int, str] = MappingProxyType({})
 _NORMS = {Norm.L1: "L1", Norm.L2: "squared L2", Norm.LINF: "Linf"}
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The charge (exact decimals, as the ledger books it) and its items.
+    """The charge of a question, in exact decimals as in the ledger, and its items.
 
-    ``epsilon`` is "unbounded" where Gaussian noise has no pure loss; ``rho`` is what the
-    zCDP gate books.
+    ``epsilon`` is "unbounded" for Gaussian noise, which is not pure; ``rho`` is the cost at the
+    zCDP gate.
     """
 
     epsilon: str
@@ -48,19 +48,21 @@ class Cost:
     items: tuple[dict[str, str], ...]
 
     def to_json(self) -> dict[str, Json]:
-        """As in the JSON of an answer."""
+        """The cost as it is stored in the JSON of an answer."""
         return {
             "epsilon": self.epsilon,
             "rho": self.rho,
             "delta": self.delta,
-            "items": [dict(i) for i in self.items],
+            "items": [dict(item) for item in self.items],
         }
 
     def __str__(self) -> str:
-        spent = f"rho = {self.rho}" if self.epsilon == "unbounded" else f"epsilon = {self.epsilon}"
-        return (
-            spent if self.delta == "0" else f"{spent}, delta = {float_up(Fraction(self.delta)):.3g}"
-        )
+        spent = f"epsilon = {self.epsilon}"
+        if self.epsilon == "unbounded":
+            spent = f"rho = {self.rho}"
+        if self.delta == "0":
+            return spent
+        return f"{spent}, delta = {float_up(Fraction(self.delta)):.3g}"
 
 
 def cost_of(
@@ -69,52 +71,50 @@ def cost_of(
     events: tuple[Event, ...],
     paid: Mapping[int, str] = NEW,
 ) -> Cost:
-    """A cost with its items: ``parts`` released through ``events``, but for those that a charge has ``paid``."""
-    items = tuple(
-        _paid_item(part, paid[place]) if place in paid else _item(part, event)
-        for place, (part, event) in enumerate(zip(parts, events, strict=True))
-    )
-    return Cost(
-        units_text(charge.epsilon),
-        units_text(charge.rho),
-        decimal_text(Fraction(charge.delta, DELTA_UNIT)),
-        items,
-    )
+    """The cost of a question whose ``parts`` are released through ``events``.
+
+    ``paid`` maps the index of each reused part to the charge that paid for it.
+    """
+    items = []
+    for place, (part, event) in enumerate(zip(parts, events, strict=True)):
+        if place in paid:
+            items.append(_paid_item(part, paid[place]))
+        else:
+            items.append(_item(title(part.aggregate), event, event))
+    return _cost(charge, items)
 
 
 def cost_of_steps(charge: Charge, title: str, event: Event) -> Cost:
-    """A cost with an item for each different step of an event; ``title`` says what they release."""
-    steps: dict[Event, int] = {}
-    for each, times in _steps(event, 1):
-        steps[each] = steps.get(each, 0) + times
-    items = tuple(_step_item(title, each, times) for each, times in steps.items())
+    """The cost of an event with one item for each distinct step; ``title`` names the release."""
+    times_of: dict[Event, int] = {}
+    for step, times in _steps(event, 1):
+        times_of[step] = times_of.get(step, 0) + times
+    items = []
+    for step, times in times_of.items():
+        release = title if times == 1 else f"{title}, {times:,} times"
+        items.append(_item(release, step, Repeated(step, times)))
+    return _cost(charge, items)
+
+
+def _cost(charge: Charge, items: Iterable[dict[str, str]]) -> Cost:
+    """A charge in exact decimals, with its items."""
     delta = decimal_text(Fraction(charge.delta, DELTA_UNIT))
-    return Cost(units_text(charge.epsilon), units_text(charge.rho), delta, items)
+    return Cost(units_text(charge.epsilon), units_text(charge.rho), delta, tuple(items))
 
 
 def _steps(event: Event, times: int) -> Iterator[tuple[Event, int]]:
-    """The steps of an event that are no compositions, and how often each is taken."""
+    """The steps of an event that are not compositions, each with its number of repetitions."""
     if isinstance(event, Composed):
-        for each in event.events:
-            yield from _steps(each, times)
+        for inner in event.events:
+            yield from _steps(inner, times)
     elif isinstance(event, Repeated):
         yield from _steps(event.event, times * event.times)
     else:
         yield event, times
 
 
-def _step_item(title: str, event: Event, times: int) -> dict[str, str]:
-    name, parameter, distance = _described(event)
-    return {
-        "release": title if times == 1 else f"{title}, {times:,} times",
-        "mechanism": name,
-        "parameter": parameter,
-        "sensitivity": f"{_NORMS[distance.norm]} {distance.value} steps",
-        **_losses(Repeated(event, times)),
-    }
-
-
 def _losses(event: Event) -> dict[str, str]:
+    """The epsilon, rho and delta of an event as exact decimals."""
     profile = account(event)
     return {
         "epsilon": "unbounded" if profile.epsilon is None else decimal_text(profile.epsilon),
@@ -124,6 +124,7 @@ def _losses(event: Event) -> dict[str, str]:
 
 
 def _paid_item(part: Part, charge: str) -> dict[str, str]:
+    """The item of a part that an earlier charge paid for."""
     distance = part.distance
     return {
         "release": title(part.aggregate),
@@ -134,67 +135,61 @@ def _paid_item(part: Part, charge: str) -> dict[str, str]:
     }
 
 
-def _item(part: Part, event: Event) -> dict[str, str]:
-    name, parameter, distance = _described(event)
+def _item(release: str, step: Event, charged: Event) -> dict[str, str]:
+    """The item of a release through ``step``, whose cost is that of the event ``charged``."""
+    name, parameter, distance = _described(step)
     return {
-        "release": title(part.aggregate),
+        "release": release,
         "mechanism": name,
         "parameter": parameter,
         "sensitivity": f"{_NORMS[distance.norm]} {distance.value} steps",
-        **_losses(event),
+        **_losses(charged),
     }
 
 
 def _described(event: Event) -> tuple[str, str, Distance]:
-    """The mechanism, its parameter and what it hides, in words."""
+    """The mechanism of an event and its parameter in words, and the distance that it hides."""
     match event:
         case AdditiveNoise(noise, distance):
-            return f"discrete {_law(noise)[0]}", _law(noise)[1], distance
+            law, parameter = _law(noise)
+            return f"discrete {law}", parameter, distance
         case Thresholded(AdditiveNoise(noise, distance), threshold, keys):
             law, parameter = _law(noise)
             shown = f"{parameter}, shown from {threshold} units on, at most {keys} groups a unit"
             return f"discrete {law} and a threshold", shown, distance
         case Composed((Repeated(Selection(_, _, distance), times), *_) as selections):
-            every = [each.event for each in selections if isinstance(each, Repeated)]
-            rates = dict.fromkeys(str(each.rate) for each in every if isinstance(each, Selection))
+            every = [repeated.event for repeated in selections if isinstance(repeated, Repeated)]
+            rates = _distinct(str(step.rate) for step in every if isinstance(step, Selection))
             levels = f"{len(selections)} selections a group, {times} groups"
-            return (
-                "exponential mechanism on a public grid",
-                f"rate {', '.join(rates)}, {levels}",
-                distance,
-            )
+            name = "exponential mechanism on a public grid"
+            return name, f"rate {rates}, {levels}", distance
         case Selection(rule, rate, distance, _):
             return f"selection by {rule.value.replace('_', ' ')}", f"rate {rate}", distance
         case Sampled(design, inner):
-            steps = [_described(each) for each, _ in _steps(inner, 1)]
-            names, parameters = (
-                _all(name for name, _, _ in steps),
-                _all(parameter for _, parameter, _ in steps),
-            )
-            return (
-                f"{names}, on a sample of the units",
-                f"{parameters}, {_drawn(design)}",
-                steps[0][2],
-            )
+            steps = [_described(step) for step, _ in _steps(inner, 1)]
+            names = _distinct(name for name, _, _ in steps)
+            parameters = _distinct(parameter for _, parameter, _ in steps)
+            _, _, first_distance = steps[0]
+            shown = f"{parameters}, {_drawn(design)}"
+            return f"{names}, on a sample of the units", shown, first_distance
         case _:
             raise TypeError(f"{type(event).__name__} is nothing that a question is planned with")
 
 
-def _all(words: Iterable[str]) -> str:
-    """Each once."""
+def _distinct(words: Iterable[str]) -> str:
+    """The distinct words in order, separated by commas."""
     return ", ".join(dict.fromkeys(words))
 
 
 def _drawn(design: Design) -> str:
-    """How a sample is drawn, in words."""
-    return (
-        f"rate {design.rate}"
-        if isinstance(design, PoissonSample)
-        else f"{design.size} of {design.population}"
-    )
+    """The rate or size of a sampling design, in words."""
+    if isinstance(design, PoissonSample):
+        return f"rate {design.rate}"
+    return f"{design.size} of {design.population}"
 
 
 def _law(noise: Noise | Cut) -> tuple[str, str]:
+    """The name of a noise law, and its parameter in words."""
     match noise:
         case DiscreteLaplace(scale):
             return "Laplace", f"scale {scale}"

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who alone holds exact integers while a task runs, and gives out none. Proof: curator.proof.md."""
+"""The curator: holds exact integers while a task runs, and releases only noisy numbers.
+
+Proof: curator.proof.md.
+"""
 
 import logging
 import os
@@ -27,22 +30,22 @@ T = TypeVar("T")
 
 _OWNER = logging.getLogger("sfumato.owner")
 _OWNER.addHandler(logging.NullHandler())
-# Why a charge is forfeited, as the ledger keeps it.
+# The reasons of a forfeited charge, as they are stored in the ledger.
 ENGINE, CANCELLED = "engine", "cancelled"
 
 
 class Sample:
-    """A secret sample of the units, to be measured by the curator that drew it; it says nothing of itself."""
+    """A handle of a secret sample of the units, which only the curator that drew it can measure."""
 
     __slots__ = ()
 
 
 class Curator:
-    """What a task is handed while it runs: noisy answers, each the next step of the reserved event.
+    """Answers the calls of a running task with noise, each as the next step of the reserved event.
 
-    Every call works out the event of its mechanism on its statistic. If that is not the next step
-    of what was reserved, or if anything else fails, the call raises one constant message, no later
-    call is answered, and the charge is forfeited, whatever the task does about it.
+    Every call computes the event of its mechanism on its statistic. If that is not the next step
+    of the reserved event, or if anything else fails, the call raises one constant message, no
+    later call is answered, and the charge is forfeited, whatever the task does then.
 
     Guarantees:
         a call that is not the next step of the reserved event is not answered
@@ -55,7 +58,7 @@ class Curator:
         scores count as monotone only where the statistic says so
 
     Raises:
-        EngineFailed: of every call that fails.
+        EngineFailed: any call that fails raises this and nothing else.
     """
 
     __slots__ = (
@@ -99,7 +102,7 @@ class Curator:
         *,
         of: Sample | None = None,
     ) -> Integers | tuple[int, ...]:
-        """The integers of a statistic plus noise; ``of``: the statistic of the sample that was drawn last."""
+        """The integers of a statistic plus noise; with ``of``, those of the last sample drawn."""
 
         def step() -> Integers | tuple[int, ...]:
             _require(mechanism, AdditiveMechanism)
@@ -118,7 +121,7 @@ class Curator:
         scored: BoundedStatistic[Integers] | BoundedStatistic[list[int]],
         mechanism: SelectionMechanism,
     ) -> int:
-        """The index of a candidate whose score is high."""
+        """The index of a candidate with a high score, selected privately."""
 
         def step() -> int:
             _require(mechanism, SelectionMechanism)
@@ -130,7 +133,7 @@ class Curator:
         return self._carried_out(step)
 
     def quantiles(self, leaves: Cells, mechanism: GridQuantiles) -> tuple[tuple[int, ...], ...]:
-        """For each group the leaf of each level."""
+        """For each group, the grid leaf selected for each quantile level."""
 
         def step() -> tuple[tuple[int, ...], ...]:
             _require(mechanism, GridQuantiles)
@@ -147,7 +150,7 @@ class Curator:
         return self._carried_out(step)
 
     def threshold(self, counted: Units, mechanism: ThresholdMechanism) -> dict[Codes, int]:
-        """The groups with many units, each with its noisy number of units."""
+        """The groups whose noisy number of units passes the threshold, each with that number."""
 
         def step() -> dict[Codes, int]:
             _require(mechanism, ThresholdMechanism)
@@ -155,19 +158,17 @@ class Curator:
                 raise InvalidDeclaration(f"A threshold for {mechanism.keys} groups a unit.")
             self._reserved.take(mechanism.event(counted.distance(Norm.LINF)))
             exact = counted.exact(self._opened)
-            return (
-                mechanism.release_many(*exact)
-                if isinstance(exact, tuple)
-                else mechanism.release(exact)
-            )
+            if isinstance(exact, tuple):
+                return mechanism.release_many(*exact)
+            return mechanism.release(exact)
 
         return self._carried_out(step)
 
     def sample(self, design: Design) -> Sample:
-        """A secret random sample of the units whose rows are open, drawn anew, for ``measure``.
+        """Draws a new secret random sample of the units, for ``measure``.
 
-        The next step of the reserved event has to be a ``Sampled`` of this design. What that is about is
-        measured of the sample, all of it, before anything else.
+        The next step of the reserved event must be a ``Sampled`` of this design. All of its inner
+        steps must be measured on the sample before any other step.
         """
 
         def step() -> Sample:
@@ -178,9 +179,10 @@ class Curator:
         return self._carried_out(step)
 
     def end(self) -> str:
-        """Answers nothing from now on; why the charge has to be forfeited, or an empty string.
+        """Ends the run; returns why the charge must be forfeited, or an empty string.
 
-        Waits for a step that another thread is in; its result is discarded.
+        No call is answered from now on. A step that runs in another thread is awaited, and its
+        result is discarded.
         """
         self._ended = True
         with self._lock:
@@ -188,7 +190,7 @@ class Curator:
         return failed
 
     def _opened_for(self, of: Sample | None) -> Opened:
-        """The data, or the sample of it that was drawn last."""
+        """The data; with ``of``, the last sample drawn from it."""
         if of is None:
             return self._opened
         if self._sample is None or of is not self._sample[0]:
@@ -196,34 +198,34 @@ class Curator:
         return self._sample[1]
 
     def _carried_out(self, step: Callable[[], T]) -> T:
-        """What a step gives; whatever it raises is one constant message, and the last answer."""
+        """Runs a step and returns its result; any error ends the run with one constant message."""
         answers: list[T] = []
-        # a forked child has a copy of the steps: each would be taken once here and once there
+        # a forked child has a copy of the reserved steps and could take each a second time
         if os.getpid() == self._process:
             with self._lock:
                 if not (self._failed or self._ended):
                     self._take(step, answers)
         if not answers:
-            # outside that handler: the text of an error, and what its traceback holds, may be private
+            # outside the handler: the text and the traceback of an error may hold private values
             raise EngineFailed()
         return answers[0]
 
     def _take(self, step: Callable[[], T], answers: list[T]) -> None:
-        """Adds what a step gives to ``answers``, unless it fails or the run has ended meanwhile."""
+        """Appends the result of a step to ``answers``, unless it fails or the run has ended."""
         # an interrupt is a failure too
         self._failed = ENGINE
         try:
-            found = step()
+            answer = step()
             if not self._ended:
-                answers.append(found)
+                answers.append(answer)
                 self._failed = ""
         except Exception as failure:
             self._failed = CANCELLED if isinstance(failure, Cancelled) else ENGINE
-            # an engine that fails has told the owner
+            # an engine that fails has written to the owner's log itself
             if not isinstance(failure, Cancelled | EngineFailed):
                 _OWNER.error("a step of charge %s failed: %s", self.charge, type(failure).__name__)
         except BaseException as interrupt:
-            # the frames in which it came hold what was read, and a crash report writes down their variables
+            # the frames of the traceback hold exact integers, which a crash report would write down
             interrupt.__context__ = None
             raise interrupt.with_traceback(None) from None
 
@@ -235,7 +237,7 @@ class Curator:
 
 
 def _require(mechanism: object, kind: type) -> None:
-    """Refuses what only looks like a mechanism: a subclass could release what it is handed."""
+    """Raises unless the mechanism is exactly of this class: a subclass could release anything."""
     if type(mechanism) is not kind:
         raise InvalidDeclaration(
             f"A mechanism of kind {type(mechanism).__name__}.", allowed=kind.__name__

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dataframe front: the same questions without SQL text, the same plans.
+"""The dataframe API: builds the SQL of a question from Python expressions.
 
-``session.table("people")`` begins one; ``where``, ``join``, ``group_by`` and ``agg`` add to
-it; ``query`` and ``preview`` ask it. Nothing runs before.
+``session.table("people")`` begins a question; ``where``, ``join``, ``group_by`` and ``agg``
+extend it; ``query`` and ``preview`` run it. Nothing is read before that.
 """
 
 import datetime
@@ -28,12 +28,12 @@ Literal: TypeAlias = bool | int | float | Decimal | Fraction | str | datetime.da
 Operand: TypeAlias = "Expression | Literal"
 
 _DIALECT = Dialect.get_or_raise("duckdb")
-# These begin something else although they are no keywords.
+# Names with a special meaning in SQL although they are not keywords.
 _NOT_NAMES = frozenset(_DIALECT.parser_class.NO_PAREN_FUNCTION_PARSERS)
 
 
 class Binding(IntEnum):
-    """How tightly the outermost operator of an expression binds; what binds less is bracketed."""
+    """The precedence of the outermost operator of an expression, which decides on parentheses."""
 
     OR = 1
     AND = 2
@@ -47,9 +47,9 @@ class Binding(IntEnum):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Expression:
-    """A column, a constant, or what is computed of them; compare, calculate, aggregate.
+    """A SQL expression: a column, a constant, or a comparison, calculation or aggregate of these.
 
-    It is its SQL: what ``repr`` shows is what is asked, stored and read back.
+    ``repr`` returns its SQL, which is what is asked and stored.
 
     Guarantees:
         the SQL of an expression means what Python computed it to be
@@ -111,7 +111,7 @@ class Expression:
         return _binary(other, "/", self, Binding.PRODUCT)
 
     def __neg__(self) -> "Expression":
-        # never two signs in a row, which would begin a comment
+        # two signs in a row would begin a comment
         return Expression(f"-{_operand(self, Binding.ATOM)}", Binding.SIGN)
 
     def __and__(self, other: Operand) -> "Expression":
@@ -136,81 +136,85 @@ class Expression:
         )
 
     def isin(self, *values: Literal) -> "Expression":
-        """Whether it is one of the values."""
+        """Whether the expression equals one of the values."""
         if not values:
             raise WrongUse("isin() without a value.", allowed='col("sex").isin("F", "M")')
         listed = ", ".join(_operand(value, Binding.SUM) for value in values)
         return Expression(f"{_operand(self, Binding.SUM)} IN ({listed})", Binding.TEST)
 
     def between(self, low: Literal, high: Literal) -> "Expression":
-        """Whether it is from ``low`` to ``high``, both included."""
-        value, least, most = (_operand(each, Binding.SUM) for each in (self, low, high))
+        """Whether the expression is at least ``low`` and at most ``high``."""
+        value, least = _operand(self, Binding.SUM), _operand(low, Binding.SUM)
+        most = _operand(high, Binding.SUM)
         return Expression(f"{value} BETWEEN {least} AND {most}", Binding.TEST)
 
     def is_null(self) -> "Expression":
-        """Whether it is missing."""
+        """Whether the value is missing."""
         return Expression(f"{_operand(self, Binding.SUM)} IS NULL", Binding.TEST)
 
     def like(self, pattern: str) -> "Expression":
-        """Whether a text has the form of a pattern: % any text, _ one character."""
+        """Whether a string matches a pattern: % is any string, _ is one character."""
         if not isinstance(pattern, str):
             raise WrongUse(f"like() of {type(pattern).__name__}.", allowed='a text such as "job%"')
         return self._test("LIKE", pattern)
 
     def alias(self, name: str) -> "Expression":
-        """The same under a name."""
+        """The expression with a name for its column in the answer."""
         if not isinstance(name, str) or not name:
             raise WrongUse(f"alias({shown(name)}).", allowed="a name for the column")
         return replace(self, name=name)
 
     def count(self) -> "Expression":
-        """How many rows have a value."""
+        """The number of rows that have a value."""
         return self._call("COUNT")
 
     def n_unique(self) -> "Expression":
-        """How many different values there are; of the unit: how many units."""
+        """The number of different values; for the unit's column, the number of units."""
         return Expression(f"COUNT(DISTINCT {_operand(self, Binding.OR)})", Binding.ATOM)
 
     def sum(self) -> "Expression":
-        """The sum of its values."""
+        """The sum of the values."""
         return self._call("SUM")
 
     def mean(self) -> "Expression":
-        """The mean of its values."""
+        """The mean of the values."""
         return self._call("AVG")
 
     def var(self) -> "Expression":
-        """The variance of its values, over n - 1."""
+        """The sample variance of the values, with the divisor n - 1."""
         return self._call("VARIANCE")
 
     def std(self) -> "Expression":
-        """The root of ``var``."""
+        """The sample standard deviation: the square root of ``var``."""
         return self._call("STDDEV_SAMP")
 
     def quantile(self, level: Number) -> "Expression":
-        """The value below which a share ``level`` of the rows lies."""
+        """The value below which the share ``level`` of the rows lies."""
         written = decimal_text(to_fraction("level", level))
         if "/" in written:
             raise InvalidNumber(f"level = {level}.", allowed="a decimal from 0 to 1, such as 0.9")
         return Expression(f"QUANTILE_CONT({_operand(self, Binding.OR)}, {written})", Binding.ATOM)
 
     def median(self) -> "Expression":
-        """The middle value."""
+        """The median of the values."""
         return self._call("MEDIAN")
 
     def min(self) -> "Expression":
-        """A quantile close to the least value (the least itself is somebody's)."""
+        """A quantile close to the least value; the least itself would reveal one unit's value."""
         return self._call("MIN")
 
     def max(self) -> "Expression":
-        """A quantile close to the greatest value (the greatest itself is somebody's)."""
+        """A quantile close to the greatest value, since the greatest would reveal one unit's."""
         return self._call("MAX")
 
     def _call(self, function: str) -> "Expression":
+        """A SQL function of the expression."""
         return Expression(f"{function}({_operand(self, Binding.OR)})", Binding.ATOM)
 
     def _test(self, operator: str, other: Operand) -> "Expression":
-        left, right = _operand(self, Binding.SUM), _operand(other, Binding.SUM)
+        """A comparison of the expression with another one."""
+        left = _operand(self, Binding.SUM)
+        right = _operand(other, Binding.SUM)
         return Expression(f"{left} {operator} {right}", Binding.TEST)
 
     def __repr__(self) -> str:
@@ -222,17 +226,18 @@ def col(name: str) -> Expression:
     if not isinstance(name, str) or not name:
         raise WrongUse(f"col({shown(name)}).", allowed="the name of a declared column")
     table, _, column = name.rpartition(".")
-    return Expression(".".join(_name(each) for each in (table, column) if each), Binding.ATOM)
+    names = [_name(part) for part in (table, column) if part]
+    return Expression(".".join(names), Binding.ATOM)
 
 
 def count() -> Expression:
-    """How many rows there are."""
+    """The number of rows."""
     return Expression("COUNT(*)", Binding.ATOM)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Frame:
-    """A question in the making. Each step gives a new one.
+    """A question under construction; every method returns a new frame.
 
     Guarantees:
         a frame asks what its SQL says
@@ -258,55 +263,49 @@ class Frame:
     columns: tuple[str, ...] = ()
 
     def where(self, *tests: Expression) -> "Frame":
-        """The rows that pass every test."""
+        """Keeps the rows that pass every test."""
         passed = tuple(_operand(_expression(test), Binding.AND) for test in tests)
         return replace(self, tests=self.tests + passed)
 
     def join(self, table: str, *, on: str, how: str = "inner") -> "Frame":
-        """Each row with the row of another table that agrees in the column ``on``: the unit, or a public key."""
+        """Joins another table on the column ``on``, which is the unit or a public key."""
         if how not in ("inner", "left"):
             raise WrongUse(f"how={shown(how)}.", allowed='"inner" or "left"')
         if not isinstance(on, str) or not on:
             raise WrongUse(f"on={shown(on)}.", allowed="the name of a column of both tables")
-        return replace(
-            self, joins=(*self.joins, f"{how.upper()} JOIN {_table(table)} USING ({_name(on)})")
-        )
+        joined = f"{how.upper()} JOIN {_table(table)} USING ({_name(on)})"
+        return replace(self, joins=(*self.joins, joined))
 
     def group_by(self, *keys: str | Expression) -> "Frame":
-        """A row of the answer for each value of the keys."""
-        found = [_expression(col(key) if isinstance(key, str) else key) for key in keys]
-        shown = tuple(repr(each) for each in found)
-        return replace(
-            self, keys=self.keys + tuple(each.text for each in found), columns=self.columns + shown
-        )
+        """Groups by the keys: the answer has one row for each combination of their values."""
+        expressions = [_expression(col(key) if isinstance(key, str) else key) for key in keys]
+        texts = tuple(key.text for key in expressions)
+        columns = tuple(repr(key) for key in expressions)
+        return replace(self, keys=self.keys + texts, columns=self.columns + columns)
 
     def agg(self, *aggregates: Expression, **named: Expression) -> "Frame":
-        """The columns of the answer."""
-        columns = [*aggregates, *(_expression(each).alias(name) for name, each in named.items())]
-        return replace(
-            self, columns=self.columns + tuple(repr(_expression(each)) for each in columns)
-        )
+        """Adds aggregates as columns of the answer; a keyword is the name of its column."""
+        columns = [_expression(aggregate) for aggregate in aggregates]
+        for name, aggregate in named.items():
+            columns.append(_expression(aggregate).alias(name))
+        return replace(self, columns=self.columns + tuple(map(repr, columns)))
 
     @property
     def sql(self) -> str:
-        """The same question as SQL."""
-        where = [f"WHERE {' AND '.join(self.tests)}"] if self.tests else []
-        group = [f"GROUP BY {', '.join(self.keys)}"] if self.keys else []
-        return " ".join(
-            [
-                f"SELECT {', '.join(self.columns) or '*'} FROM {self.table}",
-                *self.joins,
-                *where,
-                *group,
-            ]
-        )
+        """The SQL of the question."""
+        clauses = [f"SELECT {', '.join(self.columns) or '*'} FROM {self.table}", *self.joins]
+        if self.tests:
+            clauses.append(f"WHERE {' AND '.join(self.tests)}")
+        if self.keys:
+            clauses.append(f"GROUP BY {', '.join(self.keys)}")
+        return " ".join(clauses)
 
     def query(self, **price: Wish) -> "Answer":
-        """The private answer, at a price as of ``Session.query``."""
+        """The private answer; the price is stated as in ``Session.query``."""
         return self.ask(self.sql, **price)
 
     def preview(self, **price: Wish) -> "Preview":
-        """Cost and expected error, free."""
+        """The cost and the expected error, for free."""
         return self.foresee(self.sql, **price)
 
     def __repr__(self) -> str:
@@ -314,11 +313,12 @@ class Frame:
 
 
 def frame(name: str, ask: "Callable[..., Answer]", foresee: "Callable[..., Preview]") -> Frame:
-    """A question about a declared table."""
+    """Begins a question about a declared table; ``ask`` and ``foresee`` run it."""
     return Frame(_table(name), ask, foresee)
 
 
 def _expression(given: object) -> Expression:
+    """The argument, if it is an expression (else WrongUse)."""
     if not isinstance(given, Expression):
         raise WrongUse(
             f"{type(given).__name__} is no expression.", allowed='sf.col("age") >= 65, sf.count()'
@@ -327,13 +327,14 @@ def _expression(given: object) -> Expression:
 
 
 def _table(name: str) -> str:
+    """The name of a table as SQL writes it (WrongUse if it is empty)."""
     if not isinstance(name, str) or not name:
         raise WrongUse(f"A table {shown(name)}.", allowed="the name of a declared table")
     return _name(name)
 
 
 def _name(name: str) -> str:
-    """A name as SQL writes it: quoted, unless it can mean nothing else."""
+    """A name as SQL writes it: in quotes unless it is a plain identifier."""
     if name.isascii() and name.isidentifier() and name.upper() not in _NOT_NAMES:
         (token,) = _DIALECT.tokenize(name)
         if token.token_type is TokenType.VAR:
@@ -342,24 +343,25 @@ def _name(name: str) -> str:
 
 
 def _binary(left: Operand, operator: str, right: Operand, binding: Binding) -> Expression:
-    """SQL is read from the left: an operand on the right has to bind more tightly."""
-    one, other = _operand(left, binding), _operand(right, Binding(binding + 1))
-    return Expression(f"{one} {operator} {other}", binding)
+    """A binary operation. Operators are left-associative, so the right side must bind tighter."""
+    first = _operand(left, binding)
+    second = _operand(right, Binding(binding + 1))
+    return Expression(f"{first} {operator} {second}", binding)
 
 
 def _operand(value: Operand, least: Binding) -> str:
-    """The SQL of an operand, in brackets if it binds less tightly than ``least``."""
-    found = value if isinstance(value, Expression) else _constant(value)
-    if found.name is not None:
+    """The SQL of an operand, in parentheses if it binds less tightly than ``least``."""
+    operand = value if isinstance(value, Expression) else _constant(value)
+    if operand.name is not None:
         raise WrongUse(
-            f"{found!r} is a column of the answer, and nothing is computed of it.",
+            f"{operand!r} is a column of the answer, and nothing is computed of it.",
             remedy="Give the name last, around the whole.",
         )
-    return found.text if found.binding >= least else f"({found.text})"
+    return operand.text if operand.binding >= least else f"({operand.text})"
 
 
 def _constant(value: Literal) -> Expression:
-    """A constant as SQL writes it, exactly."""
+    """A constant as SQL writes it, without rounding."""
     if isinstance(value, bool):
         return Expression("TRUE" if value else "FALSE", Binding.ATOM)
     if isinstance(value, str):

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much clipping and bounding change an answer: the questions that find it out privately.
+"""Builds the questions that estimate how much clipping and bounding change an answer.
 
-Both are questions like any other, made of the plan of the one that is diagnosed, so they go
-through the same passes, the same proof and the same ledger:
+There are at most two, derived from the plan of the diagnosed question. They go through the same
+passes, proof and ledger as any question:
 
-* per unit, one row each: does it have more than a limit allows? A unit moves each of these
-  counts by one, whatever it has, so no limit is needed to ask.
-* per row: does a value lie beyond its declared bounds, is the row in no group? Rows of a unit
-  beyond its row limit weigh less, as they do in the answer itself.
+* One row for each unit: does the unit exceed a limit? A unit changes each of these counts by at
+  most one, so no limit is needed to ask.
+* One row for each row: is a value beyond its declared bounds, is the row in no group? Rows of a
+  unit beyond its row limit weigh less, as they do in the answer itself.
 
-How many rows lie beyond the limits is not asked: one unit could have any number of them, so
-that number has no bounded sensitivity.
+The number of rows beyond the limits is not asked: one unit could have any number of them, so this
+number has no bounded sensitivity.
 """
 
 from collections.abc import Iterator, Sequence
@@ -57,9 +57,9 @@ from sfumato.query.clipping_probe import Wide, through_bounds, wide, widened
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A question whose releases are shares, and what each is the share of.
+    """A question whose releases are shares: of units if ``units`` is true, else of rows.
 
-    ``units``: of units, else of values or rows; ``found``: one text for each release.
+    ``found`` states for each release what holds for that share.
     """
 
     question: Question
@@ -68,28 +68,27 @@ class Check:
 
 
 def checks(question: Question, bounded: Bounded) -> tuple[Check, ...]:
-    """The questions that say how much clipping and bounding change an answer.
+    """The questions that estimate how much clipping and bounding change an answer.
 
     Raises:
-        UnsupportedSql: no limit of the question can bind, and no aggregate reads a column with bounds as it is.
+        UnsupportedSql: no limit can change the answer, and no aggregate reads a bounded column.
     """
     made = []
-    # as the answer is computed: which of several rows is first depends on the columns that are read
+    # the pruned plan: which of several rows comes first depends on the columns that are read
     raw = bounded.tracked.raw
     limits = tuple(_limits(bounded))
     if limits:
         relation = _contributions(raw, limits)
-        made.append(
-            _check(question, "limits", relation, [each.exceeded for each in limits], units=True)
-        )
+        exceeded = [limit.exceeded for limit in limits]
+        made.append(_check(question, "limits", relation, exceeded, units=True))
     relation, values = _beyond(raw)
-    # where units alone are counted, nothing may bound their rows
+    # a question that only counts units may have no limit of rows
     if values and (bounded.tracked.unit is None or bounded.tracked.limits.rows is not None):
         made.append(_check(question, "bounds", relation, values, units=False))
     if not made:
         raise UnsupportedSql(
-            "There is nothing to diagnose in this question: no limit of a unit can bind, and no aggregate reads a column "
-            "with declared bounds as it is.",
+            "There is nothing to diagnose in this question: no limit of a unit can bind, "
+            "and no aggregate reads a column with declared bounds as it is.",
             remedy="Ask it with query: its bias says what its intervals do not hold.",
         )
     return tuple(made)
@@ -98,24 +97,24 @@ def checks(question: Question, bounded: Bounded) -> tuple[Check, ...]:
 def _check(
     question: Question, name: str, relation: Relation, values: Sequence[Value], *, units: bool
 ) -> Check:
-    """The question of the shares of rows for which each value is 1."""
+    """The question for which share of the rows each value is 1."""
     raw = Raw(relation, (), tuple(map(Mean, values)))
-    reads = (Statistic.MEAN, Statistic.SUM, Statistic.COUNT)
-    items = tuple(
-        Item(f"{value.name} ({read.value})", Estimate(index, read))
-        for index, value in enumerate(values)
-        for read in reads
-    )
+    items = []
+    for index, value in enumerate(values):
+        for read in (Statistic.MEAN, Statistic.SUM, Statistic.COUNT):
+            items.append(Item(f"{value.name} ({read.value})", Estimate(index, read)))
     text = f"{name} of: {question.text}"
-    asked = replace(question, text=text, raw=raw, output=Output(items), notes=())
+    asked = replace(question, text=text, raw=raw, output=Output(tuple(items)), notes=())
     return Check(asked, units, tuple(value.name for value in values))
 
 
 @dataclass(frozen=True, slots=True)
 class _Limit:
-    """A limit of a unit: what is counted in a group, how that is summed up over groups, and the most allowed.
+    """A limit of a unit that is diagnosed.
 
-    ``counted`` None: the groups themselves are counted. ``squared``: squares are summed up.
+    ``counted`` is computed in each group of the unit, and ``over`` summarises these numbers; if
+    ``squared``, their squares. If ``counted`` is None, ``over`` counts the groups themselves.
+    ``most`` is the limit.
     """
 
     name: str
@@ -127,25 +126,26 @@ class _Limit:
 
     @property
     def column(self) -> Column:
-        """One more than is allowed stands for anything beyond."""
+        """The column of a unit's number; ``most`` + 1 represents every greater number."""
         return Column(f"diagnosed.{self.name}", Integer(0, self.most + 1))
 
     @property
     def summed(self) -> Computed:
-        """The number of one unit."""
+        """The number of a unit that the limit bounds."""
         if self.counted is None:
             return Computed(self.column, self.over)
         column, kind = self.counted.column, self.counted.column.type
+        field = Field(column)
         if self.squared and isinstance(kind, Integer):
-            square = Arithmetic(Operation.MULTIPLY, Field(column), Field(column))
-            return Computed(
-                self.column, self.over, Value(column.name, Integer(0, kind.upper_code**2), square)
-            )
-        return Computed(self.column, self.over, Value(column.name, kind, Field(column)))
+            square = Arithmetic(Operation.MULTIPLY, field, field)
+            value = Value(column.name, Integer(0, kind.upper_code**2), square)
+        else:
+            value = Value(column.name, kind, field)
+        return Computed(self.column, self.over, value)
 
     @property
     def exceeded(self) -> Value:
-        """Whether the unit has more."""
+        """1 if the unit exceeds the limit, else 0."""
         test = Compare(Comparison.GT, Field(self.column), Constant(self.most))
         return Value(self.text, Boolean(), Case(((test, Constant(1)),), Constant(0)))
 
@@ -156,92 +156,75 @@ def _limits(bounded: Bounded) -> Iterator[_Limit]:
     if tracked.unit is None or is_single(raw.relation):
         return
     limits, rows = tracked.limits, tracked.limits.rows
-    values = [each.value for each in raw.aggregates if isinstance(each, CountDistinct)]
-    kept = [isinstance(each, CountUnits | CountDistinct) for each in raw.aggregates]
-    linear, spread = (
-        not all(kept),
-        not is_one_group(raw.relation, [key.value.expression for key in raw.keys]),
-    )
+    kept = [isinstance(aggregate, CountUnits | CountDistinct) for aggregate in raw.aggregates]
+    linear = not all(kept)
+    spread = not is_one_group(raw.relation, [key.value.expression for key in raw.keys])
+    where = " in a group" if raw.keys else ""
     if linear and rows is not None:
-        yield _counted(
-            "rows",
-            Summary.MAXIMUM,
-            rows,
-            f"more than {rows} rows{' in a group' if raw.keys else ''}",
-        )
-    few = min((each for each in (limits.groups, limits.total) if each is not None), default=None)
+        yield _counted("rows", rows, f"more than {rows} rows{where}")
+    few = limits.in_groups
     if few is not None and spread and (raw.is_open or any(kept)):
         yield _Limit("groups", None, Summary.COUNT, few, f"in more than {few} groups")
     most = limits.in_all if spread and not raw.is_open else limits.total
     if linear and most is not None and rows is not None:
         yield from _weighed(bounded, rows, most)
-    for index, value in enumerate(values if rows is not None else ()):
-        assert rows is not None, "asked in the line above"
-        text = f"more than {rows} values of {value.name}{' in a group' if raw.keys else ''}"
-        yield _counted(f"values{index}", Summary.MAXIMUM, rows, text, value)
+    if rows is not None:
+        distinct = [item for item in raw.aggregates if isinstance(item, CountDistinct)]
+        for index, aggregate in enumerate(distinct):
+            text = f"more than {rows} values of {aggregate.value.name}{where}"
+            yield _counted(f"values{index}", rows, text, aggregate.value)
 
 
 def _weighed(bounded: Bounded, rows: int, most: int) -> Iterator[_Limit]:
-    """What a unit is weighed down by: its rows in all groups, or under Gaussian noise their squares."""
-    linear = [
-        part.aggregate
-        for part in bounded.parts
-        if not isinstance(part.aggregate, CountUnits | CountDistinct)
-    ]
-    norms = {Norm.L1 if isinstance(each, Quantiles) else bounded.norm for each in linear}
-    # what no column can hold is nobody's
+    """The limits beyond which a unit has a weight below 1.
+
+    They bound its rows in all groups, or under Gaussian noise the sum of their squares.
+    """
+    norms = set()
+    for part in bounded.parts:
+        if isinstance(part.aggregate, Quantiles):
+            norms.add(Norm.L1)
+        elif not isinstance(part.aggregate, CountUnits | CountDistinct):
+            norms.add(bounded.norm)
+    # no column can hold a number above MAX_CODE, so no unit exceeds such a limit
     if Norm.L1 in norms and most < MAX_CODE:
         counted = Computed(Column("diagnosed.total.of", Integer(0, rows)), Summary.COUNT)
-        yield _Limit(
-            "total",
-            counted,
-            Summary.SUM,
-            most,
-            f"more than {most} rows in all, at most {rows} of a group",
-        )
+        text = f"more than {most} rows in all, at most {rows} of a group"
+        yield _Limit("total", counted, Summary.SUM, most, text)
     if Norm.L2 in norms and rows * most < MAX_CODE:
         counted = Computed(Column("diagnosed.squares.of", Integer(0, rows)), Summary.COUNT)
         text = f"squares of the rows of a group, at most {rows}, above {rows * most} in all"
         yield _Limit("squares", counted, Summary.SUM, rows * most, text, squared=True)
 
 
-def _counted(name: str, over: Summary, most: int, text: str, value: Value | None = None) -> _Limit:
+def _counted(name: str, most: int, text: str, value: Value | None = None) -> _Limit:
+    """A limit of a unit's rows in one group, or of its distinct values."""
     column = Column(f"diagnosed.{name}.of", Integer(0, most + 1))
     what = Summary.COUNT if value is None else Summary.COUNT_DISTINCT
-    return _Limit(name, Computed(column, what, value), over, most, text)
+    return _Limit(name, Computed(column, what, value), Summary.MAXIMUM, most, text)
 
 
 def _contributions(raw: Raw, limits: Sequence[_Limit]) -> Relation:
-    """One row a unit, with what the limits bound of its rows that are in some group."""
-    keys = tuple(
-        (Column(f"diagnosed.k{index}", key.value.type), key.value)
-        for index, key in enumerate(raw.keys)
-    )
+    """One row for each unit, with the numbers that the limits bound; rows in no group are left out."""
+    keys = []
+    for index, key in enumerate(raw.keys):
+        keys.append((Column(f"diagnosed.k{index}", key.value.type), key.value))
     inside = Filter(raw.relation, _in_group(raw.keys, {})) if raw.keys else raw.relation
-    by_group = PerUnit(
-        inside, keys, tuple(each.counted for each in limits if each.counted is not None)
-    )
-    return PerUnit(by_group, (), tuple(each.summed for each in limits))
+    counted = tuple(limit.counted for limit in limits if limit.counted is not None)
+    by_group = PerUnit(inside, tuple(keys), counted)
+    return PerUnit(by_group, (), tuple(limit.summed for limit in limits))
 
 
 def _beyond(raw: Raw) -> tuple[Relation, list[Value]]:
-    """The rows with a step of room, and the tests for what is beyond: values out of bounds, rows in no group."""
+    """The rows with wide columns, and tests for values out of bounds and rows in no group."""
     columns = dict(_bounded_columns(raw))
     inside = _in_group(raw.keys, columns)
-    values = []
-    for column, other in columns.items():
-        kind = column.type
-        assert isinstance(kind, Integer | Real | Date), "only these are read wide"
-        ends = (
-            (Comparison.LT, kind.lower_code, "below"),
-            (Comparison.GT, kind.upper_code, "above"),
-        )
-        known = And((inside, Not(IsNull(Field(other))))) if raw.keys else Not(IsNull(Field(other)))
-        for op, code, side in ends:
-            text = f"{column.name} {side} the declared {_shown(kind, code)}"
-            beyond = And((known, Compare(op, Field(other), Constant(code))))
-            branches = ((beyond, Constant(1)), (known, Constant(0)))
-            values.append(Value(text, Boolean(), Case(branches, Constant(None))))
+    values: list[Value] = []
+    for column, wider in columns.items():
+        known: Scalar = Not(IsNull(Field(wider)))
+        if raw.keys:
+            known = And((inside, known))
+        values += _out_of_bounds(column, wider, known)
     named = [key.value.name for key in raw.keys if not key.missing]
     if named:
         text = f"{' or '.join(named)} missing or not declared"
@@ -249,32 +232,55 @@ def _beyond(raw: Raw) -> tuple[Relation, list[Value]]:
     return widened(raw.relation, columns), values
 
 
+def _out_of_bounds(column: Column, wider: Column, known: Scalar) -> Iterator[Value]:
+    """Two tests whether a value is below or above its declared bounds; NULL unless ``known``."""
+    kind = column.type
+    assert isinstance(kind, Integer | Real | Date), "only these are widened"
+    ends = (
+        (Comparison.LT, kind.lower_code, "below"),
+        (Comparison.GT, kind.upper_code, "above"),
+    )
+    for op, code, side in ends:
+        text = f"{column.name} {side} the declared {_shown(kind, code)}"
+        beyond = And((known, Compare(op, Field(wider), Constant(code))))
+        branches = ((beyond, Constant(1)), (known, Constant(0)))
+        yield Value(text, Boolean(), Case(branches, Constant(None)))
+
+
 def _bounded_columns(raw: Raw) -> Iterator[tuple[Column, Column]]:
-    """The columns of private tables whose clipped values an aggregate reads, each with its wide form."""
+    """The scanned columns whose clipped values an aggregate reads, each with its wide column."""
     declared = {column for scan in scans(raw.relation) for column in scan.columns}
-    for each in raw.aggregates:
-        value = None if isinstance(each, CountValues) else read_value(each)
-        for leaf in leaves(value.expression) if value is not None else ():
-            other = (
-                wide(leaf.column) if isinstance(leaf, Field) and leaf.column in declared else None
-            )
-            if isinstance(leaf, Field) and other is not None:
-                yield leaf.column, other
+    for aggregate in raw.aggregates:
+        value = read_value(aggregate)
+        if value is None or isinstance(aggregate, CountValues):
+            continue
+        for leaf in leaves(value.expression):
+            if isinstance(leaf, Field) and leaf.column in declared:
+                wider = wide(leaf.column)
+                if wider is not None:
+                    yield leaf.column, wider
 
 
 def _in_group(keys: Sequence[GroupKey], columns: Wide) -> Scalar:
-    """Whether a row is in some group."""
-    return And(
-        tuple(_has_group(key, through_bounds(key.value.expression, columns)) for key in keys)
-    )
+    """The test whether a row is in some group."""
+    tests = []
+    for key in keys:
+        tests.append(_has_group(key, through_bounds(key.value.expression, columns)))
+    return And(tuple(tests))
 
 
 def _has_group(key: GroupKey, read: Scalar) -> Scalar:
-    known: Scalar = Not(IsNull(read)) if key.codes is None else Member(read, key.codes)
-    return Or((known, IsNull(read))) if key.missing else known
+    """The test whether one key of a row has a value that is a group."""
+    known: Scalar = Not(IsNull(read))
+    if key.codes is not None:
+        known = Member(read, key.codes)
+    if key.missing:
+        return Or((known, IsNull(read)))
+    return known
 
 
 def _shown(kind: Integer | Real | Date, code: int) -> str:
-    return (
-        kind.decode(code).isoformat() if isinstance(kind, Date) else decimal_text(code * kind.step)
-    )
+    """A code as a number, or as an ISO 8601 date."""
+    if isinstance(kind, Date):
+        return kind.decode(code).isoformat()
+    return decimal_text(code * kind.step)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a diagnosis found: shares of units and of values that clipping and bounding touch."""
+"""The result of a diagnosis: the shares of units and values that clipping and bounding change."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from sfumato.privacy.event import Json
@@ -13,12 +13,13 @@ from sfumato.query.render import number
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A share with its 95% interval; of units also how many they are, and of how many.
+    """The share of units or rows that a limit or a bound changes, with its 95% interval.
 
     Attributes:
-        what: "more than 6 rows in a group", "cost above the declared 1000".
-        share, low, high: 0 to 1.
-        count, half_width, total: of units; None for values, whose rows may count with a weight.
+        what: what holds for them: "more than 6 rows in a group", "cost above the declared 1000".
+        share, low, high: the share and its interval, from 0 to 1.
+        count, half_width, total: the number of these units, its 95% half-width, and the number
+            of all units; None for rows, since rows may have weights below 1.
     """
 
     what: str
@@ -39,62 +40,68 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """How much of the data the bias of an answer comes from, as far as it can be told privately.
+    """Private estimates of how much of the data clipping and bounding change in a question.
 
-    It stands beside the intervals of the answer and changes none of them.
+    They do not change the intervals of the question's answer.
 
     Attributes:
-        findings: one for each limit and each bound that the question meets.
-        answers: what was asked and charged for it; the same diagnosis again is free.
+        findings: one for each limit and each bound that the question depends on.
+        answers: the answers that were charged for it; the same diagnosis again is free.
     """
 
     findings: tuple[Finding, ...]
     answers: tuple[Answer, ...]
 
     def to_json(self) -> dict[str, Json]:
-        """As ``sfumato diagnose --format json`` prints it."""
-        return {
-            "findings": [
-                {
-                    "what": each.what,
-                    "of": "rows" if each.count is None else "units",
-                    "share": each.share,
-                    "low": each.low,
-                    "high": each.high,
-                    "count": each.count,
-                    "half_width": each.half_width,
-                    "total": each.total,
-                }
-                for each in self.findings
-            ],
-            "charges": [
-                {"charge_id": each.charge_id, "cost": each.cost.to_json()} for each in self.answers
-            ],
-        }
+        """The diagnosis as ``sfumato diagnose --format json`` prints it."""
+        charges: list[Json] = [
+            {"charge_id": answer.charge_id, "cost": answer.cost.to_json()}
+            for answer in self.answers
+        ]
+        findings: list[Json] = [_finding_to_json(finding) for finding in self.findings]
+        return {"findings": findings, "charges": charges}
 
     def __repr__(self) -> str:
-        return "\n".join([*map(str, self.findings), *(answer.receipt() for answer in self.answers)])
+        lines = [str(finding) for finding in self.findings]
+        lines += [answer.receipt() for answer in self.answers]
+        return "\n".join(lines)
+
+
+def _finding_to_json(finding: Finding) -> dict[str, Json]:
+    """A finding as JSON."""
+    return {
+        "what": finding.what,
+        "of": "rows" if finding.count is None else "units",
+        "share": finding.share,
+        "low": finding.low,
+        "high": finding.high,
+        "count": finding.count,
+        "half_width": finding.half_width,
+        "total": finding.total,
+    }
 
 
 def diagnosis(checks: Sequence[Check], answers: Sequence[Answer]) -> Diagnosis:
-    """What the answers to the checks say."""
-    found = [
-        each
-        for check, answer in zip(checks, answers, strict=True)
-        for each in _findings(check, answer)
-    ]
-    return Diagnosis(tuple(found), tuple(answers))
+    """Reads the findings from the answers to the checks."""
+    findings: list[Finding] = []
+    for check, answer in zip(checks, answers, strict=True):
+        findings += _findings(check, answer)
+    return Diagnosis(tuple(findings), tuple(answers))
 
 
 def _findings(check: Check, answer: Answer) -> list[Finding]:
+    """The findings of one check: each is a share, a count and a total in three columns."""
     (row,) = answer.rows
     (errors,) = cast(list[list[dict[str, float]]], answer.form["errors"])
     values = cast(list[float], row)
-    found = []
+    findings = []
     for index, what in enumerate(check.found):
-        share, count, total = (3 * index + place for place in range(3))
-        known = (values[count], errors[count]["half_width"], values[total]) if check.units else ()
-        found.append(
-            Finding(what, values[share], errors[share]["low"], errors[share]["high"], *known)
-        )
-    return found
+        share = 3 * index
+        low, high = errors[share]["low"], errors[share]["high"]
+        finding = Finding(what, values[share], low, high)
+        if check.units:
+            half_width = errors[share + 1]["half_width"]
+            count, total = values[share + 1], values[share + 2]
+            finding = replace(finding, count=count, half_width=half_width, total=total)
+        findings.append(finding)
+    return findings

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is inside a session, so that it can close without leaving a charge open."""
+"""Tracks the questions in progress, so that a session can close without open charges."""
 
 import os
 import threading
@@ -11,20 +11,21 @@ from typing import Protocol
 
 from sfumato.errors import LedgerUnavailable
 
-# How often those inside are interrupted, in seconds: one that falls between two statements is lost.
+# How often the questions in progress are interrupted, in seconds. Again, because an interrupt
+# between two SQL statements has no effect.
 _AGAIN = 0.05
 
 
 class Closing(Protocol):
-    """What is left open between two questions."""
+    """Something that stays open between two questions."""
 
     def close(self) -> None:
-        """Ends it."""
+        """Closes it."""
         ...
 
 
 class Door:
-    """Counts the questions under way; once closed it lets in no other.
+    """Counts the questions in progress; once it is closed, no other can begin.
 
     >>> door = Door()
     >>> with door.inside():
@@ -40,27 +41,28 @@ class Door:
         self._enter_process()
 
     def _enter_process(self) -> None:
-        # taken itself: Ctrl-C within a condition's ``__enter__`` would leave it taken for ever
+        """Begins to count in this process."""
+        # use the lock itself: Ctrl-C inside a condition's ``__enter__`` could leave it locked
         self._process, self._inside, self._lock = os.getpid(), 0, threading.RLock()
         self._changed = threading.Condition(self._lock)
 
     def _here(self) -> AbstractContextManager[bool]:
-        """The lock; in a fork nobody is inside, and whoever held the lock is not there to let go of it."""
+        """The lock. A forked process gets a new one, since nobody would release the old one."""
         if os.getpid() != self._process:
             self._enter_process()
         return self._lock
 
     def require_open(self) -> None:
-        """Refuses once it is closed (LedgerUnavailable)."""
+        """Raises LedgerUnavailable if the door is closed."""
         if self._closed:
             raise LedgerUnavailable("The session is closed.", remedy="Connect again.")
 
     @contextmanager
     def inside(self) -> Iterator[None]:
-        """While it lasts, a question is under way.
+        """A context during which one question is in progress.
 
         Raises:
-            LedgerUnavailable: it is closed.
+            LedgerUnavailable: the door is closed.
         """
         with self._here():
             self.require_open()
@@ -73,21 +75,25 @@ class Door:
                 self._changed.notify_all()
 
     def close(self) -> bool:
-        """Lets in nobody any more; whether it was open."""
+        """Closes the door; returns whether it was open."""
         with self._here():
-            was_open, self._closed = not self._closed, True
+            was_open = not self._closed
+            self._closed = True
             return was_open
 
     def keep(self, opened: Closing) -> None:
-        """Closes something that is open between two questions, at the latest when the door is cleared."""
+        """Registers something to be closed when the door is cleared; it may be closed earlier."""
         self._left_open.add(opened)
 
     def clear(self, interrupt: Callable[[], object], seconds: float) -> None:
-        """Interrupts those inside until all have left, for so many seconds at most, and closes what they left open."""
+        """Interrupts the questions in progress until all have ended, for at most ``seconds``.
+
+        Then closes what was registered with ``keep``.
+        """
         ends = time.monotonic() + seconds
         with self._here():
             while self._inside and time.monotonic() < ends:
                 interrupt()
                 self._changed.wait(_AGAIN)
-        for each in list(self._left_open):
-            each.close()
+        for opened in list(self._left_open):
+            opened.close()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Released integers -> numbers with intervals, and expressions of them. Post-processing."""
+"""Computes estimates and intervals from released integers. Post-processing."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -63,14 +64,18 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the integers of an aggregate are worth.
+    """How the integers of an aggregate translate into its estimates.
 
-    Number: n ``unit``. Mean: (a, b) are worth (a + b) ``unit`` rows of mean ``lower`` +
-    ``span`` a / (a + b). Variance: (a, b, c) likewise, with the mean share (a + b/2) / (a + b + c).
-    Quantiles: leaf j stands for ``lower`` + ``span`` j; ``unit`` is the worth of a weight in rows.
-    Means and quantiles are at most ``upper``: the last level of a grid may reach beyond the range.
-    ``least``: the lower end of the range of quantiles; ``lower`` is the middle of its first leaf.
-    ``rounding``: how far a value may be from the middle of its level.
+    * Number: the integer n is the number n ``unit``.
+    * Mean: the integers (a, b) are (a + b) ``unit`` rows with the mean ``lower`` + ``span``
+      a / (a + b).
+    * Variance: the integers (a, b, c) are (a + b + c) ``unit`` rows with the mean ``lower`` +
+      ``span`` (a + b/2) / (a + b + c).
+    * Quantiles: leaf j is the value ``lower`` + ``span`` j; a weight w is w ``unit`` rows.
+
+    Means and quantiles are at most ``upper``, since the last level of a grid may end beyond the
+    range. ``least`` is the lower end of the range of quantiles, where ``lower`` is the middle of
+    the first leaf. ``rounding`` is the largest distance of a value from the middle of its level.
     """
 
     kind: Kind
@@ -84,42 +89,61 @@ class Reading:
 
 
 def reading_of(aggregate: Aggregate, fine: int) -> Reading:
-    """The reading of an aggregate's integers, each 1/fine of a step."""
+    """The reading of an aggregate's integers, whose resolution is 1/``fine`` of a step."""
     match aggregate:
         case Sum(value):
             return Reading(Kind.NUMBER, value.step / fine)
-        case Mean(value) | Variance(value):
-            coarse = aggregate.coarse if isinstance(aggregate, Variance) else 1
-            width = levels(aggregate)
-            degree = 2 if isinstance(aggregate, Variance) else 1
-            middle = value.numeric.lower_code + Fraction(coarse - 1, 2)
-            kind = Kind.VARIANCE if degree == 2 else Kind.MEAN
-            upper = value.numeric.upper_code * value.step
-            span = width * coarse * value.step
-            unit, rounding = Fraction(1, fine * width**degree), Fraction(coarse - 1, 2) * value.step
-            return Reading(kind, unit, middle * value.step, span, upper, rounding=rounding)
-        case Quantiles(value):
-            kind_of = value.type
-            assert not isinstance(kind_of, Text), "lowering admits no text here"
-            middle = kind_of.lower_code + Fraction(aggregate.coarse - 1, 2)
-            step, is_date = kind_of.step, isinstance(kind_of, Date)
-            least, upper = kind_of.lower_code * step, kind_of.upper_code * step
-            span = aggregate.coarse * step
-            return Reading(
-                Kind.QUANTILES, Fraction(1, fine), middle * step, span, upper, is_date, least
-            )
+        case Mean():
+            return _reading_of_shares(aggregate, Kind.MEAN, 1, fine)
+        case Variance():
+            return _reading_of_shares(aggregate, Kind.VARIANCE, aggregate.coarse, fine)
+        case Quantiles():
+            return _reading_of_leaves(aggregate, fine)
         case CountRows() | CountUnits() | CountValues() | CountDistinct():
             return Reading(Kind.NUMBER, Fraction(1, fine))
         case _:
             raise unknown(aggregate)
 
 
+def _reading_of_shares(aggregate: Mean | Variance, kind: Kind, coarse: int, fine: int) -> Reading:
+    """The reading of a mean or a variance whose levels have ``coarse`` steps."""
+    numeric, step = aggregate.value.numeric, aggregate.value.step
+    width = levels(aggregate)
+    degree = 2 if kind is Kind.VARIANCE else 1
+    half = Fraction(coarse - 1, 2)
+    return Reading(
+        kind,
+        unit=Fraction(1, fine * width**degree),
+        lower=(numeric.lower_code + half) * step,
+        span=width * coarse * step,
+        upper=numeric.upper_code * step,
+        rounding=half * step,
+    )
+
+
+def _reading_of_leaves(aggregate: Quantiles, fine: int) -> Reading:
+    """The reading of quantiles: the middles of the leaves of their grid."""
+    kind = aggregate.value.type
+    assert not isinstance(kind, Text), "lowering admits no text here"
+    middle = kind.lower_code + Fraction(aggregate.coarse - 1, 2)
+    return Reading(
+        Kind.QUANTILES,
+        unit=Fraction(1, fine),
+        lower=middle * kind.step,
+        span=aggregate.coarse * kind.step,
+        upper=kind.upper_code * kind.step,
+        is_date=isinstance(kind, Date),
+        least=kind.lower_code * kind.step,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Released:
-    """One part as it left the mechanism: noisy integers, and how they are read.
+    """The noisy integers of one part, with the noise law and the reading that interpret them.
 
-    ``noise`` is None where leaves were selected, of ``leaves``, each level at its rate. ``copies``: how many
-    releases were added up in each row (1, but for totals of groups).
+    Quantiles have no ``noise``: their leaves, out of ``leaves``, were selected at ``rates``, one
+    for each level. ``copies`` is the number of releases that were added in each row: 1, except
+    for totals of several groups.
     """
 
     title: str
@@ -131,7 +155,7 @@ class Released:
     leaves: int = 0
 
     def point(self, row: int, statistic: Statistic = Statistic.VALUE, place: int = 0) -> Fraction:
-        """The estimate in a row; the middle of the range where there is no support."""
+        """The estimate in a row; the middle of the range if there is no support."""
         values, read = self.values[row], self.reading
         if read.kind is Kind.NUMBER:
             return values[0] * read.unit
@@ -144,24 +168,25 @@ class Released:
         if statistic in _SPREAD:
             return self._spread_point(values, statistic)
         share = _mean_share(values) if sum(values) > 0 else Fraction(1, 2)
-        return min(read.lower + read.span * min(max(share, Fraction(0)), Fraction(1)), read.upper)
+        share = min(max(share, Fraction(0)), Fraction(1))
+        return min(read.lower + read.span * share, read.upper)
 
     def unknown(self, miss: Fraction, statistic: Statistic) -> Range | None:
-        """The interval where nothing can be told, that of no rows at all; None where something always can."""
-        told = statistic in (Statistic.COUNT, Statistic.SUM)
-        if self.reading.kind not in (Kind.MEAN, Kind.VARIANCE) or told:
+        """The interval of a group without rows, which says nothing; None for counts and sums."""
+        if statistic in (Statistic.COUNT, Statistic.SUM):
             return None
-        nobody = replace(
-            self, values=((0,) * (2 if self.reading.kind is Kind.MEAN else 3),), copies=(1,)
-        )
-        return nobody.interval(0, miss, statistic)
+        zeros = {Kind.MEAN: (0, 0), Kind.VARIANCE: (0, 0, 0)}.get(self.reading.kind)
+        if zeros is None:
+            return None
+        empty = replace(self, values=(zeros,), copies=(1,))
+        return empty.interval(0, miss, statistic)
 
     def interval(
         self, row: int, miss: Fraction, statistic: Statistic = Statistic.VALUE, place: int = 0
     ) -> Range:
-        """An interval that holds the bounded statistic with probability >= 1 - miss.
+        """An interval that contains the bounded statistic with probability at least 1 - miss.
 
-        Of a quantile: the whole range; what is known of it is its rank (``rank_error``).
+        For a quantile it is the whole range, since only its rank is known (``rank_error``).
         """
         values, read = self.values[row], self.reading
         if self.noise is None:
@@ -175,17 +200,21 @@ class Released:
         if statistic in _SPREAD:
             return self._spread_interval(row, statistic, miss)
         low, high = self._mean_shares(row, miss)
-        least, far = read.lower - read.rounding, read.rounding
-        return max(read.lower + read.span * low - far, least), min(
-            read.lower + read.span * high + far, read.upper
-        )
+        least = read.lower - read.rounding
+        low = max(read.lower + read.span * low - read.rounding, least)
+        high = min(read.lower + read.span * high + read.rounding, read.upper)
+        return low, high
 
     def rank_error(self, place: int, miss: Fraction) -> Fraction:
-        """Rows within which a quantile's ranks hold its level, with probability >= 1 - miss."""
-        return union(self.leaves - 1, 1 - miss) / self.rates[place] * self.reading.unit
+        """The error of a quantile's rank in rows, exceeded with probability at most ``miss``."""
+        ranks = union(self.leaves - 1, 1 - miss)
+        return ranks / self.rates[place] * self.reading.unit
 
     def _sum_interval(self, row: int, miss: Fraction) -> Range:
-        """Each row may add up to its rounding; how many there are at most is read off the same noise."""
+        """The interval of a sum, widened by the rounding of each row.
+
+        The largest possible number of rows follows from the same noise, with half of the miss.
+        """
         if not self.reading.rounding:
             return self._around(row, self._sum_coefficients, miss)
         low, high = self._around(row, self._sum_coefficients, miss / 2)
@@ -194,91 +223,103 @@ class Released:
         return low - far, high + far
 
     def _around(self, row: int, coefficients: tuple[Fraction, ...], miss: Fraction) -> Range:
-        assert self.noise is not None, "asked of additive releases only"
+        """The interval of a linear combination of the integers of a row."""
+        assert self.noise is not None, "called for additive releases only"
         middle = _weighed(self.values[row], coefficients)
         far = reach(self.noise, miss, coefficients, self.copies[row])
         return middle - far, middle + far
 
     @property
     def _sum_coefficients(self) -> tuple[Fraction, ...]:
-        """What each integer adds to the sum."""
-        return _sum_coefficients(self.reading, len(self.values[0]) - 1 if self.values else 1)
+        """The weight of each integer in the sum."""
+        places = len(self.values[0]) - 1 if self.values else 1
+        return _sum_coefficients(self.reading, places)
 
-    def _box(self, row: int, miss: Fraction) -> list[tuple[int, int]]:
-        """Ends of the true integers, all at once."""
-        assert self.noise is not None, "asked of additive releases only"
-        values = self.values[row]
-        far = -(-reach(self.noise, miss / len(values), (Fraction(1),), self.copies[row]) // 1)
-        return [(max(value - far, 0), max(value + far, 0)) for value in values]
+    def _error(self, row: int, miss: Fraction) -> int:
+        """The largest error of any integer of a row, exceeded with probability at most ``miss``."""
+        assert self.noise is not None, "called for additive releases only"
+        one = miss / len(self.values[row])
+        return math.ceil(reach(self.noise, one, (Fraction(1),), self.copies[row]))
 
     def _mean_shares(self, row: int, miss: Fraction) -> Range:
+        """An interval of the mean as a share of the span."""
         values, noise = self.values[row], self.noise
         if len(values) == 2 and self.copies[row] == 1 and noise is not None:
             low, high = share_interval(values[0], values[1], noise, miss)
             return Fraction(low), Fraction(high)
+        error = self._error(row, miss)
         corners: list[tuple[int, ...]] = [()]
-        for ends in self._box(row, miss):
+        for value in values:
+            ends = (max(value - error, 0), max(value + error, 0))
             corners = [(*corner, end) for corner in corners for end in ends]
         if not all(any(corner) for corner in corners):
             return Fraction(0), Fraction(1)
-        # the mean share is monotone in each amount, the others held
+        # the mean share is monotone in each integer if the others are fixed
         shares = [_mean_share(corner) for corner in corners]
         return min(shares), max(shares)
 
     def _spread_point(self, values: Sequence[int], statistic: Statistic) -> Fraction:
-        share = (
-            bernstein.share(values, 0, bernstein.Statistic.VARIANCE).value
-            if sum(values) > 0
-            else Fraction(1, 8)
-        )
+        """The estimate of a variance or a standard deviation."""
+        share = Fraction(1, 8)
+        if sum(values) > 0:
+            share = bernstein.share(values, 0, bernstein.Statistic.VARIANCE).value
+        variance = share * self.reading.span**2
         rows = sum(values) * self.reading.unit
-        factor = rows / (rows - 1) if statistic in _SAMPLE and rows >= 2 else Fraction(1)
-        variance = share * self.reading.span**2 * factor
-        return sqrt_down(variance) if statistic in _ROOT and variance else variance
+        if statistic in _SAMPLE and rows >= 2:
+            variance *= rows / (rows - 1)
+        if statistic in _ROOT and variance:
+            return sqrt_down(variance)
+        return variance
 
     def _spread_interval(self, row: int, statistic: Statistic, miss: Fraction) -> Range:
-        assert self.noise is not None, "asked of additive releases only"
+        """The interval of a variance or a standard deviation."""
         values = self.values[row]
-        far = -(-reach(self.noise, miss / len(values), (Fraction(1),), self.copies[row]) // 1)
-        found = bernstein.share(values, int(far), bernstein.Statistic.VARIANCE)
-        square = self.reading.span**2
-        # n / (n - 1) is at most 2 for two rows or more, and falls
-        fewest = max((sum(values) - len(values) * far) * self.reading.unit, Fraction(2))
-        factor = fewest / (fewest - 1) if statistic in _SAMPLE else Fraction(1)
-        low, high = found.lower * square, found.upper * square * factor
-        if statistic not in _ROOT and not self.reading.rounding:
+        error = self._error(row, miss)
+        share = bernstein.share(values, error, bernstein.Statistic.VARIANCE)
+        low, high = share.lower * self.reading.span**2, share.upper * self.reading.span**2
+        rounding = self.reading.rounding
+        if statistic in _SAMPLE:
+            # n / (n - 1) decreases, and is at most 2 for two rows or more
+            fewest = max((sum(values) - len(values) * error) * self.reading.unit, Fraction(2))
+            high *= fewest / (fewest - 1)
+            # a sample's deviation moves by at most twice as much as its values
+            rounding *= 2
+        if statistic not in _ROOT and not rounding:
             return low, high
-        # moving each value by so much moves their deviation by no more, that of a sample by at most twice as much
-        moved = self.reading.rounding * (2 if statistic in _SAMPLE else 1)
-        least = max((sqrt_down(low) if low else low) - moved, Fraction(0))
-        most = (sqrt_up(high) if high else high) + moved
+        # moving each value by at most ``rounding`` moves their deviation by at most that
+        least = sqrt_down(low) if low else low
+        most = sqrt_up(high) if high else high
+        least, most = max(least - rounding, Fraction(0)), most + rounding
         return (least, most) if statistic in _ROOT else (least**2, most**2)
 
 
 @lru_cache(maxsize=64)
 def _sum_coefficients(reading: Reading, places: int) -> tuple[Fraction, ...]:
-    """Rows at ``lower``, and shares of ``span``."""
-    shares = [Fraction(places - place, places) for place in range(places + 1)]
-    return tuple(reading.unit * (reading.lower + reading.span * share) for share in shares)
+    """The weight of each integer in a sum: rows at ``lower`` plus their share of ``span``."""
+    coefficients = []
+    for place in range(places + 1):
+        share = Fraction(places - place, places)
+        coefficients.append(reading.unit * (reading.lower + reading.span * share))
+    return tuple(coefficients)
 
 
 def _mean_share(values: Sequence[int]) -> Fraction:
-    """The mean share of amounts that add up to one a row (bernstein)."""
+    """The mean of the share that each integer stands for, 1 for the first and 0 for the last."""
     places = len(values) - 1
-    return Fraction(
-        sum((places - place) * value for place, value in enumerate(values)), places * sum(values)
-    )
+    whole = sum((places - place) * value for place, value in enumerate(values))
+    return Fraction(whole, places * sum(values))
 
 
 def _weighed(values: Sequence[int], coefficients: Sequence[Fraction]) -> Fraction:
-    first, *rest = (value * each for value, each in zip(values, coefficients, strict=True))
-    return sum(rest, first)
+    """The sum of the values times their coefficients."""
+    products = [value * weight for value, weight in zip(values, coefficients, strict=True)]
+    return sum(products[1:], products[0])
 
 
 def value_of(
     expression: Scalar, parts: Sequence[Released], row: int, codes: Sequence[int | str | None]
 ) -> Value:
-    """The value of an output expression in a row."""
+    """The value of an output expression in a row, from the estimates and the group's keys."""
 
     def lookup(leaf: Leaf) -> Value:
         if isinstance(leaf, Estimate):
@@ -290,9 +331,10 @@ def value_of(
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """The interval of a cell, None where it is unbounded or not a number.
+    """The interval of a cell; None if it is unbounded or the cell is not a number.
 
-    ``untold``: of a mean or a spread in it nothing can be told, so its estimate says nothing.
+    ``untold`` is set if a mean or spread in it has its whole range as interval: such an estimate
+    says nothing.
     """
 
     interval: Range | None
@@ -304,8 +346,8 @@ def ranges_of(
 ) -> list[Cell]:
     """The interval of an output expression in each row.
 
-    The miss is shared among the different releases in the expression (union bound), so the
-    interval covers whatever they do together.
+    The miss probability is shared among the different releases in the expression (union bound),
+    so the interval holds whatever their joint distribution is.
 
     Guarantees:
         an expression of releases covers at least as often as stated
@@ -319,24 +361,24 @@ def ranges_of(
     unknown = {leaf: parts[leaf.index].unknown(share, leaf.statistic) for leaf in used}
 
     def cell(row: int) -> Cell:
-        found = {
-            leaf: parts[leaf.index].interval(row, share, leaf.statistic, leaf.place)
-            for leaf in used
-        }
-        untold = any(
-            _covers(found[leaf], whole) for leaf, whole in unknown.items() if whole is not None
-        )
-        return Cell(_range(expression, found.__getitem__), untold)
+        intervals: dict[Estimate, Range] = {}
+        untold = False
+        for leaf in used:
+            interval = parts[leaf.index].interval(row, share, leaf.statistic, leaf.place)
+            intervals[leaf] = interval
+            untold |= _covers(interval, unknown[leaf])
+        return Cell(_range(expression, intervals.__getitem__), untold)
 
     return [cell(row) for row in rows]
 
 
-def _covers(one: Range, other: Range) -> bool:
-    return one[0] <= other[0] and other[1] <= one[1]
+def _covers(outer: Range, inner: Range | None) -> bool:
+    """Whether an interval contains another one; false if there is no other one."""
+    return inner is not None and outer[0] <= inner[0] and inner[1] <= outer[1]
 
 
 def _simplified(expression: Scalar) -> Scalar:
-    """SUM / COUNT of one release is its mean, whose joint interval is the narrower one."""
+    """Replaces SUM / COUNT of one release by its mean, whose joint interval is narrower."""
     match expression:
         case Arithmetic(
             Operation.DIVIDE, Estimate(one, Statistic.SUM), Estimate(other, Statistic.COUNT)
@@ -347,53 +389,58 @@ def _simplified(expression: Scalar) -> Scalar:
 
 
 def _range(expression: Scalar, interval: Callable[[Estimate], Range]) -> Range | None:
+    """The interval of an expression by interval arithmetic; None if it is unbounded."""
     match expression:
         case Estimate():
             return interval(expression)
         case Constant(value) if isinstance(value, int | Fraction) and not isinstance(value, bool):
             return Fraction(value), Fraction(value)
         case Arithmetic(op, left, right):
-            first, second = _range(left, interval), _range(right, interval)
-            return None if first is None or second is None else _combine(op, first, second)
+            operands = _ranges((left, right), interval)
+            return None if operands is None else _combine(op, *operands)
         case FloorDivide(operand, divisor):
             inner = _range(operand, interval)
-            return (
-                None
-                if inner is None
-                else (Fraction(inner[0] // divisor), Fraction(inner[1] // divisor))
-            )
+            if inner is None:
+                return None
+            return Fraction(inner[0] // divisor), Fraction(inner[1] // divisor)
         case Extreme(greatest, operands):
-            ranges = [_range(each, interval) for each in operands]
             choose = max if greatest else min
-            known = [each for each in ranges if each is not None]
-            whole = len(known) == len(ranges)
-            return (
-                (choose(low for low, _ in known), choose(high for _, high in known))
-                if whole
-                else None
-            )
+            return _ends(_ranges(operands, interval), choose, choose)
         case Case(branches, otherwise):
-            return _hull(
-                [
-                    _range(each, interval)
-                    for each in (*(result for _, result in branches), otherwise)
-                ]
-            )
+            results = [result for _, result in branches]
+            return _ends(_ranges([*results, otherwise], interval), min, max)
         case Coalesce(operands):
-            return _hull([_range(each, interval) for each in operands])
+            return _ends(_ranges(operands, interval), min, max)
         case _:
             return None
 
 
-def _hull(ranges: Sequence[Range | None]) -> Range | None:
-    """All of the ranges, whichever of them it is."""
-    known = [each for each in ranges if each is not None]
-    whole = len(known) == len(ranges)
-    return (min(low for low, _ in known), max(high for _, high in known)) if whole else None
+def _ranges(
+    expressions: Sequence[Scalar], interval: Callable[[Estimate], Range]
+) -> list[Range] | None:
+    """The intervals of several expressions; None if one of them has none."""
+    ranges = []
+    for expression in expressions:
+        one = _range(expression, interval)
+        if one is None:
+            return None
+        ranges.append(one)
+    return ranges
+
+
+def _ends(
+    ranges: Sequence[Range] | None,
+    lowest: Callable[[list[Fraction]], Fraction],
+    highest: Callable[[list[Fraction]], Fraction],
+) -> Range | None:
+    """The chosen lower end and upper end of several ranges."""
+    if ranges is None:
+        return None
+    return lowest([low for low, _ in ranges]), highest([high for _, high in ranges])
 
 
 def _combine(op: Operation, left: Range, right: Range) -> Range | None:
-    """Interval arithmetic; None where the divisor may be zero."""
+    """Interval arithmetic of one operation; None if the divisor may be zero."""
     if op is Operation.ADD:
         return left[0] + right[0], left[1] + right[1]
     if op is Operation.SUBTRACT:

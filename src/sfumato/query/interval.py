@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Confidence intervals of released numbers (RULES 23). Proof: interval.proof.md.
+"""Confidence intervals of a mean of noisy sums (RULES 23). Proof: interval.proof.md.
 
-A mean is u / (u + v) of two released integers a = u + X and b = v + Y. For the true share
-m, T = (1-m) a - m b = (1-m) X - m Y is pure noise; the interval holds every m that this
-test does not exclude (Fieller), so it covers at least as stated for any u and v, and is
-the whole declared range where the group is too small to tell.
+A mean is u / (u + v) for two released integers a = u + X and b = v + Y. For the true share m,
+T = (1-m) a - m b = (1-m) X - m Y depends on the noise alone. The interval contains every m that
+this test does not reject (Fieller's method), so it covers as stated for any u and v. For a group
+that is too small it is the whole declared range.
 """
 
 import math
@@ -19,20 +19,20 @@ from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise
 # A bound of P(|(1-m) X - m Y| >= t), by t and m.
 Tail: TypeAlias = Callable[[float, float], float]
 
-# Slack for libm's exp and erfc; it only widens the interval.
+# A factor for the error of libm's exp and erfc; it only widens the interval.
 _SLACK = 1 + 1e-9
 # Shares are multiples of 1 / _PLACES, so that T is exact before its one rounding.
 _PLACES = 2**40
-# An end is found to this part of its distance from the estimate.
+# The error of an end is at most 1 / _PRECISION of its distance from the estimate.
 _PRECISION = 2**12
-# Between weights of 1/2 and of 1 so many thresholds are tried out to guess an end by.
+# The thresholds of T are tabulated at this many weights between 1/2 and 1, to guess an end.
 _LEVELS = 64
-# Where a guess gives up: a noise so small that nothing is known of it.
+# The search for a threshold gives up here.
 _FARTHEST = 2.0**200
 
 
 def share_interval(a: int, b: int, noise: Noise, miss: Fraction) -> tuple[float, float]:
-    """[low, high] in [0, 1] holding u / (u + v) with probability at least 1 - miss.
+    """An interval in [0, 1] that contains u / (u + v) with probability at least 1 - miss.
 
     Guarantees:
         the interval covers at least as often as stated
@@ -45,22 +45,21 @@ def share_interval(a: int, b: int, noise: Noise, miss: Fraction) -> tuple[float,
 
 
 class _Test:
-    """The test of a share at a level.
+    """The test of a share with error probability ``allowed``.
 
-    It remembers about what T must be to exclude a share, by its weights: what it guesses an end by.
+    It caches approximate thresholds of T by the weights, to guess an end of the interval.
     """
 
     def __init__(self, noise: Noise, miss: Fraction) -> None:
-        self.tail = (
-            _laplace_tail(float(noise.scale))
-            if isinstance(noise, DiscreteLaplace)
-            else _gaussian_tail(noise)
-        )
+        if isinstance(noise, DiscreteLaplace):
+            self.tail = _laplace_tail(float(noise.scale))
+        else:
+            self.tail = _gaussian_tail(noise)
         self.allowed = float(miss)
         self._thresholds: dict[int, float] = {}
 
     def guess(self, a: int, whole: int) -> float:
-        """About the smallest share that is not excluded."""
+        """An approximation of the smallest share that is not rejected."""
         share = a / whole
         for _ in range(4):
             level = abs(2 * share - 1) * _LEVELS
@@ -70,28 +69,31 @@ class _Test:
         return share
 
     def _threshold(self, level: int) -> float:
+        """The threshold of T at a tabulated weight, cached."""
         if level not in self._thresholds:
             self._thresholds[level] = self._reach((1 + level / _LEVELS) / 2)
         return self._thresholds[level]
 
     def _reach(self, weight: float) -> float:
+        """About the least |T| that rejects a share, by bisection."""
         high = 1.0
         while self.tail(high, weight) > self.allowed and high < _FARTHEST:
             high *= 2
         low = high / 2
         for _ in range(20):
             middle = (low + high) / 2
-            low, high = (
-                (low, middle) if self.tail(middle, weight) <= self.allowed else (middle, high)
-            )
+            if self.tail(middle, weight) <= self.allowed:
+                high = middle
+            else:
+                low = middle
         return high
 
 
 def _too_small(a: int, b: int, test: _Test) -> float:
-    """A share such that all smaller ones are excluded; 0 where none is.
+    """A share below which all shares are rejected; 0 if there is none.
 
-    Where b >= 0 exclusion is monotone: what is below an excluded share is excluded too. A
-    negative b counts as 0, which excludes less.
+    For b >= 0 rejection is monotone: every share below a rejected one is rejected. A negative b
+    counts as 0, which rejects fewer shares.
     """
     if a <= 0:
         return 0.0
@@ -124,15 +126,15 @@ def _too_small(a: int, b: int, test: _Test) -> float:
 
 @lru_cache(maxsize=64)
 def _test(noise: Noise, miss: Fraction) -> _Test:
-    """The test for a noise, with what it remembers."""
+    """The test for a noise law and an error probability, with its cached thresholds."""
     return _Test(noise, miss)
 
 
 def _laplace_tail(scale: float) -> Tail:
-    """A bound of P(|(1-m) X - m Y| >= t) for discrete Laplace X, Y.
+    """An upper bound of P(|(1-m) X - m Y| >= t) for discrete Laplace X, Y.
 
-    A discrete Laplace is a continuous one of the same scale moved by less than one, so T
-    moves by less than one; the continuous tail is a closed form.
+    A discrete Laplace variable differs from a continuous one of the same scale by less than 1, so
+    T differs by less than 1. The tail of the continuous T has a closed form.
     """
 
     def bound(t: float, m: float) -> float:
@@ -142,20 +144,22 @@ def _laplace_tail(scale: float) -> Tail:
         large, small = max(m, 1 - m), min(m, 1 - m)
         gap = large - small
         if gap < 1e-6:
-            # the limit at equal weights; the tail grows away from it, so take it at 1/2 + gap
+            # near equal weights, where the closed form is 0/0: the tail is larger at 1/2 + gap
             large, small, gap = 0.5 + 1e-6, 0.5 - 1e-6, 2e-6
         tail = large**2 * math.exp(-x / large)
-        tail -= small**2 * math.exp(-x / small) if small > 0 else 0.0
-        # a subtraction of near equals loses about 1e-16 / gap
+        if small > 0:
+            tail -= small**2 * math.exp(-x / small)
+        # the subtraction of nearly equal numbers has an error of about 1e-16 / gap
         return (tail / gap) * _SLACK + 1e-15 / gap
 
     return bound
 
 
 def _gaussian_tail(noise: Noise) -> Tail:
-    """A bound of P(|(1-m) X - m Y| >= t) for discrete Gaussian X, Y.
+    """An upper bound of P(|(1-m) X - m Y| >= t) for discrete Gaussian X, Y.
 
-    Each is at most e^(1/(24 sigma^2)) times as likely as the rounded continuous Gaussian.
+    The probability of each value is at most e^(1/(24 sigma^2)) times that under the rounded
+    continuous Gaussian.
     """
     assert isinstance(noise, DiscreteGaussian), "a mean has one of the two"
     sigma = float(sqrt_down(noise.sigma_squared))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions that were answered before, by their text: what is stored is found without planning it again.
+"""A cache of ledger requests by statement, so that a repeated question is not planned again.
 
-The key of an answer is a function of the text, the parameters, the price, the declarations, the
-asker and, of a text that names today, the day. A wanted error is not remembered: what it
-comes to mean depends on what is stored and spent by then.
+The key of an answer is a function of the SQL, the parameters, the price, the declarations, the
+asker and the current date. A question with a wanted error is not cached, since its plan depends on
+what is stored and spent at that time.
 """
 
 import datetime
@@ -17,14 +17,14 @@ from sfumato.query.price import Price
 from sfumato.query.release import Asked
 from sfumato.sql.bind import Parameters
 
-# So many are remembered; beyond, all are forgotten and planned again.
+# The most requests in the cache; it is emptied when it is full.
 _REMEMBERED = 2**12
-# What a parameter may be for its type and its representation to say all of it.
+# The types of parameters that are determined by their type and ``repr``.
 _PLAIN = (bool, int, float, str, Decimal, Fraction, datetime.date, type(None))
 
 
 class Known:
-    """Requests by the question that led to them, for all askers of one dataset.
+    """The cached requests by question, for all askers of one dataset.
 
     Guarantees:
         what is remembered is what planning would find
@@ -36,14 +36,15 @@ class Known:
         self._requests: dict[Hashable, Asked | Request] = {}
 
     def find(self, name: Hashable) -> Request | None:
-        """The request of a question, if it was asked before."""
-        found = None if name is None else self._requests.get(name)
-        if isinstance(found, Asked):
-            self._requests[name] = found = found.request()
-        return found
+        """The request of a question that was asked before; None if it was not."""
+        request = None if name is None else self._requests.get(name)
+        if isinstance(request, Asked):
+            request = request.request()
+            self._requests[name] = request
+        return request
 
     def keep(self, name: Hashable, asked: Asked) -> None:
-        """Remembers a question that was answered, as it is planned before anything of it is stored."""
+        """Caches an answered question as it was planned before any part of it was stored."""
         if name is not None:
             if len(self._requests) >= _REMEMBERED:
                 self._requests.clear()
@@ -51,7 +52,7 @@ class Known:
 
 
 def name_of(sql: object, parameters: Parameters | None, price: Price, asker: Asker) -> Hashable:
-    """All that the key of an answer depends on, or None where that is not known before planning."""
+    """All that the key of an answer depends on; None if that is known only after planning."""
     values = _values(parameters)
     if not isinstance(sql, str) or values is None or price.target is not None:
         return None
@@ -60,17 +61,17 @@ def name_of(sql: object, parameters: Parameters | None, price: Price, asker: Ask
 
 
 def _values(parameters: Parameters | None) -> Hashable:
-    """Parameters as something that is equal only for the same values; None: there is no such thing."""
+    """Parameters as a value that is equal only for equal parameters; None if there is none."""
     if parameters is None:
         return ()
     try:
-        named = (
-            list(parameters.items())
-            if isinstance(parameters, Mapping)
-            else list(enumerate(parameters))
-        )
+        pairs = parameters.items() if isinstance(parameters, Mapping) else enumerate(parameters)
+        named = list(pairs)
     except TypeError:
         return None
-    if not all(type(value) in _PLAIN and type(name) in (int, str) for name, value in named):
-        return None
-    return tuple((name, type(value), repr(value)) for name, value in named)
+    values = []
+    for name, value in named:
+        if type(value) not in _PLAIN or type(name) not in (int, str):
+            return None
+        values.append((name, type(value), repr(value)))
+    return tuple(values)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an expression is made of: through sub-queries by unit and unions, down to the declared columns."""
+"""The lineage of expressions: the declared columns that they read, through sub-queries and unions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,74 +25,79 @@ from sfumato.plan.scope import nodes
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The declared columns whose values an expression is made of, and the summaries of a unit's rows, each once."""
+    """The lineage of expressions, without duplicates.
+
+    ``columns`` are the declared columns that they read, ``summaries`` the summaries of a unit's
+    rows.
+    """
 
     columns: tuple[Column, ...]
     summaries: tuple[Computed, ...]
 
 
 def origin(relation: Relation, *expressions: Scalar) -> Origin:
-    """What expressions over a relation's rows are made of.
+    """The lineage of expressions over the rows of a relation.
 
     >>> from sfumato.metadata.column import Integer
     >>> from sfumato.plan.relation import Scan
     >>> from sfumato.plan.value import Value
     >>> age, most = Column("age", Integer(0, 120)), Column("per_unit.max", Integer(0, 120))
-    >>> oldest = PerUnit(Scan("people", columns=(age,)), (), (Computed(most, Summary.MAXIMUM, Value.of(age)),))
+    >>> maximum = Computed(most, Summary.MAXIMUM, Value.of(age))
+    >>> oldest = PerUnit(Scan("people", columns=(age,)), (), (maximum,))
     >>> origin(oldest, Field(most)).columns
     (Column(name='age', type=Integer(0, 120)),)
     """
-    made, summaries = _made(relation), _summaries(relation)
+    inputs, summaries = _inputs(relation), _summaries(relation)
     seen: dict[Column, None] = {}
     waiting = list(reversed(expressions))
     while waiting:
-        found = [
-            leaf.column
-            for leaf in leaves(waiting.pop())
-            if isinstance(leaf, Field) and leaf.column not in seen
-        ]
-        seen |= dict.fromkeys(found)
-        waiting += [
-            each for column in reversed(found) for each in reversed(made.get(column.name, ()))
-        ]
+        new = []
+        for leaf in leaves(waiting.pop()):
+            if isinstance(leaf, Field) and leaf.column not in seen:
+                new.append(leaf.column)
+        seen |= dict.fromkeys(new)
+        for column in reversed(new):
+            waiting += reversed(inputs.get(column.name, ()))
     return Origin(
-        tuple(column for column in seen if column.name not in made),
+        tuple(column for column in seen if column.name not in inputs),
         tuple(summaries[column.name] for column in seen if column.name in summaries),
     )
 
 
-def _made(relation: Relation) -> Mapping[str, tuple[Scalar, ...]]:
-    """By the name of each column that is not declared: what its values are made of."""
-    found: dict[str, tuple[Scalar, ...]] = {}
-    for each in nodes(relation):
-        match each:
+def _inputs(relation: Relation) -> Mapping[str, tuple[Scalar, ...]]:
+    """The expressions from which each column that is not declared is computed, by its name."""
+    inputs: dict[str, tuple[Scalar, ...]] = {}
+    for node in nodes(relation):
+        match node:
             case PerUnit(_, keys, columns):
-                found |= {column.name: (value.expression,) for column, value in keys}
-                found |= {computed.column.name: _of(computed) for computed in columns}
+                for column, value in keys:
+                    inputs[column.name] = (value.expression,)
+                for computed in columns:
+                    inputs[computed.column.name] = _read(computed)
             case Ranked(_, _, _, column):
-                found[column.name] = ()
+                inputs[column.name] = ()
             case Union(_, values, columns):
-                found |= {
-                    column.name: tuple(row[place] for row in values)
-                    for place, column in enumerate(columns)
-                }
+                for place, column in enumerate(columns):
+                    inputs[column.name] = tuple(row[place] for row in values)
             case Scan() | Filter() | PublicJoin() | UnitJoin() | Semi():
                 pass
             case _:
-                raise unknown(each)
-    return found
+                raise unknown(node)
+    return inputs
 
 
-def _of(computed: Computed) -> tuple[Scalar, ...]:
-    """A number of rows, or of those that have a value, is made of no value."""
-    counts = computed.summary in (Summary.COUNT, Summary.COUNT_VALUES)
-    return () if computed.value is None or counts else (computed.value.expression,)
+def _read(computed: Computed) -> tuple[Scalar, ...]:
+    """The expression whose values a summary returns; none if it only counts rows or values."""
+    if computed.value is None or computed.summary in (Summary.COUNT, Summary.COUNT_VALUES):
+        return ()
+    return (computed.value.expression,)
 
 
 def _summaries(relation: Relation) -> Mapping[str, Computed]:
-    return {
-        each.column.name: each
-        for node in nodes(relation)
-        if isinstance(node, PerUnit)
-        for each in node.columns
-    }
+    """The summaries of a unit's rows, by the name of their column."""
+    summaries = {}
+    for node in nodes(relation):
+        if isinstance(node, PerUnit):
+            for computed in node.columns:
+                summaries[computed.column.name] = computed
+    return summaries

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato.toml`` -> Session: the declarations from a file."""
+"""Opens a session from the declarations in a ``sfumato.toml``."""
 
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,16 @@ from sfumato.privacy.unit import AUTO, Relation, Unit
 from sfumato.query.connect import connect
 from sfumato.query.session import Session
 
-_TYPES = ("integer", "real", "category", "boolean", "date", "text")
+# The types of columns, except categories, and the keys that declare each type.
+_TYPES = {"integer": Integer, "real": Real, "boolean": Boolean, "date": Date, "text": Text}
+_ARGUMENTS = {
+    "integer": {"lower", "upper", "missing"},
+    "real": {"lower", "upper", "step", "missing"},
+    "category": {"values", "missing"},
+    "boolean": {"true", "false", "missing"},
+    "date": {"lower", "upper", "missing"},
+    "text": {"missing"},
+}
 _KEYS = {
     "dataset",
     "ledger",
@@ -39,10 +48,13 @@ _LIMITS = ("max_rows", "max_groups", "max_rows_total")
 def load(
     path: str | Path = "sfumato.toml", *, analyst: str = "owner", engine: Local | None = None
 ) -> Session:
-    """The session that a file declares; paths in it are relative to the file. ``engine``: as ``connect``.
+    """Opens the session that a file declares; paths in it are relative to the file.
+
+    ``analyst`` and ``engine`` are those of ``connect``.
 
     Raises:
-        InvalidConfig: no such file, not TOML, or a key that is missing, unknown or wrong.
+        InvalidConfig: there is no such file, it is not TOML, or a key is missing, unknown or
+            wrong.
         SfumatoError: as ``connect``.
 
     >>> load("nowhere.toml")
@@ -72,7 +84,7 @@ def load(
 
 @dataclass(frozen=True, slots=True)
 class Declarations:
-    """What a file declares."""
+    """The declarations of a file: the dataset, the ledger, and the options of ``connect``."""
 
     dataset: Dataset
     ledger: str | Path
@@ -86,25 +98,34 @@ class Declarations:
 
 
 def read_declarations(path: str | Path) -> Declarations:
-    """The declarations of a file; neither data nor ledger is opened."""
-    form, folder = read_config(path), Path(path).parent
+    """Reads the declarations of a file; opens neither the data nor the ledger."""
+    form, folder = _read_config(path), Path(path).parent
     _known(form, "the file", _KEYS)
-    tables = {name: _table(name, table, folder) for name, table in _mapping(form, "tables").items()}
+    tables = {}
+    for name, table in _mapping(form, "tables").items():
+        tables[name] = _table(name, table, folder)
     relation = _relation(form.get("relation", "add-remove"))
     dataset = Dataset(_text(form, "dataset"), tables, relation, str(form.get("version", "1")))
-    budget = _budget(_mapping(form, "budget")) if "budget" in form else None
-    prepared, key = (_path(form, each, folder) for each in ("prepared", "ledger_key"))
-    ledger = _text(form, "ledger")
-    place = ledger if is_address(ledger) else folder / ledger
-    other_people = _text(form, "other_people") if "other_people" in form else ""
-    without = _text(form, "without_heads") if "without_heads" in form else ""
     return Declarations(
-        dataset, place, budget, prepared, _closed(form), other_people, _heads(form), without, key
+        dataset,
+        budget=_budget(_mapping(form, "budget")) if "budget" in form else None,
+        prepared=_path(form, "prepared", folder),
+        ledger_key=_path(form, "ledger_key", folder),
+        ledger=_place(_text(form, "ledger"), folder),
+        other_people=_optional_text(form, "other_people"),
+        without_heads=_optional_text(form, "without_heads"),
+        closed=_closed(form),
+        ledger_heads=_heads(form),
     )
 
 
-def read_config(path: str | Path) -> dict[str, Any]:
-    """The TOML of a file."""
+def _place(named: str, folder: Path) -> str | Path:
+    """The address of a server as it is, or a path relative to the folder of the file."""
+    return named if is_address(named) else folder / named
+
+
+def _read_config(path: str | Path) -> dict[str, Any]:
+    """Parses the TOML of a file (InvalidConfig if there is none, or it is not TOML)."""
     if is_address(path):
         raise InvalidConfig(
             "The address of a server where a file is needed.", remedy="Name a sfumato.toml."
@@ -126,29 +147,31 @@ def read_config(path: str | Path) -> dict[str, Any]:
 
 
 def _table(name: str, form: object, folder: Path) -> Table:
+    """The declaration of one table."""
     where = f"tables.{name}"
     table = _require_mapping(form, where)
     _known(table, where, {"source", "unit", "columns", "size", "public", "table"})
-    columns = {
-        column: _column(f"{where}.columns.{column}", declared)
-        for column, declared in _require_mapping(
-            table.get("columns", {}), f"{where}.columns"
-        ).items()
-    }
-    named = _text(table, "source")
-    source = named if is_address(named) else folder / named
-    unit = None if "unit" not in table else _unit(f"{where}.unit", table["unit"])
+    columns = {}
+    forms = _require_mapping(table.get("columns", {}), f"{where}.columns")
+    for column, declared in forms.items():
+        columns[column] = _column(f"{where}.columns.{column}", declared)
+    source = _place(_text(table, "source"), folder)
+    unit = _unit(f"{where}.unit", table["unit"]) if "unit" in table else None
     with _placed(where):
         options = {name: table[name] for name in ("size", "public", "table") if name in table}
         return Table(source, unit, columns, **options)
 
 
 def _unit(where: str, form: object) -> Unit:
+    """The declaration of a privacy unit."""
     unit = _require_mapping(form, where)
     _known(unit, where, {"column", "via", "key", "name", *_LIMITS})
     if "column" not in unit:
         raise InvalidConfig(f"{where}: column is missing.", remedy='column = "person_id"')
-    limits = {name: AUTO if unit.get(name) == AUTO.value else unit.get(name) for name in _LIMITS}
+    limits = {name: unit.get(name) for name in _LIMITS}
+    for name, limit in limits.items():
+        if limit == AUTO.value:
+            limits[name] = AUTO
     with _placed(where):
         return Unit(
             unit["column"],
@@ -161,7 +184,7 @@ def _unit(where: str, form: object) -> Unit:
 
 @contextmanager
 def _placed(where: str) -> Iterator[None]:
-    """Says where in the file a declaration is wrong."""
+    """Adds the place in the file to the message of an error."""
     try:
         yield
     except SfumatoError as error:
@@ -171,32 +194,19 @@ def _placed(where: str) -> Iterator[None]:
 
 
 def _column(where: str, form: object) -> ColumnType:
+    """The declaration of a column."""
     declared = dict(_require_mapping(form, where))
     kind = str(declared.pop("type", ""))
-    allowed = {
-        "integer": {"lower", "upper", "missing"},
-        "real": {"lower", "upper", "step", "missing"},
-        "date": {"lower", "upper", "missing"},
-        "category": {"values", "missing"},
-        "boolean": {"true", "false", "missing"},
-        "text": {"missing"},
-    }.get(kind)
-    if allowed is None:
-        raise InvalidConfig(f"{where}: type {kind!r}.", allowed=", ".join(_TYPES))
+    if kind not in _ARGUMENTS:
+        raise InvalidConfig(f"{where}: type {kind!r}.", allowed=", ".join(_ARGUMENTS))
+    allowed = _ARGUMENTS[kind]
     _known(declared, where, allowed)
     try:
         with _placed(where):
             if kind == "category":
                 return Category(declared.pop("values", ()), **declared)
-            types = {
-                "integer": Integer,
-                "real": Real,
-                "date": Date,
-                "boolean": Boolean,
-                "text": Text,
-            }
-            made: ColumnType = types[kind](**declared)
-            return made
+            column: ColumnType = _TYPES[kind](**declared)
+            return column
     except TypeError:
         raise InvalidConfig(
             f"{where}: a {kind} that is not fully declared.", allowed=", ".join(sorted(allowed))
@@ -204,6 +214,7 @@ def _column(where: str, form: object) -> ColumnType:
 
 
 def _budget(form: Mapping[str, Any]) -> Budget:
+    """The declaration of a budget."""
     _known(form, "budget", {"epsilon", "delta", "closed"})
     if "epsilon" not in form:
         raise InvalidConfig("budget has no epsilon.", remedy='epsilon = "1"')
@@ -211,7 +222,7 @@ def _budget(form: Mapping[str, Any]) -> Budget:
 
 
 def _closed(form: Mapping[str, Any]) -> bool | None:
-    """Whether only listed names may spend, if the file says so."""
+    """Whether only accounts that the owner has opened may spend; None if the file says nothing."""
     closed = form["budget"].get("closed") if "budget" in form else None
     if closed is not None and not isinstance(closed, bool):
         raise InvalidConfig(f"budget.closed = {closed!r}.", allowed="true or false")
@@ -219,8 +230,9 @@ def _closed(form: Mapping[str, Any]) -> bool | None:
 
 
 def _heads(form: Mapping[str, Any]) -> tuple[str, ...]:
+    """The addresses of published heads."""
     heads = form.get("ledger_heads", [])
-    if not isinstance(heads, list) or not all(isinstance(each, str) for each in heads):
+    if not isinstance(heads, list) or not all(isinstance(head, str) for head in heads):
         raise InvalidConfig(
             f"ledger_heads = {heads!r}.", allowed='["file:///folder/name", "https://host/path"]'
         )
@@ -228,14 +240,16 @@ def _heads(form: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _relation(name: object) -> Relation:
+    """The neighbour relation of this name."""
     try:
         return Relation(name)
     except ValueError:
-        allowed = ", ".join(each.value for each in Relation)
+        allowed = ", ".join(relation.value for relation in Relation)
         raise InvalidConfig(f"relation = {name!r}.", allowed=allowed) from None
 
 
 def _mapping(form: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """A required table of the file."""
     if key not in form:
         raise InvalidConfig(
             f"The file has no [{key}].", remedy="See docs/query.md for a whole example."
@@ -244,12 +258,19 @@ def _mapping(form: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 
 def _require_mapping(form: object, where: str) -> dict[str, Any]:
+    """The argument, if it is a TOML table (else InvalidConfig)."""
     if not isinstance(form, dict):
         raise InvalidConfig(f"{where} is not a table of TOML.")
     return form
 
 
+def _optional_text(form: Mapping[str, Any], key: str) -> str:
+    """An optional string of the file; "" if it is not there."""
+    return _text(form, key) if key in form else ""
+
+
 def _text(form: Mapping[str, Any], key: str) -> str:
+    """A required string of the file that is not empty."""
     value = form.get(key)
     if not isinstance(value, str) or not value:
         raise InvalidConfig(f"{key} is missing, or is not a text.", remedy=f'{key} = "..."')
@@ -257,7 +278,10 @@ def _text(form: Mapping[str, Any], key: str) -> str:
 
 
 def _path(form: Mapping[str, Any], key: str, folder: Path) -> Path | None:
-    """A path relative to the file, where there is one; an address would be a file with a password in its name."""
+    """An optional path, relative to the file.
+
+    An address is refused, since it would become the name of a file, with the password in it.
+    """
     if key not in form:
         return None
     path = _text(form, key)
@@ -267,6 +291,7 @@ def _path(form: Mapping[str, Any], key: str, folder: Path) -> Path | None:
 
 
 def _known(form: Mapping[str, Any], where: str, allowed: set[str]) -> None:
+    """Raises InvalidConfig if a table has other keys than the allowed ones."""
     unknown = sorted(set(form) - allowed)
     if unknown:
         raise InvalidConfig(

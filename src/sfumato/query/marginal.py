@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One marginal of a bounded cube, as a statistic. Proof: marginal.proof.md."""
+"""One marginal of a bounded cube, as a bounded statistic. Proof: marginal.proof.md."""
 
 from dataclasses import dataclass, replace
 
@@ -11,7 +11,7 @@ from sfumato.query.statistic import BoundedStatistic, Opened
 
 @dataclass(frozen=True, slots=True)
 class Marginal(BoundedStatistic[Integers]):
-    """How much weight the rows have in each cell of a clique, in the order of its axes.
+    """The total weight of the rows in each cell of a clique, in the order of its axes.
 
     Guarantees:
         a marginal moves by at most its proved distance
@@ -21,7 +21,7 @@ class Marginal(BoundedStatistic[Integers]):
     clique: tuple[str, ...]
 
     def distance(self, norm: Norm) -> Distance:
-        """The same for every clique; a bound in L1 holds for each cell too."""
+        """The proved distance, the same for every clique. A bound in L1 is also one in Linf."""
         match norm:
             case Norm.L1:
                 return self.plan.l1
@@ -31,6 +31,6 @@ class Marginal(BoundedStatistic[Integers]):
                 return replace(self.plan.l1, norm=norm)
 
     def exact(self, opened: Opened) -> Integers:
-        """The cells, one after the other."""
-        found: Integers = opened.marginal(self.plan, self.clique).ravel()
-        return found
+        """The cells as a flat array."""
+        cells: Integers = opened.marginal(self.plan, self.clique).ravel()
+        return cells

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The answer to a question for marginals: tables of noisy counts with their error."""
+"""Answers to questions for marginals: tables of noisy counts with their error."""
 
 import itertools
 import json
@@ -24,23 +24,23 @@ from sfumato.query.task import Stored
 if TYPE_CHECKING:
     import pyarrow
 
-# So many cells of so many marginals are printed, and so many bars are drawn.
+# The most cells of a marginal and marginals of an answer that are printed; the most bars drawn.
 _SHOWN, _TABLES, _BARS = 20, 50, 200
 _COLUMNS = ("marginal", "n", "n_low", "n_high")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MarginalTable:
-    """One noisy marginal: ``counts`` by the cells of its ``axes``, the last of each for missing values.
+    """One noisy marginal: an array of ``counts`` with one dimension for each of its ``axes``.
 
-    All cells have the same error.
+    The last index of each axis is for missing values. All cells have the same error.
     """
 
     axes: tuple[GroupKey, ...]
     counts: "np.ndarray[Any, np.dtype[np.float64]]"
     mechanism: AdditiveMechanism
     refinement: int
-    # how the columns of the counts are called in Arrow: another name where an axis has the usual one
+    # the Arrow columns of the counts; they have other names if an axis has one of these
     columns: tuple[str, str, str] = ("n", "n_low", "n_high")
 
     @property
@@ -49,36 +49,41 @@ class MarginalTable:
         return tuple(key.value.name for key in self.axes)
 
     def error(self, confidence: Number = "0.95") -> float:
-        """h: each count is within h of the bounded one at least so often."""
+        """The half-width h: each count is within h of the bounded one with this probability."""
         return _half_width(self.mechanism, confidence) / self.refinement
 
     def to_arrow(self) -> "pyarrow.Table":
-        """A row for each cell: its values (null: missing), the count, and the ends of its 95% interval."""
+        """A pyarrow table with a row for each cell: its values, its count, its 95% interval.
+
+        A missing value is null.
+        """
         import pyarrow
 
-        flat, reach = self.counts.ravel(), self.error()
+        flat, error = self.counts.ravel(), self.error()
         places = np.unravel_index(np.arange(flat.size), self.counts.shape) if self.axes else ()
-        columns = {
-            key.value.name: pyarrow.array(_labels(key)).take(pyarrow.array(place))
-            for key, place in zip(self.axes, places, strict=True)
-        }
-        ends = zip(self.columns, (flat, flat - reach, flat + reach), strict=True)
-        return pyarrow.table({**columns, **{name: pyarrow.array(each) for name, each in ends}})
+        columns = {}
+        for key, place in zip(self.axes, places, strict=True):
+            columns[key.value.name] = pyarrow.array(_labels(key)).take(pyarrow.array(place))
+        for name, numbers in zip(self.columns, (flat, flat - error, flat + error), strict=True):
+            columns[name] = pyarrow.array(numbers)
+        return pyarrow.table(columns)
 
     def __repr__(self) -> str:
-        count, head = self.columns[0], self.to_arrow().slice(0, _SHOWN).to_pylist()
-        body = [[*(_text(row[name]) for name in self.clique), _count(row[count])] for row in head]
-        more = (
-            f"\n... {self.counts.size - _SHOWN:,} more cells" if self.counts.size > _SHOWN else ""
-        )
-        table = text_table([*self.clique, count], body)
-        return f"{table}{more}\n{count}: +-{number(self.error())} in 95% of answers, in each cell"
+        count = self.columns[0]
+        body = []
+        for row in self.to_arrow().slice(0, _SHOWN).to_pylist():
+            body.append([*(_text(row[name]) for name in self.clique), _count(row[count])])
+        lines = [text_table([*self.clique, count], body)]
+        if self.counts.size > _SHOWN:
+            lines.append(f"... {self.counts.size - _SHOWN:,} more cells")
+        lines.append(f"{count}: +-{number(self.error())} in 95% of answers, in each cell")
+        return "\n".join(lines)
 
     def plot(self) -> Figure:
-        """A bar for each cell with its 95% interval.
+        """A bar chart with a bar and its 95% interval for each cell.
 
         Raises:
-            WrongUse: more than 200 cells.
+            WrongUse: there are more than 200 cells.
         """
         if self.counts.size > _BARS:
             raise WrongUse(
@@ -88,18 +93,19 @@ class MarginalTable:
             )
         *names, counts, lows, highs = (column.to_pylist() for column in self.to_arrow().columns)
         series = names.pop() if len(names) > 1 else ["n"] * len(counts)
-        bars = [
-            Bar(", ".join(map(_text, label)), _text(one), *values)
-            for *label, one, values in zip(
-                *names, series, zip(counts, lows, highs, strict=True), strict=True
-            )
-        ]
+        labels = list(zip(*names, strict=True)) if names else [()] * len(counts)
+        bars = []
+        for label, one, count, low, high in zip(labels, series, counts, lows, highs, strict=True):
+            bars.append(Bar(", ".join(map(_text, label)), _text(one), count, low, high))
         return bar_chart(" by ".join(["n", ", ".join(self.clique)]), "n", bars)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Marginals:
-    """Noisy marginals, stored and paid once; iterates over ``MarginalTable`` in the order in which they were asked."""
+    """The stored answer to a question for marginals, paid once.
+
+    Iterating yields one ``MarginalTable`` for each clique, in the order of the question.
+    """
 
     task: MarginalsTask
     stored: Stored
@@ -107,120 +113,123 @@ class Marginals:
 
     @property
     def charge_id(self) -> str:
-        """The charge that paid."""
+        """The id of the charge that paid for the answer."""
         return self.stored.charge
 
     @property
     def recalled(self) -> bool:
-        """Whether it was there before."""
+        """Whether the answer was stored before, so that it cost nothing this time."""
         return self.stored.recalled
 
     @property
     def facts(self) -> dict[str, Json]:
-        """What is stored beside the numbers: cost, axes, who is protected, what was bounded."""
-        return cast(dict[str, Json], json.loads(self.stored.body.partition(b"\n")[0]))
+        """The stored facts: the cost, the axes, who is protected, what was bounded."""
+        line, _, _ = self.stored.body.partition(b"\n")
+        return cast(dict[str, Json], json.loads(line))
 
     def __len__(self) -> int:
         return len(self.task.cliques)
 
     def __iter__(self) -> Iterator[MarginalTable]:
-        values: Integers = np.frombuffer(self.stored.body.partition(b"\n")[2], "<i8")
+        plan, mechanism = self.task.plan, self.task.mechanism
+        cube, columns = plan.cube, self._columns[1:]
+        cliques, shapes = cube.places(self.task.cliques), self.task.shapes
+        _, _, numbers = self.stored.body.partition(b"\n")
         ends = np.cumsum(self.task.cells)
-        cube, fine, mechanism = self.task.plan.cube, self.task.plan.refinement, self.task.mechanism
-        for clique, shape, cells in zip(
-            cube.places(self.task.cliques),
-            self.task.shapes,
-            np.split(values, ends[:-1]),
-            strict=True,
-        ):
+        values: list[Integers] = np.split(np.frombuffer(numbers, "<i8"), ends[:-1])
+        for clique, shape, cells in zip(cliques, shapes, values, strict=True):
             axes = tuple(cube.axes[place] for place in clique)
-            counts = (cells / fine).reshape(shape)
-            yield MarginalTable(axes, counts, mechanism, fine, self._columns[1:])
+            counts = (cells / plan.refinement).reshape(shape)
+            yield MarginalTable(axes, counts, mechanism, plan.refinement, columns)
 
     def __getitem__(self, clique: str | Sequence[str]) -> MarginalTable:
-        """The marginal by these axes, named as they were asked for; one axis may be named alone."""
+        """The marginal of a clique, named as in the question; a single axis may be a string."""
         wanted = (clique,) if isinstance(clique, str) else clique
-        found = next((each for each in self if wanted in (each.clique, list(each.clique))), None)
-        if found is None:
-            raise UnknownName(
-                f"No marginal {shown(clique)}.", allowed=", ".join(map(str, self.task.cliques))
-            )
-        return found
+        for table in self:
+            if wanted in (table.clique, list(table.clique)):
+                return table
+        allowed = ", ".join(map(str, self.task.cliques))
+        raise UnknownName(f"No marginal {shown(clique)}.", allowed=allowed)
 
     @property
     def _columns(self) -> tuple[str, str, str, str]:
-        """What the columns are called that are no axes."""
+        """The names of the columns that are not axes, made unique with underscores."""
         taken = {key.value.name for key in self.task.plan.cube.axes}
-        ends = ("_" * size for size in itertools.count())
-        end = next(each for each in ends if taken.isdisjoint(f"{name}{each}" for name in _COLUMNS))
-        marginal, count, low, high = (f"{name}{end}" for name in _COLUMNS)
+        marginal, count, low, high = _COLUMNS
+        while not taken.isdisjoint((marginal, count, low, high)):
+            marginal, count, low, high = f"{marginal}_", f"{count}_", f"{low}_", f"{high}_"
         return marginal, count, low, high
 
     def to_arrow(self) -> "pyarrow.Table":
-        """All marginals in one table, a row for each cell: ``marginal`` says by what; other axes are null.
+        """All marginals in one pyarrow table with a row for each cell.
 
-        Columns of the counts whose names an axis has end in ``_``.
+        The column ``marginal`` names the axes of its row; all other axes are null. The names of
+        the other columns end in ``_`` if an axis has one of them.
         """
         import pyarrow
 
-        parts, (marginal, *counts) = [], self._columns
-        for each in self:
-            names = pyarrow.array([", ".join(each.clique)]).take(
-                pyarrow.array(np.zeros(each.counts.size, np.int64))
-            )
-            parts.append(each.to_arrow().add_column(0, marginal, names))
+        marginal, *counts = self._columns
+        parts = []
+        for table in self:
+            zeros = pyarrow.array(np.zeros(table.counts.size, np.int64))
+            names = pyarrow.array([", ".join(table.clique)]).take(zeros)
+            parts.append(table.to_arrow().add_column(0, marginal, names))
         whole = pyarrow.concat_tables(parts, promote_options="default")
-        return whole.select(
-            [marginal, *(key.value.name for key in self.task.plan.cube.axes), *counts]
-        )
+        axes = [key.value.name for key in self.task.plan.cube.axes]
+        return whole.select([marginal, *axes, *counts])
 
     def to_arrow_bytes(self) -> bytes:
         """The Arrow table as an IPC stream."""
         import pyarrow
 
-        table, sink = self.to_arrow(), pyarrow.BufferOutputStream()
+        table = self.to_arrow()
+        sink = pyarrow.BufferOutputStream()
         with pyarrow.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
         return bytes(sink.getvalue().to_pybytes())
 
     def to_json(self) -> dict[str, Json]:
-        """What is stored beside the numbers, and of each marginal its axes, counts and error."""
-        tables: list[Json] = [
-            {
-                "by": list[Json](each.clique),
-                "counts": each.counts.tolist(),
-                "half_width": each.error(),
-            }
-            for each in self
-        ]
+        """The stored facts, and the axes, counts and error of each marginal."""
+        tables: list[Json] = []
+        for table in self:
+            tables.append(
+                {
+                    "by": list[Json](table.clique),
+                    "counts": table.counts.tolist(),
+                    "half_width": table.error(),
+                }
+            )
         return {**self.facts, "marginals": tables}
 
     def plot(self) -> Figure:
-        """The first marginal."""
+        """A bar chart of the first marginal."""
         return next(iter(self)).plot()
 
     def __repr__(self) -> str:
-        more = [f"... {len(self) - _TABLES:,} more marginals"] if len(self) > _TABLES else []
-        return "\n\n".join([*map(repr, itertools.islice(self, _TABLES)), *more, *self.notes])
+        blocks = [repr(table) for table in itertools.islice(self, _TABLES)]
+        if len(self) > _TABLES:
+            blocks.append(f"... {len(self) - _TABLES:,} more marginals")
+        return "\n\n".join([*blocks, *self.notes])
 
 
-# all marginals of an answer have the same noise
 @lru_cache(maxsize=64)
 def _half_width(mechanism: AdditiveMechanism, confidence: Number) -> int:
+    """The error of a mechanism, cached since all marginals of an answer have the same one."""
     return mechanism.error(confidence)
 
 
 def _labels(key: GroupKey) -> list[Any]:
-    """The values of an axis; missing is None."""
+    """The values of an axis in order, and None for a missing value."""
     kind = key.value.type
     decode = getattr(kind, "decode")  # noqa: B009
     return [*(decode(code) for code in key.codes or ()), None]
 
 
 def _count(value: float) -> str:
-    """A number of rows; whole unless weights are below one."""
+    """A count as text: an integer unless some weights are below 1."""
     return number(int(value) if value.is_integer() else value)
 
 
 def _text(value: object) -> str:
+    """A value of an axis as text."""
     return "missing" if value is None else str(value)

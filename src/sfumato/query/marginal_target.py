@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Marginals with a wanted error: the least cost that keeps it, for each law of noise."""
+"""Computes the least cost of marginals with a wanted error, for each noise law."""
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -27,20 +27,18 @@ def tasks_for_error(
     *,
     concentrated: bool,
 ) -> list[MarginalsTask]:
-    """For each law the cheapest task whose error in each cell is at most the wanted one.
+    """For each noise law, the cheapest task whose error in each cell is at most the wanted one.
 
-    Laplace noise costs at most ``max_epsilon``, Gaussian noise (``concentrated``) at most the rho that this would
-    be booked as. The error follows from declarations alone.
+    Laplace noise may cost ``max_epsilon``, Gaussian noise (``concentrated``) the rho that it is
+    charged as. The error depends on declarations only.
 
     Raises:
-        TargetUnreachable: none costs so little.
-        WrongUse: a relative error: nothing public says how many rows a cell has.
+        TargetUnreachable: no task costs so little.
+        WrongUse: the error is relative; no public number states how many rows a cell has.
         Others as ``marginals_task``.
     """
     target, most = price.target, price.most
-    assert target is not None and most is not None, (
-        "asked of a target, which comes with max_epsilon"
-    )
+    assert target is not None and most is not None, "a target comes with max_epsilon"
     if target.relative:
         raise WrongUse(
             "A relative error of marginals.",
@@ -50,21 +48,21 @@ def tasks_for_error(
     dearest = [Allowance(Norm.L1, most)]
     if concentrated:
         dearest.append(Allowance(Norm.L2, most**2 / 2))
-    found = [
-        marginals_task(dataset, table, cliques, each)
-        for each in dearest
-        if each.amount >= GRIDS[each.norm]
-    ]
-    reached = [task for each in found if (task := _cheapest(each, target)) is not None]
-    if not reached:
-        least = min(
-            (each.mechanism.error(CONFIDENCE) / each.plan.refinement for each in found), default=0
-        )
+    tasks = []
+    for allowance in dearest:
+        if allowance.amount >= GRIDS[allowance.norm]:
+            tasks.append(marginals_task(dataset, table, cliques, allowance))
+    reached = [_cheapest(task, target) for task in tasks]
+    cheap = [task for task in reached if task is not None]
+    if not cheap:
+        errors = [task.mechanism.error(CONFIDENCE) / task.plan.refinement for task in tasks]
         raise TargetUnreachable(
-            f"No noise reaches this error with max_epsilon = {decimal_text(most)}; the least is about {least:.3g} in 95%.",
-            remedy="Allow a larger error= or a larger max_epsilon=, or ask for fewer marginals together.",
+            f"No noise reaches this error with max_epsilon = {decimal_text(most)}; "
+            f"the least is about {min(errors, default=0):.3g} in 95%.",
+            remedy="Allow a larger error= or a larger max_epsilon=, "
+            "or ask for fewer marginals together.",
         )
-    return reached
+    return cheap
 
 
 def least_of_left(
@@ -72,17 +70,20 @@ def least_of_left(
     balances: Sequence[Balance],
     is_stored: Callable[[MarginalsTask], bool],
 ) -> tuple[MarginalsTask, tuple[str, ...]]:
-    """The task that is stored, else the one that takes the smallest share of what is left; and what to say of it."""
-    for each in tasks:
-        if is_stored(each):
-            return each, ()
-    costs = [charge_for(account(each.event)) for each in tasks]
-    shares = [(share_of_left(each, balances), place) for place, each in enumerate(costs)]
+    """The task whose answer is stored, else the one that takes the smallest share of what is left.
+
+    Also returns notes on the choice.
+    """
+    for task in tasks:
+        if is_stored(task):
+            return task, ()
+    costs = [charge_for(account(task.event)) for task in tasks]
+    shares = [(share_of_left(cost, balances), place) for place, cost in enumerate(costs)]
     payable = sorted((share, place) for share, place in shares if share is not None)
     if not payable:
         # the ledger refuses it, naming what is left
         return tasks[0], ()
-    names = [name_of(each.allowance.norm) for each in tasks]
+    names = [name_of(task.allowance.norm) for task in tasks]
     shown = ", ".join(f"{names[place]} would take {float(share):.2%}" for share, place in payable)
     best = payable[0][1]
     note = f"{names[best]} noise chosen as the cheaper: of what is left, {shown}."
@@ -90,8 +91,9 @@ def least_of_left(
 
 
 def _cheapest(dearest: MarginalsTask, target: Target) -> MarginalsTask | None:
-    """The task with the least cost on a grid that meets the error; None where the dearest does not."""
-    grid, reach = GRIDS[dearest.allowance.norm], int(target.amount * dearest.plan.refinement)
+    """The task with the least cost on a grid that meets the error; None if the dearest does not."""
+    grid = GRIDS[dearest.allowance.norm]
+    reach = int(target.amount * dearest.plan.refinement)
     most = int(dearest.allowance.amount / grid)
 
     def at(steps: int) -> MarginalsTask:

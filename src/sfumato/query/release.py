@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions in SQL as tasks: today's first kind of question. Proof: release.proof.md."""
+"""Releases the answer of a SQL statement as a task. Proof: release.proof.md."""
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sfumato.engines.base import Codes, Engine
@@ -23,18 +23,21 @@ from sfumato.query.curator import Curator
 from sfumato.query.estimate import Released
 from sfumato.query.explain import bias, bounding, protection
 from sfumato.query.payer import Payer
-from sfumato.query.rounding import move_of
+from sfumato.query.rounding import Move, move_of
 from sfumato.query.table import answer_body, merged
 from sfumato.query.task import Names
+
+# The type of a key column in an answer, by the name of the declared type.
+_KEY_TYPES = {"Integer": "integer", "Real": "real", "Date": "date", "Boolean": "boolean"}
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A planned question of somebody, and the keys under which its answer and its parts are stored.
+    """A planned question, its asker, and the keys under which its answer and its parts are stored.
 
-    ``shared`` is the key of its answer whoever asks. ``earlier`` and ``earlier_parts`` are the same
-    keys as formats of the ledger before 4 named them. ``statement`` is the key of the statement
-    at any price.
+    ``question`` is the key of the answer; ``shared`` is its key whoever asks; ``statement`` is the
+    key of the statement at any price. ``parts`` has one key for each part. ``earlier`` and
+    ``earlier_parts`` are the same keys as ledger formats before 4 computed them.
     """
 
     planned: Planned
@@ -48,83 +51,138 @@ class Asked:
 
     @classmethod
     def of(cls, planned: Planned, asker: Asker) -> "Asked":
-        """With its keys, each computed once."""
+        """Computes every key of a planned question once."""
         plan = form(planned.bounded, aggregate_forms(planned.bounded))
         forms = asker.part_forms(planned, plan)
-        named = []
+        earlier = []
         for past in asker.earlier:
             question, shared = past.question_keys(planned, plan)
-            named.append(Keys(question, past.statement_key(planned.question), shared))
+            earlier.append(Keys(question, past.statement_key(planned.question), shared))
+        question, shared = asker.question_keys(planned, plan)
         return cls(
             planned,
             asker,
-            *asker.question_keys(planned, plan),
+            question,
+            shared,
             asker.statement_key(planned.question),
             asker.part_keys(forms),
-            tuple(named),
+            tuple(earlier),
             tuple(past.part_keys(forms) for past in asker.earlier),
         )
 
     @property
-    def kind(self) -> str:
-        """SQL."""
-        return SQL
-
-    @property
-    def line(self) -> str:
-        """Nothing: a statement may quote what its asker knows."""
-        return ""
-
-    @property
-    def form(self) -> str:
-        """The whole plan and its output; its keys are named by ``names``."""
-        return f"[{form(self.planned.bounded)},{form(self.planned.question.output)}]"
-
-    @property
     def fresh(self) -> Planned:
-        """What of it has to be released; all of it where everything is stored."""
+        """The plan of the parts that are not stored; the whole plan if every part is stored."""
         return self.planned.fresh or self.planned
 
     @property
     def event(self) -> Event:
-        """What the part that is new does to the data."""
+        """The privacy event of the parts that are not stored."""
         return self.fresh.event
 
     @property
-    def cells(self) -> tuple[int | None, ...]:
-        """Of each additive part of declared groups the number of its integers."""
-        return cells_of(self.fresh)
-
-    @property
-    def size(self) -> int | None:
-        """No public bound: groups may not be."""
-        return None
-
-    def ready(self, declarations: Dataset) -> Bounded:
-        """The plan of what is new."""
-        return self.fresh.bounded
-
-    def run(self, curator: Curator) -> bytes:
-        """The bytes of the answer."""
-        groups, parts = noisy(self.fresh, curator)
-        return _body(curator.charge, self, groups, parts)
-
-    @property
     def names(self) -> Names:
-        """Its keys, with those of the parts that are released by it."""
+        """The keys of the answer, and of the parts that it releases for the first time."""
         planned = self.planned
-        # the rows of grouping sets are sums: their parts are none that could be read again
+        # rows of grouping sets are sums of parts, so these parts cannot be reused
         kept = () if planned.question.output.sets else self.parts
         new = tuple(key for place, key in enumerate(kept) if key and place not in planned.stored)
         if planned.stored:
-            # an answer of which a part was paid for elsewhere is not to be had for the price of the rest
-            unshared = tuple(replace(each, shared="") for each in self.earlier)
+            # another account must not get this answer for the price of its new parts alone
+            unshared = tuple(replace(keys, shared="") for keys in self.earlier)
             return Names(self.question, self.statement, "", unshared, new)
         return Names(self.question, self.statement, self.shared, self.earlier, new)
 
     def request(self, key: str = "") -> Request:
-        """What the ledger is asked for, of what is not stored; ``key`` is the caller's idempotency key."""
+        """The ledger request for the parts that are not stored; ``key`` is an idempotency key."""
         return self.asker.request(self.event, self.names, key)
+
+
+@dataclass(frozen=True, slots=True)
+class _Preface:
+    """What an answer says that does not depend on released numbers, computed before the charge.
+
+    ``moves`` states for each part how far rounding may move the values that it reads.
+    """
+
+    facts: dict[str, Json]
+    key_types: list[str]
+    moves: list[Move | None]
+
+    @classmethod
+    def of(cls, asked: Asked) -> "_Preface":
+        """Computes the texts on protection, bounding and bias, the cost, and the types of keys."""
+        planned, dataset = asked.planned, asked.asker.dataset
+        bounded, question = planned.bounded, planned.question
+        facts: dict[str, Json] = {
+            "dataset": dataset.name,
+            "statement": question.text,
+            "cost": planned.cost.to_json(),
+            "protected": list[Json](protection(dataset, bounded.tracked.unit)),
+            "bounded": list[Json](bounding(bounded)),
+            "bias": list[Json]([*bias(bounded), *question.bias]),
+            "notes": list[Json](planned.notes),
+            "parts": [] if question.output.sets else list[Json](asked.parts),
+        }
+        key_types = [_key_type(key) for key in bounded.tracked.raw.keys]
+        return cls(facts, key_types, [move_of(part.aggregate) for part in bounded.parts])
+
+
+@dataclass(frozen=True, slots=True)
+class SqlTask:
+    """A SQL statement as a task: what ``charged`` reserves, runs and stores."""
+
+    asked: Asked
+    preface: _Preface
+
+    @classmethod
+    def of(cls, asked: Asked) -> "SqlTask":
+        """Computes all of the answer that does not depend on released numbers.
+
+        Guarantees:
+            an error in the texts of an answer charges nothing
+        """
+        return cls(asked, _Preface.of(asked))
+
+    @property
+    def kind(self) -> str:
+        """Always ``SQL``."""
+        return SQL
+
+    @property
+    def line(self) -> str:
+        """Always empty: a statement may quote what its asker knows."""
+        return ""
+
+    @property
+    def form(self) -> str:
+        """The canonical form of the plan and its output; the keys are in ``Asked.names``."""
+        planned = self.asked.planned
+        return f"[{form(planned.bounded)},{form(planned.question.output)}]"
+
+    @property
+    def event(self) -> Event:
+        """The privacy event of the parts that are not stored."""
+        return self.asked.event
+
+    @property
+    def cells(self) -> tuple[int | None, ...]:
+        """The number of integers of each additive part, if the groups are declared."""
+        return cells_of(self.asked.fresh)
+
+    @property
+    def size(self) -> int | None:
+        """Always None: groups may not be public, so the answer's size has no public bound."""
+        return None
+
+    def ready(self, declarations: Dataset) -> Bounded:
+        """The plan of the parts that are not stored."""
+        return self.asked.fresh.bounded
+
+    def run(self, curator: Curator) -> bytes:
+        """The answer as bytes."""
+        groups, parts = noisy(self.asked.fresh, curator)
+        return _body(self, curator.charge, groups, parts)
 
 
 def release(
@@ -136,7 +194,7 @@ def release(
     patience: Patience = ENDLESS,
     payer: Payer | None = None,
 ) -> bytes:
-    """The stored answer to a planned question, charged once. ``payer`` takes the cost, where it is not the ledger.
+    """The stored answer of a planned question, charged once. ``payer`` pays instead of the ledger.
 
     Guarantees:
         what is stored already is not charged
@@ -144,59 +202,50 @@ def release(
     Raises:
         As ``charged``.
     """
-    planned = asked.planned
+    planned, task = asked.planned, SqlTask.of(asked)
     if planned.fresh is not None:
-        return charged(
-            asked, asked.asker, engine, ledger, Terms(key, patience, payer, asked.names)
-        ).body
+        terms = Terms(key, patience, payer, asked.names)
+        return charged(task, asked.asker, engine, ledger, terms).body
     request = asked.request(key)
     stored = (payer or ledger).recall(request)
     if stored is not None:
         return stored
-    ledger.reread(request, {each.charge for each in planned.stored.values()})
-    return _body(planned.stored[0].charge, asked, every_group(planned.bounded.tracked.raw.keys), [])
+    ledger.reread(request, {part.charge for part in planned.stored.values()})
+    groups = every_group(planned.bounded.tracked.raw.keys)
+    return _body(task, planned.stored[0].charge, groups, [])
 
 
 def _body(
-    charge: str, asked: Asked, groups: Sequence[Codes], released: Sequence[Released]
+    task: SqlTask, charge: str, groups: Sequence[Codes], released: Sequence[Released]
 ) -> bytes:
-    """The bytes of an answer: parts ``released`` now, and those that are stored."""
-    planned, asker = asked.planned, asked.asker
-    bounded, output, new = planned.bounded, planned.question.output, iter(released)
-    parts = [
-        planned.stored[place].released if place in planned.stored else next(new)
-        for place in range(len(bounded.parts))
-    ]
-    keys = bounded.tracked.raw.keys
-    facts: dict[str, Json] = {
-        "charge_id": charge,
-        "dataset": asker.dataset.name,
-        "statement": planned.question.text,
-        "cost": planned.cost.to_json(),
-        "protected": list[Json](protection(asker.dataset, bounded.tracked.unit)),
-        "bounded": list[Json](bounding(bounded)),
-        "bias": list[Json]([*bias(bounded), *planned.question.bias]),
-        "notes": list[Json](planned.notes),
-        "parts": [] if output.sets else list[Json](asked.parts),
-    }
-    rows = merged(output, parts, groups)
-    types = [_key_type(key) for key in keys]
-    shown = [
-        [_shown(key, code) for key, code in zip(keys, codes, strict=True)] for codes in rows.codes
-    ]
-    moves = [move_of(part.aggregate) for part in bounded.parts]
-    return answer_body(facts, output, rows, types, shown, moves)
+    """The bytes of an answer, from the parts ``released`` now and those that are stored."""
+    planned, preface = task.asked.planned, task.preface
+    output, keys = planned.question.output, planned.bounded.tracked.raw.keys
+    rows = merged(output, list(_every_part(planned, released)), groups)
+    shown: list[list[Json]] = []
+    for codes in rows.codes:
+        shown.append([_shown(key, code) for key, code in zip(keys, codes, strict=True)])
+    facts: dict[str, Json] = {"charge_id": charge, **preface.facts}
+    return answer_body(facts, output, rows, preface.key_types, shown, preface.moves)
+
+
+def _every_part(planned: Planned, released: Sequence[Released]) -> Iterator[Released]:
+    """The parts of an answer in order: those that are stored, and those ``released`` now."""
+    new = iter(released)
+    for place in range(len(planned.bounded.parts)):
+        stored = planned.stored.get(place)
+        yield next(new) if stored is None else stored.released
 
 
 def _shown(key: GroupKey, code: int | str | None) -> Json:
+    """The value of a key as an answer shows it; a date as an ISO 8601 string."""
     kind = key.value.type
-    if isinstance(kind, Text) or isinstance(code, str):
+    if code is None or isinstance(kind, Text) or isinstance(code, str):
         return code
-    value = None if code is None else kind.decode(code)
+    value = kind.decode(code)
     return value.isoformat() if isinstance(value, datetime.date) else value
 
 
 def _key_type(key: GroupKey) -> str:
-    return {"Integer": "integer", "Real": "real", "Date": "date", "Boolean": "boolean"}.get(
-        type(key.value.type).__name__, "text"
-    )
+    """The type of a key column, as an answer states it."""
+    return _KEY_TYPES.get(type(key.value.type).__name__, "text")

@@ -12,8 +12,6 @@ from typing import cast
 from sqlglot import exp
 
 from sfumato.engines.base import Engine
-from sfumato.engines.duckdb import DuckDB
-from sfumato.engines.spark import SparkEngine
 from sfumato.engines.stop import ENDLESS, Patience, Stop
 from sfumato.errors import SfumatoError, UnknownName, WrongUse, shown
 from sfumato.exact.rational import Number
@@ -306,14 +304,12 @@ class Session(Tasks):
         if self._let_go is None or not self._door.close():
             return
         try:
-            if isinstance(self._engine, DuckDB | SparkEngine):
-                self._door.clear(self._engine.interrupt, _CLOSING)
+            self._door.clear(self._engine.interrupt, _CLOSING)
         finally:
             try:
                 self._let_go(self._ledger)
             finally:
-                if isinstance(self._engine, DuckDB | SparkEngine):
-                    self._engine.close()
+                self._engine.close()
 
     def __enter__(self) -> "Session":
         return self

@@ -86,7 +86,8 @@ def multiply(one: Number, other: Number) -> Number:
     product: Scalar = Arithmetic(Operation.MULTIPLY, one.expression, other.expression)
     if square:
         product = Extreme(greatest=True, operands=(product, _ZERO))
-    size, other_size = largest(one.expression) * one.step, largest(other.expression) * other.step
+    size = largest(one.expression) * one.step
+    other_size = largest(other.expression) * other.step
     rounding = one.rounding * other_size + other.rounding * (size + one.rounding)
     step, most = one.step * other.step, LARGEST - 2
     if largest(product) > most:
@@ -108,7 +109,8 @@ def divide(one: Number, other: Number, *, skips_zero: bool = False) -> Number:
 
     >>> from sfumato.metadata.column import Column, Integer
     >>> from sfumato.sql.typed import read
-    >>> small, large = read(Column("small", Integer(0, 9))), read(Column("large", Integer(0, 10**9)))
+    >>> small = read(Column("small", Integer(0, 9)))
+    >>> large = read(Column("large", Integer(0, 10**9)))
     >>> rate = divide(small, large, skips_zero=True)
     >>> divide(number(1), rate, skips_zero=True).ratio.below == small
     True
@@ -149,8 +151,9 @@ class _QuotientRange:
         for code in above:
             for divisor in divisors:
                 ends.append(Fraction(code) * one.step / (divisor * other.step))
+        size = max(abs(end) for end in ends)
         least = min(abs(divisor) for divisor in divisors) * other.step
-        return cls(min(ends), max(ends), max(abs(end) for end in ends), least)
+        return cls(min(ends), max(ends), size, least)
 
 
 def _divided(one: Number, other: Number, ends: _QuotientRange, *, skips_zero: bool) -> Number:
@@ -179,7 +182,8 @@ def _null_where_zero(one: Number) -> Number:
     if ends is None or not ends[0] <= 0 <= ends[1]:
         return one
     is_zero = Compare(Comparison.EQ, one.expression, _ZERO)
-    return replace(one, expression=Case(((is_zero, Constant(None)),), one.expression), ratio=None)
+    expression = Case(((is_zero, Constant(None)),), one.expression)
+    return replace(one, expression=expression, ratio=None)
 
 
 def _quotient_step(one: Number, other: Number, size: Fraction) -> Fraction:
@@ -223,7 +227,8 @@ def remainder(one: Number, divisor: Number) -> Number:
         raise UnsupportedSql(
             "MOD by something else than a positive constant.", remedy="MOD(column, 7)"
         )
-    step, (left, right) = aligned([(one.expression, one.step), (divisor.expression, divisor.step)])
+    parts = [(one.expression, one.step), (divisor.expression, divisor.step)]
+    step, (left, right) = aligned(parts)
     ends = span(left)
     modulus = 0
     if isinstance(right, Constant) and isinstance(right.value, int):
@@ -232,7 +237,8 @@ def remainder(one: Number, divisor: Number) -> Number:
         raise UnsupportedSql("MOD on a lattice that is too fine.", remedy="ROUND the value first.")
     multiple = times(Quotient(left, Constant(modulus)), modulus)
     rest = Arithmetic(Operation.SUBTRACT, left, multiple)
-    low, high = max(ends[0], 1 - modulus), min(ends[1], modulus - 1)
+    low = max(ends[0], 1 - modulus)
+    high = min(ends[1], modulus - 1)
     within = clipped(rest, min(low, 0), max(high, 0))
     # rounding past a multiple changes the remainder by the whole divisor
     return replace(_stepped(one, within, step, jump=size), nearest=one.nearest)
@@ -255,7 +261,8 @@ def rounded(one: Number, places: int = 0) -> Number:
     if ratio.denominator == 1:
         if largest(one.expression) * ratio.numerator > LARGEST:
             return one
-        return Number(times(one.expression, ratio.numerator), step, one.rounding, cut=one.cut)
+        scaled = times(one.expression, ratio.numerator)
+        return Number(scaled, step, one.rounding, cut=one.cut)
     half = Fraction(1, 2)
     ends = span(one.expression)
     up = floored(one.expression, ratio, half)
@@ -271,13 +278,15 @@ def truncated(one: Number) -> Number:
     exact = known(one)
     if isinstance(exact, Fraction):
         return number(int(exact))
-    whole = Quotient(times(one.expression, one.step.numerator), Constant(one.step.denominator))
+    multiple = times(one.expression, one.step.numerator)
+    whole = Quotient(multiple, Constant(one.step.denominator))
     return _stepped(one, whole, Fraction(1))
 
 
 def absolute(one: Number) -> Number:
     """Returns |one|."""
-    size = Extreme(greatest=True, operands=(one.expression, _negated(one.expression), _ZERO))
+    signs = (one.expression, _negated(one.expression), _ZERO)
+    size = Extreme(greatest=True, operands=signs)
     if one.ratio is None:
         return replace(one, expression=size)
     ratio = Ratio(absolute(one.ratio.above), absolute(one.ratio.below))
@@ -316,7 +325,7 @@ def together(parts: Sequence[Number]) -> tuple[Callable[[Scalar], Number], list[
 
 
 def bucket(one: Number, low: Fraction, high: Fraction, count: int) -> Number:
-    """Returns WIDTH_BUCKET: 0 below ``low``, then 1 to ``count``, ``count`` + 1 from ``high`` on."""
+    """Returns WIDTH_BUCKET: 0 below ``low``, 1 to ``count``, ``count`` + 1 from ``high`` on."""
     scale = count / (high - low)
     place = floored(one.expression, one.step * scale, 1 - low * scale)
     if one.is_precise:

@@ -135,8 +135,10 @@ def with_scalars(
     for node, text in zip(places, texts, strict=True):
         if scalars is None or (isinstance(scalars, Mapping) and text not in scalars):
             raise UnsupportedSql(
-                "A sub-query in place of a number is a private question of its own, with its own cost.",
-                remedy=f"Ask it first, session.query({text!r}, ...), and write its answer as a number; "
+                "A sub-query in place of a number is a private question of its own, "
+                "with its own cost.",
+                remedy=f"Ask it first, session.query({text!r}, ...), "
+                "and write its answer as a number; "
                 "or give the cost of both to session.query.",
             )
         answer = scalars[text] if isinstance(scalars, Mapping) else scalars(_standing_alone(node))
@@ -168,11 +170,13 @@ def constant(name: str, value: object) -> exp.Expr:
             )
         return exp.Literal.string(value)
     if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
-        return exp.Cast(this=exp.Literal.string(value.isoformat()), to=exp.DataType.build("date"))
+        written_day = exp.Literal.string(value.isoformat())
+        return exp.Cast(this=written_day, to=exp.DataType.build("date"))
     if not isinstance(value, int | float | Decimal | Fraction):
         raise InvalidNumber(
             f"The parameter {name} is a {type(value).__name__}.",
-            allowed="int, Decimal, Fraction, float, str, bool, datetime.date; for NULL write IS NULL",
+            allowed="int, Decimal, Fraction, float, str, bool, datetime.date; "
+            "for NULL write IS NULL",
         )
     exact = to_fraction(name, value)
     written = exp.Literal.number(str(abs(exact)))
@@ -183,7 +187,8 @@ def constant(name: str, value: object) -> exp.Expr:
 
 def _null() -> exp.Expr:
     """Returns an expression that is NULL; a literal NULL would be refused."""
-    return exp.Nullif(this=exp.Literal.number("1"), expression=exp.Literal.number("1"))
+    one = exp.Literal.number("1")
+    return exp.Nullif(this=one, expression=one.copy())
 
 
 def _by_name(parameters: Parameters | None) -> dict[str, Parameter]:
@@ -224,7 +229,9 @@ def _is_scalar(node: exp.Subquery) -> bool:
         UnsupportedSql: it may return no row, or reads columns of the outer query.
     """
     inner = node.this
-    if node.parent is None or isinstance(node.parent, _ROWS) or not isinstance(inner, exp.Select):
+    if node.parent is None or isinstance(node.parent, _ROWS):
+        return False
+    if not isinstance(inner, exp.Select):
         return False
     if inner.args.get("group") or len(inner.expressions) != 1:
         return False

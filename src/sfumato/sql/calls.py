@@ -74,7 +74,10 @@ def same_nodes(select: exp.Select, keys: Sequence[exp.Expr]) -> Iterator[tuple[e
 
     Keys that are plain columns are left out: names resolve to them.
     """
-    wanted = [(place, key) for place, key in enumerate(keys) if not isinstance(key, exp.Column)]
+    wanted = []
+    for place, key in enumerate(keys):
+        if not isinstance(key, exp.Column):
+            wanted.append((place, key))
     if not wanted:
         return
     parts = [*select.expressions, select.args.get("having"), select.args.get("order")]

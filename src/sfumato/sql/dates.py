@@ -35,7 +35,14 @@ PARTS: Mapping[str, Part] = {
     "ISODOW": Part.WEEKDAY,
     "DAYOFWEEKISO": Part.WEEKDAY,
 }
-_LENGTHS = {"DAY": (1, 0), "WEEK": (7, 0), "MONTH": (0, 1), "QUARTER": (0, 3), "YEAR": (0, 12)}
+# The days and months of each period.
+_LENGTHS = {
+    "DAY": (1, 0),
+    "WEEK": (7, 0),
+    "MONTH": (0, 1),
+    "QUARTER": (0, 3),
+    "YEAR": (0, 12),
+}
 # The code of each ISO weekday (Monday is 1) where Sunday is 0 and Saturday 6.
 _FROM_SUNDAY = (1, 2, 3, 4, 5, 6, 0)
 

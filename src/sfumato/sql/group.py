@@ -80,7 +80,8 @@ def grouped(select: exp.Select, scope: Scope, rows: Rows, relation: Relation) ->
             values.append(typed)
             keys.append(_key(node, typed, absent, tests))
         places[id(node)] = values.index(typed)
-    return Group(tuple(nodes), tuple(values), tuple(keys), _positions(sets, places, len(keys)))
+    kept = _positions(sets, places, len(keys))
+    return Group(tuple(nodes), tuple(values), tuple(keys), kept)
 
 
 def _positions(

@@ -152,7 +152,8 @@ def _lowered(select: exp.Select, dataset: Dataset, notes: tuple[str, ...]) -> Qu
     if not calls(_parts(select)):
         raise _raw_rows(select)
     raw, output = _asked(context, require_private(rows), select)
-    return Question("", rows.table, raw, output, tuple(context.notes), tuple(context.bias))
+    notes, bias = tuple(context.notes), tuple(context.bias)
+    return Question("", rows.table, raw, output, notes, bias)
 
 
 def stand_in(question: Question) -> Fraction | datetime.date:

@@ -80,7 +80,9 @@ class Outputs:
         """Returns a sort key."""
         require_only(node, "this", "desc", "nulls_first")
         expression = self._sorted_by(node.this, items)
-        return Order(expression, bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
+        descending = bool(node.args.get("desc"))
+        nulls_first = bool(node.args.get("nulls_first"))
+        return Order(expression, descending, nulls_first)
 
     def _sorted_by(self, node: exp.Expr, items: tuple[Item, ...]) -> Scalar:
         """Returns what ORDER BY refers to: a position in SELECT, an alias, or an expression."""

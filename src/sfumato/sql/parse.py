@@ -174,7 +174,8 @@ def _require_few_nodes(statement: exp.Expr) -> None:
     """Refuses a statement with too many nodes: it would take long to plan."""
     if _size(statement, {}) > _MOST_NODES:
         raise UnsupportedSql(
-            f"A statement of more than {_MOST_NODES:,} parts, those of repeated sub-queries included.",
+            f"A statement of more than {_MOST_NODES:,} parts, "
+            "those of repeated sub-queries included.",
             remedy="Use IN (...) for long lists of values, or ask less at once.",
         )
 
@@ -202,7 +203,8 @@ def _size(statement: exp.Expr, known: Mapping[str, int]) -> int:
 def _too_deep() -> UnsupportedSql:
     return UnsupportedSql(
         "A statement that is nested too deeply.",
-        remedy="Use IN (...) for long lists of values, fewer brackets, and fewer names in WITH that use one another.",
+        remedy="Use IN (...) for long lists of values, fewer brackets, "
+        "and fewer names in WITH that use one another.",
     )
 
 

@@ -57,9 +57,7 @@ def per_unit(context: Context, source: From, select: exp.Select, name: str) -> F
     """
     scope = source.scope(context)
     grouped = _grouped(select, scope)
-    if not scope.is_unit(grouped):
-        why, instead = _NESTED[1]
-        raise refuse(_NESTED[0], (why, instead.replace("{unit}", scope.unit_name())))
+    _require_unit(scope, grouped)
     rows = Rows(scope, FUNCTIONS)
     keys = _keys(context, scope, rows, grouped)
     done: dict[int, Typed] = {}
@@ -67,8 +65,7 @@ def per_unit(context: Context, source: From, select: exp.Select, name: str) -> F
         done[id(node)] = keys[place].column_value
     summaries = Summaries(context, source, rows)
     done |= _summarised(summaries, select)
-    key_columns = tuple((key.column, key.value) for key in keys)
-    relation = PerUnit(source.relation, key_columns, tuple(summaries.columns))
+    relation = PerUnit(source.relation, _columns(keys), tuple(summaries.columns))
     inner = _KeyNames(scope, rows, keys)
     outer = Rows(inner, FUNCTIONS, done)
     named, shown, parts = items(select.expressions, scope, outer)
@@ -77,15 +74,26 @@ def per_unit(context: Context, source: From, select: exp.Select, name: str) -> F
             # the unit is known by this name, and its own column cannot be read any more
             named[column] = Person(column, None)
     inner.alias(named)
+    sources = (Source(name, named, shown, parts, f"The sub-query {name!r}"),)
+    limit = source.limit if keys else 1
+    rows_of_units = source.over(passing(relation, _having(select, outer)))
+    return replace(rows_of_units, sources=sources, limit=limit, once=False, public=False)
+
+
+def _having(select: exp.Select, rows: Rows) -> list[Scalar]:
+    """Returns the tests of HAVING."""
     having = select.args.get("having")
-    tests = [] if having is None else conjuncts(having.this)
-    return replace(
-        source.over(passing(relation, [outer.test(test) for test in tests])),
-        sources=(Source(name, named, shown, parts, f"The sub-query {name!r}"),),
-        limit=source.limit if keys else 1,
-        once=False,
-        public=False,
-    )
+    if having is None:
+        return []
+    return [rows.test(test) for test in conjuncts(having.this)]
+
+
+def _require_unit(scope: Scope, grouped: Sequence[exp.Expr]) -> None:
+    """Refuses a sub-query that does not group by the unit."""
+    if scope.is_unit(grouped):
+        return
+    what, (why, instead) = _NESTED
+    raise refuse(what, (why, instead.replace("{unit}", scope.unit_name())))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +120,11 @@ def _keys(context: Context, scope: Scope, rows: Rows, grouped: Sequence[exp.Expr
         column = Column(context.name("per_unit.key"), value.type)
         keys.append(_Key(node, typed, column, value, computed(column, typed)))
     return keys
+
+
+def _columns(keys: Sequence[_Key]) -> tuple[tuple[Column, Value], ...]:
+    """Returns the columns of keys, with the values they are computed from."""
+    return tuple((key.column, key.value) for key in keys)
 
 
 def _summarised(summaries: "Summaries", select: exp.Select) -> dict[int, Typed]:
@@ -195,10 +208,10 @@ class Summaries:
                 return self._sum(Number(codes, Fraction(1)), node, test)
             case exp.Sum():
                 require_only(node, "this")
-                return self._sum(as_number(self._rows.value(node.this), node.this), node, test)
+                return self._sum(self._rows.number(node.this), node, test)
             case exp.Avg():
                 require_only(node, "this")
-                return self._mean(as_number(self._rows.value(node.this), node.this), node, test)
+                return self._mean(self._rows.number(node.this), node, test)
             case exp.Min() | exp.AnyValue() | exp.LogicalAnd():
                 require_only(node, "this")
                 return self._end(self._rows.value(node.this), node, test, Summary.MINIMUM)
@@ -238,7 +251,8 @@ class Summaries:
         inner = distinct.expressions[0]
         if isinstance(inner, exp.Star) or literal(inner) is not None:
             return self._count_rows(node, test)
-        value = value_of(kept(self._rows.value(inner), test), inner.sql(dialect="duckdb"))
+        operand = kept(self._rows.value(inner), test)
+        value = value_of(operand, inner.sql(dialect="duckdb"))
         size = MAX_CODE if isinstance(value.type, Text) else value.type.size
         return self._column(Summary.COUNT_DISTINCT, Integer(0, min(self._limit, size)), value)
 
@@ -265,7 +279,8 @@ class Summaries:
     def _mean(self, operand: Number, node: exp.Expr, test: Scalar | None) -> Number:
         """Returns AVG, which has the range of its values and the finest step that codes allow."""
         value = value_of(kept(operand, test), node.sql(dialect="duckdb"))
-        low, high = value.numeric.lower_code * value.step, value.numeric.upper_code * value.step
+        low = value.numeric.lower_code * value.step
+        high = value.numeric.upper_code * value.step
         step = finest_step(max(abs(low), abs(high)))
         if (value.step / step).denominator > MAX_UNDER:
             halvings = math.floor(math.log2(value.step / step))
@@ -285,8 +300,8 @@ class Summaries:
         if above.this != below.this:
             return None
         require_only(below, "this", "big_int")
-        operand = as_number(self._rows.value(above.this), above.this)
-        return self._mean(operand, exp.Avg(this=above.this.copy()), None)
+        mean = exp.Avg(this=above.this.copy())
+        return self._mean(self._rows.number(above.this), mean, None)
 
     def _end(self, operand: Typed, node: exp.Expr, test: Scalar | None, summary: Summary) -> Typed:
         """Returns the least or the greatest value."""

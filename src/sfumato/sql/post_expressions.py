@@ -146,15 +146,19 @@ class Finished:
             case exp.Coalesce():
                 return Coalesce(self._numbers(node))
             case exp.Nullif():
-                one, other = self.number(node.this), self.number(node.expression)
-                is_equal = Compare(Comparison.EQ, one, other)
-                return Case(((is_equal, Constant(None)),), one)
+                return self._nullif(node)
             case exp.SubqueryPredicate() | exp.Anonymous():
                 raise reject(node)
             case exp.Func() | exp.Binary():
                 raise refuse_node(node, NOISY)
             case _:
                 raise reject(node)
+
+    def _nullif(self, node: exp.Nullif) -> Scalar:
+        """Returns the scalar of NULLIF."""
+        one, other = self.number(node.this), self.number(node.expression)
+        is_equal = Compare(Comparison.EQ, one, other)
+        return Case(((is_equal, Constant(None)),), one)
 
     def _numbers(self, node: exp.Expr) -> tuple[Scalar, ...]:
         """Returns the arguments of a function of one or more numbers."""

@@ -55,7 +55,8 @@ def against(op: Comparison, ratio: Ratio, value: Fraction) -> Scalar:
         return _exactly(op, above, below, value)
     if op in (Comparison.EQ, Comparison.NE):
         # no quotient of these codes equals the constant; the sum of zeros keeps NULL
-        never = Member(Arithmetic(Operation.ADD, times(above, 0), times(below, 0)), ())
+        zero = Arithmetic(Operation.ADD, times(above, 0), times(below, 0))
+        never = Member(zero, ())
         return never if op is Comparison.EQ else Not(never)
     # no quotient lies between the constant and the nearest possible one
     is_strict = (near < value) is (op in _UPWARDS)

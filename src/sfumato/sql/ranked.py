@@ -17,8 +17,8 @@ from sfumato.sql.typed import Label, Typed, code_of, read
 _ACROSS = (
     "reaches across units, so one person changes the values of others",
     (
-        "Only ROW_NUMBER() OVER (PARTITION BY {unit} ORDER BY ...) in a sub-query; or aggregate with GROUP BY, "
-        "and rank or accumulate the noisy answer."
+        "Only ROW_NUMBER() OVER (PARTITION BY {unit} ORDER BY ...) in a sub-query; "
+        "or aggregate with GROUP BY, and rank or accumulate the noisy answer."
     ),
 )
 

@@ -25,7 +25,10 @@ _SET = (
 )
 _SUBQUERY = (
     "here is not part of the language",
-    "Sub-queries stand in FROM, in WITH, in WHERE unit IN (...) or EXISTS (...), or give one number: (SELECT AVG(x) FROM t).",
+    (
+        "Sub-queries stand in FROM, in WITH, in WHERE unit IN (...) or EXISTS (...), "
+        "or give one number: (SELECT AVG(x) FROM t)."
+    ),
 )
 UNIT_TEST = (
     "is a test of units, and stands alone in WHERE or joined by AND",
@@ -45,7 +48,8 @@ _WINDOW = (
 _DISTINCT = (
     "shows values that occur, which is itself private",
     (
-        "GROUP BY the column with COUNT(*): a Text column shows the groups that enough persons share; "
+        "GROUP BY the column with COUNT(*): "
+        "a Text column shows the groups that enough persons share; "
         "COUNT(DISTINCT column) counts them."
     ),
 )
@@ -61,8 +65,8 @@ _PARAMETER = ("has no value here", "Give it by parameters=, or write the value."
 _EXPRESSION = (
     "is not part of the language",
     (
-        "Allowed of a row: + - * /, ABS, ROUND, FLOOR, LEAST, GREATEST, COALESCE, NULLIF, CASE, WIDTH_BUCKET, EXTRACT, "
-        "DATE_TRUNC, UPPER, SUBSTRING, LIKE, IN, BETWEEN, IS NULL; or compute on the noisy answer."
+        "Allowed of a row: + - * /, ABS, ROUND, FLOOR, LEAST, GREATEST, COALESCE, NULLIF, CASE, "
+        "WIDTH_BUCKET, EXTRACT, DATE_TRUNC, UPPER, SUBSTRING, LIKE, IN, BETWEEN, IS NULL; or compute on the noisy answer."
     ),
 )
 NESTED_AGGREGATE = (
@@ -75,7 +79,8 @@ NESTED_AGGREGATE = (
 NOISY = (
     "is not computed on the noisy answer",
     (
-        "There: + - * /, ROUND, FLOOR, CEIL, ABS, LEAST, GREATEST, COALESCE, NULLIF, CASE and comparisons; "
+        "There: + - * /, ROUND, FLOOR, CEIL, ABS, LEAST, GREATEST, COALESCE, NULLIF, CASE "
+        "and comparisons; "
         "or group by the expression, to have it of a key."
     ),
 )

@@ -60,6 +60,8 @@ COMPARISONS: Mapping[type[exp.Expr], Comparison] = {
     exp.GT: Comparison.GT,
     exp.GTE: Comparison.GE,
 }
+# The nodes that are tests: comparisons, and what combines them.
+_TESTS = (*COMPARISONS, exp.Is, exp.In, exp.Between, exp.Not, exp.And, exp.Or)
 
 
 class Names(Protocol):
@@ -138,9 +140,10 @@ class Rows:
         For a unit column of an outer join's other side it is not NULL where a row was found.
         """
         typed = self.value(node)
-        if isinstance(typed, Person):
-            return kept(number(1), self.test(node.is_(exp.null()).not_()))
-        return typed
+        if not isinstance(typed, Person):
+            return typed
+        is_known = node.is_(exp.null()).not_()
+        return kept(number(1), self.test(is_known))
 
     def number(self, node: exp.Expr) -> Number:
         """Returns the value of an expression that must be a number; a Boolean is 1 or 0."""
@@ -174,10 +177,11 @@ class Rows:
 
     def _lowered(self, node: exp.Expr) -> Typed:
         """Returns the value of an expression that is not lowered yet."""
-        kind = type(node)
-        if kind in COMPARISONS:
-            left, right = self.comparable(node.this, node.expression)
-            return Truth(self._compared(COMPARISONS[kind], left, right))
+        function = self._functions.get(type(node))
+        if function is not None:
+            return function(self, node)
+        if isinstance(node, _TESTS):
+            return Truth(self._lowered_test(node))
         match node:
             case exp.Paren():
                 return self.value(node.this)
@@ -189,14 +193,6 @@ class Rows:
                 return _constant(node)
             case exp.Subquery() if (answer := answered(node)) is not None:
                 return self.value(answer)
-            case exp.Not() | exp.And() | exp.Or():
-                return Truth(self.test(node))
-            case exp.Is():
-                return Truth(self._is(node))
-            case exp.In():
-                return Truth(self._in(node))
-            case exp.Between():
-                return Truth(self._between(node))
             case exp.AggFunc():
                 raise refuse_node(node, NESTED_AGGREGATE)
             case exp.Case():
@@ -204,16 +200,30 @@ class Rows:
             case exp.If():
                 test = self.test(node.this)
                 return self._chosen([test], [node.args["true"]], node.args.get("false"))
-        function = self._functions.get(kind)
-        if function is None:
-            raise reject(node)
-        return function(self, node)
+            case _:
+                raise reject(node)
+
+    def _lowered_test(self, node: exp.Expr) -> Scalar:
+        """Returns a test that is not lowered yet."""
+        match node:
+            case exp.Is():
+                return self._is(node)
+            case exp.In():
+                return self._in(node)
+            case exp.Between():
+                return self._between(node)
+            case exp.Not() | exp.And() | exp.Or():
+                return self.test(node)
+            case _:
+                left, right = self.comparable(node.this, node.expression)
+                return self._compared(COMPARISONS[type(node)], left, right)
 
     def _between(self, node: exp.Between) -> Scalar:
         """Returns the test ``value BETWEEN low AND high``."""
         require_only(node, "this", "low", "high")
         value = self.value(node.this)
-        low, high = self.value(node.args["low"]), self.value(node.args["high"])
+        low = self.value(node.args["low"])
+        high = self.value(node.args["high"])
         is_above = self._compared(Comparison.GE, value, low)
         is_below = self._compared(Comparison.LE, value, high)
         return And((is_above, is_below))

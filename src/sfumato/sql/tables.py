@@ -62,7 +62,8 @@ class From:
             depth += 1
             if depth > _DEEPEST:
                 raise UnsupportedSql(
-                    f"Joins, windows and sub-queries of more than {_DEEPEST} steps, one after the other.",
+                    f"Joins, windows and sub-queries of more than {_DEEPEST} steps, "
+                    "one after the other.",
                     remedy="Ask less at once.",
                 )
 
@@ -196,14 +197,14 @@ def require_plain(alias: exp.Expr | None) -> None:
         )
 
 
-def require_private(found: From) -> From:
+def require_private(rows: From) -> From:
     """Refuses rows of public tables alone."""
-    if found.public:
+    if rows.public:
         raise UnsupportedSql(
             "A question about public tables alone.",
             remedy="They are no secret: read them directly, without noise and without cost.",
         )
-    return found
+    return rows
 
 
 def _parts(owner: Owner | None, unit: str | None) -> tuple[dict[str, int], int]:

@@ -104,8 +104,9 @@ class Truth:
         """Returns the code: 1 where true, 0 where false, NULL where neither."""
         if self.known_codes is not None:
             return self.known_codes
-        branches = ((self.test, Constant(1)), (Not(self.test), Constant(0)))
-        return Case(branches, Constant(None))
+        is_true = (self.test, Constant(1))
+        is_false = (Not(self.test), Constant(0))
+        return Case((is_true, is_false), Constant(None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +160,7 @@ def truth_of(codes: Scalar) -> Truth:
 
 
 def known(typed: Typed) -> Fraction | str | bool | None:
-    """Returns the value of a constant, dates as ISO strings; None for NULL and for any other value."""
+    """Returns the value of a constant, a date as an ISO string; None for NULL and non-constants."""
     match typed:
         case Number(Constant(int(code)), step):
             return code * step
@@ -192,7 +193,7 @@ def read(column: Column) -> Typed:
 
 
 def computed(column: Column, made_of: Typed) -> Typed:
-    """Returns the value of a computed column, with the rounding of the value it is computed from."""
+    """Returns the value of a computed column, with the rounding of its source ``made_of``."""
     typed = read(column)
     if isinstance(typed, Number) and isinstance(made_of, Number):
         return replace(typed, rounding=made_of.rounding, nearest=made_of.nearest, cut=made_of.cut)

@@ -35,7 +35,8 @@ def union(context: Context, arms: Sequence[From], name: str) -> From:
     relations = tuple(arm.relation for arm in arms)
     relation = Union(relations, tuple(map(tuple, rows)), tuple(columns))
     source = Source(name, named, head.shown, head.parts, f"The sub-query {name!r}")
-    return replace(arms[0].over(relation), sources=(source,), limit=_limit(arms), once=False)
+    rows_of_arms = arms[0].over(relation)
+    return replace(rows_of_arms, sources=(source,), limit=_limit(arms), once=False)
 
 
 def _limit(arms: Sequence[From]) -> int | None:

@@ -122,7 +122,9 @@ def _existing(context: Context, rows: From, node: exp.Exists, inner: Inner) -> F
     The other tests must read the inner row alone.
     """
     select = node.this
-    if not isinstance(select, exp.Select) or select.args.get("group") or select.args.get("having"):
+    if not isinstance(select, exp.Select):
+        raise reject(select)
+    if select.args.get("group") or select.args.get("having"):
         raise reject(select)
     source = inner.source(select)
     mine, theirs = rows.scope(context), source.scope(context)

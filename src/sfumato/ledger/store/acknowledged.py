@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a process has been told is kept: the last entry of each chain that a server has acknowledged to it.
+"""Remembers the last entry of each chain that a server has acknowledged to this process.
 
-A server may come back with less than it has acknowledged: a standby that took its place before it
-had everything, a disk or a virtual machine set back. Whoever was told of an entry finds out.
+A server may lose acknowledged entries: a standby was promoted before it had received everything, or
+a disk or virtual machine was restored to an older state. A process that saw such an entry detects
+it.
 """
 
 import threading
@@ -33,7 +34,7 @@ class Acknowledged:
         self._change = threading.Lock()
 
     def note(self, ends: Ends) -> None:
-        """Entries that are durable now."""
+        """Records entries that are durable now."""
         with self._change:
             for chain, end in ends.items():
                 self._ends[chain] = max(end, self._ends.get(chain, end))
@@ -43,26 +44,30 @@ class Acknowledged:
         with self._change:
             return dict(self._ends)
 
-    def missing_from(self, found: Ends) -> str:
-        """Which chain among these ends before what was acknowledged, or with another entry; empty if none does."""
+    def missing_from(self, ends: Ends) -> str:
+        """The first chain that ends before its acknowledged entry, or has another one there; "" if
+        none does.
+        """
         with self._change:
-            known = {chain: self._ends[chain] for chain in found if chain in self._ends}
+            known = {chain: self._ends[chain] for chain in ends if chain in self._ends}
         for chain, (seq, last) in known.items():
-            if found[chain][0] < seq:
+            if ends[chain][0] < seq:
                 return f"the chain of {chain!r} ends before entry {seq}, which was acknowledged"
-            if found[chain][0] == seq and found[chain][1] != last:
+            if ends[chain][0] == seq and ends[chain][1] != last:
                 return _rewritten(chain, seq)
         return ""
 
 
 def not_passed(ends: Ends, entries: Iterable[tuple[str, int, str]]) -> str:
-    """Which chain does not pass through its end, given the entries (chain, number, hash) found at these
-    places; empty if all do."""
-    found = {chain: (seq, last) for chain, seq, last in entries}
+    """The first chain that does not contain its given end; "" if all do.
+
+    ``entries`` are those found at these places, as (chain, number, hash).
+    """
+    places = {chain: (seq, last) for chain, seq, last in entries}
     for chain, (seq, last) in ends.items():
-        if chain not in found:
+        if chain not in places:
             return f"entry {seq} of the chain of {chain!r} was acknowledged, and is not there"
-        if found[chain] != (seq, last):
+        if places[chain] != (seq, last):
             return _rewritten(chain, seq)
     return ""
 

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a store owes the ledger: rows, and units of work that are durable when they end.
+"""The interface of a store: rows, and transactions that are durable when they return.
 
-A store knows nothing of privacy. It keeps seven kinds of rows (accounts, charges, answers,
-instalments, keys, parts, journal entries), runs a *unit of work* over them as a whole or not at all, and never
-tells anybody of a row that a crash could still take back. What a charge costs, whether an
-account admits it, and which steps exist is decided in ``spend``, the same for every store.
+A store knows nothing of privacy. It stores seven kinds of rows (accounts, charges, answers,
+instalments, keys, parts, journal entries), runs transactions over them atomically, and never
+returns a row that a crash could still undo. What a charge costs, whether an account admits it, and
+which transitions exist is decided in ``spend``, for every store alike.
 
-One shared suite holds every store to this page: ``tests/contracts/ledger_store.py``. Rows are
-tuples, in the order of their columns: a charge makes a dozen of them, and verify reads millions.
+One test suite holds every store to this interface: ``tests/contracts/ledger_store.py``. Rows are
+tuples in the order of their columns, for speed: a charge creates a dozen of them, and verification
+reads millions.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -49,15 +50,15 @@ SUCCEEDED_BY = "succeeded_by"
 
 
 class AccountRow(NamedTuple):
-    """An account as stored. Texts are canonical JSON, or empty where there is none.
+    """An account as stored. Strings are canonical JSON, or empty if there is nothing.
 
     ``id`` is its path (``dataset``, ``dataset/purpose``, ``dataset/purpose/analyst``) and
-    ``parent`` the path above, empty for a dataset. A dataset has a ``contract``, a
-    ``policy`` and the head of its chain (``seq`` entries, the last with hash ``head``).
-    ``gates`` is empty where only the parent bounds it. ``spent`` and ``held`` are this
-    period's; ``earlier`` lists the periods that a refresh has closed. ``folded`` is the id
-    without what spellings of one name differ in; ``twins`` finds accounts by it. ``moved`` is the
-    entry of the chain that last moved it, which holds the digest of this row (``binding``).
+    ``parent`` the path above, empty for a dataset. A dataset has a ``contract``, a ``policy`` and
+    the head of its chain (``seq`` entries, the last with hash ``head``). ``gates`` is empty if only
+    the parent bounds the account. ``spent`` and ``held`` are those of the current period;
+    ``earlier`` lists the periods that ``refresh`` has closed. ``folded`` is the id normalised for
+    comparison of names; ``twins`` finds accounts by it. ``moved`` is the entry of the chain that
+    last changed the account and contains the digest of this row (``binding``).
     """
 
     id: str
@@ -80,10 +81,10 @@ class ChargeRow(NamedTuple):
     """A charge as stored; its event is in the journal entry ``seq`` of ``chain``, which opened it.
 
     ``account`` is the analyst's, ``dataset`` the root above it. ``cost`` is canonical JSON.
-    ``source`` is the charge whose answer is shared, empty otherwise. ``lease_until`` is in
-    milliseconds of the store's clock. ``pieces`` says how far one has come that is answered in
-    instalments (``Pieces``), empty for all others. ``failures`` counts how often its worker died and
-    the charge went on, since the owner last looked.
+    ``source`` is the charge whose answer is shared, else empty. ``lease_until`` is in milliseconds
+    of the store's clock. ``pieces`` is the progress of a charge with instalments (``Pieces``), else
+    empty. ``failures`` counts how often its worker died and the charge was resumed, since the owner
+    last acknowledged failures.
     """
 
     id: str
@@ -106,8 +107,11 @@ class ChargeRow(NamedTuple):
 
 
 class AnswerRow(NamedTuple):
-    """An answer as stored: its three keys, the charge that paid for it, its bytes, and the entry of the
-    charge's chain that committed it. ``packed`` is given where a body was packed before the unit."""
+    """An answer as stored: its three keys, the charge that paid for it, its bytes, and the entry of
+    the charge's chain that committed it.
+
+    ``packed`` is set if the body was packed before the transaction.
+    """
 
     question: str
     statement: str
@@ -119,7 +123,10 @@ class AnswerRow(NamedTuple):
 
 
 class InstalmentRow(NamedTuple):
-    """An instalment as stored: its charge, its place, its bytes, and the entry that appended it; ``packed`` as above."""
+    """An instalment as stored: its charge, its place, its bytes, and the entry that stored it.
+
+    ``packed`` is as in ``AnswerRow``.
+    """
 
     charge: str
     place: int
@@ -130,7 +137,9 @@ class InstalmentRow(NamedTuple):
 
 
 class KeyRow(NamedTuple):
-    """An idempotency key, bound for ever to the hash of one request by entry ``seq`` of ``chain``."""
+    """An idempotency key, permanently bound to the hash of one request by entry ``seq`` of
+    ``chain``.
+    """
 
     account: str
     key: str
@@ -141,7 +150,9 @@ class KeyRow(NamedTuple):
 
 
 class PartRow(NamedTuple):
-    """Part of an answer that may be asked for again by its own key: committed by entry ``seq`` of ``chain``."""
+    """A part of an answer that can be reused by its own key, committed by entry ``seq`` of
+    ``chain``.
+    """
 
     part: str
     charge: str
@@ -151,7 +162,7 @@ class PartRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many rows there are of each kind; verify compares."""
+    """The number of rows of each kind, for verification."""
 
     accounts: int
     charges: int
@@ -163,89 +174,100 @@ class Counts:
 
 
 class Rows(Protocol):
-    """The rows as one unit of work sees them: its own writes, and no unfinished one of others.
+    """The rows as one transaction sees them: with its own writes, and no uncommitted ones of
+    others.
 
-    The unit first calls ``lock`` with every account that it will change; a charge read
-    before that is read again after it. Writers of one dataset always lock its root, so that
-    under the lock its accounts, charges, answers, keys and chain stand still.
+    A transaction first calls ``lock`` with every account that it will change; a charge read before
+    that is read again after it. Writers of one dataset always lock its root, so that under the lock
+    its accounts, charges, answers, keys and chain do not change.
     """
 
     def now(self) -> int:
-        """Milliseconds of the store's clock, the same for all who share the store; it never steps back
-        while the store is open."""
+        """Milliseconds of the store's clock, which all users of the store share.
+
+        It never goes back while the store is open.
+        """
         ...
 
     def lock(
         self, ids: Iterable[str], ahead: Callable[[], object] | None = None
     ) -> dict[str, AccountRow]:
-        """Holds these accounts until the unit ends, taken in the order of their ids (code points);
-        the rows of those that exist. Nobody else can create one that does not.
+        """Locks accounts until the transaction ends, in the order of their ids (code points).
 
-        ``ahead`` makes reads that the unit will make again once it has the locks, and what it is
-        given says nothing yet: a store that is far away asks for them together with the locks.
+        Returns the rows of those that exist. Nobody else can create one that does not.
+
+        ``ahead`` makes reads that the transaction will repeat once it has the locks; their results
+        are to be ignored. A remote store sends them together with the locks, to save a round trip.
         """
         ...
 
     def about(self, name: str) -> str:
-        """What the store notes of itself under a name; empty if nothing."""
+        """A property of the store itself, by name; "" if not set."""
         ...
 
     def put_about(self, name: str, value: str) -> None:
-        """Notes something; empty: nothing any more."""
+        """Sets a property of the store itself; "" deletes it."""
         ...
 
     def account(self, account_id: str) -> AccountRow | None: ...
 
     def movers(self, ids: Sequence[str]) -> tuple[Sequence[str], list[Entry]]:
-        """Which of these accounts of one dataset were read and not yet compared with the entries that last
-        moved them; those entries, and the last one of their chain. A store that keeps accounts in
-        memory names each once."""
+        """The accounts that were read and not yet compared with the entries that last changed them.
+
+        They are among ``ids``, of one dataset. Also returns those entries and the last one of their
+        chain. A store that caches accounts returns each only once.
+        """
         ...
 
     def accounts(self) -> Iterator[AccountRow]:
-        """By id (code points), so that parents come first."""
+        """All accounts by id (code points), so that parents come first."""
         ...
 
     def twins(self, folded: str) -> list[str]:
-        """The ids of the accounts that have this ``folded``, by id."""
+        """The ids of the accounts with this ``folded`` value, in order."""
         ...
 
     def put_account(self, row: AccountRow) -> None:
-        """Adds it, or replaces everything but ``id`` and ``parent``."""
+        """Inserts an account, or updates everything but ``id`` and ``parent``."""
         ...
 
     def charge(self, charge_id: str) -> ChargeRow | None: ...
 
     def put_charge(self, row: ChargeRow) -> None:
-        """Adds it, or replaces what changes in a charge's life (``rows.CHANGEABLE``), nothing else."""
+        """Inserts a charge, or updates its mutable columns (``rows.CHANGEABLE``)."""
         ...
 
     def under_way(self, question: str) -> ChargeRow | None:
-        """The charge of a question that has not ended (``UNENDED``); there is at most one."""
+        """The unfinished charge of a question (``UNENDED``); there is at most one."""
         ...
 
     def overdue(self, until: int | None, limit: int, dataset: str | None = None) -> list[ChargeRow]:
-        """Reserved or executing charges whose lease ended at ``until`` or before (None: all of them),
-        oldest lease first; a partial index finds them, whatever the number of finished charges."""
+        """The reserved or executing charges whose lease ended by ``until`` (None: all), oldest
+        lease first.
+
+        A partial index finds them, whatever the number of finished charges.
+        """
         ...
 
     def failed(self, dataset: str, analyst: str) -> list[ChargeRow]:
-        """The charges of an analyst with failures that count towards a freeze (``COUNTED``) and that the owner
-        has not acknowledged; as quick however many others there are."""
+        """The unacknowledged failures of an analyst that count towards a freeze (``COUNTED``).
+
+        The lookup takes the same time however many other charges there are.
+        """
         ...
 
     def failures(self, dataset: str) -> list[ChargeRow]:
-        """Charges of a dataset that failed, which the owner has not acknowledged, through partial indexes."""
+        """The unacknowledged failures of a dataset, through partial indexes."""
         ...
 
     def answer(self, question: str) -> AnswerRow | None: ...
 
     def first_answer(self, statement: str, account: str) -> AnswerRow | None:
-        """The earliest answer to a statement, at any cost, that an account paid for."""
+        """The earliest answer to a statement at any cost that an account paid for."""
         ...
 
     def shared_answer(self, shared: str, analyst: str | None = None) -> AnswerRow | None:
-        """The earliest answer to a question whoever asked, or of those that an analyst paid for."""
+        """The earliest answer to a question by anybody, or only by a given analyst."""
         ...
 
     def proof(self, charge_id: str) -> tuple[Entry, Entry] | None:
@@ -253,48 +275,49 @@ class Rows(Protocol):
         ...
 
     def put_answer(self, row: AnswerRow) -> None:
-        """Adds it; ``question`` and ``charge`` are each unique (a second one: LedgerCorrupt)."""
+        """Inserts an answer; ``question`` and ``charge`` are each unique (a duplicate:
+        LedgerCorrupt).
+        """
         ...
 
     def put_instalment(self, row: InstalmentRow) -> None:
-        """Adds it; (charge, place) and (chain, seq) are each unique."""
+        """Inserts an instalment; (charge, place) and (chain, seq) are each unique."""
         ...
 
     def instalments(
         self, charge_id: str, after: int, limit: int
     ) -> list[tuple[InstalmentRow, Entry]]:
-        """Those of a charge from behind a place on, in the order of their places, with the entries that appended
-        them."""
+        """The instalments of a charge after a place, by place, with the entries that stored them."""
         ...
 
     def stored_instalments(self, charge_id: str) -> int:
-        """How many instalments of a charge are stored."""
+        """The number of stored instalments of a charge."""
         ...
 
     def all_instalments(self, after: Ends | None = None) -> Iterator[InstalmentRow]:
-        """By ``chain`` and ``seq``; streamed. ``after`` as in ``history``."""
+        """All instalments by ``chain`` and ``seq``, streamed. ``after`` as in ``history``."""
         ...
 
     def keep(self, name: str, body: bytes) -> None:
-        """Keeps a large body under its SHA-256, outside its row."""
+        """Stores a large body by its SHA-256, outside its row."""
         ...
 
     def key(self, account: str, key: str) -> KeyRow | None: ...
 
     def put_key(self, row: KeyRow) -> None:
-        """Adds it; (account, key) is unique."""
+        """Inserts a key; (account, key) is unique."""
         ...
 
     def put_parts(self, rows: Sequence[PartRow]) -> None:
-        """Adds them; (part, chain, seq) is unique."""
+        """Inserts parts; (part, chain, seq) is unique."""
         ...
 
     def released(self, part: str, account: str) -> list[AnswerRow]:
-        """The answers of an account that a part was released in, by ``chain`` and ``seq``."""
+        """The answers of an account in which a part was released, by ``chain`` and ``seq``."""
         ...
 
     def append(self, entry: Entry) -> None:
-        """Adds to a chain; (chain, seq) is unique. Entries are never changed."""
+        """Appends an entry to a chain; (chain, seq) is unique. Entries are never changed."""
         ...
 
     def last_entry(self, chain: str) -> Entry | None: ...
@@ -302,83 +325,89 @@ class Rows(Protocol):
     def entry(self, chain: str, seq: int) -> Entry | None: ...
 
     def chains(self) -> list[str]:
-        """The names of all chains, by code points, found without a scan of the entries."""
+        """The names of all chains by code points, without a scan of the entries."""
         ...
 
     def entries(self, chain: str, after: int = 0) -> Iterator[Entry]:
-        """In order of ``seq``, beginning after one; streamed, never all in memory."""
+        """The entries of a chain after one, by ``seq``; streamed."""
         ...
 
     def acts(self, chain: str) -> list[Entry]:
-        """What the owner did: the entries of ``ACTS``, in order of ``seq``; they are few."""
+        """The owner's commands: the entries of kinds ``ACTS``, by ``seq``. They are few."""
         ...
 
     def history(self, after: Ends | None = None) -> Iterator[tuple[ChargeRow, AnswerRow | None]]:
         """Every charge with its answer, by ``chain`` and ``seq``; streamed.
 
-        ``after``: only the rows of later entries than these; of a chain without one, all.
+        ``after``: only rows of entries after these; all rows of chains that are not listed.
         """
         ...
 
     def keys(self, after: Ends | None = None) -> Iterator[KeyRow]:
-        """By ``chain`` and ``seq``; streamed. ``after`` as in ``history``."""
+        """All keys by ``chain`` and ``seq``, streamed. ``after`` as in ``history``."""
         ...
 
     def parts(self, after: Ends | None = None) -> Iterator[PartRow]:
-        """By ``chain``, ``seq`` and ``part`` (code points); streamed. ``after`` as in ``history``."""
+        """All parts by ``chain``, ``seq`` and ``part`` (code points), streamed.
+
+        ``after`` as in ``history``.
+        """
         ...
 
     def counts(self) -> Counts: ...
 
 
 class Store(Protocol):
-    """Where the rows lie. Safe to share between threads.
+    """The storage of one ledger. Safe to share between threads.
 
-    Raises, from every method, a ``LedgerError`` for whatever the medium does; what a unit
-    itself raises comes out unchanged, after everything that it wrote is undone.
+    Every method raises a ``LedgerError`` for I/O errors of any kind. An exception of the
+    transaction itself is raised unchanged, after a rollback.
     """
 
     @property
     def identity(self) -> str:
-        """A random name made with the store, never changed: what a signed head speaks of."""
+        """A random name that is created with the store and never changes; signed heads contain it."""
         ...
 
     @property
     def place(self) -> str:
-        """Where it lies, for messages; without passwords."""
+        """Where the store is, for messages; without passwords."""
         ...
 
     @property
     def exclusive(self) -> bool:
-        """Whether one process holds it, so that charges left open by an earlier one are dead."""
+        """Whether one process holds the store, so that charges left open by an earlier one are
+        dead.
+        """
         ...
 
     @property
     def read_only(self) -> bool:
-        """Whether it was opened to be read: ``write`` raises ``LedgerReadOnly``."""
+        """Whether the store was opened for reading: ``write`` raises ``LedgerReadOnly``."""
         ...
 
     def write(self, unit: Callable[[Rows], T]) -> T:
-        """Runs a unit of work, all or nothing, and returns what it returns once that is on disk.
+        """Runs a transaction atomically and returns its result once it is on disk.
 
-        A unit may be run again from its beginning where the store undid it (a deadlock), and
-        beside others in one transaction: it has no effect but through its rows. When this
-        raises ``LedgerUnavailable`` nobody knows whether the unit took effect (the connection
-        may have been cut after the commit); the caller tells nobody anything and asks again.
+        It may be rerun from its beginning after a rollback (a deadlock), and be combined with
+        others into one transaction, so it may have no effects except through its rows. After
+        ``LedgerUnavailable`` it is unknown whether it took effect (the connection may have been
+        lost after the commit); the caller must show nothing and ask again.
         """
         ...
 
     def read(self, unit: Callable[[Rows], T]) -> T:
-        """Runs a unit that writes nothing over one state of the store, which is on disk already.
+        """Runs a read-only transaction over one durable state of the store.
 
-        What it returns must not be an iterator over rows.
+        Its result must not be an iterator over rows.
         """
         ...
 
     def pack(self, body: bytes, size: int) -> Packed:
-        """A body of at most ``size`` bytes as its row will hold it, ready before the unit that writes the row.
+        """Encodes a body of at most ``size`` bytes for its row, before the transaction that inserts
+        the row.
 
-        Where ``size`` is above ``bodies.LARGEST`` the body itself is on disk when this returns.
+        If ``size`` is above ``bodies.LARGEST``, the body itself is on disk when this returns.
 
         Raises:
             WrongUse: it is longer than ``size``.
@@ -386,24 +415,24 @@ class Store(Protocol):
         ...
 
     def peek(self, account_id: str) -> AccountRow | None:
-        """An account as of the last durable unit, without waiting for one that is under way."""
+        """An account as of the last durable transaction, without waiting for a running one."""
         ...
 
     def damage(self, *, pages: bool = True) -> list[str]:
-        """What the medium itself finds wrong: broken pages, indexes, constraints, a lost log.
+        """The problems that the medium finds: broken pages, indexes, constraints, a missing log.
 
-        Not ``pages``: without reading the whole file.
+        ``pages`` False leaves out what requires reading the whole file.
         """
         ...
 
     def size(self) -> int:
-        """How many bytes it takes, about."""
+        """The approximate number of bytes of the store."""
         ...
 
     def checkpoint(self) -> None:
-        """Brings everything to where a copy of the main file alone finds it, if that means anything."""
+        """Moves everything into the main file, where that has a meaning."""
         ...
 
     def close(self) -> None:
-        """Waits for units that were handed in, refuses new ones, lets go. Twice is once."""
+        """Waits for submitted transactions, refuses new ones and releases the store. Idempotent."""
         ...

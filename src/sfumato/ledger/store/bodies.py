@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bytes of answers and instalments as they are stored: as they are, compressed, or outside their row.
+"""How the bytes of answers and instalments are stored: plain, compressed, or outside their row.
 
-A body whose public bound is at most ``LARGEST`` is in its row, compressed with zstd where that makes
-it smaller. A larger one is kept outside, under its SHA-256, before the row that names it is
-committed: in a file beside SQLite, in chunks of their own table in PostgreSQL.
+A body whose public size bound is at most ``LARGEST`` is in its row, compressed with zstd if that
+makes it smaller. A larger one is stored outside under its SHA-256, before the row that names it is
+committed: in a file beside SQLite, in chunks of a table in PostgreSQL.
 """
 
 import hashlib
@@ -27,16 +27,20 @@ _ZSTD, _LARGE = "zstd", "large"
 
 
 class Packed(NamedTuple):
-    """A body as its row holds it. ``coding`` is empty for plain bytes, else a word and the number of bytes."""
+    """A body as stored in its row.
+
+    ``coding`` is empty for plain bytes, else a codec and the length.
+    """
 
     data: bytes
     coding: str = ""
 
 
 def pack(body: bytes, size: int, keep: Callable[[str, bytes], None]) -> Packed:
-    """A body of at most ``size`` bytes, a public bound that alone decides whether it goes outside.
+    """Encodes a body of at most ``size`` bytes; this public bound alone decides whether it goes
+    outside.
 
-    ``keep`` stores it outside under its name, for good before it returns or with the unit under way.
+    ``keep`` stores it outside under its name, durably or with the current transaction.
 
     Raises:
         WrongUse: it is longer than its bound.
@@ -57,10 +61,9 @@ def pack(body: bytes, size: int, keep: Callable[[str, bytes], None]) -> Packed:
 
 
 def unpack(packed: Packed, kept: Callable[[str, int], bytes]) -> bytes:
-    """The body; ``kept`` reads what is outside, by its name and length.
+    """Decodes a body; ``kept`` reads an outside one by its name and length.
 
-    What cannot be read any more is empty: it then is not what was committed, and whoever compares
-    the digest says so.
+    If it cannot be read, the result is empty, which the comparison with the digest detects.
     """
     word, _, length = packed.coding.partition(" ")
     if not word:
@@ -77,12 +80,13 @@ def unpack(packed: Packed, kept: Callable[[str, int], bytes]) -> bytes:
 
 
 def is_name(name: str) -> bool:
-    """Whether a name is a SHA-256 in hexadecimal: a forged row leads to no other file."""
-    return len(name) == 64 and all(each in "0123456789abcdef" for each in name)
+    """Whether a name is a hexadecimal SHA-256, so that a forged row cannot refer to another file."""
+    return len(name) == 64 and all(digit in "0123456789abcdef" for digit in name)
 
 
 class BodyFiles:
-    """The large bodies of a ledger in a file, in the folder ``<ledger>.bodies``: mode 0600, named by content.
+    """The large bodies of a ledger file, in the folder ``<ledger>.bodies``: mode 0600, named by
+    content.
 
     Guarantees:
         a large body is on disk before its row
@@ -92,7 +96,7 @@ class BodyFiles:
         self.folder = Path(f"{ledger}.bodies")
 
     def keep(self, name: str, body: bytes) -> None:
-        """Writes a body, durably; one that is there is written anew, since nobody knows whether it is whole.
+        """Writes a body durably; an existing one is rewritten, since it may be incomplete.
 
         Raises:
             LedgerUnavailable: the disk refuses it.
@@ -129,28 +133,28 @@ class BodyFiles:
             ) from None
 
     def clear_unfinished(self) -> None:
-        """Removes what a crash left of files that never got their names."""
-        for each in self.folder.glob("*.new"):
+        """Removes temporary files left by a crash."""
+        for unfinished in self.folder.glob("*.new"):
             with suppress(OSError):
-                each.unlink()
+                unfinished.unlink()
 
     def copy_to(self, ledger: str) -> None:
-        """Copies all of them beside another ledger file, durably.
+        """Copies all bodies beside another ledger file, durably.
 
         Raises:
             OSError: the disk refuses it.
         """
         other = BodyFiles(ledger)
         if self.folder.is_dir():
-            for each in sorted(self.folder.iterdir()):
-                if is_name(each.name):
-                    other.keep(each.name, each.read_bytes())
+            for body in sorted(self.folder.iterdir()):
+                if is_name(body.name):
+                    other.keep(body.name, body.read_bytes())
 
     def remove(self) -> None:
-        """Removes the folder and all that is in it."""
+        """Removes the folder and its content."""
         if self.folder.is_dir():
-            for each in self.folder.iterdir():
-                each.unlink()
+            for body in self.folder.iterdir():
+                body.unlink()
             self.folder.rmdir()
 
     def _make_folder(self) -> None:

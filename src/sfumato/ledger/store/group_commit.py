@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Group commit: one thread runs what many callers hand in, and one flush serves them all.
+"""Group commit: one thread runs the transactions of many callers, and one flush serves them all.
 
-A caller waits until the batch with its unit is on disk. While the disk works on one batch,
-the next gathers: the more callers, the larger the batch, and the flushes stay as many. Those
-who were answered last are often soon back with their next step. The next batch waits for them
-up to half as long as the last one took, 10 ms at the most (PostgreSQL's manual, 30.5, advises half a flush for its
-``commit_delay``), or callers would be served in two halves, each with a flush of its own.
-A caller who is alone is never made to wait.
+A caller waits until the batch with its transaction is on disk. While one batch is flushed, the next
+one collects; the more callers, the larger the batch, at the same number of flushes. Callers that
+were just served often return soon with their next step, so the next batch waits for them for up to
+half the time of the last one, at most 10 ms (PostgreSQL's manual, 30.5, advises half a flush for
+``commit_delay``); otherwise callers would be served in two halves, with a flush each. A single
+caller never waits.
 """
 
 import threading
@@ -26,7 +26,7 @@ _LONGEST_WAIT = 0.01
 
 
 class Task:
-    """One unit of work, and its end: a result or an error. A future, with one lock and no more."""
+    """A transaction and its outcome, a result or an error: a future with a single lock."""
 
     __slots__ = ("_done", "_error", "_value", "dropped", "ended", "work", "writes")
 
@@ -43,17 +43,17 @@ class Task:
         self._done.acquire()
 
     def succeed(self, value: object) -> None:
-        """Hands the result to the caller."""
+        """Sets the result."""
         self._value, self.ended = value, True
         self._done.release()
 
     def fail(self, error: BaseException) -> None:
-        """Raises an error at the caller."""
+        """Sets an error, which is raised in the caller."""
         self._error, self.ended = error, True
         self._done.release()
 
     def wait(self) -> object:
-        """The result, once there is one."""
+        """Waits for the result."""
         self._done.acquire()
         if self._error is None:
             return self._value
@@ -64,7 +64,7 @@ class Task:
 
 
 class _Inbox:
-    """What waits for the thread; once closed it takes nothing, so that nobody waits for nobody."""
+    """The queue of the thread. Once closed it accepts nothing, so that no caller waits for ever."""
 
     def __init__(self) -> None:
         self.closed = False
@@ -76,7 +76,7 @@ class _Inbox:
         self._changed = threading.Condition(self._lock)
 
     def put(self, task: Task) -> bool:
-        """Whether it was taken."""
+        """Adds a task; False if the queue is closed."""
         with self._lock:
             if not self.closed:
                 self._tasks.append(task)
@@ -85,13 +85,15 @@ class _Inbox:
             return not self.closed
 
     def close(self) -> None:
-        """Nothing comes after this."""
+        """Closes the queue."""
         with self._lock:
             self.closed = True
             self._changed.notify()
 
     def take(self, returning: int, patience: float) -> list[Task]:
-        """The next batch: all that waits, and for ``patience`` seconds so many more; empty after the last."""
+        """The next batch: all waiting tasks; waits up to ``patience`` seconds for ``returning``
+        more. Empty at the end.
+        """
         with self._lock:
             # at least one: a batch of none is the end
             self._enough = max(1, min(len(self._tasks) + returning, _LARGEST_BATCH))
@@ -107,11 +109,11 @@ class _Inbox:
 
 
 class Writer:
-    """The thread, and the queue before it.
+    """The thread and its queue.
 
-    ``run`` does a batch: it gives every task of it a result or an error. ``end`` is called
-    last of all, on that thread. Both must not hold the object that owns this writer, so that
-    an owner that is forgotten without ``close`` still lets go of what it held.
+    ``run`` executes a batch: it gives every task a result or an error. ``end`` is called last, on
+    the thread. Neither may refer to the object that owns this writer, so that an owner that is
+    garbage collected without ``close`` still releases its resources.
     """
 
     def __init__(
@@ -127,11 +129,12 @@ class Writer:
 
     @property
     def closed(self) -> bool:
-        """Whether it takes no more work."""
+        """Whether it accepts no more work."""
         return self._inbox.closed
 
     def do(self, work: Callable[[], T], *, writes: bool) -> T:
-        """Hands a unit in and waits for it; an interrupted caller does not know whether it took effect.
+        """Submits a transaction and waits for it; an interrupted caller does not know whether it
+        took effect.
 
         Raises:
             LedgerUnavailable: the writer was closed.
@@ -146,11 +149,11 @@ class Writer:
             raise
 
     def close(self) -> None:
-        """Waits for what was handed in, then for the end."""
+        """Waits for submitted work, then for ``end``."""
         self._closing()
 
     def abandon(self) -> None:
-        """Forgets the thread: in a forked child there is none."""
+        """Forgets the thread, which does not exist in a forked child."""
         self._closing.detach()
 
 
@@ -161,7 +164,7 @@ def _stop(inbox: _Inbox, thread: threading.Thread) -> None:
 
 
 def _loop(inbox: _Inbox, run: Callable[[Sequence[Task]], None], end: Callable[[], None]) -> None:
-    """Runs batches until the inbox is closed; whatever ends it, nobody is left waiting."""
+    """Runs batches until the queue is closed; however it ends, no caller keeps waiting."""
     try:
         _serve(inbox, run)
     finally:
@@ -187,7 +190,7 @@ def _serve(inbox: _Inbox, run: Callable[[Sequence[Task]], None]) -> None:
 
 
 def _fail(tasks: Sequence[Task]) -> None:
-    """Ends those that have neither a result nor an error."""
+    """Fails the tasks that have neither a result nor an error."""
     for task in tasks:
         if not task.ended:
             task.fail(_closed())
@@ -200,5 +203,5 @@ def _closed() -> LedgerUnavailable:
 
 
 def _patience(took: float) -> float:
-    """How long a batch waits for those who were answered by one that took so long."""
+    """How long a batch waits for callers served by one that took ``took`` seconds."""
     return min(took / 2, _LONGEST_WAIT)

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A copy of a ledger file as of one moment, while another process writes to it.
+"""Copies a ledger file, as of one moment, while another process writes to it.
 
-SQLite's own backup needs the lock that the process with the ledger holds for good. The two files of
-a database in WAL mode can be copied without it. The file is copied first, then the whole log: every
-page that a checkpoint has moved into the file meanwhile is in the log too, and of the log SQLite takes
-what ends with a whole commit. Only if the log was begun anew in between is a page possibly
-missing: its header then has other salts, and the copy is made again.
+SQLite's own backup needs the lock that the process with the ledger holds permanently. The two files
+of a database in WAL mode can be copied without it. The file is copied first, then the whole log:
+every page that a checkpoint has moved into the file meanwhile is in the log too, and SQLite uses
+the log up to its last complete commit. Only if the log was restarted in between can a page be
+missing; then its header has other salts, and the copy is repeated.
+
 Source: sqlite.org, "WAL-mode File Format", sections 2 and 4.
 """
 
@@ -23,9 +24,9 @@ _HEADER = 32
 
 
 def hot_copy(ledger: str, target: str) -> None:
-    """Writes one file, mode 0600, with all that the ledger held at a moment after this was called.
+    """Writes a file of mode 0600 with the content of the ledger at some moment after the call.
 
-    It still says that it was open, so that nobody takes it for the ledger itself.
+    It is marked as open, so that it is not mistaken for the ledger itself.
 
     Guarantees:
         a copy holds every charge that had returned before it was begun
@@ -54,7 +55,7 @@ def hot_copy(ledger: str, target: str) -> None:
 
 
 def _state(ledger: str) -> tuple[int, bytes]:
-    """Which file it is, and the header of its log."""
+    """The identity of the file, and the header of its log."""
     log = Path(f"{ledger}-wal")
     try:
         with log.open("rb") as file:
@@ -65,7 +66,7 @@ def _state(ledger: str) -> tuple[int, bytes]:
 
 
 def _copy(source: str, target: str) -> None:
-    """Copies a file, or the lack of one."""
+    """Copies a file, or its absence."""
     Path(target).unlink(missing_ok=True)
     with ExitStack() as open_files:
         try:
@@ -77,18 +78,18 @@ def _copy(source: str, target: str) -> None:
 
 
 def _merge(ledger: str, target: str) -> None:
-    """Moves the copied log into the copied file, and looks for damage."""
+    """Moves the copied log into the copied file, and checks it for damage."""
     try:
         connection = apsw.Connection(target, flags=apsw.SQLITE_OPEN_READWRITE)
         try:
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA journal_mode = DELETE").fetchall()
-            found = connection.execute("PRAGMA integrity_check(1)").fetchall()
+            problems = connection.execute("PRAGMA integrity_check(1)").fetchall()
         finally:
             connection.close()
     except apsw.Error as error:
         raise LedgerCorrupt(
             f"The ledger {shown(ledger)} cannot be copied ({type(error).__name__})."
         ) from None
-    if found != [("ok",)] or Path(f"{target}-wal").exists():
+    if problems != [("ok",)] or Path(f"{target}-wal").exists():
         raise LedgerCorrupt(f"The ledger {shown(ledger)} is damaged, and so is the copy.")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The store at a place: a SQLite file, or a PostgreSQL server."""
+"""Opens the store at a place: a SQLite file or a PostgreSQL server."""
 
 from pathlib import Path
 from typing import TypeAlias
@@ -16,10 +16,10 @@ Place: TypeAlias = str | Path
 def open_store(
     place: Place, *, create: bool = True, read_only: bool = False, accept_loss: bool = False
 ) -> Store:
-    """The store at a place: a postgresql:// address, or the path of a file.
+    """Opens the store at a postgresql:// address or a file path.
 
-    ``read_only``: it must be there, and nothing of it is changed. ``accept_loss``: it is opened even if
-    it cannot be shown to hold all that was acknowledged, for the owner to decide.
+    ``read_only``: it must exist and is not changed. ``accept_loss`` opens it even if it may lack
+    acknowledged transactions, so that the owner can decide.
     """
     if is_address(place) and not is_postgres(place):
         # taken for a path it would be the name of a file, with its password

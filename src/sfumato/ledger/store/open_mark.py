@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The open mark: whether a ledger file still holds everything that was acknowledged.
+"""The open mark: detects that a ledger file has lost acknowledged transactions.
 
-While a ledger is open, its newest entries are in the write-ahead log and not yet in the
-file. So the file says that it is open (the row ``opening`` of ``meta``, written into the
-file itself before the first charge), and ``ledger.db.open`` beside it says which opening
-that is, which inode the file has, and how many entries have been acknowledged. The next
-opening compares the three. The number of entries is written after each commit and is not
-flushed: after a loss of power it may be too small, never too large.
+While a ledger is open, its newest entries are in the write-ahead log and not yet in the file.
+Therefore the file says that it is open (the row ``opening`` of ``meta``, written into the file
+itself before the first charge), and ``ledger.db.open`` beside it says which opening that is, the
+inode of the file, and the number of acknowledged entries. The next opening compares the three. The
+number of entries is written after each commit without a flush: after a power failure it may be too
+small, never too large.
 
 A crash between any two of these writes leaves a state that the next opening accepts:
 
-1. the mark, with the state of the file before it (``after``);
-2. the row ``open ...``, in the log, then in the file;
-3. the mark without ``after``; charges follow;
-4. the row ``closed ...``; 5. no log, 6. no mark.
+1. the mark, with the state of the file before it (``after``); 2. the row ``open ...``, in the log,
+then in the file; 3. the mark without ``after``; charges follow; 4. the row ``closed ...``; 5. no
+log, 6. no mark.
 """
 
 import json
@@ -37,10 +36,10 @@ _DIGITS = 20
 
 @dataclass(frozen=True, slots=True)
 class OpenMark:
-    """What lies beside a ledger file while it is open.
+    """The content of the file beside a ledger while it is open.
 
-    ``opening`` names one opening; ``after`` is the state of the file before it, None as soon
-    as the file itself has the new one.
+    ``opening`` names one opening. ``after`` is the state of the file before it; None once the file
+    itself has the new state.
     """
 
     identity: str
@@ -50,7 +49,7 @@ class OpenMark:
     after: str | None = None
 
     def to_bytes(self) -> bytes:
-        """As it is written: the number of entries is last, and always as long."""
+        """The written form, of constant length; the number of entries comes last."""
         about = {
             "ledger": self.identity,
             "opening": self.opening,
@@ -61,7 +60,7 @@ class OpenMark:
 
     @classmethod
     def from_bytes(cls, content: bytes) -> "OpenMark":
-        """A mark as it was written.
+        """Parses the written form.
 
         Raises:
             ValueError, LookupError, TypeError: it is none.
@@ -82,7 +81,9 @@ class OpenMark:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A ledger file as an opening finds it: ``state`` is the row ``opening``, empty if there is none."""
+    """The state of a ledger file when it is opened: ``state`` is the row ``opening``, "" if there
+    is none.
+    """
 
     identity: str
     state: str
@@ -92,12 +93,12 @@ class Found:
 
 
 def mark_path(ledger: str) -> Path:
-    """Where the mark of a ledger file lies."""
+    """The path of the mark of a ledger file."""
     return Path(f"{ledger}.open")
 
 
 def read_mark(ledger: str) -> OpenMark | None:
-    """The mark beside a ledger file, or None.
+    """The mark beside a ledger file; None if there is none.
 
     Raises:
         ValueError: it cannot be read.
@@ -110,8 +111,8 @@ def read_mark(ledger: str) -> OpenMark | None:
         raise ValueError("no open mark") from error
 
 
-def shortfall(found: Found, mark: OpenMark | None) -> str:
-    """Why a file cannot be shown to hold all that was acknowledged; empty if it can.
+def shortfall(file: Found, mark: OpenMark | None) -> str:
+    """Why a file may lack acknowledged transactions; "" if it has all.
 
     Guarantees:
         a file that was open needs its log and its mark
@@ -119,22 +120,22 @@ def shortfall(found: Found, mark: OpenMark | None) -> str:
         an older file or log than the mark knows of is refused
         a crash at any step of opening and closing is accepted
     """
-    if found.state == BACKUP:
+    if file.state == BACKUP:
         return _IS_BACKUP
-    is_open = found.state.startswith("open ")
+    is_open = file.state.startswith("open ")
     if mark is None:
         return "it was open, and its mark (.open) is missing" if is_open else ""
-    if mark.identity != found.identity:
+    if mark.identity != file.identity:
         return "the mark (.open) beside it is of another ledger"
     accepted = {opened(mark.opening), closed(mark.opening)}
-    if found.state not in accepted | {mark.after}:
+    if file.state not in accepted | {mark.after}:
         return "it is a copy from before it was last opened"
-    if is_open and not found.log:
+    if is_open and not file.log:
         return "it was open, and its write-ahead log (-wal) is missing"
-    if is_open and mark.inode != found.inode:
+    if is_open and mark.inode != file.inode:
         return "it was open, and this is a copy of it"
-    if found.entries < mark.entries:
-        return f"{mark.entries} entries were acknowledged, and it holds {found.entries}"
+    if file.entries < mark.entries:
+        return f"{mark.entries} entries were acknowledged, and it holds {file.entries}"
     return ""
 
 
@@ -144,22 +145,22 @@ def opened(opening: str) -> str:
 
 
 def closed(opening: str) -> str:
-    """The state of a file after an opening that was ended."""
+    """The state of a file after it was closed."""
     return f"closed {opening}"
 
 
 def forgotten(why: str) -> list[str]:
-    """A shortfall as ``Store.damage`` tells of it."""
+    """A shortfall in the form of ``Store.damage``."""
     return [f"{_FORGOTTEN}{why}"] if why else []
 
 
 def shortfall_in(problem: str) -> str:
-    """The shortfall that a problem of ``Store.damage`` is; "" if it is something else."""
+    """The shortfall in a problem of ``Store.damage``; "" if it is another problem."""
     return problem.partition(_FORGOTTEN)[2]
 
 
 def incomplete(ledger: str, why: str) -> LedgerIncomplete:
-    """A ledger that may have forgotten what was spent."""
+    """The error for a ledger that may lack spending."""
     if why == _IS_BACKUP:
         return LedgerIncomplete(
             f"The ledger {ledger!r} may have forgotten what was spent: {why}.",
@@ -182,7 +183,7 @@ class MarkFile:
         self._offset = 0
 
     def write(self, mark: OpenMark) -> None:
-        """Replaces the mark, durably."""
+        """Replaces the mark durably."""
         content = mark.to_bytes()
         fresh = f"{self._path}.new"
         descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -198,7 +199,7 @@ class MarkFile:
         self._descriptor, self._offset = descriptor, len(content) - _DIGITS - 1
 
     def acknowledge(self, entries: int) -> None:
-        """Writes the number of entries that are on disk; not flushed.
+        """Writes the number of entries on disk, without a flush.
 
         Raises:
             OSError: the disk refuses it.
@@ -206,7 +207,7 @@ class MarkFile:
         os.pwrite(self._descriptor, f"{entries:0{_DIGITS}d}".encode(), self._offset)
 
     def remove(self) -> None:
-        """The ledger is closed, and the file says so."""
+        """Removes the mark of a closed ledger."""
         self._close()
         with suppress(OSError):
             self._path.unlink()
@@ -218,7 +219,7 @@ class MarkFile:
 
 
 def sync_folder(path: str | Path) -> None:
-    """Makes a file's name durable: a new name is a change of its folder."""
+    """Syncs a folder, which makes the names of new files in it durable."""
     folder = os.open(Path(path).parent, os.O_RDONLY)
     try:
         os.fsync(folder)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connections that callers take in turn: at most so many, opened when first needed."""
+"""A connection pool of bounded size; connections are opened when first needed."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -10,7 +10,7 @@ from sfumato.errors import LedgerUnavailable
 
 
 class Closable(Protocol):
-    """What a pool holds."""
+    """A connection."""
 
     def close(self) -> None: ...
 
@@ -22,7 +22,7 @@ _LOOK = 0.05
 
 
 class Pool(Generic[C]):
-    """Up to ``size`` connections. A caller beyond waits for its turn.
+    """Up to ``size`` connections. Further callers wait for their turn.
 
     Guarantees:
         an interrupted caller leaves its place to others
@@ -43,7 +43,7 @@ class Pool(Generic[C]):
 
     @contextmanager
     def one(self) -> Iterator[C]:
-        """A connection of the caller's own; one that is not reusable afterwards is closed."""
+        """A connection for exclusive use; it is closed afterwards if it is not reusable."""
         caller = object()
         try:
             self._enter(caller)
@@ -60,14 +60,14 @@ class Pool(Generic[C]):
                 self._change.notify_all()
 
     def forget_idle(self) -> None:
-        """Closes those that nobody uses: where one is cut, they most likely are too."""
+        """Closes the idle connections: if one was cut, they most likely were too."""
         with self._lock:
             idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
 
     def close(self) -> None:
-        """Refuses new callers, waits for those inside, closes all. Twice is once."""
+        """Refuses new callers, waits for those inside, closes all connections. Idempotent."""
         with self._lock:
             self._closed = True
             while self._callers:
@@ -75,7 +75,7 @@ class Pool(Generic[C]):
         self.forget_idle()
 
     def _enter(self, caller: object) -> None:
-        """Waits for a place."""
+        """Waits for a free slot."""
         with self._lock:
             if self._closed:
                 raise LedgerUnavailable(

@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """PostgreSQL through psycopg 3: threads, processes and machines share one ledger.
 
-A unit is one READ COMMITTED transaction that locks its accounts in the order of their ids.
-Its locks are released *before* its flush: the transaction commits with
-``synchronous_commit = off``, and ``write`` returns only after a second transaction, which
-writes to the log and commits with the server's own setting. The log is flushed in order, so
-this flush (and the synchronous standbys, where there are some) covers the unit and all that
-it had seen. Waiting callers of every process share it: an account takes as many charges a
-second as its lock is handed on, not as many as the disk flushes.
+A transaction runs at READ COMMITTED and locks its accounts in the order of their ids. Its locks are
+released *before* its flush: it commits with ``synchronous_commit = off``, and ``write`` returns
+only after a second transaction, which writes to the log and commits with the server's own setting.
+Since the log is flushed in order, this flush (with the synchronous standbys, if any) covers the
+first transaction and all that it had seen. Callers of all processes share flushes, so the rate of
+charges to an account is bounded by its lock, not by the disk.
 
-Meanwhile others see what is committed and not flushed. They flush before they return, too,
-so nobody is told of a row that a crash takes back. Only ``peek`` does not wait.
-Source: PostgreSQL 15 manual, sections 30.4 (asynchronous commit) and 13.3.2 (row locks).
+Other callers may see what is committed and not yet flushed. They flush before they return, too, so
+no row is ever returned that a crash can undo. Only ``peek`` does not wait. Source: PostgreSQL 15
+manual, sections 30.4 (asynchronous commit) and 13.3.2 (row locks).
 """
 
 import os
@@ -76,16 +75,16 @@ _FOUND_GUARDS = (
 
 
 class _Undone(Exception):
-    """The server took back a unit, which may be run again."""
+    """The server rolled a transaction back, which may be rerun."""
 
 
 class Postgres:
     """A ledger in the schema ``sfumato`` of a database, shared by all who open it.
 
-    Refuses a server that forgets: ``fsync`` or ``synchronous_commit`` off; one that has forgotten what it
-    acknowledged to this process; and one that has taken the place of the server that the ledger
-    says it lies on (a standby, a restored backup), until the owner has decided. ``accept_loss`` opens
-    that one all the same, and ``shortfall`` then says what is wrong.
+    Refuses a server that can lose commits (``fsync`` or ``synchronous_commit`` off), one that has
+    lost what it acknowledged to this process, and one that has replaced the server on which the
+    ledger was (a standby, a restored backup), until the owner has decided. ``accept_loss`` opens
+    the last one all the same; ``shortfall`` then has the reason.
 
     Raises:
         LedgerBusy, LedgerCorrupt, LedgerIncomplete, LedgerReadOnly, LedgerTooNew, LedgerUnavailable.
@@ -129,7 +128,7 @@ class Postgres:
         return self._with_connection(look)
 
     def accept_server(self) -> None:
-        """The owner's decision that this server has everything, or that what it lacks is lost."""
+        """Records the owner's decision to use this server, whatever it may lack."""
         self._with_connection(keep_server)
         self.shortfall = ""
 
@@ -140,13 +139,13 @@ class Postgres:
         return self._with_connection(size_of)
 
     def checkpoint(self) -> None:
-        """The server's own business."""
+        """Does nothing; the server checkpoints by itself."""
 
     def close(self) -> None:
         self._closing()
 
     def _with_connection(self, do: Callable[[Connection], T]) -> T:
-        """Does it on a connection; again if the server is sure to have undone it."""
+        """Runs work on a connection, again if the server certainly rolled it back."""
         if os.getpid() != self._process:
             raise LedgerBusy(
                 f"The ledger {self.place} was opened by another process, and this is a fork of it.",
@@ -165,9 +164,10 @@ class Postgres:
         )
 
     def _give_up(self, connection: Connection, error: psycopg.Error, *, may_wait: bool) -> None:
-        """Closes a connection after an error; raises the error, or that the unit may be run again.
+        """Closes a connection after an error; raises the error, or ``_Undone`` if the transaction
+        may be rerun.
 
-        An error in a pipeline leaves statements behind that the client takes for prepared.
+        After an error in a pipeline, the client wrongly believes that some statements are prepared.
         """
         undone = connection.closed or isinstance(error, ROLLED_BACK)
         if connection.closed:
@@ -208,7 +208,7 @@ class Postgres:
         return result
 
     def _require_all(self, connection: Connection, rows: PostgresRows, here: str) -> None:
-        """Refuses a server that has forgotten something, or has taken the place of another."""
+        """Refuses a server that has lost transactions, or has replaced another one."""
         why = self._known.missing_from(rows.found)
         if not why and (here != self._server or connection not in self._checked):
             why = self._lacking(connection)
@@ -220,7 +220,7 @@ class Postgres:
         self._checked.add(connection)
 
     def _lacking(self, connection: Connection) -> str:
-        """What a server lacks of all that was acknowledged to this process; empty if nothing."""
+        """What a server lacks of all that was acknowledged to this process; "" if nothing."""
         ends = self._known.ends()
         values = (list(ends), [seq for seq, _ in ends.values()])
         return (
@@ -244,7 +244,7 @@ class Postgres:
         return result
 
     def _undo(self, connection: Connection, error: BaseException) -> None:
-        """Takes everything back; what the unit had seen, and its error may tell, is on disk then."""
+        """Rolls back. Flushes first what the transaction had seen, which its error may reveal."""
         status = connection.info.transaction_status
         if status in (TransactionStatus.INTRANS, TransactionStatus.INERROR):
             connection.execute("ROLLBACK", prepare=False)
@@ -254,18 +254,18 @@ class Postgres:
             connection.close()  # a failure that the unit did not hear of, in the same pipeline
 
     def _flush(self, connection: Connection) -> None:
-        """Returns when the log is on disk, up to now at least."""
+        """Returns when the log up to now is on disk."""
         with heeding(connection, self.place):
             connection.execute(server.FLUSH, (self._durably,))
 
     def _later(self, told: tuple[Any, ...] | None) -> int:
-        """The moment that the server tells first, never earlier than one that it has told before."""
+        """The time of the server, never earlier than a time returned before."""
         with self._telling:
             self._latest = max(self._latest, told[0] if told else 0)
             return self._latest
 
     def _prepared(self, *, create: bool, accept_loss: bool) -> str:
-        """Finds the tables or makes them; the ledger's identity."""
+        """Finds or creates the tables; returns the ledger's identity."""
 
         def prepare(connection: Connection) -> str:
             if not has_tables(connection):
@@ -295,24 +295,24 @@ class Postgres:
 
 
 def missing_guards(connection: Connection) -> list[str]:
-    """The constraints that the tables must have and have not."""
-    found = {row[0] for row in connection.execute(_FOUND_GUARDS, (SCHEMA,)).fetchall()}
-    return [f"the constraint {name} is missing or invalid" for name in sorted(GUARDS - found)]
+    """The constraints that the tables should have and lack."""
+    guards = {row[0] for row in connection.execute(_FOUND_GUARDS, (SCHEMA,)).fetchall()}
+    return [f"the constraint {name} is missing or invalid" for name in sorted(GUARDS - guards)]
 
 
 def size_of(connection: Connection) -> int:
-    """The bytes of the ledger's tables and their indexes."""
+    """The number of bytes of the ledger's tables and indexes."""
     return int(_value(connection.execute(_SIZE, (SCHEMA,))) or 0)
 
 
 def _moved(connection: Connection) -> str:
-    """That a server has taken the place of the one on which the ledger says it lies; empty if it has not."""
+    """Why a server is not the one on which the ledger was; "" if it is."""
     said, here = connection.execute(server.SERVERS).fetchone() or ("", "")
     return f"it was kept on the server {said}, and this is {here}" if said != here else ""
 
 
 def _close_in(process: int, pool: Pool[Connection]) -> None:
-    """Closes the connections where they were opened: a fork would end its parent's."""
+    """Closes the connections in the process that opened them; a fork would close its parent's."""
     if os.getpid() == process:
         pool.close()
 
@@ -322,6 +322,6 @@ def _is_idle(connection: Connection) -> bool:
 
 
 def _value(cursor: psycopg.Cursor[tuple[Any, ...]]) -> Any:
-    """The one value of a result."""
+    """The single value of a result."""
     row = cursor.fetchone()
     return row[0] if row else None

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a PostgreSQL server says, as the errors of a ledger; its own messages may hold values and stay here."""
+"""Maps errors of a PostgreSQL server to errors of the ledger.
+
+Its own messages may contain values and are dropped.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -46,7 +49,7 @@ _DAMAGED = (
 
 @contextmanager
 def heeding(connection: Connection, place: str) -> Iterator[None]:
-    """A warning is a promise not kept: the wait for a standby was cancelled, say."""
+    """Turns warnings into errors: for example, that waiting for a standby was cancelled."""
     heard: list[str | None] = []
 
     def hear(notice: Diagnostic) -> None:
@@ -63,7 +66,7 @@ def heeding(connection: Connection, place: str) -> Iterator[None]:
 
 @contextmanager
 def typed(place: str) -> Iterator[None]:
-    """The server's errors as ours."""
+    """Maps the server's errors to ours."""
     try:
         yield
     except psycopg.Error as error:
@@ -71,7 +74,7 @@ def typed(place: str) -> Iterator[None]:
 
 
 def unknown(place: str) -> LedgerUnavailable:
-    """The connection was lost after the commit was sent."""
+    """The error for a connection that was lost after the commit was sent."""
     return LedgerUnavailable(
         f"The ledger {place} was lost while it wrote: nobody knows yet whether it did.",
         remedy="Ask again: what was stored is found, and is not paid twice.",
@@ -79,7 +82,7 @@ def unknown(place: str) -> LedgerUnavailable:
 
 
 def corrupt(place: str) -> LedgerCorrupt:
-    """Whatever it is, it is no ledger that can be trusted."""
+    """The error for a ledger that cannot be trusted."""
     return LedgerCorrupt(
         f"What lies in the schema {SCHEMA} of {place} is not a ledger, or is damaged.",
         remedy="Keep it as it is, and find out what happened before anything is restored (docs/operations.md): "
@@ -88,7 +91,7 @@ def corrupt(place: str) -> LedgerCorrupt:
 
 
 def incomplete(place: str, why: str) -> LedgerIncomplete:
-    """A server that may have forgotten what was spent."""
+    """The error for a server that may lack spending."""
     return LedgerIncomplete(
         f"The ledger {place} may have forgotten what was spent: {why}.",
         remedy="Go back to the server that has everything, or let the owner decide: docs/operations.md, "

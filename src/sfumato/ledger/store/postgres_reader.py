@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ledger on a PostgreSQL server, opened to be read: a role that may only SELECT is enough.
+"""Opens a ledger on a PostgreSQL server for reading; a role with SELECT is enough.
 
-A standby is read too. What is read there, or is committed and not yet flushed, can still be lost
-with the server; whoever charges is never told of it before it is safe.
+A standby can be read too. What is read may not be flushed yet and so be lost with the server; a
+caller that charges never sees such a row.
 """
 
 import os
@@ -32,7 +32,7 @@ _PAGE = 1000
 
 
 class PostgresReader:
-    """A ledger in the schema ``sfumato`` of a database that is only read, over one connection.
+    """A ledger in the schema ``sfumato`` of a database, read over one connection.
 
     Guarantees:
         a role that may only select is enough
@@ -88,14 +88,14 @@ class PostgresReader:
         return self._apart(lambda: size_of(self._connection))
 
     def checkpoint(self) -> None:
-        """Nothing to move."""
+        """Does nothing."""
 
     def close(self) -> None:
         if os.getpid() == self._process:
             self._connection.close()
 
     def _apart(self, work: Callable[[], T]) -> T:
-        """Does it over one state of the database."""
+        """Runs work over one state of the database."""
         if os.getpid() != self._process:
             raise LedgerBusy(
                 f"The ledger {self.place} was opened by another process, and this is a fork of it.",
@@ -111,7 +111,7 @@ class PostgresReader:
                     self._connection.execute("ROLLBACK")
 
     def _prepared(self) -> str:
-        """The ledger's identity, if its format is the present one."""
+        """The ledger's identity, if its format is the current one."""
 
         def look() -> dict[str, str]:
             if not has_tables(self._connection):
@@ -136,7 +136,7 @@ class PostgresReader:
 
 
 class ReadRows(SqlRows):
-    """``Rows`` in a transaction that reads."""
+    """``Rows`` in a read-only transaction."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rows of a ledger in PostgreSQL, within one transaction and through a pipeline.
 
-What a unit writes waits until it reads again or ends, and then travels as one statement. What
-it will read under its locks is asked for together with them: the server makes each read after
-it has the locks, with a snapshot of its own (READ COMMITTED). So an account is held for one
-round trip, however much is read. Each batch ends with a Sync: only after one does the server
-count how long its client lets it wait.
+Writes are queued until the next read or the end of the transaction, and are then sent as one
+statement. What will be read under locks is requested together with them: the server runs each read
+after it has the locks, with its own snapshot (READ COMMITTED), so an account is locked for one
+round trip however much is read. Each batch ends with a Sync, since only after one does the server
+time its client out.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,9 +31,10 @@ _CHUNK = 4 << 20
 
 
 class PostgresRows(SqlRows):
-    """``Rows`` in the transaction that ``connection`` has begun.
+    """``Rows`` in a transaction that has begun on ``connection``.
 
-    ``sync`` ends a batch of its pipeline and waits for the replies; ``now`` gives the moment of the unit.
+    ``sync`` ends a batch of the pipeline and waits for the replies; ``now`` returns the time of the
+    transaction.
     """
 
     def __init__(
@@ -62,13 +63,13 @@ class PostgresRows(SqlRows):
         self, ids: Iterable[str], ahead: Callable[[], object] | None = None
     ) -> dict[str, AccountRow]:
         wanted = sorted(set(ids))
-        found = self._locked(wanted, ahead)
-        missing = [each for each in wanted if each not in found]
+        locked = self._locked(wanted, ahead)
+        missing = [account_id for account_id in wanted if account_id not in locked]
         if missing:
-            for each in missing:
-                self._all("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", (each,))
-            found = self._locked(wanted)
-        return found
+            for account_id in missing:
+                self._all("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", (account_id,))
+            locked = self._locked(wanted)
+        return locked
 
     def put_account(self, row: AccountRow) -> None:
         earlier = self._accounts.get(row.id)
@@ -95,7 +96,10 @@ class PostgresRows(SqlRows):
         return b"".join(bytes(row[0]) for row in self._all(CHUNKS, (name,)))
 
     def send(self) -> None:
-        """Sends what waits. It is in different tables, or different accounts: the order within is no matter."""
+        """Sends queued writes.
+
+        They are to different tables or accounts, so their order does not matter.
+        """
         writes = [*self._writes.items(), *((PUT_ACCOUNT, row) for row in self._accounts.values())]
         self._writes, self._accounts = {}, {}
         if writes:
@@ -120,11 +124,11 @@ class PostgresRows(SqlRows):
             finally:
                 self._looks_ahead = False
         self._sync()
-        found = {row[0]: AccountRow._make(row) for row in rows.fetchall()}
-        for row in found.values():
+        accounts = {row[0]: AccountRow._make(row) for row in rows.fetchall()}
+        for row in accounts.values():
             if row.seq and row.id not in self.ends:
                 self.found.setdefault(row.id, (row.seq, row.head))
-        return found
+        return accounts
 
     def _run(self, sql: str, values: tuple[Cell, ...] = ()) -> None:
         if sql in self._writes:
@@ -136,8 +140,8 @@ class PostgresRows(SqlRows):
             self._ahead[sql, values] = self._connection.cursor().execute(placed(sql), values)
             return []
         self.send()
-        found = self._ahead.pop((sql, values), None)
-        return found.fetchall() if found else self._fetched(sql, values)
+        reply = self._ahead.pop((sql, values), None)
+        return reply.fetchall() if reply else self._fetched(sql, values)
 
     def _stream(self, sql: str, values: tuple[Cell, ...] = ()) -> Iterator[tuple[Any, ...]]:
         self.send()
@@ -152,7 +156,7 @@ class PostgresRows(SqlRows):
     def _fetched(
         self, sql: str, values: tuple[Cell, ...] = (), *, prepare: bool | None = None
     ) -> list[tuple[Any, ...]]:
-        """Asks, and waits for the reply."""
+        """Sends a query and waits for the result."""
         asked = self._asking.execute(placed(sql), values, prepare=prepare)
         self._sync()
         return asked.fetchall()
@@ -160,6 +164,6 @@ class PostgresRows(SqlRows):
 
 @lru_cache(maxsize=256)
 def placed(sql: str) -> str:
-    """A statement with PostgreSQL's own signs for its values, which psycopg need not look for."""
+    """A statement with PostgreSQL's parameter signs, which psycopg need not search for."""
     first, *rest = sql.split("?")
     return first + "".join(f"${number}{text}" for number, text in enumerate(rest, start=1))

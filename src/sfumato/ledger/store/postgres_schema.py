@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of a ledger in PostgreSQL, in a schema of their own; named as in SQLite.
+"""The tables of a ledger in PostgreSQL, in their own schema, with the same names as in SQLite.
 
-Texts compare by their bytes (``COLLATE "C"``), whatever the database's language.
+Strings compare by their bytes (``COLLATE "C"``), whatever the database's locale.
 """
 
 from collections.abc import Callable, Iterator
@@ -130,14 +130,14 @@ GUARDS = frozenset(
 
 
 def has_tables(connection: psycopg.Connection[Any]) -> bool:
-    """Whether there is a ledger, or something that has its name."""
+    """Whether the schema exists, as a ledger or otherwise."""
     # not to_regclass: a session remembers for a while that it found nothing
-    found = "SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = $1 AND tablename = 'meta')"
-    return connection.execute(found, (SCHEMA,)).fetchone() == (True,)
+    query = "SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = $1 AND tablename = 'meta')"
+    return connection.execute(query, (SCHEMA,)).fetchone() == (True,)
 
 
 def create_tables(connection: psycopg.Connection[Any]) -> None:
-    """The tables, whole or not at all; of several processes only one makes them."""
+    """Creates the tables atomically; of several processes only one does."""
     with _alone(connection):
         if has_tables(connection):
             return
@@ -154,7 +154,7 @@ def create_tables(connection: psycopg.Connection[Any]) -> None:
 
 
 def upgrade_tables(connection: psycopg.Connection[Any]) -> None:
-    """Brings an older format to this one, whole or not at all; of several processes only one does."""
+    """Upgrades an older format atomically; of several processes only one does."""
     with _alone(connection):
         version = connection.execute(
             "SELECT value FROM meta WHERE name = 'version' FOR UPDATE"
@@ -165,7 +165,7 @@ def upgrade_tables(connection: psycopg.Connection[Any]) -> None:
 
 @contextmanager
 def _alone(connection: psycopg.Connection[Any]) -> Iterator[None]:
-    """A transaction of the only one that changes the tables; one that stops is ended by the server."""
+    """A transaction that holds the lock for schema changes; the server ends it if its client stops."""
     with connection.transaction():
         connection.execute(_ALONE, (PATH,))
         connection.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", (SCHEMA,))
@@ -173,15 +173,15 @@ def _alone(connection: psycopg.Connection[Any]) -> Iterator[None]:
 
 
 def keep_server(connection: psycopg.Connection[Any]) -> None:
-    """Writes down on which server the ledger lies (since format 4)."""
+    """Records the server on which the ledger is (since format 4)."""
     connection.execute(
         f"INSERT INTO {SCHEMA}.meta VALUES ('server', {SERVER}) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
     )
 
 
 def _upgrade(connection: psycopg.Connection[Any], version: int) -> None:
-    for each in range(version, FORMAT):
-        _STEPS[each](connection)
+    for version_before in range(version, FORMAT):
+        _STEPS[version_before](connection)
     connection.execute("UPDATE meta SET value = $1 WHERE name = 'version'", (str(FORMAT),))
 
 
@@ -204,12 +204,14 @@ def _from_4(connection: psycopg.Connection[Any]) -> None:
 
 
 def _fold_names(connection: psycopg.Connection[Any]) -> None:
-    """By ``folded`` an account is found whatever the spelling of its name."""
+    """Fills ``folded``, by which accounts are found whatever the spelling of their names."""
     connection.execute(
         """ALTER TABLE account ADD COLUMN folded TEXT COLLATE "C" NOT NULL DEFAULT ''"""
     )
-    for (each,) in connection.execute("SELECT id FROM account").fetchall():
-        connection.execute("UPDATE account SET folded = $1 WHERE id = $2", (folded(each), each))
+    for (account_id,) in connection.execute("SELECT id FROM account").fetchall():
+        connection.execute(
+            "UPDATE account SET folded = $1 WHERE id = $2", (folded(account_id), account_id)
+        )
     connection.execute("CREATE INDEX account_folded ON account (folded)")
 
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connections to a PostgreSQL server that keeps what it is given, and what a transaction says as it begins.
+"""Connections to a durable PostgreSQL server, and the settings of a transaction.
 
-A client that stops while it holds an account (a suspended machine, a debugger) is ended within ten
-seconds. Between two batches of its pipeline the server ends it after ``_STOPPED``: it counts only
-after a Sync, so each batch of a writing unit ends with one. In the middle of a batch, or of a
-message, the server waits for ever. Then whoever waits for the lock ends it: a wait is given up
-after ``_STOPPED``, and begun again once the clients that have stopped are ended.
+A client that stops while it locks an account (a suspended machine, a debugger) is ended within ten
+seconds. Between two batches of its pipeline the server ends it after ``_STOPPED``; it counts only
+after a Sync, so each batch of a writing transaction ends with one. In the middle of a batch or
+message the server waits for ever. Then the waiting callers end it: a wait for a lock times out
+after ``_STOPPED`` and is retried after the stopped clients are ended.
 """
 
 from typing import Any
@@ -67,9 +67,9 @@ _PROMISES = (
 
 
 def connected(url: str) -> Connection:
-    """A connection to a server that keeps what it is given.
+    """Connects to a server and checks that it is durable.
 
-    Behind a pooler the statements of a session meet several connections, so none is prepared.
+    Behind a pooler a session uses several connections, so no statement is prepared.
     """
     settings: dict[str, Any] = {
         "application_name": "sfumato",
@@ -88,19 +88,21 @@ def connected(url: str) -> Connection:
 
 
 def end_stopped(connection: Connection) -> None:
-    """Ends the clients that hold an account and have stopped."""
+    """Ends clients that have stopped while they lock an account."""
     connection.execute(END_STOPPED, (SCHEMA,))
 
 
 def _is_direct(connection: Connection) -> bool:
-    """Whether the server's process is the one that the connection was told at its beginning: a pooler
-    tells a number of its own."""
+    """Whether the connection goes to the server directly.
+
+    A pooler reports a process id of its own.
+    """
     row = connection.execute("SELECT pg_backend_pid()", prepare=False).fetchone()
     return row == (connection.info.backend_pid,)
 
 
 def _require_durable(connection: Connection, place: str) -> None:
-    """Refuses a server that could lose what it has confirmed."""
+    """Refuses a server that could lose confirmed commits."""
     if connection.info.server_version < OLDEST_SERVER:
         raise LedgerUnavailable(
             f"The server of {place} is PostgreSQL {connection.info.server_version // 10000}.",

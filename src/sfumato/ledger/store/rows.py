@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of a ledger in SQL that SQLite and PostgreSQL both read: here they cannot differ.
+"""The rows of a ledger in SQL that SQLite and PostgreSQL both understand, so that they cannot
+differ.
 
-A medium adds how a statement is sent, how a long result is streamed, its clock and its
-locks. ``?`` stands for a value, and nothing else in a statement is a question mark.
+A backend adds how a statement is sent, how a long result is streamed, its clock and its locks.
+``?`` is a parameter; statements contain no other question mark.
 """
 
 from abc import ABC, abstractmethod
@@ -35,13 +36,18 @@ Cell: TypeAlias = int | str | bytes
 def _columns(
     kind: type[AccountRow | ChargeRow | AnswerRow | InstalmentRow | KeyRow | PartRow],
 ) -> list[str]:
-    """The fields of a row in their order; ``limit`` is a word of SQL, and a body has its coding last."""
+    """The column names of a row, in order.
+
+    ``limit`` is an SQL keyword and gets another name; a body has its coding last.
+    """
     renamed = {"limit": '"limit"', "packed": "coding"}
     return [renamed.get(name, name) for name in kind._fields]
 
 
 def _add(table: str, columns: list[str], changed: Iterable[str] = ()) -> str:
-    """Adds a row; where ``changed`` names columns, one of the same id only takes these."""
+    """The statement that inserts a row, or updates the columns ``changed`` of a row with the same
+    id.
+    """
     sql = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' for _ in columns)})"
     taken = ", ".join(f"{name} = excluded.{name}" for name in changed)
     return f"{sql} ON CONFLICT (id) DO UPDATE SET {taken}" if taken else sql
@@ -123,46 +129,46 @@ FAILED_INDEX = (
 
 
 class SqlRows(ABC):
-    """``Rows`` but for ``now`` and ``lock``."""
+    """``Rows`` except for ``now`` and ``lock``."""
 
     @abstractmethod
     def _run(self, sql: str, values: tuple[Cell, ...] = ()) -> None:
-        """A statement without a result."""
+        """Runs a statement without a result."""
 
     @abstractmethod
     def _all(self, sql: str, values: tuple[Cell, ...] = ()) -> list[tuple[Any, ...]]:
-        """A short result, whole."""
+        """The whole result of a query, for short ones."""
 
     @abstractmethod
     def _stream(self, sql: str, values: tuple[Cell, ...] = ()) -> Iterator[tuple[Any, ...]]:
-        """A long result, never all in memory."""
+        """The streamed result of a query."""
 
     @abstractmethod
     def keep(self, name: str, body: bytes) -> None:
-        """Keeps a large body outside its row."""
+        """Stores a large body outside its row."""
 
     @abstractmethod
     def _kept(self, name: str, size: int) -> bytes:
-        """A large body; empty if it is not there."""
+        """A large body; empty if it is missing."""
 
     def _packed(self, row: AnswerRow | InstalmentRow) -> Packed:
-        """The body of a row as it is stored; in a unit its own length is its bound."""
+        """The stored form of a row's body; within a transaction its own length is its bound."""
         return row.packed or pack(row.body, len(row.body), self.keep)
 
     def _answer(self, row: tuple[Any, ...]) -> AnswerRow:
-        """An answer of its columns."""
+        """An answer from its columns."""
         body = row[4] if not row[6] else unpack(Packed(row[4], row[6]), self._kept)
         return AnswerRow(row[0], row[1], row[2], row[3], body, row[5])
 
     def _instalment(self, row: tuple[Any, ...]) -> InstalmentRow:
-        """An instalment of its columns."""
+        """An instalment from its columns."""
         return InstalmentRow(
             row[0], row[1], unpack(Packed(row[2], row[5]), self._kept), row[3], row[4]
         )
 
     def _one(self, sql: str, values: tuple[Cell, ...] = ()) -> tuple[Any, ...] | None:
-        found = self._all(sql, values)
-        return found[0] if found else None
+        rows = self._all(sql, values)
+        return rows[0] if rows else None
 
     def about(self, name: str) -> str:
         row = self._one("SELECT value FROM meta WHERE name = ?", (name,))
@@ -177,8 +183,8 @@ class SqlRows(ABC):
 
     def movers(self, ids: Sequence[str]) -> tuple[Sequence[str], list[Entry]]:
         chain, places = ids[0], ", ".join("?" for _ in ids)
-        found = self._all(_MOVERS.format(places), (chain, *ids, chain, chain))
-        return ids, [Entry._make(row) for row in found]
+        rows = self._all(_MOVERS.format(places), (chain, *ids, chain, chain))
+        return ids, [Entry._make(row) for row in rows]
 
     def accounts(self) -> Iterator[AccountRow]:
         return (AccountRow._make(row) for row in self._stream(f"{ACCOUNTS} ORDER BY id"))
@@ -228,13 +234,14 @@ class SqlRows(ABC):
     def _failing(
         self, ended: str, went_on: str, whose: str, values: tuple[str, ...]
     ) -> list[ChargeRow]:
-        """Charges of two kinds, each found through a partial index of its own."""
+        """The charges of two kinds, each found through a partial index."""
         # asked for one after the other, and both ahead of time
         asked = [
-            self._all(f"{CHARGES} WHERE {whose} AND {each}", values) for each in (ended, went_on)
+            self._all(f"{CHARGES} WHERE {whose} AND {state}", values) for state in (ended, went_on)
         ]
         return sorted(
-            (ChargeRow._make(row) for each in asked for row in each), key=attrgetter("chain", "seq")
+            (ChargeRow._make(row) for rows in asked for row in rows),
+            key=attrgetter("chain", "seq"),
         )
 
     def answer(self, question: str) -> AnswerRow | None:
@@ -273,12 +280,12 @@ class SqlRows(ABC):
         self, charge_id: str, after: int, limit: int
     ) -> list[tuple[InstalmentRow, Entry]]:
         width = len(_INSTALMENT)
-        found = self._all(_APPENDED, (charge_id, after, limit))
-        return [(self._instalment(row[:width]), Entry._make(row[width:])) for row in found]
+        rows = self._all(_APPENDED, (charge_id, after, limit))
+        return [(self._instalment(row[:width]), Entry._make(row[width:])) for row in rows]
 
     def stored_instalments(self, charge_id: str) -> int:
-        found = self._one("SELECT count(*) FROM instalment WHERE charge = ?", (charge_id,))
-        return int(found[0]) if found else 0
+        counted = self._one("SELECT count(*) FROM instalment WHERE charge = ?", (charge_id,))
+        return int(counted[0]) if counted else 0
 
     def all_instalments(self, after: Ends | None = None) -> Iterator[InstalmentRow]:
         return map(self._instalment, self._ordered(_INSTALMENTS, "instalment", "seq", after))
@@ -344,7 +351,7 @@ class SqlRows(ABC):
     def _ordered(
         self, sql: str, table: str, order: str, after: Ends | None
     ) -> Iterator[tuple[Any, ...]]:
-        """The rows of a table by chain and ``order``: all of them, or those after the end of each chain."""
+        """The rows of a table by chain and ``order``: all, or those after the end of each chain."""
         if after is None:
             yield from self._stream(f"{sql} ORDER BY {table}.chain, {table}.{order}")
             return

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SQLite through apsw: WAL, synchronous=FULL, one exclusive connection, one thread on it.
+"""SQLite through apsw: WAL, synchronous=FULL, one exclusive connection, used by one thread.
 
-apsw brings its own SQLite; the one of the standard library may have the WAL-reset bug
-(3.7.0 to 3.51.2). The units that callers hand in while the disk works are committed
-together (``writer``).
+apsw includes its own SQLite; that of the standard library may have the WAL-reset bug (3.7.0 to
+3.51.2). Transactions that callers submit during a flush are committed together (``group_commit``).
 """
 
 import ctypes
@@ -44,10 +43,10 @@ T = TypeVar("T")
 
 
 class SQLite:
-    """A ledger in one file, held by one process at a time; mode 0600.
+    """A ledger in one file of mode 0600, held by one process at a time.
 
-    A file that cannot be shown to hold all that was acknowledged is refused (``open_mark``);
-    ``accept_loss`` opens it all the same, and ``shortfall`` then says what is wrong.
+    A file that may lack acknowledged transactions is refused (``open_mark``); ``accept_loss`` opens
+    it all the same, and ``shortfall`` then has the reason.
 
     Raises:
         LedgerBusy, LedgerCorrupt, LedgerIncomplete, LedgerReadOnly, LedgerTooNew, LedgerUnavailable.
@@ -85,43 +84,43 @@ class SQLite:
         _OPEN.add(self)
 
     def write(self, unit: Callable[[Rows], T]) -> T:
-        """Runs a unit in the next batch; on disk when this returns."""
+        """Runs a transaction in the next batch; it is on disk when this returns."""
         self._require_here()
         rows = self._batches.rows
         return self._writer.do(lambda: unit(rows), writes=True)
 
     def read(self, unit: Callable[[Rows], T]) -> T:
-        """Runs a unit between two batches."""
+        """Runs a read-only transaction between two batches."""
         self._require_here()
         rows = self._batches.rows
         return self._writer.do(lambda: unit(rows), writes=False)
 
     def pack(self, body: bytes, size: int) -> Packed:
-        """Compresses a body, or writes it into a file of its own, on the thread of the caller."""
+        """Compresses a body, or writes it to a file, on the caller's thread."""
         self._require_here()
         return pack(body, size, BodyFiles(self.place).keep)
 
     @property
     def shortfall(self) -> str:
-        """Why the file, opened with ``accept_loss``, may have forgotten something; empty if it has not."""
+        """Why the file, opened with ``accept_loss``, may lack transactions; "" if it has all."""
         return self._batches.shortfall
 
     def peek(self, account_id: str) -> AccountRow | None:
-        """An account from memory, which holds it as of the last batch."""
+        """An account from memory, as of the last batch."""
         self._require_here()
         known = None if self._writer.closed else self._batches.rows.held.known.get(account_id)
         return known if known is not None else self.read(lambda rows: rows.account(account_id))
 
     def damage(self, *, pages: bool = True) -> list[str]:
-        """What SQLite finds wrong with the pages and the indexes; a lost log."""
+        """The problems that SQLite finds with pages and indexes; a missing log."""
         return forgotten(self.shortfall) + (self._apart(self._broken) if pages else [])
 
     def _broken(self) -> list[str]:
-        found = [str(row[0]) for row in self._connection.execute("PRAGMA integrity_check(10)")]
-        return [] if found == ["ok"] else found
+        problems = [str(row[0]) for row in self._connection.execute("PRAGMA integrity_check(10)")]
+        return [] if problems == ["ok"] else problems
 
     def size(self) -> int:
-        """The bytes of the file and of its log."""
+        """The bytes of the file and its log."""
         return size_of(self.place)
 
     def checkpoint(self) -> None:
@@ -136,7 +135,7 @@ class SQLite:
             self.abandon()
 
     def abandon(self) -> None:
-        """In a forked child: SQLite would take the owner's files for its own and remove them."""
+        """For a forked child: releases its copies without touching the parent's files."""
         if self._locks:
             self._writer.abandon()
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._connection))
@@ -147,7 +146,7 @@ class SQLite:
         return self._writer.do(work, writes=False)
 
     def _require_here(self) -> None:
-        """A fork has no ledger."""
+        """Refuses use in a forked child."""
         if os.getpid() != self._process:
             raise LedgerBusy(
                 f"The ledger {shown(self.place)} belongs to the process that opened it, and this is a fork of it.",
@@ -156,7 +155,7 @@ class SQLite:
 
 
 class _Batches:
-    """What the writer's thread does. ``shortfall``: why the file may have forgotten something."""
+    """Runs batches on the writer's thread. ``shortfall``: why the file may lack transactions."""
 
     def __init__(self, connection: apsw.Connection, opening: Opening) -> None:
         self.rows = SQLiteRows(connection)
@@ -167,7 +166,7 @@ class _Batches:
         self._lost = False
 
     def prepare(self, *, accept_loss: bool) -> str:
-        """Checks that it is a ledger, brings an old one forward, and takes the file for good; its identity."""
+        """Checks and upgrades the file, and locks it permanently; returns its identity."""
         try:
             return self._prepare(accept_loss=accept_loss)
         except apsw.Error as error:
@@ -205,7 +204,7 @@ class _Batches:
         return self._text("SELECT value FROM meta WHERE name = 'identity'")
 
     def _version(self) -> int:
-        """The format of the file, which is a ledger."""
+        """The format of the file, which must be a ledger."""
         version, application = (
             self._text("PRAGMA user_version"),
             self._text("PRAGMA application_id"),
@@ -217,7 +216,10 @@ class _Batches:
         return int(version)
 
     def end(self) -> None:
-        """The file says that it is closed; after a trouble it does not, and its log and its mark stay."""
+        """Marks the file as closed.
+
+        After an I/O error it does not, and leaves the log and the mark.
+        """
         well = not self._lost and self._opening.end()
         self._connection.close()
         if well:
@@ -230,7 +232,7 @@ class _Batches:
         return str(row[0])
 
     def run(self, tasks: Sequence[Task]) -> None:
-        """Reads first: they do not wait for the disk."""
+        """Runs reads first, since they need no flush."""
         for task in tasks:
             if not task.writes:
                 try:
@@ -243,7 +245,10 @@ class _Batches:
             self._write(writing)
 
     def _write(self, tasks: Sequence[Task]) -> None:
-        """One transaction, one flush. What undoes it all is met again by each task alone."""
+        """Commits tasks in one transaction with one flush.
+
+        If that fails as a whole, each task is run alone.
+        """
         try:
             outcomes = self._together(tasks)
         except BaseException as error:
@@ -262,7 +267,10 @@ class _Batches:
                 task.fail(failure)
 
     def _together(self, tasks: Sequence[Task]) -> list[tuple[object, BaseException | None]]:
-        """The results of tasks that are on disk now, and the errors of those that wrote nothing."""
+        """Runs tasks in one transaction.
+
+        Returns the results of those that are on disk, and the errors of those that wrote nothing.
+        """
         if self._lost:
             raise LedgerUnavailable(
                 f"The ledger {shown(self._path)} could not be flushed to its disk, so nothing more is charged.",
@@ -278,7 +286,7 @@ class _Batches:
         return outcomes
 
     def _acknowledge(self) -> None:
-        """The mark knows what the callers are about to be told."""
+        """Writes the number of entries to the mark, before callers get their results."""
         try:
             self._opening.acknowledge(self.rows.entries_on_disk)
         except OSError:
@@ -318,7 +326,7 @@ class _Batches:
 
 
 class _Ending:
-    """Closes the connection, then lets the file go: the writer's last act."""
+    """Closes the connection, then releases the file: the last step of the writer."""
 
     def __init__(self, batches: "_Batches", locks: list[int]) -> None:
         self._batches = batches
@@ -354,7 +362,7 @@ def _opened(path: str) -> apsw.Connection:
 
 
 def translated(error: apsw.Error, path: str) -> LedgerError:
-    """SQLite's errors as ours."""
+    """Maps SQLite's errors to ours."""
     match error:
         case apsw.BusyError() | apsw.LockedError():
             return busy(path)

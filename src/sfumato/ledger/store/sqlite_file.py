@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file of a ledger: where it lies, who holds it, how a new one comes to be."""
+"""The file of a ledger: its path, its lock, and how a new one is created."""
 
 import fcntl
 import os
@@ -32,7 +32,7 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 def place_of(path: object) -> str:
-    """The one true path of a ledger, whatever links lead to it."""
+    """The canonical path of a ledger, with links resolved."""
     if (
         not isinstance(path, str | Path)
         or not str(path)
@@ -46,10 +46,10 @@ def place_of(path: object) -> str:
 
 
 def hold(name: str, path: str, held: list[int], *, create: bool) -> None:
-    """Holds a file for one opening, adding the descriptor that holds it.
+    """Locks a file for one opening and adds the descriptor that holds the lock.
 
-    SQLite's own POSIX locks are not enough: a process loses them when anything in it opens
-    and closes the file, a backup for instance. flock belongs to this descriptor alone.
+    SQLite's own POSIX locks are not enough: a process loses them when anything in it opens and
+    closes the file, for instance a backup. flock belongs to this descriptor alone.
     """
     if not create and not Path(path).is_file():
         raise LedgerMissing(f"No ledger at {shown(path)}.", remedy="Check the path.")
@@ -66,7 +66,7 @@ def hold(name: str, path: str, held: list[int], *, create: bool) -> None:
 
 
 def let_go(held: list[int], *, unlock: bool = True) -> None:
-    """Lets go of the locks; a fork closes its copies and leaves the locks to its parent."""
+    """Releases the locks; a fork closes its copies and leaves the locks to its parent."""
     while held:
         descriptor = held.pop()
         if unlock:
@@ -75,7 +75,10 @@ def let_go(held: list[int], *, unlock: bool = True) -> None:
 
 
 def make(path: str) -> None:
-    """A new ledger, whole before it has its name; what is left of an old one is no new one."""
+    """Creates a new ledger under a temporary name, then renames it.
+
+    Refuses if remains of an old ledger are there.
+    """
     if Path(path).exists():
         if not Path(path).is_file() or Path(path).stat().st_size == 0:
             raise corrupt(path)
@@ -106,15 +109,15 @@ def make(path: str) -> None:
 
 
 def clear_unfinished(path: str) -> None:
-    """Removes what a crash left of files that never got their names; under the lock of the ledger."""
-    for each in Path(path).parent.iterdir():
-        if each.name.startswith(f"{Path(path).name}.") and each.suffix == ".new":
+    """Removes temporary files left by a crash; requires the lock of the ledger."""
+    for file in Path(path).parent.iterdir():
+        if file.name.startswith(f"{Path(path).name}.") and file.suffix == ".new":
             with suppress(OSError):
-                each.unlink()
+                file.unlink()
 
 
 def is_log(path: str) -> bool:
-    """Whether there is a write-ahead log, which SQLite would otherwise make anew and empty."""
+    """Whether there is a write-ahead log; SQLite would otherwise create an empty one."""
     try:
         return Path(path).stat().st_size >= _LOG_HEADER
     except OSError:
@@ -122,48 +125,48 @@ def is_log(path: str) -> bool:
 
 
 def require_one_place(path: str, mounts: str = _MOUNTS) -> None:
-    """Refuses a file whose log could come to lie where nobody finds it.
+    """Refuses a file whose log could be in another place, where nobody finds it.
 
     Raises:
         LedgerUnavailable: the file has several hard links, or is mounted by itself, not its folder.
     """
-    found = Path(path).stat()
-    require_one_name(path, found)
-    if found.st_dev != Path(path).parent.stat().st_dev or path in _mount_points(mounts):
+    status = Path(path).stat()
+    require_one_name(path, status)
+    if status.st_dev != Path(path).parent.stat().st_dev or path in _mount_points(mounts):
         raise LedgerUnavailable(
             f"The file {path!r} is mounted by itself, so its log and its mark would lie elsewhere.",
             remedy="Mount the folder that holds the ledger, not the file.",
         )
 
 
-def require_one_name(path: str, found: os.stat_result) -> None:
-    """Refuses a file with several hard links: each name would have a log of its own.
+def require_one_name(path: str, status: os.stat_result) -> None:
+    """Refuses a file with several hard links: each name would have its own log.
 
     Raises:
         LedgerUnavailable: it has several.
     """
-    if found.st_nlink > 1:
+    if status.st_nlink > 1:
         raise LedgerUnavailable(
-            f"{path!r} has {found.st_nlink} names (hard links), so nothing is charged.",
+            f"{path!r} has {status.st_nlink} names (hard links), so nothing is charged.",
             remedy="Remove all but one; copy the closed file for a backup. A symbolic link is no second name.",
         )
 
 
 def _mount_points(table: str) -> set[str]:
-    """Where the system has mounted something; empty where it does not tell."""
+    """The mount points of the system; empty if unknown."""
     try:
         lines = Path(table).read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:
         return set()
     # spaces and the like are written as octal numbers (proc(5))
-    return {_OCTAL.sub(lambda each: chr(int(each[1], 8)), line.split(" ")[4]) for line in lines}
+    return {_OCTAL.sub(lambda octal: chr(int(octal[1], 8)), line.split(" ")[4]) for line in lines}
 
 
 def widen(log: str) -> None:
-    """Gives a write-ahead log the length that it grows to between two checkpoints.
+    """Extends a write-ahead log to the length that it reaches between two checkpoints.
 
-    A flush that also has to record a new length takes several times as long. SQLite takes
-    what follows its last frame for nothing, whatever is there.
+    A flush that also changes the length of a file takes several times as long. SQLite ignores what
+    follows the last frame.
     """
     try:
         with Path(log).open("r+b") as file:
@@ -177,7 +180,7 @@ def widen(log: str) -> None:
 
 
 def busy(path: str) -> LedgerBusy:
-    """Somebody else holds the file."""
+    """The error for a file that is locked by another process."""
     return LedgerBusy(
         f"The ledger {shown(path)} is in use by another session or process.",
         remedy="Close it there first: one process at a time holds a ledger file. For several processes "
@@ -186,7 +189,7 @@ def busy(path: str) -> LedgerBusy:
 
 
 def read_only(path: str) -> LedgerReadOnly:
-    """The file or its folder may only be read."""
+    """The error for a file or folder that cannot be written."""
     return LedgerReadOnly(
         f"The ledger {shown(path)} cannot be written, so nothing can be charged.",
         remedy="Give this user write access to it.",
@@ -194,7 +197,7 @@ def read_only(path: str) -> LedgerReadOnly:
 
 
 def corrupt(path: str) -> LedgerCorrupt:
-    """Whatever it is, it is no ledger that can be trusted."""
+    """The error for a file that is no ledger or cannot be trusted."""
     return LedgerCorrupt(
         f"The file {shown(path)} is not a ledger, or is damaged.",
         remedy="Restore the newest backup; do not start a new ledger over the same data.",
@@ -202,7 +205,7 @@ def corrupt(path: str) -> LedgerCorrupt:
 
 
 def unopenable(path: str, error: OSError) -> LedgerError:
-    """What the system says of a file, as ours."""
+    """Maps an error of the operating system to ours."""
     if isinstance(error, PermissionError) or error.errno == 30:  # EROFS
         return read_only(path)
     return LedgerUnavailable(
@@ -211,6 +214,6 @@ def unopenable(path: str, error: OSError) -> LedgerError:
 
 
 def size_of(path: str) -> int:
-    """The bytes of a ledger file and of its log."""
+    """The bytes of a ledger file and its log."""
     files = (Path(path), Path(f"{path}-wal"))
     return sum(file.stat().st_size for file in files if file.exists())

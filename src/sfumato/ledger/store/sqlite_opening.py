@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One opening of a ledger file in SQLite: what it finds, what it leaves, and whether the file is in its place."""
+"""One opening of a ledger file in SQLite: what it finds and writes, and whether the file was
+replaced.
+"""
 
 import os
 from pathlib import Path
@@ -29,7 +31,7 @@ _IDENTITY = "SELECT value FROM meta WHERE name = 'identity'"
 class Opening:
     """Writes the open mark (``open_mark``) and the row that belongs to it.
 
-    ``log``: whether there was a write-ahead log before SQLite made one.
+    ``log``: whether a write-ahead log existed before SQLite created one.
 
     Guarantees:
         a file that was moved or linked takes no charge
@@ -44,13 +46,13 @@ class Opening:
         self._inodes: dict[Path, int] = {}
 
     def shortfall(self, entries: int) -> str:
-        """Why the file may have forgotten something; empty if it has not."""
+        """Why the file may lack acknowledged transactions; "" if it has all."""
         return shortfall_of(self._connection, self.path, log=self._log, entries=entries)
 
     def begin(self, entries: int, accepted: str) -> OpenMark:
-        """In the transaction that opens the file: the mark beside it, then the row in it.
+        """Writes the mark beside the file, then the row in it, within the opening transaction.
 
-        A loss that was ``accepted`` is noted, so that nobody charges before it is in the journal.
+        An ``accepted`` loss is recorded, so that nothing is charged before it is in the journal.
         """
         identity, state = _text(self._connection, _IDENTITY), _text(self._connection, _STATE)
         mark = OpenMark(identity, self._id, Path(self.path).stat().st_ino, entries, state)
@@ -61,7 +63,7 @@ class Opening:
         return mark
 
     def begun(self, mark: OpenMark) -> None:
-        """After that transaction: the row is brought into the file itself, before the first charge."""
+        """After that transaction: moves the row into the file itself, before the first charge."""
         _, frames, moved = self._connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()[0]
         if frames != moved:
             raise incomplete(self.path, "its log could not be written into it")
@@ -77,21 +79,23 @@ class Opening:
             LedgerUnavailable: the file or its log was moved, replaced or removed, or has a second name.
         """
         for path, inode in self._inodes.items():
-            found = _stat(path)
-            if found is None or found.st_ino != inode:
+            status = _stat(path)
+            if status is None or status.st_ino != inode:
                 raise LedgerUnavailable(
                     f"{str(path)!r} is not the file that was opened, so nothing more is charged.",
                     remedy="Put the file back where it was, with those beside it. A ledger is moved while it is "
                     "closed, or with 'sfumato ledger migrate --to'.",
                 )
-            require_one_name(str(path), found)
+            require_one_name(str(path), status)
 
     def acknowledge(self, entries: int) -> None:
-        """So many entries are on disk."""
+        """Records the number of entries on disk."""
         self._mark.acknowledge(entries)
 
     def end(self) -> bool:
-        """The last write of an opening; whether the file says now that it is closed, and needs no log any more."""
+        """Marks the file as closed, as the last write; returns whether that is on disk and the log
+        is not needed.
+        """
         if self._is_replaced():
             return False  # SQLite would remove the log of another file
         try:
@@ -102,14 +106,17 @@ class Opening:
         return True
 
     def ended(self) -> None:
-        """After the connection is closed; the mark stays where SQLite could not move the log into the file."""
+        """Removes the mark after the connection is closed, unless SQLite could not move the log
+        into the file.
+        """
         if not Path(f"{self.path}-wal").exists():
             self._mark.remove()
 
     def _is_replaced(self) -> bool:
-        """Whether another file lies where this one or its log was."""
+        """Whether another file is at the path of this one or of its log."""
         return any(
-            (found := _stat(path)) and found.st_ino != inode for path, inode in self._inodes.items()
+            (status := _stat(path)) and status.st_ino != inode
+            for path, inode in self._inodes.items()
         )
 
 
@@ -121,7 +128,7 @@ def _stat(path: Path) -> os.stat_result | None:
 
 
 def shortfall_of(connection: apsw.Connection, path: str, *, log: bool, entries: int) -> str:
-    """Why a file may have forgotten something; empty if it has not."""
+    """Why a file may lack acknowledged transactions; "" if it has all."""
     identity, state = _text(connection, _IDENTITY), _text(connection, _STATE)
     try:
         mark = read_mark(path)

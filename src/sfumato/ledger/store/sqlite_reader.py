@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ledger in a SQLite file, opened to be read: nothing beside or in the file is changed or made.
+"""Opens a ledger in a SQLite file for reading: nothing in or beside the file is changed or created.
 
-Works on a file, in a folder and on a medium that may only be read. While it is open nobody can
-charge: a writer is told that the file is in use, and other readers are let in.
+Works on files, folders and media without write access. While it is open nobody can charge: writers
+get an error that the file is in use; other readers are admitted.
 """
 
 import fcntl
@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 
 class SQLiteReader:
-    """A ledger in one file that is only read. An older format is brought forward in memory.
+    """A ledger file that is only read. An older format is upgraded in memory.
 
     Guarantees:
         nothing is written beside or in the file
@@ -76,15 +76,15 @@ class SQLiteReader:
             raise
 
     def write(self, unit: Callable[[Rows], T]) -> T:
-        """Refuses."""
+        """Raises ``LedgerReadOnly``."""
         raise opened_to_read(self.place)
 
     def read(self, unit: Callable[[Rows], T]) -> T:
-        """Runs a unit; one at a time."""
+        """Runs a read-only transaction; one at a time."""
         return self._apart(lambda: unit(self._rows))
 
     def pack(self, body: bytes, size: int) -> Packed:
-        """Refuses."""
+        """Raises ``LedgerReadOnly``."""
         raise opened_to_read(self.place)
 
     def peek(self, account_id: str) -> AccountRow | None:
@@ -92,11 +92,14 @@ class SQLiteReader:
         return self.read(lambda rows: rows.account(account_id))
 
     def damage(self, *, pages: bool = True) -> list[str]:
-        """What SQLite finds wrong with the pages and the indexes; a lost log. Units can be read meanwhile."""
+        """The problems that SQLite finds with pages and indexes; a missing log.
+
+        Reads can run meanwhile.
+        """
         return forgotten(self._apart(self._shortfall)) + (self._broken() if pages else [])
 
     def _broken(self) -> list[str]:
-        """Looks through a connection of its own, but at a copy in memory."""
+        """Checks pages over a separate connection, unless the ledger is a copy in memory."""
         if self._connection.filename == "":
             return self._apart(lambda: _damaged_pages(self._connection))
         try:
@@ -109,14 +112,14 @@ class SQLiteReader:
             raise translated(error, self.place) from None
 
     def size(self) -> int:
-        """The bytes of the file and of its log."""
+        """The bytes of the file and its log."""
         return size_of(self.place)
 
     def checkpoint(self) -> None:
-        """Nothing to move."""
+        """Does nothing."""
 
     def close(self) -> None:
-        """Lets writers in again."""
+        """Admits writers again."""
         with self._turn:
             if self._locks:
                 self._connection.close()
@@ -145,14 +148,14 @@ class ReadRows(Tables):
 
 
 def opened_to_read(place: str) -> LedgerReadOnly:
-    """A step that writes, of a ledger that is only read."""
+    """The error for a write to a ledger that is open for reading."""
     return LedgerReadOnly(
         f"The ledger {place!r} was opened to be read.", remedy="Open it without read_only=True."
     )
 
 
 def _share(path: str, held: list[int]) -> None:
-    """Keeps writers away, in whatever process, and lets readers in."""
+    """Locks out writers of any process, and admits readers."""
     if not Path(path).is_file():
         raise LedgerMissing(f"No ledger at {path!r}.", remedy="Check the path.")
     try:
@@ -168,7 +171,7 @@ def _share(path: str, held: list[int]) -> None:
 
 
 def _opened(path: str) -> apsw.Connection:
-    """A connection that reads the file, and the log where there is one."""
+    """A connection that reads the file, and the log if there is one."""
     if Path(f"{path}-wal").exists():
         # SQLite's own locks are left out: they need a file that can be written, and flock holds here
         connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY, vfs="unix-none")
@@ -179,7 +182,7 @@ def _opened(path: str) -> apsw.Connection:
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         connection = apsw.Connection(f"file:{quote(path)}?immutable=1", flags=flags)
     application, version = (
-        int(_value(connection, f"PRAGMA {each}")) for each in ("application_id", "user_version")
+        int(_value(connection, f"PRAGMA {pragma}")) for pragma in ("application_id", "user_version")
     )
     if application != sqlite_schema.APPLICATION:
         raise corrupt(path)
@@ -189,7 +192,7 @@ def _opened(path: str) -> apsw.Connection:
 
 
 def _brought_forward(old: apsw.Connection, path: str, version: int) -> apsw.Connection:
-    """A copy in memory, in this version's format."""
+    """An upgraded copy in memory."""
     memory = apsw.Connection(":memory:")
     with memory.backup("main", old, "main") as copying:
         copying.step()
@@ -203,12 +206,12 @@ def _brought_forward(old: apsw.Connection, path: str, version: int) -> apsw.Conn
 
 
 def _damaged_pages(connection: apsw.Connection) -> list[str]:
-    found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(10)")]
-    return [] if found == ["ok"] else found
+    problems = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(10)")]
+    return [] if problems == ["ok"] else problems
 
 
 def _value(connection: apsw.Connection, sql: str) -> str:
-    """The one value of a result."""
+    """The single value of a result."""
     row = connection.execute(sql).fetchone()
     if row is None:
         raise apsw.CorruptError("no row")

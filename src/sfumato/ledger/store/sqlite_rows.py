@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rows of a ledger in SQLite, for the one thread that reads and writes them.
 
-What every question asks for is in memory: the accounts, the charges that are under way, the
-failures that nobody has acknowledged, and what the batch has written so far. The tables get
-it when the batch ends, many rows in a statement: each statement lets all other threads of
-the process go first.
+Rows that every question needs are cached in memory: the accounts, unfinished charges,
+unacknowledged failures, and the writes of the current batch. The tables are written when the batch
+ends, many rows per statement, because each statement releases the GIL and lets all other threads
+run first.
 """
 
 import time
@@ -49,13 +49,13 @@ Write = tuple[str, tuple[Cell, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The failures of an analyst that count and that nobody has acknowledged."""
+    """The unacknowledged failures of an analyst that count towards a freeze."""
 
     rows: tuple[ChargeRow, ...] = ()
 
     def with_row(self, row: ChargeRow) -> "Failed":
-        """With a failure as it is now."""
-        others = tuple(each for each in self.rows if each.id != row.id)
+        """With the present state of a failure."""
+        others = tuple(failure for failure in self.rows if failure.id != row.id)
         ended = row.state == FORFEITED and row.reason in COUNTED and not row.acknowledged
         counts = ended or row.failures > 0
         return Failed((*others, row) if counts else others)
@@ -66,7 +66,10 @@ class Failed:
 
 
 class SQLiteRows(SqlRows):
-    """``Rows`` over one connection. ``torn``: part of the unit under way is in the tables already."""
+    """``Rows`` over one connection.
+
+    ``torn``: part of the current transaction is in the tables already.
+    """
 
     def __init__(self, connection: apsw.Connection) -> None:
         self.held = Layers[AccountRow]()
@@ -83,7 +86,7 @@ class SQLiteRows(SqlRows):
         self._epoch = time.time_ns() // 10**6 - time.monotonic_ns() // 10**6
 
     def load(self) -> None:
-        """Fills the memory from the tables, through their partial indexes."""
+        """Fills the cache from the tables, through their partial indexes."""
         datasets = [row for row in self._tables.accounts() if not row.parent]
         self._entries = sum(row.seq for row in datasets)
         failed = [row for dataset in datasets for row in self._tables.failures(dataset.id)]
@@ -95,11 +98,11 @@ class SQLiteRows(SqlRows):
 
     @property
     def entries_on_disk(self) -> int:
-        """How many entries the chains of the datasets have, as of the last commit."""
+        """The number of entries in the chains of all datasets, as of the last commit."""
         return self._entries
 
     def end_unit(self) -> None:
-        """The unit ended well: what it wrote is the batch's."""
+        """Ends a successful transaction: its writes join the batch."""
         self._batch += self._unit
         self._unit = []
         self.torn = False
@@ -107,18 +110,18 @@ class SQLiteRows(SqlRows):
             layers.keep_unit()
 
     def drop_unit(self) -> None:
-        """The unit failed before anything of it went to the tables."""
+        """Drops a failed transaction of which nothing was sent to the tables."""
         self._unit = []
         for layers in self._layers:
             layers.drop_unit()
 
     def end_batch(self) -> None:
-        """Writes to the tables what the batch holds, each account once however many units moved it."""
+        """Writes the batch to the tables, each account once however often it changed."""
         self._send()
         self._send_accounts()
 
     def committed(self) -> None:
-        """The batch is on disk."""
+        """Records that the batch is on disk."""
         for row in self.held.changed():
             known = self.held.known.get(row.id)
             self._entries += row.seq - (known.seq if known else 0)
@@ -129,7 +132,7 @@ class SQLiteRows(SqlRows):
         self._keys.commit(keep=lambda _: False)
 
     def undone(self) -> None:
-        """The batch is not on disk: memory is as it was before."""
+        """Restores the cache after a batch that was rolled back."""
         self._batch, self._unit, self.torn = [], [], False
         for layers in self._layers:
             layers.undo()
@@ -141,7 +144,9 @@ class SQLiteRows(SqlRows):
     def lock(
         self, ids: Iterable[str], ahead: Callable[[], object] | None = None
     ) -> dict[str, AccountRow]:
-        return {each: row for each in ids if (row := self.account(each)) is not None}
+        return {
+            account_id: row for account_id in ids if (row := self.account(account_id)) is not None
+        }
 
     def account(self, account_id: str) -> AccountRow | None:
         known = self.held.get(account_id)
@@ -153,11 +158,15 @@ class SQLiteRows(SqlRows):
         return known
 
     def movers(self, ids: Sequence[str]) -> tuple[Sequence[str], list[Entry]]:
-        asked = [each for each in ids if each in self._unproven]
-        found = [self.entry(ids[0], row.moved) for each in asked if (row := self.account(each))]
+        asked = [account_id for account_id in ids if account_id in self._unproven]
+        entries = [
+            self.entry(ids[0], row.moved)
+            for account_id in asked
+            if (row := self.account(account_id))
+        ]
         if ids[0] in asked:
-            found.append(self.last_entry(ids[0]))
-        return asked, [entry for entry in found if entry is not None]
+            entries.append(self.last_entry(ids[0]))
+        return asked, [entry for entry in entries if entry is not None]
 
     def accounts(self) -> Iterator[AccountRow]:
         self._send_early()
@@ -201,22 +210,22 @@ class SQLiteRows(SqlRows):
         )
 
     def overdue(self, until: int | None, limit: int, dataset: str | None = None) -> list[ChargeRow]:
-        found = [
+        charges = [
             row
             for row in self._charges.values()
             if row.state in _OPEN
             and (until is None or row.lease_until <= until)
             and (dataset is None or row.dataset == dataset)
         ]
-        return nsmallest(limit, found, key=attrgetter("lease_until", "id"))
+        return nsmallest(limit, charges, key=attrgetter("lease_until", "id"))
 
     def failures(self, dataset: str) -> list[ChargeRow]:
         # of the tables: only the owner asks, and there may be many
         return super().failures(dataset)
 
     def failed(self, dataset: str, analyst: str) -> list[ChargeRow]:
-        found = self._failed.get(f"{dataset}\n{analyst}")
-        return sorted(found.rows, key=attrgetter("chain", "seq")) if found else []
+        failed = self._failed.get(f"{dataset}\n{analyst}")
+        return sorted(failed.rows, key=attrgetter("chain", "seq")) if failed else []
 
     def answer(self, question: str) -> AnswerRow | None:
         return self._answers.get(question) or self._tables.answer(question)
@@ -243,7 +252,7 @@ class SQLiteRows(SqlRows):
         return self.held, self._charges, self._failed, self._answers, self._keys
 
     def _send_early(self) -> None:
-        """Before a scan of the accounts: with their changes the tables are the whole truth."""
+        """Writes changed accounts to the tables before a scan of them."""
         if self.held.changed():
             self.torn = True
             self._send_accounts()
@@ -276,7 +285,7 @@ class SQLiteRows(SqlRows):
 
 
 class Tables(SqlRows):
-    """The rows as the tables have them."""
+    """The rows in the tables."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
@@ -284,7 +293,7 @@ class Tables(SqlRows):
         self.bodies = BodyFiles(connection.filename)
 
     def suspended(self) -> list[ChargeRow]:
-        """The suspended charges; few."""
+        """The suspended charges, which are few."""
         return [ChargeRow._make(row) for row in self._all(_SUSPENDED)]
 
     def keep(self, name: str, body: bytes) -> None:
@@ -294,7 +303,7 @@ class Tables(SqlRows):
         return self.bodies.kept(name, size)
 
     def write(self, writes: list[Write]) -> None:
-        """Many rows at once; those of a table in their order, charges before answers and parts, which refer to them."""
+        """Writes many rows; charges before the answers and parts that refer to them."""
         together: dict[str, list[tuple[Cell, ...]]] = {PUT_CHARGE: []}
         for sql, values in writes:
             together.setdefault(sql, []).append(values)
@@ -321,14 +330,14 @@ class Tables(SqlRows):
 
 @lru_cache(maxsize=64)
 def _for_many(sql: str, count: int) -> str:
-    """An INSERT of one row as one of many."""
+    """An INSERT of one row turned into one of many rows."""
     head, _, tail = sql.partition("VALUES (")
     row, _, rest = tail.partition(")")
     return f"{head}VALUES {', '.join([f'({row})'] * count)}{rest}"
 
 
 def _is_unended(row: ChargeRow) -> bool:
-    """Whether every question may ask for it."""
+    """Whether a charge is cached because it is unfinished."""
     return row.state in UNENDED
 
 

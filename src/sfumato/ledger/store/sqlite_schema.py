@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of a ledger in SQLite, and the way from each older format to this one.
+"""The tables of a ledger in SQLite, and the upgrades from older formats.
 
-Format 1 had one chain for all datasets and no accounts below them. Its chain is kept as it
-was written, under the name "", so that heads noted from it still speak of it; each dataset
-begins its own chain with an entry that names the old head.
+Format 1 had one chain for all datasets and no accounts below them. Its chain is kept as it was
+written, under the name "", so that heads signed of it remain valid; each dataset begins its own
+chain with an entry that names the old head.
 """
 
 import json
@@ -84,7 +84,7 @@ _OLD = ("journal", "account", "charge", "answer")
 
 
 def create(connection: apsw.Connection) -> None:
-    """An empty ledger, whole or not at all."""
+    """Creates an empty ledger atomically."""
     connection.execute(f"BEGIN; {_TABLES} PRAGMA application_id = {APPLICATION}")
     connection.execute("INSERT INTO meta VALUES ('identity', ?)", (token(),))
     upgrade(connection, 2)
@@ -92,13 +92,13 @@ def create(connection: apsw.Connection) -> None:
 
 
 def upgrade(connection: apsw.Connection, version: int) -> None:
-    """Brings an older format to this one inside the caller's transaction; nothing is lost.
+    """Upgrades an older format inside the caller's transaction; nothing is lost.
 
     Raises:
         LookupError: there never was such a format.
     """
-    for each in range(version, FORMAT):
-        _STEPS[each](connection)
+    for version_before in range(version, FORMAT):
+        _STEPS[version_before](connection)
     connection.execute(f"PRAGMA user_version = {FORMAT}")
 
 
@@ -120,10 +120,12 @@ def _from_4(connection: apsw.Connection) -> None:
 
 
 def _fold_names(connection: apsw.Connection) -> None:
-    """By ``folded`` an account is found whatever the spelling of its name."""
+    """Fills ``folded``, by which accounts are found whatever the spelling of their names."""
     connection.execute("ALTER TABLE account ADD COLUMN folded TEXT NOT NULL DEFAULT ''")
-    for (each,) in list(connection.execute("SELECT id FROM account")):
-        connection.execute("UPDATE account SET folded = ? WHERE id = ?", (folded(each), each))
+    for (account_id,) in list(connection.execute("SELECT id FROM account")):
+        connection.execute(
+            "UPDATE account SET folded = ? WHERE id = ?", (folded(account_id), account_id)
+        )
     connection.execute("CREATE INDEX account_folded ON account (folded)")
 
 
@@ -166,15 +168,15 @@ def _from_1(connection: apsw.Connection) -> None:
 
 
 def _opening_entries(connection: apsw.Connection) -> dict[str, int]:
-    """By charge, the entry that reserved it."""
-    found = connection.execute("SELECT seq, body FROM journal WHERE kind = 'reserve'")
-    return {json.loads(body)["charge"]: seq for seq, body in found}
+    """The entry that reserved each charge."""
+    reserved = connection.execute("SELECT seq, body FROM journal WHERE kind = 'reserve'")
+    return {json.loads(body)["charge"]: seq for seq, body in reserved}
 
 
 def _charges(
     connection: apsw.Connection, opened: dict[str, int]
 ) -> dict[str, list[tuple[str, str, Charge]]]:
-    """Moves the charges; by dataset, each analyst's states and costs."""
+    """Converts the charges; returns each analyst's states and costs, by dataset."""
     paid: dict[str, list[tuple[str, str, Charge]]] = {}
     rows = connection.execute(
         "SELECT id, dataset, analyst, state, question, statement, cost, reason, acknowledged FROM old_charge "
@@ -201,7 +203,7 @@ def _account(
     old: tuple[Any, ...],
     paid: Iterable[tuple[str, str, Charge]],
 ) -> None:
-    """A dataset's account, those of its analysts, and the first entry of its own chain."""
+    """Creates a dataset's account, those of its analysts, and the first entry of its own chain."""
     dataset, contract, gates, spent = old
     root = Scope(dataset)
     form = json.loads(contract)
@@ -211,13 +213,13 @@ def _account(
     connection.execute("INSERT INTO journal VALUES (?, ?, ?, ?, ?, ?, ?)", _cells(entry))
     sums: dict[str, tuple[Charge, Held]] = {root.id: (NOTHING, Held())}
     for account, state, cost in paid:
-        for each in Scope.of(account).lineage:
-            done, held = sums.get(each, (NOTHING, Held()))
+        for account_id in Scope.of(account).lineage:
+            done, held = sums.get(account_id, (NOTHING, Held()))
             if state in (COMMITTED, FORFEITED):
                 done = done + cost
             elif state != VOIDED:
                 held = held.plus(cost)
-            sums[each] = (done, held)
+            sums[account_id] = (done, held)
     for account, (done, held) in sums.items():
         top = account == root.id
         connection.execute(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows in memory, in three layers: as of the last commit, of the batch, of the unit under way."""
+"""Rows in memory in three layers: the last commit, the batch, and the current transaction."""
 
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
@@ -10,7 +10,7 @@ T = TypeVar("T")
 class Layers(Generic[T]):
     """Rows by id, none of them falsy; an upper layer hides the lower ones.
 
-    ``known`` alone may be read by other threads.
+    Other threads may read only ``known``.
 
     >>> rows = Layers[str]()
     >>> rows.put("a", "one"); rows.keep_unit(); rows.put("a", "two")
@@ -26,40 +26,43 @@ class Layers(Generic[T]):
         self._unit: dict[str, T] = {}
 
     def get(self, key: str) -> T | None:
-        """The row as the unit sees it."""
+        """The row as the current transaction sees it."""
         return self._unit.get(key) or self._batch.get(key) or self.known.get(key)
 
     def put(self, key: str, row: T) -> None:
-        """Changes a row for the unit."""
+        """Changes a row in the current transaction."""
         self._unit[key] = row
 
     def values(self) -> Iterator[T]:
-        """All rows as the unit sees them, in the order in which they came."""
+        """All rows as the current transaction sees them, in insertion order."""
         return iter((self.known | self._batch | self._unit).values())
 
     def changed(self) -> list[T]:
-        """The rows that the batch and the unit have changed."""
+        """The rows changed by the batch and the current transaction."""
         return list((self._batch | self._unit).values())
 
     def keep_unit(self) -> None:
-        """The unit ended well: the batch has its rows."""
+        """Ends a successful transaction: the batch gets its rows."""
         if self._unit:
             self._batch |= self._unit
             self._unit = {}
 
     def drop_unit(self) -> None:
-        """The unit failed."""
+        """Drops a failed transaction."""
         self._unit = {}
 
     def sent(self, keep: Callable[[T], bool]) -> None:
-        """The tables have the batch and the unit, which can end only together now: a row that is not
-        worth keeping is found there, and needs to be here only if it hides a known one."""
+        """Records that batch and transaction are in the tables, and can now only end together.
+
+        A row that need not be cached is read from the tables, and kept here only if it shadows a
+        committed row.
+        """
         both = self._batch | self._unit
         self._batch = {key: row for key, row in both.items() if keep(row) or key in self.known}
         self._unit = {}
 
     def commit(self, keep: Callable[[T], bool]) -> None:
-        """The batch is on disk: those of its rows that are worth keeping are the known ones."""
+        """Ends the batch, which is on disk: its rows that are worth caching become the known ones."""
         for key, row in self._batch.items():
             if keep(row):
                 self.known[key] = row
@@ -68,6 +71,6 @@ class Layers(Generic[T]):
         self._batch = {}
 
     def undo(self) -> None:
-        """Neither the batch nor the unit happened."""
+        """Drops the batch and the transaction."""
         self._batch = {}
         self._unit = {}
