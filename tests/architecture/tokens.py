@@ -28,7 +28,12 @@ def tokens(path: Path) -> list[TokenInfo]:
 
 def lines(counted: list[TokenInfo]) -> int:
     """Returns the number of lines on which the tokens stand: the code lines of a file."""
-    return len({line for token in counted for line in range(token.start[0], token.end[0] + 1)})
+    number = last = 0
+    for token in counted:
+        first, end = max(token.start[0], last + 1), token.end[0]
+        number += max(0, end - first + 1)
+        last = max(last, end)
+    return number
 
 
 @cache

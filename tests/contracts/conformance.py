@@ -282,7 +282,7 @@ class EngineContract:
             assert found == expected
             assert all(expected)
 
-    @settings(deadline=None, max_examples=examples(0.3), suppress_health_check=list(HealthCheck))
+    @settings(deadline=None, max_examples=examples(0.2), suppress_health_check=list(HealthCheck))
     @given(st.data(), world.data(), st.text(max_size=3))
     def test_the_engine_gives_the_integers_of_the_reference(
         self, data: st.DataObject, rows: dict[str, Rows], key: str

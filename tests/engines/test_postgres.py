@@ -106,7 +106,7 @@ class TestConformance(EngineContract):
             self, data, rows
         )
 
-    @FEW
+    @settings(FEW, max_examples=examples(0.04))
     @given(st.data(), world.data(), st.text(max_size=3))
     def test_the_engine_gives_the_rows_of_the_reference(self, data, content, key):
         EngineContract.test_the_engine_gives_the_rows_of_the_reference.hypothesis.inner_test(

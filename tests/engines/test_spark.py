@@ -94,11 +94,6 @@ class TestSpark(EngineContract):
 # --- a fixed sample of the suite for a change; the whole takes minutes, most of them Spark's ---
 
 
-def test_the_application_runs(spark):
-    # the first test with Spark: that the JVM starts is in its time
-    assert spark.range(3).count() == 3
-
-
 @pytest.fixture
 def suite(spark):
     """The suite on Spark without generated code, which is quicker for a few rows."""
@@ -107,10 +102,14 @@ def suite(spark):
     return suite
 
 
+def test_the_application_runs(suite):
+    # the first test with Spark: that the JVM starts and loads its planner is in its time
+    suite.test_the_engine_gives_the_integers_of_the_reference_on("weights in L1")
+
+
 @pytest.mark.parametrize(
     "name",
     [
-        "weights in L1",
         "open keys",
         "first groups of some",
         "distinct values of each group",
