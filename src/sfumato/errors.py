@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every exception of sfumato.
+"""All exceptions of sfumato.
 
     SfumatoError
     +-- Refused                exit 1: the question is understood and not answered
@@ -46,12 +46,12 @@ from typing import Never
 
 _LONGEST = 300
 _CONSTANTS = (int, float, Decimal, Fraction, datetime.date, Enum, type(None))
-# What follows is a password, or may hold one.
+# Names after which a password may follow.
 _SECRET = re.compile(r"\b(pass\w*|pwd|secret\w*|token\w*)\s*=.*", re.IGNORECASE | re.DOTALL)
 
 
 def shown(value: object) -> str:
-    """What an error may quote of an argument: a short constant or a declaration; of all else its type.
+    """The text that an error message shows for an argument: a constant, a declaration, or its type.
 
     Guarantees:
         of a frame nothing but its type is quoted
@@ -71,9 +71,9 @@ def shown(value: object) -> str:
 
 
 def unknown(node: Never) -> TypeError:
-    """The refusal of a node that a dispatch does not know.
+    """The error to raise for a node of a type that a ``match`` does not handle.
 
-    A type checker finds a dispatch that lacks a case, since ``node`` is then not ``Never``.
+    A type checker reports a ``match`` that lacks a case, since ``node`` is then not ``Never``.
 
     >>> unknown(3)
     TypeError('int is not known here')
@@ -82,7 +82,7 @@ def unknown(node: Never) -> TypeError:
 
 
 def without_secrets(place: str) -> str:
-    """A path or an address without user, password and options.
+    """Removes user, password and options from a path or an address.
 
     Guarantees:
         no password of an address is quoted
@@ -94,7 +94,7 @@ def without_secrets(place: str) -> str:
     """
     scheme, colon, rest = place.partition(":/")
     if colon:
-        # a password may hold any sign, also those that end it in a well-formed address
+        # a password may have any character, even those that end it in a well-formed address
         slashes = "/" * (len(rest) - len(rest.lstrip("/")))
         after = rest.rpartition("@")[2].lstrip("/")
         place = f"{scheme}:/{slashes}{after.partition('?')[0].partition('#')[0]}"
@@ -102,7 +102,7 @@ def without_secrets(place: str) -> str:
 
 
 class SfumatoError(Exception):
-    """Base of all errors: ``problem`` (what was given), ``allowed``, ``remedy``."""
+    """Base class of all errors: what was given (``problem``), what is ``allowed``, what to do."""
 
     exit_code = 3
 
@@ -125,7 +125,7 @@ class SfumatoError(Exception):
 
 
 def _rebuilt(kind: type[SfumatoError], state: dict[str, object]) -> SfumatoError:
-    """An error that crossed a process."""
+    """Rebuilds a pickled error, for example one from another process."""
     error = kind.__new__(kind)
     error.__dict__.update(state)
     error.args = (state["problem"],)
@@ -133,7 +133,7 @@ def _rebuilt(kind: type[SfumatoError], state: dict[str, object]) -> SfumatoError
 
 
 class Refused(SfumatoError):
-    """The question is understood and not answered."""
+    """A valid request that is refused, for example for lack of budget."""
 
     exit_code = 1
 
@@ -143,15 +143,15 @@ class BudgetExceeded(Refused):
 
 
 class AccountFrozen(Refused):
-    """Three failures after the data was touched: the owner has to look first."""
+    """The account is frozen after three failures while data was read; the owner must thaw it."""
 
 
 class NotListed(Refused):
-    """The owner has closed the dataset, and the account is not one that was opened."""
+    """The dataset is closed, and the owner has not opened this account."""
 
 
 class SqlSyntaxError(Refused):
-    """The text is not SQL. ``line`` and ``column`` count from 1."""
+    """The string is not valid SQL; ``line`` and ``column`` count from 1."""
 
     def __init__(self, problem: str, *, line: int, column: int, remedy: str = "") -> None:
         self.line = line
@@ -160,7 +160,7 @@ class SqlSyntaxError(Refused):
 
 
 class UnsupportedSql(Refused):
-    """A construct that the language of private questions does not have."""
+    """A SQL construct that sfumato does not support."""
 
 
 class UnknownName(Refused):
@@ -168,7 +168,7 @@ class UnknownName(Refused):
 
 
 class MissingDeclaration(Refused):
-    """The proof needs a bound, a value list or a limit that nobody declared."""
+    """The privacy proof needs a bound, a list of values or a limit that is not declared."""
 
 
 class NoReference(Refused):
@@ -176,45 +176,45 @@ class NoReference(Refused):
 
 
 class TargetUnreachable(Refused):
-    """The error asked for costs more than ``max_epsilon``."""
+    """The wanted error costs more than ``max_epsilon``."""
 
 
 class WrongUse(SfumatoError):
-    """An argument, a declaration or a file is wrong."""
+    """An invalid argument, declaration or file."""
 
     exit_code = 2
 
 
 class InvalidNumber(WrongUse):
-    """A number that is not one, or outside what is allowed."""
+    """A value that is not a number, or is out of range."""
 
 
 class InvalidDeclaration(WrongUse):
-    """A column, unit, table or budget that cannot be declared so."""
+    """An invalid declaration of a column, unit, table, budget or mechanism."""
 
 
 class InvalidSource(WrongUse):
-    """The data cannot be opened where the declaration says that it lies."""
+    """The data cannot be opened at the declared place."""
 
 
 class InvalidConfig(WrongUse):
-    """``sfumato.toml`` is missing or wrong."""
+    """``sfumato.toml`` is missing or invalid."""
 
 
 class ContractMismatch(WrongUse):
-    """The ledger knows this dataset under another contract."""
+    """The ledger has another contract for this dataset."""
 
 
 class KeyUsed(WrongUse):
-    """An idempotency key is bound to another request, or to one that has ended without an answer."""
+    """An idempotency key of another request, or of one that ended without an answer."""
 
 
 class Failed(SfumatoError):
-    """Nothing is wrong with the question."""
+    """A failure that is not caused by the request, such as an I/O error."""
 
 
 class EngineFailed(Failed):
-    """The engine gave no result. The message is constant and the charge is spent."""
+    """The engine failed. The message is constant, and the charge stays spent."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -225,16 +225,20 @@ class EngineFailed(Failed):
 
 
 class Cancelled(Failed):
-    """The caller stopped waiting. ``paid``: the question was charged by then, and what it was charged stays spent."""
+    """The caller cancelled the question, or its time limit ended.
+
+    If ``paid``, it had been charged by then, and the charge stays spent.
+    """
 
     def __init__(self, *, paid: bool) -> None:
         self.paid = paid
-        super().__init__(
-            "The question was cancelled after the data may have been read: what it was charged by then stays spent."
-            if paid
-            else "The question was cancelled before the data was read: nothing was charged.",
-            remedy="Ask again; a larger time_limit= waits longer.",
-        )
+        problem = "The question was cancelled before the data was read: nothing was charged."
+        if paid:
+            problem = (
+                "The question was cancelled after the data may have been read: "
+                "what it was charged by then stays spent."
+            )
+        super().__init__(problem, remedy="Ask again; a larger time_limit= waits longer.")
 
 
 class LedgerError(Failed):
@@ -242,15 +246,15 @@ class LedgerError(Failed):
 
 
 class LedgerBusy(LedgerError):
-    """Another process holds the ledger."""
+    """The ledger is locked by another process."""
 
 
 class LedgerCorrupt(LedgerError):
-    """The file is not a ledger, or no longer says what it said."""
+    """The file is not a ledger, or its content was changed."""
 
 
 class LedgerIncomplete(LedgerCorrupt):
-    """The ledger cannot be shown to hold all that was spent, so it does not charge."""
+    """The ledger may lack charges (for example an old backup), so it refuses new ones."""
 
 
 class LedgerReadOnly(LedgerError):
@@ -262,20 +266,20 @@ class LedgerTooNew(LedgerError):
 
 
 class LedgerUnavailable(LedgerError):
-    """The ledger's place does not exist, or the disk refuses it."""
+    """The ledger's path or server does not exist, or an I/O error occurred."""
 
 
 class LedgerMissing(LedgerUnavailable):
-    """There is no ledger at the place, and none was to be made."""
+    """There is no ledger at the path or address, and none may be created."""
 
 
 class LedgerMoved(LedgerUnavailable):
-    """The ledger was migrated to another place, and charges there only."""
+    """The ledger was migrated, and only the new one accepts charges."""
 
 
 class InProgress(LedgerError):
-    """The same question is being answered right now, and is not paid for twice."""
+    """The same question is being answered at the moment; it is not charged twice."""
 
 
 class LeaseExpired(LedgerError):
-    """The charge was closed, or went to another worker, while this one was away; its answer is not stored."""
+    """The lease of a worker expired: its charge was closed or taken over, its answer dropped."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Event -> guarantee: pure functions.
+"""Accounting: computes the privacy guarantee of an event. Pure functions.
 
-May import: ``privacy``, ``noise``, ``exact``, ``errors``. Begin with ``account``: one table
-from event type to rule; what is not in it raises. ``filter`` holds the two gates that keep
-an adaptively spent budget, and the proof beside it.
+May import: ``privacy``, ``noise``, ``exact``, ``errors``. Begin with ``account``: one table from
+event type to rule; an event that is not in it raises. ``budget_gates`` holds the two gates of an
+adaptively spent budget, with its proof beside it.
 """
 
 from sfumato.accounting.account import account

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an event costs: one dispatch table; an unknown event raises.
-
-Proof: account.proof.md.
-"""
+"""The cost of an event: one dispatch table; an unknown event raises. Proof: account.proof.md."""
 
 import math
 from collections.abc import Callable
@@ -53,7 +50,7 @@ _HUGE = 10_000
 
 
 def account(event: Event) -> Profile:
-    """The cost of an event, exact where the theory is rational, else rounded up.
+    """The cost of an event: exact where the theory is rational, else rounded up.
 
     Guarantees:
         laplace costs its sensitivity over its scale
@@ -120,7 +117,7 @@ def _continuous(event: ContinuousNoise) -> Profile:
 
 
 def _summed(event: AdditiveNoise) -> Distance:
-    """An Linf bound over a stated number of cells in the norm of the noise."""
+    """Converts an Linf sensitivity over a known number of cells to the norm of the noise."""
     if event.distance.norm is not Norm.LINF or event.cells is None:
         return event.distance
     return event.distance.over(
@@ -129,7 +126,7 @@ def _summed(event: AdditiveNoise) -> Distance:
 
 
 def _cut(noise: Truncated, event: AdditiveNoise) -> Fraction:
-    """The chance that the shifts push a cell out of the support, at the end where it is larger."""
+    """The probability that a shifted cell leaves the support of truncated noise, at the worse end."""
     shift = math.ceil(event.distance.value)
     cells = event.cells if event.distance.norm is Norm.LINF and event.cells is not None else 1
     ends = (noise.above(noise.upper - shift).upper, noise.cdf(noise.lower + shift - 1).upper)
@@ -156,7 +153,9 @@ def _sparse_vector(event: SparseVector) -> Profile:
 
 
 def _loss(noise: object, event: NoisyMax | SparseVector, times: int) -> Fraction:
-    """The loss of discrete Laplace noise that an alignment moves ``times`` times by the sensitivity."""
+    """The loss of discrete Laplace noise that an alignment shifts ``times`` times by the
+    sensitivity.
+    """
     if not isinstance(noise, DiscreteLaplace):
         raise _no_rule(
             event,
@@ -181,7 +180,9 @@ def _known(event: PureEvent | ApproxEvent) -> Profile:
 
 
 def _thresholded(event: Thresholded) -> Profile:
-    """The noise on the keys shared with others; for a key that a unit is alone in, the chance to pass."""
+    """The cost of the noise on keys shared with other units; for a key of one unit alone, the
+    probability that it passes.
+    """
     additive, distance = event.additive, event.additive.distance
     touched = event.keys * (1 if distance.relation is Relation.ADD_REMOVE else 2)
     if distance.norm is not Norm.LINF or distance.value != 1 or additive.cells != touched:
@@ -196,7 +197,9 @@ def _thresholded(event: Thresholded) -> Profile:
 
 
 def _sampled(event: Sampled) -> Profile:
-    """ln(1 + q (e^epsilon - 1)) and q delta (Balle, Barthe, Gaboardi 2018, Theorems 8 and 9)."""
+    """Amplification by sampling: ln(1 + q (e^epsilon - 1)) and q delta (Balle, Barthe, Gaboardi
+    2018, Theorems 8 and 9).
+    """
     inner, design = _cost(event.event), event.design
     if inner.epsilon is None:
         raise _no_rule(
@@ -223,7 +226,10 @@ def _drawn(epsilon: Fraction, delta: Fraction, rate: Fraction) -> Profile:
 
 
 def _swapped(epsilon: Fraction, delta: Fraction, rate: Fraction) -> Profile:
-    """A unit leaves and another comes: ln((1 - q + q e^epsilon) / (1 - q + q e^-epsilon)), with a delta two steps."""
+    """The cost of a Poisson sample under replace-one: one unit leaves and another enters.
+
+    ln((1 - q + q e^epsilon) / (1 - q + q e^-epsilon)); with a delta, two add-remove steps.
+    """
     if rate == 1 or delta > 0 or epsilon > _HUGE:
         return _grouped(
             Profile.pure(epsilon, delta) if rate == 1 else _drawn(epsilon, delta, rate), 2
@@ -233,7 +239,10 @@ def _swapped(epsilon: Fraction, delta: Fraction, rate: Fraction) -> Profile:
 
 
 def _shuffled(event: Shuffled) -> Profile:
-    """That of one report: for some outcomes the shuffle hides nothing. With a delta: ``amplify``."""
+    """The cost of one report, since for some outcomes the shuffle hides nothing.
+
+    With a delta: ``amplify``.
+    """
     return _cost(event.event)
 
 
@@ -249,7 +258,10 @@ def _group(event: Group) -> Profile:
 
 
 def _grouped(one: Profile, size: int) -> Profile:
-    """``size`` steps from neighbour to neighbour; delta grows by 1 + e^epsilon + ... + e^((size - 1) epsilon)."""
+    """Group privacy: ``size`` steps between neighbours; delta is multiplied by 1 + e^epsilon + ...
+
+    + e^((size - 1) epsilon).
+    """
     if size == 1:
         return one
     if one.delta == 0 or one.epsilon is None:
@@ -272,7 +284,9 @@ def _composed(event: Composed) -> Profile:
 
 
 def _parallel(event: Parallel) -> Profile:
-    """The dearest part; under replace-one the two dearest, as a unit may leave one and enter another (RULES 8)."""
+    """Parallel composition: the most expensive part; under replace-one the two most expensive,
+    since a unit may leave one and enter another (RULES 8).
+    """
     relations = relations_of(event)
     if len(relations) != 1:
         raise _no_rule(
@@ -297,12 +311,12 @@ def _repeated(event: Repeated) -> Profile:
 
 
 def _nonadaptive(event: Nonadaptive) -> Profile:
-    """What holds for scores that follow from earlier answers holds for fixed ones."""
+    """Nonadaptive composition costs at most as much as adaptive composition."""
     return _cost(event.event)
 
 
 def check_relations(event: Event) -> None:
-    """Refuses an event whose parts are about different neighbours, and one of an unknown kind."""
+    """Refuses an event whose parts have different neighbour relations, and one of an unknown type."""
     if len(relations_of(event)) > 1:
         raise InvalidDeclaration(
             "Parts of one event are about different neighbour relations.",
@@ -311,7 +325,7 @@ def check_relations(event: Event) -> None:
 
 
 def relations_of(event: object) -> set[Relation]:
-    """The neighbour relations that an event's parts are about.
+    """The neighbour relations of an event's parts.
 
     Guarantees:
         the relation of an unknown event is refused

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a secret sample, or a shuffle, hides on top: (epsilon, delta) before and after it.
+"""Privacy amplification by sampling and shuffling: (epsilon, delta) before and after.
 
-Each design amplifies for its own neighbour relation only; another one raises (RULES 19).
-Proof: amplify.proof.md. Sources: Balle, Barthe, Gaboardi (NeurIPS 2018), Theorems 8 to 10;
-Feldman, McMillan, Talwar, "Hiding Among the Clones" (FOCS 2021), Theorem 3.1 and Section 3.
+Each design amplifies for its own neighbour relation; another one raises (RULES 19). Proof:
+amplify.proof.md. Sources: Balle, Barthe, Gaboardi (NeurIPS 2018), Theorems 8 to 10; Feldman,
+McMillan, Talwar, "Hiding Among the Clones" (FOCS 2021), Theorem 3.1 and Section 3.
 """
 
 import math
@@ -43,7 +43,7 @@ _IGNORED = _CLOSE = Fraction(1, 2**24)
 
 
 def after_sampling(design: Design, relation: Relation, whole: ApproxDP) -> ApproxDP:
-    """The guarantee on a secret sample of a mechanism that has the guarantee ``whole`` on any dataset.
+    """The guarantee on a secret sample of a mechanism with the guarantee ``whole`` on any dataset.
 
     Guarantees:
         a sample under another relation raises
@@ -63,7 +63,8 @@ def after_sampling(design: Design, relation: Relation, whole: ApproxDP) -> Appro
 
 
 def before_sampling(design: Design, relation: Relation, wanted: ApproxDP) -> ApproxDP:
-    """What a mechanism may cost on any dataset, so that on a secret sample it costs at most ``wanted``.
+    """The guarantee that a mechanism needs so that on a secret sample it has the guarantee
+    ``wanted``.
 
     Guarantees:
         what is bought for a sample costs at most what was wanted
@@ -94,9 +95,10 @@ def before_sampling(design: Design, relation: Relation, wanted: ApproxDP) -> App
 
 
 def whole_epsilon(design: Design, epsilon: Fraction) -> Fraction:
-    """ln(1 + (e^epsilon - 1) / q) from below: the epsilon of the whole that a sample of share q turns into ``epsilon``.
+    """The epsilon of a mechanism whose sampled version has ``epsilon``: ln(1 + (e^epsilon - 1) /
+    q), rounded down.
 
-    q is the chance that a given unit is in the sample at all.
+    q is the probability that a given unit is in the sample.
 
     >>> from sfumato.privacy import FixedSample
     >>> round(float(whole_epsilon(FixedSample(1, 100), Fraction(1))), 6)
@@ -111,10 +113,10 @@ def whole_epsilon(design: Design, epsilon: Fraction) -> Fraction:
 
 
 def sampled_delta(design: Design, relation: Relation, epsilon: Fraction, whole: Whole) -> Fraction:
-    """delta at ``epsilon`` of a mechanism on a secret sample, from above, by its whole privacy profile.
+    """An upper bound of delta at ``epsilon`` on a secret sample, from the whole privacy profile.
 
-    ``whole(epsilon, copies)`` bounds the delta of the mechanism where one unit changes; with
-    replacement, where what changes is in the sample ``copies`` times.
+    ``whole(epsilon, copies)`` bounds the delta of the mechanism if one unit changes; for sampling
+    with replacement, if it is in the sample ``copies`` times.
 
     Guarantees:
         a sample shows at most its share of the profile
@@ -141,11 +143,12 @@ def sampled_delta(design: Design, relation: Relation, epsilon: Fraction, whole: 
 
 
 def shuffled(event: Shuffled, delta: Number) -> Bracket:
-    """epsilon at ``delta`` of shuffled reports, from both sides.
+    """Lower and upper bounds of epsilon at ``delta`` for shuffled reports.
 
     The upper bound is that of a victim among clones, as many as are proved: a share of
-    2/(e^epsilon0 + 1) of the others for randomised response, e^-epsilon0 for any randomizer. The
-    lower one is that of others who all agree; for ``PureEvent`` of the worst randomizer there is.
+    2/(e^epsilon0 + 1) of the other reports for randomised response, e^-epsilon0 for any randomizer.
+    The lower bound is attained when all others have the same value; for ``PureEvent`` by the worst
+    randomizer.
 
     Guarantees:
         a shuffle hides at least so well
@@ -170,7 +173,7 @@ def shuffled(event: Shuffled, delta: Number) -> Bracket:
 
 
 def shuffled_delta(event: Shuffled, epsilon: Number) -> Bracket:
-    """delta at ``epsilon`` >= 0 of shuffled reports, from both sides, as ``shuffled``.
+    """Lower and upper bounds of delta at ``epsilon`` >= 0 for shuffled reports, as in ``shuffled``.
 
     >>> found = shuffled_delta(Shuffled(RandomizedResponse(Fraction(4), 2), 1_000_000), "0.03428")
     >>> f"{found.upper:.4g}", found.lower < found.upper
@@ -190,7 +193,8 @@ def shuffled_delta(event: Shuffled, epsilon: Number) -> Bracket:
 
 
 def clone_bound(event: Shuffled, delta: Number) -> Fraction:
-    """The closed form of Feldman, McMillan, Talwar 2021, Theorem 3.1, rounded up: to look at, for it is looser.
+    """The closed form of Feldman, McMillan, Talwar 2021, Theorem 3.1, rounded up; for comparison,
+    as it is looser.
 
     ln(1 + (e - 1)/(e + 1) (8 sqrt(e ln(4/delta) / n) + 8 e / n)), e = e^epsilon0, n reports.
 
@@ -215,9 +219,10 @@ def clone_bound(event: Shuffled, delta: Number) -> Fraction:
 def before_shuffling(
     reports: int, wanted: ApproxDP, local: Callable[[Fraction], Local] | None = None
 ) -> Fraction:
-    """The largest epsilon0 of a report that is proved to give ``wanted`` after the shuffle, from below.
+    """The largest epsilon0 of a report that is proved to give ``wanted`` after the shuffle, rounded
+    down.
 
-    ``local`` makes the randomizer of an epsilon0; without it, any randomizer.
+    ``local`` builds the randomizer of an epsilon0; without it, any randomizer is assumed.
 
     Guarantees:
         what is bought for a shuffle costs at most what was wanted
@@ -246,7 +251,7 @@ def before_shuffling(
 
 
 def _upper(event: Shuffled, epsilon: Fraction, ignored: Fraction) -> Fraction:
-    """delta among clones: at e^epsilon0 rounded up, and e^epsilon rounded down."""
+    """delta among clones, with e^epsilon0 rounded up and e^epsilon rounded down."""
     if epsilon >= event.event.epsilon:
         return Fraction(0)
     odds, factor = exp_up(event.event.epsilon), max(exp_down(epsilon), Fraction(1))
@@ -255,7 +260,7 @@ def _upper(event: Shuffled, epsilon: Fraction, ignored: Fraction) -> Fraction:
 
 
 def _lower(event: Shuffled, epsilon: Fraction) -> Fraction:
-    """delta where all others hold the victim's second value, and only reports of the first are counted."""
+    """delta if all others have the victim's second value and only reports of the first are counted."""
     if epsilon >= event.event.epsilon or event.reports > _MOST:
         return Fraction(0)
     categories = event.event.categories if isinstance(event.event, RandomizedResponse) else 2
@@ -267,10 +272,12 @@ def _lower(event: Shuffled, epsilon: Fraction) -> Fraction:
 def _falls(
     curve: Callable[[Fraction], Fraction], level: Fraction, low: Fraction, high: Fraction
 ) -> tuple[Fraction, Fraction]:
-    """Two close points: at the first a falling curve was seen above a level, at the second it is not.
+    """Brackets the place where a falling curve crosses a level: above it at the first point, not at
+    the second.
 
-    At ``high`` it is known not to be. Where it is not at ``low`` either, both points are ``low``. Steps are
-    secants of a scale on which the curve is nearly straight (Illinois), and halvings where they get stuck.
+    At ``high`` the curve is known not to be above the level. If it is not at ``low`` either, both
+    points are ``low``. Uses the Illinois method on a scale on which the curve is nearly straight,
+    and bisection where that stalls.
     """
     left, right, was_low = _straight(curve(low), level), math.inf, None
     if left >= 0:
@@ -296,7 +303,7 @@ def _falls(
 
 
 def _straight(value: Fraction, level: Fraction) -> float:
-    """How far sqrt(-ln value) is beyond that of the level: negative where, and only where, value > level."""
+    """A nearly linear function of the curve that is negative if and only if value > level."""
     if value <= 0:
         return math.inf
     found, goal = (
@@ -307,7 +314,7 @@ def _straight(value: Fraction, level: Fraction) -> float:
 
 
 def _share(design: Design) -> Fraction:
-    """The chance that a given unit is in the sample, rounded up where it is not rational."""
+    """The probability that a given unit is in the sample, rounded up if it is irrational."""
     if not isinstance(design, WithReplacement):
         return design.rate
     if design.population == 1:

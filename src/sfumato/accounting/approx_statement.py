@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a promise says in the plainest form: P(A) <= odds Q(A) + delta for every set A of answers.
+"""A guarantee as a family of statements P(A) <= odds Q(A) + delta, for every set A of answers.
 
-Each guarantee and each privacy curve is a family of such statements, one for each place from
-0 to 1 along its trade-off curve. Floats choose the place; a statement is proved whatever they
-chose. Proof: approx_statement.proof.md.
+Each guarantee and each privacy curve gives one such statement for each place from 0 to 1 along its
+trade-off curve. Floats choose the place; the statement is proved whatever they choose. Proof:
+approx_statement.proof.md.
 """
 
 import math
@@ -44,10 +44,10 @@ Floats: TypeAlias = NDArray[np.float64]
 
 @runtime_checkable
 class PrivacyCurve(Protocol):
-    """Whatever knows its delta at each epsilon: the larger one of both directions."""
+    """A curve that gives delta at each epsilon: the larger one of both directions."""
 
     def delta(self, epsilon: Fraction, /) -> Bounds:
-        """The least delta of (epsilon, delta)-DP lies within."""
+        """Bounds of the least delta of (epsilon, delta)-DP."""
         ...
 
 
@@ -70,18 +70,18 @@ class Statement:
 
     @property
     def corner(self) -> Fraction:
-        """Where false alarms and misses are equal."""
+        """The point of the trade-off curve with equal type I and type II errors."""
         return Fraction(0) if self.odds is None else (1 - self.delta) / (1 + self.odds)
 
     def misses(self, false_alarms: Fraction) -> Fraction:
-        """The least misses of a test with so many false alarms."""
+        """The least type II error of a test with a given type I error."""
         if self.odds is None:
             return Fraction(0)
         rest = 1 - self.delta
         return max(rest - self.odds * false_alarms, (rest - false_alarms) / self.odds, Fraction(0))
 
     def excess(self, odds: Fraction) -> Fraction:
-        """The most that P(A) - odds Q(A) can be."""
+        """The largest possible P(A) - odds Q(A)."""
         if self.odds is None:
             return Fraction(1)
         if odds * self.odds <= 1:
@@ -94,7 +94,7 @@ Family: TypeAlias = Callable[[float], Statement]
 
 
 def family(promise: Promise) -> Family:
-    """The statements of a promise, by a place from 0 (few false alarms) to 1 (many).
+    """The statements of a guarantee, by a place from 0 (small type I error) to 1 (large).
 
     Guarantees:
         each statement of a family holds
@@ -137,7 +137,7 @@ def family(promise: Promise) -> Family:
 
 
 def _of(epsilon: Fraction, delta: Fraction) -> Statement:
-    """(epsilon, delta)-DP, its odds rounded up."""
+    """(epsilon, delta)-DP with its odds rounded up."""
     return Statement(exp_up(epsilon), delta) if epsilon <= _HOPELESS and delta < 1 else NOTHING
 
 
@@ -147,7 +147,7 @@ def _single(epsilon: Fraction, delta: Fraction) -> Family:
 
 
 def _concentrated(rho: Fraction, place: float) -> Statement:
-    """The tangent where the order that binds is sought on a grid, then beside the one found."""
+    """The tangent of zCDP at a place; the order is searched on a grid, then refined."""
     gap, _, _ = _touching(place, _GAPS, (1 + _GAPS) * float(rho))
     finer = gap * _FINER
     gap, hits, false_alarms = _touching(place, finer, (1 + finer) * float(rho))
@@ -175,7 +175,9 @@ def _tangent(
 
 
 def _touching(place: float, gaps: Floats, budgets: Floats) -> tuple[float, Fraction, Fraction]:
-    """The order (less one) that binds a test with the false alarms of a place, its hits and its false alarms."""
+    """The order (less one) whose bound is tight for a test at a place, with the test's true and
+    false positives.
+    """
     rare = 0.5 * (2 * _RAREST) ** ((1 - place) ** 2)
     start = math.log(rare) - math.log1p(-rare)
 
@@ -214,7 +216,7 @@ def _curve(delta: Callable[[Fraction], Fraction], reach: Fraction) -> Family:
 
 
 def _reach(curve: PrivacyCurve) -> Fraction:
-    """An epsilon where delta is hardly above its limit."""
+    """An epsilon at which delta is close to its limit."""
     least = max(1.01 * curve.delta(Fraction(_HOPELESS)).upper, 1e-30)
     powers = (Fraction(2) ** power for power in range(-20, 11))
     return next((each for each in powers if curve.delta(each).upper <= least), Fraction(_HOPELESS))

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The two gates of an account: a privacy filter for adaptively chosen questions.
 
-A charge is admitted while at least one gate holds after it: (a) the pure losses add up to
-at most epsilon; (b) the zCDP costs add up to at most the rho whose conversion at one order,
-fixed at creation, gives (epsilon, delta_conversion). In both, the events' own deltas add
-up to at most delta_events. Proof: budget_gates.proof.md. Source: Rogers et al. (2016); Whitehouse
-et al. (ICML 2023); Feldman and Zrnic (2021).
+A charge is admitted if at least one gate holds after it: (a) the pure losses add up to at most
+epsilon; (b) the zCDP costs add up to at most the rho whose conversion at one order, fixed at
+creation, gives (epsilon, delta_conversion). In both, the deltas of the events add up to at most
+delta_events. Proof: budget_gates.proof.md. Source: Rogers et al. (2016); Whitehouse et al. (ICML
+2023); Feldman and Zrnic (2021).
 """
 
 import math
@@ -24,7 +24,7 @@ DELTA_UNIT = 10**24
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """A cost in the ledger's integers. ``epsilon`` None: no pure loss bounds it.
+    """A cost in the ledger's integers. ``epsilon`` None: the pure loss is not bounded.
 
     Guarantees:
         no charge is below nothing
@@ -55,7 +55,7 @@ NOTHING = Charge(0, 0, 0)
 
 
 def charge_for(profile: Profile) -> Charge:
-    """The cost in integers, each rounded up once.
+    """The cost of an event in integers, each rounded up once.
 
     Guarantees:
         a charge is never below the cost
@@ -72,9 +72,9 @@ def charge_for(profile: Profile) -> Charge:
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """The caps of an account, fixed when it is created, in the ledger's integers.
+    """The caps of an account in the ledger's integers, fixed when it is created.
 
-    ``rho`` is None on a pure account, which has gate (a) alone.
+    ``rho`` is None for a pure account, which has gate (a) alone.
 
     Guarantees:
         a tenth ten times is exactly one
@@ -89,7 +89,7 @@ class Gates:
 
     @classmethod
     def of(cls, budget: Budget) -> "Gates":
-        """The gates of a budget: caps round down.
+        """The gates of a budget; caps round down.
 
         >>> Gates.of(Budget(1)).rho is None
         True
@@ -107,7 +107,9 @@ class Gates:
         )
 
     def admits(self, total: Charge) -> bool:
-        """Whether ``total``, everything spent and reserved with the new charge, may stand."""
+        """Whether ``total``, everything spent and reserved including a new charge, is within a
+        gate.
+        """
         if total.delta > self.delta_events:
             return False
         pure = total.epsilon is not None and total.epsilon <= self.epsilon
@@ -115,7 +117,7 @@ class Gates:
         return pure or concentrated
 
     def left(self, spent: Charge) -> "Left":
-        """The largest next charge of each kind that would still be admitted."""
+        """The largest next charge of each kind that would be admitted."""
         pure = max(self.epsilon - spent.epsilon, 0) if spent.epsilon is not None else 0
         rho = max(self.rho - spent.rho, 0) if self.rho is not None else 0
         # epsilon^2/2 must round up to at most rho: 1e-24 e^2 / 2 <= 1e-12 rho
@@ -127,9 +129,9 @@ class Gates:
         )
 
     def share(self, charge: Charge, spent: Charge) -> Fraction | None:
-        """The part of what is left that a charge would take, at the gate where it takes least.
+        """The share of what is left that a charge would take, at the gate where it is smallest.
 
-        None where no gate would admit it.
+        None if no gate would admit it.
         """
         if not self.admits(spent + charge):
             return None
@@ -147,7 +149,7 @@ class Gates:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What an account could still pay for in one charge: pure, or concentrated."""
+    """The largest single charge that an account could still pay: pure, or zCDP."""
 
     epsilon: Fraction
     rho: Fraction

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The least noise for a guarantee, the most queries for a budget, the least epsilon for an error, the best split.
+"""Calibration: the least noise for a guarantee, the most queries for a budget, the least epsilon
+for an error, the best split.
 
-Each search returns a parameter that is proved to meet its target and, beside it, the nearest
-one that is proved not to. Proof: calibrate.proof.md, grid_search.proof.md.
+Each search returns a parameter that is proved to meet its target and the nearest one that is proved
+not to. Proof: calibrate.proof.md, grid_search.proof.md.
 """
 
 import math
@@ -45,7 +46,7 @@ T = TypeVar("T", int, Fraction)
 
 
 class Costs(Protocol):
-    """What a plan costs: any curve that bounds both readings."""
+    """The cost of a plan: any curve with bounds for epsilon and delta."""
 
     def epsilon(self, delta: Number) -> Bounds: ...
 
@@ -54,7 +55,7 @@ class Costs(Protocol):
 
 @runtime_checkable
 class Quick(Protocol):
-    """A curve that also tells about what epsilon is, in a fraction of the time; it steers, and decides nothing."""
+    """A curve that also estimates epsilon quickly; estimates steer a search and decide nothing."""
 
     def roughly(self, delta: Number) -> float: ...
 
@@ -64,9 +65,10 @@ CurveOf: TypeAlias = Callable[[Event], Costs]
 
 @dataclass(frozen=True, slots=True)
 class Calibrated(Generic[T]):
-    """``value`` is proved to meet the target, ``fails`` is proved not to: the best lies between, or is ``value``.
+    """A calibrated parameter: ``value`` is proved to meet the target, ``fails`` proved not to.
 
-    ``fails`` None: nothing is known to fail. ``cost`` is what ``value`` costs, in the measure of the target.
+    The optimum lies between them, or is ``value``. ``fails`` None: none is known to fail. ``cost``
+    is the cost of ``value``, in the measure of the target.
     """
 
     value: T
@@ -75,7 +77,7 @@ class Calibrated(Generic[T]):
 
     @property
     def excess(self) -> Fraction | None:
-        """How far ``value`` can be from the best, relative to it; None: not known.
+        """The largest possible relative distance of ``value`` from the optimum; None: unknown.
 
         >>> Calibrated(Fraction("4.303"), Fraction("4.302"), Bounds(0.9999, 1.0)).excess
         Fraction(1, 4302)
@@ -87,7 +89,9 @@ class Calibrated(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Priced:
-    """The ``scale`` with which an error is kept at the least cost, and ``epsilon``: no scale keeps it below ``lower``."""
+    """The ``scale`` that meets an error at the least cost, and its ``epsilon``; no scale needs less
+    than ``lower``.
+    """
 
     scale: Calibrated[Fraction]
     epsilon: Bounds
@@ -101,12 +105,13 @@ def least_noise(
     start: Number = 1,
     precision: float = _PRECISION,
 ) -> Calibrated[Fraction]:
-    """The least noise, to five digits or a relative ``precision``, with which a plan meets a guarantee.
+    """The least noise, to five digits or a relative ``precision``, with which a plan meets a
+    guarantee.
 
-    ``event`` is the whole plan by the size of its noise; ``start`` a first guess of no effect
-    on what is proved. An (epsilon, delta) is read from ``curve``, a pure or zCDP guarantee from
-    ``account``, whose costs are upper bounds: there ``fails`` is None. A ``Quick`` curve is first
-    searched roughly, for a better guess.
+    ``event`` builds the whole plan from the size of its noise; ``start`` is a first guess that does
+    not affect what is proved. An (epsilon, delta) target is read from ``curve``, a pure or zCDP one
+    from ``account``, whose costs are upper bounds: then ``fails`` is None. A ``Quick`` curve is
+    first searched roughly for a better guess.
 
     Guarantees:
         the least noise meets its target and a little less does not
@@ -165,7 +170,9 @@ def gaussian_sigma(
 def noise_multiplier(
     target: ApproxDP, rate: Number, steps: int, *, curve: CurveOf
 ) -> Calibrated[Fraction]:
-    """The least sigma of DP-SGD: ``steps`` sums of clipped gradients of norm 1 over Poisson samples of ``rate``."""
+    """The least sigma of DP-SGD with ``steps`` sums of clipped gradients of norm 1 over Poisson
+    samples of ``rate``.
+    """
     sample, one = (
         PoissonSample(positive("rate", rate, at_most=Fraction(1))),
         Distance(Norm.L2, Fraction(1)),
@@ -186,7 +193,7 @@ def noise_multiplier(
 def most_queries(
     target: Target, event: Event, *, curve: CurveOf, most: int = _MOST
 ) -> Calibrated[int]:
-    """How often ``event`` can be repeated within a guarantee, up to ``most`` times; 0: not once.
+    """The largest number of repetitions of ``event`` within a guarantee, up to ``most``; 0 if none.
 
     Guarantees:
         the most queries meet their target and one more does not
@@ -237,7 +244,7 @@ def least_epsilon(
 def _measure(
     target: Target, curve: CurveOf
 ) -> tuple[Callable[[Event], tuple[Real, Real]], Fraction]:
-    """How a plan is held against a target: its cost between bounds, and the most that it may be."""
+    """How a plan is compared with a target: bounds of its cost, and the largest allowed cost."""
     match target:
         case PureDP(epsilon):
             return lambda event: (-math.inf, _pure(event)), positive("epsilon", epsilon)
@@ -260,7 +267,9 @@ def _measure(
 def _nearer(
     target: ApproxDP, curve: Callable[[int], Costs], grid: Decimals, guess: int
 ) -> tuple[int, float]:
-    """A better guess, and how steeply the cost falls there, by rough readings; the same guess where there are none."""
+    """A better guess and the slope of the cost there, by rough readings; the same guess without
+    them.
+    """
     seen: dict[int, float] = {}
 
     def read(index: int) -> tuple[Real, Real]:
@@ -292,7 +301,7 @@ def _pure(event: Event) -> Real:
 
 
 def _ends(read: Callable[[], Bounds]) -> tuple[Real, Real]:
-    """A reading; where a curve refuses (noise that hides next to nothing) nothing is known."""
+    """Reads a cost; nothing is known if the curve refuses (noise that hides next to nothing)."""
     try:
         found = read()
     except InvalidNumber:
@@ -312,7 +321,9 @@ def _repeated(event: Event, times: int) -> Event:
 
 
 def _as_gaussian(target: ApproxDP, squared: Fraction) -> float:
-    """A first guess: the sigma of one Gaussian for this squared distance in all (Balle and Wang 2018, Theorem 8)."""
+    """A first guess: the sigma of one Gaussian with the total squared distance (Balle and Wang
+    2018, Theorem 8).
+    """
     delta, epsilon = (
         float(positive("delta", target.delta)),
         float(min(target.epsilon, Fraction(500))),

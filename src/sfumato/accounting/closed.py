@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Privacy curves that need no privacy loss distribution: closed forms, searches, and what costs imply.
+"""Privacy curves without a numerical privacy loss distribution: closed forms, searches,
+conversions.
 
 Proof: closed.proof.md.
 """
@@ -41,9 +42,9 @@ _LEAST_LOSS = Fraction(1, 10**12)
 
 
 class Curve(Protocol):
-    """Epsilon as a function of delta and the reverse, by proved bounds of the least true one.
+    """Epsilon as a function of delta and the reverse, with proved bounds of the least true value.
 
-    A lower end is the loss of neighbours that exist; None where none is shown.
+    A lower bound is the loss of neighbours that exist; None if none is known.
     """
 
     def epsilon(self, delta: Number) -> Bounds:
@@ -57,7 +58,8 @@ class Curve(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Normal:
-    """Gaussians only: mu-GDP for mu^2 the sum of all (Dong, Roth, Su 2022; Balle and Wang 2018).
+    """Gaussian mechanisms only: mu-GDP, mu^2 the sum of all (Dong, Roth, Su 2022; Balle and Wang
+    2018).
 
     ``reached``: whether neighbours with all of ``squared`` and ``own`` exist.
     """
@@ -97,7 +99,7 @@ class Normal:
 
 @dataclass(frozen=True, slots=True)
 class Once:
-    """One Poisson sample of Gaussian noise: in either direction a share of the Gaussian curve.
+    """One Poisson sample of Gaussian noise, in either direction in terms of the Gaussian curve.
 
     Guarantees:
         one sample of gaussian noise has its closed form
@@ -119,14 +121,14 @@ class Once:
         return Bracket(float_down(lower), float_up(upper))
 
     def _curve(self, epsilon: Fraction) -> tuple[Fraction, Fraction]:
-        """It falls with e^epsilon, so a bound of that on either side bounds it."""
+        """Bounds of the curve, which falls with e^epsilon, so that rounding that bounds it."""
         if epsilon > HUGE:
             return Fraction(0), self.rate * self.whole.curve(epsilon)[1]
         most, least = max(exp_down(epsilon), Fraction(1)), exp_up(epsilon)
         return max(each[0] for each in self._ways(least)), max(each[1] for each in self._ways(most))
 
     def _ways(self, odds: Fraction) -> list[tuple[Fraction, Fraction]]:
-        """For a unit removed and for one added, at these odds."""
+        """The deltas for a unit removed and for one added, at given odds."""
         ways = [(self.rate, 1 + (odds - 1) / self.rate)]
         rest = 1 - odds * (1 - self.rate)
         if rest > 0:
@@ -142,7 +144,9 @@ class Once:
 
 @dataclass(frozen=True, slots=True)
 class Shifts:
-    """One integer with discrete Gaussian noise, moved by up to ``shift``: the worst of all shifts."""
+    """One integer with discrete Gaussian noise that moves by up to ``shift``: the worst of all
+    shifts.
+    """
 
     noise: DiscreteGaussian
     shift: int
@@ -180,7 +184,7 @@ class Shifts:
 
 @dataclass(frozen=True, slots=True)
 class Reports:
-    """Shuffled reports: a victim among clones from above, one whose report is counted from below."""
+    """Shuffled reports: the upper bound by clones, the lower bound by counting."""
 
     event: Shuffled
 
@@ -193,10 +197,12 @@ class Reports:
 
 @dataclass(frozen=True, slots=True)
 class FixedSize:
-    """A sample of fixed size, one unit replaced: delta'(ln(1 + q (e^epsilon - 1))) <= q delta(epsilon).
+    """A sample of fixed size under replace-one: delta'(ln(1 + q (e^epsilon - 1))) <= q
+    delta(epsilon).
 
-    Balle, Barthe, Gaboardi (2018), Theorem 9, for every mechanism; with noise on a sum it is equal
-    (``reached``), as all other units may be like the one that replaces. Elsewhere below it claims nothing.
+    Balle, Barthe, Gaboardi (2018), Theorem 9, for every mechanism. With noise on a sum it is an
+    equality (``reached``), since all other units may equal the replacement; otherwise there is no
+    lower bound.
     """
 
     whole: Curve
@@ -230,7 +236,9 @@ class FixedSize:
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """Upper ends of the worst pairs, which nobody has, and lower ends of what some neighbours lose."""
+    """Upper bounds from the worst pairs, which no neighbours attain, and lower bounds from
+    neighbours that exist.
+    """
 
     above: Curve
     below: Curve
@@ -244,7 +252,7 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class Least:
-    """The smaller of two upper ends of one plan; below it claims nothing."""
+    """The smaller of two upper bounds of one plan, without a lower bound."""
 
     one: Curve
     other: Curve
@@ -258,7 +266,9 @@ class Least:
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """Where there is no pair: what the exact costs imply. Proved above; below it claims nothing."""
+    """The upper bound that the exact costs imply, for events without a dominating pair; no lower
+    bound.
+    """
 
     profile: Profile
 
@@ -282,7 +292,9 @@ class Converted:
 def _searched(
     curve: Callable[[Fraction], tuple[Fraction, Fraction]], high: Fraction, spare: Fraction
 ) -> tuple[float, float]:
-    """Epsilons that were read, up to ``high``: delta is above ``spare`` at the first, not above at the second."""
+    """Two epsilons that bracket a delta, up to ``high``: above ``spare`` at the first, not at the
+    second.
+    """
     low = under = Fraction(0)
     over = high
     for _ in range(_ITERATIONS):
@@ -297,7 +309,7 @@ def _searched(
 
 
 def spare_of(delta: Number, own: OwnDelta) -> tuple[Fraction, Fraction]:
-    """What is left of delta when the events' own are paid, from below and from above."""
+    """The part of delta left for the curve after the events' own deltas, rounded down and up."""
     asked = to_fraction("delta", delta)
     if not 0 <= asked < 1:
         raise InvalidNumber(f"delta = {asked}.", allowed="0 or greater, and less than 1")
@@ -314,7 +326,7 @@ def spare_of(delta: Number, own: OwnDelta) -> tuple[Fraction, Fraction]:
 
 
 def loss_of(epsilon: Number) -> Fraction:
-    """An epsilon that was asked for."""
+    """A requested epsilon, validated."""
     asked = to_fraction("epsilon", epsilon)
     if asked < 0:
         raise InvalidNumber(f"epsilon = {asked}.", allowed="0 or greater")
@@ -322,7 +334,7 @@ def loss_of(epsilon: Number) -> Fraction:
 
 
 def no_finite_epsilon() -> InvalidNumber:
-    """What is raised where noise without a largest loss is asked for delta = 0."""
+    """The error for noise with unbounded loss and delta = 0."""
     return InvalidNumber(
         "No epsilon holds at this delta: some noise of the plan has no largest loss.",
         allowed="a delta greater than 0",
@@ -330,5 +342,5 @@ def no_finite_epsilon() -> InvalidNumber:
 
 
 def _shown(lower: float, upper: float, *, reached: bool) -> Bounds:
-    """A lower end only of neighbours that exist."""
+    """Bounds whose lower end is kept only if neighbours attain it."""
     return Bracket(lower, upper) if reached else Bounds(None, upper)

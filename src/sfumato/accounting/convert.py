@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversions between guarantees, each by name with its theorem, each rounding outward.
+"""Conversions between guarantees, each named after its theorem, each rounding outward.
 
-``CONVERSIONS`` lists every ordered pair of kinds that has one; what is not in it is not
-true. To (epsilon, delta) there are two ways to ask: for the least epsilon at a delta
-(``approx_from_...``, here), and for the least delta at an epsilon (``delta``). Proof:
-convert.proof.md.
+``CONVERSIONS`` lists every ordered pair of kinds that has one; others do not hold. For (epsilon,
+delta) there are two directions: the least epsilon at a delta (``approx_from_...``, here), and the
+least delta at an epsilon (``delta``). Proof: convert.proof.md.
 """
 
 import math
@@ -236,7 +235,8 @@ def approx_from_zcdp(
 
 
 def zcdp_within(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The largest rho whose conversion at one order lies within (epsilon, delta); 0 or less where there is none.
+    """The largest rho whose conversion at one order is within (epsilon, delta); 0 or less if there
+    is none.
 
     Guarantees:
         the zcdp within an approximate guarantee converts to at most its epsilon
@@ -252,9 +252,9 @@ def zcdp_within(epsilon: Fraction, delta: Fraction) -> Fraction:
 def approx_from_renyi(guarantee: RenyiDP, delta: Number) -> ApproxDP:
     """The least epsilon at delta that one Renyi order gives.
 
-    The better of two: the closed form of Canonne, Kamath, Steinke (2020, Proposition 12; Balle
-    et al. 2020, Theorem 21), and the optimum of Asoodeh, Liao, Calmon, Kosut, Sankar (2021),
-    found in floats and then proved by a tangent (``joint``).
+    The better of two: the closed form of Canonne, Kamath, Steinke (2020, Proposition 12; Balle et
+    al. 2020, Theorem 21), and the optimum of Asoodeh, Liao, Calmon, Kosut, Sankar (2021), computed
+    in floats and then proved by a tangent (``renyi_to_approx``).
 
     Guarantees:
         the two point optimum is never exceeded
@@ -298,9 +298,11 @@ def approx_from_gaussian(guarantee: GaussianDP, delta: Number) -> ApproxDP:
 
 
 def gaussian_bound(mu_squared: Fraction, epsilon: Fraction) -> tuple[Fraction, Fraction]:
-    """An upper bound of delta at epsilon for mu-GDP, and a lower one of how fast it falls (``-d delta / d epsilon``).
+    """An upper bound of delta at epsilon for mu-GDP, and a lower bound of its slope (``-d delta / d
+    epsilon``).
 
-    delta = P(Z > epsilon/mu - mu/2) - e^epsilon P(Z > epsilon/mu + mu/2); the second term is the slope.
+    delta = P(Z > epsilon/mu - mu/2) - e^epsilon P(Z > epsilon/mu + mu/2); the second term is the
+    slope.
     """
     if mu_squared == 0:
         return Fraction(0), Fraction(0)
@@ -325,7 +327,8 @@ def order_for(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 def order_of_least(score: Callable[[float], float]) -> Fraction:
-    """An order whose gap from 1 has nearly the least score: of sixteenths of octaves, then finer beside the best.
+    """An order that nearly minimises a score of its gap from 1: on a grid of sixteenths of octaves,
+    then finer.
 
     Floats are enough: any order gives a sound conversion, a worse one only a looser one.
     """
@@ -343,7 +346,7 @@ def _float_cost(delta: Fraction) -> Callable[[float], float]:
 
 
 def _coarse(score: Callable[[float], float]) -> int:
-    """Gaps of sixteenths of octaves, from 2^-16 on."""
+    """The index of the best gap on a grid of sixteenths of octaves, from 2^-16 on."""
     return min((score(2.0 ** (step / 16)), step) for step in range(-16 * 16, 60 * 16))[1]
 
 
@@ -360,7 +363,7 @@ def _delta(delta: Number) -> Fraction:
 
 
 def _spent(cost: Fraction, delta: Number) -> Fraction:
-    """A delta that must be above 0 if there is a cost at all: no pure loss follows from it."""
+    """Requires delta > 0 if there is a cost at all, since zCDP implies no pure loss."""
     slack = to_fraction("delta", delta)
     return positive("delta", slack, at_most=Fraction(1)) if cost > 0 or slack != 0 else slack
 

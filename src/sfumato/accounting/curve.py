@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The privacy curve of a plan that is fixed in advance: every (epsilon, delta) that it keeps.
+"""The privacy curve of a fixed plan: every (epsilon, delta) that it satisfies.
 
-For plans only. Where a later event, or its parameters, may depend on an earlier answer,
-nothing here holds: use a filter. A ``Curve`` is an input of no filter, so the two cannot be
-mixed up. Proof: curve.proof.md.
+For plans that are fixed in advance. If a later event or its parameters may depend on an earlier
+answer, use a filter instead. A ``Curve`` is an input of no filter, so the two cannot be confused.
+Proof: curve.proof.md.
 """
 
 import math
@@ -101,12 +101,12 @@ _FAINTEST = Fraction(1, 10**100)
 
 
 def privacy_curve(event: Event, *, width: Number = WIDTH) -> Curve:
-    """The whole privacy curve of a plan fixed in advance.
+    """The whole privacy curve of a plan that is fixed in advance.
 
-    It is that of the worst mechanism that the event describes (its dominating pair); deltas
-    that events spend of their own are added. ``width``: how far apart, relative to epsilon, the
-    bounds may about be where losses are rounded; closed forms and pure sums are closer, and beyond an
-    epsilon of 500, which hides nothing, the lower bound may be 0.
+    It is the curve of the worst mechanism that the event describes (its dominating pair), plus the
+    deltas that events spend themselves. ``width`` is the target distance of the bounds, relative to
+    epsilon, where losses are rounded to a lattice; closed forms and pure sums are tighter. Beyond
+    an epsilon of 500, which hides nothing, the lower bound may be 0.
 
     Guarantees:
         a curve lies between its bounds
@@ -158,7 +158,7 @@ def privacy_curve(event: Event, *, width: Number = WIDTH) -> Curve:
 
 @dataclass(frozen=True, slots=True)
 class _Composed:
-    """A curve by privacy loss distributions."""
+    """A curve computed from privacy loss distributions."""
 
     plan: FixedPlan
     width: float
@@ -182,15 +182,17 @@ class _Composed:
         return self._shown(Bracket(min(worst.lower, pure) if told else 0.0, upper))
 
     def roughly(self, delta: Number) -> float:
-        """About the least epsilon, in a fraction of the time, for a search to begin with."""
+        """A quick estimate of the least epsilon, to start a search."""
         return replace(self, width=max(self.width, _ROUGHLY)).epsilon(delta).upper
 
     def _shown(self, found: Bracket) -> Bounds:
-        """A lower end only of neighbours that exist."""
+        """Bounds whose lower end is kept only if neighbours attain it."""
         return found if self.plan.reached else Bounds(None, found.upper)
 
     def _apart(self, spare: Fraction) -> float:
-        """Where rounding proves nothing: bounded losses at their largest, Gaussians whole and exactly."""
+        """A trivial bound beyond which rounding proves nothing: bounded losses at their largest,
+        Gaussians exactly.
+        """
         bounded, squared, outside = self.plan.apart()
         if spare <= outside:
             cost = profile_of(self.event)
@@ -218,7 +220,9 @@ class _Composed:
         delta: float | None = None,
         epsilon: float = 0.0,
     ) -> Bracket:
-        """Of removing a unit and of adding one, where these differ: the larger by a rough guess first."""
+        """The bracket of the worse direction, removing a unit or adding one; starts with the one
+        that is estimated worse.
+        """
         parts = self.plan.parts()
         ways = (False,) if all(part.pair.symmetric for part in parts) else (False, True)
         goals = []
@@ -256,7 +260,7 @@ class _Composed:
         exchanged: bool,
         again: bool,
     ) -> Bracket:
-        """What is read; ``again`` and again, from finer lattices, while its ends are further apart than was wanted."""
+        """Refines the lattice until the bracket is as tight as wanted."""
         floor, again = least_lost(parts), again and goal.epsilon > 0
         if again and parts is not whole:
             # the epsilon of which the next cap is to be above is all that the first look is for
@@ -318,7 +322,9 @@ def _sum(parts: Sequence[Part], goal: Aim, *, exchanged: bool) -> Lattice:
 def _apart(
     part: Part, goal: Aim, blur: float, rounded: Callable[..., Lattice], apart: Split | None
 ) -> tuple[list[Lattice], list[tuple[Lattice, float]]] | None:
-    """The sums of a part whose seldom losses are on a lattice of their own, and its single losses; or None."""
+    """The sums of a part whose rare large losses are on a coarser lattice, and its single losses;
+    or None.
+    """
     if apart is None:
         return None
     body = rounded(apart.near, span=Span(apart.low, apart.high, inside=True))
@@ -336,7 +342,7 @@ def _apart(
 
 
 def _closed(event: Event, width: Number) -> Curve | None:
-    """The curve of one event that needs no lattice, if it is such a one."""
+    """The curve of an event that needs no lattice; else None."""
     while isinstance(event, Repeated) and event.times == 1:
         event = event.event
     shift = _lone_shift(event)
@@ -373,7 +379,7 @@ def _closed(event: Event, width: Number) -> Curve | None:
 
 
 def _nonadaptive(event: Nonadaptive, width: Number) -> Curve:
-    """Mechanisms of one bounded range, sharply; of several ranges also as if all had the largest."""
+    """Mechanisms of one bounded range, tightly; of several ranges also as if all had the largest."""
     any_scores, plan = privacy_curve(event.event, width=width), FixedPlan.of(event.event)
     widest = None if plan is None else plan.widest_range
     if plan is None or plan.pure is None or widest is None or plan.size > _MOST_FIXED:
@@ -384,7 +390,9 @@ def _nonadaptive(event: Nonadaptive, width: Number) -> Curve:
 
 
 def _lone_shift(event: Event) -> int | None:
-    """By how much the one integer of an event with discrete Gaussian noise can move, if that has no one pair."""
+    """How far the one integer of an event with discrete Gaussian noise can move, if it has no
+    single dominating pair.
+    """
     if (
         not isinstance(event, AdditiveNoise)
         or not isinstance(event.noise, DiscreteGaussian)
@@ -396,6 +404,6 @@ def _lone_shift(event: Event) -> int | None:
 
 
 def _moved(event: AdditiveNoise) -> int:
-    """By how much one integer can move; an L2 distance is squared."""
+    """How far one integer can move; an L2 distance is squared."""
     value = math.floor(event.distance.value)
     return math.isqrt(value) if event.distance.norm is Norm.L2 else value

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decimals of 36 digits that round in a named direction: for bounds of many steps, which fractions make slow.
+"""Directed rounding with decimals of 36 digits, for long computations in which fractions are slow.
 
-Only methods of ``UP`` and ``DOWN`` are used on them: an operator would round by the context of
-the thread. Proof: decimals.proof.md.
+Use only the methods of ``UP`` and ``DOWN``: an operator would round by the context of the thread.
+Proof: decimals.proof.md.
 """
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
@@ -16,7 +16,7 @@ _NEGLIGIBLE, _NEARLY_ZERO = -10_000, Decimal("1e-4342")
 
 
 def above(number: Fraction) -> Decimal:
-    """The least decimal that is no less.
+    """The least decimal >= number.
 
     >>> above(Fraction(1, 3)) > Fraction(1, 3) > below(Fraction(1, 3))
     True
@@ -25,7 +25,7 @@ def above(number: Fraction) -> Decimal:
 
 
 def below(number: Fraction) -> Decimal:
-    """The greatest decimal that is no more."""
+    """The greatest decimal <= number."""
     return DOWN.divide(Decimal(number.numerator), Decimal(number.denominator))
 
 
@@ -49,7 +49,7 @@ def exp_below(number: Fraction) -> Decimal:
 
 
 def log_above(number: Decimal) -> Decimal:
-    """An upper bound of ln(number), number > 0; exact at 1, next to whose 0 there are only numbers of 10^9 digits."""
+    """An upper bound of ln(number), number > 0; exact at 1."""
     if number == ONE:
         return Decimal(0)
     return UP.next_plus(UP.ln(number))

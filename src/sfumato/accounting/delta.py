@@ -27,7 +27,7 @@ from sfumato.privacy.guarantee import (
 
 
 def delta_at(guarantee: Guarantee, epsilon: Number) -> ApproxDP:
-    """What any guarantee says at an epsilon: the least delta that follows from it.
+    """The least delta that follows from a guarantee at an epsilon.
 
     Guarantees:
         no mechanism of a guarantee exceeds its delta
@@ -60,7 +60,9 @@ def _of_pure(guarantee: PureDP, epsilon: Fraction) -> Fraction:
 
 
 def _of_range(guarantee: BoundedRangeDP, epsilon: Fraction) -> Fraction:
-    """(e^(eta/2) - e^(epsilon/2))^2 / (e^eta - 1), and exactly 0 from eta on (Dong, Durfee, Rogers 2020; tight)."""
+    """(e^(eta/2) - e^(epsilon/2))^2 / (e^eta - 1), and exactly 0 for epsilon >= eta (Dong, Durfee,
+    Rogers 2020; tight).
+    """
     eta = guarantee.eta
     pure = _of_pure(PureDP(eta), epsilon)
     if epsilon >= eta or eta > HUGE or exp_down(eta) <= 1:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Renyi divergence of order a > 1 of simple laws, in closed form, rounded up.
+"""Renyi divergences of order a > 1 of simple distributions, in closed form, rounded up.
 
-Fractions in and out, decimals between: a filter asks for one at each charge. What is given
-is trusted to be in range (``convert`` and ``renyi`` check). Proof: divergence.proof.md.
+Fractions in and out, decimals in between, since a filter computes one for each charge. Arguments
+are not checked here (``convert`` and ``renyi`` do). Proof: divergence.proof.md.
 """
 
 from decimal import Decimal
@@ -17,7 +17,9 @@ _HALF = Fraction(1, 2)
 
 
 def pure_divergence(epsilon: Fraction, order: Fraction) -> Fraction:
-    """The largest of all pairs whose loss is at most epsilon: ln(cosh((a - 1/2) epsilon) / cosh(epsilon/2)) / (a - 1).
+    """The largest divergence of pairs with a loss of at most epsilon (that of randomised response).
+
+    ln(cosh((a - 1/2) epsilon) / cosh(epsilon/2)) / (a - 1).
 
     Guarantees:
         no pure loss diverges more
@@ -37,7 +39,8 @@ def pure_divergence(epsilon: Fraction, order: Fraction) -> Fraction:
 
 
 def range_divergence(eta: Fraction, order: Fraction) -> Fraction:
-    """The largest of all pairs whose losses are within eta of each other (Dong, Durfee, Rogers 2020).
+    """The largest divergence of pairs whose losses are within eta of each other (Dong, Durfee,
+    Rogers 2020).
 
     Guarantees:
         no bounded range diverges more
@@ -62,10 +65,11 @@ def range_divergence(eta: Fraction, order: Fraction) -> Fraction:
 def laplace_divergence(
     epsilon: Fraction, order: Fraction, scale: Fraction | None = None
 ) -> Fraction:
-    """Of Laplace noise and the same shifted by epsilon scales; on the integers if there is a ``scale``.
+    """The divergence of Laplace noise and the same shifted by epsilon scales; discrete if there is
+    a ``scale``.
 
-    ln(A e^((a-1) epsilon) + (1 - A) e^(-a epsilon)) / (a - 1), A = a/(2a - 1) (Mironov 2017, Proposition 6);
-    on the integers A = (g + (1-g)/(1-g^(2a-1)))/(1+g), g = e^(-1/scale).
+    ln(A e^((a-1) epsilon) + (1 - A) e^(-a epsilon)) / (a - 1), A = a/(2a - 1) (Mironov 2017,
+    Proposition 6); on the integers A = (g + (1-g)/(1-g^(2a-1)))/(1+g), g = e^(-1/scale).
 
     Guarantees:
         laplace noise diverges no more
@@ -79,7 +83,9 @@ def laplace_divergence(
 
 
 def response_divergence(epsilon: Fraction, categories: int, order: Fraction) -> Fraction:
-    """Of randomised response among k: ln((e^(a epsilon) + e^((1-a) epsilon) + k - 2)/(e^epsilon + k - 1)) / (a - 1).
+    """The divergence of randomised response among k categories.
+
+    ln((e^(a epsilon) + e^((1-a) epsilon) + k - 2)/(e^epsilon + k - 1)) / (a - 1).
 
     Guarantees:
         randomised response diverges no more
@@ -98,7 +104,7 @@ def response_divergence(epsilon: Fraction, categories: int, order: Fraction) -> 
 
 @lru_cache(maxsize=64)
 def _shares(order: Fraction) -> tuple[Decimal, Decimal]:
-    """1/a and 1 - 1/a, rounded up: a filter asks for one order for ever."""
+    """1/a and 1 - 1/a, rounded up; cached, since a filter always uses the same order."""
     return above(1 / order), above(1 - 1 / order)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a plan fixed in advance amounts to: uses of dominating pairs, Gaussians, deltas.
+"""Reduces a fixed plan to dominating pairs, Gaussians and deltas.
 
 One table, event type -> pairs. Proof: dominating_pairs.proof.md.
 """
@@ -50,10 +50,10 @@ AnyPair: TypeAlias = Atoms | Ramp | Gaussian | Sampled | Replaced | Swapped | Sw
 
 @dataclass(frozen=True, slots=True)
 class FixedPlan:
-    """What a fixed plan amounts to: uses of dominating pairs, the mu^2 of all Gaussians, deltas of events.
+    """A fixed plan as uses of dominating pairs, the mu^2 of all Gaussians, and deltas of events.
 
-    ``pure`` is the exact sum of the largest losses, None where they have no bound. ``exists``:
-    some neighbours have each pair for their laws, so its loss is one that somebody can suffer.
+    ``pure`` is the exact sum of the largest losses, None if they are unbounded. ``exists``: some
+    neighbours attain each pair, so its loss is a lower bound too.
 
     Guarantees:
         own deltas are those of independent failures
@@ -67,7 +67,7 @@ class FixedPlan:
 
     @classmethod
     def of(cls, event: Event) -> "FixedPlan | None":
-        """None where an event has a cost but no pair."""
+        """Reduces an event; None if it has a cost but no pair."""
         rule = _ROUTES.get(type(event))
         return rule(event) if rule is not None else _known(event)
 
@@ -77,10 +77,10 @@ class FixedPlan:
 
     @property
     def reached(self) -> bool:
-        """Whether neighbours exist that lose what all pairs lose together.
+        """Whether neighbours exist that attain the composition of all pairs.
 
-        The ramp of a bounded range is the worst of several mechanisms, one for each epsilon: in a
-        composition none of them loses as much. Nor do any where a unit is replaced: ``one_way`` is.
+        The pair of a bounded range is the worst of several mechanisms, one for each epsilon: in a
+        composition none attains it. Nor do any if a unit is replaced; ``one_way`` is attained.
         """
         alone = self.size + bool(self.squared) <= 1
         pairs = [pair for pair, _ in self.pairs]
@@ -90,7 +90,7 @@ class FixedPlan:
 
     @property
     def one_way(self) -> "FixedPlan | None":
-        """With one of the two directions for each unit that is replaced; None where no sample replaces any."""
+        """The plan with one direction for each replaced unit; None if no sample replaces any."""
         if not any(isinstance(pair, Replaced) for pair, _ in self.pairs):
             return None
         pairs = tuple(
@@ -100,7 +100,7 @@ class FixedPlan:
         return replace(self, pairs=pairs)
 
     def times(self, count: int) -> "FixedPlan":
-        """So many of the same."""
+        """The plan repeated ``count`` times."""
         return FixedPlan(
             tuple((pair, count * times) for pair, times in self.pairs),
             count * self.squared,
@@ -111,7 +111,7 @@ class FixedPlan:
 
     @classmethod
     def total(cls, plans: Sequence["FixedPlan"]) -> "FixedPlan":
-        """One after the other, equal pairs counted."""
+        """The sequential composition of plans; equal pairs are merged."""
         counts: dict[AnyPair, int] = {}
         for plan in plans:
             for pair, times in plan.pairs:
@@ -126,7 +126,9 @@ class FixedPlan:
         )
 
     def apart(self) -> tuple[Fraction, Fraction, Fraction]:
-        """Coarsely: the sum of bounded losses, the mu^2 of Gaussians taken whole, and what neither of them holds."""
+        """A coarse summary: the sum of bounded losses, the mu^2 of Gaussians, and the deltas of the
+        rest.
+        """
         bounded, squared, outside = Fraction(0), self.squared, Fraction(0)
         for pair, times in self.pairs:
             inner = pair.pair if isinstance(pair, Sampled | Replaced) else pair
@@ -143,7 +145,7 @@ class FixedPlan:
         return bounded, squared, outside
 
     def parts(self) -> tuple[Part, ...]:
-        """The pairs, and the Gaussians as few more."""
+        """The pairs, with the Gaussians as a few more."""
         parts = [Part(pair, times) for pair, times in self.pairs]
         if self.squared:
             mu = float(sqrt_up(self.squared))
@@ -153,7 +155,7 @@ class FixedPlan:
 
     @property
     def widest_range(self) -> float | None:
-        """The largest of the ranges, where the plan is nothing but mechanisms of bounded ranges."""
+        """The largest range, if the plan has only mechanisms of bounded range; else None."""
         if not self.pairs or self.squared or self.own.upper:
             return None
         ranged = all(isinstance(pair, Ramp) and not pair.tips for pair, _ in self.pairs)
@@ -161,7 +163,7 @@ class FixedPlan:
 
 
 def _as_float(loss: Fraction) -> float:
-    """The nearest float; of losses that pairs refuse, a large one."""
+    """The nearest float; infinity becomes a large number that pairs refuse."""
     return float(min(loss, _REFUSED))
 
 
@@ -175,7 +177,7 @@ def _one(pair: Atoms | Ramp, pure: Fraction, times: int = 1, *, exists: bool = T
 
 
 def _known(event: Event) -> FixedPlan | None:
-    """By its pure cost, which is all that is known of a PureEvent or an ApproxEvent."""
+    """The plan of an event of which only the cost is known: PureEvent, ApproxEvent."""
     cost, exists = account(event), isinstance(event, kinds.PureEvent | kinds.ApproxEvent)
     if cost.epsilon is None:
         return None
@@ -197,7 +199,7 @@ def _additive(event: kinds.AdditiveNoise) -> FixedPlan | None:
 
 
 def _laplace(noise: DiscreteLaplace, event: kinds.AdditiveNoise) -> FixedPlan | None:
-    """All of an L1 distance in one entry; of an Linf distance, all entries."""
+    """Discrete Laplace noise: all of an L1 distance in one entry; for Linf, all entries."""
     moved, norm = math.floor(event.distance.value), event.distance.norm
     cells = 1 if norm is Norm.L1 else event.cells if norm is Norm.LINF else None
     if cells is None or cells > _MOST_CELLS or not 1 <= moved <= _MOST_SHIFT:
@@ -208,7 +210,9 @@ def _laplace(noise: DiscreteLaplace, event: kinds.AdditiveNoise) -> FixedPlan | 
 
 
 def _gaussian(noise: DiscreteGaussian, event: kinds.AdditiveNoise) -> FixedPlan | None:
-    """Where entries move by at most 1: their number is bounded, and each has this pair."""
+    """Discrete Gaussian noise on entries that move by at most 1: their number is bounded, and each
+    has this pair.
+    """
     moved, norm = math.floor(event.distance.value), event.distance.norm
     if norm is Norm.L2 and moved < 4:
         entries = min(moved, event.cells or moved)
@@ -222,7 +226,9 @@ def _gaussian(noise: DiscreteGaussian, event: kinds.AdditiveNoise) -> FixedPlan 
 
 
 def _far_gaussian(noise: DiscreteGaussian, event: kinds.AdditiveNoise) -> FixedPlan | None:
-    """One integer, or each of several, moved by all that it can: no smaller shift loses more."""
+    """Discrete Gaussian noise on one integer, or on each of several, moved by the most: smaller
+    shifts lose less.
+    """
     moves, sigma = _moves(event), math.sqrt(noise.sigma_squared)
     if moves is None or not 1 <= moves[0] <= _MOST_SHIFT or noise.sigma_squared > MOST_VARIANCE:
         return None
@@ -234,7 +240,9 @@ def _far_gaussian(noise: DiscreteGaussian, event: kinds.AdditiveNoise) -> FixedP
 
 
 def _moves(event: kinds.AdditiveNoise) -> tuple[int, int] | None:
-    """How far each integer can move, and how many can, where these are known; an L2 distance is squared."""
+    """How far each integer can move, and how many can, if both are known; an L2 distance is
+    squared.
+    """
     if (
         event.cells is None
         or event.cells > _MOST_CELLS
@@ -246,7 +254,7 @@ def _moves(event: kinds.AdditiveNoise) -> tuple[int, int] | None:
 
 
 def _log_concave(noise: Skellam | Binomial, event: kinds.AdditiveNoise) -> FixedPlan | None:
-    """One integer, or each of several, moved by all that it can."""
+    """Log-concave noise on one integer, or on each of several, moved by the most."""
     moves = _moves(event)
     if moves is None or not 1 <= moves[0] <= _MOST_STEPS:
         return None
@@ -270,13 +278,13 @@ def _selection(event: kinds.Selection) -> FixedPlan | None:
 
 
 def _thresholded(event: kinds.Thresholded) -> FixedPlan | None:
-    """The noise on shared keys; its own delta is that of the whole."""
+    """The noise on shared keys; the threshold's own delta is added for the whole."""
     cost, inner = account(event), _additive(event.additive)
     return None if inner is None else replace(inner, own=OwnDelta.of(cost.delta), exists=False)
 
 
 def _stream(event: kinds.Stream) -> FixedPlan | None:
-    """What one participation can do exists; that several reach their bound is not known."""
+    """Continual release: one participation attains its bound; for several this is unknown."""
     inner = FixedPlan.of(event.noise)
     if inner is None or event.noise.distance.value == event.column:
         return inner
@@ -314,7 +322,9 @@ def _sampled(event: kinds.Sampled) -> FixedPlan | None:
 
 
 def _replaced(event: kinds.Sampled) -> FixedPlan | None:
-    """A Poisson sample of which one unit is replaced: the pair of opposite losses, by the kind of the noise."""
+    """A Poisson sample in which one unit is replaced: the pair of opposite losses, by the type of
+    noise.
+    """
     inner, rate = FixedPlan.of(event.event), float(event.design.rate)
     if inner is None or inner.own.upper:
         return _known(event)
@@ -348,7 +358,7 @@ def _replaced(event: kinds.Sampled) -> FixedPlan | None:
 
 
 def _opposite(event: Event, rate: float) -> Swapped | SwappedNormal | None:
-    """Of Gaussian noise, once."""
+    """The pair of Gaussian noise used once."""
     if isinstance(event, kinds.ContinuousNoise):
         mu = float(sqrt_up(event.distance.value / event.scale**2))
         return SwappedNormal(mu, rate) if mu <= MAX_MU else None
@@ -360,7 +370,7 @@ def _opposite(event: Event, rate: float) -> Swapped | SwappedNormal | None:
 
 
 def _merged(event: Event) -> FixedPlan | None:
-    """Laplace noise on several cells by one pair: all of the shift in one of them."""
+    """Laplace noise on several cells as one pair: the whole shift in one of them."""
     if not isinstance(event, kinds.AdditiveNoise) or not isinstance(event.noise, DiscreteLaplace):
         return None
     shift = math.floor(event.distance.value) * (event.cells or 1)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The optimal composition of equal exponential mechanisms whose scores are all fixed beforehand.
+"""The optimal composition of equal exponential mechanisms whose scores are all fixed in advance.
 
-Source: Dong, Durfee, Rogers, "Optimal Differential Privacy Composition for Exponential
-Mechanisms" (ICML 2020). Proof, the theorem's own included: fixed_scores.proof.md.
+Source: Dong, Durfee, Rogers, "Optimal Differential Privacy Composition for Exponential Mechanisms"
+(ICML 2020). Proof, including that of the theorem: fixed_scores.proof.md.
 """
 
 import math
@@ -29,10 +29,11 @@ _FIRST_GAP = 2.0**-22
 
 @dataclass(frozen=True, slots=True)
 class FixedScores:
-    """``times`` mechanisms of bounded range ``eta``; what each is asked is fixed before the first answer.
+    """``times`` mechanisms of bounded range ``eta`` whose scores were fixed before the first
+    answer.
 
-    ``eta`` is the float nearest to the range; ``pure``, the exact sum of the ranges, bounds every loss.
-    ``reached``: whether there are neighbours and scores that lose this much, or nearly.
+    ``eta`` is the float nearest to the range; ``pure``, the exact sum of the ranges, bounds every
+    loss. ``reached``: whether neighbours and scores exist that attain this, or nearly.
 
     Guarantees:
         fixed scores lose what the worst shares of candidates lose
@@ -75,7 +76,7 @@ class FixedScores:
         return Bracket(lower, upper) if self.reached else Bounds(None, upper)
 
     def _near(self, delta: float, high: float) -> float:
-        """About the epsilon of ``delta``."""
+        """An estimate of the epsilon of ``delta``."""
         low = 0.0
         for _ in range(_STEPS):
             middle = (low + high) / 2
@@ -83,14 +84,16 @@ class FixedScores:
         return high
 
     def _lower(self, loss: float) -> float:
-        """No more than delta at ``loss``: what one share of candidates loses."""
+        """A lower bound of delta at ``loss``: the loss of one share of candidates."""
         eta = math.nextafter(self.eta, 0.0)
         top = min(_worst_top(eta, self.times, loss, self._best(loss)[0]), eta)
         bottom = math.nextafter(eta - top, 0.0)
         return max(_excess(self.times, top, bottom, loss, sign=-1), 0.0)
 
     def _upper(self, loss: float) -> float:
-        """No less than delta at ``loss``: ranges of shares, in halves while their bound is too large."""
+        """An upper bound of delta at ``loss``: ranges of shares, bisected while their bound is too
+        large.
+        """
         ceiling = self._best(loss)[1] * (1 + _CLOSE)
         most, left = 0.0, [(0, self.times - 1)]
         while left:
@@ -104,14 +107,14 @@ class FixedScores:
         return min(most, 1.0)
 
     def _bound(self, first: int, last: int, loss: float) -> float:
-        """No less than what any share from the worst one of ``first`` to that of ``last`` loses."""
+        """An upper bound over shares from the worst one of ``first`` to that of ``last``."""
         eta = math.nextafter(self.eta, math.inf)
         least = _worst_top(eta, self.times, loss, first) * (1 - 16 * _UNIT)
         top = min(_worst_top(eta, self.times, loss, last) * (1 + 16 * _UNIT), eta)
         return _excess(self.times, top, math.nextafter(eta - least, math.inf), loss, sign=1)
 
     def _best(self, loss: float) -> tuple[int, float]:
-        """About the worst count, and what it loses; it steers, and decides nothing."""
+        """The estimated worst count and its delta; it steers the search and decides nothing."""
 
         def lost(count: int) -> float:
             top = _worst_top(self.eta, self.times, loss, count)
@@ -130,14 +133,14 @@ class FixedScores:
 
 
 def _worst_top(eta: float, times: int, loss: float, count: int) -> float:
-    """The largest loss of one mechanism where up to ``count`` of them lose the least they can."""
+    """The largest loss of one mechanism if up to ``count`` of them have the least loss."""
     return min((loss + (count + 1) * eta) / (times + 1), eta)
 
 
 def _excess(times: int, top: float, bottom: float, loss: float, *, sign: int) -> float:
-    """E_P (1 - e^(loss - L))_+, L the sum of so many losses of ``top`` or -``bottom``.
+    """E_P (1 - e^(loss - L))_+, where L is the sum of that many losses of ``top`` or -``bottom``.
 
-    ``sign``: 1 from above, -1 from below, 0 about.
+    ``sign``: 1 rounds up, -1 rounds down, 0 to nearest.
     """
     if top <= 0 or bottom <= 0:
         return 0.0

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The privacy curve of the discrete Gaussian, and the least noise for an (epsilon, delta).
 
-Source: Canonne, Kamath, Steinke (2020), Theorem 7, in one dimension; Balle and Wang (2018)
-for the continuous law, which bounds large sensitivities here and calibrates nothing.
-Proof: gaussian.proof.md.
+Source: Canonne, Kamath, Steinke (2020), Theorem 7, in one dimension; Balle and Wang (2018) for the
+continuous Gaussian, which bounds large sensitivities here. Proof: gaussian.proof.md.
 """
 
 import math
@@ -28,9 +27,9 @@ _LIBM_SLACK = 1e-9
 
 
 def gaussian_delta(noise: DiscreteGaussian, sensitivity: int, epsilon: Number) -> Bracket:
-    """delta at which one integer plus ``noise`` is (epsilon, delta)-DP: the least one lies within.
+    """Bounds of the least delta at which one integer plus ``noise`` is (epsilon, delta)-DP.
 
-    The worst of all integer shifts up to ``sensitivity`` (steps of the lattice).
+    The worst of all integer shifts up to ``sensitivity`` (in lattice steps).
 
     Guarantees:
         the discrete curve lies between its bounds
@@ -55,10 +54,10 @@ def gaussian_delta(noise: DiscreteGaussian, sensitivity: int, epsilon: Number) -
 def gaussian_for(
     epsilon: Number, delta: Number, *, sensitivity_squared: Fraction, entries: int | None = None
 ) -> DiscreteGaussian:
-    """The discrete Gaussian of nearly least variance that is (epsilon, delta)-DP.
+    """The discrete Gaussian with nearly the least variance that is (epsilon, delta)-DP.
 
-    One entry: by its exact curve. More: by rho-zCDP, rho = sensitivity^2 / (2 sigma^2), at the
-    best order (a proved bound for any dimension; slightly more noise).
+    For one entry, by its exact curve. For more, by rho-zCDP, rho = sensitivity^2 / (2 sigma^2), at
+    the best order (a proved bound for any dimension; slightly more noise).
 
     Guarantees:
         the calibrated gaussian keeps its delta
@@ -89,7 +88,7 @@ def gaussian_for(
 
 
 def _one_shift(noise: DiscreteGaussian, shift: int, epsilon: Fraction) -> Bracket:
-    """P(X <= m) - e^epsilon P(X <= m - shift), m the last point where the loss exceeds epsilon."""
+    """P(X <= m) - e^epsilon P(X <= m - shift), m the last point whose loss exceeds epsilon."""
     last = math.ceil(Fraction(shift, 2) - epsilon * noise.sigma_squared / shift) - 1
     here, there = noise.cdf(last), noise.cdf(last - shift)
     lower = Fraction(here.lower) - exp_up(epsilon) * Fraction(there.upper)
@@ -98,7 +97,9 @@ def _one_shift(noise: DiscreteGaussian, shift: int, epsilon: Fraction) -> Bracke
 
 
 def _smaller_shifts(noise: DiscreteGaussian, largest: int, epsilon: Fraction) -> float:
-    """A bound for all shifts up to ``largest``: the continuous curve, and how far discrete tails are from it."""
+    """A bound for all shifts up to ``largest``: the continuous curve plus the difference of
+    discrete tails.
+    """
     if not _SUMMED_SIGMA_SQUARED <= noise.sigma_squared <= 10**200 or epsilon > 50:
         return 1.0
     sigma, loss = float(sqrt_down(noise.sigma_squared)), float(epsilon)
@@ -110,7 +111,7 @@ def _smaller_shifts(noise: DiscreteGaussian, largest: int, epsilon: Fraction) ->
 
 
 def _discreteness(sigma: float, near: float, far: float, loss: float) -> float:
-    """By how much a sum of discrete tails can exceed that of the continuous ones."""
+    """How much a sum of discrete tails can exceed that of continuous ones."""
     relative = ((far**2 + 1) + (far**3 + 19) / sigma) / (24 * sigma**2)
     if near >= 1.8 and relative <= 0.004:
         return 2.1 * math.erfc(near / math.sqrt(2)) / 2 * relative

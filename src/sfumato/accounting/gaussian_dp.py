@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mu of Gaussian differential privacy of the events for which one is proved.
+"""The mu of Gaussian differential privacy, for events for which one is proved.
 
 Discrete Gaussian noise is not among them: its trade-off curve is not that of the continuous
-law, so ``GaussianDP`` of sensitivity over sigma would promise too much (RULES 20). Its mu is
+Gaussian, so ``GaussianDP`` of sensitivity over sigma would be too optimistic (RULES 20). Its mu is
 the largest Phi^-1(P(X < t)) - Phi^-1(P(X < t - 1)) over all integers t, times the L2 sensitivity;
-each t can be bounded, but that no t far out is larger is not proved here, so it is refused. Proof:
-gaussian_dp.proof.md.
+each t can be bounded, but it is not proved here that distant t are smaller, so it is refused.
+Proof: gaussian_dp.proof.md.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first point of a grid that provably meets a target, and the last that provably does not.
+"""Searches a grid for the first point that provably meets a target and the last that provably does
+not.
 
-Costs are read as brackets. What is returned is proved by the readings at these two points
-alone; no monotony, no start and no slope enters. Proof: grid_search.proof.md.
+Costs are brackets. The result is proved by the readings at these two points alone; it does not rely
+on monotonicity, the start or the slope. Proof: grid_search.proof.md.
 """
 
 import math
@@ -26,7 +27,10 @@ _FALLS = -1.0
 
 
 class Grid(Protocol):
-    """Points by index, the next one easier on the target. ``place`` and ``near`` only steer a search."""
+    """Points by index; higher indices meet a target more easily.
+
+    ``place`` and ``near`` only steer a search.
+    """
 
     @property
     def lowest(self) -> int: ...
@@ -35,17 +39,19 @@ class Grid(Protocol):
     def highest(self) -> int: ...
 
     def place(self, index: int) -> float:
-        """Where a point stands on a logarithmic scale."""
+        """The position of a point on a logarithmic scale."""
         ...
 
     def near(self, place: float) -> int:
-        """The index of a point near a place."""
+        """The index of a point near a position."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Decimals:
-    """Numbers of so many significant digits, 1e-30 to 1e30. ``falling``: the smaller, the easier.
+    """Numbers with a given number of significant digits, 1e-30 to 1e30.
+
+    ``falling``: smaller ones are easier.
 
     >>> grid = Decimals(3)
     >>> [str(grid.value(grid.near(math.log(4.3026)) + step)) for step in (0, 1)]
@@ -79,7 +85,7 @@ class Decimals:
 
     @property
     def _decade(self) -> int:
-        """How many numbers there are from a power of ten to the next."""
+        """The number of points per power of ten."""
         return 9 * self._power
 
     @property
@@ -89,7 +95,7 @@ class Decimals:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Whole numbers up to ``most``, fewer being easier: index -n stands for n."""
+    """Integers up to ``most``, smaller ones being easier; index -n stands for n."""
 
     most: int
 
@@ -110,7 +116,9 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """``meets`` does, by the upper end of its cost; ``fails`` does not, by the lower end (None: none is known to)."""
+    """``meets`` meets the target by the upper end of its cost; ``fails`` does not, by the lower end
+    (None: unknown).
+    """
 
     meets: int
     fails: int | None
@@ -126,9 +134,11 @@ def frontier(
     precision: float = 0.0,
     slope: float = _FALLS,
 ) -> Found:
-    """Where the cost first meets the target, within ``precision`` (relative) or as near as the readings tell.
+    """Where the cost first meets the target, within a relative ``precision`` or as close as the
+    readings allow.
 
-    ``start`` and ``slope`` (of the cost's logarithm, below 0) are guesses: they save readings and prove nothing.
+    ``start`` and ``slope`` (of the logarithm of the cost, below 0) are guesses: they save readings
+    and prove nothing.
 
     Guarantees:
         what meets is proved by its upper end
@@ -161,7 +171,7 @@ def frontier(
 
 
 class _Search:
-    """What was read so far. Where nothing was, an edge stands just off the grid."""
+    """The readings so far. An edge without readings is just off the grid."""
 
     def __init__(self, reading: Reading, target: Fraction, grid: Grid, slope: float) -> None:
         self._reading, self._target, self._grid, self._slope = reading, target, grid, slope
@@ -172,33 +182,35 @@ class _Search:
 
     @property
     def meets(self) -> int:
-        """The first that is known to meet the target."""
+        """The first index known to meet the target."""
         return min(
             (i for i, cost in self.seen.items() if cost[_UPPER] <= self._target),
             default=self._grid.highest + 1,
         )
 
     def edge(self, side: int) -> tuple[int, int]:
-        """The last index below ``meets`` where this end of the cost is above the target, and what was read next."""
+        """The last index below ``meets`` where this end of the cost is above the target, and the
+        next index that was read.
+        """
         meets = self.meets
         above = (i for i, cost in self.seen.items() if i < meets and cost[side] > self._target)
         low = max(above, default=self._grid.lowest - 1)
         return low, min((i for i in self.seen if i > low), default=self._grid.highest + 1)
 
     def unsettled(self, side: int) -> bool:
-        """Whether there are indices inside this edge, and anything to learn from them."""
+        """Whether there are unread indices inside this edge."""
         low, high = self.edge(side)
         return high - low > 1 and any(cost[side] > -math.inf for cost in self.seen.values())
 
     def within(self, precision: float) -> bool:
-        """Whether what meets and what fails are neighbours, or near enough."""
+        """Whether the two indices are adjacent or close enough."""
         low, high = self.edge(_LOWER)[0], self.meets
         if low < self._grid.lowest or high > self._grid.highest:
             return False
         return high - low <= 1 or self._grid.place(high) - self._grid.place(low) <= precision
 
     def aim(self, side: int, asked: int, beyond: float) -> int:
-        """The next index to read, inside this edge: a little beyond where a line through the readings crosses."""
+        """The next index to read: slightly beyond where the secant crosses the target."""
         low, high = self.edge(side)
         crossing = self._crossing(side)
         if crossing is None or asked % 4 == 3:
@@ -209,7 +221,7 @@ class _Search:
         return min(max(index, low + 1), high - 1)
 
     def _middle(self, low: int, high: int, asked: int) -> int:
-        """Halfway; where one end is off the grid, ever larger steps away from the other."""
+        """The midpoint; if one end is off the grid, exponentially growing steps from the other."""
         grid, step = self._grid, math.log(10) * 2.0**asked
         if low < grid.lowest:
             return min(max(grid.near(grid.place(high) - step), grid.lowest), high - 1)
@@ -218,7 +230,9 @@ class _Search:
         return (low + high) // 2
 
     def _crossing(self, side: int) -> float | None:
-        """The place where the cost is the target, by the two readings nearest to it; by one: with the slope guessed."""
+        """The position where the secant of the nearest readings crosses the target; from one
+        reading, with the guessed slope.
+        """
         ends = {index: cost[side] for index, cost in self.seen.items() if 0 < cost[side] < math.inf}
         heights = {index: _log(cost) - _log(self._target) for index, cost in ends.items()}
         nearest = sorted(heights, key=lambda index: abs(heights[index]))[:2]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a guarantee about one unit says about several, and about a unit that is replaced.
+"""Group privacy: guarantees for several units, and for a unit that is replaced.
 
 Proof: group.proof.md.
 """
@@ -26,13 +26,13 @@ Kind = TypeVar("Kind", bound=Guarantee)
 
 
 def for_group(guarantee: Kind, size: int) -> Kind:
-    """The same kind of guarantee for datasets ``size`` steps of the relation apart.
+    """The same kind of guarantee for datasets that are ``size`` steps of the relation apart.
 
     Pure and bounded range: size times (Dwork and Roth 2014, Theorem 2.2). Approximate: size
     epsilon, and delta (1 + e^epsilon + ... + e^((size-1) epsilon)). zCDP: size^2 rho (Bun and
-    Steinke 2016, Proposition 1.9). GDP: size mu (Dong, Roth, Su 2022, Theorem 2.14). Renyi: at
-    a smaller order, the one whose 1 - 1/order is (1 - 1/order)^size, by Hoelder's inequality
-    (a sharper form of Mironov 2017, Proposition 2).
+    Steinke 2016, Proposition 1.9). GDP: size mu (Dong, Roth, Su 2022, Theorem 2.14). Renyi: at a
+    smaller order, the one whose 1 - 1/order is (1 - 1/order)^size, by Hoelder's inequality (a
+    sharper form of Mironov 2017, Proposition 2).
 
     Guarantees:
         a group loses at most what its guarantee says
@@ -58,9 +58,9 @@ def for_group(guarantee: Kind, size: int) -> Kind:
 
 
 def replace_one_from_add_remove(guarantee: Kind) -> Kind:
-    """A unit replaced is a unit removed and one added: two steps (RULES 2).
+    """The replace-one guarantee that an add-remove guarantee implies: two steps (RULES 2).
 
-    There is no way back: a guarantee about replacing says nothing of a unit more or less.
+    There is no converse: a replace-one guarantee says nothing about adding or removing a unit.
 
     >>> replace_one_from_add_remove(PureDP(1))
     PureDP(epsilon=Fraction(2, 1))

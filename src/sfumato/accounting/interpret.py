@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a promise means: how well the best attacker does, and what a belief or a harm can become.
+"""Interprets a guarantee: the best attacker's success, and the largest change of a belief or a
+harm.
 
-Every promise is a set of statements P(A) <= odds Q(A) + delta, both ways. Against one of them
-the best attacker is known (Kairouz, Oh, Viswanath 2015); against all, he is held by the one
-that hurts him most. So any finite choice of statements is sound, and the search for the best
-needs no proof. Sources: Wasserman and Zhou (2010); Kairouz, Oh, Viswanath (2015);
-Dong, Roth, Su (2022), Proposition 2.12. Proof: interpret.proof.md.
+Every guarantee is a set of statements P(A) <= odds Q(A) + delta, both ways. The best attacker
+against one statement is known (Kairouz, Oh, Viswanath 2015); against all, he is bounded by the
+strongest. So any finite choice of statements is sound, and the search for the best needs no proof.
+Sources: Wasserman and Zhou (2010); Kairouz, Oh, Viswanath (2015); Dong, Roth, Su (2022),
+Proposition 2.12. Proof: interpret.proof.md.
 """
 
 import math
@@ -26,12 +27,11 @@ _STEPS = 24
 
 @dataclass(frozen=True, slots=True)
 class Posterior:
-    """What an observer of all answers may come to believe, who believed ``prior`` before.
+    """The possible beliefs of an observer of all answers whose belief was ``prior`` before.
 
-    Whatever else he knows, the belief stays from ``lowest`` to ``highest``, except with
-    probability at most ``failure``: if the unit is in the data, the chance that the belief
-    rises above ``highest``; if not, that it falls below ``lowest``. In that case it may
-    become certainty.
+    Whatever else he knows, the belief stays between ``lowest`` and ``highest``, except with
+    probability at most ``failure``: if the unit is in the data, that it rises above ``highest``; if
+    not, that it falls below ``lowest``. In that case it may become certainty.
     """
 
     prior: Fraction
@@ -48,12 +48,12 @@ class Posterior:
 
 @dataclass(frozen=True, slots=True)
 class Attacker:
-    """The best attacker whom a promise allows: he knows all of the data but which neighbour is real.
+    """The best attacker that a guarantee allows: he knows all data except which neighbour is real.
 
-    ``promise`` is a guarantee, or the privacy curve of a plan: whatever has ``delta`` and
-    ``epsilon``. Each number bounds every attacker, of any knowledge and computing power; it is
-    rounded in his favour. Against PureDP and ApproxDP it is what randomised response allows;
-    against the others it is what the promise allows, up to the search.
+    ``promise`` is a guarantee or the privacy curve of a plan: anything with ``delta`` and
+    ``epsilon``. Each number bounds every attacker, of any knowledge and computing power, and is
+    rounded in his favour. Against PureDP and ApproxDP it is attained by randomised response;
+    against the others it is what the guarantee allows, up to the search.
 
     Guarantees:
         no attacker beats the stated trade off
@@ -82,11 +82,13 @@ class Attacker:
 
     @property
     def advantage(self) -> float:
-        """Upper bound of true positives minus false positives: delta at epsilon 0, the total variation."""
+        """An upper bound of true minus false positive rate: delta at epsilon 0, the total variation
+        distance.
+        """
         return 0.0 + float_up(-self._best(lambda each: -each.excess(Fraction(1))))
 
     def misses(self, false_alarms: Number) -> float:
-        """The trade-off curve: who raises so many false alarms misses at least this share of the members.
+        """The trade-off curve: the least false negative rate at a given false positive rate.
 
         >>> from sfumato.privacy import ApproxDP
         >>> round(Attacker(ApproxDP(1, "1e-6")).misses("0.01"), 6)
@@ -95,7 +97,7 @@ class Attacker:
         return float_down(self._misses(_share("false_alarms", false_alarms)))
 
     def accuracy(self, prior: Number) -> float:
-        """How often a guess is right at best, where a member is as likely as ``prior``."""
+        """The largest probability of a right guess, if the probability of membership is ``prior``."""
         before = _share("prior", prior)
         if before in (0, 1):
             return 1.0
@@ -103,16 +105,16 @@ class Attacker:
         return float_up(1 - before + before * gain)
 
     def precision(self, prior: Number, recall: Number) -> float:
-        """How many of those named are members, at best, if the share ``recall`` of members is to be named."""
+        """The largest precision of a membership attack with the given ``recall``."""
         before = _share("prior", prior)
         return self._updated(before, self._factor(_share("recall", recall)))
 
     def posterior(self, prior: Number, failure: Number = 0) -> Posterior:
-        """The belief after all answers; ``failure`` is how often it may leave the bounds.
+        """The belief after all answers, with probability of ``failure``.
 
-        With delta = 0 the odds move at most e^epsilon times, for certain: ``failure`` is 0. With
-        delta > 0 nothing holds for certain, and the bounds are 0 and 1 at ``failure`` 0; the
-        more failure is taken (it has to be above delta), the nearer they come to e^epsilon.
+        With delta = 0 the odds change by at most a factor of e^epsilon, always: ``failure`` is 0.
+        With delta > 0 nothing is certain, and at ``failure`` 0 the bounds are 0 and 1; the larger
+        the allowed failure (above delta), the closer they are to e^epsilon.
 
         >>> from sfumato.privacy import ApproxDP
         >>> attacker = Attacker(ApproxDP(1, "1e-6"))
@@ -129,10 +131,11 @@ class Attacker:
         )
 
     def harm(self, usual: Number, largest: Number | None = None) -> float:
-        """A bound of E[harm] with the unit in the data, if it is ``usual`` without, and never above ``largest``.
+        """A bound of E[harm] with the unit in the data, given that it is ``usual`` without and at
+        most ``largest``.
 
-        At most e^epsilon usual + delta largest (RULES 26); often less, as a harm cannot exceed its
-        largest. Without a largest harm only a promise with delta = 0 bounds the mean.
+        At most e^epsilon usual + delta largest (RULES 26); often less, since a harm cannot exceed
+        its largest value. Without ``largest`` only a guarantee with delta = 0 bounds the mean.
 
         >>> from sfumato.privacy import ApproxDP
         >>> round(Attacker(ApproxDP(1, "1e-6")).harm("0.01", largest=1), 5)
@@ -157,7 +160,8 @@ class Attacker:
         return bound
 
     def trade_off(self, points: int = 100) -> tuple[tuple[float, float], ...]:
-        """(false alarms, least misses) along the curve, corners included; for drawing.
+        """Points (false positive rate, least false negative rate) of the curve, corners included;
+        for plots.
 
         >>> from sfumato.privacy import PureDP
         >>> [(round(x, 4), round(y, 4)) for x, y in Attacker(PureDP(1)).trade_off(1)]
@@ -176,7 +180,7 @@ class Attacker:
         return self._best(lambda each: each.misses(false_alarms))
 
     def _factor(self, share: Fraction) -> Fraction | None:
-        """How many times the odds can grow on an answer as likely as ``share``; None: without bound."""
+        """The largest growth of the odds on an answer of probability ``share``; None: unbounded."""
         if share == 0:
             pure = [
                 each.odds for each in self._statements if each.delta == 0 and each.odds is not None
@@ -192,7 +196,7 @@ class Attacker:
         return 1.0 if factor is None else float_up(factor * prior / (factor * prior + 1 - prior))
 
     def _best(self, score: Callable[[Statement], Fraction]) -> Fraction:
-        """The largest score of the statements tried: a grid of places, then nearer and nearer the best of it."""
+        """The largest score over statements: on a grid of places, then refined around the best."""
         scores = [score(each) for each in self._statements]
         best = max(scores)
         if len(set(self._statements)) == 1:
@@ -232,7 +236,7 @@ _SECRET = {
 
 
 def unprotected(relation: Relation) -> tuple[str, ...]:
-    """In words: which secret the promise is about, and what it does not protect.
+    """Sentences that say which secret the guarantee is about, and what it does not protect.
 
     >>> unprotected(Relation.REPLACE_ONE)[0][:19]
     'The secret is value'

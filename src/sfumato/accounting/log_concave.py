@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The privacy curve of one integer with Skellam or binomial noise, from its exact probabilities.
 
-Log-concave noise: the worst set of outcomes is a half-line and the worst shift the largest.
+For log-concave noise the worst set of outcomes is a half-line and the worst shift the largest.
 Proof: log_concave.proof.md.
 """
 
@@ -23,7 +23,7 @@ _ITERATIONS = 60
 
 @dataclass(frozen=True, slots=True)
 class LogConcave:
-    """One integer with this noise, between neighbours that move it by up to ``shift``.
+    """One integer with this noise, which neighbours change by up to ``shift``.
 
     Guarantees:
         a shifted integer loses what its probabilities say
@@ -74,7 +74,7 @@ class LogConcave:
         return Bracket(lower, max(way.upper for way in ways))
 
     def _directions(self) -> tuple[Skellam | Binomial, ...]:
-        """The noise, and its mirror image where that is another law."""
+        """The noise, and its mirror image if that is another distribution."""
         noise = self.noise
         if isinstance(noise, Skellam) or noise.probability == Fraction(1, 2):
             return (noise,)
@@ -106,7 +106,7 @@ def _largest_excess(noise: Skellam | Binomial, shift: int, epsilon: Fraction) ->
 
 
 def _last_rise(noise: Skellam | Binomial, shift: int, odds: Fraction) -> int:
-    """A t up to which the excess is proved to rise: P(X = t - shift) <= odds P(X = t)."""
+    """A threshold up to which the excess is proved to increase: P(X = t - shift) <= odds P(X = t)."""
 
     def rises(at: int) -> bool:
         here = Fraction(noise.pmf(at).lower)
@@ -124,7 +124,7 @@ def _last_rise(noise: Skellam | Binomial, shift: int, odds: Fraction) -> int:
 
 
 def _mode(noise: Skellam | Binomial) -> int:
-    """Where the noise is likeliest."""
+    """The mode of the noise."""
     if isinstance(noise, Skellam):
         return 0
     return (noise.trials + 1) * noise.probability.numerator // noise.probability.denominator

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tail of the standard normal law between proved bounds, and its inverse.
+"""Proved bounds of the tail of the standard normal distribution, and of its inverse.
 
-No libm and no table: a series of positive terms near 0, a continued fraction beyond, both
-in decimal intervals that round outward. Proof: normal.proof.md.
+Neither libm nor a table is used: a series of positive terms near 0, a continued fraction elsewhere,
+both in decimal intervals that round outward. Proof: normal.proof.md.
 """
 
 import math
@@ -48,9 +48,10 @@ def normal_tail(x: Fraction) -> _Bounds:
 
 @lru_cache(maxsize=4096)
 def normal_excess(near: Fraction, far: Fraction) -> _Bounds:
-    """Lower and upper bounds of P(Z > near) - e^((far^2 - near^2)/2) P(Z > far), near < far, far > 0.
+    """Lower and upper bounds of P(Z > near) - e^((far^2 - near^2)/2) P(Z > far), near < far, far >
+    0.
 
-    The hockey stick of two normal laws; no power of e^(far^2/2) is ever written down.
+    The hockey-stick divergence of two normals, without ever computing e^(far^2/2).
 
     Guarantees:
         the excess lies between its bounds
@@ -75,7 +76,7 @@ def _tail_up(x: Fraction) -> Fraction:
 
 
 def normal_point(chance: Fraction) -> Fraction:
-    """t >= 0 with P(Z > t) <= ``chance``, nearly the smallest; 0 < ``chance`` <= 1/2.
+    """A t >= 0 with P(Z > t) <= ``chance``, nearly the smallest; 0 < ``chance`` <= 1/2.
 
     Guarantees:
         the normal point is beyond its chance
@@ -96,14 +97,14 @@ def normal_point(chance: Fraction) -> Fraction:
 
 
 def _from_float(chance: Fraction) -> tuple[Fraction, Fraction]:
-    """A float that errs by a few ulp and that much more; and by how much to go on."""
+    """A float quantile with a margin for its error, and a step to increase it by."""
     start = -NormalDist().inv_cdf(float(chance))
     slack = Fraction(2.0**-50 * (start + 2.0**-3))
     return max(Fraction(start), Fraction(0)) + slack, slack
 
 
 def _from_above(chance: Fraction) -> Fraction:
-    """Newton's steps on ln P."""
+    """Newton's method on ln P, from above."""
     point, target = _start(chance), log_down(chance)
     for _ in range(7):
         lower, upper = normal_tail(point)
@@ -112,7 +113,7 @@ def _from_above(chance: Fraction) -> Fraction:
 
 
 def _start(chance: Fraction) -> Fraction:
-    """sqrt(2 ln(1/(2 chance))), which is beyond its chance already: P(Z > t) <= e^(-t^2/2) / 2."""
+    """sqrt(2 ln(1/(2 chance))), where the tail is at most ``chance``: P(Z > t) <= e^(-t^2/2) / 2."""
     return sqrt_up(2 * log_up(1 / (2 * chance)))
 
 
@@ -143,7 +144,9 @@ def _central(context: Context, x: Fraction) -> Decimal:
 
 
 def _hazard(x: Fraction) -> tuple[Decimal, Decimal]:
-    """density(x) / P(Z > x) = x + 1/(x + 2/(x + 3/(x + ...))), x >= 1, from a tail that is known roughly."""
+    """density(x) / P(Z > x) = x + 1/(x + 2/(x + 3/(x + ...))), x >= 1, from a rough value of the
+    tail.
+    """
     low, high = below(x), above(x)
     depth = 16 + math.ceil(1600 / min(x, Fraction(26)) ** 2)
     under, over = low, UP.add(high, UP.divide(Decimal(depth + 1), low))

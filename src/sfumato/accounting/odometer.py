@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Filters and an odometer for events that are chosen one by one, after seeing all answers so far.
+"""Privacy filters and an odometer, for events that are chosen adaptively.
 
-A filter is opened with a cap and admits events while their costs sum to at most that cap;
-then all of it together has ``guarantee``, however the analyst chose. An odometer has no cap:
-at any time it says what has been lost. Both take events, never a ``Curve``: the privacy loss
-distribution of a plan holds only if the plan was fixed before the first answer (Rogers et al.
-2016: composition theorems for fixed parameters fail when the parameters are chosen adaptively).
+A filter has a cap and admits events while their costs add up to at most the cap; then all of them
+together have ``guarantee``, however they were chosen. An odometer has no cap: it bounds the loss so
+far at any time. Both take events, never a ``Curve``, since the privacy loss distribution of a plan
+is valid only if the plan was fixed before the first answer (Rogers et al. 2016).
 
-All are values: ``spend`` returns the books after the charge. Proof: odometer.proof.md.
+Both are immutable: ``spend`` returns the state after the charge. Proof: odometer.proof.md.
 """
 
 import math
@@ -40,7 +39,7 @@ _RATIOS = tuple(order.as_integer_ratio() for order in _ORDERS)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter(ABC):
-    """What all filters share: a cap, what is spent in units of 1e-12, and the neighbour relation.
+    """Base of all filters: a cap, what is spent in multiples of 1e-12, and the neighbour relation.
 
     Guarantees:
         a filter never spends more than its cap
@@ -61,10 +60,10 @@ class Filter(ABC):
 
     @abstractmethod
     def cost(self, event: Event) -> Fraction:
-        """What an event adds to the sum; raises where nothing is proved."""
+        """The cost of an event; raises if none is proved."""
 
     def admits(self, event: Event) -> bool:
-        """Whether the event may still be answered."""
+        """Whether the event is within what is left."""
         return self.spent + self._units(event) <= self.cap * UNIT
 
     def spend(self, event: Event) -> Self:
@@ -112,7 +111,7 @@ class PureFilter(Filter):
 
     @property
     def guarantee(self) -> PureDP:
-        """Of everything that is ever admitted, together (Rogers, Roth, Ullman, Vadhan 2016)."""
+        """The guarantee of everything that is ever admitted (Rogers, Roth, Ullman, Vadhan 2016)."""
         return PureDP(self.cap)
 
 
@@ -131,13 +130,13 @@ class ConcentratedFilter(Filter):
 
     @property
     def guarantee(self) -> ZeroConcentratedDP:
-        """Of everything that is ever admitted, together (Whitehouse et al. 2023)."""
+        """The guarantee of everything that is ever admitted (Whitehouse et al. 2023)."""
         return ZeroConcentratedDP(self.cap)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenyiFilter(Filter):
-    """Renyi divergences of one order, fixed at opening, that add up to at most the cap.
+    """Renyi divergences of one order, fixed in advance, that add up to at most the cap.
 
     >>> from sfumato.privacy import PureEvent
     >>> RenyiFilter(order=Fraction(8), cap=Fraction(1)).guarantee
@@ -157,13 +156,13 @@ class RenyiFilter(Filter):
 
     @property
     def guarantee(self) -> RenyiDP:
-        """Of everything that is ever admitted, together (Feldman and Zrnic 2021)."""
+        """The guarantee of everything that is ever admitted (Feldman and Zrnic 2021)."""
         return RenyiDP(self.order, self.cap)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GaussianFilter(Filter):
-    """Squared mu of Gaussian DP that add up to at most the cap; for events with a proved mu.
+    """Squared mu of Gaussian DP that add up to at most the cap, for events with a proved mu.
 
     >>> from sfumato.privacy import BoundedRange
     >>> GaussianFilter(cap=Fraction(1)).admits(BoundedRange(Fraction(1)))
@@ -176,18 +175,21 @@ class GaussianFilter(Filter):
 
     @property
     def guarantee(self) -> GaussianDP:
-        """Of everything that is ever admitted, together (Koskela et al. 2023; Smith and Thakurta 2022)."""
+        """The guarantee of everything that is ever admitted (Koskela et al.
+
+        2023; Smith and Thakurta 2022).
+        """
         return GaussianDP(self.cap)
 
 
 @dataclass(frozen=True, slots=True)
 class Odometer:
-    """What has been lost so far, without a cap.
+    """The loss so far, without a cap.
 
-    ``epsilon_spent(delta)`` may be read at every time, and stopping may depend on it and on all
-    answers: with probability at least 1 - delta the losses of ALL times are at most what is
-    read at those times. ``epsilon_if_planned`` is smaller, and true only if the events and the
-    moment of reading were fixed before the first answer.
+    ``epsilon_spent(delta)`` may be read at any time, and stopping may depend on it and on all
+    answers: with probability at least 1 - delta, the losses at ALL times are at most what it
+    returns at those times. ``epsilon_if_planned`` is smaller and valid only if the events and the
+    time of reading were fixed before the first answer.
 
     Guarantees:
         an odometer is right at all times together
@@ -221,7 +223,8 @@ class Odometer:
         )
 
     def epsilon_spent(self, delta: Number) -> Fraction:
-        """A bound of the loss that holds at all times together, but for a probability of delta.
+        """A bound of the loss that holds at all times simultaneously, except with probability
+        delta.
 
         Ville's inequality for an equal mixture over the orders: sum + ln(orders/delta)/(order - 1)
         (Whitehouse et al. 2023 prove time-uniform bounds of this kind).
@@ -229,7 +232,7 @@ class Odometer:
         return self._least(_anytime(positive("delta", delta, at_most=Fraction(1))))
 
     def epsilon_if_planned(self, delta: Number) -> Fraction:
-        """epsilon at delta, if the events and the moment of reading were fixed in advance."""
+        """epsilon at delta, if the events and the time of reading were fixed in advance."""
         return self._least(_planned(positive("delta", delta, at_most=Fraction(1))))
 
     def _least(self, prices: tuple[int, ...]) -> Fraction:
@@ -273,7 +276,9 @@ def _mu_squared(event: Event) -> Fraction:
 
 @lru_cache(maxsize=1024)
 def _costs(event: Event) -> tuple[int | None, int, tuple[int, ...] | None]:
-    """Pure loss, rho, and Renyi divergences, in units: of the last two an event has one."""
+    """The pure loss, rho and Renyi divergences of an event, in multiples of 1e-12; it has one of
+    the last two.
+    """
     if isinstance(event, Sampled | Composed | Repeated | Nonadaptive | Group):
         return _pure(event), 0, tuple(math.ceil(renyi(event, order) * UNIT) for order in _ORDERS)
     return _pure(event), math.ceil(_without_delta(event).rho * UNIT), None

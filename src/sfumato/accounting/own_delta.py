@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The delta that events spend of their own: the chance that one of them hides nothing.
+"""The delta that events spend themselves: the probability that one of them hides nothing.
 
 Proof: own_delta.proof.md.
 """
@@ -16,7 +16,8 @@ _LONGEST, _KEPT = 4096, 320
 
 @dataclass(frozen=True, slots=True)
 class OwnDelta:
-    """Bounds of the chance that at least one event hides nothing; equal while they are short.
+    """Bounds of the probability that at least one event hides nothing; exact while the numbers are
+    short.
 
     Guarantees:
         own deltas are those of independent failures
@@ -35,7 +36,7 @@ class OwnDelta:
         return cls(delta, delta)
 
     def either(self, other: "OwnDelta") -> "OwnDelta":
-        """One of the two, or both: a + b - a b."""
+        """That of two together: a + b - a b."""
         if not self.upper or not other.upper:
             return self if self.upper else other
         return OwnDelta(
@@ -44,7 +45,7 @@ class OwnDelta:
         )
 
     def times(self, count: int) -> "OwnDelta":
-        """One of ``count`` events, by squaring."""
+        """That of ``count`` events, by repeated squaring."""
         total, power = OwnDelta(), self
         while count and self.upper:
             if count & 1:
@@ -54,11 +55,11 @@ class OwnDelta:
         return total
 
     def left(self, delta: Fraction) -> tuple[Fraction, Fraction]:
-        """What ``delta`` leaves to the losses where no event failed, from below and from above."""
+        """The part of ``delta`` left for the losses when no event failed, rounded down and up."""
         return (delta - self.upper) / (1 - self.upper), (delta - self.lower) / (1 - self.lower)
 
     def added(self, found: Bounds) -> Bounds:
-        """The delta of the whole, ``found`` being that where no event failed."""
+        """The total delta, given ``found``, the delta when no event failed."""
         upper = float_up(min(self.upper + (1 - self.upper) * Fraction(found.upper), Fraction(1)))
         if found.lower is None:
             return Bounds(None, upper)

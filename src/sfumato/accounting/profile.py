@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cost of an event, and how costs add."""
+"""The cost of an event, and how costs add up."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,10 +11,10 @@ from sfumato.privacy.guarantee import PureDP
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The exact cost of an event in the measures that the gates add up.
+    """The exact cost of an event in the measures of the gates.
 
-    ``epsilon`` is its pure loss, None where it has none (Gaussian noise); ``rho`` its zCDP;
-    ``delta`` what it spends of its own.
+    ``epsilon`` is its pure loss, None if unbounded (Gaussian noise); ``rho`` its zCDP; ``delta``
+    the delta that it spends itself.
 
     >>> Profile.pure(Fraction(1, 10))
     Profile(epsilon=Fraction(1, 10), rho=Fraction(1, 200), delta=Fraction(0, 1))
@@ -26,12 +26,12 @@ class Profile:
 
     @classmethod
     def pure(cls, epsilon: Fraction, delta: Fraction = Fraction(0)) -> "Profile":
-        """A pure loss, with the zCDP that it implies."""
+        """A pure loss and the zCDP that it implies."""
         return cls(epsilon, zcdp_from_pure(PureDP(epsilon)).rho, delta)
 
     @classmethod
     def total(cls, parts: Sequence["Profile"]) -> "Profile":
-        """Sequential composition: losses add, zCDP adds, own deltas add."""
+        """Sequential composition: losses, zCDP and deltas add up."""
         pure = [part.epsilon for part in parts if part.epsilon is not None]
         return cls(
             sum(pure, Fraction(0)) if len(pure) == len(parts) else None,
@@ -40,6 +40,6 @@ class Profile:
         )
 
     def times(self, count: int) -> "Profile":
-        """``count`` of the same."""
+        """The cost of ``count`` repetitions."""
         epsilon = None if self.epsilon is None else count * self.epsilon
         return Profile(epsilon, count * self.rho, count * self.delta)

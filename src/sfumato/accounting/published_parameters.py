@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What others chose, with the source of each number. A list to compare with, no recommendation.
+"""Published privacy parameters of deployments, each with its source.
 
-Only settings with a public source that states number and unit. They cannot be ranked by
-epsilon alone: what a unit is, for how long it is counted, and who adds the noise differ.
+For comparison, no recommendation.
+
+Only settings with a public source that states the number and the unit. They cannot be ranked by
+epsilon alone: the unit, the period and who adds the noise differ.
 """
 
 from dataclasses import dataclass
@@ -13,7 +15,7 @@ from sfumato.privacy.guarantee import ApproxDP, Guarantee, PureDP, ZeroConcentra
 
 
 class NoiseBy(Enum):
-    """Who adds the noise, and so whom the unit has to trust with its data."""
+    """Who adds the noise, and so whom the unit must trust with its data."""
 
     CURATOR = "curator"
     DEVICE = "device"
@@ -21,7 +23,7 @@ class NoiseBy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One deployment: what was promised to which unit, and where that is written.
+    """One deployment: its guarantee, its unit, and the source.
 
     >>> SETTINGS[0].name, SETTINGS[0].guarantee
     ('Apple, Health types', PureDP(epsilon=Fraction(2, 1)))

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Renyi divergence of events: an upper bound at any order, and the epsilon that follows.
+"""Renyi divergences of events: an upper bound at any order, and the epsilon that follows.
 
-What composes adaptively at one order (``odometer.RenyiFilter``), and what DP-SGD is commonly
-accounted with. What has no sharper rule here is bounded by its pure or its zCDP cost
-(``account``). Proof: renyi.proof.md.
+They compose adaptively at a fixed order (``odometer.RenyiFilter``). Events without a sharper rule
+here are bounded by their pure or zCDP cost (``account``). Proof: renyi.proof.md.
 """
 
 import math
@@ -98,7 +97,7 @@ def renyi(event: Event, order: Number) -> Fraction:
 
 
 def epsilon_from_renyi(event: Event, delta: Number) -> Fraction:
-    """The least epsilon at delta that the Renyi bounds give, over a grid of orders; or the pure one if smaller.
+    """The least epsilon at delta over a grid of Renyi orders; the pure one if smaller.
 
     >>> from sfumato.privacy import Distance
     >>> step = ContinuousNoise(ContinuousLaw.GAUSSIAN, Fraction("1.1"), Distance(Norm.L2, Fraction(1)))
@@ -116,7 +115,7 @@ def epsilon_from_renyi(event: Event, delta: Number) -> Fraction:
 
 
 def _best_order(cost: Callable[[Fraction], Fraction]) -> Fraction:
-    """A good order: up the grid while it helps, then halving the steps beside the best."""
+    """A good order: up the grid while it improves, then bisecting around the best."""
     best, at, worse = cost(_ORDERS[0]), 0, 0
     for index, order in enumerate(_ORDERS[1:], start=1):
         if (here := cost(order)) < best:
@@ -139,7 +138,7 @@ def bound(event: Event, order: Fraction) -> Fraction:
 
 
 def _profiled(event: Event, order: Fraction) -> Fraction:
-    """What the pure loss and the zCDP of an event allow."""
+    """The bound from the pure loss and the zCDP of an event."""
     return _from_profile(account(event), event, order)
 
 
@@ -157,7 +156,7 @@ def _from_profile(profile: Profile, event: Event, order: Fraction) -> Fraction:
 
 
 def profile_of(event: Event) -> Profile | None:
-    """The profile of an event, None where it has none."""
+    """The profile of an event; None if it has none."""
     try:
         return account(event)
     except InvalidDeclaration:
@@ -209,7 +208,7 @@ def _repeated(event: Repeated, order: Fraction) -> Fraction:
 
 
 def _group(event: Group, order: Fraction) -> Fraction:
-    """By the profile where there is one, and by Hoelder's inequality from a larger order."""
+    """The bound from the profile, if there is one, and from a larger order by Hoelder's inequality."""
     if event.size == 1:
         return bound(event.event, order)
     profile = profile_of(event)
@@ -227,7 +226,7 @@ def _group(event: Group, order: Fraction) -> Fraction:
 
 
 def _sampled(event: Sampled, order: Fraction) -> Fraction:
-    """The least of: the whole event, the amplified pure loss, and the sums over the binomial."""
+    """The least of the unamplified bound, the amplified pure loss, and the binomial sums."""
     inner, design = event.event, event.design
     if not isinstance(design, PoissonSample | FixedSample):
         return _profiled(event, order)
@@ -248,7 +247,9 @@ def _sampled(event: Sampled, order: Fraction) -> Fraction:
 
 
 def _mirrors(event: Event) -> bool:
-    """Whether a reflection exchanges the laws on two neighbours: one symmetric noise, shifted."""
+    """Whether a reflection exchanges the distributions on two neighbours: one symmetric noise,
+    shifted.
+    """
     return isinstance(event, ContinuousNoise) or (
         isinstance(event, AdditiveNoise)
         and isinstance(event.noise, DiscreteGaussian | DiscreteLaplace)
@@ -283,7 +284,7 @@ def _moments(event: Event, order: int) -> list[Decimal]:
 
 
 def _growing(context: Context, square: Decimal, order: int) -> list[Decimal]:
-    """square^(k (k-1) / 2), k = 0, ..., order."""
+    """The powers square^(k (k-1) / 2), k = 0, ..., order."""
     moments, growth = [ONE, ONE], square
     for _ in range(2, order + 1):
         moments.append(context.multiply(moments[-1], growth))
@@ -326,7 +327,7 @@ def _distances(rho: Fraction, order: int) -> list[Decimal]:
 
 
 def _concentrated(event: Event) -> bool:
-    """Whether an event's divergence is its order times its rho."""
+    """Whether the divergence of an event is its order times its rho."""
     continuous = isinstance(event, ContinuousNoise) and event.law is ContinuousLaw.GAUSSIAN
     return continuous or (
         isinstance(event, AdditiveNoise) and isinstance(event.noise, DiscreteGaussian)
@@ -348,7 +349,9 @@ def _poisson(rate: Fraction, moments: list[Decimal]) -> Decimal:
 
 
 def _added(rate: Fraction, moments: list[Decimal]) -> Decimal:
-    """Where a unit is added, for any event: the lesser of a binomial sum of first order and of a second moment."""
+    """A bound for an added unit, for any event: the lesser of a binomial sum of first order and of
+    a second moment.
+    """
     order = len(moments) - 1
     growth = _power(above(1 / (1 - rate)), order + 1)
     spread = UP.multiply(above(rate**2 * order * (order - 1) / 2), UP.subtract(moments[2], ONE))

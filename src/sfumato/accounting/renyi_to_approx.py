@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one Renyi order says of (epsilon, delta) at best: the joint range of two divergences.
+"""The best (epsilon, delta) that follows from one Renyi order: the joint range of two divergences.
 
 Source: Asoodeh, Liao, Calmon, Kosut, Sankar, "Three variants of differential privacy: lossless
-conversion and applications" (2021). The optimum is sought in floats; each result is
-a tangent of a convex set and so a proved statement, wherever it touches. Proof: renyi_to_approx.proof.md.
+conversion and applications" (2021). The optimum is searched in floats; each result is a tangent of
+a convex set and so proved, wherever it touches. Proof: renyi_to_approx.proof.md.
 """
 
 import math
@@ -27,7 +27,7 @@ class Line:
 
 
 def epsilon_of_renyi(order: Fraction, divergence: Fraction, delta: Fraction) -> Fraction | None:
-    """An epsilon at delta, nearly the least that holds; None where floats do not find it.
+    """An epsilon at delta, nearly the least; None if the float search fails.
 
     >>> round(float(epsilon_of_renyi(Fraction(8), Fraction("0.3"), Fraction("1e-5"))), 6)
     1.495458
@@ -38,7 +38,7 @@ def epsilon_of_renyi(order: Fraction, divergence: Fraction, delta: Fraction) -> 
 
 
 def delta_of_renyi(order: Fraction, divergence: Fraction, epsilon: Fraction) -> Fraction | None:
-    """A delta at epsilon, nearly the least that holds; None where floats do not find it."""
+    """A delta at epsilon, nearly the least; None if the float search fails."""
     aim = float(min(epsilon, Fraction(_LARGEST))) * (1 - _AIM)
     line = _search(order, divergence, lambda touch: touch.epsilon - aim)
     return (
@@ -49,9 +49,10 @@ def delta_of_renyi(order: Fraction, divergence: Fraction, epsilon: Fraction) -> 
 
 
 def tangent(order: Fraction, divergence: Fraction, one: Fraction, other: Fraction) -> Line | None:
-    """The line that touches {M(p, q) <= M(one, other)}, moved out to {M(p, q) <= e^((order - 1) divergence)}.
+    """The tangent to {M(p, q) <= M(one, other)}, moved outward to {M(p, q) <= e^((order - 1)
+    divergence)}.
 
-    M(p, q) = p^a q^(1-a) + (1-p)^a (1-q)^(1-a). None where the line does not rise.
+    M(p, q) = p^a q^(1-a) + (1-p)^a (1-q)^(1-a). None if its slope is not positive.
 
     Guarantees:
         every tangent is a true statement
@@ -87,7 +88,7 @@ def _power(base: Fraction, power: Fraction) -> tuple[Fraction, Fraction]:
 
 @dataclass(frozen=True, slots=True)
 class _Touch:
-    """Where a ray p = e^slant q meets the boundary, in floats, and the line that touches there."""
+    """The intersection of a ray p = e^slant q with the boundary, in floats, and the tangent there."""
 
     one: float
     other: float
@@ -98,7 +99,9 @@ class _Touch:
 def _search(
     order: Fraction, divergence: Fraction, missing: Callable[[_Touch], float]
 ) -> Line | None:
-    """The line at which ``missing`` (which grows with the slant) is 0; the search proves nothing, its result is proved."""
+    """The tangent at which ``missing`` (which grows with the slant) is 0; its result is proved, the
+    search is not.
+    """
     if max(order, divergence) > _LARGEST:
         return None
     a, r = float(order), float(divergence)
@@ -114,7 +117,9 @@ def _search(
 
 
 def _touch(a: float, r: float, slant: float) -> _Touch:
-    """Newton's steps along the ray: the moment is convex in p, so they come down to the boundary."""
+    """Newton's method along the ray: the moment is convex in p, so the steps descend to the
+    boundary.
+    """
     steep, thin = math.exp((a - 1) * slant), math.exp(-slant)
     rest = math.expm1((a - 1) * r)
     p = min((1 + rest) / steep, 1 - 1e-12)
@@ -133,7 +138,7 @@ def _touch(a: float, r: float, slant: float) -> _Touch:
 
 
 def _root(missing: Callable[[float], float], low: float, high: float) -> float:
-    """Where an increasing function is 0: false position, with the weight of the end that stays halved."""
+    """The zero of an increasing function by the Illinois method."""
     below, above = missing(low), missing(high)
     if not below < 0 < above:
         raise ValueError("no root between the ends")

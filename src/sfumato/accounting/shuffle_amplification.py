@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How well one report hides among the shuffled reports of others: bounds by sums in integers.
+"""Bounds of how well shuffled reports of others hide one report, by sums in integers.
 
-Every number is an integer over 2^bits, rounded in a named direction. Proof: shuffle_amplification.proof.md.
-Source: Feldman, McMillan, Talwar, "Hiding Among the Clones" (FOCS 2021), Section 3.
+Every number is an integer over 2^bits, rounded in a named direction. Proof:
+shuffle_amplification.proof.md. Source: Feldman, McMillan, Talwar, "Hiding Among the Clones" (FOCS
+2021), Section 3.
 """
 
 import math
@@ -25,11 +26,11 @@ _PI = (
 def hidden_delta(
     odds: Fraction, rate: Fraction, others: int, factor: Fraction, ignored: Fraction
 ) -> Fraction:
-    """An upper bound of the delta at epsilon = ln(``factor``) of a victim among clones.
+    """An upper bound of delta at epsilon = ln(``factor``) for a victim among clones.
 
-    The victim reports 0 or 1 by randomised response of these ``odds``; each of the ``others``
-    is with probability ``rate`` a clone, which reports 0 or 1 by a fair coin. Seen is how many
-    report each. Loose by at most about ``ignored``.
+    The victim reports 0 or 1 by randomised response with these ``odds``; each of the ``others`` is
+    a clone with probability ``rate``, which reports 0 or 1 by a fair coin. The observer sees how
+    many report each. The bound is loose by at most about ``ignored``.
 
     Guarantees:
         a victim among clones hides at least so well
@@ -53,10 +54,10 @@ def hidden_delta(
 
 
 def lone_delta(high: Fraction, low: Fraction, others: int, factor: Fraction) -> Fraction:
-    """A lower bound of the delta at epsilon = ln(``factor``) of one whose report can be counted.
+    """A lower bound of delta at epsilon = ln(``factor``) for a report that can be counted.
 
-    All ``others`` say yes with probability ``low``, and so does the victim on one side; on the
-    other side with probability ``high``. Seen is how many say yes.
+    All ``others`` say yes with probability ``low``, as does the victim in one dataset; in the other
+    dataset with probability ``high``. The observer sees how many say yes.
 
     Guarantees:
         a lone report shows at least so much
@@ -74,9 +75,10 @@ def lone_delta(high: Fraction, low: Fraction, others: int, factor: Fraction) -> 
 def _shown(
     others: int, chance: Fraction, here: Fraction, there: Fraction, factor: Fraction
 ) -> Fraction:
-    """P(answers >= J) - factor Q(answers >= J) from below, at the J where it is largest.
+    """A lower bound of P(answers >= J) - factor Q(answers >= J), at the J where it is largest.
 
-    The victim gives this answer with probability ``here`` or ``there``, each of the others with ``chance``.
+    The victim gives this answer with probability ``here`` or ``there``, each of the others with
+    ``chance``.
     """
     gain = here - factor * there
     if gain <= 0:
@@ -95,9 +97,11 @@ def _shown(
 def binomial_weights(
     trials: int, chance: Fraction, bits: int, ignored: Fraction
 ) -> tuple[int, tuple[int, ...], Fraction]:
-    """From above, over 2^``bits``: the chances of each number of successes that matters, and of all others.
+    """Upper bounds, over 2^``bits``, of the probabilities of the relevant numbers of successes, and
+    of all others.
 
-    The first number is the least that matters; those that do not have ``ignored`` in all, or less.
+    The first result is the smallest relevant number; the others have total probability at most
+    ``ignored``.
 
     >>> first, weights, rest = binomial_weights(2, Fraction(1, 2), 100, Fraction(1, 10**9))
     >>> first, [round(weight / 2**100, 9) for weight in weights], rest
@@ -126,7 +130,9 @@ def binomial_weights(
 def _run(
     weight: int, cut: int, bits: int, odds: int, steps: Iterable[tuple[int, int]]
 ) -> tuple[list[int], Fraction]:
-    """Weights by their falling ratios over * odds / under, until all that follow are at most ``cut``."""
+    """Weights computed by their ratios over * odds / under, until all that follow are at most
+    ``cut``.
+    """
     weights: list[int] = []
     for over, under in steps:
         up, down = over * odds, under << bits
@@ -140,9 +146,11 @@ def _run(
 def _verdicts(
     clones: int, odds: Fraction, factor: Fraction, bits: int
 ) -> Iterator[tuple[int, int]]:
-    """For so many clones and for each number above: P(A = j) from above, P(A > j) from below.
+    """For a number of clones and each larger number: an upper bound of P(A = j), a lower bound of
+    P(A > j).
 
-    A of the clones report 0; more than j reports of 0 speak for the victim's by more than ``factor``.
+    A is the number of clones that report 0; more than j reports of 0 favour the victim's by more
+    than ``factor``.
     """
     bar = (odds * factor - 1) / ((odds - 1) * (factor + 1))
     top, bottom = bar.numerator, bar.denominator

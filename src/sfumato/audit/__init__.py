@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tries to break the promises of every room below, and those of other libraries.
+"""Audits: tries to violate the guarantees of the other rooms, and those of other libraries.
 
-May import: ``query`` and every room below it. Begin with ``verify``: a proof or a refutation
-of a claim by exact output laws. ``attack`` needs only runs, so it takes any mechanism.
-``catalogue`` holds every mechanism of the house for both.
+May import: ``query`` and every room below it. Begin with ``verify``: proves or refutes a claim by
+exact output distributions. ``attack`` only needs to run a mechanism, so it accepts any.
+``catalogue`` lists every mechanism of sfumato for both.
 """
 
 from sfumato.audit.attack import Audit, Trial, audit

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lower bound of epsilon from runs alone: for any mechanism, of any library.
+"""A lower bound of epsilon from runs of a mechanism alone, of any library.
 
-Source: Ding, Wang, Wang, Zhang, Kifer, "Detecting Violations of Differential Privacy" (CCS
-2018); Jagielski, Ullman, Oprea, "Auditing Differentially Private Machine Learning: How Private
-is Private SGD?" (NeurIPS 2020), section 4. Proof: attack.proof.md.
+Source: Ding, Wang, Wang, Zhang, Kifer, "Detecting Violations of Differential Privacy" (CCS 2018);
+Jagielski, Ullman, Oprea, "Auditing Differentially Private Machine Learning: How Private is Private
+SGD?" (NeurIPS 2020), section 4. Proof: attack.proof.md.
 """
 
 import math
@@ -36,9 +36,10 @@ _HALVINGS = 20
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A set of outputs, tested on ``runs`` new runs of each input; ``epsilon``: what they prove.
+    """A set of outputs that was tested on ``runs`` new runs of each input; ``epsilon``: the proved
+    bound.
 
-    ``swapped``: its probability is the higher one under the second input.
+    ``swapped``: its probability is higher under the second input.
     """
 
     region: str
@@ -51,12 +52,12 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What runs prove: with the stated confidence the true epsilon at ``delta`` is at least ``epsilon``.
+    """The result: with the stated confidence the true epsilon at ``delta`` is at least ``epsilon``.
 
-    ``notices``: had an output set as likely as the tested ones shown this epsilon or more, the
-    claim (0 without one) would have been found violated, with the same confidence;
-    ``notices_delta`` is the same as a delta at the claimed epsilon. ``considered``: sets looked
-    at on the first half of the runs; the ``trials`` alone were tested, on the second half.
+    ``notices`` is the power: if an output set as likely as the tested ones had this epsilon or
+    more, the claim (0 without one) would have been refuted with the same confidence;
+    ``notices_delta`` is the same as a delta at the claimed epsilon. ``considered``: sets considered
+    on the first half of the runs; only the ``trials`` were tested, on the second half.
     """
 
     mechanism: str
@@ -71,7 +72,7 @@ class Audit:
 
     @property
     def verdict(self) -> Verdict:
-        """VIOLATED, or UNDECIDED: runs never prove that a claim holds."""
+        """VIOLATED or UNDECIDED: runs can never prove that a claim holds."""
         return (
             Verdict.VIOLATED
             if self.claim is not None and self.epsilon > self.claim
@@ -80,7 +81,7 @@ class Audit:
 
     @property
     def sentence(self) -> str:
-        """The result in words."""
+        """The result as a sentence."""
         doubt = f"(wrong with a probability of at most {float(1 - self.confidence):.2g})"
         bound = f"epsilon >= {self.epsilon:.4g} at delta = {number(self.delta)} {doubt}"
         claim = "" if self.claim is None else f"; claimed: {number(self.claim)}"
@@ -116,13 +117,12 @@ def audit(
 ) -> Audit:
     """Runs a mechanism on two neighbouring inputs and proves a lower bound of its epsilon.
 
-    ``mechanism``: a function of the input, or an object whose ``release`` is one. ``runs``: on
-    each of the two inputs; one set of outputs for each direction is chosen on the first half,
-    and tested on the second half, with Clopper-Pearson bounds of all four probabilities at once.
-    ``delta``: by default that of the claim, else 0; a claim in rho needs one. An exception is an
-    answer like any other: who sees it learns from it. Of floats the bits are looked at too; one
-    input at 0 shows most of them. ``progress(done, total)`` is called about
-    a hundred times.
+    ``mechanism``: a function of the input, or an object whose ``release`` is one. ``runs``: on each
+    of the two inputs; one set of outputs for each direction is chosen on the first half and tested
+    on the second, with simultaneous Clopper-Pearson bounds of all four probabilities. ``delta``: by
+    default that of the claim, else 0; a claim in rho needs one. An exception counts as an output,
+    since an observer learns from it. The bits of floats are examined too; an input of 0 reveals
+    most of them. ``progress(done, total)`` is called about a hundred times.
 
     Guarantees:
         an audit is wrong as rarely as stated
@@ -170,7 +170,7 @@ def audit(
 
 @dataclass(frozen=True, slots=True)
 class _Sampler:
-    """Runs on the two inputs in turn."""
+    """Runs the mechanism on the two inputs in turn."""
 
     run: Run
     neighbours: tuple[Any, Any]
@@ -189,7 +189,7 @@ class _Sampler:
             )
 
     def choose(self, runs: int) -> tuple[list[Any], list[Any]]:
-        """The outputs to choose on."""
+        """The outputs on which sets are chosen."""
         samples: tuple[list[Any], list[Any]] = ([], [])
         for done in range(1, runs + 1):
             for sample, given in zip(samples, self.neighbours, strict=True):
@@ -206,7 +206,7 @@ class _Sampler:
         return samples
 
     def test(self, runs: int, regions: list[Region]) -> list[list[int]]:
-        """How often the outputs of either input were in each set."""
+        """How often the outputs of each input were in each set."""
         counts = [[0, 0] for _ in regions]
         for done in range(1, runs + 1):
             for side, given in enumerate(self.neighbours):
@@ -246,10 +246,10 @@ def _epsilon(p: float, q: float, delta: Fraction) -> float:
 
 
 def _power(trial: Trial, claim: Fraction, delta: Fraction, miss: float) -> tuple[float, float]:
-    """The least epsilon, and the least delta at the claimed epsilon, that such a test notices.
+    """The least epsilon, and the least delta at the claimed epsilon, that such a test would detect.
 
-    For a set that has the probability q under the one input: what was seen, for epsilon at least
-    one in so many runs, as nothing is infinitely likelier.
+    For a set of probability q under one input: the observed one, and for epsilon at least one in
+    ``runs``, since no set is infinitely likelier.
     """
     seen = trial.misses / trial.runs
     some = max(seen, 1 / trial.runs)
@@ -263,9 +263,8 @@ def _power(trial: Trial, claim: Fraction, delta: Fraction, miss: float) -> tuple
 
 
 def _noticed_from(q: float, runs: int, claim: Fraction, delta: Fraction, miss: float) -> float:
-    """The least probability of a set under the other input with which even few hits prove more than the claim.
-
-    Above 1: none.
+    """The least probability under the other input at which even few hits refute the claim; above 1
+    if none.
     """
     highest = at_most(usual(q, runs, miss)[1], runs, miss)
 
@@ -282,7 +281,7 @@ def _noticed_from(q: float, runs: int, claim: Fraction, delta: Fraction, miss: f
 
 
 def _target(claim: Claim | None, delta: Number | None) -> tuple[Fraction | None, Fraction]:
-    """The claimed epsilon, and the delta at which it is looked at."""
+    """The claimed epsilon, and the delta at which it is tested."""
     asked = None if delta is None else to_fraction("delta", delta)
     if asked is not None and not 0 <= asked < 1:
         raise InvalidNumber(f"delta = {delta}.", allowed="from 0 to below 1")
@@ -308,7 +307,7 @@ def _target(claim: Claim | None, delta: Number | None) -> tuple[Fraction | None,
 
 
 def _at_least_own(own: Fraction, asked: Fraction | None) -> Fraction:
-    """A smaller delta than the claimed one would look for what was never claimed."""
+    """Refuses a delta below the claimed one, at which nothing was claimed."""
     if asked is not None and asked < own:
         raise InvalidDeclaration(
             f"delta = {number(asked)} for a claim of delta = {number(own)}.",

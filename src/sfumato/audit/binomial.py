@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exact confidence bounds of a probability from how often something happened.
+"""Exact confidence bounds of a probability, from counts.
 
-Source: Clopper and Pearson, "The use of confidence or fiducial limits illustrated in the case
-of the binomial" (Biometrika 1934). The binomial tail is bounded from above in closed form, so
-the bounds are never tighter than theirs. Proof: binomial.proof.md.
+Source: Clopper and Pearson, "The use of confidence or fiducial limits illustrated in the case of
+the binomial" (Biometrika 1934). The binomial tail is bounded from above in closed form, so the
+bounds are never tighter than theirs. Proof: binomial.proof.md.
 """
 
 import math
@@ -15,9 +15,9 @@ _HALVINGS = 60
 
 
 def at_least(happened: int, runs: int, miss: float) -> float:
-    """p with: an event of probability below p happens so often with probability at most ``miss``.
+    """A lower bound of the true probability, with confidence 1 - ``miss``.
 
-    So with probability 1 - ``miss`` the true probability is p or more.
+    If the probability were smaller, so many events would happen with probability at most ``miss``.
 
     Guarantees:
         the bounds of a probability miss it as rarely as stated
@@ -34,7 +34,7 @@ def at_least(happened: int, runs: int, miss: float) -> float:
 
 
 def at_most(happened: int, runs: int, miss: float) -> float:
-    """p with: with probability 1 - ``miss`` the true probability is p or less.
+    """An upper bound of the true probability, with confidence 1 - ``miss``.
 
     >>> round(at_most(0, 1000, 0.001), 4)
     0.0069
@@ -44,7 +44,8 @@ def at_most(happened: int, runs: int, miss: float) -> float:
 
 
 def usual(probability: float, runs: int, miss: float) -> tuple[int, int]:
-    """Counts low <= high: fewer than low happen with at most ``miss``, more than high as well.
+    """Counts low <= high such that fewer than low, and more than high, each have probability at
+    most ``miss``.
 
     >>> usual(0.5, 100, 0.01)
     (38, 62)
@@ -53,7 +54,7 @@ def usual(probability: float, runs: int, miss: float) -> tuple[int, int]:
 
 
 def _most(probability: float, runs: int, miss: float) -> int:
-    """The largest count that is not too rare: one more happens with at most ``miss``."""
+    """The largest count whose successor has a tail probability of at most ``miss``."""
     low, high = min(math.floor(runs * probability), runs), runs
     while low < high:
         middle = (low + high) // 2

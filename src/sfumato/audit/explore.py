@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exact output law of the very code that releases, by running it on every draw of its noise.
+"""The exact output distribution of a mechanism, by running its own code on every draw of its noise.
 
-The mechanism is copied with each noise law in it replaced by one that is told what to give;
-so all that is code (which noise goes where, rounding, comparisons, when to stop) is run as
-it is. The likeliest draws come first, and what is not reached is counted. Proof: explore.proof.md.
+The mechanism is copied with each noise distribution replaced by one that returns prescribed values,
+so all of its code (which noise is added where, rounding, comparisons, stopping) runs unchanged. The
+likeliest draws come first, and the probability that was not reached is counted. Proof:
+explore.proof.md.
 """
 
 import copy
@@ -38,9 +39,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Explored:
-    """Bounds (lower, upper) of the mass of each outcome that was reached, in units of 2^-160.
+    """Bounds (lower, upper) of the mass of each outcome that was reached, in multiples of 2^-160.
 
-    ``rest``: what was not reached has at most this probability.
+    ``rest``: an upper bound of the probability that was not reached.
     """
 
     masses: Mapping[Key, tuple[int, int]]
@@ -64,12 +65,12 @@ class Tape:
         self.rewind(())
 
     def rewind(self, plan: tuple[int, ...]) -> None:
-        """A new run."""
+        """Starts a new run."""
         self.plan = plan
         self.taken: list[tuple[Table, int]] = []
 
     def take(self, table: "Table") -> int:
-        """The next draw, from this law."""
+        """The next draw from a distribution."""
         at = len(self.taken)
         rank = self.plan[at] if at < len(self.plan) else 0
         self.taken.append((table, rank))
@@ -78,7 +79,7 @@ class Tape:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The values of a law, the likeliest first, with bounds of their masses."""
+    """The values of a distribution, likeliest first, with bounds of their masses."""
 
     values: tuple[int, ...]
     lows: tuple[int, ...]
@@ -86,7 +87,9 @@ class Table:
 
 
 class Watched:
-    """A noise law that gives what a tape says, and states what the law states."""
+    """A noise distribution that returns the values of a tape, with the stated properties of the
+    original.
+    """
 
     __slots__ = ("_law", "_table", "_tape")
 
@@ -108,7 +111,7 @@ class Watched:
 
 
 class NoEntropy:
-    """Refuses: every draw has to come from a noise law that the mechanism states."""
+    """Refuses randomness that does not come from a noise distribution of the mechanism."""
 
     def bits(self, count: int) -> NoReturn:
         """No bits."""
@@ -120,9 +123,9 @@ class NoEntropy:
 
 
 def explore(run: Callable[[], object], tape: Tape, *, paths: int, aim: int) -> Explored:
-    """The law of what ``run`` gives, over the draws that it takes from ``tape``.
+    """The distribution of the output of ``run`` over the draws that it takes from ``tape``.
 
-    Ends when all but ``aim`` of the probability is reached, or after so many ``paths``.
+    Ends when all but ``aim`` of the probability is reached, or after ``paths`` paths.
 
     Guarantees:
         explored masses are bounds of the masses reached
@@ -144,10 +147,10 @@ def explore(run: Callable[[], object], tape: Tape, *, paths: int, aim: int) -> E
 
 
 def paths_to(tables: Sequence[Table], aim: int) -> float:
-    """About how many of the likeliest paths of such draws leave at most ``aim`` of the probability.
+    """An estimate of how many of the likeliest paths leave at most ``aim`` of the probability.
 
-    Infinite where the tables themselves leave more. An estimate: it decides what is gone
-    through, never what is said of it.
+    Infinite if the tables themselves leave more. It decides what is explored, never what is
+    claimed.
     """
     counts, masses, listed = np.ones(1), np.ones(1), 1.0
     for table in tables:
@@ -165,7 +168,7 @@ def paths_to(tables: Sequence[Table], aim: int) -> float:
 
 
 def watched(subject: T, tape: Tape) -> T:
-    """A copy with every noise law in it on this tape."""
+    """A copy of a mechanism with every noise distribution in it on this tape."""
     if not is_dataclass(subject) or isinstance(subject, type):
         raise InvalidDeclaration(
             f"The noise of a {type(subject).__name__} cannot be found.",
@@ -182,7 +185,7 @@ def watched(subject: T, tape: Tape) -> T:
 
 
 def is_law(part: object) -> bool:
-    """Whether it draws integers and states their probabilities."""
+    """Whether an object draws integers and states their probabilities."""
     return callable(getattr(part, "pmf", None)) and callable(getattr(part, "sample", None))
 
 
@@ -195,7 +198,9 @@ def _mass(tape: Tape) -> tuple[int, int]:
 
 
 def _branch(open_paths: list[tuple[float, tuple[int, ...]]], tape: Tape) -> None:
-    """Opens the paths that differ from this one in one draw, by one rank, at or after the end of its plan."""
+    """Adds the paths that differ from this one in one draw, by one rank, at or after the end of its
+    plan.
+    """
     ranks = tuple(rank for _, rank in tape.taken)
     likely = 1.0
     for at, (table, rank) in enumerate(tape.taken):
@@ -208,7 +213,7 @@ def _branch(open_paths: list[tuple[float, tuple[int, ...]]], tape: Tape) -> None
 
 @lru_cache(maxsize=64)
 def table_of(law: Any) -> Table:
-    """The values of a law outward from 0, until nearly nothing is beyond."""
+    """The values of a distribution outward from 0, until almost nothing is beyond."""
     found: list[tuple[int, int, int]] = []
     reached = 0
     for distance in range(_WIDEST):

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the bits of a floating-point output tell: which doubles can be reached depends on the input.
+"""What the bits of a floating-point output reveal: the set of reachable doubles depends on the
+input.
 
-Noise drawn as a double and added to a double lands on a grid that is as coarse as the larger
-of the two, so the set of possible outputs differs between neighbours however the noise is
-distributed. Source: Mironov, "On Significance of the Least Significant Bits for Differential
-Privacy" (CCS 2012); Jin, McMurtry, Rubinstein, Ohrimenko, "Are We There Yet? Timing and
-Floating-Point Attacks on Differential Privacy Systems" (S&P 2022).
+Noise drawn as a double and added to a double lies on a grid as coarse as the larger of the two, so
+the sets of possible outputs differ between neighbours, however the noise is distributed. Source:
+Mironov, "On Significance of the Least Significant Bits for Differential Privacy" (CCS 2012); Jin,
+McMurtry, Rubinstein, Ohrimenko, "Are We There Yet? Timing and Floating-Point Attacks on
+Differential Privacy Systems" (S&P 2022).
 """
 
 import math
@@ -44,13 +45,13 @@ def exponent(value: float) -> int | None:
 
 
 def grid(value: float) -> tuple[int, int] | None:
-    """The exponent and the lowest set bit together: how fine a grid is used at which size."""
+    """The exponent and the lowest set bit together: the fineness of the grid at each size."""
     low, high = lowest_bit(value), exponent(value)
     return None if low is None or high is None else (high, low)
 
 
 def spare_bits(value: float) -> int | None:
-    """The zeros at the end of the 53 digits: the spacing, in units in the last place, as a power of two.
+    """The number of trailing zeros of the 53-bit significand.
 
     >>> spare_bits(1.0), spare_bits(0.1)
     (52, 1)
@@ -60,7 +61,7 @@ def spare_bits(value: float) -> int | None:
 
 
 def last_bits(value: float) -> int | None:
-    """The last 8 of the 53 digits."""
+    """The last 8 bits of the 53-bit significand."""
     if not math.isfinite(value):
         return None
     digits = int(math.ldexp(math.frexp(abs(value))[0], _DIGITS))
@@ -68,12 +69,12 @@ def last_bits(value: float) -> int | None:
 
 
 def fraction(value: float) -> float | None:
-    """What is left beside the whole number below: integer noise leaves it as it was."""
+    """The fractional part, which integer noise leaves unchanged."""
     return value - math.floor(value) if math.isfinite(value) else None
 
 
 def decimals(value: float) -> int | None:
-    """The digits after the point in the shortest decimal."""
+    """The number of digits after the point in the shortest decimal."""
     return (
         max(-int(repr(value).partition("e")[2] or 0), 0) + _written(value)
         if math.isfinite(value)
@@ -82,7 +83,7 @@ def decimals(value: float) -> int | None:
 
 
 def of_first(feature: Callable[[float], Any]) -> Callable[[Any], Any]:
-    """The feature of an output that is a float, or of the first entry of a flat sequence; None of all else."""
+    """A feature of an output that is a float, or of the first entry of a flat sequence; else None."""
 
     def look(output: Any) -> Any:
         if isinstance(output, np.ndarray):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exact output law of a mechanism on one input.
+"""The exact output distribution of a mechanism on one input.
 
-Additive noise, thresholds, noisy maxima and short sparse vectors are explored: their own
-code runs. Choices by weight and randomised response, which draw from no noise law, and longer
-streams, which have too many paths, are their formulas, worked out here anew from what the
-mechanism holds: whether the draws follow them is for ``audit`` and the tests of ``noise``. Proof: law.proof.md.
+For additive noise, thresholds, noisy maxima and short sparse vectors, the code itself is explored.
+Weighted selection and randomised response, which use no noise distribution, and longer streams,
+which have too many paths, are computed independently from formulas; whether the samples follow
+these is checked by ``audit`` and the tests of ``noise``. Proof: law.proof.md.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -52,14 +52,14 @@ _LONGEST_RUN = 2
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """When an exploration ends: after so many paths, or when all but ``aim`` / 2^160 is reached."""
+    """When an exploration ends: after ``paths`` paths, or when all but ``aim`` / 2^160 is reached."""
 
     paths: int
     aim: int
 
 
 def law_of(mechanism: Any, event: Event, given: Any, effort: Effort) -> Explored:
-    """What the mechanism gives for one input, as the kind of its event has it.
+    """The output distribution of a mechanism on one input, by the type of its event.
 
     Guarantees:
         the law is that of the code that releases
@@ -76,21 +76,23 @@ def law_of(mechanism: Any, event: Event, given: Any, effort: Effort) -> Explored
 
 
 def law_by_formula(mechanism: Any, event: Event, given: Any) -> Explored | None:
-    """The law worked out from what the mechanism holds, where that tells as much as running it."""
+    """The distribution from a formula, where that says as much as running the code; else None."""
     if isinstance(event, SparseVector) and not event.gap:
         return _verdicts(mechanism, given)
     return None
 
 
 def is_whole(event: Event, given: Any) -> bool:
-    """Whether ``law_of`` is the law of all that is released: of long streams it leaves the gaps out."""
+    """Whether ``law_of`` covers everything that is released; for long streams it leaves out the
+    gaps.
+    """
     return not (isinstance(event, SparseVector) and event.gap and len(given) > _LONGEST_RUN)
 
 
 def paths_needed(mechanism: Any, event: Event, given: Any, aim: int) -> float:
-    """About how many paths ``law_of`` takes until it leaves ``aim``; 0 where the law is a formula.
+    """An estimate of the number of paths until ``law_of`` leaves ``aim``; 0 for a formula.
 
-    Known from the noise laws alone, before anything is gone through.
+    Computed from the noise distributions alone, before exploring.
     """
     if _formula(event, given) is not None:
         return 0.0
@@ -114,7 +116,7 @@ def _formula(event: Event, given: Any) -> Callable[[Any, Any], Explored] | None:
 
 
 def _run(mechanism: Any, event: Event, given: Any) -> tuple[Tape, Callable[[], object]]:
-    """The mechanism with its noise on a tape."""
+    """A run of the mechanism with its noise on a tape."""
     run = _RUNS.get(type(event))
     if run is None:
         raise InvalidDeclaration(
@@ -173,7 +175,9 @@ def _reported(mechanism: Any, truth: int) -> Explored:
 
 
 def _verdicts(mechanism: Any, answers: Sequence[int]) -> Explored:
-    """Which answers are above the noisy threshold, without gaps: a sum over the noise of the threshold."""
+    """Which answers are above the noisy threshold, without gaps: a sum over the noise of the
+    threshold.
+    """
     table = table_of(mechanism.threshold_noise)
     law: dict[Key, tuple[int, int]] = {}
     for noise, low, high in zip(table.values, table.lows, table.highs, strict=True):
@@ -209,15 +213,16 @@ def _add_up(
 
 
 def _in_proportion(weights: Sequence[tuple[int, int]]) -> Explored:
-    """Probabilities in proportion to weights."""
+    """Probabilities proportional to weights."""
     low, high = (sum(each[side] for each in weights) for side in (0, 1))
     return Explored({i: (ONE * w[0] // high, -(-ONE * w[1] // low)) for i, w in enumerate(weights)})
 
 
 def _first(own: Sequence[int], others: Sequence[int], index: int) -> tuple[int, int]:
-    """Bounds of own_i int over 0..1 of the product over j != i of (1 - t others_j) dt: permute-and-flip chooses i.
+    """Bounds of the probability that permute-and-flip selects i: own_i times the integral over 0..1
+    of the product over j != i of (1 - t others_j) dt.
 
-    The chance that the coin of i, flipped at a uniform time t, is the first that falls heads.
+    That is the probability that the coin of i, flipped at a uniform time t, is the first heads.
     """
     product = [Fraction(1)]
     for at, weight in enumerate(others):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs of inputs that are as far apart as a distance allows: those where most is lost.
+"""Pairs of inputs at the full allowed distance: the pairs with the largest loss.
 
-Each family holds what the proof notes of ``accounting`` and ``mechanisms`` name as the worst
-case, small enough to be gone through. Proof: neighbours.proof.md.
+They include the worst cases named by the proof notes of ``accounting`` and ``mechanisms``, small
+enough to be explored. Proof: neighbours.proof.md.
 """
 
 import math
@@ -32,7 +32,7 @@ _BELOW, _MOST_ABOVE = 6, 3
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Two inputs of a mechanism that one unit may tell apart."""
+    """Two inputs of a mechanism that may differ in one unit."""
 
     one: Any
     other: Any
@@ -42,7 +42,7 @@ class Neighbours:
 
 
 def worst_neighbours(mechanism: Any, event: Event, distance: Distance) -> tuple[Neighbours, ...]:
-    """The pairs to compare for this distance, which is the one claimed.
+    """The pairs to compare for a claimed distance.
 
     Guarantees:
         neighbours are no further apart than the distance
@@ -67,7 +67,9 @@ def worst_neighbours(mechanism: Any, event: Event, distance: Distance) -> tuple[
 
 
 def _shifts(mechanism: Any, distance: Distance) -> Iterator[tuple[Any, Any]]:
-    """Along one axis (near the largest too: a discrete curve jumps), and shared by two cells."""
+    """Shifts along one axis (also slightly smaller ones, since a discrete curve jumps), and shared
+    by two cells.
+    """
     whole = _whole(distance)
     declared = getattr(mechanism, "cells", None)
     for cells in (declared,) if declared else (1, _CELLS):
@@ -112,7 +114,7 @@ def _keys(mechanism: Any, distance: Distance) -> Iterator[tuple[Any, Any]]:
 
 
 def _there(counts: dict[str, int]) -> tuple[tuple[str, int], ...]:
-    """The keys that are there, with their units."""
+    """The keys that are present, with their number of units."""
     return tuple((key, units) for key, units in counts.items() if units)
 
 
@@ -121,7 +123,9 @@ def _more(counts: dict[str, int]) -> dict[str, int]:
 
 
 def _scores(mechanism: Any, distance: Distance) -> Iterator[tuple[Any, Any]]:
-    """The first candidate against the others: level with two and with one; where that is cheap, ahead and behind too."""
+    """The first candidate against the others: level with two and with one; if that is cheap, ahead
+    and behind too.
+    """
     step, rate = int(distance.value), getattr(mechanism, "rate", None)
     far = (math.ceil(_BEHIND / rate), -math.ceil(_BEHIND / rate)) if rate else ()
     for scores in ((0, 0, 0), (0, 0), *((lead, 0, 0) for lead in far)):
@@ -129,7 +133,7 @@ def _scores(mechanism: Any, distance: Distance) -> Iterator[tuple[Any, Any]]:
 
 
 def _moved(scores: tuple[int, ...], step: int, *, monotone: bool) -> Iterator[tuple[Any, Any]]:
-    """One falls and the others rise, or the reverse; monotone: only one side moves."""
+    """One score falls and the others rise, or the reverse; monotone: only one side moves."""
     first, *rest = scores
     low, high = (0, step) if monotone else (-step, step)
     yield scores, (first + low, *(each + high for each in rest))
@@ -137,9 +141,9 @@ def _moved(scores: tuple[int, ...], step: int, *, monotone: bool) -> Iterator[tu
 
 
 def _streams(mechanism: Any, distance: Distance) -> Iterator[tuple[Any, Any]]:
-    """Answers that are to be below, and move up, then answers that are to be above, and move down or stay.
+    """Answers below the threshold that move up, then answers above it that move down or stay.
 
-    One of each, whose code is run; and so many of the first that only the threshold can make room for them.
+    One of each, whose code is run; and so many of the first that only the threshold can compensate.
     """
     level, step = mechanism.threshold, int(distance.value)
     above, near = min(mechanism.positives, _MOST_ABOVE), math.ceil(mechanism.query_noise.scale)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an attacker can tell apart: every output as a value that can be counted."""
+"""What an observer can distinguish: every output as a hashable value."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -14,16 +14,16 @@ Key: TypeAlias = Hashable
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """Instead of an answer an exception of this type: an attacker sees that too."""
+    """An exception of this type instead of an answer, which an observer sees too."""
 
     kind: str
 
 
 def key_of(output: object) -> Key:
-    """Equal for two outputs exactly if nobody can tell them apart.
+    """A key that is equal for two outputs if and only if an observer cannot distinguish them.
 
-    Numbers are told apart by type as well, sequences and mappings by their order, and NaN is
-    equal to itself.
+    Numbers of different types differ, sequences and mappings are compared in order, and NaN equals
+    itself.
 
     Raises:
         InvalidDeclaration: a type whose values are equal only to themselves, or never.
@@ -49,7 +49,7 @@ def key_of(output: object) -> Key:
 
 
 def _other(output: object) -> Key:
-    """A value of another type, if it is compared by its value."""
+    """The value of another type, if it is compared by value."""
     kind = type(output)
     if kind.__eq__ is object.__eq__ or kind.__hash__ is None:
         raise InvalidDeclaration(

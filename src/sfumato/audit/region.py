@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sets of outputs that tell two inputs apart, chosen on runs that are not tested.
+"""Sets of outputs that distinguish two inputs, chosen on runs that are not used in the test.
 
-Source: Ding, Wang, Wang, Zhang, Kifer, "Detecting Violations of Differential Privacy" (CCS
-2018), section 4; that choice and test take different runs is what makes the test exact.
+Source: Ding, Wang, Wang, Zhang, Kifer, "Detecting Violations of Differential Privacy" (CCS 2018),
+section 4; using different runs for choice and test makes the test exact.
 """
 
 import math
@@ -27,7 +27,7 @@ _HUGE = 1e300
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """Outputs of which a number is at most (at least) a cut."""
+    """Outputs whose number is at most (at least) a cut."""
 
     view: str
     look: Callable[[Any], Any]
@@ -44,7 +44,7 @@ class Within:
 
 @dataclass(frozen=True, slots=True)
 class Among:
-    """Outputs of which a view is one of some values."""
+    """Outputs of which a feature is one of some values."""
 
     view: str
     look: Callable[[Any], Any]
@@ -63,10 +63,10 @@ Region: TypeAlias = Within | Among
 def best_region(
     one: Sequence[Any], other: Sequence[Any], delta: float, evidence: float
 ) -> tuple[Region, int]:
-    """The set that promises the largest ln((P - delta) / Q), and how many sets were considered.
+    """The set with the largest estimated ln((P - delta) / Q), and how many sets were considered.
 
-    ``evidence`` is ln(1 / false alarm) of the test that follows. Floats and rules of thumb are
-    enough here: whatever set is chosen, it is tested on other runs.
+    ``evidence`` is ln(1 / false alarm) of the test that follows. Floats and heuristics suffice:
+    whatever set is chosen is tested on other runs.
     """
     best: Region = Among("the output", _itself, frozenset())
     promised, considered = -math.inf, 0
@@ -85,7 +85,7 @@ def best_region(
 def _regions(
     view: str, look: Callable[[Any], Any], seen: Sequence[Any], against: Sequence[Any]
 ) -> Iterator[tuple[Region, float, float]]:
-    """Candidate sets of one view with their shares of the two samples."""
+    """Candidate sets of one feature, with their shares of the two samples."""
     keys, others = Counter(map(key_of, seen)), Counter(map(key_of, against))
     # where nearly every value is its own, to list them tells nothing
     if len(keys) <= len(seen) // 4 + 2:
@@ -108,7 +108,7 @@ def _regions(
 def _likely(
     view: str, look: Callable[[Any], Any], keys: Mapping[Key, int], others: Mapping[Key, int]
 ) -> Iterator[tuple[Region, float, float]]:
-    """The values that are likelier in one sample, the most telling first, up to each of them."""
+    """The values that are likelier in one sample, most telling first, cumulatively."""
     n, m = sum(keys.values()), sum(others.values())
     ranked = sorted(
         keys, key=lambda key: (keys[key] / (others.get(key, 0) + 0.5), keys[key]), reverse=True
@@ -128,7 +128,9 @@ def _count(ordered: Any, cut: float, *, above: bool) -> int:
 
 
 def _promise(p: float, q: float, delta: float, rate: float) -> float:
-    """About the bound of ln((P - delta) / Q) that a test on as many runs would give (Bernstein)."""
+    """An estimate of the bound of ln((P - delta) / Q) that a test on as many runs would give
+    (Bernstein).
+    """
     low = p - math.sqrt(2 * p * (1 - p) * rate) - rate / 3
     high = q + math.sqrt(2 * q * (1 - q) * rate) + rate
     # where nothing can be shown, the set of the largest difference: below 0, and above -2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a check of a claim can come to, and how it is shown."""
+"""The possible results of a check of a claim, and their display."""
 
 from collections.abc import Sequence
 from enum import Enum
@@ -10,7 +10,7 @@ from sfumato.exact.rational import decimal_text
 
 
 class Verdict(Enum):
-    """``VIOLATED``: proved to be false. ``HOLDS``: proved, of what was gone through. ``UNDECIDED``: neither."""
+    """``VIOLATED``: proved false. ``HOLDS``: proved, for what was explored. ``UNDECIDED``: neither."""
 
     HOLDS = "HOLDS"
     VIOLATED = "VIOLATED"
@@ -18,7 +18,7 @@ class Verdict(Enum):
 
 
 def overall(verdicts: Sequence[Verdict]) -> Verdict:
-    """One violation is enough; all have to hold.
+    """The verdict over several checks: one violation suffices; to hold, all must hold.
 
     >>> overall([Verdict.HOLDS, Verdict.UNDECIDED])
     <Verdict.UNDECIDED: 'UNDECIDED'>

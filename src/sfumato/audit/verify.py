@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Is what a mechanism claims true? By its exact output law, on the worst neighbours.
+"""Verifies the claim of a mechanism by its exact output distributions on the worst neighbours.
 
 Proof: verify.proof.md.
 """
@@ -41,7 +41,7 @@ _FINEST = 44
 
 
 class Measure(Enum):
-    """In which measure a claim is looked at."""
+    """The privacy measure of a claim."""
 
     DELTA = "delta at the claimed epsilon"
     RHO = "rho of zCDP"
@@ -49,11 +49,11 @@ class Measure(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One measure of the claim on one pair of neighbours.
+    """The check of one measure of the claim on one pair of neighbours.
 
-    ``truth``: bounds of the true number. ``tolerance``: the claim counts as held if the truth
-    is proved to be at most that much above it. ``whole``: False if only the likeliest outputs
-    were gone through, which can violate a claim and never show that it holds.
+    ``truth``: bounds of the true value. ``tolerance``: the claim holds if the truth is proved to
+    exceed it by at most this. ``whole``: False if only the likeliest outputs were explored, which
+    can refute a claim but not prove it.
     """
 
     neighbours: Neighbours
@@ -77,12 +77,13 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What came of a claim: the findings, and the loss that is really there.
+    """The result: the findings, and the true loss.
 
     ``epsilon``: bounds of the largest true loss over the pairs, at the claimed delta plus
-    ``tolerance``. ``unreached``: the most probability that was not gone through on any input
-    of a pair that was compared whole (of any pair, where none was). ``needed``: about how many
-    runs of the mechanism the largest input takes that was not; 0 if all pairs were compared whole.
+    ``tolerance``. ``unreached``: the largest probability that was not explored on an input of a
+    pair that was compared completely (of any pair, if none was). ``needed``: an estimate of the
+    number of runs for the largest input that was not explored; 0 if all pairs were compared
+    completely.
     """
 
     mechanism: str
@@ -95,13 +96,15 @@ class Verification:
 
     @property
     def verdict(self) -> Verdict:
-        """One pair that violates it is enough; HOLDS is for the pairs that were compared whole."""
+        """One pair that violates the claim suffices; HOLDS requires pairs that were compared
+        completely.
+        """
         telling = [each for each in self.findings if each.whole or each.verdict is Verdict.VIOLATED]
         return overall([finding.verdict for finding in telling])
 
     @property
     def worst(self) -> Finding:
-        """The finding that decided, of those the one furthest above its claim."""
+        """The deciding finding: the one furthest above its claim."""
         decided = [each for each in self.findings if each.verdict is self.verdict] or list(
             self.findings
         )
@@ -126,7 +129,7 @@ class Verification:
 
     @property
     def sentence(self) -> str:
-        """The verdict in words."""
+        """The verdict as a sentence."""
         pairs = len({str(each.neighbours) for each in self.findings if each.whole})
         rest = len({str(each.neighbours) for each in self.findings}) - pairs
         loss = f"The true epsilon at delta = {number(self.claim.delta + self.tolerance)} is in {shown(self.epsilon)}."
@@ -162,15 +165,16 @@ def verify(
     tolerance: Number = "1e-9",
     paths: int = 150_000,
 ) -> Verification:
-    """Compares what is claimed of a mechanism with its exact output laws on neighbours ``distance`` apart.
+    """Compares the claim of a mechanism with its exact output distributions on neighbours
+    ``distance`` apart.
 
-    ``claim``: by default what the accountant says of ``mechanism.event(distance)``. ``neighbours``:
-    pairs of inputs, by default the worst ones that are known for its kind. ``tolerance``: a
-    claim that is exceeded by no more counts as held; it is at most a hundredth of a claimed
-    delta. ``paths``: how many draws of all its noise are gone through for one input, at most.
+    ``claim``: by default that of the accountant for ``mechanism.event(distance)``. ``neighbours``:
+    pairs of inputs, by default the worst known ones for its type. ``tolerance``: a claim that is
+    exceeded by at most this counts as held; at most a hundredth of a claimed delta. ``paths``: the
+    most draws of all its noise to explore for one input.
 
-    What is trusted: that each noise law draws what it states. Everything after it is run or
-    worked out anew. Small noise (a scale below 10) and few cells keep it exact.
+    It trusts that each noise distribution samples what it states. Everything after that is run or
+    computed independently. Small noise (a scale below 10) and few cells keep it exact.
 
     Guarantees:
         a violation that is reported is there
@@ -219,7 +223,7 @@ def verify(
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """The output laws on a pair of neighbours, in one direction."""
+    """The output distributions on a pair of neighbours, in one direction."""
 
     neighbours: Neighbours
     laws: Compared
@@ -231,7 +235,9 @@ class _Pair:
 def _compared(
     mechanism: Any, event: Event, pairs: Iterable[Neighbours], effort: Effort
 ) -> list[_Pair]:
-    """The laws on each pair: whole while ``effort`` lasts, then by formula or of the likeliest draws."""
+    """The distributions on each pair: complete within ``effort``, then by formula or of the
+    likeliest draws.
+    """
     known: dict[Key, Explored] = {}
     left = float(effort.paths)
     compared: list[_Pair] = []
@@ -278,10 +284,11 @@ def _findings(pair: _Pair, claim: Profile, slack: Fraction) -> list[Finding]:
 
 
 def _rho(laws: Compared, claim: Profile, slack: Fraction) -> Bracket:
-    """Bounds of the least rho of zCDP at the tested orders, beside the claimed delta (and, above, the tolerance).
+    """Bounds of the least rho of zCDP at the tested orders, beside the claimed delta (and, for the
+    upper bound, the tolerance).
 
-    With a delta the lower bound is 0, or infinity where the (epsilon, delta) that the claim
-    implies are violated.
+    With a delta the lower bound is 0, or infinity if the (epsilon, delta) that the claim implies is
+    violated.
     """
     orders = [laws.renyi(order, claim.delta + slack) for order in ORDERS]
     upper = max(each.upper / order for each, order in zip(orders, ORDERS, strict=True))
@@ -297,7 +304,9 @@ def _rho(laws: Compared, claim: Profile, slack: Fraction) -> Bracket:
 
 
 def _aim(claim: Profile, slack: Fraction) -> int:
-    """What may be left unexplored so that, e^loss times as likely on the other side, it stays below the tolerance."""
+    """How much may remain unexplored such that, even e^loss times as likely on the other side, it
+    is below the tolerance.
+    """
     loss = claim.epsilon or claim.rho + 2 * sqrt_up(claim.rho * log_up(1 / slack))
     return max(int(slack * ONE / 8 * exp_down(-loss)), ONE >> _FINEST)
 

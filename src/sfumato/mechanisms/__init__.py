@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Private answers: noise, event and error bound, together once.
+"""Mechanisms: how a statistic is released, at what privacy cost, and with what error bound.
 
 May import: ``accounting``, ``metadata``, ``privacy``, ``noise``, ``exact``, ``errors``.
 Begin with ``additive``: noise on integers, Laplace under an L1 and Gaussian under an L2
@@ -32,7 +32,6 @@ from sfumato.mechanisms.response import ResponseMechanism, randomized_response
 from sfumato.mechanisms.rows import on_lattice
 from sfumato.mechanisms.sampling import SamplingMechanism, sample_units
 from sfumato.mechanisms.selection import SelectionMechanism, exponential, permute_and_flip
-from sfumato.mechanisms.sensitivity import LocalSensitivity, global_sensitivity, local_sensitivity
 from sfumato.mechanisms.sparse import SparseSession, SparseVectorMechanism, Verdict, sparse_vector
 from sfumato.mechanisms.threshold import (
     ThresholdMechanism,
@@ -50,7 +49,6 @@ __all__ = [
     "ClippedMoment",
     "Interval",
     "JointMechanism",
-    "LocalSensitivity",
     "Mode",
     "Moment",
     "NoisyMaxMechanism",
@@ -76,10 +74,8 @@ __all__ = [
     "exponential",
     "gaussian",
     "geometric",
-    "global_sensitivity",
     "joint_top_k",
     "laplace",
-    "local_sensitivity",
     "mean",
     "median",
     "mode",

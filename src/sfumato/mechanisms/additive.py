@@ -26,7 +26,7 @@ from sfumato.noise import (
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import AdditiveNoise
 
-# The sum of two smaller ones is an int64.
+# The sum of two integers below this fits an int64.
 _ADDABLE = 2**62
 _NORM = {DiscreteLaplace: Norm.L1, DiscreteGaussian: Norm.L2, DiscreteStaircase: Norm.LINF}
 
@@ -61,24 +61,24 @@ class AdditiveMechanism:
 
     @property
     def norm(self) -> Norm:
-        """The norm in which a statistic has to be bounded."""
+        """The norm in which the sensitivity of the statistic must be bounded."""
         return _NORM[type(self.noise)]
 
     def event(self, distance: Distance) -> AdditiveNoise:
-        """What happens to data whose neighbours are at most ``distance`` apart."""
+        """The event of a release whose sensitivity is ``distance``."""
         _require(distance, _NORM[type(self.noise)], type(self.noise).__name__)
         return AdditiveNoise(self.noise, distance, self.cells)
 
     def draw(self, cells: int, entropy: Entropy = SYSTEM) -> tuple[int, ...]:
-        """The noise of ``cells`` integers."""
+        """Samples noise for ``cells`` integers."""
         return tuple(self.noise.sample(cells, entropy).tolist())
 
     def release(self, exact: Sequence[int], drawn: Sequence[int] | None = None) -> tuple[int, ...]:
-        """Exact integers plus noise. ``drawn``: the noise, where it was drawn before the read.
+        """Exact integers plus noise; ``drawn`` is noise that was sampled before the data was read.
 
         Raises:
-            InvalidDeclaration: what is no integer, on which the noise would hide nothing; a
-                number of them that is not the declared one.
+            InvalidDeclaration: a value that is not an integer (integer noise would not hide its
+                fraction), or a number of values that is not the declared one.
         """
         if self.cells not in (None, len(exact)):
             raise InvalidDeclaration(
@@ -89,7 +89,7 @@ class AdditiveMechanism:
         return tuple(value + _integer(extra) for value, extra in zip(values, noise, strict=True))
 
     def release_many(self, exact: Integers, drawn: Integers | None = None) -> Integers:
-        """``release`` of an array of 64-bit integers; Python integers where 64 bits may not hold a sum.
+        """``release`` for an int64 array; returns Python integers if a sum may overflow 64 bits.
 
         Raises:
             InvalidDeclaration: as ``release``.
@@ -109,20 +109,34 @@ class AdditiveMechanism:
         return exact + noise
 
     def error(self, confidence: Number) -> int:
-        """The smallest h with P(|noise| <= h) >= confidence."""
+        """The smallest h with P(|noise| <= h) >= confidence, for one integer."""
         return self.noise.half_width(confidence)
 
 
 def laplace(distance: Distance, epsilon: Number) -> AdditiveMechanism:
-    """Discrete Laplace noise of scale sensitivity / epsilon: epsilon-DP (L1)."""
+    """The discrete Laplace mechanism: noise of scale sensitivity / epsilon, epsilon-DP (L1).
+
+    Source: Dwork, McSherry, Nissim, Smith (2006); on the integers Ghosh, Roughgarden,
+    Sundararajan (2009).
+
+    Raises:
+        InvalidDeclaration: a distance that is not in L1, or below one lattice step.
+        InvalidNumber: an epsilon that is not above 0.
+
+    >>> from fractions import Fraction
+    >>> laplace(Distance(Norm.L1, Fraction(3)), epsilon="0.5").noise.scale
+    Fraction(6, 1)
+    """
     _require(distance, Norm.L1, "Laplace noise")
-    return AdditiveMechanism(DiscreteLaplace(distance.value / positive("epsilon", epsilon)))
+    scale = distance.value / positive("epsilon", epsilon)
+    return AdditiveMechanism(DiscreteLaplace(scale))
 
 
 def geometric(distance: Distance, epsilon: Number) -> AdditiveMechanism:
-    """The geometric mechanism (Ghosh, Roughgarden, Sundararajan 2009): ``laplace`` by its first name.
+    """The geometric mechanism: the original name of ``laplace`` on the integers.
 
-    Among all epsilon-DP answers to one count it is the best for every user at once.
+    For one count it is optimal for every user at once among all epsilon-DP mechanisms (Ghosh,
+    Roughgarden, Sundararajan 2009).
 
     >>> from fractions import Fraction
     >>> geometric(Distance(Norm.L1, Fraction(1)), epsilon=1).noise
@@ -132,19 +146,30 @@ def geometric(distance: Distance, epsilon: Number) -> AdditiveMechanism:
 
 
 def gaussian(distance: Distance, rho: Number) -> AdditiveMechanism:
-    """Discrete Gaussian noise of sigma^2 = sensitivity^2 / (2 rho): rho-zCDP (L2)."""
+    """The discrete Gaussian mechanism: sigma^2 = sensitivity^2 / (2 rho), rho-zCDP (L2).
+
+    Source: Canonne, Kamath, Steinke (2020), Theorem 14.
+
+    Raises:
+        InvalidDeclaration: a distance that is not in L2, or below one lattice step.
+        InvalidNumber: a rho that is not above 0.
+
+    >>> from fractions import Fraction
+    >>> gaussian(Distance(Norm.L2, Fraction(4)), rho="0.5").noise.sigma_squared
+    Fraction(4, 1)
+    """
     _require(distance, Norm.L2, "Gaussian noise")
-    return AdditiveMechanism(
-        DiscreteGaussian(sigma_squared=distance.value / (2 * positive("rho", rho)))
-    )
+    sigma_squared = distance.value / (2 * positive("rho", rho))
+    return AdditiveMechanism(DiscreteGaussian(sigma_squared=sigma_squared))
 
 
 def calibrated_gaussian(
     distance: Distance, epsilon: Number, delta: Number, cells: int | None = None
 ) -> AdditiveMechanism:
-    """Discrete Gaussian noise of nearly least variance that is (epsilon, delta)-DP (L2).
+    """The discrete Gaussian mechanism with nearly minimal variance for (epsilon, delta)-DP (L2).
 
-    One cell: by the exact curve of the discrete law; else by zCDP (``accounting.gaussian_for``).
+    For one cell it uses the exact privacy curve of the discrete distribution, for more a proved
+    bound (``accounting.gaussian_for``).
 
     >>> from fractions import Fraction
     >>> mechanism = calibrated_gaussian(Distance(Norm.L2, Fraction(1)), 1, "1e-6", cells=1)
@@ -152,16 +177,15 @@ def calibrated_gaussian(
     4.23
     """
     _require(distance, Norm.L2, "Gaussian noise")
-    return AdditiveMechanism(
-        gaussian_for(epsilon, delta, sensitivity_squared=distance.value, entries=cells), cells
-    )
+    noise = gaussian_for(epsilon, delta, sensitivity_squared=distance.value, entries=cells)
+    return AdditiveMechanism(noise, cells)
 
 
 def staircase(distance: Distance, epsilon: Number) -> AdditiveMechanism:
-    """Staircase noise on ONE integer that changes by at most ``distance`` (Linf): epsilon-DP.
+    """The staircase mechanism for ONE integer that changes by at most ``distance`` (Linf).
 
-    The least expected |noise| of all epsilon-DP additive noise (Geng and Viswanath 2014); it
-    gains over Laplace where epsilon is large.
+    It is epsilon-DP, with the least expected |noise| of all additive epsilon-DP mechanisms (Geng
+    and Viswanath 2014). The gain over Laplace noise is large for large epsilon.
 
     >>> from fractions import Fraction
     >>> staircase(Distance(Norm.LINF, Fraction(10)), epsilon=3).noise.step
@@ -172,12 +196,17 @@ def staircase(distance: Distance, epsilon: Number) -> AdditiveMechanism:
 
 
 def _reach(values: Integers) -> int:
-    """The largest absolute value."""
-    return max(abs(int(values.min())), abs(int(values.max()))) if values.size else 0
+    """The largest absolute value, 0 for an empty array."""
+    if not values.size:
+        return 0
+    return max(abs(int(values.min())), abs(int(values.max())))
 
 
 def _integer(value: object) -> int:
-    """A Python integer: a fraction would be released as it is, an int64 could wrap around."""
+    """``value`` as a Python integer, since an int64 could overflow; refuses all other types.
+
+    Integer noise on a fraction would release its fractional part.
+    """
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise InvalidDeclaration(
             f"Noise on a {type(value).__name__}.", allowed="exact integers, on a lattice"
@@ -186,12 +215,13 @@ def _integer(value: object) -> int:
 
 
 def _require(distance: object, norm: Norm, what: str) -> None:
-    """Refuses a distance of another norm, and what is no distance at all (a local sensitivity)."""
+    """Refuses a distance in another norm, and anything but a ``Distance`` (a local sensitivity)."""
     if not isinstance(distance, Distance):
         raise InvalidDeclaration(
             f"{what} calibrated to a {type(distance).__name__}.",
             allowed="a Distance: a bound over all neighbouring datasets (global sensitivity)",
-            remedy="A local sensitivity depends on the data and reveals it (Nissim, Raskhodnikova, Smith 2007).",
+            remedy="A local sensitivity depends on the data and reveals it "
+            "(Nissim, Raskhodnikova, Smith 2007).",
         )
     if distance.norm is not norm:
         raise InvalidDeclaration(

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The amounts that a row counts for a mean or a variance, and what noisy sums of them tell.
+"""Sums whose noisy values determine a mean or a variance: Bernstein polynomials of each row.
 
-A row at the share t of its range counts t and 1-t for a mean (RULES 15), t^2, 2t(1-t) and
-(1-t)^2 for a variance: never negative, and one in all, so that a row moves the sums by one
-in L1. They are Bernstein's polynomials (1912). Exact throughout. Proof: bernstein.proof.md.
+A row at the share t of its range adds t and 1-t to the sums of a mean (RULES 15), and t^2,
+2t(1-t) and (1-t)^2 to those of a variance. These amounts are >= 0 and add up to 1, so that a row
+moves the sums by 1 in L1. They are the polynomials of Bernstein (1912). All arithmetic is exact.
+Proof: bernstein.proof.md.
 """
 
 from collections.abc import Sequence
@@ -16,30 +17,34 @@ from sfumato.noise import Integers
 
 Ends: TypeAlias = tuple[int, int]
 
-# Rows are cut at half of a word, so that products fit an int64, and sums of 2^35 of them.
+# Integers are split at this bit, so that sums of 2^35 products of the parts fit an int64.
 _HALF = 27
 
 
 class Statistic(Enum):
-    """What is estimated; the value is the degree of the amounts that a row counts."""
+    """Which statistic is estimated; the value is the degree of its Bernstein polynomials.
+
+    >>> Statistic.VARIANCE.amounts, Statistic.VARIANCE.most
+    (3, Fraction(1, 4))
+    """
 
     MEAN = 1
     VARIANCE = 2
 
     @property
     def amounts(self) -> int:
-        """How many amounts a row counts."""
+        """The number of sums."""
         return int(self.value) + 1
 
     @property
     def most(self) -> Fraction:
-        """The largest mean or variance (over n) of shares."""
+        """The largest possible mean, or variance (over n), of numbers in [0, 1]."""
         return Fraction(1) if self is Statistic.MEAN else Fraction(1, 4)
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An estimate and the interval around it.
+    """An estimate and an interval that contains it.
 
     >>> Interval(Fraction(1, 2), Fraction(0), Fraction(1)).scaled(10, Fraction(4)).value
     Fraction(12, 1)
@@ -50,14 +55,17 @@ class Interval:
     upper: Fraction
 
     def scaled(self, start: int, scale: Fraction) -> "Interval":
-        """start + scale x, scale >= 0."""
-        return Interval(
-            start + scale * self.value, start + scale * self.lower, start + scale * self.upper
-        )
+        """The estimate and the interval of start + scale x, for scale >= 0."""
+        value = start + scale * self.value
+        lower = start + scale * self.lower
+        upper = start + scale * self.upper
+        return Interval(value, lower, upper)
 
 
 def sums(parts: Integers, width: int, statistic: Statistic) -> tuple[int, ...]:
-    """The summed amounts, times width^degree, of rows at parts/width, 0 <= parts <= width <= 2^53.
+    """The sums over rows at the shares parts / width, times width^degree.
+
+    0 <= parts <= width <= 2^53.
 
     Guarantees:
         the amounts of a row add up to one
@@ -66,20 +74,25 @@ def sums(parts: Integers, width: int, statistic: Statistic) -> tuple[int, ...]:
     >>> sums(np.array([2, 8]), 10, Statistic.MEAN), sums(np.array([2, 8]), 10, Statistic.VARIANCE)
     ((10, 10), (68, 64, 68))
     """
-    count, first = len(parts), _total(parts)
+    count = len(parts)
+    first = _total(parts)
     if statistic is Statistic.MEAN:
         return first, count * width - first
-    high, low = parts >> _HALF, parts & ((1 << _HALF) - 1)
-    second = (
-        (_total(high * high) << 2 * _HALF) + (_total(high * low) << _HALF + 1) + _total(low * low)
-    )
-    return second, 2 * (width * first - second), count * width**2 - 2 * width * first + second
+    high = parts >> _HALF
+    low = parts & ((1 << _HALF) - 1)
+    second = _total(high * high) << 2 * _HALF
+    second += _total(high * low) << _HALF + 1
+    second += _total(low * low)
+    mixed = 2 * (width * first - second)
+    rest = count * width**2 - 2 * width * first + second
+    return second, mixed, rest
 
 
 def share(noisy: Sequence[int], reach: int, statistic: Statistic) -> Interval:
-    """The mean or variance of the shares, given that each true sum is within ``reach`` of the noisy one.
+    """The mean or variance of the shares; every true sum is within ``reach`` of the noisy one.
 
-    The whole range where the sums may all be 0; its middle where they are estimated to be.
+    If all sums may be 0, the interval is the whole range; if all are estimated as 0, the estimate
+    is its middle.
 
     Guarantees:
         the interval holds the statistic of all sums within reach
@@ -87,15 +100,14 @@ def share(noisy: Sequence[int], reach: int, statistic: Statistic) -> Interval:
     >>> share((30, 70), 10, Statistic.MEAN)
     Interval(value=Fraction(3, 10), lower=Fraction(1, 5), upper=Fraction(2, 5))
     """
-    box = [(max(each - reach, 0), max(each + reach, 0)) for each in noisy]
-    at = [max(each, 0) for each in noisy]
+    box = [(max(total - reach, 0), max(total + reach, 0)) for total in noisy]
+    at = [max(total, 0) for total in noisy]
     if statistic is Statistic.MEAN:
         (low, high), (rest_low, rest_high) = box
-        return Interval(
-            _ratio(at[0], sum(at), Fraction(1, 2)),
-            _ratio(low, low + rest_high, Fraction(0)),
-            _ratio(high, high + rest_low, Fraction(1)),
-        )
+        value = _ratio(at[0], sum(at), Fraction(1, 2))
+        lower = _ratio(low, low + rest_high, Fraction(0))
+        upper = _ratio(high, high + rest_low, Fraction(1))
+        return Interval(value, lower, upper)
     value = _variance(*at) if any(at) else statistic.most / 2
     if not any(low for low, _ in box):
         return Interval(value, Fraction(0), statistic.most)
@@ -103,7 +115,7 @@ def share(noisy: Sequence[int], reach: int, statistic: Statistic) -> Interval:
 
 
 def share_error(whole: int, reach: int, statistic: Statistic) -> Fraction:
-    """How far ``share`` is from the truth at most, where the true sums add up to ``whole``.
+    """An upper bound of the error of ``share``, if the true sums add up to ``whole``.
 
     Guarantees:
         the error of a share is within its bound
@@ -112,36 +124,57 @@ def share_error(whole: int, reach: int, statistic: Statistic) -> Fraction:
     Fraction(1, 8)
     """
     left = whole - statistic.amounts * reach
-    return min(Fraction(reach, left), statistic.most) if left > 0 else statistic.most
+    if left <= 0:
+        return statistic.most
+    return min(Fraction(reach, left), statistic.most)
 
 
 def _total(values: Integers) -> int:
-    """The sum of integers in [0, 2^54], of any size."""
-    return (int((values >> _HALF).sum()) << _HALF) + int((values & ((1 << _HALF) - 1)).sum())
+    """The exact sum of an array of integers in [0, 2^54]."""
+    high = int((values >> _HALF).sum())
+    low = int((values & ((1 << _HALF) - 1)).sum())
+    return (high << _HALF) + low
 
 
 def _ratio(part: int, whole: int, otherwise: Fraction) -> Fraction:
+    """part / whole, or ``otherwise`` if ``whole`` is 0."""
     return Fraction(part, whole) if whole else otherwise
 
 
 def _variance(a: int | Fraction, b: int | Fraction, c: int | Fraction) -> Fraction:
-    """The mean of t^2 less the square of the mean of t, not below 0, of sums that are not all 0."""
-    return max(Fraction(4 * a * c - b * b) / (4 * (a + b + c) ** 2), Fraction(0))
+    """The variance from its three sums, not all 0: the mean of t^2 less the squared mean of t.
+
+    At least 0.
+    """
+    whole = a + b + c
+    exact = Fraction(4 * a * c - b * b) / (4 * whole**2)
+    return max(exact, Fraction(0))
 
 
 def _variances(first: Ends, middle: Ends, last: Ends) -> tuple[Fraction, Fraction]:
-    """The extremes in a box: the variance falls with the middle sum, rises then falls with each outer one."""
+    """The least and the largest variance if each sum lies between its two ends.
+
+    The variance falls with the middle sum, and first rises, then falls with each outer sum.
+    """
     least = min(_variance(a, middle[1], c) for a in first for c in last)
-    peaks = [_variance(_peak(c, middle[0], first), middle[0], c) for c in last]
-    peaks += [_variance(a, middle[0], _peak(a, middle[0], last)) for a in first]
+    smallest_middle = middle[0]
+    peaks = []
+    for c in last:
+        peak = _peak(c, smallest_middle, first)
+        peaks.append(_variance(peak, smallest_middle, c))
+    for a in first:
+        peak = _peak(a, smallest_middle, last)
+        peaks.append(_variance(a, smallest_middle, peak))
     return least, max(peaks)
 
 
 def _peak(other: int, middle: int, ends: Ends) -> Fraction:
-    """Where between its ends an outer sum makes the variance largest, given the other two."""
+    """The value of an outer sum, between its ends, at which the variance is largest.
+
+    ``other`` and ``middle`` are the other two sums.
+    """
     low, high = map(Fraction, ends)
-    return (
-        min(max(other + middle + Fraction(middle * middle, 2 * other), low), high)
-        if other
-        else high
-    )
+    if not other:
+        return high
+    unbounded = other + middle + Fraction(middle * middle, 2 * other)
+    return min(max(unbounded, low), high)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds of rows nobody has bounds for: a noisy histogram over a public grid of powers of two.
+"""Private bounds of a column without declared bounds: a noisy histogram over powers of two.
 
 Source: Wilson et al., "Differentially Private SQL with Bounded User Contribution" (PETS
 2020), section 5.1.1 (approximate bounds), on integers. Proof: bounds.proof.md.
@@ -27,18 +27,18 @@ _POWERS = tuple(1 << exponent for exponent in range(MAX_CODE.bit_length()))
 _GRID = (*(-power for power in reversed(_POWERS)), 0, *_POWERS)
 
 
-# tails are stated as floats, whose least is not far below
+# Tails are floats, and the smallest positive float is not far below this.
 _RAREST = Fraction(1, 10**290)
 
 
 @dataclass(frozen=True, slots=True)
 class ApproximateBounds:
-    """The bins of a public grid that hold more rows, with noise, than ``threshold``.
+    """Private bounds: the first and the last bin with a noisy count above ``threshold``.
 
-    The grid is ..., -4, -2, -1, 0, 1, 2, 4, ... within the widest bounds, 0 or a power of two
-    each. Released are the lower edge of the first bin that passes and the upper edge of the
-    last; the widest bounds where none does. Rows beyond the widest bounds count in the bins
-    at the ends.
+    The edges of the bins are ..., -4, -2, -1, 0, 1, 2, 4, ... within the widest bounds, which are
+    0 or powers of two. A release has the lower edge of the first bin above the threshold and the
+    upper edge of the last one, or the widest bounds if there is none. Rows beyond the widest
+    bounds count in the first or last bin.
 
     Guarantees:
         every bin gets the noise of the event
@@ -62,63 +62,68 @@ class ApproximateBounds:
         if self.within.lower_code not in _GRID or self.within.upper_code not in _GRID:
             raise InvalidDeclaration(
                 f"Widest bounds of {shown(self.within)}.",
-                allowed="0 or a power of two each, negative or not, up to 2^52: (0, 2**20), (-1024, 1024)",
+                allowed="0 or a power of two each, negative or not, up to 2^52: "
+                "(0, 2**20), (-1024, 1024)",
             )
 
     @property
     def edges(self) -> tuple[int, ...]:
-        """The edges of the bins; a bin holds its upper edge, the first one both."""
-        return tuple(
-            edge for edge in _GRID if self.within.lower_code <= edge <= self.within.upper_code
-        )
+        """The edges of the bins. A bin includes its upper edge; the first bin includes both."""
+        lower, upper = self.within.lower_code, self.within.upper_code
+        return tuple(edge for edge in _GRID if lower <= edge <= upper)
 
     @property
     def threshold(self) -> int:
-        """The smallest count that the noise of all bins stays within, but for the declared failure."""
+        """The smallest t such that the noise of some bin exceeds t with at most the ``failure``."""
         return _threshold(self.additive.noise, len(self.edges) - 1, self.failure)
 
     def event(self, distance: Distance) -> AdditiveNoise:
-        """What happens to rows of which neighbours differ in at most ``distance`` (L1)."""
+        """The event of a release; neighbours differ in at most ``distance`` rows (L1)."""
         rows_apart(distance)
         return self.additive.event(distance)
 
     def draw(self, entropy: Entropy = SYSTEM) -> tuple[int, ...]:
-        """The noise of every bin."""
-        return self.additive.draw(len(self.edges) - 1, entropy)
+        """Samples the noise of all bins."""
+        bins = len(self.edges) - 1
+        return self.additive.draw(bins, entropy)
 
     def release(
         self, rows: Rows, drawn: Sequence[int] | None = None, entropy: Entropy = SYSTEM
     ) -> tuple[int, int]:
-        """Bounds lower < upper. ``drawn``: the noise, where it was drawn before the read."""
-        edges, threshold = self.edges, self.threshold
+        """Private bounds lower < upper; ``drawn`` is noise sampled before the data was read."""
+        edges = self.edges
+        threshold = self.threshold
         places = np.searchsorted(np.array(edges[1:]), on_lattice(rows, self.within))
         counts = np.bincount(places, minlength=len(edges) - 1)
-        noisy = self.additive.release(
-            counts.tolist(), self.draw(entropy) if drawn is None else drawn
-        )
+        noise = self.draw(entropy) if drawn is None else drawn
+        noisy = self.additive.release(counts.tolist(), noise)
         passed = [place for place, count in enumerate(noisy) if count > threshold]
-        return (edges[passed[0]], edges[passed[-1] + 1]) if passed else (edges[0], edges[-1])
+        if not passed:
+            return edges[0], edges[-1]
+        return edges[passed[0]], edges[passed[-1] + 1]
 
     def error(self, confidence: Number) -> int:
-        """A number of rows: every bin of as many is inside the bounds, with probability >= confidence."""
+        """A number of rows: with probability >= confidence every bin with as many is included."""
         miss = 1 - open_unit("confidence", confidence)
-        return self.threshold + 1 + self.additive.error(1 - miss / (len(self.edges) - 1))
+        bins = len(self.edges) - 1
+        return self.threshold + 1 + self.additive.error(1 - miss / bins)
 
 
 def bounds(
     distance: Distance, epsilon: Number, *, lower: int, upper: int, failure: Number
 ) -> ApproximateBounds:
-    """Private bounds, epsilon-DP; ``distance`` in rows (L1).
+    """Private bounds of rows, epsilon-DP; ``distance`` in rows (L1).
 
-    ``lower`` and ``upper`` are the widest bounds (0 or powers of two); ``failure`` is the probability
-    with which some bin without rows may pass and make the bounds too wide.
+    ``lower`` and ``upper`` are the widest bounds (0 or powers of two). ``failure`` bounds the
+    probability that a bin without rows exceeds the threshold and makes the bounds too wide.
 
     Raises:
-        InvalidNumber: no epsilon, or a failure outside (0, 1).
-        InvalidDeclaration: widest bounds off the grid, or a distance that is not in rows.
+        InvalidNumber: an invalid epsilon, or a failure outside (0, 1).
+        InvalidDeclaration: widest bounds that are not on the grid, or a distance not in rows.
 
     >>> from sfumato.privacy import Norm
-    >>> bounds(Distance(Norm.L1, Fraction(1)), "0.5", lower=-1024, upper=1024, failure="1e-6").threshold
+    >>> row = Distance(Norm.L1, Fraction(1))
+    >>> bounds(row, "0.5", lower=-1024, upper=1024, failure="1e-6").threshold
     32
     """
     rows_apart(distance)
@@ -127,11 +132,17 @@ def bounds(
 
 @lru_cache(maxsize=256)
 def _threshold(noise: Noise, bins: int, failure: Fraction) -> int:
-    """The smallest t with 1 - (1 - P(noise > t))^bins <= failure, certain not to be too small."""
-    return smallest(lambda t: (1 - Fraction(noise.above(t).upper)) ** bins >= 1 - failure)
+    """The smallest t for which 1 - (1 - P(noise > t))^bins <= failure is proved."""
+
+    def suffices(threshold: int) -> bool:
+        chance = Fraction(noise.above(threshold).upper)
+        return (1 - chance) ** bins >= 1 - failure
+
+    return smallest(suffices)
 
 
 def _chance(failure: Number) -> Fraction:
+    """``failure`` as an exact probability from 1e-290 to 1 - 1e-15."""
     chance = positive("failure", failure, at_most=1 - Fraction(1, 10**15))
     if chance < _RAREST:
         raise InvalidNumber("A failure below 1e-290.", allowed="1e-290 or more, which is never")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far a sum of independent coins is from its mean. Proof: deviation.proof.md."""
+"""Tail bounds for a sum of independent coins. Proof: deviation.proof.md."""
 
 from fractions import Fraction
 
@@ -9,10 +9,11 @@ from sfumato.noise.law import open_unit
 
 
 def deviation(coins: int, variance: Fraction, confidence: Number) -> Fraction:
-    """h with P(|sum - its mean| <= h) >= confidence, for independent coins of at most this variance each.
+    """Returns h with P(|sum - its mean| <= h) >= confidence, for a sum of independent coins.
 
-    The smaller of the bounds of Hoeffding (1963, Theorem 1) and Bernstein (Boucheron, Lugosi,
-    Massart 2013, Corollary 2.11): the first for fair coins, the second for coins nearly sure.
+    ``variance`` is an upper bound of the variance of one coin. The result is the smaller of the
+    bounds of Hoeffding (1963, Theorem 1), tight for fair coins, and Bernstein (Boucheron, Lugosi,
+    Massart 2013, Corollary 2.11), tight for a bias near 0 or 1.
 
     Guarantees:
         a sum of coins stays within its deviation
@@ -22,7 +23,8 @@ def deviation(coins: int, variance: Fraction, confidence: Number) -> Fraction:
     >>> float(deviation(1_000_000, Fraction(1, 100), "0.95"))
     272.85...
     """
-    logarithm = log_up(2 / (1 - open_unit("confidence", confidence)))
+    miss = 1 - open_unit("confidence", confidence)
+    logarithm = log_up(2 / miss)
     hoeffding = sqrt_up(coins * logarithm / 2)
     bernstein = logarithm / 3 + sqrt_up(logarithm**2 / 9 + 2 * coins * variance * logarithm)
     return min(hoeffding, bernstein, Fraction(coins))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantiles of groups on a public grid, from the weights of its leaves.
+"""Quantiles of each group on a public grid, from the weights of its intervals ("leaves").
 
-The exponential mechanism over the leaves, by rank error (Smith, STOC 2011; RULES 17). A
-unit may be in several groups: each of them is a selection of its own, and they compose.
+The exponential mechanism over the leaves, scored by rank error (Smith, STOC 2011; RULES 17). A
+unit may be in several groups; each group is a selection of its own, and their costs compose.
 Proof: grid.proof.md.
 """
 
@@ -30,12 +30,13 @@ _ADDABLE = 2**61
 
 @dataclass(frozen=True, slots=True)
 class GridQuantiles:
-    """For each level q a leaf j, with probability proportional to exp(-rate x rank error of j / max(q, 1 - q)).
+    """Private quantiles of a group: for each level q one leaf, by the exponential mechanism.
 
-    The rank error of a leaf is how far q N is from the ranks that it takes in the weight N
-    of its group: from the weight before it to the weight up to its end. Without weight every
-    leaf is equally likely. ``rate`` is per unit of weight that a unit may move; the levels of
-    a group are chosen one after the other, each at the same cost.
+    Leaf j has probability proportional to exp(-rate x rank error of j / max(q, 1 - q)). Its rank
+    error is the distance of q N from the interval of its ranks, where N is the weight of the
+    group: from the weight before the leaf to the weight up to its end. Without any weight all
+    leaves are equally likely. ``rate`` is the rate per weight that one unit may move. The levels
+    are selected one after the other, each at the same cost.
 
     Guarantees:
         a leaf follows the exponential mechanism
@@ -54,18 +55,18 @@ class GridQuantiles:
         object.__setattr__(self, "rate", positive("rate", self.rate))
         levels = tuple(to_fraction("a level", level) for level in self.levels)
         object.__setattr__(self, "levels", levels)
-        if not levels or not all(
-            0 < level < 1 and level.denominator <= _FINEST for level in levels
-        ):
+        valid = [0 < level < 1 and level.denominator <= _FINEST for level in levels]
+        if not levels or not all(valid):
             raise InvalidNumber(
                 "Levels of quantiles.",
                 allowed="between 0 and 1, multiples of a millionth or coarser",
             )
 
     def event(self, distance: Distance, groups: int) -> Composed:
-        """What happens to groups of which neighbours differ in the weight of any leaves by at most ``distance``.
+        """The event of the quantiles of all groups, if a unit is in at most ``groups`` of them.
 
-        ``groups``: in how many groups a unit is. A replaced unit leaves as many as it enters, or stays in them.
+        ``distance`` (Linf) bounds the weight of any set of leaves of a group that one unit moves.
+        A replaced unit leaves as many groups as it enters, or stays in them.
         """
         _require(distance)
         parts = []
@@ -76,27 +77,29 @@ class GridQuantiles:
         return Composed(tuple(parts))
 
     def release(self, weights: Sequence[int], entropy: Entropy = SYSTEM) -> tuple[int, ...]:
-        """The chosen leaf for each level, of one group."""
+        """The selected leaf of one group for each level; ``weights`` are those of its leaves."""
         kinds = set(map(type, weights))
-        if (
-            not all(issubclass(each, int) and each is not bool for each in kinds)
-            or min(weights, default=-1) < 0
-        ):
+        integral = all(issubclass(kind, int) and kind is not bool for kind in kinds)
+        if not integral or min(weights, default=-1) < 0:
             raise InvalidDeclaration(
                 "Weights of leaves.", allowed="integers, 0 or greater, one a leaf"
             )
-        return tuple(
-            exponential(rank_scores(weights, level), rate / level.denominator, entropy)
-            for rate, level in zip(self.rates, self.levels, strict=True)
-        )
+        leaves = []
+        for rate, level in zip(self.rates, self.levels, strict=True):
+            scores = rank_scores(weights, level)
+            leaves.append(exponential(scores, rate / level.denominator, entropy))
+        return tuple(leaves)
 
     @property
     def rates(self) -> tuple[Fraction, ...]:
-        """For each level the rate per unit of rank error."""
+        """The rate of the exponential mechanism for each level, per rank error of 1."""
         return tuple(self.rate / _reach(level) for level in self.levels)
 
     def error(self, confidence: Number, leaves: int) -> tuple[Fraction, ...]:
-        """For each level the weight within which its leaf's ranks hold it, with probability >= confidence, in a group."""
+        """For each level a rank error that its leaf exceeds with probability <= 1 - confidence.
+
+        For one group with this number of leaves.
+        """
         others = union(count("leaves", leaves) - 1, confidence)
         return tuple(others / rate for rate in self.rates)
 
@@ -104,65 +107,75 @@ class GridQuantiles:
 def grid_quantiles(
     distance: Distance, groups: int, epsilon: Number, levels: Sequence[Number]
 ) -> GridQuantiles:
-    """The quantiles of every group, epsilon-DP in all (pure).
+    """Quantiles of every group, together epsilon-DP.
+
+    ``distance`` (Linf) bounds the weight of any set of leaves of a group that one unit moves; a
+    unit is in at most ``groups`` groups.
 
     Raises:
-        InvalidNumber: a level outside (0, 1), no epsilon.
-        InvalidDeclaration: a distance that is not Linf, the weight of any set of leaves of a group.
+        InvalidNumber: a level outside (0, 1), or an invalid epsilon.
+        InvalidDeclaration: a distance that is not in Linf.
     """
     wanted = tuple(to_fraction("a level", level) for level in levels)
     _require(distance)
-    # at rate 1 a selection loses 2 x the distance for each step
-    steps = sum(
-        times * each
-        for times, each in (_selections(level, groups, distance.relation) for level in wanted)
-    )
+    steps = 0
+    for level in wanted:
+        times, moved = _selections(level, groups, distance.relation)
+        steps += times * moved
+    # at rate 1 a selection costs twice the distance for each step
     return GridQuantiles(wanted, positive("epsilon", epsilon) / (2 * distance.value * steps))
 
 
 def concentrated_grid_quantiles(
     distance: Distance, groups: int, rho: Number, levels: Sequence[Number]
 ) -> GridQuantiles:
-    """The same, rho-zCDP in all: each selection of pure loss e costs e^2 / 8 (Cesar and Rogers 2021)."""
+    """Quantiles of every group, together rho-zCDP; arguments as in ``grid_quantiles``.
+
+    An epsilon-DP selection costs rho = epsilon^2 / 8 (Cesar and Rogers 2021).
+    """
     wanted = tuple(to_fraction("a level", level) for level in levels)
     _require(distance)
-    # one that loses e costs e^2 / 8
-    squares = sum(
-        times * each**2
-        for times, each in (_selections(level, groups, distance.relation) for level in wanted)
-    )
-    return GridQuantiles(
-        wanted, sqrt_down(positive("rho", rho) / (distance.value**2 * squares / 2))
-    )
+    squares = 0
+    for level in wanted:
+        times, moved = _selections(level, groups, distance.relation)
+        squares += times * moved**2
+    # an epsilon-DP selection costs epsilon^2 / 8
+    rate_squared = positive("rho", rho) / (distance.value**2 * Fraction(squares, 2))
+    return GridQuantiles(wanted, sqrt_down(rate_squared))
 
 
 def rank_scores(weights: Sequence[int], level: Fraction) -> NDArray[Any]:
-    """Minus the rank error of each leaf, times the denominator of the level: integers.
+    """The negative rank error of each leaf, times the denominator of the level, as integers.
 
     >>> rank_scores([1, 2, 1], Fraction(1, 2)).tolist()
     [-2, 0, -2]
     """
     part, whole, total = level.numerator, level.denominator, sum(weights)
-    # 64 bits where they hold every difference, else integers of any size
-    held = np.array(weights, np.int64 if whole * total < _ADDABLE else object)
-    ends, aim = whole * np.cumsum(held), part * total
-    errors: NDArray[Any] = np.maximum(np.maximum(ends - whole * held - aim, aim - ends), 0)
+    # int64 if no difference can overflow, else Python integers
+    array = np.array(weights, np.int64 if whole * total < _ADDABLE else object)
+    ends = whole * np.cumsum(array)
+    starts = ends - whole * array
+    aim = part * total
+    errors: NDArray[Any] = np.maximum(np.maximum(starts - aim, aim - ends), 0)
     return -errors
 
 
 def _selections(level: Fraction, groups: int, relation: Relation) -> tuple[int, int]:
-    """How many selections of one level a unit is in, and how many times the reach it moves each.
+    """The number of selections of one level that a unit changes, and by how many steps each.
 
-    A unit that is replaced may stay in its group: there its two steps are one, which is dearer
-    in zCDP than two selections apart, unless the level is far from the middle.
+    A step is a change of the rank error by ``_reach(level)``. A replaced unit may stay in its
+    group; then one selection moves by two steps, which costs more in zCDP than two selections
+    that move by one, unless the level is far from 1/2.
     """
     if relation is Relation.ADD_REMOVE:
         return groups, 1
-    return (2 * groups, 1) if 2 * _reach(level) ** 2 >= 1 else (groups, 2)
+    if 2 * _reach(level) ** 2 >= 1:
+        return 2 * groups, 1
+    return groups, 2
 
 
 def _reach(level: Fraction) -> Fraction:
-    """How far a rank error moves for each unit of weight that is moved."""
+    """The largest change of a rank error if a weight of 1 moves."""
     return max(level, 1 - level)
 
 

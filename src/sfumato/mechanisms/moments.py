@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Private mean and variance of rows in memory, with declared or with automatic bounds.
+"""Private mean and variance of rows in memory, with declared or with private bounds.
 
-One release of the sums that ``bernstein`` defines tells number, mean and variance; its L1
-sensitivity is one a row, as for a count. Proof: moments.proof.md.
+One noisy release of the sums of ``bernstein`` determines the count, the mean and the variance; its
+L1 sensitivity is 1 per row, as for a count. Proof: moments.proof.md.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ from sfumato.privacy.event import AdditiveNoise, Composed
 
 Clip: TypeAlias = ApproximateBounds | Quantiles
 
-# Between private bounds there are always as many steps, so that the event is known before them.
+# The number of steps between private bounds is fixed, so that the event does not depend on them.
 _STEPS = 1 << 20
 _ROUNDING = Fraction(1, 2 * _STEPS)
 _SPAN = 1 << 42
@@ -37,10 +37,10 @@ _SPAN = 1 << 42
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The mean or variance (over n) of rows clipped to declared bounds.
+    """The private mean or variance (over n) of rows clipped to declared bounds.
 
-    Released are noisy sums; ``estimate`` makes a number and its interval of them, in lattice
-    steps (squared for a variance).
+    A release has noisy sums. ``estimate`` computes the statistic and its interval from them, in
+    lattice steps (squared for a variance).
 
     Guarantees:
         neighbours move the sums by at most the distance
@@ -64,17 +64,20 @@ class Moment:
         return self.within.upper_code - self.within.lower_code
 
     def event(self, distance: Distance) -> AdditiveNoise:
-        """What happens to rows of which neighbours differ in at most ``distance`` (L1)."""
+        """The event of a release; neighbours differ in at most ``distance`` rows (L1)."""
         return self.additive.event(_moved(distance, self._width, self.statistic))
 
     def draw(self, entropy: Entropy = SYSTEM) -> tuple[int, ...]:
-        """The noise of the sums."""
+        """Samples the noise of the sums."""
         return self.additive.draw(self.statistic.amounts, entropy)
 
     def release(
         self, rows: Rows, drawn: Sequence[int] | None = None, entropy: Entropy = SYSTEM
     ) -> tuple[int, ...]:
-        """The noisy sums; missing rows are dropped. ``drawn``: the noise, where it was drawn before the read."""
+        """The noisy sums of the rows, without the missing ones.
+
+        ``drawn`` is noise that was sampled before the data was read.
+        """
         parts = on_lattice(rows, self.within) - self.within.lower_code
         noise = self.draw(entropy) if drawn is None else drawn
         return self.additive.release(sums(parts, self._width, self.statistic), noise)
@@ -82,22 +85,26 @@ class Moment:
     def estimate(self, noisy: Sequence[int], confidence: Number) -> Interval:
         """The estimate, with an interval that covers the statistic OF THE CLIPPED ROWS.
 
-        It is joint over the sums, and the whole range where there may be no rows at all.
+        The interval uses a joint region of all sums. It is the whole range if there may be no rows.
         """
-        found = share(noisy, _reach(self.additive, self.statistic, confidence), self.statistic)
-        return _in_range(found, self.within.lower_code, self._width, self.statistic)
+        reach = _reach(self.additive, self.statistic, confidence)
+        shares = share(noisy, reach, self.statistic)
+        return _in_range(shares, self.within.lower_code, self._width, self.statistic)
 
     def error(self, confidence: Number, *, size: int) -> Fraction:
-        """How far the estimate is at most from the statistic of ``size`` clipped rows, with this confidence."""
+        """An error bound of the estimate for ``size`` clipped rows, with this confidence."""
         scale = self._width**self.statistic.value
-        return scale * share_error(
-            size * scale, _reach(self.additive, self.statistic, confidence), self.statistic
-        )
+        reach = _reach(self.additive, self.statistic, confidence)
+        return scale * share_error(size * scale, reach, self.statistic)
 
 
 @dataclass(frozen=True, slots=True)
 class Clipped:
-    """What a ``ClippedMoment`` releases: the private bounds, and the noisy sums of the rows between."""
+    """The release of a ``ClippedMoment``: the private bounds, and noisy sums of the clipped rows.
+
+    >>> Clipped(lower=16, upper=32, noisy=(900, 2100)).upper
+    32
+    """
 
     lower: int
     upper: int
@@ -106,10 +113,10 @@ class Clipped:
 
 @dataclass(frozen=True, slots=True)
 class ClippedMoment:
-    """The mean or variance (over n) of rows clipped to private bounds, which are released with it.
+    """The private mean or variance (over n) of rows clipped to private bounds.
 
-    ``clip`` finds the bounds: approximate bounds, or the first and the last of several
-    quantiles. Between them the rows are put on 2^20 steps.
+    ``clip`` computes the bounds, which are released too: ``ApproximateBounds``, or the first and
+    the last of several ``Quantiles``. Rows are rounded to 2^20 steps between the bounds.
 
     Guarantees:
         private bounds and sums cost epsilon together
@@ -136,48 +143,47 @@ class ClippedMoment:
             )
 
     def event(self, distance: Distance) -> Composed:
-        """The search for the bounds, then the sums between them; known before either."""
+        """The event of the search for the bounds and of the sums; independent of the data."""
         moved = _moved(distance, _STEPS, self.statistic)
         return Composed((self.clip.event(distance), self.additive.event(moved)))
 
     def release(self, rows: Rows, entropy: Entropy = SYSTEM) -> Clipped:
         """The private bounds and the noisy sums; missing rows are dropped."""
         codes = on_lattice(rows, self.clip.within)
-        found = self.clip.release(codes, entropy=entropy)
-        lower, upper = found[0], found[-1]
+        bounds = self.clip.release(codes, entropy=entropy)
+        lower, upper = bounds[0], bounds[-1]
         parts = _steps(np.clip(codes, lower, upper) - lower, upper - lower)
         noise = self.additive.draw(self.statistic.amounts, entropy)
-        return Clipped(
-            lower, upper, self.additive.release(sums(parts, _STEPS, self.statistic), noise)
-        )
+        noisy = self.additive.release(sums(parts, _STEPS, self.statistic), noise)
+        return Clipped(lower, upper, noisy)
 
     def estimate(self, released: Clipped, confidence: Number) -> Interval:
-        """The estimate, with an interval that covers the statistic OF THE ROWS CLIPPED to the released bounds."""
-        found = share(
-            released.noisy, _reach(self.additive, self.statistic, confidence), self.statistic
-        )
-        lower, upper = (
-            max(found.lower - _ROUNDING, Fraction(0)),
-            min(found.upper + _ROUNDING, self.statistic.most),
-        )
+        """The estimate, with an interval that covers the statistic OF THE CLIPPED ROWS.
+
+        The rows are clipped to the released bounds.
+        """
+        reach = _reach(self.additive, self.statistic, confidence)
+        shares = share(released.noisy, reach, self.statistic)
+        lower = max(shares.lower - _ROUNDING, Fraction(0))
+        upper = min(shares.upper + _ROUNDING, self.statistic.most)
+        rounded = Interval(shares.value, lower, upper)
         width = released.upper - released.lower
-        return _in_range(Interval(found.value, lower, upper), released.lower, width, self.statistic)
+        return _in_range(rounded, released.lower, width, self.statistic)
 
     def error(self, confidence: Number, *, size: int) -> Fraction:
-        """As ``Moment.error``, but over the width of the released range (over its square for a variance)."""
+        """``Moment.error`` relative to the released range: to its width, or the squared width."""
         whole = size * _STEPS**self.statistic.value
-        bound = share_error(
-            whole, _reach(self.additive, self.statistic, confidence), self.statistic
-        )
+        reach = _reach(self.additive, self.statistic, confidence)
+        bound = share_error(whole, reach, self.statistic)
         return min(bound + _ROUNDING, self.statistic.most)
 
 
 def mean(distance: Distance, epsilon: Number, *, lower: int, upper: int) -> Moment:
-    """The mean, epsilon-DP, of integer rows between declared bounds; ``distance`` in rows (L1).
+    """The mean of integer rows between declared bounds, epsilon-DP; ``distance`` in rows (L1).
 
     Raises:
-        InvalidNumber: no epsilon.
-        InvalidDeclaration: bounds that are none, or a distance that is not in rows.
+        InvalidNumber: an invalid epsilon.
+        InvalidDeclaration: invalid bounds, or a distance that is not in rows.
 
     >>> from sfumato.privacy import Norm
     >>> float(mean(Distance(Norm.L1, Fraction(1)), 1, lower=0, upper=100).error(0.95, size=1000))
@@ -187,20 +193,23 @@ def mean(distance: Distance, epsilon: Number, *, lower: int, upper: int) -> Mome
 
 
 def variance(distance: Distance, epsilon: Number, *, lower: int, upper: int) -> Moment:
-    """The variance (over n), epsilon-DP, of integer rows between declared bounds, as ``mean``.
+    """The variance (over n) of integer rows between declared bounds; otherwise like ``mean``.
 
     >>> from sfumato.privacy import Norm
-    >>> variance(Distance(Norm.L1, Fraction(1)), 1, lower=0, upper=10).estimate((6800, 6400, 6800), 0.95).value
+    >>> mechanism = variance(Distance(Norm.L1, Fraction(1)), 1, lower=0, upper=10)
+    >>> mechanism.estimate((6800, 6400, 6800), 0.95).value
     Fraction(9, 1)
     """
     return _declared(distance, epsilon, Integer(lower, upper), Statistic.VARIANCE)
 
 
 def clipped_mean(distance: Distance, epsilon: Number, *, clip: Clip) -> ClippedMoment:
-    """The mean between private bounds, epsilon-DP in all: the sums get what ``clip`` leaves.
+    """The mean of rows clipped to private bounds, epsilon-DP including the bounds.
+
+    The sums get the epsilon that ``clip`` does not use.
 
     Raises:
-        InvalidNumber: no epsilon left after the bounds.
+        InvalidNumber: ``clip`` costs epsilon or more.
         InvalidDeclaration: a distance that is not in rows.
 
     >>> from sfumato.mechanisms.quantile import quantiles
@@ -214,7 +223,15 @@ def clipped_mean(distance: Distance, epsilon: Number, *, clip: Clip) -> ClippedM
 
 
 def clipped_variance(distance: Distance, epsilon: Number, *, clip: Clip) -> ClippedMoment:
-    """The variance (over n) between private bounds, as ``clipped_mean``."""
+    """The variance (over n) of rows clipped to private bounds; otherwise like ``clipped_mean``.
+
+    >>> from sfumato.mechanisms.bounds import bounds
+    >>> from sfumato.privacy import Norm
+    >>> row = Distance(Norm.L1, Fraction(1))
+    >>> clip = bounds(row, "0.25", lower=0, upper=2**30, failure="1e-6")
+    >>> clipped_variance(row, 1, clip=clip).statistic
+    <Statistic.VARIANCE: 2>
+    """
     return _private(distance, epsilon, clip, Statistic.VARIANCE)
 
 
@@ -226,43 +243,49 @@ def _declared(distance: Distance, epsilon: Number, within: Integer, statistic: S
 def _private(
     distance: Distance, epsilon: Number, clip: Clip, statistic: Statistic
 ) -> ClippedMoment:
-    total, spent = positive("epsilon", epsilon), account(clip.event(distance)).epsilon
+    total = positive("epsilon", epsilon)
+    spent = account(clip.event(distance)).epsilon
     if spent is None or spent >= total:
         raise InvalidNumber(
             f"Bounds that cost {spent} of an epsilon of {total}.", allowed="less than epsilon"
         )
-    return ClippedMoment(
-        clip, statistic, laplace(_moved(distance, _STEPS, statistic), total - spent)
-    )
+    moved = _moved(distance, _STEPS, statistic)
+    return ClippedMoment(clip, statistic, laplace(moved, total - spent))
 
 
 def _moved(distance: Distance, width: int, statistic: Statistic) -> Distance:
-    """How far apart the sums of neighbours are, for a range of this width."""
-    return Distance(Norm.L1, rows_apart(distance) * width**statistic.value, distance.relation)
+    """The L1 distance of the sums of neighbours, for a range of this width."""
+    value = rows_apart(distance) * width**statistic.value
+    return Distance(Norm.L1, value, distance.relation)
 
 
 def _reach(additive: AdditiveMechanism, statistic: Statistic, confidence: Number) -> int:
-    """What the noise of all sums stays within, with this confidence (union bound)."""
-    return _reach_of(additive, 1 - (1 - open_unit("confidence", confidence)) / statistic.amounts)
+    """A bound of the noise that holds for all sums together, with this confidence (union bound)."""
+    miss = 1 - open_unit("confidence", confidence)
+    return _reach_of(additive, 1 - miss / statistic.amounts)
 
 
 @lru_cache(maxsize=256)
 def _reach_of(additive: AdditiveMechanism, confidence: Fraction) -> int:
-    """The error of one sum, which many estimates of one mechanism ask for."""
+    """The error bound of one sum, cached for many estimates of one mechanism."""
     return additive.error(confidence)
 
 
 def _steps(parts: Integers, width: int) -> Integers:
-    """Parts of ``width`` <= 2^42 as the nearest of 2^20 steps, half to even; 0 in a range of no width."""
+    """Rounds parts of ``width`` <= 2^42 to the nearest of 2^20 steps, half to even.
+
+    All 0 if the width is 0.
+    """
     if width == 0:
         return np.zeros_like(parts)
     down, rest = np.divmod(parts * _STEPS, width)
-    steps: Integers = down + ((2 * rest > width) | ((2 * rest == width) & (down % 2 == 1)))
+    above_half = 2 * rest > width
+    half_of_odd = (2 * rest == width) & (down % 2 == 1)
+    steps: Integers = down + (above_half | half_of_odd)
     return steps
 
 
-def _in_range(found: Interval, lower: int, width: int, statistic: Statistic) -> Interval:
-    """The statistic of shares as that of the rows."""
-    return found.scaled(
-        lower if statistic is Statistic.MEAN else 0, Fraction(width) ** statistic.value
-    )
+def _in_range(shares: Interval, lower: int, width: int, statistic: Statistic) -> Interval:
+    """Scales the statistic of the shares back to the range of the rows."""
+    start = lower if statistic is Statistic.MEAN else 0
+    return shares.scaled(start, Fraction(width) ** statistic.value)

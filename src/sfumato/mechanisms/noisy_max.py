@@ -29,10 +29,13 @@ from sfumato.privacy.event import NoisyMax
 
 @dataclass(frozen=True, slots=True)
 class Winner:
-    """The selected candidate; ``gap``: how far it is above the least noisy score that would still have won.
+    """The selected candidate, and by how much its noisy score exceeds the least one that wins.
 
-    Ties go to the first index, so a later candidate must be one above an earlier one: the
+    The first index wins a tie, so a later candidate must exceed an earlier one by 1. So the
     difference of the two largest noisy scores is ``gap`` or ``gap`` + 1.
+
+    >>> Winner(index=2, gap=5).gap
+    5
     """
 
     index: int
@@ -41,10 +44,11 @@ class Winner:
 
 @dataclass(frozen=True, slots=True)
 class NoisyMaxMechanism:
-    """Adds noise to every integer score and names the first of the largest.
+    """Report noisy max: adds noise to every integer score and returns the index of the largest.
 
-    ``gap``: tells also how clear the choice was, for no extra cost. ``monotone``: between
-    neighbours all scores move in the same direction; a claim that the caller proves.
+    The first index wins a tie. ``gap`` also releases how clear the choice was, at no further cost.
+    ``monotone`` states that between neighbours all scores move in the same direction; the caller
+    must prove it.
 
     Guarantees:
         the event names the very noise of the maximum
@@ -66,17 +70,17 @@ class NoisyMaxMechanism:
     gap: bool = False
 
     def event(self, distance: Distance) -> NoisyMax:
-        """What happens to data between whose neighbours each score moves by at most ``distance`` (Linf)."""
+        """The event of a release; each score changes by at most ``distance`` (Linf)."""
         return NoisyMax(self.noise, distance, self.monotone, self.gap)
 
     def draw(self, candidates: int, entropy: Entropy = SYSTEM) -> Integers:
-        """The noise of this many scores."""
+        """Samples noise for this many scores."""
         return self.noise.sample(count("candidates", candidates), entropy)
 
     def release(
         self, scores: Integers | Sequence[int], drawn: Integers | Sequence[int] | None = None
     ) -> Winner:
-        """The winner among integer scores. ``drawn``: the noise, where it was drawn before the read.
+        """The winner among integer scores; ``drawn`` is noise sampled before the data was read.
 
         Raises:
             InvalidDeclaration: no candidates, a gap of one candidate, noise of another length.
@@ -94,44 +98,66 @@ class NoisyMaxMechanism:
             )
         noisy = exact + noise
         index = int(np.argmax(noisy))
-        return Winner(index, int(noisy[index]) - _least(noisy, index) if self.gap else None)
+        if not self.gap:
+            return Winner(index)
+        return Winner(index, int(noisy[index]) - _least(noisy, index))
 
     def error(self, confidence: Number, candidates: int) -> int:
-        """h with P(score of the winner >= best score - h) >= confidence."""
+        """Returns h with P(score of the winner >= best score - h) >= confidence."""
         others = count("candidates", candidates) - 1
         miss = 1 - open_unit("confidence", confidence)
         if others == 0:
             return 0
+
+        def suffices(h: int) -> bool:
+            return others * _overtakes(self.noise.scale, h + 1) <= miss
+
         guess = int(self.noise.scale * log_up(others / miss))
-        return max(
-            smallest(lambda h: others * _overtakes(self.noise.scale, h + 1) <= miss, below=guess), 0
-        )
+        return max(smallest(suffices, below=guess), 0)
 
 
 def report_noisy_max(
     distance: Distance, epsilon: Number, *, monotone: bool = False, gap: bool = False
 ) -> NoisyMaxMechanism:
-    """Noise of scale 2 sensitivity / epsilon, monotone sensitivity / epsilon, rounded up to integers (Linf)."""
-    moves = math.ceil(distance.value) * (1 if monotone else 2)
-    mechanism = NoisyMaxMechanism(
-        DiscreteLaplace(moves / positive("epsilon", epsilon)), monotone=monotone, gap=gap
-    )
+    """Report noisy max, epsilon-DP: discrete Laplace noise of scale 2 s / epsilon (Linf).
+
+    s is the sensitivity, rounded up to an integer. For monotone scores the scale is s / epsilon.
+
+    Raises:
+        InvalidDeclaration: a distance that is not in Linf.
+        InvalidNumber: an epsilon that is not above 0.
+
+    >>> from sfumato.privacy.distance import Norm
+    >>> report_noisy_max(Distance(Norm.LINF, Fraction(1)), 1, monotone=True).noise.scale
+    Fraction(1, 1)
+    """
+    moves = math.ceil(distance.value)
+    if not monotone:
+        moves *= 2
+    noise = DiscreteLaplace(moves / positive("epsilon", epsilon))
+    mechanism = NoisyMaxMechanism(noise, monotone=monotone, gap=gap)
     mechanism.event(distance)
     return mechanism
 
 
 def _least(noisy: NDArray[Any], index: int) -> int:
-    """The least noisy score with which ``index`` wins: one above those before it, level with those after."""
-    before = [int(noisy[:index].max()) + 1] if index else []
-    after = [int(noisy[index + 1 :].max())] if index + 1 < len(noisy) else []
-    return max(before + after)
+    """The least noisy score with which ``index`` wins.
+
+    It must exceed all noisy scores before it and be at least all those after it.
+    """
+    needed = []
+    if index:
+        needed.append(int(noisy[:index].max()) + 1)
+    if index + 1 < len(noisy):
+        needed.append(int(noisy[index + 1 :].max()))
+    return max(needed)
 
 
 def _overtakes(scale: Fraction, lead: int) -> Fraction:
-    """An upper bound of P(X - Y >= lead), X and Y independent noise of this scale.
+    """An upper bound of P(X - Y >= lead), for independent discrete Laplace X and Y of this scale.
 
-    a^lead / (1+a)^2 * (lead (1-a) + (1 + a + 2 a^2) / (1+a)) with a = e^(-1/scale), for lead >= 0;
-    1 below.
+    The exact value is a^lead / (1+a)^2 * (lead (1-a) + (1 + a + 2 a^2) / (1+a)) with
+    a = e^(-1/scale), for lead >= 0. The bound for lead < 0 is 1.
     """
     if lead < 0:
         return Fraction(1)

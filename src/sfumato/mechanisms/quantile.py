@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantiles of rows in memory: one, the median, or several together.
+"""Private quantiles of rows in memory: one, the median, or several together.
 
-One: the exponential mechanism on every lattice point between declared bounds, by data
-intervals (Smith, STOC 2011). Several: ApproximateQuantiles (Kaplan, Schnapp, Stemmer, ICML
-2022), which answers the middle one, splits the rows at the answer and goes on in each part.
-Both are drawn exactly. Proof: quantile.proof.md.
+One quantile: the exponential mechanism on every lattice point between declared bounds, computed
+on the intervals between rows (Smith, STOC 2011). Several: ApproximateQuantiles (Kaplan, Schnapp,
+Stemmer, ICML 2022), which answers the middle one, splits the rows at the answer and recurses into
+both parts. Both are sampled exactly. Proof: quantile.proof.md.
 """
 
 import math
@@ -30,9 +30,9 @@ from sfumato.privacy.event import Composed, Rule, Selection
 
 Candidates: TypeAlias = tuple[Integers, Integers, Integers]
 
-# Ranks are counted in parts of a row: so many, that a rank times this stays an int64.
+# The largest denominator of q: a rank times this fits an int64.
 _PARTS = 10**6
-# Equal rows are told apart by a random label, so that a split can fall between them.
+# Bits of a random label that orders equal rows, so that a split can fall between them.
 _LABELS = 20
 _POINTS = 1 << 42
 
@@ -41,11 +41,11 @@ _NO_NUMBER = re.compile(r"[^0-9.eE/+\- ]")
 
 @dataclass(frozen=True, slots=True)
 class Quantile:
-    """A lattice point v chosen with probability proportional to exp(-rate x rank error of v).
+    """A private q-quantile: point v has probability proportional to exp(-rate x its rank error).
 
-    The rank error is how far q n is from the ranks that v takes among the n rows: from
-    #(rows < v) to #(rows <= v). Without rows every point is equally likely. ``rate`` is per row
-    of rank error.
+    The rank error of v is the distance of q n from the interval of its ranks among the n rows, from
+    #(rows < v) to #(rows <= v). Without rows every point is equally likely. ``rate`` is per row of
+    rank error.
 
     Guarantees:
         a quantile follows the exponential mechanism on every point
@@ -70,26 +70,26 @@ class Quantile:
         return _selection(self.rate, max(self.q, 1 - self.q), distance)
 
     def release(self, rows: Rows, entropy: Entropy = SYSTEM) -> int:
-        """The chosen point. Rows are put on the integers within the bounds, missing ones dropped."""
+        """The selected point. Rows are rounded and clipped to the bounds; missing ones dropped."""
         codes = np.sort(on_lattice(rows, self.within))
-        return _choose(
-            codes, (self.within.lower_code, self.within.upper_code), self.q, self.rate, entropy
-        )
+        ends = (self.within.lower_code, self.within.upper_code)
+        return _choose(codes, ends, self.q, self.rate, entropy)
 
     def error(self, confidence: Number) -> int:
-        """Ranks within which the answer is a q-quantile, with probability >= confidence, for any rows."""
+        """A rank error that the answer exceeds with probability <= 1 - confidence, for any rows."""
         others = self.within.upper_code - self.within.lower_code
         return math.ceil(union(others, confidence) / self.rate)
 
 
 @dataclass(frozen=True, slots=True)
 class Quantiles:
-    """Several quantiles, in order, by halving: each row has a say in one choice a level.
+    """Several private quantiles in increasing order, by recursive halving.
 
-    The middle one is chosen as by ``Quantile`` from all rows; then those before it from the
-    rows below the answer, those after it from the rows above. So it costs one choice for each of the
-    log2 levels and not for each quantile. Rows that are equal get a random label of 20 bits
-    and are split by it: a value that holds many rows can be several quantiles.
+    The middle quantile is selected as by ``Quantile`` from all rows. Then those before it are
+    selected from the rows below the answer, and those after it from the rows above. So a row is
+    part of one selection per level of the recursion, and the cost grows with the number of levels
+    (log2 of the number of quantiles). Equal rows are ordered by a random label of 20 bits, so
+    that a value of many rows can be several quantiles.
 
     Guarantees:
         several quantiles follow the recursion
@@ -106,7 +106,7 @@ class Quantiles:
     rate: Fraction
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "q", tuple(to_fraction("q", each) for each in self.q))
+        object.__setattr__(self, "q", tuple(to_fraction("q", level) for level in self.q))
         object.__setattr__(self, "rate", positive("rate", self.rate))
         _ordered(self.q)
         if self.within.size > _POINTS:
@@ -116,35 +116,40 @@ class Quantiles:
             )
 
     def event(self, distance: Distance) -> Composed:
-        """One selection a level, of the row's part: all parts of a level are one choice."""
-        return Composed(tuple(_selection(self.rate, reach, distance) for reach in _reaches(self.q)))
+        """The event of a release: one selection per level, as a row is in one part of a level."""
+        parts = [_selection(self.rate, reach, distance) for reach in _reaches(self.q)]
+        return Composed(tuple(parts))
 
     def release(self, rows: Rows, entropy: Entropy = SYSTEM) -> tuple[int, ...]:
-        """The chosen points, in order. Rows are taken as by ``Quantile.release``."""
+        """The selected points, in order; rows are treated as in ``Quantile.release``."""
         codes = on_lattice(rows, self.within) - self.within.lower_code
         labels = (words(len(codes), entropy) >> np.uint64(64 - _LABELS)).astype(np.int64)
-        fine = np.sort((codes << _LABELS) | labels)
-        found = _halve(
-            fine, (0, (self.within.size << _LABELS) - 1), _relative(self.q), self.rate, entropy
-        )
-        return tuple(self.within.lower_code + (each >> _LABELS) for each in found)
+        labelled = np.sort((codes << _LABELS) | labels)
+        ends = (0, (self.within.size << _LABELS) - 1)
+        points = _halve(labelled, ends, _relative(self.q), self.rate, entropy)
+        return tuple(self.within.lower_code + (point >> _LABELS) for point in points)
 
     def error(self, confidence: Number) -> int:
-        """Ranks within which each answer is its quantile, all together, with probability >= confidence.
+        """A bound of the rank errors of all quantiles together, with probability >= confidence.
 
-        For any rows of which no two that are equal get the same label; r more that do add at
-        most r a level.
+        For any rows, if no two equal rows get the same label. Every r rows with equal labels add at
+        most r per level.
         """
-        others, depth = (self.within.size << _LABELS) - 1, len(_reaches(self.q))
-        return depth * math.ceil(union(others * len(self.q), confidence) / self.rate) + depth - 1
+        others = (self.within.size << _LABELS) - 1
+        depth = len(_reaches(self.q))
+        ranks = math.ceil(union(others * len(self.q), confidence) / self.rate)
+        return depth * ranks + depth - 1
 
 
 def quantile(distance: Distance, epsilon: Number, *, q: Number, lower: int, upper: int) -> Quantile:
-    """The q-quantile, epsilon-DP, of integer rows between declared bounds; ``distance`` in rows (L1).
+    """The q-quantile of integer rows between declared bounds, epsilon-DP.
+
+    ``distance`` is in rows (L1).
 
     Raises:
-        InvalidNumber: q outside (0, 1) or not a multiple of 1/d with d <= 10^6, or no epsilon.
-        InvalidDeclaration: bounds that are none, or a distance that is not in rows.
+        InvalidNumber: q outside (0, 1), q not a multiple of 1/d with d <= 10^6, or an invalid
+            epsilon.
+        InvalidDeclaration: invalid bounds, or a distance that is not in rows.
 
     >>> quantile(Distance(Norm.L1, Fraction(1)), 1, q="0.9", lower=0, upper=120).error(0.95)
     15
@@ -156,7 +161,7 @@ def quantile(distance: Distance, epsilon: Number, *, q: Number, lower: int, uppe
 
 
 def median(distance: Distance, epsilon: Number, *, lower: int, upper: int) -> Quantile:
-    """The median, epsilon-DP, of integer rows between declared bounds; ``distance`` in rows (L1).
+    """The median of integer rows between declared bounds, epsilon-DP; ``distance`` in rows (L1).
 
     >>> median(Distance(Norm.L1, Fraction(1)), 1, lower=0, upper=120).rate
     Fraction(1, 1)
@@ -167,29 +172,29 @@ def median(distance: Distance, epsilon: Number, *, lower: int, upper: int) -> Qu
 def quantiles(
     distance: Distance, epsilon: Number, *, q: Sequence[Number], lower: int, upper: int
 ) -> Quantiles:
-    """Several increasing quantiles, epsilon-DP together, as ``quantile``.
+    """Several increasing quantiles, together epsilon-DP; otherwise like ``quantile``.
 
     >>> len(quantiles(Distance(Norm.L1, Fraction(1)), 1, q=[0.1, 0.5, 0.9], lower=0, upper=9).q)
     3
     """
-    if any(isinstance(each, str) and _NO_NUMBER.search(each) for each in q):
-        # a list of texts may be rows, and is not quoted
+    if any(isinstance(level, str) and _NO_NUMBER.search(level) for level in q):
+        # the error quotes no string, as a list of strings may be rows
         raise InvalidNumber("q holds a text that is no number.", allowed="numbers between 0 and 1")
-    levels = tuple(to_fraction("q", each) for each in q)
+    levels = tuple(to_fraction("q", level) for level in q)
     _ordered(levels)
     rate = _rate(epsilon, sum(_reaches(levels), Fraction(0)), distance)
     return Quantiles(Integer(lower, upper), levels, rate)
 
 
 def _ordered(levels: Sequence[Fraction]) -> None:
-    """Refuses what are not increasing quantiles in (0, 1) on a common grid of at most 10^6 parts."""
-    inside = levels and all(
-        one < other for one, other in pairwise([Fraction(0), *levels, Fraction(1)])
-    )
-    if not inside or math.lcm(*(level.denominator for level in levels)) > _PARTS:
+    """Refuses levels that do not increase within (0, 1), or have no common denominator <= 10^6."""
+    increasing = all(one < other for one, other in pairwise(_relative(levels)))
+    denominators = [level.denominator for level in levels]
+    if not levels or not increasing or math.lcm(*denominators) > _PARTS:
         raise InvalidNumber(
             f"q = {', '.join(map(str, levels)) or 'nothing'}.",
-            allowed="one or more increasing numbers between 0 and 1, all multiples of one 1/d with d <= 10^6",
+            allowed="one or more increasing numbers between 0 and 1, "
+            "all multiples of one 1/d with d <= 10^6",
         )
 
 
@@ -199,28 +204,32 @@ def _selection(rate: Fraction, reach: Fraction, distance: Distance) -> Selection
 
 
 def _rate(epsilon: Number, reach: Fraction, distance: Distance) -> Fraction:
-    """The rate at which choices whose scores move by ``reach`` a row, in all, cost epsilon."""
+    """The rate at which selections cost epsilon, if a row moves all scores by ``reach`` in sum."""
     return positive("epsilon", epsilon) / (2 * rows_apart(distance) * reach)
 
 
 def _relative(levels: Sequence[Fraction]) -> list[Fraction]:
+    """The levels with the ends 0 and 1."""
     return [Fraction(0), *levels, Fraction(1)]
 
 
 def _middle(levels: Sequence[Fraction]) -> tuple[int, Fraction]:
-    """The place of the middle of the levels inside the two ends, and how far between them it is."""
+    """The index of the middle level, and its relative position between the first and the last."""
     at = len(levels) // 2
-    return at, (levels[at] - levels[0]) / (levels[-1] - levels[0])
+    span = levels[-1] - levels[0]
+    return at, (levels[at] - levels[0]) / span
 
 
 def _reaches(q: Sequence[Fraction]) -> list[Fraction]:
-    """For each level of the recursion, how far a row moves a rank error at most."""
+    """The largest change of a rank error by one row, for each level of the recursion."""
 
     def reaches(levels: Sequence[Fraction]) -> list[Fraction]:
         if len(levels) == 2:
             return []
         at, share = _middle(levels)
-        parts = zip_longest(reaches(levels[: at + 1]), reaches(levels[at:]), fillvalue=Fraction(0))
+        lower = reaches(levels[: at + 1])
+        upper = reaches(levels[at:])
+        parts = zip_longest(lower, upper, fillvalue=Fraction(0))
         return [max(share, 1 - share), *map(max, parts)]
 
     return reaches(_relative(q))
@@ -233,44 +242,44 @@ def _halve(
     rate: Fraction,
     entropy: Entropy,
 ) -> list[int]:
-    """The quantiles between the first and the last of ``levels``, which lie at ``ends``."""
+    """The quantiles between the first and the last of ``levels``, whose values are ``ends``."""
     if len(levels) == 2:
         return []
     at, share = _middle(levels)
-    found = _choose(rows, ends, share, rate, entropy)
-    lower, upper = (
-        rows[: np.searchsorted(rows, found)],
-        rows[np.searchsorted(rows, found, side="right") :],
-    )
-    return [
-        *_halve(lower, (ends[0], found), levels[: at + 1], rate, entropy),
-        found,
-        *_halve(upper, (found, ends[1]), levels[at:], rate, entropy),
-    ]
+    point = _choose(rows, ends, share, rate, entropy)
+    below_point = rows[: np.searchsorted(rows, point)]
+    above_point = rows[np.searchsorted(rows, point, side="right") :]
+    lower = _halve(below_point, (ends[0], point), levels[: at + 1], rate, entropy)
+    upper = _halve(above_point, (point, ends[1]), levels[at:], rate, entropy)
+    return [*lower, point, *upper]
 
 
 def _choose(
     rows: Integers, ends: tuple[int, int], q: Fraction, rate: Fraction, entropy: Entropy
 ) -> int:
-    """A point from ``ends[0]`` to ``ends[1]``, with probability proportional to exp(-rate x rank error)."""
+    """Draws a point between ``ends`` with probability proportional to exp(-rate x rank error)."""
     starts, widths, errors = _pieces(rows, ends, q)
     piece = exponential(-errors, rate / q.denominator, entropy, weights=widths)
     return int(starts[piece]) + below(int(widths[piece]), entropy)
 
 
 def _pieces(rows: Integers, ends: tuple[int, int], q: Fraction) -> Candidates:
-    """Runs of points of the same rank error: their starts, widths, and the error in parts of a row.
+    """Runs of points with equal rank errors: starts, widths, and errors times q's denominator.
 
-    Each value of a row is a piece of one point; the gaps between are pieces too.
+    Each distinct row is a run of one point, and so are the gaps between them, if not empty.
     """
     values, counts = np.unique(rows, return_counts=True)
     upto = np.cumsum(counts)
     passed = np.concatenate(([0], upto))
-    edges = np.concatenate(([ends[0]], values + 1)), np.concatenate((values, [ends[1] + 1]))
-    starts, stops = (np.concatenate(pair) for pair in zip((values, values + 1), edges, strict=True))
+    gap_starts = np.concatenate(([ends[0]], values + 1))
+    gap_stops = np.concatenate((values, [ends[1] + 1]))
+    starts = np.concatenate((values, gap_starts))
+    stops = np.concatenate((values + 1, gap_stops))
     less = np.concatenate((upto - counts, passed))
     more = len(rows) - np.concatenate((upto, passed))
     parts, over = q.denominator, q.numerator
-    errors = np.maximum(parts * less - over * len(rows), parts * more - (parts - over) * len(rows))
+    too_high = parts * less - over * len(rows)
+    too_low = parts * more - (parts - over) * len(rows)
+    errors = np.maximum(np.maximum(too_high, too_low), 0)
     kept = stops > starts
-    return starts[kept], (stops - starts)[kept], np.maximum(errors, 0)[kept]
+    return starts[kept], (stops - starts)[kept], errors[kept]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One of a public list of candidates: the most representative of the rows, or the most frequent.
+"""Private selection from a public list: the candidate nearest to the rows, or the most frequent.
 
-By the exponential mechanism (McSherry and Talwar, FOCS 2007). Proof: representative.proof.md.
+Uses the exponential mechanism (McSherry and Talwar, FOCS 2007). Proof: representative.proof.md.
 """
 
 from collections.abc import Callable, Container, Hashable, Iterable, Sequence
@@ -26,12 +26,13 @@ Key = TypeVar("Key", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Representative(Generic[Candidate]):
-    """A candidate c selected by its score: minus the sum over the rows of min(far(c, row), cap).
+    """Selects a candidate with a small total distance to the rows, by the exponential mechanism.
 
-    ``candidates`` and ``far`` are public: not made from the rows. ``far`` answers for every row;
-    less than 0 counts as 0, more than ``cap`` or no integer as ``cap``. Without rows every
-    candidate is equally likely. Where the selection is declared monotone, neighbours only have
-    more rows, or only fewer, never one row for another.
+    The score of candidate c is minus the sum over the rows of min(far(c, row), cap). ``candidates``
+    and ``far`` must be public, not derived from the rows. A distance below 0 counts as 0; one above
+    ``cap``, a value that is not an integer, and an exception count as ``cap``. Without rows all
+    candidates are equally likely. If the selection is monotone, neighbours must differ by added
+    rows only, never by replaced ones.
 
     Guarantees:
         a representative follows the exponential mechanism
@@ -55,43 +56,52 @@ class Representative(Generic[Candidate]):
         _capped(self.cap)
 
     def event(self, distance: Distance) -> Selection:
-        """What happens to rows of which neighbours differ in at most ``distance`` (L1)."""
+        """The event of a release; neighbours differ in at most ``distance`` rows (L1)."""
         return _event(self.selection, self.cap, distance)
 
     def release(self, rows: Iterable[object], entropy: Entropy = SYSTEM) -> Candidate:
         """The selected candidate."""
         present = list(rows)
-        scores = [-sum(self._distance(each, row) for row in present) for each in self.candidates]
+        scores = [-self._total(candidate, present) for candidate in self.candidates]
         return self.candidates[self.selection.release(scores, entropy)]
 
     def error(self, confidence: Number) -> Fraction:
-        """By how much the selected one's summed distance may exceed the least, with this confidence, for any rows."""
+        """A bound, with this confidence, of the selected total distance less the smallest one.
+
+        It holds for any rows.
+        """
         return self.selection.error(confidence, len(self.candidates))
 
+    def _total(self, candidate: Candidate, rows: Sequence[object]) -> int:
+        """The sum of the capped distances of a candidate to all rows."""
+        return sum(self._distance(candidate, row) for row in rows)
+
     def _distance(self, candidate: Candidate, row: object) -> int:
+        """The distance of a candidate to a row, an integer from 0 to ``cap``."""
         try:
-            found = self.far(candidate, row)
+            distance: object = self.far(candidate, row)
         except Exception:
-            # an error would tell of the row; like any answer that is no integer, it counts as the cap
+            # an exception would reveal the row, so it counts as the cap
             return self.cap
-        return (
-            min(max(int(found), 0), self.cap) if isinstance(found, int | np.integer) else self.cap
-        )
+        if not isinstance(distance, int | np.integer):
+            return self.cap
+        return min(max(int(distance), 0), self.cap)
 
 
 @dataclass(frozen=True, slots=True)
 class Mode(Generic[Key]):
-    """A candidate selected by its score: the number of rows equal to it.
+    """Selects a frequent candidate, by the exponential mechanism on its number of rows.
 
-    Rows that are no candidate count for none. Where each unit gives one row for each of its
-    candidates, it is the candidate of most units. Monotone as for ``Representative``.
+    Rows that equal no candidate are ignored. If each unit has one row per candidate of its own,
+    this is the candidate of most units. Monotone selections are as in ``Representative``.
 
     Guarantees:
         a mode follows the exponential mechanism
         a row moves a frequency by at most one
 
     >>> from sfumato.privacy import Norm
-    >>> mode(Distance(Norm.L1, Fraction(1)), 1, ["tea", "coffee"]).release(["tea"] * 200 + ["coffee"])
+    >>> mechanism = mode(Distance(Norm.L1, Fraction(1)), 1, ["tea", "coffee"])
+    >>> mechanism.release(["tea"] * 200 + ["coffee"])
     'tea'
     """
 
@@ -104,7 +114,7 @@ class Mode(Generic[Key]):
             raise InvalidDeclaration("A candidate that is given twice.", allowed="each once")
 
     def event(self, distance: Distance) -> Selection:
-        """What happens to rows of which neighbours differ in at most ``distance`` (L1)."""
+        """The event of a release; neighbours differ in at most ``distance`` rows (L1)."""
         return _event(self.selection, 1, distance)
 
     def release(self, rows: Iterable[Any], entropy: Entropy = SYSTEM) -> Key:
@@ -116,7 +126,10 @@ class Mode(Generic[Key]):
         return self.candidates[self.selection.release(list(counts.values()), entropy)]
 
     def error(self, confidence: Number) -> Fraction:
-        """By how many rows the selected one may fall short of the most frequent, with this confidence, for any rows."""
+        """A bound, with this confidence, of the largest frequency less the selected one.
+
+        It holds for any rows.
+        """
         return self.selection.error(confidence, len(self.candidates))
 
 
@@ -129,11 +142,13 @@ def representative(
     cap: int,
     monotone: bool = False,
 ) -> Representative[Candidate]:
-    """The most representative of public candidates, epsilon-DP; ``distance`` in rows (L1).
+    """Selection of the most representative candidate, epsilon-DP.
+
+    ``distance`` is in rows (L1); the other arguments are those of ``Representative``.
 
     Raises:
-        InvalidNumber: no epsilon.
-        InvalidDeclaration: no candidates, a cap below 1, monotone scores under replace-one.
+        InvalidNumber: an invalid epsilon.
+        InvalidDeclaration: no candidates, a cap below 1, or monotone scores under replace-one.
 
     >>> from sfumato.privacy import Norm
     >>> row = Distance(Norm.L1, Fraction(1))
@@ -150,11 +165,11 @@ def representative(
 def mode(
     distance: Distance, epsilon: Number, candidates: Sequence[Key], *, monotone: bool = False
 ) -> Mode[Key]:
-    """The most frequent of public candidates, epsilon-DP; ``distance`` in rows (L1).
+    """Selection of the most frequent candidate, epsilon-DP; ``distance`` in rows (L1).
 
     Raises:
-        InvalidNumber: no epsilon.
-        InvalidDeclaration: no candidates, one given twice, monotone scores under replace-one.
+        InvalidNumber: an invalid epsilon.
+        InvalidDeclaration: no candidates, a duplicate, or monotone scores under replace-one.
 
     >>> from sfumato.privacy import Norm
     >>> float(mode(Distance(Norm.L1, Fraction(1)), "0.5", "abc").error(0.95))
@@ -168,14 +183,15 @@ def mode(
 def _event(selection: SelectionMechanism, reach: int, distance: Distance) -> Selection:
     if selection.monotone and distance.relation is not Relation.ADD_REMOVE:
         raise InvalidDeclaration(
-            f"Monotone scores of {distance.relation.value} neighbours: a replaced row moves scores both ways.",
+            f"Monotone scores of {distance.relation.value} neighbours: "
+            "a replaced row moves scores both ways.",
             allowed="monotone scores under add-remove",
         )
     return selection.event(_moved(distance, reach))
 
 
 def _moved(distance: Distance, reach: int) -> Distance:
-    """How far a score moves between neighbours, if a row moves it by ``reach``."""
+    """The sensitivity of a score (Linf), if one row changes it by at most ``reach``."""
     return Distance(Norm.LINF, rows_apart(distance) * reach, distance.relation)
 
 
@@ -206,5 +222,5 @@ def _capped(cap: int) -> int:
 def _is_among(row: object, candidates: Container[object]) -> bool:
     try:
         return row in candidates
-    except TypeError:  # a row without a hash; each candidate has one
+    except TypeError:  # the row is not hashable; every candidate is
         return False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Randomised response: everybody may lie, so that nobody's report says much.
+"""Randomized response: each person reports the true category or, with some probability, another.
 
 Source: Warner, "Randomized Response" (JASA 1965); k categories: Kairouz, Oh, Viswanath,
 "Extremal Mechanisms for Local Differential Privacy" (JMLR 2016). Proof: response.proof.md.
@@ -8,6 +8,7 @@ Source: Warner, "Randomized Response" (JASA 1965); k categories: Kairouz, Oh, Vi
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,17 +28,18 @@ from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import RandomizedResponse, Repeated
 from sfumato.privacy.unit import Relation
 
-# Below this epsilon no number of people tells anything, and estimates leave the floats.
+# For a smaller epsilon estimates could overflow a float, and no number of reports is informative.
 _FAINTEST = Fraction(1, 10**100)
 _MOST = 1 << 31
 
 
 @dataclass(frozen=True, slots=True)
 class ResponseMechanism:
-    """Reports one of the categories 0 .. k-1: the true one with probability e^epsilon / (e^epsilon + k - 1).
+    """k-ary randomized response over the categories 0 to k-1.
 
-    Else one of the others, each with the same probability. A value outside the categories
-    counts as the nearest one, what is no integer as 0, so that no value can make a report fail.
+    Reports the true category with probability e^epsilon / (e^epsilon + k - 1), otherwise a uniform
+    one of the others. A value outside the categories counts as the nearest one, and a value that
+    is not an integer as 0, so that no value can make a report fail.
 
     Guarantees:
         a report has exactly the stated probabilities
@@ -75,9 +77,9 @@ class ResponseMechanism:
             raise InvalidNumber("An epsilon below 1e-100.", allowed="1e-100 or more")
 
     def event(self, distance: Distance) -> RandomizedResponse | Repeated:
-        """What happens to rows of which half of ``distance`` (L1, replace-one) are other ones between neighbours.
+        """The event of the reports; neighbours differ in ``distance`` / 2 replaced rows (L1).
 
-        How many report is public, so rows added or removed are not hidden: that is refused.
+        The number of reports is public, so add-remove neighbours are refused.
         """
         pairs = distance.value / 2
         if (
@@ -96,39 +98,43 @@ class ResponseMechanism:
     def release(self, value: object, entropy: Entropy = SYSTEM) -> int:
         """The report of one value."""
         truth = self._category(value)
-        # drawn in any case: how long a report takes does not tell whether it is true
+        # always drawn, so that the time does not show whether the report is true
         other = 1 + below(self.categories - 1, entropy)
         return (truth + other * self._lie.sample_one(entropy)) % self.categories
 
     def release_many(self, values: ArrayLike, entropy: Entropy = SYSTEM) -> Integers:
-        """The independent reports of many values, in their shape."""
+        """Independent reports of many values, as an int64 array of the same shape."""
         if isinstance(values, np.ndarray) and values.dtype.kind not in "iubO":
             raise _not_categories(str(values.dtype))
         given = values if isinstance(values, np.ndarray) else np.asarray(values, object)
-        if given.dtype.kind == "O":
-            reports = np.array([self._category(value) for value in given.flat], np.int64)
-        else:
-            wide = given.astype(np.uint64 if given.dtype.kind == "u" else np.int64)
-            reports = np.clip(wide, 0, self.categories - 1).astype(np.int64).ravel()
+        reports = self._categories(given)
         lies = np.flatnonzero(self._lie.sample(len(reports), entropy))
         reports[lies] += 1 + below_many(self.categories - 1, len(lies), entropy)
         reports[reports >= self.categories] -= self.categories
         return reports.reshape(given.shape)
 
+    def _categories(self, given: NDArray[Any]) -> Integers:
+        """The category of each value, in one dimension, as a new array."""
+        if given.dtype.kind == "O":
+            return np.array([self._category(value) for value in given.flat], np.int64)
+        wide = given.astype(np.uint64 if given.dtype.kind == "u" else np.int64)
+        return np.clip(wide, 0, self.categories - 1).astype(np.int64).ravel()
+
     def _category(self, value: object) -> int:
-        """The nearest category to an integer of any size; 0 for what is none, so that no row can fail."""
+        """The category nearest to an integer of any size; 0 for any other value."""
         if not isinstance(value, int | np.integer | np.bool_):
             return 0
         return min(max(int(value), 0), self.categories - 1)
 
     def release_bits(self, values: Words, count: int, entropy: Entropy = SYSTEM) -> Words:
-        """The reports of ``count`` yes-or-no values packed in 64-bit words, lowest bit first; the rest is zero."""
+        """The reports of ``count`` yes-or-no values, packed in 64-bit words, lowest bit first.
+
+        The bits after the last report are zero.
+        """
         whole, rest = divmod(size_of(count), 64)
-        if (
-            self.categories != 2
-            or values.dtype != np.uint64
-            or values.shape != (whole + (rest > 0),)
-        ):
+        length = whole + (rest > 0)
+        fits = values.dtype == np.uint64 and values.shape == (length,)
+        if self.categories != 2 or not fits:
             raise InvalidDeclaration(
                 f"Packed values for {self.categories} categories and {count} bits.",
                 allowed="2 categories, and an array of count / 64 uint64 words, rounded up",
@@ -140,18 +146,18 @@ class ResponseMechanism:
         return reports
 
     def estimate(self, reports: ArrayLike) -> NDArray[np.float64]:
-        """How many people are truly in each category, unbiased, from all reports."""
+        """Unbiased estimates of the true number of people in each category, from all reports."""
         given = np.asarray(reports).ravel()
-        if len(given) and (
-            given.dtype.kind not in "iub" or not 0 <= given.min() <= given.max() < self.categories
-        ):
+        integral = given.dtype.kind in "iub"
+        if len(given) and not (integral and 0 <= given.min() <= given.max() < self.categories):
             raise InvalidDeclaration(
                 "These are not reports.", allowed=f"integers from 0 to {self.categories - 1}"
             )
-        return self.estimate_counts(np.bincount(given.astype(np.int64), minlength=self.categories))
+        counts = np.bincount(given.astype(np.int64), minlength=self.categories)
+        return self.estimate_counts(counts)
 
     def estimate_counts(self, counts: Sequence[int] | Integers) -> NDArray[np.float64]:
-        """The same from the number of reports of each category."""
+        """``estimate`` from the number of reports of each category."""
         given = np.asarray(counts)
         if given.shape != (self.categories,) or given.dtype.kind not in "iu" or given.min() < 0:
             raise InvalidDeclaration(
@@ -162,29 +168,30 @@ class ResponseMechanism:
         return seen
 
     def error(self, confidence: Number, people: int) -> float:
-        """h with P(|estimate - truth| <= h) >= confidence, for each category of ``people`` reports.
+        """Returns h with P(|estimate - truth| <= h) >= confidence, for one category.
 
-        Rigorous: ``deviation`` (Hoeffding or Bernstein), whatever the truth is. For all k
-        categories at once ask for the confidence 1 - (1 - confidence) / k.
+        A proved bound for ``people`` reports and any data: ``deviation`` (Hoeffding or Bernstein).
+        For all k categories together pass the confidence 1 - (1 - confidence) / k.
         """
+        spread = deviation(count("people", people), self._variance, confidence)
+        # far above the rounding errors of ``estimate_counts``
+        rounding = Fraction(people, 1 << 48)
         slope = 1 + self.categories * self._weight[1]
-        # the last term is far above what the floats of ``estimate_counts`` lose
-        return float_up(
-            (
-                deviation(count("people", people), self._variance, confidence)
-                + Fraction(people, 1 << 48)
-            )
-            * slope
-        )
+        return float_up((spread + rounding) * slope)
 
     @property
     def _lie(self) -> BernoulliLogistic:
+        """The coin that decides whether another category is reported."""
         return BernoulliLogistic(self.epsilon, self.categories - 1)
 
     @property
     def _variance(self) -> Fraction:
-        """The variance of "this report is j", which is largest for people whose category is j; an upper bound."""
-        (lower, upper), others = self._decay, self.categories - 1
+        """An upper bound of the variance of the indicator "the report is j".
+
+        It is largest for people whose category is j.
+        """
+        lower, upper = self._decay
+        others = self.categories - 1
         return others * upper / (1 + others * lower) ** 2
 
     @property
@@ -195,14 +202,14 @@ class ResponseMechanism:
 
     @property
     def _decay(self) -> tuple[Fraction, Fraction]:
-        """Bounds of e^-epsilon, closer to each other than 2^-120 of its distance from 1."""
+        """Bounds of e^-epsilon that differ by less than 2^-120 (1 - e^-epsilon)."""
         precision = 128 + self.epsilon.denominator.bit_length()
         lower, upper = exp_scaled(self.epsilon.numerator, self.epsilon.denominator, precision)
         return Fraction(lower, 1 << precision), Fraction(upper, 1 << precision)
 
 
 def randomized_response(epsilon: Number, categories: int = 2) -> ResponseMechanism:
-    """Randomised response over k categories: epsilon-DP for the value of each row.
+    """Randomized response over k categories, epsilon-DP for the value of each row (Warner 1965).
 
     >>> from sfumato.accounting import account
     >>> replaced = Distance(Norm.L1, Fraction(2), Relation.REPLACE_ONE)

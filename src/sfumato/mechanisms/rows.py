@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows in memory: put on a declared lattice, and how many of them neighbours differ in.
+"""Rows in memory: rounds them to a declared lattice, and counts the rows of a distance.
 
 Proof: rows.proof.md.
 """
@@ -20,17 +20,17 @@ from sfumato.privacy.distance import Distance, Norm
 
 Rows: TypeAlias = Iterable[object] | NDArray[Any]
 
-# A Decimal of more digits is as good as endless, or zero, and far too long as a Fraction.
+# A Decimal with a larger exponent counts as infinite, or zero; as a Fraction it would be too long.
 _DIGITS = 400
 _BEYOND = Fraction(10) ** _DIGITS
 
 
 def on_lattice(values: Rows, within: Integer | Real, *, imputed: Number | None = None) -> Integers:
-    """The integer codes of values: clipped to the declared bounds, rounded half to even (RULES 12).
+    """The integer codes of values, clipped to the declared bounds, rounded half to even (RULES 12).
 
-    None, NaN and whatever is not a number are missing: dropped, or the declared ``imputed``
-    value. Infinities are clipped. So no value can cause an error, and each row gives one code
-    (or none) that depends on nothing but itself.
+    None, NaN and everything that is not a number are missing; they are dropped, or replaced by the
+    declared ``imputed`` value. Infinities are clipped. So no value can cause an error, and each
+    row gives at most one code, which depends on this row alone.
 
     Guarantees:
         each row gives one code of its own
@@ -52,21 +52,23 @@ def on_lattice(values: Rows, within: Integer | Real, *, imputed: Number | None =
         )
     if type(values) is not np.ndarray:
         values = _array(list(values))
-    if isinstance(values, np.ndarray) and values.dtype.kind in "bui" and within.step == 1:
-        return np.clip(_wide(values), within.lower_code, within.upper_code)
-    if (
-        isinstance(values, np.ndarray)
-        and values.dtype.kind == "f"
-        and _is_binary(values.dtype, within)
-    ):
-        return _of_floats(values.astype(np.float64), within, fill)
-    found = (_code(value, within) for value in values)
-    kept = [fill if code is None else code for code in found]
-    return np.array([code for code in kept if code is not None], np.int64)
+    if isinstance(values, np.ndarray):
+        if values.dtype.kind in "bui" and within.step == 1:
+            return np.clip(_wide(values), within.lower_code, within.upper_code)
+        if values.dtype.kind == "f" and _is_binary(values.dtype, within):
+            return _of_floats(values.astype(np.float64), within, fill)
+    codes = []
+    for value in values:
+        code = _code(value, within)
+        if code is None:
+            code = fill
+        if code is not None:
+            codes.append(code)
+    return np.array(codes, np.int64)
 
 
 def rows_apart(distance: Distance) -> Fraction:
-    """The number of rows in the symmetric difference of neighbours (replace-one row: two).
+    """The number of rows in the symmetric difference of neighbours: two for one replaced row.
 
     >>> rows_apart(Distance(Norm.L1, Fraction(1)))
     Fraction(1, 1)
@@ -74,13 +76,14 @@ def rows_apart(distance: Distance) -> Fraction:
     if distance.norm is not Norm.L1:
         raise InvalidDeclaration(
             f"A number of rows bounded in {distance.norm.value}.",
-            allowed="Distance(Norm.L1, k): at most k rows in the symmetric difference of neighbours",
+            allowed="Distance(Norm.L1, k): "
+            "at most k rows in the symmetric difference of neighbours",
         )
     return distance.value
 
 
 def _declared(imputed: Number, within: Integer | Real) -> int:
-    """The code of a declared value, which is public: out of bounds it is refused."""
+    """The code of the imputed value; refused if out of bounds, which is safe as it is public."""
     exact = to_fraction("imputed", imputed)
     if not within.lower_code * within.step <= exact <= within.upper_code * within.step:
         raise InvalidNumber(
@@ -91,7 +94,7 @@ def _declared(imputed: Number, within: Integer | Real) -> int:
 
 
 def _array(values: list[Any]) -> NDArray[Any] | list[Any]:
-    """As an array where that changes nothing, and is a hundred times as fast; None and NaN are missing alike."""
+    """The values as an array if that is exact; None becomes NaN, which is missing too."""
     kinds = set(map(type, values))
     if kinds <= {float, type(None)}:
         return np.array(values, np.float64)
@@ -101,31 +104,37 @@ def _array(values: list[Any]) -> NDArray[Any] | list[Any]:
 
 
 def _wide(values: NDArray[Any]) -> Integers:
-    """Integers of any width as int64; what does not fit saturates, beyond every bound."""
-    fits = values.dtype.kind != "u" or values.dtype.itemsize < 8
-    wide: Integers = (values if fits else np.minimum(values, np.uint64(1 << 62))).astype(np.int64)
+    """Integers of any width as int64; larger ones become 2^62, which is beyond every bound."""
+    if values.dtype.kind == "u" and values.dtype.itemsize == 8:
+        values = np.minimum(values, np.uint64(1 << 62))
+    wide: Integers = values.astype(np.int64)
     return wide
 
 
 def _is_binary(floats: np.dtype[Any], within: Integer | Real) -> bool:
-    """Whether these are doubles at most, and scaling by the step, a power of two far from their range's ends, is exact."""
+    """Whether scaling these floats by the step is exact.
+
+    True for at most 64 bits, if the step is a power of two that cannot overflow or underflow.
+    """
     step = within.step
-    return (
-        floats.itemsize <= 8 and power_of_two_at_most(step) == step and -900 < _exponent(step) < 900
-    )
+    is_power = power_of_two_at_most(step) == step
+    return floats.itemsize <= 8 and is_power and -900 < _exponent(step) < 900
 
 
 def _exponent(power: Fraction) -> int:
+    """The base-2 logarithm of a power of two."""
     return power.numerator.bit_length() - power.denominator.bit_length()
 
 
 def _of_floats(values: NDArray[np.float64], within: Integer | Real, fill: int | None) -> Integers:
+    """The codes of floats that the step scales exactly; NaN becomes ``fill`` or is dropped."""
     missing = np.isnan(values)
-    low, high = (float(code * within.step) for code in (within.lower_code, within.upper_code))
+    low = float(within.lower_code * within.step)
+    high = float(within.upper_code * within.step)
     with np.errstate(all="ignore"):
-        codes = np.rint(
-            np.ldexp(np.clip(values[~missing], low, high), -_exponent(within.step))
-        ).astype(np.int64)
+        clipped = np.clip(values[~missing], low, high)
+        scaled = np.ldexp(clipped, -_exponent(within.step))
+        codes = np.rint(scaled).astype(np.int64)
     if fill is None:
         return codes
     filled = np.full(values.shape, fill, np.int64)
@@ -134,14 +143,19 @@ def _of_floats(values: NDArray[np.float64], within: Integer | Real, fill: int | 
 
 
 def _code(value: object, within: Integer | Real) -> int | None:
+    """The code of any value, or None if it is missing."""
     exact = _exact(value)
     if exact is None:
         return None
-    return min(max(round(exact / within.step), within.lower_code), within.upper_code)
+    nearest = round(exact / within.step)
+    return min(max(nearest, within.lower_code), within.upper_code)
 
 
 def _exact(value: object) -> Fraction | None:
-    """The exact number, None for what is none; what is endless, or as good as, is beyond every bound."""
+    """The exact number of a value, or None if it is not a number.
+
+    An infinite number becomes one beyond every bound.
+    """
     if isinstance(value, np.timedelta64):  # numpy counts it among the integers
         return None
     if isinstance(value, int | np.integer | np.bool_):
@@ -149,7 +163,9 @@ def _exact(value: object) -> Fraction | None:
     if not isinstance(value, float | np.floating | Decimal | Fraction):
         return None
     if isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) > _DIGITS:
-        return Fraction(0) if value.is_zero() or value.adjusted() < 0 else _BEYOND * _sign(value)
+        if value.is_zero() or value.adjusted() < 0:
+            return Fraction(0)
+        return _BEYOND * _sign(value)
     try:
         return Fraction(*value.as_integer_ratio())
     except OverflowError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mechanism on a secret random sample of the units, which costs less than on all of them.
+"""A mechanism that runs on a secret random sample of the units, which lowers its privacy cost.
 
 Source: Balle, Barthe, Gaboardi, "Privacy Amplification by Subsampling" (NeurIPS 2018),
 Theorems 8 and 9. Proof: sampling.proof.md.
@@ -29,10 +29,10 @@ Released = TypeVar("Released", covariant=True)
 
 
 class Inner(Protocol[Statistic, Released]):
-    """What is done to the sample: any mechanism."""
+    """The interface of the mechanism that runs on the sample."""
 
     def event(self, distance: Distance) -> Event:
-        """What happens to data whose neighbours are at most ``distance`` apart."""
+        """The event of a release whose sensitivity is ``distance``."""
         ...
 
     def release(self, exact: Statistic, /) -> Released:
@@ -41,27 +41,31 @@ class Inner(Protocol[Statistic, Released]):
 
 
 def sample_units(design: Design, units: Sequence[One], entropy: Entropy = SYSTEM) -> list[One]:
-    """A random sample of the units, in their order. It is secret: only what a mechanism makes of it may be shown.
+    """Draws a random sample of the units, in their order; it must stay secret.
+
+    Only what a mechanism computes from it may be released.
 
     Guarantees:
         a poisson sample takes each unit by a coin of its own
         a fixed sample is uniform over subsets of its size
 
     Raises:
-        InvalidDeclaration: a fixed sample of another number of units than its population, which
-            is public under replace-one; a design that is neither.
+        InvalidDeclaration: a fixed sample if the number of units is not its population, which is
+            public under replace-one; or another design.
 
     >>> sample_units(FixedSample(2, 2), ["ada", "blaise"])
     ['ada', 'blaise']
     """
-    return [units[index] for index in _chosen(design, len(units), entropy).tolist()]
+    indices = _chosen(design, len(units), entropy)
+    return [units[index] for index in indices.tolist()]
 
 
 def chosen_units(design: Design, units: int, entropy: Entropy = SYSTEM) -> Integers:
-    """The places of a random sample among ``units``, ascending: ``sample_units`` where their number is not public.
+    """Draws the indices of a random sample of ``units``, ascending; their number may be private.
 
-    A fixed sample is one of the places of its population: those that no unit has are drawn like any other, and
-    units beyond the population are never drawn. So no number of units makes it fail.
+    A fixed sample is drawn from the indices of its declared population. Those at or above ``units``
+    are drawn too, and dropped. Units beyond the population are never drawn. So no number of units
+    can make it fail.
 
     Guarantees:
         a fixed sample is one of the places of its population
@@ -77,10 +81,10 @@ def chosen_units(design: Design, units: int, entropy: Entropy = SYSTEM) -> Integ
 
 @dataclass(frozen=True, slots=True)
 class SamplingMechanism(Generic[Statistic, Released]):
-    """Does ``inner`` to a secret sample of the units, drawn anew for each release.
+    """Runs ``inner`` on a secret sample of the units, drawn again for each release.
 
-    The cost falls from epsilon to ln(1 + q (e^epsilon - 1)), about q epsilon, q the share of
-    the sample; several questions on one sample are one ``inner``.
+    The cost falls from epsilon to ln(1 + q (e^epsilon - 1)), about q epsilon, where q is the
+    sampling rate. Several questions on one sample must be one ``inner``.
 
     Guarantees:
         the event names the design that is drawn
@@ -97,7 +101,7 @@ class SamplingMechanism(Generic[Statistic, Released]):
     >>> float(account(plain.event(one)).epsilon), float(account(sampled.event(one)).epsilon)
     (1.0, 0.0170368...)
 
-    What is saved is paid in accuracy. Of 10,000 people, the noise is within 300, the sample within:
+    The price is accuracy. For 10,000 people the noise is within 300, the sampling error within:
 
     >>> plain.error("0.95") * 100, round(sampled.error("0.95", units=10_000))
     (300, 2828)
@@ -110,7 +114,7 @@ class SamplingMechanism(Generic[Statistic, Released]):
         _checked(self.design)
 
     def event(self, distance: Distance) -> Sampled:
-        """What happens to data where one unit moves the inner statistic by at most ``distance``."""
+        """The event of a release; one unit changes the inner statistic by at most ``distance``."""
         if distance.relation is not self.design.relation:
             raise InvalidDeclaration(
                 f"{type(self.design).__name__} for neighbours under {distance.relation.value}.",
@@ -124,19 +128,25 @@ class SamplingMechanism(Generic[Statistic, Released]):
         statistic: Callable[[list[One]], Statistic],
         entropy: Entropy = SYSTEM,
     ) -> Released:
-        """The inner answer on the statistic of a fresh sample; divide a count or sum by ``design.rate``."""
-        return self.inner.release(statistic(sample_units(self.design, units, entropy)))
+        """The inner answer on the statistic of a new sample.
+
+        Divide a count or a sum by ``design.rate``.
+        """
+        sample = sample_units(self.design, units, entropy)
+        return self.inner.release(statistic(sample))
 
     def error(self, confidence: Number, units: int) -> float:
-        """h with P(|sampled count / rate - count| <= h) >= confidence, for a true count of at most ``units``.
+        """Returns h with P(|sampled count / rate - count| <= h) >= confidence.
 
-        Of the sampling alone: the noise, ``inner.error(confidence) / rate``, comes on top.
-        Rigorous for both designs: ``deviation`` (Hoeffding or Bernstein).
+        A proved bound for both designs and a true count of at most ``units``: ``deviation``
+        (Hoeffding or Bernstein). It covers the sampling only; the noise,
+        ``inner.error(confidence) / rate``, is added to it.
         """
         rate = self.design.rate
         if rate == 1:
             return 0.0
-        return float_up(deviation(count("units", units), rate * (1 - rate), confidence) / rate)
+        spread = deviation(count("units", units), rate * (1 - rate), confidence)
+        return float_up(spread / rate)
 
 
 def _chosen(design: Design, units: int, entropy: Entropy) -> Integers:
@@ -156,7 +166,8 @@ def _checked(design: object) -> None:
     if isinstance(design, PoissonSample) and design.relation is not Relation.ADD_REMOVE:
         raise InvalidDeclaration(
             f"A Poisson sample for neighbours under {design.relation.value}.",
-            allowed="PoissonSample(rate): what is drawn here is stated for units that enter or leave",
+            allowed="PoissonSample(rate): "
+            "what is drawn here is stated for units that enter or leave",
         )
     if not isinstance(design, PoissonSample | FixedSample):
         raise InvalidDeclaration(

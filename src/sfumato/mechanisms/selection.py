@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The best candidate by a score of sensitive data: exponential mechanism and permute-and-flip.
+"""Private selection of a candidate with a high score: exponential mechanism, permute-and-flip.
 
 Source: McSherry and Talwar (FOCS 2007), Theorem 6; Dwork and Roth (2014), Theorem 3.11;
 McKenna and Sheldon (NeurIPS 2020), Theorem 1. Proof: selection.proof.md.
@@ -22,10 +22,10 @@ _DRAW = {Rule.EXPONENTIAL: select.exponential, Rule.PERMUTE_AND_FLIP: select.per
 
 @dataclass(frozen=True, slots=True)
 class SelectionMechanism:
-    """Names a candidate whose score is high, likelier the higher.
+    """Selects one candidate at random, with a higher probability for a higher score.
 
-    ``monotone``: between neighbours all scores move in the same direction, as counts do when
-    rows are added; it halves the cost, and is a claim that the caller proves.
+    ``monotone`` states that between neighbours all scores move in the same direction, as counts do
+    when rows are added. It halves the cost; the caller must prove it.
 
     Guarantees:
         the event names the very rule and rate that are drawn
@@ -52,32 +52,49 @@ class SelectionMechanism:
         object.__setattr__(self, "rate", positive("rate", self.rate))
 
     def event(self, distance: Distance) -> Selection:
-        """What happens to data between whose neighbours each score moves by at most ``distance`` (Linf)."""
+        """The event of a release; each score changes by at most ``distance`` (Linf)."""
         return Selection(self.rule, self.rate, distance, self.monotone)
 
     def release(self, scores: Scores, entropy: Entropy = SYSTEM) -> int:
-        """The index of the selected candidate. Scores are finite; floats count as their binary values."""
+        """The index of the selected candidate; scores must be finite, floats are taken exactly."""
         return _DRAW[self.rule](scores, self.rate, entropy)
 
     def error(self, confidence: Number, candidates: int) -> Fraction:
-        """x with P(score of the selected > best score - x) >= confidence, in units of the score."""
-        return union(count("candidates", candidates) - 1, confidence) / self.rate
+        """Returns x with P(selected score > best score - x) >= confidence."""
+        others = count("candidates", candidates) - 1
+        return union(others, confidence) / self.rate
 
 
 def exponential(
     distance: Distance, epsilon: Number, *, monotone: bool = False
 ) -> SelectionMechanism:
-    """The exponential mechanism of rate epsilon / (2 sensitivity), monotone epsilon / sensitivity (Linf)."""
+    """The exponential mechanism, epsilon-DP: rate epsilon / (2 sensitivity) (Linf).
+
+    For monotone scores the rate is epsilon / sensitivity. Source: McSherry and Talwar (2007).
+
+    Raises:
+        InvalidDeclaration: a distance that is not in Linf.
+        InvalidNumber: an epsilon that is not above 0.
+
+    >>> from sfumato.privacy.distance import Norm
+    >>> exponential(Distance(Norm.LINF, Fraction(1)), 1, monotone=True).rate
+    Fraction(1, 1)
+    """
     return _calibrated(Rule.EXPONENTIAL, distance, epsilon, monotone=monotone)
 
 
 def permute_and_flip(
     distance: Distance, epsilon: Number, *, monotone: bool = False
 ) -> SelectionMechanism:
-    """Permute-and-flip of the same rates: never a worse choice for the same pure epsilon.
+    """Permute-and-flip, epsilon-DP: never worse than ``exponential`` for the same epsilon.
 
-    Of its zCDP only epsilon^2/2 can be said (RULES 9), so where choices are composed under
-    zCDP the exponential mechanism is the cheaper one.
+    Arguments, rate and errors are those of ``exponential``. Its zCDP cost is only known to be at
+    most epsilon^2/2 (RULES 9), so under zCDP composition the exponential mechanism is cheaper.
+    Source: McKenna and Sheldon (2020).
+
+    >>> from sfumato.privacy.distance import Norm
+    >>> permute_and_flip(Distance(Norm.LINF, Fraction(1)), 1).rate
+    Fraction(1, 2)
     """
     return _calibrated(Rule.PERMUTE_AND_FLIP, distance, epsilon, monotone=monotone)
 
@@ -86,19 +103,23 @@ def _calibrated(
     rule: Rule, distance: Distance, epsilon: Number, *, monotone: bool
 ) -> SelectionMechanism:
     moves = distance.value * (1 if monotone else 2)
-    mechanism = SelectionMechanism(rule, positive("epsilon", epsilon) / moves, monotone=monotone)
+    rate = positive("epsilon", epsilon) / moves
+    mechanism = SelectionMechanism(rule, rate, monotone=monotone)
     mechanism.event(distance)
     return mechanism
 
 
 def union(events: int, confidence: Number) -> Fraction:
-    """x >= 0 with events e^-x <= 1 - confidence: none of them happens, if each does with at most e^-x."""
+    """Returns x >= 0 with events e^-x <= 1 - confidence (union bound).
+
+    If each of the events has probability at most e^-x, then none happens with the confidence.
+    """
     miss = 1 - open_unit("confidence", confidence)
     return log_up(events / miss) if events else Fraction(0)
 
 
 def count(name: str, value: int) -> int:
-    """A number of things, 1 or more."""
+    """``value`` if it is an integer >= 1, else ``InvalidNumber``; ``name`` is used in the error."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise InvalidNumber(f"{name} = {shown(value)}.", allowed="an integer >= 1")
     return value

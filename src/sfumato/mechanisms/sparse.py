@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sparse vector: which of a stream of answers are above a threshold, paid by the positives only.
+"""Sparse vector: which answers of a stream are above a threshold, at a cost per positive answer.
 
 Source: Lyu, Su, Li, "Understanding the Sparse Vector Technique for Differential Privacy"
 (VLDB 2017), Algorithm 7; gaps: Ding, Wang, Zhang, Kifer, "Free Gap Information from the
@@ -28,13 +28,17 @@ from sfumato.noise.window import shortfall
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import SparseVector
 
-# Scales closer than this, relatively, count as this far apart: the tail grows by less than 2^-10.
+# Scales with a smaller relative difference are treated as this far apart; the bound stays valid.
 _APART = Fraction(1, 1 << 20)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether an answer was above the threshold, and by how much where gaps are told."""
+    """Whether a noisy answer was above the noisy threshold, and by how much if gaps are released.
+
+    >>> bool(Verdict(above=True, gap=3)), Verdict(above=False).gap
+    (True, None)
+    """
 
     above: bool
     gap: int | None = None
@@ -45,11 +49,11 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class SparseVectorMechanism:
-    """Compares each answer plus noise with one noisy threshold, until ``positives`` are above it.
+    """Compares noisy answers with one noisy threshold, until ``positives`` of them are above it.
 
-    ``gap``: each of these also tells by how much, at no further cost. ``monotone``: between
-    neighbours all answers move in the same direction; it halves the noise of the answers, and
-    is a claim that the caller proves.
+    ``gap`` also releases by how much each of these exceeds the threshold, at no further cost.
+    ``monotone`` states that between neighbours all answers move in the same direction. It halves
+    the noise of the answers; the caller must prove it.
 
     Guarantees:
         a sparse vector costs its whole epsilon at opening
@@ -78,7 +82,7 @@ class SparseVectorMechanism:
         count("positives", self.positives)
 
     def event(self, distance: Distance) -> SparseVector:
-        """The whole stream, with answers that each move by at most ``distance`` (Linf) between neighbours."""
+        """The event of the whole stream; each answer changes by at most ``distance`` (Linf)."""
         return SparseVector(
             self.threshold_noise,
             self.query_noise,
@@ -89,12 +93,16 @@ class SparseVectorMechanism:
         )
 
     def open(self, entropy: Entropy = SYSTEM) -> "SparseSession":
-        """A new stream of answers, which may depend on earlier verdicts; its whole cost is charged before this."""
+        """Opens a stream whose questions may depend on earlier verdicts.
+
+        The whole cost must be charged before this call.
+        """
         return SparseSession(self, entropy)
 
     def release(self, answers: Iterable[int], entropy: Entropy = SYSTEM) -> tuple[Verdict, ...]:
-        """The verdicts on a stream known beforehand, up to the last one that is given."""
-        session, verdicts = self.open(entropy), []
+        """The verdicts on a stream of answers, up to the last positive one."""
+        session = self.open(entropy)
+        verdicts = []
         for answer in answers:
             verdicts.append(session.ask(answer))
             if session.left == 0:
@@ -102,47 +110,55 @@ class SparseVectorMechanism:
         return tuple(verdicts)
 
     def error(self, confidence: Number, queries: int) -> int:
-        """h so that with at least this confidence the first ``queries`` verdicts are all right up to h.
+        """Returns h: with this confidence the first ``queries`` verdicts are right up to h.
 
-        Right: above only for answers >= threshold - h, not above only for answers < threshold
-        + h, and a gap within h of answer - threshold. Also of answers that depend on verdicts.
-        (Dwork and Roth 2014, Theorem 3.24, with the exact law of the two noises together.)
+        Right means: a positive answer is >= threshold - h, a negative one is < threshold + h, and a
+        gap is within h of answer - threshold. It holds for adaptive questions too. Source: Dwork
+        and Roth (2014), Theorem 3.24, here with the exact law of the difference of two noises.
         """
         miss = (1 - open_unit("confidence", confidence)) / (2 * count("queries", queries))
-        guess = int(max(self.threshold_noise.scale, self.query_noise.scale) * log_up(1 / miss))
-        return smallest(
-            lambda h: h >= 0 and _apart(self.threshold_noise, self.query_noise, h) <= miss,
-            below=guess,
-        )
+
+        def suffices(h: int) -> bool:
+            return h >= 0 and _apart(self.threshold_noise, self.query_noise, h) <= miss
+
+        largest_scale = max(self.threshold_noise.scale, self.query_noise.scale)
+        return smallest(suffices, below=int(largest_scale * log_up(1 / miss)))
 
 
 class SparseSession:
-    """A stream in progress: one noisy threshold, and verdicts until the positives are given.
+    """An open stream: one noisy threshold, and verdicts until all positives are used.
 
-    Safe to share between threads. It can be neither copied nor stored nor used after a fork,
-    and once it has stopped it says nothing more: noise is never used twice.
+    It is safe to share between threads. It cannot be copied, pickled or used after a fork, and it
+    answers nothing after it has stopped, so that noise is never used twice.
+
+    >>> change = Distance(Norm.LINF, Fraction(1))
+    >>> session = sparse_vector(change, 1, threshold=1000, positives=1).open()
+    >>> bool(session.ask(0)), bool(session.ask(5000)), session.left
+    (False, True, 0)
     """
 
     __slots__ = ("_entropy", "_left", "_level", "_lock", "_mechanism", "_noise", "_process")
 
     def __init__(self, mechanism: SparseVectorMechanism, entropy: Entropy) -> None:
-        self._mechanism, self._entropy = mechanism, entropy
-        self._lock, self._process = threading.Lock(), os.getpid()
+        self._mechanism = mechanism
+        self._entropy = entropy
+        self._lock = threading.Lock()
+        self._process = os.getpid()
         self._left = mechanism.positives
         self._level = mechanism.threshold + mechanism.threshold_noise.sample_one(entropy)
         self._noise: int | None = mechanism.query_noise.sample_one(entropy)
 
     @property
     def left(self) -> int:
-        """How many more positives will be told; 0: it has stopped for ever."""
+        """The number of positive verdicts left; at 0 the stream has stopped for ever."""
         return 0 if self._noise is None else self._left
 
     def ask(self, answer: int) -> Verdict:
-        """Whether the answer, an exact integer, is above the threshold, both with noise.
+        """Whether the answer, an exact integer, plus noise is above the noisy threshold.
 
         Raises:
-            BudgetExceeded: it has stopped.
-            WrongUse: another process holds it.
+            BudgetExceeded: the stream has stopped.
+            WrongUse: the stream was opened in another process.
             InvalidDeclaration: an answer that is not an integer.
         """
         if isinstance(answer, bool | np.bool_) or not isinstance(answer, int | np.integer):
@@ -185,9 +201,15 @@ def sparse_vector(
     gap: bool = False,
     monotone: bool = False,
 ) -> SparseVectorMechanism:
-    """Above threshold for epsilon in all: noise split 1 : (2c)^(2/3), monotone 1 : c^(2/3), c the positives.
+    """The sparse vector mechanism, epsilon-DP in all; ``distance`` bounds each answer (Linf).
 
-    That split minimises the variance of each comparison (Lyu, Su, Li 2017, section 4.2).
+    Epsilon is split 1 : (2c)^(2/3) between threshold and answers, for monotone answers 1 : c^(2/3),
+    where c is the number of positives. This minimises the variance of each comparison (Lyu, Su, Li
+    2017, section 4.2).
+
+    Raises:
+        InvalidDeclaration: a distance that is not in Linf.
+        InvalidNumber: an invalid epsilon, threshold or number of positives.
 
     >>> from sfumato.accounting import account
     >>> change = Distance(Norm.LINF, Fraction(1))
@@ -200,11 +222,13 @@ def sparse_vector(
             allowed="the change of each answer: Distance(Norm.LINF, ...)",
         )
     count("positives", positives)
-    step, moves = Fraction(math.ceil(distance.value)), positives * (1 if monotone else 2)
-    ours, all_others = split(positive("epsilon", epsilon), [Fraction(1), Fraction(moves)], Norm.L1)
+    step = Fraction(math.ceil(distance.value))
+    moves = positives if monotone else 2 * positives
+    total = positive("epsilon", epsilon)
+    for_threshold, for_answers = split(total, [Fraction(1), Fraction(moves)], Norm.L1)
     return SparseVectorMechanism(
-        DiscreteLaplace(step / ours),
-        DiscreteLaplace(moves * step / all_others),
+        DiscreteLaplace(step / for_threshold),
+        DiscreteLaplace(moves * step / for_answers),
         threshold,
         positives,
         gap=gap,
@@ -213,14 +237,17 @@ def sparse_vector(
 
 
 def _apart(one: DiscreteLaplace, other: DiscreteLaplace, h: int) -> Fraction:
-    """An upper bound of P(difference of two draws > h), h >= 0.
+    """An upper bound of P(X - Y > h), h >= 0, for independent draws X and Y of the two laws.
 
-    With a < b the ratios e^(-1/scale) of the laws it is ((1-a)^2 b^(h+2) / (1+b) - (1-b)^2
-    a^(h+2) / (1+a)) / ((1-ab) (b-a)). Scales that are (nearly) equal are drawn apart.
+    With the ratios a < b, a = e^(-1/scale), the exact value is ((1-a)^2 b^(h+2) / (1+b) - (1-b)^2
+    a^(h+2) / (1+a)) / ((1-ab) (b-a)). If the scales are nearly equal, the larger one is increased.
     """
     quick = 1 / min(one.scale, other.scale)
     slow = min(1 / max(one.scale, other.scale), quick / (1 + _APART))
-    (least_a, most_a), (least_b, most_b) = shortfall(quick), shortfall(slow)
+    least_a, most_a = shortfall(quick)
+    least_b, most_b = shortfall(slow)
     wide = most_a**2 * exp_up(-(h + 1) * slow) / (2 - most_b)
     narrow = least_b**2 * exp_down(slow - (h + 2) * quick) / (2 - least_a)
-    return (wide - narrow) / (shortfall(quick + slow)[0] * shortfall(quick - slow)[0])
+    least_sum, _ = shortfall(quick + slow)
+    least_difference, _ = shortfall(quick - slow)
+    return (wide - narrow) / (least_sum * least_difference)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of the unknown keys can be shown: those with many units, by a noisy count of them.
+"""Private partition selection: releases the undeclared keys whose noisy count of units is large.
 
 Source: Korolova, Kenthapadi, Mishra, Ntoulas, "Releasing Search Queries and Clicks Privately"
 (WWW 2009); Desfontaines, Voss, Gipson, Mandayam, "Differentially Private Partition Selection"
@@ -33,18 +33,18 @@ Key: TypeAlias = "int | str | bytes | tuple[Key, ...] | None"
 K = TypeVar("K", bound=Key)
 
 _ORDER = (int | np.integer, str, bytes, tuple)
-# Noise is drawn for so many counts at once.
+# The number of counts for which noise is drawn in one batch.
 _AT_ONCE = 2**20
-# The usual kinds of the parts of a key.
+# Types of the parts of a key for which one check of all types is enough.
 _PLAIN = frozenset({int, str, bytes, type(None)})
 
 
 @dataclass(frozen=True, slots=True)
 class ThresholdMechanism:
-    """Shows the noisy number of units of each key where it is at least ``threshold``.
+    """Releases each key whose noisy number of units is at least ``threshold``, with this number.
 
-    The counts are of distinct units, each unit in at most ``keys`` keys and at most once in
-    each (RULES 16): the caller bounds them so.
+    The caller must count distinct units, with each unit in at most ``keys`` keys and at most once
+    in each (RULES 16).
 
     Guarantees:
         a lone unit is shown with at most delta
@@ -73,7 +73,7 @@ class ThresholdMechanism:
         count("keys", self.keys)
 
     def event(self, distance: Distance) -> Thresholded:
-        """What happens to counts that each move by at most one: ``distance`` is Linf of value 1."""
+        """The event of a release; ``distance`` must be 1 in Linf, the change of each count."""
         if distance.norm is not Norm.LINF or distance.value != 1:
             raise InvalidDeclaration(
                 f"Counts of units that move by {distance.value} in {distance.norm.value}.",
@@ -83,11 +83,11 @@ class ThresholdMechanism:
         return Thresholded(AdditiveNoise(self.noise, distance, cells), self.threshold, self.keys)
 
     def release(self, counts: Mapping[K, int], entropy: Entropy = SYSTEM) -> dict[K, int]:
-        """The shown keys with their noisy counts, sorted.
+        """The released keys with their noisy counts, sorted by key.
 
-        A key with a count below 1 is one that is not there: no noise is drawn for it. So is a
-        key that is not None, an integer, text, bytes or a tuple of these (up to 16 deep), on
-        which alone an order is sure to be total: no key can make a release fail.
+        Keys with a count below 1 are ignored, and no noise is drawn for them. So are keys that are
+        not None, an integer, a string, bytes or a tuple of these (up to 16 deep): only for these a
+        total order is certain. So no key can make a release fail.
 
         Raises:
             InvalidDeclaration: counts that are not integers.
@@ -99,13 +99,11 @@ class ThresholdMechanism:
         for kind in set(map(type, counts.values())):
             if issubclass(kind, bool | np.bool_) or not issubclass(kind, int | np.integer):
                 raise InvalidDeclaration(f"A count of type {kind.__name__}.", allowed="an integer")
-        placed = (
-            counts
-            if _are_plain(counts)
-            else {key: units for key, units in counts.items() if _has_place(key)}
-        )
-        keys = [key for key, units in placed.items() if units >= 1]
-        units = np.array([int(placed[key]) for key in keys], object)
+        ordered = counts
+        if not _are_plain(counts):
+            ordered = {key: units for key, units in counts.items() if _has_place(key)}
+        keys = [key for key, units in ordered.items() if units >= 1]
+        units = np.array([int(ordered[key]) for key in keys], object)
         return self.release_many(units, lambda places: [keys[place] for place in places], entropy)
 
     def release_many(
@@ -114,38 +112,43 @@ class ThresholdMechanism:
         keys_at: Callable[[Integers], Sequence[K]],
         entropy: Entropy = SYSTEM,
     ) -> dict[K, int]:
-        """The same of many counts of different keys; ``keys_at`` tells the keys at the places that are shown.
+        """``release`` for an array of counts; ``keys_at`` returns the keys at some indices of it.
 
-        Those keys must have an order: None, integers, texts, bytes or tuples of these.
+        It is called for released keys only. They must be different, and None, integers, strings,
+        bytes or tuples of these.
 
         Raises:
             InvalidDeclaration: counts that are not integers.
         """
         if counts.dtype.kind not in "iO":
             raise InvalidDeclaration(f"Counts of type {counts.dtype}.", allowed="integers")
-        found: list[tuple[K, int]] = []
+        released: list[tuple[K, int]] = []
         for start in range(0, len(counts), _AT_ONCE):
             there = start + np.flatnonzero(counts[start : start + _AT_ONCE] >= 1)
             noisy = counts[there] + self.noise.sample(len(there), entropy)
             passed = noisy >= self.threshold
-            found += zip(keys_at(there[passed]), noisy[passed].tolist(), strict=True)
-        return dict(sorted(found, key=lambda each: _rank(each[0])))
+            released += zip(keys_at(there[passed]), noisy[passed].tolist(), strict=True)
+        return dict(sorted(released, key=lambda item: _rank(item[0])))
 
     def shown(self, units: int) -> Bracket:
-        """The probability that a key of so many units is shown."""
-        return self.noise.above(self.threshold - units - 1) if units >= 1 else Bracket(0.0, 0.0)
+        """The probability that a key with this number of units is released."""
+        if units < 1:
+            return Bracket(0.0, 0.0)
+        return self.noise.above(self.threshold - units - 1)
 
     def smallest_shown(self, confidence: Number) -> int:
-        """The fewest units with which a key is shown with at least this confidence."""
+        """The smallest number of units with which a key is released with this confidence."""
         wanted = open_unit("confidence", confidence)
-        return smallest(
-            lambda units: units >= 1 and self.shown(units).lower >= wanted, below=self.threshold
-        )
+
+        def suffices(units: int) -> bool:
+            return units >= 1 and self.shown(units).lower >= wanted
+
+        return smallest(suffices, below=self.threshold)
 
     def error(self, confidence: Number) -> int:
-        """h with P(|noise| <= h) >= confidence, over all keys, shown or not.
+        """Returns h with P(|noise| <= h) >= confidence, over all keys, released or not.
 
-        Near the threshold the noise of what is SHOWN leans upwards.
+        Near the threshold the noise of the RELEASED keys is biased upwards.
         """
         return self.noise.half_width(confidence)
 
@@ -153,56 +156,81 @@ class ThresholdMechanism:
 def threshold_laplace(
     keys: int, epsilon: Number, delta: Number, relation: Relation
 ) -> ThresholdMechanism:
-    """Discrete Laplace noise of scale keys / epsilon (replace-one: 2 keys), and the smallest threshold for delta."""
-    touched, cap = _touched(keys, relation), _delta(delta)
+    """Discrete Laplace noise of scale keys / epsilon, and the smallest threshold for delta.
+
+    (epsilon, delta)-DP. Under replace-one the scale is 2 keys / epsilon. Source: Korolova et al.
+    (2009), with the exact law of the noise.
+
+    Raises:
+        InvalidNumber: an invalid epsilon or number of keys; a delta outside (0, 1/2], or too small.
+
+    >>> threshold_laplace(1, "0.5", "1e-6", Relation.ADD_REMOVE).noise.scale
+    Fraction(2, 1)
+    """
+    touched = _touched(keys, relation)
+    cap = _delta(delta)
     noise = DiscreteLaplace(touched / positive("epsilon", epsilon))
     tail = touched / cap * (noise.scale + 1) / (2 * noise.scale + 1)
-    return _calibrated(
-        lambda threshold: ThresholdMechanism(noise, threshold, keys),
-        noise,
-        cap,
-        relation,
-        int(noise.scale * log_up(tail)),
-    )
+    guess = int(noise.scale * log_up(tail))
+
+    def build(threshold: int) -> ThresholdMechanism:
+        return ThresholdMechanism(noise, threshold, keys)
+
+    return _calibrated(build, noise, cap, relation, guess)
 
 
 def threshold_gaussian(
     keys: int, rho: Number, delta: Number, relation: Relation
 ) -> ThresholdMechanism:
-    """Discrete Gaussian noise of sigma^2 = keys / (2 rho) (replace-one: 2 keys), and the smallest threshold."""
-    touched, cap = _touched(keys, relation), _delta(delta)
+    """Discrete Gaussian noise of sigma^2 = keys / (2 rho), and the smallest threshold for delta.
+
+    rho-zCDP but for delta. Under replace-one sigma^2 is 2 keys / (2 rho).
+
+    Raises:
+        InvalidNumber: an invalid rho or number of keys; a delta outside (0, 1/2], or too small.
+
+    >>> threshold_gaussian(1, "0.125", "1e-6", Relation.ADD_REMOVE).noise.sigma_squared
+    Fraction(4, 1)
+    """
+    touched = _touched(keys, relation)
+    cap = _delta(delta)
     noise = DiscreteGaussian(sigma_squared=touched / (2 * positive("rho", rho)))
     guess = math.isqrt(int(2 * noise.sigma_squared * log_up(touched / cap)))
-    return _calibrated(
-        lambda threshold: ThresholdMechanism(noise, threshold, keys), noise, cap, relation, guess
-    )
+
+    def build(threshold: int) -> ThresholdMechanism:
+        return ThresholdMechanism(noise, threshold, keys)
+
+    return _calibrated(build, noise, cap, relation, guess)
 
 
 def threshold_geometric(
     keys: int, epsilon: Number, delta: Number, relation: Relation
 ) -> ThresholdMechanism:
-    """Discrete Laplace noise cut where the threshold stands: delta pays for the cut and the lone keys at once.
+    """Discrete Laplace noise truncated at the threshold, and the smallest threshold for delta.
 
-    With one key a unit no (epsilon, delta) selection shows any key more often, for the very
-    delta that this spends (Desfontaines et al. 2022). From 2 threshold - 1 units on a key is always shown.
+    (epsilon, delta)-DP: one delta covers the truncation and keys of a single unit. With one key
+    per unit, no (epsilon, delta)-DP selection releases any key more often for the delta that this
+    spends (Desfontaines et al. 2022). Keys of 2 threshold - 1 or more units are always released.
 
-    >>> [make(1, "0.1", "1e-6", Relation.ADD_REMOVE).threshold for make in (threshold_laplace, threshold_geometric)]
-    [133, 110]
+    >>> threshold_laplace(1, "0.1", "1e-6", Relation.ADD_REMOVE).threshold
+    133
+    >>> threshold_geometric(1, "0.1", "1e-6", Relation.ADD_REMOVE).threshold
+    110
     """
-    touched, cap = _touched(keys, relation), _delta(delta)
+    touched = _touched(keys, relation)
+    cap = _delta(delta)
     noise = DiscreteLaplace(touched / positive("epsilon", epsilon))
-    return _calibrated(
-        lambda threshold: ThresholdMechanism(
-            Truncated(noise, 1 - threshold, threshold - 1), threshold, keys
-        ),
-        noise,
-        cap,
-        relation,
-        int(noise.scale * log_up(touched / cap / (2 * noise.scale + 1))),
-    )
+    guess = int(noise.scale * log_up(touched / cap / (2 * noise.scale + 1)))
+
+    def build(threshold: int) -> ThresholdMechanism:
+        truncated = Truncated(noise, 1 - threshold, threshold - 1)
+        return ThresholdMechanism(truncated, threshold, keys)
+
+    return _calibrated(build, noise, cap, relation, guess)
 
 
 def _delta(delta: Number) -> Fraction:
+    """``delta`` as an exact number in (0, 1/2]."""
     return positive("delta", delta, at_most=Fraction(1, 2))
 
 
@@ -213,10 +241,14 @@ def _calibrated(
     relation: Relation,
     guess: int,
 ) -> ThresholdMechanism:
-    """The mechanism of the smallest threshold whose event costs at most ``cap``; ``guess`` is of no effect on it."""
+    """The mechanism with the smallest threshold whose delta is at most ``cap``.
+
+    ``guess`` is where the search starts; it has no effect on the result.
+    """
     one = Distance(Norm.LINF, Fraction(1), relation)
 
     def pays(threshold: int) -> bool:
+        """Whether a threshold costs at most ``cap``."""
         return threshold >= 1 and account(build(threshold).event(one)).delta <= cap
 
     far = 100 * (noise.half_width("0.999") + 2)
@@ -230,28 +262,31 @@ def _calibrated(
 
 def _touched(keys: int, relation: Relation) -> int:
     """The number of keys in which neighbours differ."""
-    return count("keys", keys) * (1 if relation is Relation.ADD_REMOVE else 2)
+    if relation is Relation.ADD_REMOVE:
+        return count("keys", keys)
+    return 2 * count("keys", keys)
 
 
 def _rank(key: object) -> tuple[object, ...]:
-    """Where a key stands: by kind, then by value; only equal keys have the same place."""
+    """A sort key: orders keys by type, then by value; only equal keys have equal ranks."""
     for place, kind in enumerate(_ORDER):
+        if isinstance(key, tuple) and kind is tuple:
+            return place, tuple(map(_rank, key))
         if isinstance(key, kind):
-            return place, tuple(map(_rank, key)) if isinstance(key, tuple) else key
+            return place, key
     return (len(_ORDER),)
 
 
 def _are_plain(keys: Collection[object]) -> bool:
-    """Whether all keys are tuples of the usual kinds, told at once."""
+    """Whether all keys are tuples of integers, strings, bytes and None; quick for many keys."""
     if not set(map(type, keys)) <= {tuple}:
         return False
-    return _PLAIN.issuperset(
-        map(type, chain.from_iterable(cast(Collection[tuple[object, ...]], keys)))
-    )
+    tuples = cast(Collection[tuple[object, ...]], keys)
+    return _PLAIN.issuperset(map(type, chain.from_iterable(tuples)))
 
 
 def _has_place(key: object, depth: int = 16) -> bool:
-    """Whether ``_rank`` can tell where a key stands."""
+    """Whether ``_rank`` can order a key."""
     if isinstance(key, tuple):
         return depth > 0 and all(_has_place(part, depth - 1) for part in key)
     return key is None or isinstance(key, _ORDER)

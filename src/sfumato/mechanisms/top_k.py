@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The k best candidates, in order: one selection after the other, or all at once.
+"""Private top-k: the k candidates with the highest scores, selected one by one or jointly.
 
 Source: peeling is composition of exponential mechanisms; the joint form: Gillenwater, Joseph,
 Munoz Medina, Ribero, "A Joint Exponential Mechanism For Differentially Private Top-k" (ICML
@@ -28,7 +28,10 @@ from sfumato.privacy.event import Repeated, Rule, Selection
 
 @dataclass(frozen=True, slots=True)
 class _TopK:
-    """How many, and how sharply they are chosen; ``monotone``: between neighbours all scores move in one direction."""
+    """The parameters of a top-k mechanism: k, the rate, and whether scores are monotone.
+
+    Monotone: between neighbours all scores move in the same direction.
+    """
 
     k: int
     rate: Fraction
@@ -42,7 +45,7 @@ class _TopK:
 
 @dataclass(frozen=True, slots=True)
 class PeelingMechanism(_TopK):
-    """k exponential mechanisms, each among the candidates that are left.
+    """Peeling: k exponential mechanisms in turn, each among the candidates that are left.
 
     Guarantees:
         the event of peeling is one selection for each
@@ -59,38 +62,36 @@ class PeelingMechanism(_TopK):
     """
 
     def event(self, distance: Distance) -> Repeated:
-        """What happens to data between whose neighbours each score moves by at most ``distance`` (Linf)."""
-        return Repeated(Selection(Rule.EXPONENTIAL, self.rate, distance, self.monotone), self.k)
+        """The event of a release; each score changes by at most ``distance`` (Linf)."""
+        one = Selection(Rule.EXPONENTIAL, self.rate, distance, self.monotone)
+        return Repeated(one, self.k)
 
     def release(self, scores: Scores, entropy: Entropy = SYSTEM) -> tuple[int, ...]:
         """The indices of the selected candidates, in the order of selection."""
         left = vector("scores", scores)
         _enough(self.k, len(left))
-        places, picked = np.arange(len(left)), []
+        places = np.arange(len(left))
+        picked = []
         for _ in range(self.k):
             at = select.exponential(left, self.rate, entropy)
             picked.append(int(places[at]))
             places = np.delete(places, at)
-            left = (
-                np.delete(left, at)
-                if isinstance(left, np.ndarray)
-                else [*left[:at], *left[at + 1 :]]
-            )
+            left = _without(left, at)
         return tuple(picked)
 
     def error(self, confidence: Number, candidates: int) -> Fraction:
-        """x: with the confidence, every i-th pick scores above the i-th best score - x."""
+        """Returns x: with this confidence every i-th pick scores above the i-th best score - x."""
         _enough(self.k, count("candidates", candidates))
         return union(self.k * (candidates - 1), confidence) / self.rate
 
 
 @dataclass(frozen=True, slots=True)
 class JointMechanism(_TopK):
-    """One exponential mechanism over all sequences of k candidates, for integer scores.
+    """Joint top-k: one exponential mechanism over all sequences of k candidates; integer scores.
 
-    A sequence is as bad as its worst place: its loss is the largest, over i, of the i-th best
-    score less the score of its i-th member. For the same pure epsilon it usually chooses
-    better than peeling; for the same zCDP it does not, as k selections cost less than one.
+    The loss of a sequence is the largest difference, over i, between the i-th best score and the
+    score of its i-th member. For the same epsilon it is usually more accurate than peeling; for
+    the same zCDP cost it is not, as k selections then cost less than one of the same epsilon.
 
     Guarantees:
         the event of a joint choice is one selection
@@ -107,13 +108,12 @@ class JointMechanism(_TopK):
     """
 
     def event(self, distance: Distance) -> Selection:
-        """What happens to data between whose neighbours each score moves by at most ``distance`` (Linf).
+        """The event of a release; each score changes by at most ``distance`` (Linf).
 
-        Its own distance is that of the loss of a sequence: once ``distance`` where monotone, else twice.
+        The loss of a sequence changes by at most ``distance`` if monotone, else by twice as much.
         """
-        loss = Distance(
-            distance.norm, distance.value * _moves(monotone=self.monotone), distance.relation
-        )
+        moved = distance.value * _moves(monotone=self.monotone)
+        loss = Distance(distance.norm, moved, distance.relation)
         return Selection(Rule.EXPONENTIAL, self.rate, loss)
 
     def release(
@@ -123,18 +123,31 @@ class JointMechanism(_TopK):
         exact = integers("scores", scores)
         _enough(self.k, len(exact))
         order = np.argsort(exact, kind="stable")[::-1]
-        return tuple(int(order[rank]) for rank in _draw(exact[order], self.k, self.rate, entropy))
+        ranks = _draw(exact[order], self.k, self.rate, entropy)
+        return tuple(int(order[rank]) for rank in ranks)
 
     def error(self, confidence: Number, candidates: int) -> Fraction:
-        """x: with the confidence, every i-th member scores above the i-th best score - x."""
+        """Returns x: with this confidence every i-th pick scores above the i-th best score - x."""
         _enough(self.k, count("candidates", candidates))
-        return union(math.perm(candidates, self.k) - 1, confidence) / self.rate
+        others = math.perm(candidates, self.k) - 1
+        return union(others, confidence) / self.rate
 
 
 def peeled_top_k(
     distance: Distance, k: int, epsilon: Number, *, monotone: bool = False
 ) -> PeelingMechanism:
-    """Peeling of rate epsilon / (2 k sensitivity), monotone epsilon / (k sensitivity) (Linf)."""
+    """Top-k by peeling, epsilon-DP: rate epsilon / (2 k sensitivity) (Linf).
+
+    For monotone scores the rate is epsilon / (k sensitivity).
+
+    Raises:
+        InvalidDeclaration: a distance that is not in Linf.
+        InvalidNumber: an invalid epsilon, or k below 1.
+
+    >>> from sfumato.privacy.distance import Norm
+    >>> peeled_top_k(Distance(Norm.LINF, Fraction(1)), k=5, epsilon=1).rate
+    Fraction(1, 10)
+    """
     moves = count("k", k) * distance.value * _moves(monotone=monotone)
     mechanism = PeelingMechanism(k, positive("epsilon", epsilon) / moves, monotone=monotone)
     mechanism.event(distance)
@@ -144,53 +157,75 @@ def peeled_top_k(
 def joint_top_k(
     distance: Distance, k: int, epsilon: Number, *, monotone: bool = False
 ) -> JointMechanism:
-    """A joint choice of rate epsilon / (4 sensitivity), monotone epsilon / (2 sensitivity) (Linf)."""
+    """Joint top-k, epsilon-DP: rate epsilon / (4 sensitivity) (Linf); Gillenwater et al. (2022).
+
+    For monotone scores the rate is epsilon / (2 sensitivity).
+
+    Raises:
+        InvalidDeclaration: a distance that is not in Linf.
+        InvalidNumber: an invalid epsilon, or k below 1.
+
+    >>> from sfumato.privacy.distance import Norm
+    >>> joint_top_k(Distance(Norm.LINF, Fraction(1)), k=5, epsilon=1).rate
+    Fraction(1, 4)
+    """
     moves = 2 * distance.value * _moves(monotone=monotone)
     mechanism = JointMechanism(k, positive("epsilon", epsilon) / moves, monotone=monotone)
     mechanism.event(distance)
     return mechanism
 
 
-def _draw(ranked: NDArray[Any], k: int, rate: Fraction, entropy: Entropy) -> list[int]:
-    """The ranks of a sequence, with probability proportional to e^(-rate loss), from falling scores.
+def _without(scores: NDArray[Any] | Sequence[Any], index: int) -> NDArray[Any] | Sequence[Any]:
+    """The scores without the one at ``index``."""
+    if isinstance(scores, np.ndarray):
+        return np.delete(scores, index)
+    return [*scores[:index], *scores[index + 1 :]]
 
-    A band of losses by an upper bound of its weight, a sequence of at most its largest loss
-    evenly, and that kept with what is missing to its weight.
+
+def _draw(ranked: NDArray[Any], k: int, rate: Fraction, entropy: Entropy) -> list[int]:
+    """Draws the ranks of a sequence with probability proportional to e^(-rate loss).
+
+    ``ranked`` are the scores in descending order. Rejection sampling: draw a band of losses by an
+    upper bound of its weight, draw a uniform sequence whose loss is at most the band's largest,
+    and accept it with the ratio of its weight to the bound.
     """
     bands = _bands(ranked, k, rate)
     sizes = [math.prod(_choices(ranked, k, last)) for _, last in bands]
+    scores = [-first for first, _ in bands]
     while True:
-        first, last = bands[
-            select.exponential([-first for first, _ in bands], rate, entropy, weights=sizes)
-        ]
+        first, last = bands[select.exponential(scores, rate, entropy, weights=sizes)]
         ranks = _sequence(_choices(ranked, k, last), entropy)
-        excess = (
-            max(int(ranked[place]) - int(ranked[rank]) for place, rank in enumerate(ranks)) - first
-        )
+        losses = [int(ranked[place]) - int(ranked[rank]) for place, rank in enumerate(ranks)]
+        excess = max(losses) - first
         weight = rate * excess
         if excess >= 0 and bernoulli_exp(weight.numerator, weight.denominator, entropy):
             return ranks
 
 
 def _bands(ranked: NDArray[Any], k: int, rate: Fraction) -> list[tuple[int, int]]:
-    """First and last losses of bands that cover all, each of about ln 2 / rate; the last one has what is negligible."""
+    """Intervals (first, last) of losses, about ln 2 / rate long, that cover all losses.
+
+    The last one holds all larger losses, whose total weight is negligible.
+    """
     step = max(int(Fraction(7, 10) / rate), 1)
     largest = int(ranked[0]) - int(ranked[-1])
-    # all sequences together weigh less than 2^-40 where the last band begins
-    end = math.ceil((math.perm(len(ranked), k).bit_length() + 40) / rate) + step
+    # from here on all sequences together weigh less than 2^-40
+    sequences = math.perm(len(ranked), k)
+    end = math.ceil((sequences.bit_length() + 40) / rate) + step
     firsts = range(0, min(largest, end) + 1, step)
-    return [(first, first + step - 1) for first in firsts[:-1]] + [(firsts[-1], largest)]
+    bands = [(first, first + step - 1) for first in firsts[:-1]]
+    return [*bands, (firsts[-1], largest)]
 
 
 def _choices(ranked: NDArray[Any], k: int, loss: int) -> list[int]:
-    """For each place the candidates left to it, when the places before are filled within this loss."""
+    """The number of candidates for each place, after those before it, within this loss."""
     fit = len(ranked) - np.searchsorted(ranked[::-1], ranked[:k] - loss, side="left")
     choices: list[int] = (fit - np.arange(k)).tolist()
     return choices
 
 
 def _sequence(choices: list[int], entropy: Entropy) -> list[int]:
-    """Ranks, all different, evenly among those that these numbers of choices allow."""
+    """Draws different ranks, uniformly among the sequences that these numbers of choices allow."""
     pool: list[int] = []
     ranks = []
     for place, many in enumerate(choices):

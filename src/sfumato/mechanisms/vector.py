@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Vectors of exact integers, released as int64 arrays that saturate and never wrap around.
+"""Vectors of exact integers plus noise, as int64 arrays that saturate instead of overflowing.
 
 Proof: vector.proof.md.
 """
@@ -49,38 +49,44 @@ class VectorMechanism:
         _counted(self.cells)
 
     def event(self, distance: Distance) -> AdditiveNoise:
-        """What happens to vectors whose neighbours are at most ``distance`` apart."""
+        """The event of a release whose sensitivity is ``distance``."""
         norm = Norm.L2 if isinstance(self.additive.noise, DiscreteGaussian) else Norm.L1
         return self.additive.event(_summed(distance, self.cells, norm))
 
     def draw(self, entropy: Entropy = SYSTEM) -> Integers:
-        """The noise of all cells."""
+        """Samples noise for all cells."""
         return self.additive.noise.sample(self.cells, entropy)
 
     def release(
         self, exact: Vector, drawn: Vector | None = None, entropy: Entropy = SYSTEM
     ) -> Integers:
-        """Exact integers plus noise, as ``add_saturating``. ``drawn``: noise drawn before the read."""
+        """Exact integers plus noise, by ``add_saturating``.
+
+        ``drawn`` is noise that was sampled before the data was read.
+        """
         if len(exact) != self.cells:
             raise InvalidDeclaration(
                 f"A vector of {len(exact)} cells.", allowed=f"the declared {self.cells}"
             )
-        return add_saturating(exact, self.draw(entropy) if drawn is None else drawn)
+        noise = self.draw(entropy) if drawn is None else drawn
+        return add_saturating(exact, noise)
 
     def error(self, confidence: Number) -> int:
-        """h with P(|noise| <= h in every cell) >= confidence."""
-        return self.additive.error(1 - (1 - open_unit("confidence", confidence)) / self.cells)
+        """Returns h with P(|noise| <= h in every cell) >= confidence (union bound)."""
+        miss = 1 - open_unit("confidence", confidence)
+        return self.additive.error(1 - miss / self.cells)
 
 
 def vector(
     distance: Distance, cells: int, *, epsilon: Number | None = None, rho: Number | None = None
 ) -> VectorMechanism:
-    """The noise that the norm takes: Laplace in L1 for epsilon, Gaussian in L2 for rho.
+    """Noise for a vector: Laplace for epsilon (L1 sensitivity), Gaussian for rho (L2 sensitivity).
 
-    An Linf sensitivity holds for each cell; over all cells it becomes L1 or L2, as the cost asks.
+    An Linf sensitivity, which bounds each cell, is converted to L1 or L2 over all cells.
 
     Raises:
-        InvalidDeclaration: not exactly one of epsilon and rho, the cost of the other norm, no cells.
+        InvalidDeclaration: not exactly one of epsilon and rho, one that does not fit the norm, or
+            no cells.
         InvalidNumber: a cost that is not above 0.
 
     >>> from fractions import Fraction
@@ -88,18 +94,20 @@ def vector(
     DiscreteLaplace(scale=Fraction(2, 1))
     """
     if epsilon is not None and rho is None:
-        return VectorMechanism(laplace(_summed(distance, _counted(cells), Norm.L1), epsilon), cells)
+        summed = _summed(distance, _counted(cells), Norm.L1)
+        return VectorMechanism(laplace(summed, epsilon), cells)
     if rho is not None and epsilon is None:
-        return VectorMechanism(gaussian(_summed(distance, _counted(cells), Norm.L2), rho), cells)
+        summed = _summed(distance, _counted(cells), Norm.L2)
+        return VectorMechanism(gaussian(summed, rho), cells)
     raise InvalidDeclaration(
         "A vector with both epsilon= and rho=, or neither.", allowed="one of them"
     )
 
 
 def add_saturating(exact: Vector, noise: Vector) -> Integers:
-    """exact + noise as int64, clamped to +-2^61: what the clamp of the sum over all integers is.
+    """exact + noise as int64, clamped to +-2^61 as if the sum had been computed without overflow.
 
-    ``exact`` is clamped to +-2^61 first, which brings neighbours no further apart.
+    ``exact`` is clamped to +-2^61 first, which does not increase the distance of neighbours.
 
     Raises:
         InvalidDeclaration: different shapes, or numbers that are not integers.
@@ -117,7 +125,7 @@ def add_saturating(exact: Vector, noise: Vector) -> Integers:
 
 
 def _clamped(values: Vector, limit: int) -> Integers:
-    """Integers of any size as int64 within +-limit."""
+    """Integers of any size as an int64 array, clamped to +-limit."""
     if isinstance(values, np.ndarray) and values.dtype.kind == "i":
         clipped: Integers = np.clip(values.astype(np.int64, copy=False), -limit, limit)
         return clipped
@@ -132,8 +140,10 @@ def _clamped(values: Vector, limit: int) -> Integers:
 
 
 def _summed(distance: Distance, cells: int, norm: Norm) -> Distance:
-    """An Linf sensitivity as one of all cells; others as they are."""
-    return distance.over(cells, norm) if distance.norm is Norm.LINF else distance
+    """An Linf sensitivity converted to ``norm`` over all cells; others unchanged."""
+    if distance.norm is not Norm.LINF:
+        return distance
+    return distance.over(cells, norm)
 
 
 def _counted(cells: int) -> int:

@@ -261,7 +261,11 @@ ColumnType: TypeAlias = Integer | Real | Date | Category | Boolean | Text
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A declared column: its name in the data, and its type."""
+    """A declared column: its name in the data, and its type.
+
+    >>> Column("age", Integer(0, 120)).name
+    'age'
+    """
 
     name: str
     type: ColumnType

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statistical assertions whose two error rates are proved, not simulated."""
+"""Statistical assertions with proved rates of false alarms and of missed deviations."""
 
 import math
 from bisect import bisect_right
@@ -21,18 +21,25 @@ def assert_follows(
     notices: Callable[[int], float],
     false_alarm: float = FALSE_ALARM,
 ) -> None:
-    """Fails if ``draws`` are not from the law of ``cdf``.
+    """Fails if ``draws`` are not from the distribution of ``cdf``.
 
-    Dvoretzky-Kiefer-Wolfowitz-Massart: the empirical cdf is further than t from the true
-    one with probability at most 2 exp(-2 n t^2) = ``false_alarm``. ``notices`` is the cdf of
-    a wrong law that the test is sure to notice (with the same probability of error): one
-    further than 2t away. A sample too small for that is itself a failure.
+    By Dvoretzky-Kiefer-Wolfowitz-Massart the empirical cdf is further than t from the true one
+    with probability at most 2 exp(-2 n t^2) = ``false_alarm``. ``notices`` is the cdf of a wrong
+    distribution that the test must detect (with the same probability of error): it must be
+    further than 2t away. A sample too small for that fails too.
+
+    >>> from sfumato.noise import DiscreteLaplace
+    >>> from sfumato.testing import Replay
+    >>> def cdf(scale):
+    ...     return lambda x: DiscreteLaplace(scale).cdf(x).upper
+    >>> draws = DiscreteLaplace(3).sample(4000, Replay(1)).tolist()
+    >>> assert_follows(draws, cdf(3), notices=cdf(6))
     """
     n = len(draws)
     t = math.sqrt(math.log(2 / false_alarm) / (2 * n))
     ordered = sorted(draws)
-    # also just below each draw: a cdf that should have grown in between is a deviation too
-    points = sorted({point for draw in draws for point in (draw - 1, draw)})
+    # also just below each draw, where a cdf may have grown too far
+    points = sorted({*draws, *(draw - 1 for draw in draws)})
     power = max(abs(cdf(x) - notices(x)) for x in points)
     if power <= 2 * t:
         raise AssertionError(
@@ -41,29 +48,35 @@ def assert_follows(
     distance = max(abs(bisect_right(ordered, x) / n - cdf(x)) for x in points)
     if distance > t:
         raise AssertionError(
-            f"the draws are {distance:.3g} from the stated law; {t:.3g} has probability {false_alarm}"
+            f"the draws are {distance:.3g} from the stated law; "
+            f"{t:.3g} has probability {false_alarm}"
         )
 
 
 def assert_counts_follow(
     counts: ArrayLike, law: ArrayLike, *, notices: ArrayLike, false_alarm: float = FALSE_ALARM
 ) -> None:
-    """Fails if ``counts``, how many of n draws fell into each of some cells, are not from ``law``.
+    """Fails if ``counts``, the numbers of draws in each cell, are not from ``law``.
 
-    ``law`` and ``notices`` are the probabilities of the cells. The test looks at K sets of
-    cells, fixed beforehand: each cell, each first few cells up to the median, each last few
-    beyond it. The number of draws in a set of probability p is binomial; by Chernoff its share
-    s has n kl(s, p) > t, where kl(s, p) = s ln(s/p) + (1-s) ln((1-s)/(1-p)), with probability
-    at most 2 e^-t: that is ``false_alarm`` / K for t = ln(2 K / false_alarm), so ``false_alarm``
-    in all. ``notices`` is a wrong law that the test is sure to notice (with the same
-    probability of error): in some set, of probability q under it, there is a share b between
-    p and q with n kl(b, p) = t and n kl(b, q) >= ln(1 / false_alarm); by Chernoff again the
-    share stays on p's side of b with probability at most ``false_alarm``. Too few draws for that
-    are themselves a failure. Errors of rounding in ``law`` count for nothing while they are
-    far below sqrt(p / n).
+    ``law`` and ``notices`` are the probabilities of the cells. The test checks K sets of cells that
+    are fixed beforehand: each cell, each first few cells up to the median, each last few beyond it.
+    The number of draws in a set of probability p is binomial. By Chernoff its share s has
+    n kl(s, p) > t, where kl(s, p) = s ln(s/p) + (1-s) ln((1-s)/(1-p)), with probability at most
+    2 e^-t. That is ``false_alarm`` / K for t = ln(2 K / false_alarm), so ``false_alarm`` in all.
+
+    ``notices`` is a wrong law that the test must detect (with the same probability of error): in
+    some set, of probability q under it, there is a share b between p and q with n kl(b, p) = t and
+    n kl(b, q) >= ln(1 / false_alarm). By Chernoff again the share stays on p's side of b with
+    probability at most ``false_alarm``. Too few draws for that fail too. Rounding errors in ``law``
+    do not matter if they are far below sqrt(p / n).
+
+    >>> die, loaded = [1 / 6] * 6, [1 / 2] + [1 / 10] * 5
+    >>> assert_counts_follow([335, 338, 329, 331, 330, 337], die, notices=loaded)
     """
     middle = int(np.searchsorted(np.cumsum(law), 0.5))
-    draws, right, wrong = (_sets(each, middle) for each in (counts, law, notices))
+    draws = _sets(counts, middle)
+    right = _sets(law, middle)
+    wrong = _sets(notices, middle)
     n = int(np.sum(counts))
     t = math.log(2 * len(right) / false_alarm)
     power = n * float(np.max(_divergence(_border(right, wrong, t / n), wrong)))
@@ -86,14 +99,18 @@ def assert_counts_agree(
     notices: tuple[ArrayLike, ArrayLike],
     false_alarm: float = FALSE_ALARM,
 ) -> None:
-    """Fails if two samples, counted in the same cells, are not from one law, whatever it is.
+    """Fails if two samples, counted in the same cells, have different (unknown) distributions.
 
-    In each of the K sets of ``assert_counts_follow`` the difference of the two shares is a sum
-    of independent terms, n of range 1/n and m of range 1/m, and zero on average; by Hoeffding
-    it exceeds u with probability at most 2 exp(-2 u^2 / (1/n + 1/m)) = ``false_alarm`` / K. Two
-    laws as far from each other as those of ``notices``, at least u + v in some set with
-    exp(-2 v^2 / (1/n + 1/m)) = ``false_alarm``, are sure to be noticed (same error); too few
-    draws for that are themselves a failure.
+    In each of the K sets of ``assert_counts_follow`` the difference of the two shares is a sum of
+    independent terms, n of range 1/n and m of range 1/m, with mean 0. By Hoeffding it exceeds u
+    with probability at most 2 exp(-2 u^2 / (1/n + 1/m)) = ``false_alarm`` / K. ``notices`` are two
+    laws whose difference the test must detect (with the same probability of error): they differ by
+    at least u + v in some set, where exp(-2 v^2 / (1/n + 1/m)) = ``false_alarm``. Too few draws for
+    that fail too.
+
+    >>> die, loaded = [1 / 6] * 6, [1 / 2] + [1 / 10] * 5
+    >>> some, others = [3350, 3380, 3290, 3310, 3300, 3370], [335, 338, 329, 331, 330, 337]
+    >>> assert_counts_agree(some, others, notices=(die, loaded))
     """
     middle = int(np.searchsorted(np.cumsum(notices[0]), 0.5))
     n, m = float(np.sum(counts)), float(np.sum(others))
@@ -122,9 +139,11 @@ def assert_at_most(
 ) -> None:
     """Fails if ``failures`` of ``trials`` are too many for a failure probability.
 
-    Hoeffding: more than probability + t of them happen with probability at most
-    exp(-2 trials t^2) = ``false_alarm``. A true probability of ``notices`` or more is sure to
-    be noticed (same error): it must be 2t above.
+    By Hoeffding the share of failures exceeds probability + t with probability at most
+    exp(-2 trials t^2) = ``false_alarm``. A true probability of ``notices`` or more is detected
+    (with the same probability of error); it must be at least 2t above.
+
+    >>> assert_at_most(failures=48, trials=1000, probability=0.05, notices=0.3)
     """
     t = math.sqrt(math.log(1 / false_alarm) / (2 * trials))
     if notices < probability + 2 * t:
@@ -134,27 +153,32 @@ def assert_at_most(
 
 
 def _sets(cells: ArrayLike, middle: int) -> Floats:
-    """What each set holds: every cell; the first few, up to ``middle``; the last few, beyond it."""
+    """The totals of the sets: each cell, the first few up to ``middle``, the last few after it."""
     values = np.asarray(cells, np.float64)
-    return np.concatenate((values, np.cumsum(values[:middle]), np.cumsum(values[:middle:-1])))
+    first_few = np.cumsum(values[:middle])
+    last_few = np.cumsum(values[:middle:-1])
+    return np.concatenate((values, first_few, last_few))
 
 
 def _divergence(shares: Floats, probabilities: Floats) -> Floats:
-    """kl(s, p) of each."""
+    """The Kullback-Leibler divergence kl(s, p) of each share from its probability."""
+    rest = 1 - shares
     with np.errstate(divide="ignore", invalid="ignore"):
         inside = np.where(shares > 0, shares * np.log(shares / probabilities), 0.0)
-        outside = np.where(
-            shares < 1, (1 - shares) * np.log((1 - shares) / (1 - probabilities)), 0.0
-        )
+        outside = np.where(shares < 1, rest * np.log(rest / (1 - probabilities)), 0.0)
     result: Floats = inside + outside
     return result
 
 
 def _border(near: Floats, far: Floats, least: float) -> Floats:
-    """The share b between p and q where kl(b, p) reaches ``least``, or q where none does; halving of intervals."""
+    """The share b between p and q at which kl(b, p) reaches ``least``, by bisection.
+
+    It is q if kl(b, p) stays below ``least``.
+    """
     low, high = near, far
     for _ in range(60):
         middle = (low + high) / 2
         accepted = _divergence(middle, near) <= least
-        low, high = np.where(accepted, middle, low), np.where(accepted, high, middle)
+        low = np.where(accepted, middle, low)
+        high = np.where(accepted, high, middle)
     return high

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bits that can be drawn again: for tests only."""
+"""A replayable source of random bits, for tests only."""
 
 import hashlib
 
@@ -9,7 +9,7 @@ from sfumato.noise.entropy import Bytes
 
 
 class Replay:
-    """An entropy source that repeats itself: SHAKE-256 of a seed and a counter.
+    """An entropy source with a seed: equal seeds give equal bits (SHAKE-256 of seed and counter).
 
     >>> Replay(7).bits(64) == Replay(7).bits(64)
     True
@@ -23,12 +23,12 @@ class Replay:
         self._rest = memoryview(b"")
 
     def bits(self, count: int) -> int:
-        """``count`` bits of the stream, which is read in whole bytes."""
+        """The next ``count`` bits of the stream, which is read in whole bytes."""
         size = (count + 7) // 8
         return int.from_bytes(self._bytes(size), "little") >> (8 * size - count)
 
     def fill(self, buffer: Bytes) -> None:
-        """Overwrites ``buffer`` with bytes of the stream."""
+        """Overwrites ``buffer`` with the next bytes of the stream."""
         buffer[:] = np.frombuffer(self._bytes(buffer.size), np.uint8)
 
     def _bytes(self, size: int) -> bytes:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hypothesis strategies: declared tables, rows, neighbours and questions as plans.
+"""Hypothesis strategies for declared tables, rows, neighbouring datasets and plans.
 
-Sizes are small and values sit on the edges of what is declared (bounds, missing, NULL,
-nonsense), for that is where a bound breaks first. A row is a mapping, as the reference
-engine takes it.
+Sizes are small, and values are edge cases of the declaration (bounds, missing, NULL, invalid
+strings), where a wrong sensitivity shows first. A row is a mapping, as in the reference engine.
 """
 
 from collections.abc import Mapping, Sequence
@@ -53,7 +52,7 @@ Data: TypeAlias = tuple[Row, ...]
 TABLE = "people"
 UNIT = "person"
 
-# Bounds of every sign: the sensitivity of a sum is the larger of their sizes.
+# Bounds with all combinations of signs: the sensitivity of a sum is the larger absolute value.
 _BOUNDS = st.sampled_from([(0, 1), (0, 3), (-3, 2), (-2, 5), (-4, -1), (2, 7), (-1, 1)])
 _NONSENSE = (
     "",
@@ -74,7 +73,7 @@ _NONSENSE = (
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Two datasets that one unit tells apart."""
+    """Two neighbouring datasets: they differ in one unit."""
 
     one: Data
     other: Data
@@ -82,7 +81,7 @@ class Neighbours:
 
 @st.composite
 def column_types(draw: st.DrawFn) -> ColumnType:
-    """A declared type of any kind."""
+    """Generates a declared column type of any kind."""
     missing = draw(st.sampled_from([None, "N", ("", "-1")]))
     low, high = draw(_BOUNDS)
     kinds: list[ColumnType] = [
@@ -98,14 +97,13 @@ def column_types(draw: st.DrawFn) -> ColumnType:
 
 
 def values(kind: ColumnType) -> st.SearchStrategy[str | None]:
-    """Texts that a column of this type can meet: declared, on and beyond the bounds, missing, nonsense."""
+    """Generates strings for a column: valid, at and beyond the bounds, missing, or invalid."""
     match kind:
         case Integer() | Real():
             halves = st.integers(2 * kind.lower_code - 3, 2 * kind.upper_code + 3)
             edges = st.sampled_from([kind.lower_code, kind.upper_code])
-            declared = st.one_of(edges, halves.map(lambda n: n / 2)).map(
-                lambda code: repr(float(code * kind.step))
-            )
+            codes = st.one_of(edges, halves.map(lambda n: n / 2))
+            declared = codes.map(lambda code: repr(float(code * kind.step)))
         case Date():
             days = st.integers(kind.lower_code - 1, kind.upper_code + 1)
             declared = days.map(lambda code: kind.decode(code).isoformat())
@@ -124,7 +122,7 @@ _LIMIT = st.one_of(st.none(), st.integers(1, 3))
 
 @st.composite
 def units(draw: st.DrawFn) -> Unit:
-    """A unit column with limits that a linear aggregate by any keys can be bounded with."""
+    """Generates a unit with limits that suffice to bound a linear aggregate by any keys."""
     total = draw(_LIMIT)
     rows = draw(st.integers(1, 3) if total is None else _LIMIT)
     groups = draw(st.integers(1, 3) if total is None else _LIMIT)
@@ -133,15 +131,16 @@ def units(draw: st.DrawFn) -> Unit:
 
 @st.composite
 def tables(draw: st.DrawFn, *, unit: bool | None = None) -> Table:
-    """A declared table of one to three columns; ``unit`` False: each row is one person."""
+    """Generates a declared table of one to three columns; ``unit`` False: each row is one unit."""
     kinds = draw(st.lists(column_types(), min_size=1, max_size=3))
     owned = draw(st.booleans()) if unit is None else unit
     columns = {f"c{index}": kind for index, kind in enumerate(kinds)}
-    return Table("nowhere.parquet", unit=draw(units()) if owned else None, columns=columns)
+    owner = draw(units()) if owned else None
+    return Table("nowhere.parquet", unit=owner, columns=columns)
 
 
 def datasets(tables: st.SearchStrategy[Table]) -> st.SearchStrategy[Dataset]:
-    """A dataset of one table, under either neighbour relation."""
+    """Generates a dataset of one table, under either neighbour relation."""
     return st.builds(
         lambda table, relation: Dataset("data", {TABLE: table}, relation),
         tables,
@@ -150,7 +149,7 @@ def datasets(tables: st.SearchStrategy[Table]) -> st.SearchStrategy[Dataset]:
 
 
 def rows(table: Table, *, unit: str | None = None) -> st.SearchStrategy[Row]:
-    """A row of a table, of the given unit (or of nobody: its unit is NULL)."""
+    """Generates a row of the given unit; None is a row of nobody, whose unit is NULL."""
     cells: dict[str, st.SearchStrategy[object]] = {
         name: values(kind) for name, kind in table.columns.items()
     }
@@ -161,21 +160,23 @@ def rows(table: Table, *, unit: str | None = None) -> st.SearchStrategy[Row]:
 
 @st.composite
 def data(draw: st.DrawFn, table: Table, *, max_rows: int = 8) -> Data:
-    """The rows of a few units (and of nobody), more of each than the limits allow."""
+    """Generates rows of a few units and of nobody, possibly more per unit than the limits allow."""
     if table.unit is None:
         return tuple(draw(st.lists(rows(table), max_size=max_rows)))
-    owners = draw(st.lists(st.sampled_from(["u1", "u2", "1", None]), max_size=max_rows))
+    names = st.sampled_from(["u1", "u2", "1", None])
+    owners = draw(st.lists(names, max_size=max_rows))
     return tuple(draw(rows(table, unit=owner)) for owner in owners)
 
 
 @st.composite
 def neighbours(draw: st.DrawFn, table: Table, relation: Relation) -> Neighbours:
-    """A dataset and one with a unit more, or with one unit replaced by another.
+    """Generates two neighbours: one has one unit more, or one unit is replaced.
 
-    Rows whose unit is NULL belong to nobody: neighbours may differ in any of them.
+    Rows whose unit is NULL belong to nobody, and neighbours may differ in any of them.
     """
     base = draw(data(table, max_rows=4))
-    one, other = draw(_person(table, "v")), draw(_person(table, draw(st.sampled_from(["v", "w"]))))
+    one = draw(_person(table, "v"))
+    other = draw(_person(table, draw(st.sampled_from(["v", "w"]))))
     if relation is Relation.ADD_REMOVE:
         return Neighbours(base, base + one)
     return Neighbours(base + one, base + other)
@@ -183,26 +184,31 @@ def neighbours(draw: st.DrawFn, table: Table, relation: Relation) -> Neighbours:
 
 @st.composite
 def _person(draw: st.DrawFn, table: Table, name: str) -> Data:
-    """One unit's rows; where units have a column, also rows of nobody."""
+    """Generates the rows of one unit; if units have a column, also a row of nobody."""
     if table.unit is None:
         return (draw(rows(table)),)
     own = draw(st.lists(rows(table, unit=name), min_size=1, max_size=7))
-    return tuple(own) + tuple(draw(st.lists(rows(table), max_size=1)))
+    of_nobody = draw(st.lists(rows(table), max_size=1))
+    return (*own, *of_nobody)
 
 
 def aggregates(table: Table) -> st.SearchStrategy[Aggregate]:
-    """An aggregate that the table's columns allow."""
+    """Generates an aggregate that the columns of the table allow."""
     columns = [Column(name, kind) for name, kind in table.columns.items()]
     numbers = [column for column in columns if isinstance(column.type, Integer | Real | Boolean)]
-    values, summed = [Value.of(each) for each in columns], [Value.of(each) for each in numbers]
-    found: list[Aggregate] = [CountRows(), *map(CountValues, values), *map(CountDistinct, values)]
-    found += [*map(Sum, summed), *map(Mean, summed), *map(Variance, summed)]
-    found += [Quantiles(each, (Fraction(1, 2),)) for each in summed]
-    return st.sampled_from(found if table.unit is None else [*found, CountUnits()])
+    possible: list[Aggregate] = [CountRows()]
+    if table.unit is not None:
+        possible.append(CountUnits())
+    for value in map(Value.of, columns):
+        possible += [CountValues(value), CountDistinct(value)]
+    for value in map(Value.of, numbers):
+        possible += [Sum(value), Mean(value), Variance(value)]
+        possible.append(Quantiles(value, (Fraction(1, 2),)))
+    return st.sampled_from(possible)
 
 
 def predicates(table: Table) -> st.SearchStrategy[Scalar]:
-    """A test on codes, nested a little."""
+    """Generates a condition on codes, with a few levels of AND, OR and NOT."""
     leaves = st.one_of(*(_tests(Column(name, kind)) for name, kind in table.columns.items()))
     return st.recursive(
         leaves,
@@ -221,9 +227,7 @@ def _tests(column: Column) -> st.SearchStrategy[Scalar]:
     if isinstance(kind, Text):
         return st.one_of(null, st.just(Member(field, ("N", "a"))), st.just(Member(field, ())))
     codes = st.integers(kind.lower_code - 1, kind.upper_code + 1)
-    members = st.lists(codes, max_size=3).map(
-        lambda found: Member(field, tuple(sorted(set(found))))
-    )
+    members = st.sets(codes, max_size=3).map(lambda chosen: Member(field, tuple(sorted(chosen))))
     if isinstance(kind, Category | Boolean):
         return st.one_of(null, members)
     compares = st.builds(
@@ -234,13 +238,16 @@ def _tests(column: Column) -> st.SearchStrategy[Scalar]:
 
 @st.composite
 def plans(draw: st.DrawFn, table: Table) -> Raw:
-    """A question to a table: a few aggregates, by at most two keys of few values or of texts, filtered or not."""
-    possible = [Column(name, kind) for name, kind in table.columns.items() if _few(kind)]
-    columns: Sequence[Column] = (
-        draw(st.lists(st.sampled_from(possible), max_size=2, unique=True)) if possible else []
-    )
-    wanted = draw(st.lists(aggregates(table), min_size=1, max_size=3, unique=True))
+    """Generates a plan: one to three aggregates, at most two group keys, perhaps a filter.
+
+    Keys are strings or have few values.
+    """
     read = tuple(Column(name, kind) for name, kind in table.columns.items())
+    possible = [column for column in read if _few(column.type)]
+    columns: Sequence[Column] = []
+    if possible:
+        columns = draw(st.lists(st.sampled_from(possible), max_size=2, unique=True))
+    wanted = draw(st.lists(aggregates(table), min_size=1, max_size=3, unique=True))
     source: Rows = Scan(TABLE, "", read, owner_of(Dataset("d", {TABLE: table}), TABLE))
     if draw(st.booleans()):
         source = Filter(source, draw(predicates(table)))

@@ -24,9 +24,11 @@ _DISCRETE_REACH = 13.0
 
 @dataclass(frozen=True, slots=True)
 class Atoms:
-    """A loss of finitely many values: their masses under Q, right within 2^-42 of each.
+    """A loss with finitely many values: their masses under Q, each with a relative error below
+    2^-42.
 
-    ``unit``: all losses are whole multiples of it; None if they are not. ``fixed``: how far each may be off besides an ulp or so.
+    ``unit``: all losses are integer multiples of it; None if not. ``fixed``: the absolute error of
+    each loss, besides about an ulp.
 
     Guarantees:
         a pure loss is dominated by two atoms
@@ -51,7 +53,7 @@ class Atoms:
 
     @classmethod
     def response(cls, epsilon: float, categories: int) -> "Atoms":
-        """Randomised response among so many categories, of which the truth is one and a neighbour's another."""
+        """Randomised response among ``categories``, for two different true values."""
         losing(epsilon)
         total = 1.0 + math.exp(-epsilon) * (categories - 1)
         low, high = math.exp(-epsilon) / total, 1.0 / total
@@ -61,7 +63,9 @@ class Atoms:
 
     @classmethod
     def discrete_laplace(cls, step: float, shift: int) -> "Atoms":
-        """Two-sided geometric noise of loss ``step`` an integer, on integers ``shift`` apart in all (L1)."""
+        """Two-sided geometric noise of loss ``step`` per integer, on integers that are ``shift``
+        apart in total (L1).
+        """
         losing(step * shift)
         moved = np.arange(shift + 1)
         masses = -math.expm1(-step) / (1 + math.exp(-step)) * np.exp(-step * moved)
@@ -74,7 +78,7 @@ class Atoms:
 
     @classmethod
     def discrete_gaussian(cls, variance: float, shift: int) -> "Atoms":
-        """The discrete Gaussian law of parameter ``variance``, on integers exactly ``shift`` apart."""
+        """The discrete Gaussian of parameter ``variance``, on integers exactly ``shift`` apart."""
         reach = math.ceil(_DISCRETE_REACH * math.sqrt(variance))
         points = np.arange(-reach, reach + shift + 1, dtype=np.float64)
         weights = np.exp(-(points**2) / (2 * variance))

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Losses far above epsilon, replaced by two values: a cap, and infinity.
+"""Replaces losses far above epsilon by two values, a cap and infinity.
 
-A loss above the cap is moved to the cap or to infinity, so that both laws keep their mass. As
-long as the sum of the other losses does not fall below epsilon minus the cap this changes no
-delta at all: there delta is linear in e^-loss. So the lattice needs to be fine up to the cap
-only. The chance that the sum does fall that low is bounded, and taken off the lower end.
+A loss above the cap is moved to the cap or to infinity such that both distributions keep their
+mass. As long as the sum of the other losses does not fall below epsilon minus the cap, this does
+not change delta, which is linear in e^-loss there. So the lattice needs to be fine only up to the
+cap. The probability that the sum falls that low is bounded, and subtracted from the lower bound.
 Proof: cap.proof.md.
 """
 
@@ -29,7 +29,7 @@ _STEEPEST = 500.0
 class Capped:
     """A sampled Gaussian whose losses above ``top`` are ``top`` or infinite.
 
-    ``mass`` is the mass of Q at ``top``, ``least`` and ``most`` bound that of P at infinity.
+    ``mass`` is the mass of Q at ``top``; ``least`` and ``most`` bound that of P at infinity.
 
     Guarantees:
         a cap keeps the mass of both laws
@@ -44,7 +44,7 @@ class Capped:
 
     @classmethod
     def at(cls, pair: Sampled, top: float, outside: float) -> "Capped":
-        """The pair capped at ``top``; P and Q have at most ``outside`` where nothing is looked at."""
+        """The pair capped at ``top``; P and Q have at most ``outside`` beyond the reach."""
         highest = max(pair.reach(outside).upper, top) + 1.0
         ends = np.array([top, highest])
         gap = np.array([math.exp(top) * math.expm1(highest - top)])
@@ -58,7 +58,7 @@ class Capped:
         return cls(pair, top, mass, max(infinite - error, 0.0) / _UP, (infinite + error) * _UP)
 
     def on(self, step: float, outside: float) -> "Capped":
-        """The same with the cap moved up to a multiple of ``step``."""
+        """The same with the cap rounded up to a multiple of ``step``."""
         top = step * math.ceil(self.top / step)
         return self if top == self.top else Capped.at(self.pair, top, outside)
 
@@ -84,7 +84,7 @@ class Capped:
 
     @property
     def above(self) -> float:
-        """No less than the P-mass of losses above the cap, as far as is looked."""
+        """An upper bound of the P-mass of losses above the cap, within the reach."""
         return (self.most + self.mass * math.exp(self.top) * (1 + 2 * MASS_ERROR)) * _UP
 
     def atoms(self) -> tuple[Floats, Floats]:
@@ -95,7 +95,7 @@ class Capped:
         return Reach(there.lower, self.top, there.outside, self.most)
 
     def cells(self, edges: Edges) -> tuple[Floats, Floats]:
-        """Those below the cap, which is an edge."""
+        """The cells below the cap, which is an edge."""
         mass, share = self.pair.cells(edges)
         below = edges.gain[:-1] + edges.gap / 2 < math.expm1(self.top)
         return np.where(below, mass, 0.0), share
@@ -105,17 +105,17 @@ class Capped:
 
 
 def cappable(pair: object) -> bool:
-    """Whether ``Capped`` takes this pair."""
+    """Whether ``Capped`` accepts this pair."""
     return isinstance(pair, Sampled) and isinstance(pair.pair, Gaussian)
 
 
 def with_cap(
     whole: Lattice, pair: Capped, steps: Sequence[Lattice], times: int, epsilon: float
 ) -> Lattice:
-    """The sum of ``times`` capped losses, with what the cap adds to its lower end, and takes off it.
+    """The sum of ``times`` capped losses, with the corrections of its lower bound.
 
-    ``steps``: the single loss, in one part or in several that add up to it. ``epsilon`` is
-    about where delta will be read; it steers.
+    ``steps``: the single loss, in one part or in several that add up to it. ``epsilon`` is about
+    where delta will be read; it only steers.
 
     Guarantees:
         a capped sum is too large only where the others fall low
@@ -136,7 +136,7 @@ def with_cap(
 
 
 def _log_mean(steps: Sequence[Lattice], pair: Capped, rate: float) -> float:
-    """No less than ln of the mean of e^(-rate min(loss, cap)) under P, for a rate from 1 on."""
+    """An upper bound of ln of the mean of e^(-rate min(loss, cap)) under P, for rate >= 1."""
     lowest = -math.log1p(-pair.pair.rate) * (1 + 2.0**-30)
     if not rate * max(lowest, pair.top * 2.0**-21) < _STEEPEST:
         return math.inf

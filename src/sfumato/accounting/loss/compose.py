@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of losses: powers by the fast Fourier transform, products, ever coarser lattices.
+"""Sums of losses: powers by the fast Fourier transform, products, coarsening.
 
-Every step adds what it may err by to the lattice that it returns. Proof: compose.proof.md.
+Every step adds its possible error to the lattice that it returns. Proof: compose.proof.md.
 """
 
 import heapq
@@ -44,7 +44,7 @@ _SELDOM = 3
 
 
 def coarsen(x: Lattice) -> Lattice:
-    """On a lattice of twice the step: every other point is shared by its neighbours.
+    """Doubles the step: every other point is divided among its neighbours.
 
     Guarantees:
         coarsening keeps the mass of both laws
@@ -66,7 +66,7 @@ def coarsen(x: Lattice) -> Lattice:
 
 
 def product(first: Lattice, *others: Lattice) -> Lattice:
-    """The loss of all: independent losses add.
+    """The sum of independent losses.
 
     Guarantees:
         the product of losses holds the law of their sum
@@ -91,9 +91,10 @@ def product(first: Lattice, *others: Lattice) -> Lattice:
 
 
 def power(x: Lattice, times: int, budget: float, *, lost: float = LOST) -> Lattice:
-    """The loss of ``times`` times the same.
+    """The sum of ``times`` independent copies.
 
-    ``budget`` is the blur that coarsening may add in all, ``lost`` the weight that windows and crops may cost.
+    ``budget`` is the total blur that coarsening may add, ``lost`` the weight that windows and crops
+    may lose.
 
     Guarantees:
         a power holds the law of the sum of so many
@@ -114,10 +115,11 @@ def power(x: Lattice, times: int, budget: float, *, lost: float = LOST) -> Latti
 
 
 def folded(body: Lattice, tail: Lattice, times: int, uses: int, *, lost: float = LOST) -> Lattice:
-    """``times`` times a loss that is in the body or, seldom, in the tail (on a coarser lattice).
+    """``times`` copies of a loss that is in the body or, rarely, in the tail (on a coarser
+    lattice).
 
-    Paths that are in the tail more than ``_SELDOM`` times are left out. ``uses``: how many
-    times the result is going to be added up, for what it may lose.
+    Paths in the tail more than ``_SELDOM`` times are left out. ``uses``: how often the result will
+    be added up, which bounds what it may lose.
 
     Guarantees:
         a folded loss holds the law of the sum
@@ -147,7 +149,8 @@ def folded(body: Lattice, tail: Lattice, times: int, uses: int, *, lost: float =
 
 
 def merge(parts: Sequence[Lattice], budget: float, *, lost: float = LOST) -> Lattice:
-    """The loss of all parts, those of least variance first; ``budget`` and ``lost`` as for ``power``.
+    """The sum of all parts, those of least variance first; ``budget`` and ``lost`` as for
+    ``power``.
 
     Guarantees:
         a merge holds the law of the sum of all
@@ -177,7 +180,7 @@ def merge(parts: Sequence[Lattice], budget: float, *, lost: float = LOST) -> Lat
 
 
 def _matched(parts: list[Lattice]) -> list[Lattice]:
-    """All on the coarsest lattice: steps differ by powers of two."""
+    """All parts on the coarsest of their lattices; steps differ by powers of two."""
     widest = max(part.step for part in parts)
     for place, part in enumerate(parts):
         while part.step < 0.75 * widest:
@@ -200,7 +203,9 @@ def _added(
     lost: float,
     off: float = 0.0,
 ) -> Lattice:
-    """``times`` copies of each part on these weights; ``lost`` of them, and ``off`` of each transform, is off."""
+    """``times`` copies of each part with the given weights; ``lost`` of them, and ``off`` of each
+    transform, may be wrong.
+    """
     if any(part.cap for part in parts):
         raise InvalidNumber("A sum with a cap cannot be added to.", allowed="sums without a cap")
     logs = sum(math.log(max(part.total + off, 1.0)) for part in parts)
@@ -225,17 +230,21 @@ def _added(
 
 
 def _any(chance: float, times: int) -> float:
-    """No less than the chance that something of that chance happens once at least."""
+    """An upper bound of the probability that an event of probability ``chance`` happens at least
+    once.
+    """
     return -math.expm1(times * math.log1p(-chance)) * (1 + 2.0**-40) if chance < 1 else 1.0
 
 
 def _transform(size: int, unit: float = UNIT) -> float:
-    """In total, of the norm: what a transform of that size may be off, and multiplying it after."""
+    """The total error, relative to the norm, of a transform of that size and of the multiplication
+    after it.
+    """
     return 1.3 * math.sqrt(size) * _TRANSFORM * unit * (1 + math.log2(size))
 
 
 def _returned(around: Reals, unit: float = UNIT) -> float:
-    """In total, what the inverse transform may be off, and writing it as floats."""
+    """The total error of the inverse transform and of rounding the result to floats."""
     size, back = len(around), norm(around.astype(np.float64))
     return (
         1.1
@@ -246,7 +255,7 @@ def _returned(around: Reals, unit: float = UNIT) -> float:
 
 
 def _exp(number: float) -> float:
-    """e^number; infinite where floats end, which proves nothing and is no error."""
+    """e^number; infinity on overflow, which proves nothing and is no error."""
     return math.exp(number) if number < _LARGEST_LOG else math.inf
 
 
@@ -258,7 +267,7 @@ def _quick_length(least: int) -> int:
 
 
 def _copies(x: Lattice, times: int) -> int:
-    """How many copies to add in one transform: as many as keep it short."""
+    """The number of copies to add in one transform, such that it stays short."""
     points = max(math.sqrt(x.moments()[1]) / x.step, _NARROWEST)
     longest = max(2 * len(x.weights), _SHORT)
     if 16 * points * math.sqrt(times) <= 2 * longest and times <= _LONGEST_POWER:
@@ -273,7 +282,7 @@ def even_share(times: int, most: int) -> int:
 
 
 def _powers(x: Lattice, times: Sequence[int], lost: float) -> list[Lattice]:
-    """The sums of so many copies each, from one transform."""
+    """The sums of several numbers of copies, from one transform."""
     windows = [_window(x, each, lost) for each in times]
     size = _quick_length(max(*(len(window) for window in windows), len(x.weights)))
     there = _Spectrum.of(x, size, np.float64)
@@ -286,7 +295,7 @@ def _powers(x: Lattice, times: Sequence[int], lost: float) -> list[Lattice]:
 
 
 def _mixed(terms: Sequence[Lattice]) -> Lattice:
-    """One of several laws of weights that are parts of a whole; the first is the largest."""
+    """A mixture of distributions whose weights are parts of a whole; the first is the largest."""
     start = min(term.start for term in terms)
     stop = max(term.start + len(term.weights) for term in terms)
     base = terms[0].log_mass
@@ -323,7 +332,9 @@ class _Window:
 
 @dataclass(frozen=True, slots=True)
 class _Spectrum:
-    """The transform of weights, turned so that the largest, at ``start``, is point 0; in total ``off`` may be lost."""
+    """The transform of weights, rotated so that the largest, at ``start``, is point 0; total error
+    ``off``.
+    """
 
     values: Spectrum
     start: int
@@ -332,7 +343,9 @@ class _Spectrum:
 
     @classmethod
     def of(cls, x: Lattice, size: int, digits: type[np.floating[Any]]) -> "_Spectrum":
-        """What is largest transforms exactly, to a constant: nearly all that is lost is of the others."""
+        """Transforms the largest weight exactly, to a constant, so that most of the error comes
+        from the others.
+        """
         peak, unit = int(np.argmax(x.weights)), float(np.finfo(digits).eps) / 2
         rest = np.zeros(size, digits)
         rest[: len(x.weights)] = x.weights
@@ -354,7 +367,7 @@ def _back(x: Lattice, there: _Spectrum, times: int, window: _Window, size: int) 
 
 
 def _raised(base: Spectrum, times: int) -> Spectrum:
-    """base^times by squaring: a relative error of at most 3 u a multiplication."""
+    """base^times by repeated squaring: a relative error of at most 3 u per multiplication."""
     result, square = np.ones_like(base), base
     while times:
         if times & 1:
@@ -381,7 +394,9 @@ def _window(x: Lattice, times: int, lost: float) -> _Window:
 
 
 def _farthest(x: Lattice, times: int, middle: int, rate: float, chance: float) -> float:
-    """The least reach (in steps) of some rates, the first right for a normal law, smaller ones for heavy tails."""
+    """The least reach (in steps) over some rates: the first suits a normal, smaller ones heavy
+    tails.
+    """
     least = math.inf
     for _ in range(_RATES):
         block = max(1, int(1 / (abs(rate) * math.sqrt(times))))
@@ -417,5 +432,5 @@ def _log_transform(weights: Floats, start: int, rate: float, block: int) -> floa
 
 
 def _written(*log_masses: float) -> float:
-    """What rounding the logarithm of a mass moves, of the whole."""
+    """The relative error from rounding the logarithm of a mass."""
     return 4 * UNIT * (1 + sum(abs(each) for each in log_masses))

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A dominating pair, rounded to a lattice so that both laws keep their mass.
+"""Rounds a dominating pair to a lattice such that both distributions keep their mass.
 
-Connect the dots (Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022): what lies between two
-points of the lattice is given to both, so that P and Q keep their mass. The rounded pair
-dominates, and how much it does is known: the rounding is a fair, bounded step.
-Proof: discretise.proof.md.
+Connect the dots (Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022): mass between two lattice
+points is divided among both, such that P and Q keep their total mass. The rounded pair dominates,
+and by how much is known: rounding is a bounded step with mean zero. Proof: discretise.proof.md.
 """
 
 import math
@@ -19,14 +18,14 @@ from sfumato.accounting.loss.lattice import Lattice
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Losses from ``low`` to ``high``, points of the lattice; or, not ``inside``, all others."""
+    """Losses from ``low`` to ``high``, both lattice points; or, if not ``inside``, all others."""
 
     low: float
     high: float
     inside: bool
 
     def has(self, losses: Floats) -> NDArray[np.bool_]:
-        """Which of the losses, none of them an end."""
+        """Whether each loss, none of which is an end, is in the span."""
         within: NDArray[np.bool_] = (losses > self.low) & (losses < self.high)
         return within if self.inside else ~within
 
@@ -40,7 +39,7 @@ def discretise(
     exchanged: bool = False,
     span: Span | None = None,
 ) -> Lattice:
-    """The loss of (P, Q), or of (Q, P) if ``exchanged``, on whole multiples of ``step``.
+    """The loss of (P, Q), or of (Q, P) if ``exchanged``, on integer multiples of ``step``.
 
     Guarantees:
         rounding keeps the mass of both laws
@@ -80,7 +79,7 @@ def discretise(
 def _tilted(
     losses: Floats, masses: Floats, doubts: Floats, rate: float
 ) -> tuple[Floats, float, float]:
-    """Weights mass e^(rate loss - peak), of which the largest is 1, the peak, and how far they can be off in all."""
+    """Weights mass e^(rate loss - peak), the largest being 1; the peak; and the total error."""
     there = masses > 0
     exponents, logs = rate * losses[there], np.log(masses[there])
     peak = float((exponents + logs).max())
@@ -94,7 +93,7 @@ def _tilted(
 def _place_cells(
     pair: Pair, losses: Floats, step: float, onto: tuple[Floats, Floats], span: Span | None
 ) -> None:
-    """Each cell on its two edges; ``onto``: masses, and how far they can be off."""
+    """Divides each cell among its two edges; ``onto``: masses and their errors."""
     ratio = np.exp(losses)
     edges = Edges(ratio, np.expm1(losses), ratio[:-1] * math.expm1(step))
     mass, share = pair.cells(edges)
@@ -108,7 +107,9 @@ def _place_cells(
 def _place_atoms(
     pair: Pair, losses: Floats, step: float, masses: Floats, span: Span | None
 ) -> bool:
-    """Each atom on its point of the lattice, or shared by the two beside it; whether any had to be shared."""
+    """Puts each atom on its lattice point, or divides it among two; returns whether any was
+    divided.
+    """
     at, mass = pair.atoms()
     if span is not None:
         at, mass = at[span.has(at)], mass[span.has(at)]

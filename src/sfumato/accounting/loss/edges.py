@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What rounding to a lattice asks of a dominating pair: cells by their edges, atoms, a reach.
+"""The interface of a dominating pair for rounding to a lattice: cells by their edges, atoms, a
+reach.
 
 Proof: pair.proof.md.
 """
@@ -28,41 +29,43 @@ _NEAR = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Edges:
-    """Rising values of dP/dQ; ``gain`` is the ratio less 1, ``gap`` the differences, both without cancellation."""
+    """Increasing values of dP/dQ; ``gain`` is the ratio minus 1, ``gap`` the differences, both
+    without cancellation.
+    """
 
     ratio: Floats
     gain: Floats
     gap: Floats
 
     def losses(self) -> Floats:
-        """ln of the ratios; of those near 1 by the gains, which have more digits."""
+        """ln of the ratios; of ratios near 1 computed from the gains, which have more digits."""
         losses: Floats = np.log(np.maximum(self.ratio, 1e-300))
         near = np.abs(self.gain) < _NEAR
         losses[near] = np.log1p(self.gain[near])
         return losses
 
     def share(self, mean: Floats) -> Floats:
-        """How much of a cell's mass goes to its upper edge, so that the mean of the ratio stays."""
+        """The share of a cell's mass for its upper edge that preserves the mean of the ratio."""
         return between((mean - self.ratio[:-1]) / self.gap, 0.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Rounding:
-    """How far a computed loss l can be from the true one: ``fixed`` + ``relative`` |l|."""
+    """The error of a computed loss l: at most ``fixed`` + ``relative`` |l|."""
 
     fixed: float
     relative: float
 
     def at(self, loss: float) -> float:
-        """For losses of at most this size."""
+        """The error of losses of at most this size."""
         return self.fixed + self.relative * loss
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The losses looked at; ``outside`` bounds what P, and what Q, have beyond them.
+    """The range of losses considered; ``outside`` bounds the mass of P, and of Q, beyond it.
 
-    Not counted there is what P has at infinity, at most ``infinite``.
+    It does not count the mass of P at infinity, which is at most ``infinite``.
     """
 
     lower: float
@@ -72,26 +75,26 @@ class Reach:
 
 
 class Pair(Protocol):
-    """What rounding to a lattice needs to know of a pair."""
+    """A dominating pair, as rounding to a lattice needs it."""
 
     @property
     def symmetric(self) -> bool:
-        """Whether the loss of (Q, P) has the law of that of (P, Q)."""
+        """Whether the loss of (Q, P) has the same distribution as that of (P, Q)."""
         ...
 
     @property
     def unit(self) -> float | None:
-        """All atoms are whole multiples of it."""
+        """A number of which all atoms are integer multiples, if any."""
         ...
 
     @property
     def continuous(self) -> bool:
-        """Whether there is anything but atoms."""
+        """Whether there is anything besides atoms."""
         ...
 
     @property
     def rounding(self) -> Rounding:
-        """How far the computed losses, and the shares of cells, can be from the true ones."""
+        """The error of the computed losses and of the shares of cells."""
         ...
 
     @property
@@ -108,16 +111,16 @@ class Pair(Protocol):
         ...
 
     def cells(self, edges: Edges) -> tuple[Floats, Floats]:
-        """The continuous part: each cell's mass under Q, and the share of its upper edge."""
+        """The continuous part: the mass of each cell under Q, and the share of its upper edge."""
         ...
 
     def doubt(self, edges: Edges) -> Floats:
-        """How far the mass of each cell can be from the true one, relatively."""
+        """The relative error of the mass of each cell."""
         ...
 
 
 def losing(epsilon: float) -> None:
-    """Refuses a loss in one step that floats do not hold."""
+    """Refuses a single loss that floats cannot represent."""
     if not 0 < epsilon <= MAX_LOSS:
         raise InvalidNumber(
             f"A loss of {epsilon:.6g} in one step.",
@@ -126,16 +129,16 @@ def losing(epsilon: float) -> None:
 
 
 def between(values: Floats, low: float, high: float) -> Floats:
-    """As np.clip, which takes three times as long for a few values."""
+    """Like np.clip, which takes three times as long for few values."""
     cut: Floats = np.minimum(np.maximum(values, low), high)
     return cut
 
 
 def plain_doubt(edges: Edges) -> Floats:
-    """The same of every cell."""
+    """The same relative error for every cell."""
     return np.full(len(edges.gap), MASS_ERROR)
 
 
 def no_cells(edges: Edges) -> tuple[Floats, Floats]:
-    """Of a law of atoms only."""
+    """No cells, for a distribution with atoms only."""
     return np.zeros(len(edges.gap)), np.zeros(len(edges.gap))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A privacy loss rounded to a lattice, under an exponential tilt, with all that it does not show.
+"""A privacy loss rounded to a lattice, under an exponential tilt, with bounds of all its errors.
 
 Proof: lattice.proof.md.
 """
@@ -17,17 +17,17 @@ LOST = 5e-7
 
 
 def norm(values: Floats) -> float:
-    """No less than the Euclidean norm."""
+    """An upper bound of the Euclidean norm."""
     # sums, not dot products: those start threads that cost more than they save
     return math.sqrt(float((values * values).sum())) * (1 + 2.0**-40)
 
 
 @dataclass(frozen=True, slots=True)
 class Cap:
-    """What is known of losses that were moved to a cap or to infinity (``cap``).
+    """The effect of losses that were moved to a cap or to infinity (``cap``).
 
-    At least ``infinite`` of P is on paths whose loss became infinite. Delta at epsilon grew by
-    at most e^(log_chance + rate epsilon).
+    At least ``infinite`` of P is on paths whose loss became infinite. Delta at epsilon grew by at
+    most e^(log_chance + rate epsilon).
     """
 
     infinite: float
@@ -35,7 +35,7 @@ class Cap:
     log_chance: float
 
     def added(self, epsilon: float) -> float:
-        """No less than what was added to delta at epsilon."""
+        """An upper bound of what was added to delta at epsilon."""
         return math.exp(min(self.log_chance + self.rate * epsilon, 0.0)) * (1 + 2.0**-20)
 
 
@@ -91,21 +91,21 @@ class Lattice:
 
     @property
     def moved(self) -> float:
-        """The most that |E| can be."""
+        """The largest |E|."""
         return self.shift + self.relative * self.travel
 
     @property
     def total(self) -> float:
-        """No less than the sum of the weights, and of the true weights."""
+        """An upper bound of the sum of the weights, and of the true weights."""
         return float(self.weights.sum()) * (1 + 2.0**-40) + self.error
 
     @property
     def norm(self) -> float:
-        """No less than the Euclidean norm of the weights."""
+        """An upper bound of the Euclidean norm of the weights."""
         return norm(self.weights)
 
     def moments(self) -> tuple[float, float]:
-        """Mean and variance under the weights; they steer, and decide nothing."""
+        """The mean and variance under the weights; they steer and decide nothing."""
         index = np.arange(len(self.weights))
         total = float(self.weights.sum())
         moment = self.weights * index
@@ -114,7 +114,7 @@ class Lattice:
         return (self.start + mean) * self.step, variance * self.step**2
 
     def cropped(self, most: float) -> "Lattice":
-        """Without ends of at most ``most`` of the weight each."""
+        """Removes ends that have at most ``most`` of the weight each."""
         ups = np.cumsum(self.weights)
         downs = np.cumsum(self.weights[::-1])
         below, above = int(np.searchsorted(ups, most)), int(np.searchsorted(downs, most))
@@ -129,7 +129,7 @@ class Lattice:
         )
 
     def scaled(self) -> "Lattice":
-        """The same with weights that sum to 1, nearly."""
+        """The same with weights that sum to about 1."""
         total = float(self.weights.sum())
         log_mass = self.log_mass + math.log(total)
         slack = 4 * UNIT * (2 + abs(log_mass) + abs(self.log_mass))

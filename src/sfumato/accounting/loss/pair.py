@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dominating pairs (P, Q): the worst two laws of an answer, by what the loss ln(dP/dQ) does under Q.
+"""Dominating pairs (P, Q): the worst pair of output distributions, by the law of the loss ln(dP/dQ)
+under Q.
 
-Each says its atoms, and for cells of the ratio dP/dQ the mass under Q and where in the cell
-its mean lies; that is all that rounding to a lattice needs. Zhu, Dong, Wang (2022): the
-product of dominating pairs dominates the composition. Proof: pair.proof.md.
+Each pair gives its atoms, and for cells of the ratio dP/dQ the mass under Q and the mean of the
+ratio in the cell, which suffices to round it to a lattice. Zhu, Dong, Wang (2022): the product of
+dominating pairs dominates the composition. Proof: pair.proof.md.
 """
 
 import math
@@ -34,10 +35,11 @@ _WIDE, _NARROW = 1 / 8, 1 / 64
 
 @dataclass(frozen=True, slots=True)
 class Ramp:
-    """A loss of density proportional to e^(l/2) under P on (-epsilon, epsilon), with two atoms or none.
+    """A loss with density proportional to e^(l/2) under P on (-epsilon, epsilon), with two atoms or
+    none.
 
-    With: continuous Laplace noise. Without: the worst of all mechanisms of bounded range
-    epsilon, the exponential mechanism above all (Dong, Durfee, Rogers 2020).
+    With atoms it is continuous Laplace noise. Without, it is the worst of all mechanisms of bounded
+    range epsilon, such as the exponential mechanism (Dong, Durfee, Rogers 2020).
 
     Guarantees:
         a ramp is laplace noise with its atoms and a bounded range without
@@ -85,7 +87,9 @@ class Ramp:
         return Reach(-self.epsilon, self.epsilon, 0.0)
 
     def cells(self, edges: Edges) -> tuple[Floats, Floats]:
-        """From a to b, ratios in the support: 2c (1/sqrt a - 1/sqrt b), and the mean is sqrt(a b)."""
+        """For a cell from a to b inside the support: mass 2c (1/sqrt a - 1/sqrt b) and mean ratio
+        sqrt(a b).
+        """
         ends = between(edges.ratio, math.exp(-self.epsilon), math.exp(self.epsilon))
         gains = between(edges.gain, math.expm1(-self.epsilon), math.expm1(self.epsilon))
         # what a cell at the end of the support loses must not cost the digits of what is left
@@ -102,7 +106,7 @@ class Ramp:
 
 @dataclass(frozen=True, slots=True)
 class Gaussian:
-    """Normal laws of variance 1 whose means are ``mu`` apart.
+    """Two normals of variance 1 whose means are ``mu`` apart.
 
     Guarantees:
         the cells of a gaussian hold its mass and mean
@@ -155,7 +159,9 @@ class Gaussian:
         return mass, edges.share(mean)
 
     def intervals(self, points: Floats) -> tuple[Floats, Floats]:
-        """The mass under Q between points, none farther than mu + ``reached`` from 0, and the mean of the ratio."""
+        """The mass under Q of intervals within mu + ``reached`` of 0, and the mean of the ratio in
+        each.
+        """
         far, width = self.mu + self.reached, np.diff(points)
         mass, mean = self._piece(points[:-1], width, *_FEW_POINTS)
         wide = np.flatnonzero(width * far > _NARROW)
@@ -164,19 +170,21 @@ class Gaussian:
         return mass, mean
 
     def doubt(self, edges: Edges) -> Floats:
-        """What exponentials cost, and z^2 / 2 in them; quadrature is far below."""
+        """The relative error of the exponentials, and of z^2 / 2 in them; that of the quadrature is
+        far below.
+        """
         squares = self._points(edges) ** 2
         doubt: Floats = UNIT * (16 + 4 * np.maximum(squares[:-1], squares[1:]))
         return doubt
 
     def _points(self, edges: Edges) -> Floats:
-        """Where the edges are, as far as is looked."""
+        """The points at which the ratio takes the values of the edges, clipped to the reach."""
         return between(
             edges.losses() / self.mu + self.mu / 2, -self.reached, self.mu + self.reached
         )
 
     def _pieces(self, start: Floats, width: Floats, far: float) -> tuple[Floats, Floats]:
-        """Wide cells, piece by piece."""
+        """Integrates wide cells piece by piece."""
         count = np.ceil(width * far / _WIDE).astype(np.int64)
         first = np.cumsum(count) - count
         cell = np.repeat(np.arange(len(count)), count)
@@ -201,9 +209,9 @@ class Gaussian:
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """What the Poisson sample of a symmetric pair loses: ((1 - rate) Q + rate P, Q), the unit being removed.
+    """The Poisson sample of a symmetric pair, for a removed unit: ((1 - rate) Q + rate P, Q).
 
-    The unit being added: the same with the two laws exchanged (Zhu, Dong, Wang 2022, Theorem 11).
+    For an added unit the two are exchanged (Zhu, Dong, Wang 2022, Theorem 11).
 
     Guarantees:
         a sample keeps the masses and moves the ratios
@@ -251,7 +259,7 @@ class Sampled:
         return Reach(self._loss(inner.lower), self._loss(inner.upper), inner.outside)
 
     def cells(self, edges: Edges) -> tuple[Floats, Floats]:
-        """The ratio is 1 - rate + rate x: shares of cells are the same."""
+        """Cells of the ratio 1 - rate + rate x correspond to cells of x."""
         return self.pair.cells(self._inner(edges))
 
     def doubt(self, edges: Edges) -> Floats:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dominating pair of a secret sample of fixed size, where one unit is replaced. Proof: replaced.proof.md."""
+"""The dominating pair of a secret sample of fixed size under replace-one. Proof: replaced.proof.md."""
 
 import math
 from dataclasses import dataclass
@@ -13,10 +13,11 @@ from sfumato.accounting.loss.pair import Gaussian, Ramp, Sampled
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """What a sample of share ``rate`` of a symmetric pair loses where one unit is replaced by another.
+    """The loss of a sample of share ``rate`` of a symmetric pair, where one unit is replaced by
+    another.
 
-    Losses above 0 are those of ``Sampled``, losses below 0 mirror them, and the rest of the mass
-    loses nothing. No neighbours have these laws together: it is the worst of both directions.
+    Losses above 0 are those of ``Sampled``, losses below 0 mirror them, and the remaining mass has
+    loss 0. No neighbours attain it: it is the worst of both directions together.
 
     Guarantees:
         a replaced unit has the worst of both directions
@@ -27,7 +28,7 @@ class Replaced:
 
     @property
     def one_way(self) -> Sampled:
-        """What two neighbours can lose in one direction."""
+        """The loss that two neighbours attain in one direction."""
         return Sampled(self.pair, self.rate)
 
     @property
@@ -65,7 +66,7 @@ class Replaced:
         return Reach(-there.upper, there.upper, 2 * there.outside)
 
     def cells(self, edges: Edges) -> tuple[Floats, Floats]:
-        """Of cells on one side of ratio 1; one across it, which no lattice has, gets nothing."""
+        """For cells on one side of ratio 1. Cells across it, which no lattice has, get nothing."""
         mass, share = np.zeros(len(edges.gap)), np.zeros(len(edges.gap))
         above, below = _sides(edges)
         if len(above.gap):
@@ -78,7 +79,7 @@ class Replaced:
         return mass, share
 
     def doubt(self, edges: Edges) -> Floats:
-        """A mirrored mass is a product with a mean ratio, which is as sure as a loss."""
+        """The relative error; a mirrored mass is a product with a mean ratio, as certain as a loss."""
         doubt = np.full(len(edges.gap), MASS_ERROR)
         above, below = _sides(edges)
         if len(above.gap):
@@ -91,7 +92,7 @@ class Replaced:
 
 
 def _sides(edges: Edges) -> tuple[Edges, Edges]:
-    """The edges from ratio 1 on, and those up to it, mirrored: x becomes 1 / x."""
+    """The edges from ratio 1 on, and those below it mirrored: x becomes 1 / x."""
     first = int(np.searchsorted(edges.gain, 0.0))
     last = int(np.searchsorted(edges.gain, 0.0, side="right"))
     above = Edges(edges.ratio[first:], edges.gain[first:], edges.gap[first:])
@@ -101,7 +102,7 @@ def _sides(edges: Edges) -> tuple[Edges, Edges]:
 
 
 def _distance(pair: Atoms | Ramp | Gaussian) -> float:
-    """Total variation: the mass of P less that of Q where the loss is above 0."""
+    """The total variation distance: the mass of P minus that of Q where the loss is above 0."""
     if isinstance(pair, Gaussian):
         return math.erf(pair.mu / math.sqrt(8))
     losses, masses = pair.atoms()

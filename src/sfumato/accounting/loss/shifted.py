@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dominating pair of one integer with symmetric, log-concave noise: all of its shift. Proof: shifted.proof.md."""
+"""The dominating pair of one integer with symmetric, log-concave noise: the largest shift.
+
+Proof: shifted.proof.md.
+"""
 
 import math
 from decimal import Context, Decimal
@@ -20,7 +23,8 @@ _EXACT = Context(prec=60)
 
 @lru_cache(maxsize=64)
 def shifted(noise: Skellam | Binomial, shift: int) -> Atoms | None:
-    """The loss of an integer with this noise that moves by ``shift``; None where floats do not hold it.
+    """The loss of an integer with this noise that changes by ``shift``; None if floats cannot
+    represent it.
 
     Guarantees:
         a shifted integer loses the ratio of two probabilities
@@ -60,7 +64,7 @@ def shifted(noise: Skellam | Binomial, shift: int) -> Atoms | None:
 
 
 def _falls(noise: Skellam | Binomial, count: int) -> list[Decimal]:
-    """p(k + 1) / p(k) for so many k, from the middle outward."""
+    """p(k + 1) / p(k) for the first ``count`` k from the centre outward."""
     if isinstance(noise, Binomial):
         half = noise.trials // 2
         return [_decimal(Fraction(half - k, half + k + 1)) for k in range(count)]

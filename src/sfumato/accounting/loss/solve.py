@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Brackets of epsilon and delta from the lattice of a loss.
+"""Brackets of epsilon and delta from the loss on a lattice.
 
-Rounding only adds to delta, so the sum over the lattice is an upper bound. It adds at most
-what a bell of its own width takes away again, so the same sum without the bell is a lower
-one. Proof: solve.proof.md.
+Rounding only increases delta, so the sum over the lattice is an upper bound. It increases delta by
+at most what a kernel of the same width removes, so the sum without the kernel is a lower bound.
+Proof: solve.proof.md.
 """
 
 import math
@@ -34,7 +34,7 @@ _PRECISION = 1e-8
 
 
 def delta_at(x: Lattice, epsilon: float) -> Bracket:
-    """Holds the least delta of the loss at ``epsilon`` >= 0.
+    """A bracket of the least delta at ``epsilon`` >= 0.
 
     Guarantees:
         delta lies between its bounds
@@ -46,7 +46,8 @@ def delta_at(x: Lattice, epsilon: float) -> Bracket:
 
 
 def epsilon_at(x: Lattice, delta: float) -> Bracket:
-    """Holds the least epsilon >= 0 of the loss at ``delta``; infinite above where none is proved.
+    """A bracket of the least epsilon >= 0 at ``delta``; the upper end is infinite if none is
+    proved.
 
     Guarantees:
         epsilon lies between its bounds
@@ -67,13 +68,13 @@ def epsilon_at(x: Lattice, delta: float) -> Bracket:
 
 
 def widths_at(x: Lattice, epsilon: float) -> tuple[float, float]:
-    """How far the blur, and how far errors, move epsilon there, about; for steering only."""
+    """Estimates of how far the blur, and how far errors, move epsilon; they only steer."""
     return _Reading.of(x).moved(epsilon)
 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """A lattice made ready to be read at several epsilons."""
+    """A lattice prepared to be read at several epsilons."""
 
     losses: Floats
     weights: Floats
@@ -93,7 +94,7 @@ class _Reading:
         return cls(losses, x.weights, x.tilt, x.log_mass, x.blur, shift, x.error, x.hidden, x.cap)
 
     def upper(self, epsilon: float) -> float:
-        """No less than delta at epsilon, but for the shift."""
+        """An upper bound of delta at epsilon, before the shift."""
         if self.error == math.inf:
             return math.inf
         scale, slack = self._scale(epsilon)
@@ -101,12 +102,12 @@ class _Reading:
         return (shown + self.hidden) * (1 + slack) + _FAINT
 
     def lower(self, epsilon: float) -> float:
-        """No more than delta at epsilon, but for the shift."""
+        """A lower bound of delta at epsilon, before the shift."""
         shown = self._shown_lower(epsilon)
         return shown if self.cap is None else shown + self.cap.infinite - self.cap.added(epsilon)
 
     def _shown_lower(self, epsilon: float) -> float:
-        """What the weights alone prove."""
+        """The lower bound from the weights alone."""
         if self.blur > _MAX_BLUR:
             return self._far_lower(epsilon)
         scale, slack = self._scale(epsilon)
@@ -118,7 +119,9 @@ class _Reading:
         return scale * (spent - bell - most * self.error - (spent + bell) * slack) * (1 - slack)
 
     def _far_lower(self, epsilon: float) -> float:
-        """Where rounding is wide: all of it but a chance that is nothing against delta taken for shift."""
+        """The lower bound where rounding is wide: all of it, except with negligible probability,
+        counts as shift.
+        """
         most = self.upper(epsilon)
         if not 0 < most < math.inf:
             return 0.0
@@ -132,7 +135,9 @@ class _Reading:
         return found - math.exp(-chance) * (1 + 2.0**-30)
 
     def moved(self, epsilon: float) -> tuple[float, float]:
-        """How far the blur, and how far errors, move epsilon there, about: what is off over how fast delta falls."""
+        """Estimates of how far the blur, and how far errors, move epsilon: the error over the slope
+        of delta.
+        """
         first = int(np.searchsorted(self.losses, epsilon, side="right"))
         above = self.losses[first:] - epsilon
         falls = float((self.weights[first:] * np.exp(-(1 + self.tilt) * above)).sum())
@@ -160,7 +165,7 @@ class _Reading:
         return float((self.weights[first:] * np.exp(-self.tilt * above) * -np.expm1(-above)).sum())
 
     def _scale(self, epsilon: float) -> tuple[float, float]:
-        """e^(log_mass - tilt epsilon), and by how much all that is computed from it can be off, relatively."""
+        """e^(log_mass - tilt epsilon), and the relative error of everything computed with it."""
         size = (
             8 + abs(self.log_mass) + self.tilt * (abs(epsilon) + float(np.abs(self.losses).max()))
         )
@@ -177,7 +182,9 @@ def _largest(tilt: float) -> float:
 
 
 def _height(width: float) -> float:
-    """How high a bell must be, in units of its width, to cover what rounding adds (width <= 1/4)."""
+    """The height of the kernel, in multiples of its width, that covers what rounding adds (width <=
+    1/4).
+    """
     middle = (math.sqrt(1 + width**2 / 4) + width / 2) / 2
     return _MARGIN * middle * math.exp((1 + width + width**2 / 4) / (2 * _BELL))
 
@@ -187,7 +194,7 @@ def _outward(number: float, sign: int) -> float:
 
 
 def _below(delta_of: Reader, delta: float, start: float) -> float:
-    """The last epsilon found where the bound is above delta; 0 if none is: only values that were read count."""
+    """The last epsilon read at which the bound is above delta; 0 if there is none."""
     high, gap = start, start * _PRECISION
     while gap < start:
         low = start - gap
@@ -198,7 +205,7 @@ def _below(delta_of: Reader, delta: float, start: float) -> float:
 
 
 def _crossing(delta_of: Reader, delta: float, low: float, high: float) -> tuple[float, float]:
-    """From an epsilon where the bound is above delta and one where it is not, two such next to each other."""
+    """Bisects to adjacent epsilons, the bound being above delta at the first and not at the second."""
     value_low, value_high = delta_of(low), delta_of(high)
     for step in range(_STEPS):
         if high - low <= _PRECISION * high:
@@ -213,7 +220,7 @@ def _crossing(delta_of: Reader, delta: float, low: float, high: float) -> tuple[
 
 
 def _between(low: float, high: float, value_low: float, value_high: float, delta: float) -> float:
-    """Where a line through the logarithms crosses, a little inside."""
+    """Where the secant of the logarithms crosses, slightly inside."""
     if value_high <= 0 or not value_low < math.inf:
         return (low + high) / 2
     top = math.log(value_low)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dominating pair of a Poisson sample where one unit is replaced by another. Proof: swapped.proof.md."""
+"""The dominating pair of a Poisson sample under replace-one. Proof: swapped.proof.md."""
 
 import math
 from dataclasses import dataclass
@@ -27,7 +27,8 @@ MOST_RATE = 1 - 2.0**-6
 
 @dataclass(frozen=True, slots=True)
 class SwappedNormal:
-    """Gaussian noise on a Poisson sample: a unit that adds ``mu`` to the sum is replaced by one that adds -``mu``.
+    """Gaussian noise on a Poisson sample: a unit that adds ``mu`` to the sum is replaced by one
+    that adds -``mu``.
 
     Guarantees:
         a swapped unit has a mixture on either side
@@ -41,7 +42,7 @@ class SwappedNormal:
 
     @property
     def pair(self) -> Gaussian:
-        """What a unit that leaves loses without a sample."""
+        """The pair of a removed unit without sampling."""
         return Gaussian(self.mu)
 
     @property
@@ -86,12 +87,12 @@ class SwappedNormal:
         return plain * least, between((gain - edges.gain[:-1]) / edges.gap, 0.0, 1.0)
 
     def doubt(self, edges: Edges) -> Floats:
-        """As of a Gaussian, whose points are no farther."""
+        """The relative error, as for a Gaussian whose points are no farther."""
         far = (self.mu + self.pair.reached) ** 2
         return np.full(len(edges.gap), 2.0**-53 * (64 / (1 - self.rate) + 8 * far))
 
     def _points(self, losses: Floats) -> Floats:
-        """Where the ratio is e^loss: the sinh of mu z follows from that of half the loss."""
+        """The points where the ratio is e^loss; sinh(mu z) follows from that of half the loss."""
         scale = (1 - self.rate) / self.rate * math.exp(self.mu**2 / 2)
         points: Floats = (losses / 2 + np.arcsinh(scale * np.sinh(losses / 2))) / self.mu
         return points
@@ -99,9 +100,10 @@ class SwappedNormal:
 
 @dataclass(frozen=True, slots=True)
 class Swapped:
-    """The same for answers of finitely many losses: of each outcome without the unit its mass, and two losses.
+    """The same for answers with finitely many losses: for each outcome its mass without the unit,
+    and two losses.
 
-    ``gains`` and ``others``: the loss of the answer with the unit, and with the one that replaces it.
+    ``gains`` and ``others`` are the losses of the answer with the unit, and with its replacement.
 
     Guarantees:
         a swapped unit has opposite losses
@@ -118,7 +120,9 @@ class Swapped:
 
     @classmethod
     def laplace(cls, step: float, shift: int, rate: float) -> "Swapped":
-        """Two-sided geometric noise of loss ``step`` an integer, moved by ``shift``; any pure loss, if that is 1."""
+        """Two-sided geometric noise of loss ``step`` per integer, moved by ``shift``; with
+        ``shift`` 1, any pure loss.
+        """
         whole = Atoms.discrete_laplace(step, shift)
         least, upper, masses = whole.losses[0], whole.losses[1:], whole.masses[1:]
         still = math.tanh(step / 2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far the single losses of a path go in all, which is what relative roundings act on.
+"""The total size of the single losses along a path, on which relative rounding errors act.
 
 Proof: travel.proof.md.
 """
@@ -16,9 +16,9 @@ _RATES = np.geomspace(0.05, 30.0, 12)
 
 
 def travelled(steps: Sequence[tuple[Lattice, float]], lost: float) -> float:
-    """How far all single losses go in all, up or down, but for ``lost`` of the tilted weight.
+    """A bound of the sum of the absolute single losses, except for ``lost`` of the tilted weight.
 
-    ``steps``: each single loss with the number of its uses; of a loss in two parts, each with its
+    ``steps``: each single loss with the number of its uses; a loss in two parts gives each its
     share of the uses.
 
     Guarantees:
@@ -38,7 +38,7 @@ def _distance(x: Lattice) -> float:
 
 
 def _excess(x: Lattice, rate: float) -> float:
-    """No less than the mean of e^(rate size) - 1 over the sizes of a loss, before it was rounded."""
+    """An upper bound of the mean of e^(rate size) - 1 over the sizes of a loss before rounding."""
     size = np.abs(x.losses) + x.step
     total = float(x.weights.sum())
     mean = float((x.weights * np.expm1(rate * size)).sum()) / total

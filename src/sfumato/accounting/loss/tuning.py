@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which tilt and which lattice suit a plan and a question. It steers cost and width, never soundness.
+"""Chooses the tilt and the lattice for a plan. It affects cost and width, never soundness.
 
-The tilt is the best Chernoff order for the delta asked for; the step follows from how far
-rounding may move epsilon.
+The tilt is the best Chernoff order for the requested delta; the step follows from how far rounding
+may move epsilon.
 """
 
 import math
@@ -54,10 +54,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """``tilt`` for all parts; ``blur`` to be spent, half on first rounding; epsilon and delta as guessed.
+    """The chosen ``tilt`` for all parts, the ``blur`` to spend (half on first rounding), and
+    estimates of epsilon and delta.
 
-    ``width`` is how far apart the bounds may be, of an epsilon of ``least`` or more; ``lost`` is
-    what may be lost of the tilted weight; ``score`` is ln of the Chernoff bound over delta.
+    ``width`` is the allowed distance of the bounds, for an epsilon of ``least`` or more; ``lost``
+    the allowed loss of tilted weight; ``score`` ln of the Chernoff bound over delta.
     """
 
     tilt: float
@@ -70,26 +71,28 @@ class Aim:
     score: float = 0.0
 
     def apart(self, epsilon: float) -> float:
-        """How far apart the bounds of this epsilon may be."""
+        """The allowed distance of the bounds of this epsilon."""
         return self.width * max(epsilon, self.least)
 
     @property
     def outside(self) -> float:
-        """What the tails that are not looked at may hold in all."""
+        """The allowed total mass of the tails that are left out."""
         return _outside(self.delta)
 
     def finest(self, parts: Sequence[Part]) -> float:
-        """The step that the blur allows."""
+        """The lattice step that the blur allows."""
         return max(math.sqrt(2 * self.blur / sum(part.times for part in parts)), _SHORTEST)
 
     def far(self, parts: Sequence[Part]) -> bool:
-        """Whether some losses are so far that one lattice cannot be as fine as is wanted."""
+        """Whether some losses are so far apart that one lattice cannot be fine enough."""
         return (
             len(parts) == 1 and parts[0].pair.unit is None and self.step(parts) > self.finest(parts)
         )
 
     def step(self, parts: Sequence[Part]) -> float:
-        """One for all: the pair's own unit where there is one pair, else a power of two."""
+        """The common lattice step: the pair's own spacing if there is one pair, else a power of
+        two.
+        """
         times = sum(part.times for part in parts)
         spans = [part.pair.reach(self.outside / times) for part in parts]
         step = max(
@@ -109,7 +112,9 @@ class Aim:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Losses from ``low`` to ``high`` on one lattice, the seldom ones beyond on another; ``times`` copies at once."""
+    """Losses from ``low`` to ``high`` on one lattice, the rare ones beyond on another; ``times``
+    copies at once.
+    """
 
     low: float
     high: float
@@ -119,7 +124,7 @@ class Split:
 
 
 def split(part: Part, step: float, goal: Aim, *, exchanged: bool, alone: bool) -> Split | None:
-    """Where nearly all losses are near each other and few very far: how to keep the near ones apart."""
+    """Where nearly all losses are close together and few very far: how to separate them."""
     if not part.pair.continuous or part.times < _FEWEST or part.pair.unit is not None:
         return None
     losses, masses = outline(part.pair, goal.outside / part.times)
@@ -137,7 +142,7 @@ def split(part: Part, step: float, goal: Aim, *, exchanged: bool, alone: bool) -
 def _split_at(
     losses: Floats, weights: Floats, near: float, lost: float, times: int, most: int
 ) -> Split | None:
-    """So that of ``most`` copies hardly ever more than three are far."""
+    """Chooses the separation such that of ``most`` copies rarely more than three are far."""
     folds = min(most, times)
     whole = float(losses[-1] - losses[0])
     if whole <= _FEW_POINTS * near:
@@ -156,7 +161,9 @@ def _split_at(
 def capped(
     parts: Sequence[Part], *, delta: float | None = None, epsilon: float = 0.0
 ) -> Sequence[Part]:
-    """The same with a cap above epsilon, or above the epsilon at ``delta``, where losses go much farther."""
+    """The parts with a cap above epsilon, or above the epsilon at ``delta``, where losses are much
+    larger.
+    """
     part = parts[0]
     if len(parts) > 1 or not isinstance(part.pair, Sampled) or not cappable(part.pair):
         return parts
@@ -175,7 +182,7 @@ def capped(
 
 
 def _clipped(losses: Floats, masses: Floats, top: float) -> tuple[Floats, Floats]:
-    """With all mass of Q above ``top`` there."""
+    """The losses with all mass of Q above ``top`` moved there."""
     below = losses < top
     if below.all():
         return losses, masses
@@ -183,7 +190,7 @@ def _clipped(losses: Floats, masses: Floats, top: float) -> tuple[Floats, Floats
 
 
 def _guess(losses: Floats, masses: Floats, times: int, delta: float) -> float:
-    """About the epsilon at ``delta``: the least Chernoff bound over several caps."""
+    """An estimate of the epsilon at ``delta``: the least Chernoff bound over several caps."""
     ps, qs = np.cumsum((masses * np.exp(losses))[::-1])[::-1], np.cumsum(masses[::-1])[::-1]
     infinite = ps - np.exp(losses) * qs
     lowest = float(losses[int(np.argmax(times * infinite <= delta / 2))])
@@ -203,7 +210,7 @@ def _guess(losses: Floats, masses: Floats, times: int, delta: float) -> float:
 
 
 def _fall(losses: Floats, masses: Floats, times: int) -> float:
-    """So low the sum of these losses hardly ever falls."""
+    """A level below which the sum of these losses rarely falls."""
     scale = math.sqrt(max(times * float((losses**2 * masses).sum()), _LEAST))
     rates = np.maximum(_FALLS / scale, 1.0)
     grown = times * _cumulant((losses, masses), -rates, exchanged=False)
@@ -219,9 +226,11 @@ def aim(
     width: float = WIDTH,
     known: Aim | None = None,
 ) -> Aim:
-    """For the epsilon at ``delta``; without one, for the delta at ``epsilon``; ``width`` relative to epsilon.
+    """The choice for the epsilon at ``delta``; without one, for the delta at ``epsilon``.
 
-    ``known``: an earlier aim, of whose delta this is the epsilon.
+    ``width`` is relative to epsilon.
+
+    ``known``: an earlier choice, of whose delta this is the epsilon.
     """
     variances = [part.times * _variance(part.pair, exchanged=exchanged) for part in parts]
     small, times = max(sum(variances), _LEAST), sum(part.times for part in parts)
@@ -268,7 +277,9 @@ def aim(
 
 
 def finer(goal: Aim, better: Aim, blurred: float, missed: float) -> Aim:
-    """A second look, tilted as ``better`` is, at the epsilon now known; of the width there, these are two causes."""
+    """A refined choice, tilted as ``better`` is, at the epsilon now known, given the two causes of
+    its width.
+    """
     apart = better.apart(better.epsilon)
     return replace(
         better,
@@ -282,34 +293,34 @@ def finer(goal: Aim, better: Aim, blurred: float, missed: float) -> Aim:
 
 
 def _outside(delta: float) -> float:
-    """So little that it is nothing against delta."""
+    """A mass that is negligible against delta."""
     return max(1e-8 * delta, 1e-300)
 
 
 def least_lost(parts: Sequence[Part]) -> float:
-    """Below it floats and transforms lose more than windows and crops."""
+    """A level below which floats and transforms lose more than windows and crops."""
     return max(LEAST_LOST, _EACH / 10 * sum(part.times for part in parts))
 
 
 def _loose(times: int) -> float:
-    """By how much, as a logarithm, a Chernoff bound may be loose."""
+    """How loose a Chernoff bound may be, as a logarithm."""
     return min(max(math.log(_IN_ALL / (_EACH * times)), 0.0), _LOOSEST)
 
 
 def _steepest(parts: Sequence[Part], outside: float, *, exchanged: bool) -> float:
-    """So large a tilt is within floats."""
+    """The largest tilt within the range of floats."""
     farthest = max(_span(part.pair, outside, exchanged=exchanged) for part in parts)
     return min(_STEEPEST / farthest, _STEEPEST / (ULPS * sum(part.times for part in parts)) / 1e5)
 
 
 def _span(pair: Pair, outside: float, *, exchanged: bool) -> float:
-    """The largest loss; of far negative ones a tilt leaves nothing."""
+    """The largest loss; a tilt removes large negative ones."""
     reach = pair.reach(outside)
     return -reach.lower if exchanged else reach.upper
 
 
 def _variance(pair: Pair, *, exchanged: bool) -> float:
-    """About the variance of one loss."""
+    """An estimate of the variance of one loss."""
     if isinstance(pair, Gaussian):
         return pair.mu**2
     if isinstance(pair, Ramp):
@@ -319,7 +330,7 @@ def _variance(pair: Pair, *, exchanged: bool) -> float:
 
 
 def _cumulant(seen: tuple[Floats, Floats], orders: Floats, *, exchanged: bool) -> Floats:
-    """ln of the mean of e^(order loss), by a coarse outline of the pair."""
+    """ln of the mean of e^(order loss), from a coarse outline of the pair."""
     losses, masses = seen
     logs = np.log(masses) + (0.0 if exchanged else losses)
     table = np.multiply.outer(orders, -losses if exchanged else losses) + logs
@@ -329,7 +340,9 @@ def _cumulant(seen: tuple[Floats, Floats], orders: Floats, *, exchanged: bool) -
 
 
 def outline(pair: Pair, outside: float) -> tuple[Floats, Floats]:
-    """Some losses, as far as ``outside`` lets the lattice reach, and their masses under Q."""
+    """A sample of the losses, as far as ``outside`` lets the lattice reach, and their masses under
+    Q.
+    """
     losses, masses = pair.atoms()
     if pair.continuous:
         reach = pair.reach(outside)

@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 
 from sfumato.accounting import account
 from sfumato.errors import InvalidDeclaration
-from sfumato.mechanisms import sensitivity as module
 from sfumato.mechanisms.additive import gaussian, laplace
 from sfumato.mechanisms.bounds import bounds
 from sfumato.mechanisms.moments import mean
 from sfumato.mechanisms.quantile import median, quantiles
 from sfumato.mechanisms.representative import mode, representative
 from sfumato.mechanisms.selection import exponential
-from sfumato.mechanisms.sensitivity import LocalSensitivity, global_sensitivity, local_sensitivity
 from sfumato.mechanisms.vector import vector
 from sfumato.noise import DiscreteLaplace
 from sfumato.privacy import AdditiveNoise, Distance, Norm, Relation
+from sfumato.testing import sensitivity as module
+from sfumato.testing.sensitivity import LocalSensitivity, global_sensitivity, local_sensitivity
 
 BOTH = pytest.mark.parametrize("relation", list(Relation))
 DOMAIN = (0, 1, 5)

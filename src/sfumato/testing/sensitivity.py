@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Local against global sensitivity, by enumeration; and why only the global one may set the noise.
+"""Local and global sensitivity by enumeration, for teaching and tests.
+
+Only the global sensitivity may set the noise, as the local one depends on the data.
 
 Source: Nissim, Raskhodnikova, Smith, "Smooth Sensitivity and Sampling" (STOC 2007).
 Proof: sensitivity.proof.md.
@@ -24,12 +26,11 @@ _MOST_WORK = 10**6
 
 @dataclass(frozen=True, slots=True)
 class LocalSensitivity:
-    """How far a statistic moves between ONE dataset and its neighbours. It is private, and no ``Distance``.
+    """The largest change of a statistic between ONE dataset and its neighbours. It is private.
 
-    Noise of this size would tell which dataset it is: in the example the median of the first
-    data would get no noise at all, that of its neighbour a noise of scale 10 / epsilon.
-    ``value``, ``norm`` and ``relation``, by which a sensitivity is read, raise; so no mechanism
-    and no event takes it.
+    Noise of this size would reveal the dataset. In the example the median of the first dataset
+    would get no noise at all, that of its neighbour noise of scale 10 / epsilon. The attributes
+    of a ``Distance`` (``value``, ``norm``, ``relation``) raise: no mechanism or event accepts it.
 
     Guarantees:
         a local sensitivity is refused wherever a distance is needed
@@ -48,21 +49,21 @@ class LocalSensitivity:
 
     @property
     def value(self) -> NoReturn:
-        """Raises."""
+        """Always raises ``InvalidDeclaration``."""
         raise _local()
 
     @property
     def norm(self) -> NoReturn:
-        """Raises."""
+        """Always raises ``InvalidDeclaration``."""
         raise _local()
 
     @property
     def relation(self) -> NoReturn:
-        """Raises."""
+        """Always raises ``InvalidDeclaration``."""
         raise _local()
 
     def over(self, entries: int, norm: Norm) -> NoReturn:
-        """Raises."""
+        """Always raises ``InvalidDeclaration``."""
         raise _local()
 
 
@@ -73,20 +74,26 @@ def local_sensitivity(
     relation: Relation,
     norm: Norm = Norm.L1,
 ) -> LocalSensitivity:
-    """How far the statistic moves between ``data`` and its neighbours of rows from ``domain``.
+    """The largest change of a statistic between ``data`` and its neighbours.
 
-    It is computed from the data and so is as private as they are: for teaching and for tests, never to
-    be published or to set noise. L2 is squared, as in ``Distance``.
+    A neighbour has one row of ``domain`` more or instead of another, or one row less.
+
+    It depends on the data and is as private as they are: never publish it, never set noise by it.
+    L2 is squared, as in ``Distance``.
 
     Guarantees:
         a local sensitivity is that of the neighbours of the data
+
+    >>> local_sensitivity(max, (0, 5, 5), (0, 5), Relation.REPLACE_ONE).amount
+    Fraction(0, 1)
     """
     here = tuple(data)
-    found = (
-        _apart(statistic(here), statistic(each), norm)
-        for each in _neighbours(here, domain, relation)
-    )
-    return LocalSensitivity(Fraction(max(found, default=0)))
+    value = statistic(here)
+    changes = [
+        _apart(value, statistic(neighbour), norm)
+        for neighbour in _neighbours(here, domain, relation)
+    ]
+    return LocalSensitivity(Fraction(max(changes, default=0)))
 
 
 def global_sensitivity(
@@ -98,17 +105,17 @@ def global_sensitivity(
     *,
     work: int = _MOST_WORK,
 ) -> Distance:
-    """How far the statistic moves between ANY neighbours of rows from ``domain``.
+    """The largest change of a statistic between ANY two neighbours with rows of ``domain``.
 
-    Under replace-one they have ``size`` rows, under add-remove at most ``size``, none included.
-    Every pair is tried, so it is a proof for data declared to be so, and for no others. ``work``
-    bounds the datasets and pairs that are tried.
+    Datasets have ``size`` rows under replace-one, and 0 to ``size`` rows under add-remove. Every
+    pair is tried, so it is a proof for such datasets, and for no others. ``work`` limits the
+    number of datasets and pairs.
 
     Guarantees:
         a global sensitivity is that of all neighbours
 
     Raises:
-        InvalidDeclaration: too much work, no domain, no rows, or a statistic that never moves.
+        InvalidDeclaration: too much work, no domain, no rows, or a statistic that never changes.
 
     >>> global_sensitivity(sum, (0, 1, 5), 3, Relation.ADD_REMOVE).value
     Fraction(5, 1)
@@ -116,17 +123,15 @@ def global_sensitivity(
     replaced = relation is Relation.REPLACE_ONE
     _affordable(len(domain), size, work, replaced=replaced)
     places = range(len(domain))
-    values = {
-        data: statistic(tuple(domain[place] for place in data))
-        for rows in range(size if replaced else 0, size + 1)
-        for data in product(places, repeat=rows)
-    }
-    apart = (
-        _apart(value, values[each], norm)
-        for data, value in values.items()
-        for each in (_replaced(data, places) if replaced else _removed(data))
-    )
-    largest = max(apart)
+    values = {}
+    for rows in range(size if replaced else 0, size + 1):
+        for data in product(places, repeat=rows):
+            values[data] = statistic(tuple(domain[place] for place in data))
+    largest = 0
+    for data, value in values.items():
+        neighbours = _replaced(data, places) if replaced else _removed(data)
+        for neighbour in neighbours:
+            largest = max(largest, _apart(value, values[neighbour], norm))
     if largest == 0:
         raise InvalidDeclaration(
             "A statistic that is the same on all neighbours, and so has a sensitivity of 0.",
@@ -158,7 +163,7 @@ def _replaced(data: Data, domain: Sequence[Any]) -> Iterator[Data]:
 
 
 def _apart(one: int | Sequence[int], other: int | Sequence[int], norm: Norm) -> int:
-    """The distance of two values of a statistic, squared in L2."""
+    """The distance of two values of a statistic in a norm, squared for L2."""
     first, second = _entries(one), _entries(other)
     if len(first) != len(second):
         raise InvalidDeclaration(
@@ -168,12 +173,16 @@ def _apart(one: int | Sequence[int], other: int | Sequence[int], norm: Norm) -> 
     moves = [abs(a - b) for a, b in zip(first, second, strict=True)]
     if norm is Norm.L2:
         return sum(move * move for move in moves)
-    return sum(moves) if norm is Norm.L1 else max(moves, default=0)
+    if norm is Norm.L1:
+        return sum(moves)
+    return max(moves, default=0)
 
 
 def _entries(value: int | Sequence[int]) -> list[int]:
+    """The value of a statistic as a list of integers."""
+    entries = value if isinstance(value, Iterable) else (value,)
     try:
-        return [index(each) for each in (value if isinstance(value, Iterable) else (value,))]
+        return [index(entry) for entry in entries]
     except TypeError:
         raise InvalidDeclaration(
             "A statistic that is not integer.", allowed="an int or several"
@@ -181,7 +190,7 @@ def _entries(value: int | Sequence[int]) -> list[int]:
 
 
 def _affordable(values: int, size: int, work: int, *, replaced: bool) -> None:
-    """Refuses an empty search and one that is too long."""
+    """Refuses an enumeration that is empty or takes more than ``work`` datasets and pairs."""
     if values < 1 or isinstance(size, bool) or not isinstance(size, int) or size < 1:
         raise InvalidDeclaration(
             f"{values} values and {shown(size)} rows.", allowed="one or more of each"
@@ -201,7 +210,9 @@ def _affordable(values: int, size: int, work: int, *, replaced: bool) -> None:
 
 def _local() -> InvalidDeclaration:
     return InvalidDeclaration(
-        "A local sensitivity is no sensitivity: it depends on the data, and noise of its size tells them apart.",
+        "A local sensitivity is no sensitivity: it depends on the data, "
+        "and noise of its size tells them apart.",
         allowed="a Distance, which bounds every pair of neighbours",
-        remedy="Use global_sensitivity, or a bound that is proved (Nissim, Raskhodnikova, Smith 2007).",
+        remedy="Use global_sensitivity, or a bound that is proved "
+        "(Nissim, Raskhodnikova, Smith 2007).",
     )
