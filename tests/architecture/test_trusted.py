@@ -14,7 +14,7 @@ from tests.architecture.structure import (
 from tests.architecture.tokens import tokens
 
 # The issue asks for 60,000 and 40,000: CONTRIBUTING says what the difference is made of.
-CAPS = {"proof core": 74_000, "runtime core": 70_000, "runtime options": 20_000}
+CAPS = {"proof core": 74_000, "runtime core": 72_000, "runtime options": 21_000}
 
 PATHS = {module_name(path).removeprefix("sfumato."): path for path in FILES}
 

@@ -17,7 +17,7 @@ from sfumato.engines.duckdb import DuckDB
 from sfumato.errors import EngineFailed, Refused
 from sfumato.mechanisms.threshold import ThresholdMechanism
 from sfumato.privacy.distance import Norm
-from sfumato.query import choose
+from sfumato.query import add_noise, choose
 from sfumato.query.add_noise import noisy
 from sfumato.query.curator import Curator
 from sfumato.query.passes import prune
@@ -199,7 +199,9 @@ def test_groups_that_are_taken_from_what_occurs_are_noticed(tmp_path, monkeypatc
     monkeypatch.setattr(choose, "_counted", lambda raw: raw)
     everything = ThresholdMechanism(choose.DiscreteLaplace(1), 1, 1)
     monkeypatch.setattr(
-        "sfumato.query.add_noise.next", lambda found: (everything, 0), raising=False
+        add_noise,
+        "_counts_above_threshold",
+        lambda planned, curator: curator.threshold(add_noise.Units(planned.bounded, 0), everything),
     )
     with pytest.raises(EngineFailed):  # the curator knows of no units in what is counted here
         free(tmp_path, COMPUTED[:1])

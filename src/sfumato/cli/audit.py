@@ -165,7 +165,8 @@ def _table(results: Sequence[Checked]) -> str:
     for checked in results:
         verdict = _PROMISE[checked.verdict]
         name = checked.promised.name
-        rows.append((name, _claim(checked), _exact(checked), *_runs(checked), verdict))
+        row = (name, _claim(checked), _exact(checked), *_runs(checked), verdict)
+        rows.append(row)
     return f"{table([_HEADING, *rows])}\n\n" + "\n".join(_legend(results))
 
 
@@ -263,7 +264,8 @@ def _law_json(law: Verification | None) -> Json:
         return None
     findings: list[Json] = []
     for finding in law.findings:
-        truth: list[Json] = [_finite(finding.truth.lower), _finite(finding.truth.upper)]
+        bounds = finding.truth
+        truth: list[Json] = [_finite(bounds.lower), _finite(bounds.upper)]
         findings.append({"measure": finding.measure.value, "truth": truth})
     return {
         "epsilon": [_finite(law.epsilon.lower), _finite(law.epsilon.upper)],

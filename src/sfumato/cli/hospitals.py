@@ -106,7 +106,8 @@ def _truth(asked: Asked, answer: Answer, raw: duckdb.DuckDBPyConnection) -> Trut
     LIMIT is left out: it could drop groups that the answer has.
     """
     truth: dict[tuple[object, ...], tuple[object, ...]] = {}
-    for row in raw.execute(asked.sql.partition(" LIMIT ")[0]).fetchall():
+    sql, _, _ = asked.sql.partition(" LIMIT ")
+    for row in raw.execute(sql).fetchall():
         key, values = [], []
         for column, value in zip(answer.columns, row, strict=True):
             if column["released"]:
@@ -133,7 +134,7 @@ def compared(answer: Answer, truth: Truth) -> str:
 def _line(
     answer: Answer, row: Sequence[Json], errors: Mapping[str, Json], truth: Truth
 ) -> list[str]:
-    """Returns a row of the table."""
+    """Returns a row of an answer as text, with intervals and true numbers."""
     released = [bool(column["released"]) for column in answer.columns]
     key = tuple(value for value, is_released in zip(row, released, strict=True) if not is_released)
     true = iter(truth.get(key, ("none",) * sum(released)))
@@ -141,7 +142,8 @@ def _line(
     for column, value in zip(answer.columns, row, strict=True):
         line.append(number(value))
         if column["released"]:
-            line += [interval(errors[str(column["name"])]), _plain(next(true))]
+            error = errors[str(column["name"])]
+            line += [interval(error), _plain(next(true))]
     return line
 
 

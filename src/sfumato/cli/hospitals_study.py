@@ -32,6 +32,7 @@ VISIT = Unit("visit_id", max_rows_total=1)
 def hospitals(paths: Mapping[str, Path]) -> dict[str, Table]:
     """Returns the four declared tables: three about patients, and the public list of drugs."""
     drug = Category(*(drug.name for drug in DRUGS))
+    kinds = sorted({drug.kind for drug in DRUGS})
     return {
         "patients": Table(
             paths["patients"],
@@ -59,7 +60,7 @@ def hospitals(paths: Mapping[str, Path]) -> dict[str, Table]:
         ),
         "drugs": Table(
             paths["drugs"],
-            columns={"drug": drug, "class": Category(*sorted({drug.kind for drug in DRUGS}))},
+            columns={"drug": drug, "class": Category(*kinds)},
             public=True,
         ),
     }

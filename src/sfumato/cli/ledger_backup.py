@@ -138,7 +138,7 @@ def _publish(config: str, sinks: Sequence[Sink]) -> None:
 
 
 def _tell(lacking: Sequence[str], sound: str) -> None:
-    """Prints what was lost; ``sound`` if nothing was."""
+    """Prints the losses of a ledger, or the line ``sound`` if there are none."""
     if not lacking:
         click.echo(sound)
         return

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers that only ever round in the safe direction.
+"""Exact rational numbers, and functions that round in a stated direction.
 
-May import: ``errors``. Begin with ``rational``: every number a user gives enters there,
-exactly, and stays a ``Fraction`` until it is shown. ``rounding`` is the one place where
-exp, log, sqrt and floats appear; each function there says which way it errs.
+May import: ``errors``. Begin with ``rational``: every number from a user is converted there
+exactly, and stays a ``Fraction`` until it is shown. Only ``rounding`` computes exp, log, sqrt and
+floats; every function there states its direction of rounding.
 """
 
 from sfumato.exact.bracket import Bounds, Bracket

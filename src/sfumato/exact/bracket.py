@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proved bounds of a real number: an upper one, or both."""
+"""Proved bounds of a real number."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """``truth <= upper``; and ``lower <= truth`` where that is proved too, else ``lower`` is None.
+    """A proved upper bound of a number, and a lower one unless ``lower`` is None.
 
     >>> Bounds(None, 0.2)
     Bounds(lower=None, upper=0.2)
@@ -18,7 +18,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Bracket(Bounds):
-    """``lower <= truth <= upper``: what is computed, as opposed to what is promised.
+    """A proved lower and upper bound of a number.
 
     >>> Bracket(0.1, 0.2).width
     0.1
@@ -29,6 +29,7 @@ class Bracket(Bounds):
 
     @property
     def width(self) -> float:
+        """The difference of the bounds."""
         return self.upper - self.lower
 
     def __contains__(self, value: float) -> bool:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""e^-x in integers: bounds of any precision, without a float. Proof: exponential.proof.md."""
+"""Bounds of e^-x in integer arithmetic, to any precision. Proof: exponential.proof.md."""
 
 
 def exp_scaled(numerator: int, denominator: int, precision: int) -> tuple[int, int]:
-    """Integers lower <= 2^precision e^-(numerator/denominator) <= upper, at most 2 apart.
+    """Returns integers lower <= 2^precision e^-(numerator/denominator) <= upper, at most 2 apart.
 
     Guarantees:
         the scaled exponential lies between its bounds

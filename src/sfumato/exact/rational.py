@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fractions in and out of what people write.
+"""Conversion of numbers that users write to exact fractions, and back to decimals.
 
-A float stands for the shortest decimal that prints it, so ``0.1`` is one tenth and not
-the double beside it (RULES 3); strings and Decimals are taken as they are.
+A float means the shortest decimal that prints it, so ``0.1`` is one tenth and not the nearest
+double (RULES 3). Strings and Decimals are taken exactly.
 """
 
 import math
@@ -15,13 +15,12 @@ from sfumato.errors import InvalidNumber, without_secrets
 
 Number: TypeAlias = int | float | str | Decimal | Fraction
 
-# Beyond this many digits a decimal is a typing slip or an attack: "1e-400000000" would
-# fill the memory as a Fraction.
+# The largest number of digits: "1e-400000000" would fill the memory as a Fraction.
 MAX_EXPONENT = 400
 
 
 def to_fraction(name: str, value: Number) -> Fraction:
-    """The exact number that ``value`` writes; ``name`` is used in the error.
+    """``value`` as an exact fraction; ``name`` is used in the error.
 
     Guarantees:
         a float is its shortest decimal
@@ -46,7 +45,7 @@ def to_fraction(name: str, value: Number) -> Fraction:
 
 
 def _whole(name: str, value: int) -> int:
-    """An int, also one of numpy's; a bool is none."""
+    """``value`` as an int, also from numpy; refuses other types, and bool."""
     try:
         if not isinstance(value, bool):
             return index(value)
@@ -62,23 +61,25 @@ def _decimal(name: str, text: str, *, given: str) -> Fraction:
         raise _not_a_number(name, repr(given)) from None
     if not number.is_finite():
         raise _not_a_number(name, given)
-    if number and (
-        abs(number.adjusted()) > MAX_EXPONENT or len(number.as_tuple().digits) > MAX_EXPONENT
-    ):
+    exponent = abs(number.adjusted())
+    digits = len(number.as_tuple().digits)
+    if number and (exponent > MAX_EXPONENT or digits > MAX_EXPONENT):
         raise _too_long(name)
     return Fraction(number)
 
 
 def _ratio(name: str, text: str) -> Fraction:
+    """The exact value of a string "p/q" of two decimals."""
     over, _, under = text.partition("/")
     denominator = _decimal(name, under.strip(), given=text)
     if denominator == 0:
         raise _not_a_number(name, text)
-    return _sized(name, _decimal(name, over.strip(), given=text) / denominator)
+    numerator = _decimal(name, over.strip(), given=text)
+    return _sized(name, numerator / denominator)
 
 
 def _sized(name: str, number: Fraction) -> Fraction:
-    """Refuses what no quantity of anything needs, before it is printed or multiplied."""
+    """Refuses a fraction with more than 400 digits, which would be slow to print or multiply."""
     if max(abs(number.numerator), number.denominator) > 10**MAX_EXPONENT:
         raise _too_long(name)
     return number
@@ -113,7 +114,7 @@ def positive(name: str, value: Number, *, at_most: Fraction | None = None) -> Fr
 
 
 def decimal_text(number: Fraction) -> str:
-    """The exact decimal if it ends within 30 places, else ``p/q``.
+    """The exact decimal string if it has at most 30 places, else "p/q".
 
     >>> decimal_text(Fraction(1, 40)), decimal_text(Fraction(1, 3)), decimal_text(Fraction(7))
     ('0.025', '1/3', '7')
@@ -128,7 +129,9 @@ def decimal_text(number: Fraction) -> str:
         return f"{number.numerator}/{number.denominator}"
     digits = str(abs(number.numerator) * 10**places // number.denominator).rjust(places + 1, "0")
     sign = "-" if number < 0 else ""
-    return f"{sign}{digits[:-places]}.{digits[-places:]}" if places else f"{sign}{digits}"
+    if not places:
+        return f"{sign}{digits}"
+    return f"{sign}{digits[:-places]}.{digits[-places:]}"
 
 
 def power_of_two_at_most(number: Fraction) -> Fraction:
@@ -143,7 +146,7 @@ def power_of_two_at_most(number: Fraction) -> Fraction:
 
 
 def two_digits(number: Fraction) -> str:
-    """A positive number rounded up to two digits, so that what it says is enough.
+    """A positive number, rounded up to two significant digits, as a string.
 
     >>> two_digits(Fraction(1, 3)), two_digits(Fraction(1001))
     ('0.34', '1100')

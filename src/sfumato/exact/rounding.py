@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""exp, log, sqrt and floats, each rounded in a named direction.
+"""exp, log, sqrt and conversion to floats, each rounded in a stated direction.
 
-The decimal module's ``exp`` and ``ln`` are correctly rounded (its documentation, and
-libmpdec's proofs), so one step outward gives a proven bound. Proof: rounding.proof.md.
+``exp`` and ``ln`` of the decimal module are correctly rounded (by its documentation and libmpdec's
+proofs), so one step outward gives a proved bound. Proof: rounding.proof.md.
 """
 
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, Inexact
 from fractions import Fraction
 
-# 50 digits: far beyond what any bound here needs, still microseconds.
+# Significant digits: far more than any bound here needs, and still fast.
 _DIGITS = 50
-# e^-10000 < 1e-4342: beyond it a Fraction would hold millions of digits for nothing.
+# e^-10000 < 1e-4342; smaller values would need Fractions of millions of digits.
 _NEGLIGIBLE = -10_000
 
 
@@ -20,29 +20,35 @@ def _context(rounding: str) -> Context:
 
 
 def _decimal(number: Fraction, rounding: str) -> Decimal:
-    return _context(rounding).divide(Decimal(number.numerator), Decimal(number.denominator))
+    """The number as a decimal of 50 digits, rounded in the given direction."""
+    over = Decimal(number.numerator)
+    under = Decimal(number.denominator)
+    return _context(rounding).divide(over, under)
 
 
 def _outward(function: str, number: Fraction, rounding: str) -> Fraction:
-    """An increasing correctly rounded function, one last digit further out when inexact."""
+    """An increasing function of the decimal module, rounded outward.
+
+    The result is correctly rounded; if it is inexact, it is moved by one last digit.
+    """
     context = _context(rounding)
     result: Decimal = getattr(context, function)(_decimal(number, rounding))
-    if context.flags[Inexact]:
-        result = (
-            context.next_minus(result) if rounding == ROUND_FLOOR else context.next_plus(result)
-        )
-    return Fraction(result)
+    if not context.flags[Inexact]:
+        return Fraction(result)
+    if rounding == ROUND_FLOOR:
+        return Fraction(context.next_minus(result))
+    return Fraction(context.next_plus(result))
 
 
 def exp_down(number: Fraction) -> Fraction:
-    """A lower bound of e^number, within 1e-48 relative (or 1e-4342 in all); never negative."""
+    """A lower bound of e^number, never negative, within a relative 1e-48 or an absolute 1e-4342."""
     if number < _NEGLIGIBLE:
         return Fraction(0)
     return max(_outward("exp", number, ROUND_FLOOR), Fraction(0))
 
 
 def exp_up(number: Fraction) -> Fraction:
-    """An upper bound of e^number, within 1e-48 relative (or 1e-4342 in all)."""
+    """An upper bound of e^number, within a relative 1e-48 or an absolute 1e-4342."""
     if number < _NEGLIGIBLE:
         return Fraction(1, 10**4342)
     return _outward("exp", number, ROUND_CEILING)
@@ -59,14 +65,14 @@ def log_up(number: Fraction) -> Fraction:
 
 
 def sqrt_down(number: Fraction) -> Fraction:
-    """A lower bound of sqrt(number), exact on squares of rationals."""
-    # sqrt(p/q) = sqrt(p q) / q, and isqrt is exact; 2^80 steps a unit keep it tight.
+    """A lower bound of sqrt(number), exact for squares of rationals."""
+    # sqrt(p/q) = sqrt(p q) / q; isqrt is exact, and 80 more bits keep the bound tight
     scaled = number.numerator * number.denominator << 160
     return Fraction(math.isqrt(scaled), number.denominator << 80)
 
 
 def sqrt_up(number: Fraction) -> Fraction:
-    """An upper bound of sqrt(number), exact on squares of rationals."""
+    """An upper bound of sqrt(number), exact for squares of rationals."""
     scaled = number.numerator * number.denominator << 160
     root = math.isqrt(scaled)
     return Fraction(root + (root * root != scaled), number.denominator << 80)
@@ -75,19 +81,19 @@ def sqrt_up(number: Fraction) -> Fraction:
 def float_down(number: Fraction) -> float:
     """The largest float <= number."""
     value = _nearest(number)
-    return (
-        math.nextafter(value, -math.inf) if value == math.inf or Fraction(value) > number else value
-    )
+    if value == math.inf or Fraction(value) > number:
+        return math.nextafter(value, -math.inf)
+    return value
 
 
 def float_up(number: Fraction) -> float:
     """The smallest float >= number."""
-    # plus zero, so that 0 is not -0.0
+    # adding 0.0 turns -0.0 into 0.0
     return -float_down(-number) + 0.0
 
 
 def _nearest(number: Fraction) -> float:
-    """The nearest float, saturating instead of raising; -inf never (it is not a Fraction)."""
+    """The nearest float. On overflow it is inf or the least finite float (-inf is no Fraction)."""
     try:
         return float(number)
     except OverflowError:

@@ -90,7 +90,7 @@ class Representative(Generic[Candidate]):
 
 @dataclass(frozen=True, slots=True)
 class Mode(Generic[Key]):
-    """Selects a frequent candidate, by the exponential mechanism on the number of equal rows.
+    """Selects a frequent candidate, by the exponential mechanism on its number of rows.
 
     Rows that equal no candidate are ignored. If each unit has one row per candidate of its own,
     this is the candidate of most units. Monotone selections are as in ``Representative``.
@@ -100,7 +100,8 @@ class Mode(Generic[Key]):
         a row moves a frequency by at most one
 
     >>> from sfumato.privacy import Norm
-    >>> mode(Distance(Norm.L1, Fraction(1)), 1, ["tea", "coffee"]).release(["tea"] * 200 + ["coffee"])
+    >>> mechanism = mode(Distance(Norm.L1, Fraction(1)), 1, ["tea", "coffee"])
+    >>> mechanism.release(["tea"] * 200 + ["coffee"])
     'tea'
     """
 

@@ -261,7 +261,11 @@ ColumnType: TypeAlias = Integer | Real | Date | Category | Boolean | Text
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A declared column: its name in the data, and its type."""
+    """A declared column: its name in the data, and its type.
+
+    >>> Column("age", Integer(0, 120)).name
+    'age'
+    """
 
     name: str
     type: ColumnType
@@ -297,7 +301,8 @@ def _set_codes(
 
 
 def _bounds(lower: Number, upper: Number) -> tuple[Fraction, Fraction]:
-    low, high = to_fraction("lower", lower), to_fraction("upper", upper)
+    low = to_fraction("lower", lower)
+    high = to_fraction("upper", upper)
     if low >= high:
         raise InvalidDeclaration(
             f"Bounds from {lower} to {upper}.",

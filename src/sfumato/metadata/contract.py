@@ -20,6 +20,11 @@ class Contract:
     Guarantees:
         another contract is refused
         no limit is part of what an answer depends on
+
+    >>> from sfumato.metadata.table import Table
+    >>> data = Dataset("clinic", {"visits": Table("visits.parquet", unit=None)})
+    >>> Contract.of(data, Budget(3)).relation
+    'add-remove'
     """
 
     dataset: str
@@ -41,7 +46,7 @@ class Contract:
         return self.about_data() | {"epsilon": self.epsilon, "delta": self.delta}
 
     def about_data(self) -> dict[str, Json]:
-        """The part of the contract that identifies answers: everything but the limits (RULES 21)."""
+        """The part of the contract that identifies answers: all but the limits (RULES 21)."""
         return {"dataset": self.dataset, "relation": self.relation, "units": dict(self.units)}
 
     def require_same(self, stored: Mapping[str, object]) -> None:

@@ -11,7 +11,11 @@ from sfumato.privacy.unit import Relation
 
 
 class Norm(Enum):
-    """The norm in which a distance is measured."""
+    """The norm in which a distance is measured.
+
+    >>> Norm.LINF.value
+    'Linf'
+    """
 
     L1 = "L1"
     L2 = "L2"

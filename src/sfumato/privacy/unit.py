@@ -15,6 +15,9 @@ class Relation(Enum):
 
     ``ADD_REMOVE``: one dataset has one more unit than the other. ``REPLACE_ONE``: both have the
     same number of units, and one unit is replaced by another.
+
+    >>> Relation("replace-one") is ReplaceOne
+    True
     """
 
     ADD_REMOVE = "add-remove"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The one door: the only way from a question of any kind to private data.
 
-The order is the guarantee: recall, reserve (durable), draw the noise, mark executing (durable),
-run, commit the bytes (durable), return them. Proof: charge.proof.md.
+The guarantee rests on the order of the steps: recall, reserve (durable), draw the noise, mark
+executing (durable), run, commit the bytes (durable), return them. Proof: charge.proof.md.
 """
 
 import logging
@@ -31,16 +31,16 @@ from sfumato.query.task import Names, Stored, Task, named, sized
 T = TypeVar("T")
 
 _OWNER = logging.getLogger("sfumato.owner")
-# How long a caller waits before it asks again for what somebody else asks elsewhere, in seconds.
+# The pause before a question that another process is asking is looked up again, in seconds.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a caller says beside the task: an idempotency key, and how long it waits.
+    """The terms of a charge: an idempotency key, and how long the caller waits.
 
-    ``payer`` takes the cost, where it is not the ledger; ``names`` are the keys of the answer, where they
-    are not ``Asker.names``. Neither is a caller's above this room to say.
+    ``payer`` pays instead of the ledger; ``names`` replace the keys that ``Asker.names`` computes.
+    Only this room sets these two.
     """
 
     key: str = ""
@@ -55,9 +55,10 @@ TERMS = Terms()
 def charged(
     task: Task, asker: Asker, engine: Engine, ledger: Ledger, terms: Terms = TERMS
 ) -> Stored:
-    """The stored answer to a task, charged once.
+    """Answers a task: returns the stored answer, or charges, runs and stores a new one.
 
-    Nobody waits for a stored answer; who asks what is being answered waits for it, here and in other processes.
+    A stored answer is returned at once. If another caller is asking the same, in any process, this
+    call waits for that answer.
 
     Guarantees:
         the debit comes before the noise and the noise before the read
@@ -69,14 +70,14 @@ def charged(
         a lease is renewed while its task runs
 
     Raises:
-        BudgetExceeded, AccountFrozen: nothing was charged.
-        InvalidNumber: a task without events; nothing was charged.
-        WrongUse: a member of the task is not of the promised type; nothing was charged.
-        KeyUsed: the idempotency key is bound to something else; nothing was charged.
+        BudgetExceeded, AccountFrozen: the account cannot pay; nothing was charged.
+        InvalidNumber: the task has no events; nothing was charged.
+        WrongUse: a member of the task has the wrong type; nothing was charged.
+        KeyUsed: the idempotency key is bound to another question; nothing was charged.
         Cancelled: the caller waits no longer.
-        EngineFailed: the charge is forfeited.
+        EngineFailed: the task or the engine failed; the charge is forfeited.
     """
-    # each is asked for once: what is charged is what is run
+    # each property is read once, so that what is charged is what is run
     event, size = task.event, sized(task.size)
     names = terms.names or asker.names(*named(task), event)
     request = replace(asker.request(event, names, terms.key), line=task.line)
@@ -86,9 +87,9 @@ def charged(
 
 
 def persistently(ask: Callable[[], T], patience: Patience) -> T:
-    """What a question gives, asked again and again while it is in progress elsewhere.
+    """Calls ``ask`` again while the question is in progress in another process.
 
-    It ends: who asks elsewhere has an answer, fails, or is gone when the lease ends.
+    This ends: the other process stores an answer, fails, or loses its lease.
 
     Raises:
         Cancelled: the caller waits no longer; nothing was charged.
@@ -103,7 +104,7 @@ def persistently(ask: Callable[[], T], patience: Patience) -> T:
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """A task, what the ledger is asked for, and who pays."""
+    """A task with its ledger request, its payer and the caller's patience."""
 
     task: Task
     cells: tuple[int | None, ...]
@@ -115,18 +116,17 @@ class _Order:
 
 
 def _once(order: _Order, asker: Asker, engine: Engine, ledger: Ledger) -> Stored:
-    """The stored answer, or a new one; nobody else asks the same here meanwhile.
+    """The stored answer, or a new one; other threads with the same question wait meanwhile.
 
     Raises:
-        InProgress: somebody else does, in another process; nothing was charged.
+        InProgress: another process is asking the same; nothing was charged.
     """
     request, payer, patience = order.request, order.payer, order.patience
     stored = payer.recall(request)
     if stored is None:
-        with ledger.turns.of(
-            request.question, None if patience.is_endless else patience.require
-        ) as waited:
-            # what somebody else has answered meanwhile is there now
+        require = None if patience.is_endless else patience.require
+        with ledger.turns.of(request.question, require) as waited:
+            # another thread may have stored the answer meanwhile
             stored = payer.recall(request) if waited else None
             if stored is None:
                 return _carried_out(order, opened_plan(order.task, asker, engine, patience), ledger)
@@ -134,7 +134,7 @@ def _once(order: _Order, asker: Asker, engine: Engine, ledger: Ledger) -> Stored
 
 
 def opened_plan(task: Task, asker: Asker, engine: Engine, patience: Patience) -> Opened:
-    """What the task will read. What can fail without the data fails here, while it is free."""
+    """Opens the plan of a task; whatever can fail without reading the data fails here, free."""
     patience.require()
     plan = task.ready(asker.dataset)
     require_proved(plan, asker.dataset)
@@ -147,9 +147,9 @@ def opened_plan(task: Task, asker: Asker, engine: Engine, patience: Patience) ->
 
 
 def _carried_out(order: _Order, opened: Opened, ledger: Ledger) -> Stored:
-    """Reserve, draw, execute, run, commit: in this order."""
+    """Runs a task: reserve, draw, execute, run, commit, in this order."""
     request = order.request
-    # its id is known before it is taken: an interrupted caller does not see what it was given
+    # the id is chosen here: a caller that is interrupted does not see what ``reserve`` returns
     charge, taken = token(), False
     try:
         charge, taken = order.payer.reserve(request, charge), True
@@ -164,7 +164,7 @@ def _carried_out(order: _Order, opened: Opened, ledger: Ledger) -> Stored:
             return Stored(body, charge)
         ledger.forfeit(charge, failed)
     except BaseException as failure:
-        # a refusal took nothing
+        # a refusal reserved nothing
         if taken or not isinstance(failure, Refused | WrongUse | InProgress):
             abandon(ledger, charge)
         raise
@@ -174,7 +174,10 @@ def _carried_out(order: _Order, opened: Opened, ledger: Ledger) -> Stored:
 def run_task(
     task: Task, size: int | None, curator: Curator, opened: Opened
 ) -> tuple[bytes | None, str]:
-    """The answer of a task; without one, why. What it raised is not told: its text could quote anything."""
+    """Runs a task on open data: returns its bytes, or None and the reason of the failure.
+
+    The text of an exception is dropped, since it could quote exact integers.
+    """
     body: bytes | None = None
     failed = ENGINE
     try:
@@ -182,12 +185,12 @@ def run_task(
             try:
                 made = task.run(curator)
             finally:
-                # what the curator did not answer is no answer, whatever the task made of it
+                # a step that failed fails the whole run, even if the task caught the error
                 failed = curator.end()
         if type(made) is bytes and (size is None or len(made) <= size):
             body = made
     except Exception as failure:
-        # of a step that failed the owner knows
+        # the curator has logged a step that failed
         if not isinstance(failure, EngineFailed):
             _OWNER.error("charge %s: the task failed: %s", curator.charge, type(failure).__name__)
     return (None, failed or ENGINE) if failed or body is None else (body, "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Noisy marginals of one table as a task: the second kind of question."""
+"""Noisy marginals of one table as a task."""
 
 import math
 from collections.abc import Sequence
@@ -27,17 +27,17 @@ from sfumato.query.explain import protection
 from sfumato.query.marginal import Marginal
 from sfumato.query.pipeline import compile_cube
 
-# Of the stored bytes: a line of JSON, then the cells of all marginals as little-endian int64.
+# The stored bytes: a line of JSON, then the cells of all marginals as little-endian int64.
 FORMAT = 1
-# Noise is wider where a sum might leave 64 bits.
+# The largest standard deviation of the noise; with more, a noisy cell might not fit 64 bits.
 _WIDEST = 2**56
-# Characters of its line in the journal, each of at most four bytes.
+# The most characters of a task's line in the journal; each has at most four bytes.
 _LINE = LONGEST_LINE // 4
 
 
 @dataclass(frozen=True, slots=True)
 class MarginalsTask:
-    """Some marginals of one bounded table, each for the same share of what is allowed.
+    """Some marginals of one bounded table, each for the same share of the cost.
 
     Guarantees:
         marginals that differ in anything have different forms
@@ -54,49 +54,50 @@ class MarginalsTask:
 
     @property
     def line(self) -> str:
-        """The table and the columns of each marginal, cut off where they are many."""
-        cliques = "; ".join(" x ".join(each) or "all rows" for each in self.cliques)
-        return "".join(sign if sign.isprintable() else "?" for sign in f"{self.table}: {cliques}")[
-            :_LINE
-        ]
+        """The table and the columns of each marginal, truncated to the longest line."""
+        cliques = "; ".join(" x ".join(clique) or "all rows" for clique in self.cliques)
+        line = f"{self.table}: {cliques}"
+        return "".join(sign if sign.isprintable() else "?" for sign in line)[:_LINE]
 
     @property
     def form(self) -> str:
-        """Every field, and the format of the bytes."""
+        """The format of the stored bytes, and the canonical form of every field."""
         return f"{FORMAT}{form(self)}"
 
     @property
     def mechanism(self) -> AdditiveMechanism:
-        """The noise of each marginal."""
+        """The additive noise of each marginal."""
         allowed = self.allowance
         distance = Marginal(self.plan, ()).distance(allowed.norm)
-        return allowed.noise(distance, allowed.shares(len(self.cliques))[0])
+        share, *_ = allowed.shares(len(self.cliques))
+        return allowed.noise(distance, share)
 
     @property
     def event(self) -> Event:
-        """The same for each marginal."""
+        """The event of one marginal, repeated for each."""
         mechanism = self.mechanism
-        return Repeated(
-            mechanism.event(Marginal(self.plan, ()).distance(mechanism.norm)), len(self.cliques)
-        )
+        distance = Marginal(self.plan, ()).distance(mechanism.norm)
+        return Repeated(mechanism.event(distance), len(self.cliques))
 
     @property
     def cells(self) -> tuple[int, ...]:
-        """The cells of each marginal."""
+        """The number of cells of each marginal."""
         return tuple(math.prod(shape) for shape in self.shapes)
 
     @property
     def shapes(self) -> list[tuple[int, ...]]:
         """The shape of each marginal."""
-        return [self.plan.cube.shape(each) for each in self.plan.cube.places(self.cliques)]
+        cube = self.plan.cube
+        return [cube.shape(places) for places in cube.places(self.cliques)]
 
     @property
     def size(self) -> int:
-        """Known to the byte."""
-        return len(self._header("0" * 32)) + 8 * sum(self.cells)
+        """The exact number of bytes of the answer."""
+        charge_id = "0" * 32
+        return len(self._header(charge_id)) + 8 * sum(self.cells)
 
     def ready(self, declarations: Dataset) -> BoundedCube:
-        """The cube, if it is what these declarations say."""
+        """The bounded cube (WrongUse if it was planned for other declarations)."""
         if marginal_cube(declarations, self.table, self.cliques) != self.plan:
             raise WrongUse(
                 "Marginals that were planned for other declarations.", remedy="Plan them anew."
@@ -104,33 +105,37 @@ class MarginalsTask:
         return self.plan
 
     def run(self, curator: Curator) -> bytes:
-        """Each marginal once."""
+        """The header and the noisy cells of each marginal, as bytes."""
         mechanism = self.mechanism
-        found = [curator.measure(Marginal(self.plan, each), mechanism) for each in self.cliques]
-        return b"".join(
-            [self._header(curator.charge), *(each.astype("<i8").tobytes() for each in found)]
-        )
+        marginals = []
+        for clique in self.cliques:
+            marginals.append(curator.measure(Marginal(self.plan, clique), mechanism))
+        cells = [marginal.astype("<i8").tobytes() for marginal in marginals]
+        return b"".join([self._header(curator.charge), *cells])
 
     def costing(self, allowed: Allowance) -> "MarginalsTask":
         """The same marginals for another cost."""
         return replace(self, allowance=allowed)
 
     def _header(self, charge: str) -> bytes:
+        """The first line of the stored bytes: all facts about the answer as canonical JSON."""
+        event = self.event
+        cost = cost_of_steps(charge_for(account(event)), self.kind, event)
+        axes: list[Json] = []
+        for key in self.plan.cube.axes:
+            axes.append({"name": key.value.name, "type": canonical(key.value.type)})
         facts: dict[str, Json] = {
             "kind": self.kind,
             "format": FORMAT,
             "charge_id": charge,
             "dataset": self.dataset,
             "table": self.table,
-            "cost": cost_of_steps(charge_for(account(self.event)), self.kind, self.event).to_json(),
+            "cost": cost.to_json(),
             "protected": list[Json](self.protected),
             "bounded": list[Json](_bounding(self.plan)),
             "unit": f"1/{self.plan.refinement}",
-            "axes": [
-                {"name": key.value.name, "type": canonical(key.value.type)}
-                for key in self.plan.cube.axes
-            ],
-            "marginals": [list[Json](each) for each in self.cliques],
+            "axes": axes,
+            "marginals": [list[Json](clique) for clique in self.cliques],
         }
         return canonical_json(facts).encode() + b"\n"
 
@@ -138,12 +143,13 @@ class MarginalsTask:
 def marginals_task(
     dataset: Dataset, table: str, cliques: Sequence[Sequence[str]], allowed: Allowance
 ) -> MarginalsTask:
-    """The task of some marginals of a table.
+    """The task of some marginals of a table, given as cliques: sets of column names.
 
     Raises:
-        UnknownName: no such table or axis.
-        WrongUse: no cliques, too many, one twice, an axis twice in one, too many cells; too little allowed.
-        MissingDeclaration: an axis that is a Text; nothing says how many rows a unit may have in all.
+        UnknownName: there is no such table or axis.
+        WrongUse: there are no cliques or too many, a clique is there twice or has an axis twice,
+            there are too many cells, or the cost is too small.
+        MissingDeclaration: an axis is a ``Text``, or no limit bounds the rows of a unit.
     """
     plan = marginal_cube(dataset, table, cliques)
     named = tuple(map(tuple, cliques))
@@ -153,9 +159,8 @@ def marginals_task(
             allowed="each set of axes once: one answer holds for every order of them",
         )
     plan.cube.places(named)
-    task = MarginalsTask(
-        dataset.name, table, plan, named, allowed, tuple(protection(dataset, plan.unit))
-    )
+    protected = tuple(protection(dataset, plan.unit))
+    task = MarginalsTask(dataset.name, table, plan, named, allowed, protected)
     if task.mechanism.noise.variance.upper > _WIDEST**2:
         raise WrongUse(
             "Noise beyond 2^56 steps.",
@@ -165,7 +170,7 @@ def marginals_task(
 
 
 def marginal_cube(dataset: Dataset, table: str, cliques: Sequence[Sequence[str]]) -> BoundedCube:
-    """The bounded cube of all axes that the cliques name, in the order of the declarations."""
+    """The bounded cube over all axes in the cliques, in the order of their declarations."""
     if not isinstance(table, str) or table not in dataset.tables:
         raise UnknownName(f"No table {shown(table)}.", allowed=", ".join(dataset.tables))
     _require_cliques(cliques)
@@ -173,36 +178,33 @@ def marginal_cube(dataset: Dataset, table: str, cliques: Sequence[Sequence[str]]
     wanted = {name for clique in cliques for name in clique}
     unknown = [name for name in wanted if name not in columns]
     if unknown:
-        raise UnknownName(
-            f"There is no axis {shown(min(unknown, key=str))}.", allowed=", ".join(columns)
-        )
+        first = min(unknown, key=str)
+        raise UnknownName(f"There is no axis {shown(first)}.", allowed=", ".join(columns))
     listed = tuple(Column(name, kind) for name, kind in columns.items() if name in wanted)
     scan = Scan(table, columns=listed, owner=owner_of(dataset, table))
-    return compile_cube(Cube(scan, tuple(axis(Value.of(each)) for each in listed)), dataset)
+    axes = tuple(axis(Value.of(column)) for column in listed)
+    return compile_cube(Cube(scan, axes), dataset)
 
 
 def _require_cliques(cliques: object) -> None:
-    if not isinstance(cliques, list | tuple) or not 1 <= len(cliques) <= MAX_CLIQUES:
-        given = (
-            f"{len(cliques):,} cliques"
-            if isinstance(cliques, list | tuple)
-            else f"cliques={shown(cliques)}"
-        )
-        raise WrongUse(
-            f"{given}.", allowed=f'from 1 to {MAX_CLIQUES:,}: [("age", "sex"), ("age",)]'
-        )
-    for each in cliques:
-        if not isinstance(each, list | tuple) or not all(isinstance(name, str) for name in each):
+    """Raises WrongUse unless the argument is a list of cliques within the allowed number."""
+    allowed = f'from 1 to {MAX_CLIQUES:,}: [("age", "sex"), ("age",)]'
+    if not isinstance(cliques, list | tuple):
+        raise WrongUse(f"cliques={shown(cliques)}.", allowed=allowed)
+    if not 1 <= len(cliques) <= MAX_CLIQUES:
+        raise WrongUse(f"{len(cliques):,} cliques.", allowed=allowed)
+    for clique in cliques:
+        is_list = isinstance(clique, list | tuple)
+        if not is_list or not all(isinstance(name, str) for name in clique):
             raise WrongUse(
-                f"A clique that is a {type(each).__name__}.",
+                f"A clique that is a {type(clique).__name__}.",
                 allowed='names of axes: ("age", "sex")',
             )
 
 
 def _bounding(plan: BoundedCube) -> list[str]:
-    """What was bounded, in words."""
+    """Sentences on what was bounded."""
     if plan.unit is None:
         return []
-    return [
-        f"Of a unit with more than {plan.most:,} rows each row weighs less, the same in every marginal."
-    ]
+    more = f"Of a unit with more than {plan.most:,} rows"
+    return [f"{more} each row weighs less, the same in every marginal."]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a question is charged through, and how a charge ends whose caller was interrupted."""
+"""The payer of a question, and the end of a charge whose caller was interrupted."""
 
 from contextlib import suppress
 from typing import Protocol
@@ -8,12 +8,12 @@ from sfumato.errors import LedgerError
 from sfumato.ledger.request import Request
 from sfumato.ledger.spend import Ledger
 
-# How often it is tried to end a charge.
+# The number of attempts to end a charge.
 _ENDINGS = 3
 
 
 class Payer(Protocol):
-    """What a question is charged through: the ledger, or charges that it holds for the question."""
+    """Pays for a question: the ledger itself, or charges that were reserved beforehand."""
 
     def recall(self, request: Request) -> bytes | None:
         """As ``Ledger.recall``."""
@@ -25,11 +25,10 @@ class Payer(Protocol):
 
 
 def abandon(ledger: Ledger, charge: str, fence: int = 0) -> None:
-    """Ends a charge, also where the caller is interrupted a second time meanwhile.
+    """Ends a charge, even if the caller is interrupted again meanwhile.
 
-    ``fence``: of the worker, where the charge is answered in pieces.
-
-    If it cannot be ended it is closed when its lease ends, or at the next opening.
+    ``fence`` is the worker's fence if the charge is answered in pieces. A charge that cannot be
+    ended is closed when its lease ends, or when the ledger is opened next.
     """
     for _ in range(_ENDINGS):
         with suppress(LedgerError, KeyboardInterrupt):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compiler: these functions, in this order."""
+"""The compiler: a fixed sequence of passes from a raw plan to a bounded one."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -26,17 +26,19 @@ UNPREPARED: Mapping[str, int] = MappingProxyType({})
 def compile_plan(
     plan: Raw, dataset: Dataset, norm: Norm, kept: Mapping[str, int] = UNPREPARED
 ) -> Bounded:
-    """A raw question as a plan that is bounded in ``norm``; ``kept`` are the prepared layouts."""
+    """Compiles a raw plan into one bounded in ``norm``; ``kept`` are the prepared layouts."""
     context = Context(dataset, norm, kept)
     first, second, third, fourth, last = PASSES
-    return last(fourth(third(second(first(plan, context), context), context), context), context)
+    tracked = second(first(plan, context), context)
+    limited = third(tracked, context)
+    return last(fourth(limited, context), context)
 
 
 def compile_cube(raw: Cube, dataset: Dataset) -> BoundedCube:
-    """A cube whose marginals are bounded, in both norms."""
+    """Compiles a cube into one whose marginals are bounded in L1 and L2."""
     return cube(raw, Context(dataset, Norm.L1))
 
 
 def compile_rows(raw: RowList, dataset: Dataset) -> BoundedRows:
-    """Rows of which each unit has a bounded number."""
+    """Compiles a list of rows into one with a bounded number of rows for each unit."""
     return rows(raw, Context(dataset, Norm.L1))

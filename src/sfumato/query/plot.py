@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bar chart with error bars, as SVG."""
+"""Bar charts with error bars, as SVG."""
 
 import html
 import math
@@ -17,9 +17,9 @@ _WIDTH = 760
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar: its label, its series, its value and its interval (None: unbounded).
+    """One bar: its label, its series, its value and its interval (None if unbounded).
 
-    ``untold``: nothing can be told of it, and no bar is drawn.
+    If ``untold``, its interval is the whole range, and a remark is drawn instead of a bar.
     """
 
     label: str
@@ -32,7 +32,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """An SVG picture; shows itself in a notebook.
+    """An SVG picture, which a notebook displays.
 
     >>> Figure("<svg/>")._repr_svg_()
     '<svg/>'
@@ -49,7 +49,7 @@ class Figure:
 
 
 def bar_chart(title: str, axis: str, bars: Sequence[Bar]) -> Figure:
-    """Horizontal bars, one colour a series, with their intervals as whiskers."""
+    """Draws horizontal bars in one colour for each series, with intervals as whiskers."""
     series = list(dict.fromkeys(bar.series for bar in bars))
     low, high = _range(bars)
     ticks = _ticks(low, high)
@@ -61,92 +61,90 @@ def bar_chart(title: str, axis: str, bars: Sequence[Bar]) -> Figure:
         return _LEFT + (min(max(value, low), high) - low) * scale
 
     parts = [f'<text x="{_LEFT}" y="20" class="t">{_text(title)}</text>', _legend(series)]
-    for tick in ticks:
-        parts.append(
-            f'<line x1="{x(tick):.1f}" y1="{_TOP - 4}" x2="{x(tick):.1f}" y2="{bottom}" class="g"/>'
-        )
-        parts.append(
-            f'<text x="{x(tick):.1f}" y="{bottom + 16}" class="a" text-anchor="middle">{_short(tick)}</text>'
-        )
+    parts += [_tick(tick, x(tick), bottom) for tick in ticks]
     previous = ""
     for place, bar in enumerate(bars):
-        parts.append(
-            _bar(
-                bar,
-                x,
-                _TOP + _ROW * place,
-                series.index(bar.series),
-                show_label=bar.label != previous,
-            )
-        )
+        top = _TOP + _ROW * place
+        if bar.label != previous:
+            parts.append(_label(bar.label, top))
+        parts.append(_bar(bar, x, top, series.index(bar.series)))
         previous = bar.label
-    parts.append(
-        f'<text x="{_LEFT}" y="{bottom + 34}" class="a">{_text(axis)}; whiskers: 95% interval</text>'
-    )
+    caption = f"{_text(axis)}; whiskers: 95% interval"
+    parts.append(f'<text x="{_LEFT}" y="{bottom + 34}" class="a">{caption}</text>')
     return Figure(_document(bottom + _BOTTOM, title, "".join(parts)))
 
 
+def _tick(tick: float, x: float, bottom: int) -> str:
+    """A vertical grid line with its number."""
+    line = f'<line x1="{x:.1f}" y1="{_TOP - 4}" x2="{x:.1f}" y2="{bottom}" class="g"/>'
+    place = f'x="{x:.1f}" y="{bottom + 16}"'
+    return f'{line}<text {place} class="a" text-anchor="middle">{_short(tick)}</text>'
+
+
 def _range(bars: Sequence[Bar]) -> tuple[float, float]:
-    """Zero, the bars and their whiskers; a whisker far beyond all bars is cut."""
+    """The range of the axis: zero, the bars, and their whiskers unless these are far longer."""
     bars = [bar for bar in bars if not bar.untold]
-    values = [bar.value for bar in bars]
-    reach = 2 * max((abs(value) for value in values), default=1.0)
-    ends = [
-        end
-        for bar in bars
-        for end in (bar.low, bar.high)
-        if end is not None and abs(end) <= max(reach, 1e-9)
-    ]
-    low, high = min([0.0, *values, *ends]), max([0.0, *values, *ends])
+    numbers = [0.0, *(bar.value for bar in bars)]
+    longest = 1.0
+    if bars:
+        longest = max(abs(bar.value) for bar in bars)
+    most = max(2 * longest, 1e-9)
+    for bar in bars:
+        for end in (bar.low, bar.high):
+            if end is not None and abs(end) <= most:
+                numbers.append(end)
+    low, high = min(numbers), max(numbers)
     return (low, high) if high - low > 1e-100 else (low, low + 1)
 
 
 def _ticks(low: float, high: float) -> list[float]:
+    """About five round numbers from at most ``low`` to at least ``high``."""
     raw = (high - low) / 5
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= raw)
-    start = math.floor(low / step)
-    return [(start + place) * step for place in range(math.ceil(high / step) - start + 1)]
+    start, end = math.floor(low / step), math.ceil(high / step)
+    return [place * step for place in range(start, end + 1)]
 
 
 def _short(value: float) -> str:
-    """A tick: thousands as k, millions as M, and so on."""
-    for size, name in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
-        if abs(value) >= size:
-            return f"{value / (1e3 if name == 'k' else size):,.6g}{name}"
+    """A number with a suffix: k for thousands, M for millions, G for billions."""
+    for least, size, suffix in ((1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k")):
+        if abs(value) >= least:
+            return f"{value / size:,.6g}{suffix}"
     return f"{value:,.6g}"
 
 
-def _bar(
-    bar: Bar, x: Callable[[float], float], top: float, colour: int, *, show_label: bool
-) -> str:
+def _label(label: str, top: int) -> str:
+    """The label to the left of a bar."""
+    place = f'x="{_LEFT - 8}" y="{top + _ROW / 2 + 4:.1f}"'
+    return f'<text {place} class="a" text-anchor="end">{_text(label[:28])}</text>'
+
+
+def _bar(bar: Bar, x: Callable[[float], float], top: int, colour: int) -> str:
+    """One bar with its tooltip and its whisker; ``x`` maps a value to its position."""
     middle, zero, end = top + _ROW / 2, x(0.0), x(bar.value)
-    fill = _PALETTE[colour % len(_PALETTE)]
-    label = f'<text x="{_LEFT - 8}" y="{middle + 4:.1f}" class="a" text-anchor="end">{_text(bar.label[:28])}</text>'
-    shape = (
-        f'<rect x="{min(zero, end):.1f}" y="{top + 3:.1f}" width="{abs(end - zero):.1f}" height="{_ROW - 6}" fill="{fill}" '
-        f'rx="2"><title>{_text(f"{bar.label} {bar.series}: {bar.value:,.6g}")}</title></rect>'
-    )
-    whisker = ""
     if bar.untold:
-        shape = f'<text x="{zero + 4:.1f}" y="{middle + 4:.1f}" class="a">{UNTOLD}</text>'
-    elif bar.low is not None and bar.high is not None:
-        left, right = x(bar.low), x(bar.high)
-        whisker = (
-            f'<path d="M{left:.1f} {middle - 4:.1f}v8M{right:.1f} {middle - 4:.1f}v8M{left:.1f} {middle:.1f}H{right:.1f}" '
-            'class="w"/>'
-        )
-    return (label if show_label else "") + shape + whisker
+        return f'<text x="{zero + 4:.1f}" y="{middle + 4:.1f}" class="a">{UNTOLD}</text>'
+    fill = _PALETTE[colour % len(_PALETTE)]
+    tip = _text(f"{bar.label} {bar.series}: {bar.value:,.6g}")
+    place = f'x="{min(zero, end):.1f}" y="{top + 3:.1f}"'
+    size = f'width="{abs(end - zero):.1f}" height="{_ROW - 6}"'
+    shape = f'<rect {place} {size} fill="{fill}" rx="2"><title>{tip}</title></rect>'
+    if bar.low is None or bar.high is None:
+        return shape
+    left, right = x(bar.low), x(bar.high)
+    ends = f"M{left:.1f} {middle - 4:.1f}v8M{right:.1f} {middle - 4:.1f}v8"
+    return f'{shape}<path d="{ends}M{left:.1f} {middle:.1f}H{right:.1f}" class="w"/>'
 
 
 def _text(words: str) -> str:
-    """Words inside XML, which has no control characters."""
-    return html.escape(
-        "".join(" " if category(each) in ("Cc", "Cs", "Cn") else each for each in words)
-    )
+    """A string as XML text, with control characters replaced by spaces."""
+    signs = [" " if category(sign) in ("Cc", "Cs", "Cn") else sign for sign in words]
+    return html.escape("".join(signs))
 
 
 def _legend(series: Sequence[str]) -> str:
+    """The colours of the series; empty if there is only one."""
     if len(series) < 2:
         return ""
     parts, left = [], float(_LEFT)
@@ -160,6 +158,7 @@ def _legend(series: Sequence[str]) -> str:
 
 
 def _document(height: float, title: str, inside: str) -> str:
+    """The SVG document around the drawn elements."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height:.0f}" role="img" '
         f'aria-label="{_text(title)}" font-family="system-ui, sans-serif">'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a question would cost and how exact it would be, from declarations alone (RULES 22)."""
+"""Previews the cost and the error of a question from declarations alone (RULES 22)."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -26,10 +26,10 @@ _GROUP_SIZES = (100, 1_000, 10_000, 100_000)
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """Free: a function of the declarations, the same on any data.
+    """The cost and error of a question, computed for free from declarations, on any data the same.
 
     Attributes:
-        statement: the bounded SQL, as the declarations make it.
+        statement: the bounded SQL that would be run.
     """
 
     planned: Planned
@@ -38,111 +38,104 @@ class Preview:
 
     @property
     def cost(self) -> Cost:
-        """What the question would cost, item by item."""
+        """The cost of the question, with one item for each part."""
         return self.planned.cost
 
     def error(self, confidence: Number = 0.95) -> list[dict[str, Json]]:
         """The expected half-width of each column.
 
-        Counts and sums: exact, the same in every cell. Means and variances: by the number of
-        rows in the group. Quantiles: the rank error, in rows. Expressions of several: "depends on the answers".
+        For counts and sums it is exact, and the same in every cell. For means and variances it
+        depends on the number of rows in the group, so there are several lines. For quantiles it is
+        the error of the rank, in rows. For an expression of several estimates it is None.
         """
-        level = positive(
-            "confidence", to_fraction("confidence", confidence), at_most=1 - Fraction(1, 10**12)
-        )
+        fraction = to_fraction("confidence", confidence)
+        level = positive("confidence", fraction, at_most=1 - Fraction(1, 10**12))
         lines: list[dict[str, Json]] = []
         for item in self.planned.question.output.items:
             if isinstance(item.expression, Estimate):
                 lines += self._of_estimate(item.name, item.expression, level)
             elif not isinstance(item.expression, Key):
-                lines.append({"column": item.name, "rows": None, "half_width": None})
+                lines.append(_line(item.name, None))
         return lines
 
     def _of_estimate(self, name: str, estimate: Estimate, level: Fraction) -> list[dict[str, Json]]:
+        """The expected error of one estimate, with a line for each group size if it matters."""
         bounded, mechanism = self.planned.bounded, self.planned.mechanisms[estimate.index]
-        part = bounded.parts[estimate.index]
+        part, statistic = bounded.parts[estimate.index], estimate.statistic
         reading = reading_of(part.aggregate, bounded.refinement)
         if isinstance(mechanism, GridQuantiles):
-            ranks = mechanism.error(level, width(part.aggregate))[estimate.place] * reading.unit
-            return [{"column": name, "rows": None, "half_width": None, "rank_error": _shown(ranks)}]
+            ranks = mechanism.error(level, width(part.aggregate))[estimate.place]
+            return [_line(name, None) | {"rank_error": _shown(ranks * reading.unit)}]
         if isinstance(mechanism, ThresholdMechanism):
-            return [
-                {
-                    "column": name,
-                    "rows": None,
-                    "half_width": _shown(Fraction(mechanism.error(level))),
-                }
-            ]
-        if reading.kind is not Kind.NUMBER and estimate.statistic not in (
-            Statistic.COUNT,
-            Statistic.SUM,
-        ):
-            far = mechanism.error(level if reading.kind is Kind.MEAN else 1 - (1 - level) / 3)
-            return [
-                {
-                    "column": name,
-                    "rows": size,
-                    "half_width": _shown(_of_size(reading, estimate.statistic, far, size)),
-                }
-                for size in self._sizes()
-            ]
-        nothing = Released("", reading, mechanism.noise, ((0,) * width(part.aggregate),), (1,))
-        return [
-            {
-                "column": name,
-                "rows": None,
-                "half_width": _shown(nothing.interval(0, 1 - level, estimate.statistic)[1]),
-            }
-        ]
+            return [_line(name, Fraction(mechanism.error(level)))]
+        linear = reading.kind is Kind.NUMBER or statistic in (Statistic.COUNT, Statistic.SUM)
+        if linear:
+            zeros = (0,) * width(part.aggregate)
+            empty = Released("", reading, mechanism.noise, (zeros,), (1,))
+            _, half_width = empty.interval(0, 1 - level, statistic)
+            return [_line(name, half_width)]
+        miss = 1 - level if reading.kind is Kind.MEAN else (1 - level) / 3
+        error = mechanism.error(1 - miss)
+        lines = []
+        for size in self._sizes():
+            lines.append(_line(name, _of_size(reading, statistic, error, size), size))
+        return lines
 
     def _sizes(self) -> list[int]:
-        """Group sizes to show: round ones, and the declared one."""
+        """The group sizes to show: round numbers, and the declared size of the table."""
         size = self.dataset.tables[self.planned.question.table].size
-        return sorted({*_GROUP_SIZES, *([size] if size else [])})
+        sizes = set(_GROUP_SIZES)
+        if size:
+            sizes.add(size)
+        return sorted(sizes)
 
     def explain(self) -> str:
-        """In words: who is protected, what is bounded and how, which noise, what cost."""
+        """A text on who is protected, what is bounded, the noise, and the cost."""
         return explain(self.planned, self.dataset)
 
     def __repr__(self) -> str:
-        body = [
-            [
-                str(line["column"]),
-                "any" if line["rows"] is None else f"{line['rows']:,}",
-                _in_words(line),
-            ]
-            for line in self.error()
-        ]
-        return f"{text_table(['column', 'rows in group', '95% error'], body)}\nwould cost {self.cost}; nothing was charged"
+        body = []
+        for line in self.error():
+            rows = "any" if line["rows"] is None else f"{line['rows']:,}"
+            body.append([str(line["column"]), rows, _in_words(line)])
+        table = text_table(["column", "rows in group", "95% error"], body)
+        return f"{table}\nwould cost {self.cost}; nothing was charged"
+
+
+def _line(name: str, half_width: Fraction | None, rows: int | None = None) -> dict[str, Json]:
+    """The expected error of a column, in groups with so many rows; None: in every group."""
+    shown = None if half_width is None else _shown(half_width)
+    return {"column": name, "rows": rows, "half_width": shown}
 
 
 def _of_size(reading: Reading, statistic: Statistic, far: int, size: int) -> Fraction:
-    """The widest half-width of a mean or a spread over ``size`` rows: at most the range itself."""
+    """The largest half-width of a mean or a spread over ``size`` rows, at most the range itself.
+
+    ``far`` is the largest error of each noisy integer.
+    """
     if statistic in (Statistic.VALUE, Statistic.MEAN) and reading.kind is Kind.MEAN:
         return min(reading.span * (far + 1) * reading.unit / size, reading.span)
     whole = int(size / reading.unit)
     if statistic is Statistic.MEAN:
-        # a + b/2 is off by at most 3/2, a + b + c by 3 times the noise
+        # a + b/2 has at most 3/2 of the error, a + b + c at most 3 times the error
         left = whole - 3 * far
-        return (
-            reading.span * min(Fraction(9 * far, 2 * left), Fraction(1))
-            if left > 0
-            else reading.span
-        )
+        if left <= 0:
+            return reading.span
+        return reading.span * min(Fraction(9 * far, 2 * left), Fraction(1))
     error = reading.span**2 * share_error(whole, far, bernstein.Statistic.VARIANCE)
-    # a deviation moves the most where there is none
-    return (
-        sqrt_up(error)
-        if statistic in (Statistic.DEVIATION, Statistic.DEVIATION_OF_SAMPLE)
-        else error
-    )
+    if statistic in (Statistic.DEVIATION, Statistic.DEVIATION_OF_SAMPLE):
+        # the error of a deviation is largest if the true one is 0
+        return sqrt_up(error)
+    return error
 
 
 def _shown(value: Fraction) -> float | int:
+    """A number as an integer, or as a float rounded up."""
     return int(value) if value.denominator == 1 else float_up(value)
 
 
 def _in_words(line: dict[str, Json]) -> str:
+    """The error of a line as text."""
     if "rank_error" in line:
         return f"rank +- {number(float(str(line['rank_error'])))} rows"
     half = line["half_width"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an analyst is ready to pay, or which error is wanted."""
+"""The price of a question: a cost, or a wanted error with the most that it may cost."""
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -13,10 +13,10 @@ _LEAST, _MOST = Fraction(1, 10**12), Fraction(10**6)
 
 @dataclass(frozen=True, slots=True)
 class OnAverage:
-    """An error wanted on average over the cells of each column: ``error=OnAverage("5%")``.
+    """A wanted error on average over the cells of each column: ``error=OnAverage("5%")``.
 
-    The root of the mean squared error, which no mean of absolute errors exceeds; about a third to
-    a half of what the 95% half-width of every cell would cost.
+    It bounds the root of the mean squared error, which is never below the mean absolute error. It
+    costs about a third to a half of what the 95% half-width of every cell would cost.
     """
 
     error: Number
@@ -27,10 +27,10 @@ Wish: TypeAlias = Number | OnAverage
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A wanted error: absolute, or a part of a public reference.
+    """A wanted error: absolute, or if ``relative`` a share of a public number.
 
-    The 95% half-width of every cell, or with ``average`` the root of the mean squared error over
-    the cells of a column.
+    It bounds the 95% half-width of every cell, or if ``average`` the root of the mean squared
+    error over the cells of a column.
     """
 
     amount: Fraction
@@ -40,9 +40,10 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Exactly one of ``epsilon``, ``rho`` and ``target``; ``most`` caps a target's cost.
+    """A price: exactly one of ``epsilon``, ``rho`` and ``target``.
 
-    ``delta``: what may be spent on showing groups that are not public.
+    ``most`` is the most epsilon that a target may cost. ``delta`` may be spent on showing groups
+    that are not public.
     """
 
     epsilon: Fraction | None = None
@@ -52,10 +53,11 @@ class Price:
     delta: Fraction | None = None
 
     def scaled(self, share: Fraction) -> "Price":
-        """A share of it, of a question that is one of several; a delta is not shared."""
+        """A share of the price for one of several questions; a delta is not shared."""
         if share != 1 and self.target is not None:
             raise WrongUse(
-                "error= of a question that needs another one answered first (a sub-query, or a limit that is sf.AUTO).",
+                "error= of a question that needs another one answered first "
+                "(a sub-query, or a limit that is sf.AUTO).",
                 remedy="Ask with epsilon= or rho=; it is shared among them.",
             )
         epsilon = None if self.epsilon is None else self.epsilon * share
@@ -74,16 +76,17 @@ def price(
     """The price that the keywords of ``query`` and ``preview`` state.
 
     Raises:
-        WrongUse: not exactly one of epsilon, rho and error; an error without max_epsilon.
-        InvalidNumber: a cost outside [1e-12, 10^6], or not a number.
+        WrongUse: there is not exactly one of epsilon, rho and error, or error has no max_epsilon.
+        InvalidNumber: a cost is not a number in [1e-12, 10^6].
 
     >>> price(epsilon="0.1").epsilon
     Fraction(1, 10)
     """
-    if sum(each is not None for each in (epsilon, rho, error)) != 1:
+    if (epsilon, rho, error).count(None) != 2:
         raise WrongUse(
             "A question needs exactly one of epsilon=, rho= and error=.",
-            remedy="epsilon=0.1 buys pure differential privacy, rho=0.01 zCDP; error=100, max_epsilon=0.5 asks for an error.",
+            remedy="epsilon=0.1 buys pure differential privacy, rho=0.01 zCDP; "
+            "error=100, max_epsilon=0.5 asks for an error.",
         )
     if (error is None) != (max_epsilon is None):
         raise WrongUse("error= and max_epsilon= go together.", remedy="error=100, max_epsilon=0.5")
@@ -98,6 +101,7 @@ def price(
 
 
 def _cost(name: str, value: Number) -> Fraction:
+    """A cost as a fraction, checked against its range."""
     number = positive(name, value, at_most=_MOST)
     if number < _LEAST:
         raise InvalidNumber(
@@ -107,7 +111,7 @@ def _cost(name: str, value: Number) -> Fraction:
 
 
 def _delta(value: Number) -> Fraction:
-    """At least the ledger's unit of delta."""
+    """A delta as a fraction, checked against its range."""
     number = positive("delta", value, at_most=Fraction(1, 2))
     if number < Fraction(1, 10**24):
         raise InvalidNumber(
@@ -117,10 +121,10 @@ def _delta(value: Number) -> Fraction:
 
 
 def _target(error: Wish) -> Target:
+    """The target that ``error=`` states: a number, a percentage, or either on average."""
     if isinstance(error, OnAverage):
         return replace(_target(error.error), average=True)
     if isinstance(error, str) and error.strip().endswith("%"):
-        return Target(
-            positive("error", to_fraction("error", error.strip()[:-1])) / 100, relative=True
-        )
+        percent = positive("error", to_fraction("error", error.strip()[:-1]))
+        return Target(percent / 100, relative=True)
     return Target(positive("error", error), relative=False)

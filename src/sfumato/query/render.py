@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A table of an answer as text and as HTML."""
+"""Formats the table of an answer as text and as HTML."""
 
 import html
 import re
@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from sfumato.privacy.event import Json
 
 Cells = Sequence[Sequence[str]]
-# What stands where the interval is the whole range.
+# Shown instead of a number whose interval is the whole range.
 UNTOLD = "cannot be told"
-# What moves a terminal's cursor, ends a line, or turns the direction of writing.
+# Characters that move a terminal's cursor, end a line, or change the direction of writing.
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
 def number(value: Json) -> str:
-    """A number for people: thousands apart, six digits.
+    """A number for people: with thousands separators, and six significant digits.
 
     >>> number(1234567), number(0.123456789), number(None)
     ('1,234,567', '0.123457', 'NULL')
@@ -26,12 +26,15 @@ def number(value: Json) -> str:
         return str(value)
     if isinstance(value, int):
         return f"{value:,}"
-    size = abs(value)
-    return f"{value:,.0f}" if size >= 1e5 else f"{value:,.2f}" if size >= 100 else f"{value:.6g}"
+    if abs(value) >= 1e5:
+        return f"{value:,.0f}"
+    if abs(value) >= 100:
+        return f"{value:,.2f}"
+    return f"{value:.6g}"
 
 
 def interval(error: Json) -> str:
-    """An interval for people."""
+    """The interval of a cell for people; empty for a key."""
     if not isinstance(error, dict):
         return ""
     if "rank_error" in error:
@@ -42,58 +45,62 @@ def interval(error: Json) -> str:
 
 
 def estimate(value: Json, error: Json) -> str:
-    """A released cell for people; where nothing can be told, no number."""
-    return UNTOLD if isinstance(error, dict) and error.get("untold") else number(value)
+    """A released cell for people; a remark if its interval is the whole range."""
+    if isinstance(error, dict) and error.get("untold"):
+        return UNTOLD
+    return number(value)
 
 
 def cells(
     columns: Sequence[dict[str, Json]], rows: Json, errors: Json
 ) -> tuple[list[str], list[list[str]]]:
-    """Header and rows: each released column is followed by its 95% interval."""
+    """The header and the rows as text; each released column is followed by its 95% interval."""
     assert isinstance(rows, list) and isinstance(errors, list), "an answer's own JSON"
     released = [bool(column["released"]) for column in columns]
     header: list[str] = []
     for column, is_released in zip(columns, released, strict=True):
-        header += [str(column["name"]), "95% interval"] if is_released else [str(column["name"])]
+        header.append(str(column["name"]))
+        if is_released:
+            header.append("95% interval")
     body = []
     for row, line in zip(rows, errors, strict=True):
         assert isinstance(row, list) and isinstance(line, list), "an answer's own JSON"
         shown: list[str] = []
         for value, error, is_released in zip(row, line, released, strict=True):
-            shown += [estimate(value, error), interval(error)] if is_released else [number(value)]
+            if is_released:
+                shown += [estimate(value, error), interval(error)]
+            else:
+                shown.append(number(value))
         body.append(shown)
     return header, body
 
 
 def text_table(header: Sequence[str], body: Cells, limit: int = 60) -> str:
-    """A table in plain text, control characters escaped; at most ``limit`` rows."""
-    shown = [[_printable(cell) for cell in row] for row in (header, *body[:limit])]
-    widths = [max(len(row[place]) for row in shown) for place in range(len(header))]
-    lines = [
-        "  ".join(cell.ljust(size) for cell, size in zip(shown[0], widths, strict=True)).rstrip()
-    ]
-    lines.append("  ".join("-" * size for size in widths))
-    lines += [
-        "  ".join(cell.rjust(size) for cell, size in zip(row, widths, strict=True))
-        for row in shown[1:]
-    ]
+    """A table as plain text with control characters escaped; at most ``limit`` rows."""
+    names = list(map(_printable, header))
+    rows = [list(map(_printable, row)) for row in body[:limit]]
+    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
+    titles = [name.ljust(width) for name, width in zip(names, widths, strict=True)]
+    lines = ["  ".join(titles).rstrip(), "  ".join("-" * width for width in widths)]
+    for row in rows:
+        lines.append("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)))
     if len(body) > limit:
         lines.append(f"... {len(body) - limit:,} more rows")
     return "\n".join(lines)
 
 
 def _printable(cell: str) -> str:
-    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), cell)
+    """The text of a cell with control characters escaped."""
+    return _CONTROLS.sub(lambda match: match[0].encode("unicode_escape").decode(), cell)
 
 
 def html_table(header: Sequence[str], body: Cells, limit: int = 200) -> str:
-    """A table in HTML, everything escaped; at most ``limit`` rows."""
+    """A table as HTML with everything escaped; at most ``limit`` rows."""
     head = "".join(f"<th>{html.escape(cell)}</th>" for cell in header)
-    rows = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"
-        for row in body[:limit]
-    )
+    rows = []
+    for row in body[:limit]:
+        cells = "".join(f"<td>{html.escape(cell)}</td>" for cell in row)
+        rows.append(f"<tr>{cells}</tr>")
+    sections = f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody>"
     more = f"<p>... {len(body) - limit:,} more rows</p>" if len(body) > limit else ""
-    return (
-        f'<table class="sfumato"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{more}'
-    )
+    return f'<table class="sfumato">{sections}</table>{more}'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A reserved event, taken step by step, and the noise drawn for it. Proof: reserved.proof.md."""
+"""Takes a reserved event step by step, with the noise drawn for it. Proof: reserved.proof.md."""
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -18,25 +18,21 @@ from sfumato.privacy.event import (
     Thresholded,
 )
 
-# The noise of each additive step, in order; None, or the end of it: drawn when the step is taken.
+# The noise of each additive step, in order; for None, and beyond the end, it is drawn later.
 Drawn: TypeAlias = Sequence[Integers | None]
 
 
 def stated(event: Event, cells: object) -> tuple[int | None, ...]:
-    """``cells`` as a task states them.
+    """Checks the ``cells`` of a task against the additive steps of its event.
 
     Raises:
-        WrongUse: they are no sizes, or there are more of them than additive steps.
+        WrongUse: they are not sizes, or there are more of them than additive steps.
     """
-    sizes = (
-        tuple(cells)
-        if isinstance(cells, Sequence) and not isinstance(cells, str | bytes)
-        else ("",)
-    )
+    if not isinstance(cells, Sequence) or isinstance(cells, str | bytes):
+        raise _not_sizes(cells)
+    sizes = tuple(cells)
     if not all(size is None or (type(size) is int and size >= 0) for size in sizes):
-        raise WrongUse(
-            f"cells={shown(cells)}.", allowed="for each additive step a whole number >= 0, or None"
-        )
+        raise _not_sizes(cells)
     steps = sum(1 for _ in islice(_additive(event), len(sizes)))
     if steps < len(sizes):
         raise WrongUse(
@@ -45,22 +41,29 @@ def stated(event: Event, cells: object) -> tuple[int | None, ...]:
     return sizes
 
 
-def drawn(event: Event, cells: Sequence[int | None]) -> Drawn:
-    """The noise of the additive steps of an event; ``cells``: how many integers each of them releases.
+def _not_sizes(cells: object) -> WrongUse:
+    """The refusal of ``cells`` that are not a list of sizes."""
+    allowed = "for each additive step a whole number >= 0, or None"
+    return WrongUse(f"cells={shown(cells)}.", allowed=allowed)
 
-    None, or the end of ``cells``: what is released is chosen inside the charge (RULES 25).
+
+def drawn(event: Event, cells: Sequence[int | None]) -> Drawn:
+    """Draws the noise of the additive steps of an event; ``cells`` are their numbers of integers.
+
+    For None, and beyond the end of ``cells``, the noise is drawn inside the charge (RULES 25).
     """
-    return [
-        None if size is None else each.noise.sample(size)
-        for each, size in zip(islice(_additive(event), len(cells)), cells, strict=True)
-    ]
+    noise: list[Integers | None] = []
+    for step, size in zip(islice(_additive(event), len(cells)), cells, strict=True):
+        noise.append(None if size is None else step.noise.sample(size))
+    return noise
 
 
 class Reserved:
-    """The steps of an event, each taken once, in one public order.
+    """The steps of a reserved event, each of which can be taken once, in one public order.
 
-    ``Composed`` comes in its order, but what finds the groups (``Thresholded``) comes first: the other
-    steps are about these groups. A step may be any part of the event, as a whole.
+    The parts of a ``Composed`` are taken in their order, except that a ``Thresholded`` comes first,
+    since it selects the groups that the other parts are about. A step is any whole part of the
+    event.
 
     Guarantees:
         only the next step of the reserved event can be taken
@@ -77,39 +80,42 @@ class Reserved:
     __slots__ = ("_drawn", "_left", "_sampled")
 
     def __init__(self, event: Event, noise: Drawn = ()) -> None:
-        # None: the end of what is done to a sample
+        # None marks the end of the steps on a sample
         self._left: list[Event | None] = [event]
         self._drawn = deque(noise)
         self._sampled = False
 
     def take(self, event: Event, *, sampled: bool = False) -> Integers | None:
-        """Takes the next step, which has to be ``event``; its noise, if that was drawn before.
+        """Takes the next step, which must be ``event``; returns its noise if it is already drawn.
 
-        ``sampled``: it is done to the sample that was entered last.
+        ``sampled`` states that the step is done on the sample that was entered last.
 
         Raises:
-            InvalidDeclaration: it is another one, or there is none left.
+            InvalidDeclaration: the next step is another one, or none is left.
         """
-        step = self._next(lambda each: each == event, sampled=sampled)
+        step = self._next(lambda part: part == event, sampled=sampled)
         additive = isinstance(step, AdditiveNoise) and bool(self._drawn)
         return self._drawn.popleft() if additive else None
 
     def enter(self, design: Design) -> None:
-        """Takes the next step, which has to be about a sample of this design: its steps are the next ones.
+        """Takes the next step, which must be a ``Sampled`` of this design.
 
-        All of them have to be taken before any other step.
+        Its inner steps come next, and all of them must be taken before any other step.
 
         Raises:
-            InvalidDeclaration: it is another one, or there is none left.
+            InvalidDeclaration: the next step is another one, or none is left.
         """
-        step = self._next(
-            lambda each: isinstance(each, Sampled) and each.design == design, sampled=False
-        )
-        assert isinstance(step, Sampled), "that is what was looked for"
+
+        def wanted(part: Event) -> bool:
+            return isinstance(part, Sampled) and part.design == design
+
+        step = self._next(wanted, sampled=False)
+        assert isinstance(step, Sampled), "only such a step is wanted"
         self._left += [None, step.event]
         self._sampled = True
 
     def _next(self, wanted: Callable[[Event], bool], *, sampled: bool) -> Event:
+        """Takes the next step if it is ``wanted``, else raises and leaves none."""
         if self._sampled and not sampled and self._left[-1:] == [None]:
             self._left.pop()
             self._sampled = False
@@ -125,21 +131,21 @@ class Reserved:
 
 
 def _parts(step: Composed | Repeated) -> list[Event]:
-    """A composition as its next parts, in the order in which they are taken."""
-    if isinstance(step, Repeated):
-        return (
-            [step.event, Repeated(step.event, step.times - 1)] if step.times > 1 else [step.event]
-        )
-    return sorted(step.events, key=lambda each: not isinstance(each, Thresholded))
+    """The parts of a composition in the order in which they are taken."""
+    if isinstance(step, Composed):
+        return sorted(step.events, key=lambda part: not isinstance(part, Thresholded))
+    if step.times == 1:
+        return [step.event]
+    return [step.event, Repeated(step.event, step.times - 1)]
 
 
 def _additive(event: Event) -> Iterator[AdditiveNoise]:
     """The additive steps of an event, in order."""
-    return (each for each in _leaves(event) if isinstance(each, AdditiveNoise))
+    return (step for step in _leaves(event) if isinstance(step, AdditiveNoise))
 
 
 def _leaves(event: Event) -> Iterator[Event]:
-    """The steps of an event that are no compositions, those of samples too, in the order in which they are taken."""
+    """The steps of an event that are not compositions, in order; includes steps on samples."""
     left = [event]
     while left:
         step = left.pop()

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of a question that earlier answers have released: read again, at no cost. Proof: reuse.proof.md."""
+"""Reuses parts of a question that earlier answers have released. Proof: reuse.proof.md."""
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import cast
 
@@ -17,15 +18,15 @@ from sfumato.query.estimate import Released
 from sfumato.query.release import Asked
 from sfumato.query.table import load_body, parts_from_json
 
-# So many parts are remembered; beyond, all are forgotten and looked at again.
+# The most parts in the cache; it is emptied when it is full.
 _REMEMBERED = 2**14
 
 
 class Shelf:
-    """The parts that the answers of a ledger hold.
+    """The released parts in the stored answers of a ledger.
 
-    Answers never change, so how exact each of their parts is is remembered: a question that is
-    asked again and again, at a higher price each time, does not read all that it was told before.
+    Answers never change, so the noise law of each part is cached. A question that is asked at
+    rising prices then does not parse all earlier answers again.
     """
 
     __slots__ = ("_laws", "_ledger")
@@ -35,43 +36,51 @@ class Shelf:
         self._laws: dict[tuple[bytes, str], Released | None] = {}
 
     def first(self, asked: Asked) -> dict[int, Stored]:
-        """By its place, of each part the earliest release with no more noise than its mechanism adds."""
+        """The earliest release of each part that has no more noise than its mechanism adds.
+
+        The keys of the result are indices of parts.
+        """
         named = [asked.parts, *asked.earlier_parts]
-        found = self._ledger.released(
-            [key for keys in named for key in keys if key], asked.asker.account
-        )
+        wanted = [key for keys in named for key in keys if key]
+        bodies = self._ledger.released(wanted, asked.asker.account)
         first = {}
         for place, mechanism in enumerate(asked.planned.mechanisms):
-            # answers of earlier formats are the older ones
-            keys = [keys[place] for keys in reversed(named)]
-            bodies = ((body, key) for key in keys for body in found.get(key, ()))
-            fit = next((each for each in bodies if self._fits(*each, mechanism)), None)
-            stored = None if fit is None else _part(*fit)
-            if stored is not None:
-                first[place] = stored
+            # answers of earlier formats are older
+            for key in (keys[place] for keys in reversed(named)):
+                stored = self._earliest(bodies.get(key, ()), key, mechanism)
+                if stored is not None:
+                    first[place] = stored
+                    break
         return first
+
+    def _earliest(self, bodies: Iterable[bytes], key: str, mechanism: Mechanism) -> Stored | None:
+        """The part with a key in the first of several answers in which it is exact enough."""
+        for body in bodies:
+            if self._fits(body, key, mechanism):
+                return _part(body, key)
+        return None
 
     def _fits(self, body: bytes, key: str, mechanism: Mechanism) -> bool:
         law = self._law(body, key)
         return law is not None and is_as_exact(law, mechanism)
 
     def _law(self, body: bytes, key: str) -> Released | None:
-        """A part without its numbers."""
+        """A part of an answer without its numbers, cached."""
         name = hashlib.sha256(body).digest(), key
         if name in (laws := self._laws):
             return laws[name]
         part = _part(body, key)
         law = None if part is None else replace(part.released, values=(), copies=())
-        # anew: another thread may be reading those that there are
+        # a new dictionary: another thread may be reading the old one
         self._laws = {name: law} if len(laws) >= _REMEMBERED else laws
         self._laws[name] = law
         return law
 
 
 def reuse(asked: Asked, shelf: Shelf) -> Asked:
-    """The same question with every part that is stored already, at least as exact as it would be bought.
+    """The question with each part that is stored already and at least as exact as wanted.
 
-    Of several the earliest, so that the same question goes on to have the same answer.
+    The earliest release is used, so that the same question keeps the same answer.
 
     Guarantees:
         a stored part has no more noise than was asked for
@@ -81,12 +90,12 @@ def reuse(asked: Asked, shelf: Shelf) -> Asked:
     stored = shelf.first(asked)
     if not stored:
         return asked
-    notes = tuple(
-        f"{title(planned.bounded.parts[place].aggregate)} was released before (charge {each.charge[:12]}) "
-        "and is read again, at no cost."
-        for place, each in stored.items()
-    )
-    return replace(asked, planned=replace(planned, stored=stored, notes=(*planned.notes, *notes)))
+    notes = list(planned.notes)
+    for place, part in stored.items():
+        name = title(planned.bounded.parts[place].aggregate)
+        charge = f"charge {part.charge[:12]}"
+        notes.append(f"{name} was released before ({charge}) and is read again, at no cost.")
+    return replace(asked, planned=replace(planned, stored=stored, notes=tuple(notes)))
 
 
 def is_as_exact(released: Released, mechanism: Mechanism) -> bool:
@@ -101,9 +110,10 @@ def is_as_exact(released: Released, mechanism: Mechanism) -> bool:
 
 
 def _is_narrower(one: Noise, other: Noise) -> bool:
-    for each in (one, other):
-        if not isinstance(each, Noise):
-            raise unknown(each)
+    """Whether a law has no larger scale than another one of the same family."""
+    for law in (one, other):
+        if not isinstance(law, Noise):
+            raise unknown(law)
     match one, other:
         case DiscreteLaplace(scale), DiscreteLaplace(wanted):
             return scale <= wanted
@@ -114,7 +124,7 @@ def _is_narrower(one: Noise, other: Noise) -> bool:
 
 
 def _part(body: bytes, key: str) -> Stored | None:
-    """The part of an answer that has a key; the answer itself says which, whatever led to it."""
+    """The part of an answer with this key, according to the answer's own list of keys."""
     form = load_body(body)
     keys = cast(list[Json], form.get("parts", []))
     if key not in keys:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far rounding on lattices may move a result, compared with the result's noise."""
+"""Compares the effect of rounding values to a lattice with the noise of a result."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,22 +12,22 @@ from sfumato.plan.value import Value, is_of_range
 from sfumato.privacy.event import Json
 from sfumato.query.estimate import Kind, Released
 
-# A rounding of more than this part of the noise is stated.
+# The bias text mentions rounding that exceeds 1 / _PART of the noise.
 _PART = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """``far``: how far rounding moves one value; ``largest``: the largest size of a value."""
+    """The most that rounding moves one value (``far``), and the largest absolute value."""
 
     far: Fraction
     largest: Fraction
 
 
 def move_of(aggregate: Aggregate) -> Move | None:
-    """How far a value that an aggregate reads may be from the number in the data; None: not at all.
+    """The most that rounding moves the values that an aggregate reads; None if it does not.
 
-    A declared step moves nothing: the values are declared to be on it.
+    A declared step moves nothing, since the values are declared to be multiples of it.
 
     >>> from sfumato.metadata.column import Column
     >>> move_of(Sum(Value.of(Column("hours", Real(0, 99))))).far
@@ -42,17 +42,17 @@ def move_of(aggregate: Aggregate) -> Move | None:
 
 
 def _nearest(value: Value) -> Fraction:
-    """How far a column is from its nearest point, where its steps follow from its range alone."""
+    """Half a step for a column whose step was derived from its range; 0 for a declared step."""
     kind = value.type
     rounded = isinstance(value.expression, Field) and isinstance(kind, Real) and is_of_range(kind)
     return value.step / 2 if rounded else Fraction(0)
 
 
 def is_beyond(move: Move, part: Released, row: int, read: Estimate, half_width: Json) -> bool:
-    """Whether rounding may move an estimate by more than a tenth of half the width of its interval.
+    """Whether rounding may move an estimate by more than a tenth of its interval's half-width.
 
-    A sum moves once for each row. Where no count of rows was released, there are at least as many
-    as its size needs.
+    A sum moves once for each row. If no count of rows was released, the sum itself and the largest
+    value give the least number of rows.
     """
     if not isinstance(half_width, int | float) or read.statistic is Statistic.COUNT:
         return False
@@ -62,7 +62,7 @@ def is_beyond(move: Move, part: Released, row: int, read: Estimate, half_width: 
     elif read.statistic is Statistic.SUM:
         far *= max(part.point(row, Statistic.COUNT), Fraction(0))
     elif read.statistic in (Statistic.VARIANCE, Statistic.VARIANCE_OF_SAMPLE):
-        # moving each value by so much moves their deviation d by no more, and d^2 by at most far (2 d + far)
+        # the deviation d moves by at most ``far``, so d^2 moves by at most far (2 d + far)
         far *= far + 2 * Fraction(part.point(row, _ROOT[read.statistic]))
     return far * _PART > Fraction(half_width)
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks that answer in pieces: paid in full when they are opened, each piece begun before it is drawn.
+"""Series: tasks that answer in pieces and are paid in full when they are opened.
 
-The order is the guarantee: reserve the whole (durable), then for each piece begin its place (durable), draw
-the noise, read, append the bytes (durable), return them. Proof: series.proof.md.
+The guarantee rests on the order of the steps: reserve the whole cost (durable); then for each
+piece, begin its place (durable), draw the noise, read, append the bytes (durable), return them.
+Proof: series.proof.md.
 """
 
 import threading
@@ -42,10 +43,10 @@ _FIRST = 1
 
 
 class Series(Protocol):
-    """A question that is answered in pieces: what ``Session.open_series`` opens.
+    """A question that is answered in pieces, which ``Session.open_series`` opens.
 
-    ``kind``, ``line`` and ``form`` are as in ``Task``. ``event`` is a ``Composed`` or a ``Repeated``; each of
-    its parts, in order, is what one piece does to the data.
+    ``kind``, ``line`` and ``form`` are as in ``Task``. ``event`` is a ``Composed`` or a
+    ``Repeated``; its parts, in order, are the events of the pieces.
     """
 
     @property
@@ -61,10 +62,10 @@ class Series(Protocol):
     def event(self) -> Composed | Repeated: ...
 
     def piece(self, place: int, earlier: Mapping[int, bytes]) -> Task:
-        """The task of a place, counted from 1; its event is the part of the event at this place.
+        """The task of a piece by its place, counted from 1; its event is the part at this place.
 
-        ``earlier`` are the bodies of the stored pieces by place, so a piece may depend on them. A place that
-        was begun and not stored is lost, and not among them.
+        ``earlier`` maps places to the stored pieces, on which a piece may depend. A place that was
+        begun and not stored is lost, and is not in it.
         """
         ...
 
@@ -75,7 +76,7 @@ SERIES = ("event", "form", "kind", "line", "piece")
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """Who computes the pieces of a series, and with what."""
+    """The asker of a series, with the engine, ledger and door that compute its pieces."""
 
     asker: Asker
     engine: Engine
@@ -85,7 +86,7 @@ class Worker:
 
 @dataclass(slots=True)
 class _Begun:
-    """How far a charge has come: the fence of its worker (0: none), and the highest place that was begun."""
+    """The progress of a charge: the fence of its worker (0: none), and the last place begun."""
 
     charge: str
     fence: int = 0
@@ -93,10 +94,11 @@ class _Begun:
 
 
 class OpenSeries:
-    """A series whose whole cost is paid: iterating computes the pieces that are left, one after the other.
+    """A series whose whole cost is paid. Iterating computes the remaining pieces in order.
 
-    ``charge`` paid for it, ``earlier`` are the bodies of the stored pieces by place. ``close``, or the end of a
-    ``with`` block, suspends the charge until the series is opened again; with the last place it is complete.
+    ``charge`` is the id of the charge, ``earlier`` maps places to stored pieces. ``close``, or the
+    end of a ``with`` block, suspends the charge until the series is opened again. After the last
+    place the charge is complete.
 
     Guarantees:
         a place is begun before its noise is drawn and its data read
@@ -107,7 +109,7 @@ class OpenSeries:
     def __init__(
         self, series: Series, event: Composed | Repeated, worker: Worker, begun: _Begun
     ) -> None:
-        # the event is asked for once: what was charged is what is run
+        # the event is read once, so that what was charged is what is run
         self._series, self._event, self._worker, self._begun = series, event, worker, begun
         self._lock = threading.Lock()
         self.charge, self.places = begun.charge, places_of(event)
@@ -115,16 +117,17 @@ class OpenSeries:
 
     @property
     def left(self) -> int:
-        """How many places may still be computed; 0 once it is closed or complete."""
+        """The number of places that can still be computed; 0 if it is closed or complete."""
         return self.places - self._begun.begun if self._begun.fence else 0
 
     def next(self, *, stop: Stop | None = None, time_limit: float | None = None) -> Stored:
-        """The next piece; ``stop`` and ``time_limit`` are as in ``Session.query``.
+        """Computes the next piece; ``stop`` and ``time_limit`` are as in ``Session.query``.
 
         Raises:
-            WrongUse: none is left, or a piece that does not do what was reserved for its place; nothing is lost.
-            LeaseExpired: it was left alone for longer than the ledger's lease; open it again.
-            Cancelled, EngineFailed: the place is lost, and the charge suspended.
+            WrongUse: no piece is left, or the event of the piece is not the one reserved for its
+                place; nothing is lost.
+            LeaseExpired: it was idle for longer than the ledger's lease; open it again.
+            Cancelled, EngineFailed: the place is lost, and the charge is suspended.
         """
         patience = ENDLESS if stop is None and time_limit is None else Patience(stop, time_limit)
         with self._worker.door.inside(), self._lock:
@@ -135,7 +138,7 @@ class OpenSeries:
             place = self._begun.begun + 1
             task, part = self._series.piece(place, dict(self.earlier)), part_of(self._event, place)
             require_task(task)
-            # each is asked for once, and before the place is begun
+            # each property is read once, before the place is begun
             told = stated(part, task.cells), sized(task.size)
             if task.event != part:
                 raise WrongUse(
@@ -159,7 +162,10 @@ class OpenSeries:
         place: int,
         opened: Opened,
     ) -> tuple[bytes | None, str]:
-        """Begin, draw, run, append: in this order; ``told`` are the cells and the size that the task has stated."""
+        """Runs a piece: begin, draw, run, append, in this order.
+
+        ``told`` are the cells and the size that the task has stated.
+        """
         ledger, charge, fence = self._worker.ledger, self.charge, self._begun.fence
         (cells, size), part = told, part_of(self._event, place)
         ledger.begin(charge, place, fence=fence)
@@ -178,20 +184,20 @@ class OpenSeries:
         return body, ""
 
     def close(self) -> None:
-        """Suspends the charge; whoever opens the series again goes on."""
+        """Suspends the charge; opening the series again resumes it."""
         if not self._lock.acquire(timeout=1):
             return
         try:
             fence = self._leave()
             if fence:
-                # what cannot be suspended now is when its lease ends
+                # if this fails, the charge is suspended when its lease ends
                 with suppress(LedgerError):
                     self._worker.ledger.suspend(self.charge, fence=fence)
         finally:
             self._lock.release()
 
     def _leave(self) -> int:
-        """Does no more with the charge; the fence until now."""
+        """Gives up the charge; returns the fence held until now."""
         fence, self._begun.fence = self._begun.fence, 0
         return fence
 
@@ -210,30 +216,30 @@ class OpenSeries:
 
 
 def opened_series(series: Series, worker: Worker, patience: Patience) -> OpenSeries:
-    """A series that is paid: by a new charge, by one that was suspended, or by one that is complete.
+    """Opens a series with a new charge, a suspended one, or one that is complete.
 
     Guarantees:
         the whole cost is debited before the first piece
         a suspended series is resumed and not paid again
 
     Raises:
-        InProgress: another worker has it.
+        InProgress: another worker has it open.
         Others as ``charged``; nothing was charged.
     """
     event, asker, ledger = series.event, worker.asker, worker.ledger
     places = places_of(event)
-    # each account pays for its own: pieces are read by the charge that paid for them
+    # a series is never shared: its pieces are read by the id of the charge that paid for them
     names = replace(asker.names(*named(series), event), shared="")
     request = replace(asker.request(event, names), line=series.line)
     if ledger.recall(request) is not None:
         return OpenSeries(series, event, worker, _Begun(ledger.charge_of(request)))
     begun = _resumed(ledger, request)
     if begun is None:
-        # what can fail without the data fails while it is free
+        # whatever can fail without the data fails here, while it is free
         opened_plan(series.piece(1, {}), asker, worker.engine, patience)
         begun = _started(ledger, request, places)
     if begun.begun == places:
-        # the last place is lost
+        # the last place was begun and not stored: it is lost
         ledger.commit(begun.charge, _summary(series.kind, places), fence=begun.fence)
         begun.fence = 0
     opened = OpenSeries(series, event, worker, begun)
@@ -242,10 +248,10 @@ def opened_series(series: Series, worker: Worker, patience: Patience) -> OpenSer
 
 
 def places_of(event: Event) -> int:
-    """How many pieces an event has.
+    """The number of pieces of an event.
 
     Raises:
-        WrongUse: it is no composition.
+        WrongUse: it is not a composition.
     """
     if isinstance(event, Repeated):
         return event.times
@@ -257,17 +263,18 @@ def places_of(event: Event) -> int:
 
 
 def part_of(event: Composed | Repeated, place: int) -> Event:
-    """What the piece at a place does."""
+    """The event of the piece at a place."""
     return event.event if isinstance(event, Repeated) else event.events[place - 1]
 
 
 def _started(ledger: Ledger, request: Request, places: int) -> _Begun:
+    """Reserves and starts a new charge; resumes a suspended one if that is refused for it."""
     charge = token()
     try:
         ledger.reserve(request, charge)
         return _Begun(charge, ledger.start(charge, places))
     except LedgerUnavailable:
-        # another worker's lease may have ended: the refusal left its charge as it was
+        # the lease of another worker may have ended: close its charge, and resume it
         ledger.sweep()
         begun = _resumed(ledger, request)
         if begun is None:
@@ -275,14 +282,14 @@ def _started(ledger: Ledger, request: Request, places: int) -> _Begun:
             raise
         return begun
     except BaseException as failure:
-        # a refusal took nothing
+        # a refusal reserved nothing
         if not isinstance(failure, Refused | WrongUse | InProgress):
             abandon(ledger, charge, _FIRST)
         raise
 
 
 def _resumed(ledger: Ledger, request: Request) -> _Begun | None:
-    """The charge of a series that was left, if there is one."""
+    """Resumes the suspended charge of a series, if there is one."""
     charge = ledger.suspended(request.question)
     if not charge:
         return None
@@ -291,13 +298,13 @@ def _resumed(ledger: Ledger, request: Request) -> _Begun | None:
 
 
 def _stored(ledger: Ledger, charge: str) -> Iterator[tuple[int, bytes]]:
-    """The bodies of a charge by place."""
+    """The stored pieces of a charge with their places, in order."""
     last = 0
-    while found := ledger.instalments(charge, after=last):
-        yield from found
-        last = found[-1][0]
+    while pieces := ledger.instalments(charge, after=last):
+        yield from pieces
+        last, _ = pieces[-1]
 
 
 def _summary(kind: str, places: int) -> bytes:
-    """What is stored as the answer of a complete series."""
+    """The bytes that are stored as the answer of a complete series."""
     return canonical_json({"kind": kind, "places": places}).encode()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The front door: a dataset, its budget, its ledger, and questions."""
+"""The session: asks questions about a dataset and charges them to an account."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -35,6 +35,7 @@ from sfumato.query.dataframe import Frame, frame
 from sfumato.query.diagnose import checks
 from sfumato.query.diagnosis import Diagnosis, diagnosis
 from sfumato.query.door import Door
+from sfumato.query.estimate import Released
 from sfumato.query.known import Known, name_of
 from sfumato.query.payer import Payer
 from sfumato.query.pipeline import UNPREPARED, compile_plan
@@ -49,12 +50,12 @@ from sfumato.query.tasks import Tasks
 from sfumato.query.together import Held, require_key, together, wanted_charges
 from sfumato.sql.bind import Parameters
 
-# How long a session that closes waits for its questions to end, in seconds.
+# How long ``close`` waits for questions in progress, in seconds.
 _CLOSING = 10.0
 
 
 class Session(Tasks):
-    """Questions to one dataset, charged to one account. Also a context manager.
+    """A session over one dataset, which charges questions to one account. A context manager.
 
     >>> import sfumato as sf, pyarrow as pa, tempfile
     >>> people = sf.Table(pa.table({"age": [30, 40]}), columns={"age": sf.Integer(0, 120)})
@@ -82,7 +83,7 @@ class Session(Tasks):
         self._engine = engine
         self._kept = kept
         self._ledger = ledger
-        # shared with all that ``asking_as`` makes; None: this one closes nothing
+        # None for a session that ``asking_as`` made: it closes nothing
         self._let_go: Callable[[Ledger], object] | None = let_go
         self._door = Door()
         self._shelf, self._known = Shelf(ledger), Known()
@@ -94,28 +95,28 @@ class Session(Tasks):
 
     @property
     def dataset(self) -> Dataset:
-        """The declarations, and nothing of the data: no table has its source."""
+        """The declarations, without the sources of the tables."""
         return self._asker.dataset
 
     @property
     def budget(self) -> Account:
-        """What is spent, and what is left to this asker, from the ledger."""
+        """What is spent of the budget and what is left to this asker, from the ledger."""
         standing = self._ledger.standing(*self._path)
         return Account(self._limit, self._ledger.balance(self.dataset.name), standing)
 
     @property
     def _path(self) -> tuple[str, str, str]:
-        """The names of the asker's account."""
+        """The names on the path to the asker's account."""
         return self.dataset.name, self._asker.purpose, self._asker.analyst
 
     def asking_as(self, analyst: str, purpose: str = UNSTATED) -> "Session":
-        """A session of another asker over the same data and the same ledger, made in no time.
+        """A session of another asker over the same open data and ledger.
 
-        What it asks is charged to the account of ``analyst`` below ``purpose``. Closing it closes
-        nothing; it ends with the session that it was made from.
+        Its questions are charged to the account of ``analyst`` below ``purpose``. Closing it has
+        no effect; it ends with the session that it was made from.
 
         Raises:
-            WrongUse: a name that is empty, or cannot be stored.
+            WrongUse: a name is empty, or cannot be stored.
         """
         require_names(analyst=analyst, purpose=purpose)
         Scope(self.dataset.name, purpose, analyst)
@@ -135,7 +136,7 @@ class Session(Tasks):
         error: Wish | None = None,
         max_epsilon: Number | None = None,
     ) -> Preview:
-        """Cost and expected error of a question, free; the data is not touched."""
+        """The cost and the expected error of a question, for free and without reading the data."""
         self._door.require_open()
         asked = price(epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon)
         step = resolved(sql, parameters, asked, self.dataset, Foreseen())
@@ -158,61 +159,60 @@ class Session(Tasks):
     ) -> Answer:
         """The private answer to a question.
 
-        Exactly one of: ``epsilon`` (pure DP, discrete Laplace), ``rho`` (zCDP, discrete
-        Gaussian), or ``error`` with ``max_epsilon``: the cheapest cost whose 95% half-width
-        is at most ``error`` in every cell, or on average with ``sf.OnAverage(error)``; absolute
-        or such as "5%" of a public reference. ``delta`` pays,
-        beside ``epsilon`` or ``rho``, for groups that are not public. ``parameters`` are the
-        values of ``$1``, ``?`` or ``:name`` in the text.
+        State exactly one of: ``epsilon`` (pure DP, discrete Laplace noise), ``rho`` (zCDP,
+        discrete Gaussian noise), or ``error`` with ``max_epsilon``. An error buys the lowest cost
+        whose 95% half-width is at most ``error`` in every cell, or on average over the cells with
+        ``sf.OnAverage(error)``; it is a number, or a percentage of a public number such as "5%".
+        ``delta``, beside ``epsilon`` or ``rho``, pays for groups that are not public.
+        ``parameters`` are the values of ``$1``, ``?`` or ``:name`` in the statement.
 
-        The cost is debited before the data is read. The same question at the same price is
-        answered from the ledger, the same bytes, at no cost. A sub-query that is an answer of
-        its own, and a limit that is ``sf.AUTO``, are charges of their own: the cost is shared
-        among them, all are taken together before the first is used, and the notes of the answer
-        name them. A ``key`` binds the question to its answer for a caller who may have to ask twice.
+        The cost is debited before the data is read. The same question at the same price returns
+        the same stored bytes for free. A scalar sub-query and a limit that is ``sf.AUTO`` are
+        charges of their own: they share the cost, all are reserved together before the first is
+        used, and the notes of the answer name them. ``key`` is an idempotency key: it binds the
+        question to its answer for a caller who may have to ask twice.
 
-        Who asks what somebody else is asking waits for that answer. ``stop`` (``sf.Stop()``) and
-        ``time_limit``, in seconds, end the waiting: before the data is read nothing is charged,
-        afterwards the question is interrupted and its cost stays spent.
+        A question that another caller is asking is not asked twice: this call waits for that
+        answer. ``stop`` (``sf.Stop()``) and ``time_limit``, in seconds, end the wait: before the
+        data is read nothing is charged; after that the question is interrupted and its cost stays
+        spent.
 
         Raises:
-            Refused: the language, a missing declaration or the budget forbids it; free, but for a sub-query
-                whose number turns out so large that 62 bits do not hold what is computed of it: that stays paid.
-            WrongUse: the price is not one, or the key belongs to another question.
-            InvalidSource, InvalidDeclaration: the data has changed and is not as declared any more,
-                or a prepared layout is stale; free.
-            Cancelled: by ``stop`` or ``time_limit``; ``paid`` says whether the cost stays spent.
-            EngineFailed: the cost stays spent.
+            Refused: the language, a missing declaration or the budget forbids the question; free.
+                Only if the answer of a sub-query is so large that computing with it exceeds 62
+                bits, the sub-query stays paid.
+            WrongUse: the price is invalid, or the key belongs to another question.
+            InvalidSource, InvalidDeclaration: the data has changed and is not as declared any
+                more, or a prepared layout is stale; free.
+            Cancelled: ``stop`` or ``time_limit`` ended it; ``paid`` says whether the cost is spent.
+            EngineFailed: the engine failed; the cost stays spent.
         """
         self._door.require_open()
         patience = ENDLESS if stop is None and time_limit is None else Patience(stop, time_limit)
         asked = price(epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon)
         name = name_of(sql, parameters, asked, self._asker)
         known = self._known.find(name)
-        body = (
-            None
-            if known is None
-            else self._ledger.recall(replace(known, key=key) if key else known)
-        )
-        if body is not None:
-            return Answer(body, recalled=True)
+        if known is not None:
+            body = self._ledger.recall(replace(known, key=key) if key else known)
+            if body is not None:
+                return Answer(body, recalled=True)
         with self._door.inside():
             resolve = partial(resolved, sql, parameters, asked, self.dataset)
-            answer, found = persistently(
+            answer, as_asked = persistently(
                 lambda: self._asked_once(resolve, key or "", patience), patience
             )
         if name == name_of(sql, parameters, asked, self._asker):
             # still the same day
-            self._known.keep(name, found)
+            self._known.keep(name, as_asked)
         return answer
 
     def _asked_once(
         self, resolve: Callable[[First], Step], key: str, patience: Patience
     ) -> tuple[Answer, Asked]:
-        """The answer to a question, and what was asked.
+        """Answers a question and its sub-queries; also returns the question as it was asked.
 
         Raises:
-            InProgress: what it needs first is being answered for somebody else; nothing was charged.
+            InProgress: another caller is asking one of its sub-queries; nothing was charged.
         """
         first = Rehearsed(self._planned, self._own)
         step = resolve(first)
@@ -225,21 +225,30 @@ class Session(Tasks):
             require_key(*steps[-1], key, self._ledger)
         with together(self._ledger, wanted_charges(steps, self._ledger)) as held:
             answered = partial(self._answered, patience=patience, held=held)
-            return answered(resolve(Paid(lambda each: answered(each)[0])), key)
+
+            def answer(step: Step) -> Answer:
+                paid, _ = answered(step)
+                return paid
+
+            return answered(resolve(Paid(answer)), key)
 
     def _foreseen(
         self, resolve: Callable[[First], Step], plans: list[tuple[Step, Planned]]
     ) -> list[tuple[Step, Asked]]:
-        """The steps of a question; of those that somebody else has paid for the answers are taken into account."""
+        """The steps of a question with their keys.
+
+        If other askers have paid for some of the steps, their answers replace placeholders.
+        """
         if any(not step.guessed and self._others(step) is not None for step, _ in plans[:-1]):
-            # a refusal that depends on such an answer is for those who have paid for it
+            # a refusal that depends on an answer is shown only to askers who paid for that answer
             with suppress(SfumatoError):
                 first = Rehearsed(self._planned, self._own, others=self._others)
                 step = resolve(first)
                 plans = [*first.plans, (step, self._planned(step))]
-        return [
-            (step, Asked.of(planned, self._asker.about(step.dataset))) for step, planned in plans
-        ]
+        steps = []
+        for step, planned in plans:
+            steps.append((step, Asked.of(planned, self._asker.about(step.dataset))))
+        return steps
 
     def diagnose(
         self,
@@ -249,57 +258,61 @@ class Session(Tasks):
         epsilon: Number | None = None,
         rho: Number | None = None,
     ) -> Diagnosis:
-        """How much of the data clipping and bounding touch in a question: the bias beside its intervals.
+        """Estimates privately how much of the data clipping and bounding change in a question.
 
-        Asks how many units have more than a limit allows, which share of the values lies beyond
-        the declared bounds, and which share of the rows is in no group: at most two questions,
-        which share the price and are charged, stored and answered like any other. The question
-        itself is not asked.
+        Asks how many units exceed a limit, which share of the values lies beyond the declared
+        bounds, and which share of the rows is in no group. These are at most two questions, which
+        share the price and are charged and stored like any other. The question itself is not
+        asked.
 
         Raises:
-            Refused: as ``query``; nothing in the question to diagnose; a sub-query or a
-                limit that would have to be answered first. Free.
-            EngineFailed: the cost stays spent.
+            Refused: as ``query``; or there is nothing to diagnose, or a sub-query or a limit would
+                have to be answered first. Free.
+            EngineFailed: the engine failed; the cost stays spent.
         """
         self._door.require_open()
         asked = price(epsilon=epsilon, rho=rho)
         step = resolved(sql, parameters, asked, self.dataset, Alone())
         norm = Norm.L1 if asked.epsilon is not None else Norm.L2
-        found = checks(step.question, compile_plan(step.question.raw, step.dataset, norm))
-        share = asked.scaled(Fraction(1, len(found)))
-        # a prepared layout holds clipped codes, which cannot tell what was clipped
-        ready = [
-            Asked.of(plan_for_price(each.question, step.dataset, share), self._asker)
-            for each in found
-        ]
+        parts = checks(step.question, compile_plan(step.question.raw, step.dataset, norm))
+        share = asked.scaled(Fraction(1, len(parts)))
+        ready = []
+        for check in parts:
+            # without prepared layouts: they hold clipped codes, so nothing shows what was clipped
+            planned = plan_for_price(check.question, step.dataset, share)
+            ready.append(Asked.of(planned, self._asker))
         with self._door.inside():
-            return diagnosis(found, persistently(lambda: self._all_released(ready, share), ENDLESS))
+            answers = persistently(lambda: self._all_released(ready, share), ENDLESS)
+            return diagnosis(parts, answers)
 
     def _all_released(self, asked: Sequence[Asked], share: Price) -> list[Answer]:
-        """The answers to questions that are charged together."""
-        new = {(each.question, share): each for each in asked if not self._is_known(each)}
-        with together(self._ledger, {name: each.request() for name, each in new.items()}) as held:
-            return [
-                self._released(
-                    each, recalled=self._is_known(each), payer=held.of((each.question, share))
-                )
-                for each in asked
-            ]
+        """The answers of questions that are charged together."""
+        new = {}
+        for question in asked:
+            if not self._is_known(question):
+                new[question.question, share] = question.request()
+        answers = []
+        with together(self._ledger, new) as held:
+            for question in asked:
+                payer = held.of((question.question, share))
+                recalled = self._is_known(question)
+                answers.append(self._released(question, recalled=recalled, payer=payer))
+        return answers
 
     def table(self, name: str) -> Frame:
-        """A question about a table without SQL: ``where``, ``join``, ``group_by``, ``agg``, then ``query``."""
+        """Begins a question without SQL: ``where``, ``join``, ``group_by``, ``agg``, ``query``."""
         if name not in self.dataset.tables:
             raise UnknownName(f"No table {shown(name)}.", allowed=", ".join(self.dataset.tables))
         return frame(name, self.query, self.preview)
 
     def verify(self) -> Report:
-        """Replays the ledger against everything that it stores."""
+        """Replays the ledger's journal and compares it with every stored row."""
         return verify(self._ledger)
 
     def close(self) -> None:
-        """Lets go of the ledger and of the data; what ``asking_as`` made closes nothing.
+        """Closes the ledger and the data. A session that ``asking_as`` made closes nothing.
 
-        Questions under way are interrupted, and what they have paid stays spent.
+        Questions in progress are interrupted, and their cost stays spent.
         """
         if self._let_go is None or not self._door.close():
             return
@@ -323,49 +336,62 @@ class Session(Tasks):
         )
 
     def _planned(self, step: Step) -> Planned:
-        """The plan of a step: the cheapest of those that there are."""
-        return self._cheapest([reuse(each, self._shelf) for each in self._asked(step)]).planned
+        """The plan of a step: the cheapest of its candidates."""
+        return self._cheapest(self._asked(step)).planned
 
     def _asked(self, step: Step) -> list[Asked]:
+        """The candidate plans of a step, with their keys."""
         asker = self._asker.about(step.dataset)
         return [Asked.of(plan, asker) for plan in self._plans(step)]
 
     def _cheapest(self, asked: list[Asked]) -> Asked:
-        if len(asked) == 1:
-            return asked[0]
-        best = cheapest([each.planned for each in asked], self._ledger.balances(*self._path))
-        return next(
-            replace(each, planned=best) for each in asked if each.planned.bounded is best.bounded
-        )
+        """The cheapest of the candidates, after the reuse of stored parts."""
+        candidates = [reuse(candidate, self._shelf) for candidate in asked]
+        if len(candidates) == 1:
+            return candidates[0]
+        plans = [candidate.planned for candidate in candidates]
+        best = cheapest(plans, self._ledger.balances(*self._path))
+        (chosen,) = [each for each in candidates if each.planned.bounded is best.bounded]
+        return replace(chosen, planned=best)
 
     def _own(self, step: Step) -> Answer | None:
         """The answer of a step, if the asker has paid for it."""
         return self._first(step, self._ledger.own_answer)
 
     def _others(self, step: Step) -> Answer | None:
-        """The answer of a step that the asker would pay for as a share, where it is known which one that is."""
-        return None if step.price.target is not None else self._first(step, self._ledger.to_share)
+        """An answer of a step that the asker may share for its price; None for a wanted error."""
+        if step.price.target is not None:
+            return None
+        return self._first(step, self._ledger.to_share)
 
     def _first(self, step: Step, find: Callable[[Request], bytes | None]) -> Answer | None:
-        bodies = (find(each.request()) for each in self._asked(step))
-        return next((Answer(body) for body in bodies if body is not None), None)
+        """The first stored answer among the candidates of a step."""
+        for candidate in self._asked(step):
+            body = find(candidate.request())
+            if body is not None:
+                return Answer(body)
+        return None
 
     def _answered(
         self, step: Step, key: str = "", patience: Patience = ENDLESS, held: Held | None = None
     ) -> tuple[Answer, Asked]:
-        """The stored answer of a step, charged if it is new, and what was asked, before anything was reused."""
-        plans = self._asked(step)
-        chosen, recalled = next((each for each in plans if self._is_known(each)), None), True
-        if chosen is None:
-            chosen = self._cheapest([reuse(each, self._shelf) for each in plans])
-            recalled = chosen.planned.fresh is None
+        """Answers a step, which is charged unless it is stored.
+
+        Also returns the question as it was asked, before the reuse of stored parts.
+        """
+        candidates = self._asked(step)
+        known = next((one for one in candidates if self._is_known(one)), None)
+        chosen = self._cheapest(candidates) if known is None else known
+        recalled = known is not None or chosen.planned.fresh is None
         payer = None if held is None else held.of(step.name)
         answer = self._released(chosen, key, recalled=recalled, patience=patience, payer=payer)
         if held is not None:
             held.answered()
-        return answer, next(each for each in plans if each.question == chosen.question)
+        asked = next(one for one in candidates if one.question == chosen.question)
+        return answer, asked
 
     def _is_known(self, asked: Asked) -> bool:
+        """Whether the ledger has an answer for this asker."""
         return self._ledger.holds(asked.request())
 
     def _released(
@@ -377,58 +403,52 @@ class Session(Tasks):
         patience: Patience = ENDLESS,
         payer: Payer | None = None,
     ) -> Answer:
-        """The answer to a planned question; ``recalled``: it was there before."""
+        """Releases a planned question; ``recalled`` if its answer is stored already."""
         body = release(asked, self._engine, self._ledger, key=key, patience=patience, payer=payer)
         return Answer(body, recalled=recalled)
 
     def _plans(self, step: Step) -> list[Planned]:
-        if step.price.target is None:
-            return [plan_for_price(step.question, step.dataset, step.price, self._kept)]
-        goal = wanted(
-            step.question, step.dataset, step.price.target, self._references(step.question)
-        )
-        concentrated = all(
-            each.gates.rho is not None for each in self._ledger.balances(*self._path)
-        )
+        """The candidate plans of a step: one for a price, one for each noise law for an error."""
+        question, dataset, price = step.question, step.dataset, step.price
+        if price.target is None:
+            return [plan_for_price(question, dataset, price, self._kept)]
+        goal = wanted(question, dataset, price.target, self._references(question))
+        balances = self._ledger.balances(*self._path)
+        concentrated = all(balance.gates.rho is not None for balance in balances)
         return plans_for_target(
-            step.question,
-            step.dataset,
-            step.price,
-            goal,
-            concentrated=concentrated,
-            kept=self._kept,
+            question, dataset, price, goal, concentrated=concentrated, kept=self._kept
         )
 
     def _references(self, question: Question) -> dict[int, Reference]:
-        """What the first stored answer to the same statement says of each part."""
-        named = [each.statement_key(question) for each in (*self._asker.earlier, self._asker)]
-        body = self._ledger.first_answer(named, self._asker.account)
+        """The estimates of each part in the first stored answer to the same statement."""
+        askers = (*self._asker.earlier, self._asker)
+        keys = [asker.statement_key(question) for asker in askers]
+        body = self._ledger.first_answer(keys, self._asker.account)
         if body is None:
             return {}
         answer = Answer(body)
+        shown = set()
+        for item in question.output.items:
+            if isinstance(item.expression, Estimate):
+                shown.add(item.expression.index)
         released = cast(dict[str, Json], answer.form["released"])
-        found = {}
+        references = {}
         for index, part in enumerate(parts_from_json(released["parts"])):
-            reads = [
-                item.expression
-                for item in question.output.items
-                if isinstance(item.expression, Estimate)
-            ]
-            if (
-                not any(each.index == index for each in reads)
-                or not part.values
-                or part.noise is None
-            ):
-                continue
-            points = [abs(part.point(group)) for group in range(len(part.values))]
-            sizes = [sum(values) * part.reading.unit for values in part.values]
-            mean = sum(points, Fraction(0)) / len(points)
-            found[index] = Reference(answer.charge_id[:12], mean, min(sizes), typical_size(sizes))
-        return found
+            if index in shown and part.values and part.noise is not None:
+                references[index] = _reference(answer.charge_id[:12], part)
+        return references
+
+
+def _reference(charge: str, part: Released) -> Reference:
+    """The mean estimate of a stored part, and the sizes of its groups."""
+    points = [abs(part.point(group)) for group in range(len(part.values))]
+    sizes = [sum(values) * part.reading.unit for values in part.values]
+    mean = sum(points, Fraction(0)) / len(points)
+    return Reference(charge, mean, min(sizes), typical_size(sizes))
 
 
 def require_names(**names: object) -> None:
-    """Refuses names of askers that are none, or cannot be stored."""
+    """Raises WrongUse for a name of an asker that is empty or not a string."""
     for name, value in names.items():
         if not isinstance(value, str) or not value:
             raise WrongUse(f"{name}={shown(value)}.", allowed="a text that is not empty")

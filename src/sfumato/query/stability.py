@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""THE sensitivity argument: how far apart the integers of neighbours can be.
+"""The sensitivity argument: how far apart the integers of neighbouring datasets can be.
 
-One rule per step of a bounded plan; each is a lemma of stability.proof.md. R is the row
-limit (rows of a unit in a group), G the groups that a unit counts in, T its rows in all, s
-the largest amount that one row adds (``largest``), f the refinement. Of a prepared layout an
-aggregate counts so many rows of a unit in all (``Tracked.counted``): they are R and T.
+Each rule is a lemma of stability.proof.md. R is the limit of a unit's rows in a group, G the
+number of groups in which a unit counts, T the limit of its rows in total, s the largest amount
+that one row adds (``largest``), f the refinement. In a prepared layout, R and T are the number of
+rows of a unit that an aggregate counts (``Tracked.counted``).
 """
 
 from fractions import Fraction
@@ -31,20 +31,21 @@ _FINE = 2**20
 
 
 def refinement(plan: Tracked) -> int:
-    """Into how many pieces a lattice step is cut: one where no weight can be below one."""
+    """The refinement f: integers count in 1/f of a lattice step; 1 if no weight is below 1."""
     if plan.unit is None or plan.kept is not None or is_single(plan.raw.relation):
-        # one row a unit, or each by itself: every weight is one
+        # a unit has one row, or its rows count separately: every weight is 1
         return 1
     limits = plan.limits
-    # of an open key the groups beyond the limit are dropped, not weighed; one group alone is counted whole
+    # with open keys, groups beyond the limit are dropped, not weighted; one group is not spread
     spread = limits.groups is not None and plan.groups is not None
-    spread = spread and not is_one_group(
-        plan.raw.relation, [key.value.expression for key in plan.raw.keys]
-    )
+    if spread:
+        keys = [key.value.expression for key in plan.raw.keys]
+        spread = not is_one_group(plan.raw.relation, keys)
     weighs = limits.total is not None or spread
-    linear = any(not isinstance(each, CountUnits | CountDistinct) for each in plan.raw.aggregates)
-    # the rows of a unit beyond the limit weigh less each: a leaf would lose its part of one
-    shared = any(isinstance(each, Quantiles) for each in plan.raw.aggregates)
+    aggregates = plan.raw.aggregates
+    linear = any(not isinstance(item, CountUnits | CountDistinct) for item in aggregates)
+    # rows of a unit beyond its row limit have smaller weights, which a leaf must be able to hold
+    shared = any(isinstance(item, Quantiles) for item in aggregates)
     return _FINE if (weighs and linear) or shared else 1
 
 
@@ -53,14 +54,14 @@ def distance(
 ) -> Distance:
     """The distance of one part's integers between neighbouring datasets.
 
-    Of quantiles it is in Linf: how far the weight of any set of leaves of one group moves;
-    ``occupied`` says over how many groups.
+    For quantiles it is in Linf: the change in the weight of any set of leaves in one group;
+    ``occupied`` bounds the number of groups.
 
     Guarantees:
         neighbours differ by at most the distance
 
-    The rule of the neighbour relation comes last: a removed unit takes away its own
-    contribution; a replaced one takes one away and adds another.
+    The neighbour relation is applied last: a removed unit takes its contribution away; a replaced
+    unit takes one away and adds another.
     """
     assert norm is not Norm.LINF, "a plan is bounded in L1 or in L2"
     if isinstance(aggregate, Quantiles):
@@ -74,7 +75,7 @@ def distance(
 
 
 def occupied(aggregate: Aggregate, plan: Tracked) -> int:
-    """In how many groups one unit counts in full; in more of them only with weights of that sum.
+    """The number of groups in which one unit can count fully; in more, its weights are smaller.
 
     Guarantees:
         a unit moves the quantiles of no more groups
@@ -84,14 +85,18 @@ def occupied(aggregate: Aggregate, plan: Tracked) -> int:
 
 
 def full_weight(unit: str | None, relation: Rows) -> int:
-    """The weight of a row of a cube whose unit has no more rows than count: one where no weight can be below it."""
+    """The refinement of a cube: the weight of a row whose unit is within its limit of rows.
+
+    It is 1 if no weight is below 1.
+    """
     return 1 if unit is None or is_single(relation) else _FINE
 
 
 def marginal(most: int, fine: int, norm: Norm, relation: Relation) -> Distance:
-    """The distance of any one marginal between neighbours, if the rows of a unit weigh floor(f min(1, T / N)) each.
+    """The distance of one marginal between neighbours, for row weights floor(f min(1, T / N)).
 
-    In Linf that of one number: the L1 distance of the marginal to a public table of integers.
+    N is the number of rows of the unit. In Linf it bounds the change in the L1 distance between
+    the marginal and a public table of integers.
 
     Guarantees:
         neighbours move no marginal by more
@@ -111,14 +116,16 @@ def _contribution(aggregate: Aggregate, plan: Tracked, norm: Norm) -> int:
 
 
 def _limits(aggregate: Aggregate, plan: Tracked) -> tuple[int, int, int]:
-    """(R, G, T) as far as they are known to hold for this part."""
+    """The limits (R, G, T) that are enforced for this part."""
     if plan.unit is None:
         return 1, 1, 1
     limits = plan.limits
     if plan.kept is not None:
         rows = plan.counted(aggregate)
         touched = rows if plan.groups is None else min(rows, plan.groups)
-        return (1, touched, touched) if isinstance(aggregate, CountUnits) else (rows, touched, rows)
+        if isinstance(aggregate, CountUnits):
+            return 1, touched, touched
+        return rows, touched, rows
     groups = limits.groups if limits.groups is not None else plan.groups
     assert groups is not None, "the pass 'limit' refuses open keys without a group limit"
     kept = groups if limits.total is None else min(groups, limits.total)
@@ -130,11 +137,12 @@ def _limits(aggregate: Aggregate, plan: Tracked) -> tuple[int, int, int]:
     if isinstance(aggregate, CountDistinct):
         values = limits.rows if limits.total is None else min(limits.rows, limits.total)
         return values, kept, values * kept
-    return limits.rows, groups, limits.rows * groups if limits.total is None else limits.total
+    total = limits.rows * groups if limits.total is None else limits.total
+    return limits.rows, groups, total
 
 
 def _replaced(aggregate: Aggregate, plan: Tracked, norm: Norm, one: int) -> int:
-    """The norm of the difference of two units' contributions, each of norm at most ``one``."""
+    """The norm of the difference of two contributions, each of norm at most ``one``."""
     single = plan.groups == 1 and width(aggregate) == 1
     if single and isinstance(aggregate, Sum):
         # one integer between M * min(lower, 0) and M * max(upper, 0)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a statistic of private data promises: how far neighbours move it, and its exact integers.
+"""Bounded statistics: exact integers of private data with a proved distance between neighbours.
 
-Only a statistic needs a privacy proof; what is done with its noisy integers needs none. Each file
-with one has a proof note, a test on neighbours and a broken version that the test notices.
+Only a statistic needs a privacy proof; post-processing of its noisy integers needs none. Each file
+with a statistic has a proof note, a test on neighbours, and a broken version that the test detects.
 """
 
 from abc import ABC, abstractmethod
@@ -21,14 +21,14 @@ from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import Design
 
 E = TypeVar("E", covariant=True)
-# What the data may be opened for.
+# The plans for which the data can be opened.
 Plan: TypeAlias = Bounded | BoundedCube | BoundedRows
 
 
 class Opened:
-    """The data of one charge, opened for one bounded plan when it is first needed; closed when it is left.
+    """The data of one charge, opened for one bounded plan on first use. A context manager.
 
-    Only a statistic's ``exact`` is handed one.
+    It is passed only to the ``exact`` method of statistics.
 
     Guarantees:
         only the plan that was opened is read
@@ -51,7 +51,7 @@ class Opened:
         self._units: UnitRows | None = None
 
     def integers(self, plan: Bounded) -> Exact:
-        """The exact integers of a question, part by part; read once.
+        """The exact integers of each part of a question; the data is read once.
 
         Raises:
             InvalidDeclaration: the plan is not the one that was opened.
@@ -64,7 +64,7 @@ class Opened:
         return self._exact
 
     def marginal(self, plan: BoundedCube, clique: Sequence[str]) -> Integers:
-        """The exact marginal of a cube by some of its axes.
+        """The exact marginal of a cube over some of its axes.
 
         Raises:
             InvalidDeclaration: the cube is not the one that was opened.
@@ -74,11 +74,11 @@ class Opened:
             if self._cube is None:
                 raise InvalidDeclaration("No cube is open.")
             self._marginals = self._left.enter_context(self._cube)
-        (found,) = self._marginals.marginals([clique])
-        return found
+        (cells,) = self._marginals.marginals([clique])
+        return cells
 
     def unit_rows(self, plan: BoundedRows) -> UnitRows:
-        """The rows of all units, or of those of a sample.
+        """The rows of all units, or of the units of a sample.
 
         Raises:
             InvalidDeclaration: the plan is not the one that was opened.
@@ -91,10 +91,10 @@ class Opened:
         return self._units
 
     def sample(self, design: Design) -> "Opened":
-        """The same rows of a secret random sample of the units, drawn by the operating system's generator.
+        """The rows of a secret random sample of the units, drawn with the system's generator.
 
         Raises:
-            InvalidDeclaration: no rows are open, or a design for neighbours under another relation.
+            InvalidDeclaration: no rows are open, or the design is for another neighbour relation.
         """
         plan = self._plan
         if not isinstance(plan, BoundedRows) or plan.neighbours is not design.relation:
@@ -107,6 +107,7 @@ class Opened:
         return drawn
 
     def _require(self, plan: Plan) -> None:
+        """Raises InvalidDeclaration unless the plan is the one that was opened."""
         if plan is not self._plan and plan != self._plan:
             raise InvalidDeclaration(
                 "A statistic of another plan.", allowed="the plan that the task opened"
@@ -127,16 +128,17 @@ class Opened:
 
 
 class BoundedStatistic(ABC, Generic[E]):
-    """Integers of private data, and the proved distance between those of neighbours.
+    """Integers of private data with a proved distance between neighbouring datasets.
 
-    ``is_monotone``: between neighbours all integers move in one direction; proved like the distance.
+    If ``is_monotone``, all integers change in the same direction between neighbours; this needs a
+    proof like the distance.
     """
 
     is_monotone: ClassVar[bool] = False
 
     @abstractmethod
     def distance(self, norm: Norm) -> Distance:
-        """How far neighbours move the integers, in a norm; a function of declarations alone.
+        """The distance of the integers between neighbours in a norm, from declarations alone.
 
         Raises:
             InvalidDeclaration: nothing is proved in this norm.
@@ -144,4 +146,4 @@ class BoundedStatistic(ABC, Generic[E]):
 
     @abstractmethod
     def exact(self, opened: Opened) -> E:
-        """The exact integers. Only a curator asks for them."""
+        """The exact integers. Only a curator calls this."""

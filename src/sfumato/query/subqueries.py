@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A question and what has to be answered before it: sub-queries that are numbers, limits that are sf.AUTO.
+"""Resolves scalar sub-queries and ``sf.AUTO`` limits, which are answered before their question.
 
-Each of these is a question of its own, for a share of the price. Before anything is charged
-the whole is rehearsed with stand-ins, so that what will be refused is refused while it is free.
+Each of them is a question of its own, for a share of the price. Before anything is charged, the
+whole question is planned with placeholder values, so that refusals are free.
 """
 
 import datetime
@@ -37,7 +37,10 @@ Scalar: TypeAlias = Fraction | datetime.date | None
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A question with the declarations and the price that it is asked under; ``guessed``: with stand-ins in it."""
+    """A question with its declarations and its price.
+
+    ``guessed`` is set if the question contains a placeholder instead of an earlier answer.
+    """
 
     question: Question
     dataset: Dataset
@@ -46,76 +49,78 @@ class Step:
 
     @property
     def name(self) -> "Name":
-        """What it is found by within one question."""
+        """The name of a step within one question."""
         return self.question.text, self.price
 
 
-# What a step of a question is found by: its text and its price.
+# A step of a question is identified by its text and its price.
 Name: TypeAlias = tuple[str, Price]
 
 
 class First(Protocol):
-    """What is done about the questions that come first. Each gives a value, and what to tell the reader.
+    """A resolver for the sub-queries and limits of a question.
 
-    ``guesses``: how many of the values so far are stand-ins.
+    Each method returns a value, and a note for the reader of the answer. ``guesses`` counts the
+    placeholders returned so far.
     """
 
     @property
     def guesses(self) -> int: ...
 
     def scalar(self, step: Step) -> tuple[Scalar, str]:
-        """The number of a sub-query."""
+        """The value of a sub-query, and a note."""
         ...
 
     def limit(self, name: str, step: Step, groups: int | None) -> tuple[int, str]:
-        """A limit that is to be learnt."""
+        """The value of an ``sf.AUTO`` limit, and a note; ``groups`` is the most it can be."""
         ...
 
 
 class Foreseen:
-    """Of a preview: nothing is charged, so numbers have stand-ins, and limits must be there."""
+    """Resolver for ``preview``: a placeholder for each sub-query; refuses ``sf.AUTO`` limits."""
 
     guesses = 0
 
     def scalar(self, step: Step) -> tuple[Scalar, str]:
         value = stand_in(step.question)
-        return (
-            value,
-            f"The answer of a sub-query is not known yet: taken as {value} here; its cost is shared.",
-        )
+        unknown = "The answer of a sub-query is not known yet"
+        return value, f"{unknown}: taken as {value} here; its cost is shared."
 
     def limit(self, name: str, step: Step, groups: int | None) -> tuple[int, str]:
         raise MissingDeclaration(
-            f"{name} of table {step.question.table!r} is sf.AUTO: query learns it, preview is free and does not. "
-            + _scarce(step.price),
+            f"{name} of table {step.question.table!r} is sf.AUTO: query learns it, "
+            f"preview is free and does not. {_scarce(step.price)}",
             remedy=f"Declare {name}= with a number, or ask with query.",
         )
 
 
 class Alone:
-    """Of a diagnosis: nothing may have to come first, for it is not the question that is asked."""
+    """Resolver for ``diagnose``: refuses sub-queries and ``sf.AUTO`` limits."""
 
     guesses = 0
 
     def scalar(self, step: Step) -> tuple[Scalar, str]:
         raise UnsupportedSql(
-            f"A diagnosis of a question with a sub-query that is an answer of its own: {step.question.text}.",
+            "A diagnosis of a question with a sub-query that is an answer of its own: "
+            f"{step.question.text}.",
             remedy="Ask the sub-query first, and write its number, or a parameter, in its place.",
         )
 
     def limit(self, name: str, step: Step, groups: int | None) -> tuple[int, str]:
         raise MissingDeclaration(
-            f"{name} of table {step.question.table!r} is sf.AUTO: there is no limit yet whose effect could be told.",
+            f"{name} of table {step.question.table!r} is sf.AUTO: "
+            "there is no limit yet whose effect could be told.",
             remedy=f"Declare {name}= with a number.",
         )
 
 
 class Rehearsed:
-    """What is stored already, and stand-ins for the rest; ``plans`` are what would be charged first.
+    """Resolver without charges: stored answers if there are any, otherwise placeholders.
 
-    ``own`` gives the answer that the asker has paid for, ``others`` one that would be charged first.
-    ``nulls``: what may turn out to be NULL is. ``doubtful``: there is such a sub-query.
-    ``is_needed``: something has to be answered first, stored or not.
+    ``own`` returns an answer that the asker has paid for; ``others`` one that the asker may share
+    but would be charged for. With ``nulls``, a placeholder is NULL if the answer may be NULL;
+    ``doubtful`` is set if there is such a sub-query. ``plans`` collects the plans of the steps
+    that would be charged. ``is_needed`` is set if there is any step at all.
     """
 
     def __init__(
@@ -132,34 +137,40 @@ class Rehearsed:
         self.doubtful = self.is_needed = False
 
     def scalar(self, step: Step) -> tuple[Scalar, str]:
-        answer = self._found(step)
+        answer = self._stored(step)
         if answer is not None:
             return _constant(answer), ""
-        value, doubtful = (
-            stand_in(step.question),
-            may_be_null(step.question.output.items[0].expression),
-        )
+        item, *_ = step.question.output.items
+        doubtful = may_be_null(item.expression)
         self.doubtful |= doubtful
-        return None if doubtful and self._nulls else value, ""
+        if doubtful and self._nulls:
+            return None, ""
+        return stand_in(step.question), ""
 
     def limit(self, name: str, step: Step, groups: int | None) -> tuple[int, str]:
-        answer = self._found(step)
-        return 1 if answer is None else learnt_limit(to_fraction(name, _only(answer)), groups), ""
-
-    def _found(self, step: Step) -> Answer | None:
-        """The stored answer of a step; what the asker has not paid for is among the plans."""
-        self.is_needed = True
-        # of a question that is guessed nobody has the answer
-        answer = None if step.guessed else self._own(step)
+        answer = self._stored(step)
         if answer is None:
+            return 1, ""
+        return learnt_limit(to_fraction(name, _only(answer)), groups), ""
+
+    def _stored(self, step: Step) -> Answer | None:
+        """The stored answer of a step, if any; plans the step unless the asker has paid for it."""
+        self.is_needed = True
+        if step.guessed:
+            # a question with a placeholder in it has no stored answer
+            answer = None
             self.plans.append((step, self._plan(step)))
-            answer = None if step.guessed else self._others(step)
+        else:
+            answer = self._own(step)
+            if answer is None:
+                self.plans.append((step, self._plan(step)))
+                answer = self._others(step)
         self.guesses += answer is None
         return answer
 
 
 class Paid:
-    """Each is answered and charged, or read from the ledger."""
+    """Resolver for ``query``: each step is answered and charged, or read from the ledger."""
 
     guesses = 0
 
@@ -170,15 +181,14 @@ class Paid:
         answer = self._answer(step)
         value = _constant(answer)
         shown = "NULL" if value is None else _only(answer)
-        return (
-            value,
-            f"{step.question.text} = {shown} was answered first (charge {answer.charge_id[:12]}).",
-        )
+        charge = answer.charge_id[:12]
+        return value, f"{step.question.text} = {shown} was answered first (charge {charge})."
 
     def limit(self, name: str, step: Step, groups: int | None) -> tuple[int, str]:
         answer = self._answer(step)
         limit = learnt_limit(to_fraction(name, _only(answer)), groups)
-        note = f"{name} = {limit} was learnt privately (charge {answer.charge_id[:12]}). {_scarce(step.price)}"
+        charge = answer.charge_id[:12]
+        note = f"{name} = {limit} was learnt privately (charge {charge}). {_scarce(step.price)}"
         return limit, note
 
 
@@ -189,7 +199,10 @@ def resolved(
     dataset: Dataset,
     first: First,
 ) -> Step:
-    """The question as it is asked once all that comes first is there, with its share of the price."""
+    """Resolves the sub-queries and limits of a statement through ``first``.
+
+    Returns the question with its share of the price, ready to be planned.
+    """
     select, guesses = tree(sql), first.guesses
     share = price.scaled(Fraction(1, len(scalar_queries(select)) + 1))
     notes: list[str] = []
@@ -202,14 +215,13 @@ def resolved(
 
     today = datetime.datetime.now(datetime.UTC).date()
     question = question_of(select, dataset, parameters=parameters, today=today, scalars=scalar)
-    question = replace(
-        question, text=text_of(sql), notes=(*question.notes, *dict.fromkeys(filter(None, notes)))
-    )
+    distinct = dict.fromkeys(note for note in notes if note)
+    question = replace(question, text=text_of(sql), notes=(*question.notes, *distinct))
     return _limited(Step(question, dataset, share, first.guesses > guesses), first)
 
 
 def _limited(step: Step, first: First) -> Step:
-    """The step with the limits that are ``sf.AUTO`` learnt, each for a share of its price."""
+    """Resolves the ``sf.AUTO`` limits of a step, each for a share of its price."""
     guesses = first.guesses
     wanted = list(automatic(step.question, step.dataset))
     learnt: dict[str, int] = {}
@@ -217,30 +229,34 @@ def _limited(step: Step, first: First) -> Step:
     for name, question in wanted:
         groups = declared_groups(step.question.raw) if name == "max_groups" else None
         price = replace(step.price.scaled(SHARE), delta=None)
-        learnt[name], note = first.limit(
-            name, Step(question, step.dataset, price, step.guessed), groups
-        )
-        notes.append(note)
-    question = replace(step.question, notes=(*step.question.notes, *filter(None, notes)))
+        learning = Step(question, step.dataset, price, step.guessed)
+        learnt[name], note = first.limit(name, learning, groups)
+        if note:
+            notes.append(note)
+    question = replace(step.question, notes=(*step.question.notes, *notes))
     rest = step.price.scaled(1 - SHARE * len(wanted))
     guessed = step.guessed or first.guesses > guesses
     return Step(question, with_limits(step.dataset, question.table, learnt), rest, guessed)
 
 
 def _scarce(price: Price) -> str:
-    """Of how many units a limit can be learnt, from the price alone."""
-    return f"At this price it may be far too large where there are fewer than about {units_needed(price):,} units."
+    """A warning about the number of units that learning a limit needs, from the price alone."""
+    few = f"fewer than about {units_needed(price):,} units"
+    return f"At this price it may be far too large where there are {few}."
 
 
 def _only(answer: Answer) -> str:
-    """The one number of an answer, as it is shown."""
-    return str(answer.rows[0][0])
+    """The value of an answer with one cell, as a string."""
+    ((value,),) = answer.rows
+    return str(value)
 
 
 def _constant(answer: Answer) -> Scalar:
-    """The one number of an answer, to be used in another question."""
-    if answer.rows[0][0] is None:
+    """The value of an answer with one cell, as a constant of another question."""
+    ((value,),) = answer.rows
+    if value is None:
         return None
-    if answer.columns[0]["type"] == "date":
-        return datetime.date.fromisoformat(_only(answer))
-    return to_fraction("The answer of a sub-query", _only(answer))
+    (column,) = answer.columns
+    if column["type"] == "date":
+        return datetime.date.fromisoformat(str(value))
+    return to_fraction("The answer of a sub-query", str(value))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From released parts to the table of an answer, and to the bytes that are stored."""
+"""Computes the table of an answer from its released parts, and the bytes that are stored."""
 
 import json
 import math
@@ -39,7 +39,7 @@ from sfumato.query.estimate import Kind, Reading, Released, ranges_of, value_of
 from sfumato.query.rounding import Move, is_beyond
 
 _DEFAULT_MISS = Fraction(5, 100)
-# A float could hold what is smaller.
+# Integers from here on are shown as floats, since a float may not hold them.
 _LARGEST = 10**300
 
 Group: TypeAlias = Sequence[int | str | None]
@@ -47,7 +47,10 @@ Group: TypeAlias = Sequence[int | str | None]
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The rows of an answer before HAVING and LIMIT: released parts, keys, and the groups that each adds up."""
+    """The rows of an answer before HAVING and LIMIT.
+
+    For each row, ``codes`` are its keys and ``members`` the groups of which it is the sum.
+    """
 
     parts: tuple[Released, ...]
     codes: tuple[Group, ...]
@@ -62,9 +65,9 @@ def answer_body(
     shown: Sequence[Sequence[Json]],
     moves: Sequence[Move | None] = (),
 ) -> bytes:
-    """The answer as canonical JSON: what is shown, and what intervals are computed from.
+    """The answer as canonical JSON: the shown table, and the parts that intervals need.
 
-    ``moves``: of each part, how far rounding may have moved the values that it reads.
+    ``moves`` states for each part how far rounding may have moved the values that it reads.
     """
     parts, groups = rows.parts, rows.codes
     order = _rows(output, parts, groups)
@@ -94,7 +97,7 @@ def answer_body(
 
 
 def _column(item: Item, parts: Sequence[Released], key_types: Sequence[str]) -> Json:
-    """A column of the answer; ``released``: its cells carry noise and an interval."""
+    """The JSON of a column; ``released`` if its cells have noise and an interval."""
     kind = _type(item.expression, parts, key_types)
     return {"name": item.name, "type": kind, "released": _is_released(item.expression)}
 
@@ -102,29 +105,28 @@ def _column(item: Item, parts: Sequence[Released], key_types: Sequence[str]) -> 
 def error_rows(
     output: Output, parts: Sequence[Released], order: Sequence[int], miss: Fraction
 ) -> list[Json]:
-    """For each row, each column's interval at confidence 1 - miss; null for a key."""
+    """The interval of each cell, row by row, at confidence 1 - miss; null for a key."""
     columns = [_errors(item.expression, parts, order, miss) for item in output.items]
     return [list(row) for row in zip(*columns, strict=True)]
 
 
 def _is_released(expression: Scalar) -> bool:
-    """Whether an expression carries noise."""
+    """Whether an expression depends on a noisy estimate."""
     return any(isinstance(leaf, Estimate) for leaf in leaves(expression))
 
 
 def parts_from_json(forms: Json) -> list[Released]:
-    """The parts that were stored."""
+    """Restores the released parts of a stored answer."""
     assert isinstance(forms, list), "written by answer_body"
     return [_part_from_json(cast(dict[str, Json], form)) for form in forms]
 
 
 def _rows(output: Output, parts: Sequence[Released], groups: Sequence[Group]) -> list[int]:
-    """The groups that are shown, in order: HAVING, ORDER BY, OFFSET, LIMIT on released numbers."""
-    kept = [
-        row
-        for row in range(len(groups))
-        if output.having is None or value_of(output.having, parts, row, groups[row]) is True
-    ]
+    """The shown rows in order: HAVING, ORDER BY, OFFSET and LIMIT applied to released numbers."""
+    kept = list(range(len(groups)))
+    if output.having is not None:
+        having = output.having
+        kept = [row for row in kept if value_of(having, parts, row, groups[row]) is True]
     for order in reversed(output.order):
         kept = _sorted(kept, order, parts, groups)
     end = None if output.limit is None else output.offset + output.limit
@@ -162,22 +164,26 @@ def _is_date(expression: Scalar, parts: Sequence[Released]) -> bool:
 
 
 def _number(value: Value) -> Json:
-    """A number of an answer: whole ones as integers, others as a float, the largest at most."""
-    if isinstance(value, Fraction):
-        return int(value) if _is_whole(value) else _finite(float_down(value))
-    return value
+    """A value as JSON: a whole number as an integer, any other as a finite float."""
+    if not isinstance(value, Fraction):
+        return value
+    if _is_whole(value):
+        return int(value)
+    return _finite(float_down(value))
 
 
 def _is_whole(value: Fraction) -> bool:
-    """Whether a number is shown as an integer: one that a float could hold, too."""
+    """Whether a number is shown as an integer: it is whole, and a float could hold it."""
     return value.denominator == 1 and abs(value.numerator) < _LARGEST
 
 
 def _finite(value: float) -> float:
+    """A float, with infinities replaced by the largest finite numbers."""
     return min(max(value, -sys.float_info.max), sys.float_info.max)
 
 
 def _type(expression: Scalar, parts: Sequence[Released], key_types: Sequence[str]) -> str:
+    """The type of a column of the answer."""
     match expression:
         case Key(index):
             return key_types[index]
@@ -186,17 +192,19 @@ def _type(expression: Scalar, parts: Sequence[Released], key_types: Sequence[str
         case Compare() | Member() | Like() | IsNull() | Not() | And() | Or():
             return "boolean"
         case Case(branches, otherwise):
-            kinds = {
-                _type(each, parts, key_types)
-                for each in (*(result for _, result in branches), otherwise)
-            }
-            # a NULL counts as real, and has any kind
+            results = [result for _, result in branches]
+            kinds = {_type(result, parts, key_types) for result in (*results, otherwise)}
+            # NULL has the type real here, and can stand beside any other type
             other = kinds - {"real", "integer"}
-            return other.pop() if other else "integer" if kinds == {"integer"} else "real"
+            if other:
+                return other.pop()
+            return "integer" if kinds == {"integer"} else "real"
         case Estimate(index):
             read = parts[index].reading
-            whole = read.kind is Kind.NUMBER and read.unit == 1
-            return "date" if read.is_date else "integer" if whole else "real"
+            if read.is_date:
+                return "date"
+            is_whole = read.kind is Kind.NUMBER and read.unit == 1
+            return "integer" if is_whole else "real"
         case _:
             return "real"
 
@@ -204,24 +212,29 @@ def _type(expression: Scalar, parts: Sequence[Released], key_types: Sequence[str
 def _errors(
     expression: Scalar, parts: Sequence[Released], rows: Sequence[int], miss: Fraction
 ) -> list[Json]:
+    """The interval of each cell of a column as JSON; null for a key."""
     if not _is_released(expression):
         return [None] * len(rows)
     is_date, ranks = _is_date(expression, parts), _rank_error(expression, parts, miss)
-    found: list[Json] = []
+    errors: list[Json] = []
     for row, cell in zip(rows, ranges_of(expression, parts, rows, miss), strict=True):
-        interval = cell.interval
-        if interval is None:
-            ends: dict[str, Json] = {"low": None, "high": None, "half_width": None}
+        if cell.interval is None:
+            error: dict[str, Json] = {"low": None, "high": None, "half_width": None}
         elif is_date:
-            first, last = day(math.floor(interval[0])), day(math.ceil(interval[1]))
-            ends = {"low": first.isoformat(), "high": last.isoformat(), "half_width": None}
+            low, high = cell.interval
+            first, last = day(math.floor(low)), day(math.ceil(high))
+            error = {"low": first.isoformat(), "high": last.isoformat(), "half_width": None}
         else:
-            ends = _ends(*interval, value_of(expression, parts, row, []))
-        found.append({**ends, **ranks, **({"untold": True} if cell.untold else {})})
-    return found
+            error = _ends(*cell.interval, value_of(expression, parts, row, []))
+        error |= ranks
+        if cell.untold:
+            error["untold"] = True
+        errors.append(error)
+    return errors
 
 
 def _ends(low: Fraction, high: Fraction, point: Value) -> dict[str, Json]:
+    """The ends of an interval as floats rounded outward, and its half-width around the estimate."""
     middle = point if isinstance(point, Fraction | int) else low
     return {
         "low": _outward(low, up=False),
@@ -231,15 +244,15 @@ def _ends(low: Fraction, high: Fraction, point: Value) -> dict[str, Json]:
 
 
 def _rank_error(expression: Scalar, parts: Sequence[Released], miss: Fraction) -> dict[str, Json]:
-    """What is known of a quantile: within how many rows its rank is right (RULES 22)."""
+    """The error of a quantile's rank in rows (RULES 22); empty for any other expression."""
     if not isinstance(expression, Estimate) or parts[expression.index].noise is not None:
         return {}
-    return {
-        "rank_error": _outward(parts[expression.index].rank_error(expression.place, miss), up=True)
-    }
+    error = parts[expression.index].rank_error(expression.place, miss)
+    return {"rank_error": _outward(error, up=True)}
 
 
 def _outward(value: Fraction, *, up: bool) -> Json:
+    """A number as an integer or a float rounded outward; None if it is beyond all floats."""
     if _is_whole(value):
         return int(value)
     bound = float_up(value) if up else float_down(value)
@@ -247,14 +260,15 @@ def _outward(value: Fraction, *, up: bool) -> Json:
 
 
 def _warnings(output: Output, errors: Sequence[Json]) -> list[Json]:
-    """Computed from the released numbers alone."""
+    """Notes on columns with unusable cells, from the released numbers alone."""
     lines: list[Json] = []
     for place, item in enumerate(output.items):
         without = sum(is_untold(cast(list[Json], line)[place]) for line in errors)
         if without:
+            rows = "rows" if without > 1 else "row"
             lines.append(
-                f"{item.name}: in {without} row{'s' if without > 1 else ''} it cannot be told, empty or not: there are too "
-                "few rows for this noise, and the interval is the whole range."
+                f"{item.name}: in {without} {rows} it cannot be told, empty or not: "
+                "there are too few rows for this noise, and the interval is the whole range."
             )
     return lines
 
@@ -266,35 +280,35 @@ def _beyond_noise(
     order: Sequence[int],
     errors: Sequence[Json],
 ) -> list[Json]:
-    """Which columns rounding may move by more than a tenth of their noise; from the released numbers alone."""
+    """Sentences on columns that rounding may move by more than a tenth of their noise.
+
+    They are computed from the released numbers alone.
+    """
     lines: list[Json] = []
     for place, item in enumerate(output.items):
         leaf = item.expression
         move = moves[leaf.index] if moves and isinstance(leaf, Estimate) else None
         if move is None or not isinstance(leaf, Estimate):
             continue
-        widths = (
-            cast(dict[str, Json], cast(list[Json], line)[place])["half_width"] for line in errors
-        )
         part = rows.parts[leaf.index]
-        if any(
-            is_beyond(move, part, row, leaf, width)
-            for row, width in zip(order, widths, strict=True)
-        ):
-            lines.append(
-                f"{item.name}: rounding moves each value by up to {two_digits(move.far)}, which may change the result "
-                "by more than a tenth of its noise."
-            )
+        for row, line in zip(order, errors, strict=True):
+            error = cast(dict[str, Json], cast(list[Json], line)[place])
+            if is_beyond(move, part, row, leaf, error["half_width"]):
+                lines.append(
+                    f"{item.name}: rounding moves each value by up to {two_digits(move.far)}, "
+                    "which may change the result by more than a tenth of its noise."
+                )
+                break
     return lines
 
 
 def is_untold(error: Json) -> bool:
-    """Whether nothing can be told of a cell, by its error."""
+    """Whether a cell says nothing: its interval is the whole range."""
     return isinstance(error, dict) and error.get("untold") is True
 
 
 def merged(output: Output, parts: Sequence[Released], groups: Sequence[Group]) -> Rows:
-    """The rows of every grouping set: the groups that agree in its keys, added up after the noise.
+    """The rows of every grouping set: sums, after the noise, over the groups that share its keys.
 
     Guarantees:
         a total is the sum of its parts
@@ -308,25 +322,23 @@ def merged(output: Output, parts: Sequence[Released], groups: Sequence[Group]) -
             shown = tuple(code if place in kept else None for place, code in enumerate(codes))
             classes.setdefault(shown, []).append(row)
         rows += classes.items()
-    members = tuple(tuple(each) for _, each in rows)
-    return Rows(
-        tuple(_summed(part, members) for part in parts), tuple(codes for codes, _ in rows), members
-    )
+    keys = tuple(group for group, _ in rows)
+    members = tuple(tuple(added) for _, added in rows)
+    return Rows(tuple(_summed(part, members) for part in parts), keys, members)
 
 
 def _summed(part: Released, rows: Sequence[Sequence[int]]) -> Released:
-    values = tuple(
-        tuple(map(sum, zip(*(part.values[row] for row in members), strict=True)))
-        for members in rows
-    )
-    return replace(
-        part,
-        values=values,
-        copies=tuple(sum(part.copies[row] for row in members) for members in rows),
-    )
+    """A part with one row for each list of groups: the sums of their integers."""
+    values, copies = [], []
+    for groups in rows:
+        columns = zip(*(part.values[group] for group in groups), strict=True)
+        values.append(tuple(map(sum, columns)))
+        copies.append(sum(part.copies[group] for group in groups))
+    return replace(part, values=tuple(values), copies=tuple(copies))
 
 
 def _part_to_json(part: Released) -> Json:
+    """The stored form of a released part."""
     read = part.reading
     return {
         "release": part.title,
@@ -347,12 +359,13 @@ def _part_to_json(part: Released) -> Json:
 
 
 def _part_from_json(form: Mapping[str, Json]) -> Released:
+    """Restores a released part from its stored form."""
     values = cast(list[list[str]], form["values"])
     event = None if form["noise"] is None else event_from_json(form["noise"])
     assert event is None or isinstance(event, AdditiveNoise), "written by answer_body"
     numbers = [Fraction(str(form[key])) for key in ("unit", "lower", "span", "upper", "least")]
     unit, lower, span, upper, least = numbers
-    # an answer of an earlier version does not say
+    # earlier versions did not store it
     rounding = Fraction(str(form.get("rounding", "0")))
     return Released(
         str(form["release"]),
@@ -366,7 +379,7 @@ def _part_from_json(form: Mapping[str, Json]) -> Released:
 
 
 def _noise_form(noise: Noise) -> Json:
-    """A law in the one stable form that there is: as an event of one step."""
+    """A noise law in a stable form: as the event of one step."""
     norm = Norm.L2 if isinstance(noise, DiscreteGaussian) else Norm.L1
     return event_to_json(AdditiveNoise(noise, Distance(norm, Fraction(1))))
 

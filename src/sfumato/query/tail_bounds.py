@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far a sum of independent noises reaches. Proof: tail_bounds.proof.md."""
+"""Tail bounds for sums of independent noise. Proof: tail_bounds.proof.md."""
 
 import math
 from collections.abc import Sequence
@@ -8,9 +8,9 @@ from functools import lru_cache
 
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise
 
-# Slack for libm; it only widens the reach.
+# A factor for the error of libm; it only widens the bound.
 _SLACK = 1 + 1e-9
-# Any point gives a valid bound (Chernoff); the best of these is within a percent of the best of all.
+# Every point gives a valid Chernoff bound; the best of these is within 1% of the best of all.
 _POINTS = [step / 64 for step in range(1, 64)]
 
 
@@ -21,7 +21,9 @@ def reach(
     coefficients: tuple[Fraction, ...] = (Fraction(1),),
     copies: int = 1,
 ) -> Fraction:
-    """r with P(|sum of c X| > r) <= miss, over ``copies`` independent draws X for each coefficient c.
+    """A bound r with P(|S| > r) <= miss, for a weighted sum S of independent noise.
+
+    S adds c X over ``copies`` independent draws X for each coefficient c.
 
     Guarantees:
         a sum of noises is within its reach at least as often as stated
@@ -29,29 +31,26 @@ def reach(
     >>> reach(DiscreteLaplace(10), Fraction(1, 20))
     Fraction(30, 1)
     """
-    weights = [abs(each) for each in coefficients if each]
+    weights = [abs(coefficient) for coefficient in coefficients if coefficient]
     if not weights:
         return Fraction(0)
     if len(weights) == 1 and copies == 1:
         return weights[0] * noise.half_width(1 - miss)
-    union = (
-        sum(weights, Fraction(0)) * copies * noise.half_width(1 - miss / (len(weights) * copies))
-    )
+    one = noise.half_width(1 - miss / (len(weights) * copies))
+    union = sum(weights, Fraction(0)) * copies * one
     tail = math.log(2 / float(miss))
     if isinstance(noise, DiscreteGaussian):
-        squares = float(
-            noise.sigma_squared * sum((each * each for each in weights), Fraction(0)) * copies
-        )
-        return min(union, Fraction(math.sqrt(2 * squares * tail) * _SLACK))
+        squares = sum((weight * weight for weight in weights), Fraction(0))
+        variance = float(noise.sigma_squared * squares * copies)
+        return min(union, Fraction(math.sqrt(2 * variance * tail) * _SLACK))
     if isinstance(noise, DiscreteLaplace):
-        return min(
-            union, _laplace(float(noise.scale), [float(each) for each in weights], copies, tail)
-        )
+        bound = _laplace(float(noise.scale), [float(weight) for weight in weights], copies, tail)
+        return min(union, bound)
     return union
 
 
 def _laplace(scale: float, weights: Sequence[float], copies: int, tail: float) -> Fraction:
-    """Chernoff: P(S > t) <= exp(-s t) E exp(s S) for every s."""
+    """The Chernoff bound for discrete Laplace noise: P(S > t) <= exp(-s t) E exp(s S) for all s."""
     rate = 1 / (scale * max(weights))
     bounds = (
         (copies * sum(_log_moment(1 / scale, rate * point * each) for each in weights) + tail)
@@ -62,7 +61,7 @@ def _laplace(scale: float, weights: Sequence[float], copies: int, tail: float) -
 
 
 def _log_moment(x: float, s: float) -> float:
-    """log E exp(s X) of the discrete Laplace law of scale 1/x, 0 <= s < x."""
+    """The log of E exp(s X) for discrete Laplace noise X of scale 1/x, where 0 <= s < x."""
     return (
         2 * math.log(-math.expm1(-x)) - math.log(-math.expm1(s - x)) - math.log(-math.expm1(-s - x))
     )

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a wanted error means for each part: how far its noise may reach (RULES 6).
+"""Translates a wanted error into the largest allowed noise of each part (RULES 6).
 
-A relative error is relative to a PUBLIC number that the answer names: the declared size of
-the table, or the first estimate already stored for the same question. Never to an exact
-value.
+A relative error is relative to a public number that the answer names: the declared size of the
+table, or the first stored estimate of the same statement. It is never relative to an exact value.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,20 +27,22 @@ from sfumato.plan.aggregate import (
 )
 from sfumato.plan.question import Question
 from sfumato.plan.relation import Scan
-from sfumato.plan.scalar import Estimate, Key, Scalar
+from sfumato.plan.scalar import Estimate, Key
 from sfumato.plan.show import title
 from sfumato.plan.stages import Part
 from sfumato.plan.statistic import Statistic
 from sfumato.query.price import Target
 
 CONFIDENCE = Fraction(95, 100)
+# The statistics that an aggregate has as a column of its own.
+_PLAIN = (Statistic.VALUE, Statistic.MEAN)
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What an answer stored earlier says of a part: a mean estimate, and the rows behind it.
+    """The mean estimate of a part in a stored answer, with the sizes of its groups.
 
-    ``size``: of the smallest group; ``typical``: the size of the groups that all being alike
+    ``size`` is the size of the smallest group. ``typical`` is the size of equal groups whose means
     would have the same mean squared error.
     """
 
@@ -53,9 +54,9 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Errors in the units of the answer, and the group size where a mean needs one.
+    """The wanted error of each part, as a number of the answer, and group sizes for means.
 
-    Half-widths at 95%, or with ``average`` roots of mean squares.
+    Errors are half-widths at 95%, or if ``average`` roots of mean squared errors.
     """
 
     amounts: tuple[Fraction, ...]
@@ -64,7 +65,7 @@ class Wanted:
     average: bool = False
 
     def reach(self, index: int, part: Part, fine: int) -> int:
-        """The largest noise, in the integers of a part, that keeps its error."""
+        """The largest noise, in the integers of a part, that keeps its wanted error."""
         amount = self.amounts[index]
         match part.aggregate:
             case Sum(value):
@@ -85,40 +86,26 @@ class Wanted:
                 raise unknown(part.aggregate)
 
     def meets(self, noise: Noise, reach: int) -> bool:
-        """Whether a noise keeps within ``reach``: 95 times in 100, or in the root of its mean square."""
+        """Whether a noise is within ``reach``: in 95% of draws, or in root mean square."""
         if self.average:
             return Fraction(noise.variance.upper) <= reach * reach
         return noise.tail(reach).upper <= 1 - CONFIDENCE
 
     def times(self, factor: Fraction) -> "Wanted":
-        """The same with every error so many times as large."""
+        """The same with every error multiplied by a factor."""
         return replace(self, amounts=tuple(amount * factor for amount in self.amounts))
 
 
 def wanted(
     question: Question, dataset: Dataset, target: Target, stored: Mapping[int, Reference]
 ) -> Wanted:
-    """The wanted half-width of every part.
+    """The wanted error of every part.
 
     Raises:
-        UnsupportedSql: a column that is not an aggregate as it is.
-        NoReference: a relative error, or the error of a mean, without a public reference.
+        UnsupportedSql: a column is computed from aggregates, or an aggregate is not shown.
+        NoReference: a relative error, or the error of a mean, has no public reference.
     """
-    items = [item.expression for item in question.output.items]
-    read = [each for each in items if isinstance(each, Estimate)]
-    others: list[Scalar] = [each for each in items if not isinstance(each, Estimate | Key)]
-    others += [each for each in read if each.statistic not in (Statistic.VALUE, Statistic.MEAN)]
-    spreads = any(isinstance(each, Variance) for each in question.raw.aggregates)
-    if (
-        others
-        or spreads
-        or {each.index for each in read} != set(range(len(question.raw.aggregates)))
-    ):
-        raise UnsupportedSql(
-            "error= needs every aggregate as a column of its own, a count, a sum or a mean, without arithmetic, HAVING "
-            "or ORDER BY on others, and without a variance.",
-            remedy="Ask with epsilon=, or put each aggregate into a column of its own.",
-        )
+    _require_plain_aggregates(question)
     size = _declared_size(question, dataset)
     amounts, sizes, notes = [], [], []
     for index, aggregate in enumerate(question.raw.aggregates):
@@ -127,20 +114,42 @@ def wanted(
         amounts.append(amount)
         counted = size if dataset.tables[question.table].unit is None else None
         sizes.append(_size(aggregate, counted, reference, average=target.average))
-        notes += [note] if note else []
+        if note:
+            notes.append(note)
         if isinstance(aggregate, Mean) and reference is None:
             notes.append(
-                f"{title(aggregate)}: the error holds as far as none of the declared {size or 0:,} values is missing."
+                f"{title(aggregate)}: the error holds as far as none of the declared "
+                f"{size or 0:,} values is missing."
             )
     if target.average:
         notes.append(
-            "The error is the root of the mean squared error over the cells of a column, not of every cell."
+            "The error is the root of the mean squared error over the cells of a column, "
+            "not of every cell."
         )
     return Wanted(tuple(amounts), tuple(sizes), tuple(notes), target.average)
 
 
+def _require_plain_aggregates(question: Question) -> None:
+    """Raises UnsupportedSql unless each column is a key or an aggregate, and each is shown."""
+    aggregates = question.raw.aggregates
+    read = set()
+    plain = not any(isinstance(aggregate, Variance) for aggregate in aggregates)
+    for item in question.output.items:
+        expression = item.expression
+        if isinstance(expression, Estimate) and expression.statistic in _PLAIN:
+            read.add(expression.index)
+        elif not isinstance(expression, Key):
+            plain = False
+    if not plain or read != set(range(len(aggregates))):
+        raise UnsupportedSql(
+            "error= needs every aggregate as a column of its own, a count, a sum or a mean, "
+            "without arithmetic, HAVING or ORDER BY on others, and without a variance.",
+            remedy="Ask with epsilon=, or put each aggregate into a column of its own.",
+        )
+
+
 def typical_size(sizes: Sequence[Fraction]) -> Fraction:
-    """The size of equal groups whose means have the mean squared error of these; 0 where one has no size.
+    """The size of equal groups whose means have the same mean squared error; 0 if one is empty.
 
     >>> typical_size([Fraction(10), Fraction(10)])
     Fraction(10, 1)
@@ -151,7 +160,7 @@ def typical_size(sizes: Sequence[Fraction]) -> Fraction:
 
 
 def _declared_size(question: Question, dataset: Dataset) -> int | None:
-    """The public number of rows behind a question: of the whole table, or unknown."""
+    """The declared number of rows that a question reads, if it reads a whole table."""
     whole = isinstance(question.raw.relation, Scan) and not question.raw.keys
     return dataset.tables[question.table].size if whole else None
 
@@ -159,6 +168,7 @@ def _declared_size(question: Question, dataset: Dataset) -> int | None:
 def _amount(
     aggregate: Aggregate, target: Target, size: int | None, stored: Reference | None
 ) -> tuple[Fraction, str]:
+    """The wanted error of a part as a number, and a note on what it is relative to."""
     if not target.relative:
         return target.amount, ""
     percent = f"{decimal_text(target.amount * 100)}%"
@@ -166,22 +176,21 @@ def _amount(
         return target.amount * size, f"{percent} of the declared size {size:,} of the table."
     if stored is not None and stored.magnitude > 0:
         value = f"{float(stored.magnitude):,.6g}"
-        return (
-            target.amount * stored.magnitude,
-            f"{percent} of {value}, the mean stored estimate of {title(aggregate)} (charge {stored.charge}).",
-        )
+        estimate = f"the mean stored estimate of {title(aggregate)} (charge {stored.charge})"
+        return target.amount * stored.magnitude, f"{percent} of {value}, {estimate}."
     raise NoReference(
         f"error={percent} of {title(aggregate)} has nothing public to be relative to.",
-        allowed="a declared size (COUNT(*) of the whole table), or an estimate already stored for the same question",
-        remedy="Ask with an absolute error=, or first ask the same question with a small epsilon= (a pilot): its "
-        "stored answer is then the reference.",
+        allowed="a declared size (COUNT(*) of the whole table), "
+        "or an estimate already stored for the same question",
+        remedy="Ask with an absolute error=, or first ask the same question with a small epsilon= "
+        "(a pilot): its stored answer is then the reference.",
     )
 
 
 def _size(
     aggregate: Aggregate, size: int | None, stored: Reference | None, *, average: bool
 ) -> Fraction:
-    """The rows behind a mean: the declared size where every row is its own unit, or what is stored."""
+    """The rows behind a mean: the declared size if each row is its own unit, or a stored one."""
     if not isinstance(aggregate, Mean):
         return Fraction(0)
     if size is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The promise of a kind of question, and what its answer is stored under."""
+"""The protocol of a task, and the keys under which its answer is stored."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,54 +16,59 @@ from sfumato.query.statistic import Plan
 
 
 class Task(Protocol):
-    """A question of any kind: what ``Session.ask`` charges, runs and stores the answer of.
+    """A question of any kind, which ``Session.ask`` charges, runs and stores.
 
-    All of it but what ``run`` returns is fixed before the data is read.
+    Everything except the result of ``run`` is fixed before the data is read.
     """
 
     @property
     def kind(self) -> str:
-        """The kind of question, for people and in the key of the answer: "sql", "marginals"."""
+        """The kind of question, for people and for the key of the answer: "sql", "marginals"."""
         ...
 
     @property
     def line(self) -> str:
-        """What the log and the report say of it, made of declarations alone; may be empty."""
+        """A line for the log and the report, computed from declarations alone; may be empty."""
         ...
 
     @property
     def form(self) -> str:
-        """Canonical text of all that the answer depends on besides the event and the asker (RULES 21).
+        """A canonical string of all that the answer depends on (RULES 21).
 
-        ``plan.show.form(self)`` writes every field of a frozen dataclass that counts when two are compared.
+        The event and the asker are not part of it. For a frozen dataclass,
+        ``plan.show.form(self)`` returns such a string from every field that takes part in
+        comparisons.
         """
         ...
 
     @property
     def event(self) -> Event:
-        """All that is done to the data; what is charged. A run may end early; nothing is given back."""
+        """The privacy event of the whole run, which is charged even if the run ends early."""
         ...
 
     @property
     def cells(self) -> Sequence[int | None]:
-        """How many integers each additive step of ``event`` releases, in order.
+        """The number of integers that each additive step of ``event`` releases, in order.
 
-        Their noise is drawn before the data is read. None, or the end of the sequence: what is
-        released is chosen inside the charge, and its noise drawn then (RULES 25).
+        Their noise is drawn before the data is read. For None, and after the end of the sequence,
+        the number is chosen inside the charge, and the noise is drawn then (RULES 25).
         """
         ...
 
     @property
     def size(self) -> int | None:
-        """The most bytes of the answer, a function of declarations; None: it has no public bound."""
+        """The most bytes of the answer, from declarations alone; None if it has no public bound."""
         ...
 
     def ready(self, declarations: Dataset) -> Plan:
-        """The plan that ``run`` reads. What can fail without the data fails here, free."""
+        """The plan that ``run`` reads. What can fail without the data should fail here, free."""
         ...
 
     def run(self, curator: Curator) -> bytes:
-        """The answer, from what the curator releases. Its time follows declarations and released values (RULES 24)."""
+        """Computes the answer from what the curator releases.
+
+        Its running time depends on declarations and released values only (RULES 24).
+        """
         ...
 
 
@@ -71,12 +76,12 @@ _PROMISED = ("cells", "event", "form", "kind", "line", "ready", "run", "size")
 
 
 def require_task(task: object) -> None:
-    """Refuses what does not have the members of a task (WrongUse)."""
+    """Raises WrongUse unless the argument has the members of a task."""
     require_members(task, "task", _PROMISED)
 
 
 def require_members(value: object, kind: str, members: Sequence[str]) -> None:
-    """Refuses what lacks some of these members (WrongUse); none of them is called."""
+    """Raises WrongUse unless the argument has all of these members; none of them is called."""
     missing = [name for name in members if getattr_static(value, name, members) is members]
     if missing:
         raise WrongUse(
@@ -86,7 +91,7 @@ def require_members(value: object, kind: str, members: Sequence[str]) -> None:
 
 
 class Named(Protocol):
-    """What the key of an answer is made of, besides the event."""
+    """The members of a task or series that go into the key of its answer, besides the event."""
 
     @property
     def kind(self) -> str: ...
@@ -96,10 +101,10 @@ class Named(Protocol):
 
 
 def named(task: Named) -> tuple[str, str]:
-    """The kind and the form of a task, or of a series.
+    """The kind and the form of a task or a series, checked.
 
     Raises:
-        WrongUse: one is no string, or a string that UTF-8 does not write; a task that calls itself SQL.
+        WrongUse: one is not a string, or cannot be encoded as UTF-8; or the kind is SQL.
     """
     kind, form = _text("kind", task.kind), _text("form", task.form)
     if kind == SQL:
@@ -111,6 +116,7 @@ def named(task: Named) -> tuple[str, str]:
 
 
 def _text(name: str, value: object) -> str:
+    """The argument, if it is a string that is not empty and can be encoded as UTF-8."""
     with suppress(UnicodeEncodeError):
         if type(value) is str and value.encode():
             return value
@@ -118,7 +124,7 @@ def _text(name: str, value: object) -> str:
 
 
 def sized(size: object) -> int | None:
-    """The size that a task states (WrongUse: it is none)."""
+    """The size that a task states (WrongUse unless it is a number of bytes or None)."""
     if size is None or (type(size) is int and size >= 0):
         return size
     raise WrongUse(f"size={shown(size)}.", allowed="a whole number of bytes, or None")
@@ -126,11 +132,12 @@ def sized(size: object) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The keys under which an answer is stored and found again.
+    """The keys under which an answer is stored.
 
-    ``shared``: the key of the same question whoever asks; "" where it may not be shared. ``earlier``: the same
-    keys as earlier formats named them. ``released``: the keys of those of its parts that may be read again.
-    ``kind``: the kind of question, as the ledger says it to people.
+    ``question`` is its key for this account and price, ``statement`` its key at any price, and
+    ``shared`` its key whoever asks, or "" if it may not be shared. ``earlier`` are the keys that
+    earlier ledger formats computed. ``released`` are the keys of its parts that may be reused.
+    ``kind`` is the kind of question, for people.
     """
 
     question: str
@@ -143,7 +150,10 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """The stored answer to a task: its bytes, and the charge that paid for it. ``recalled``: it was there before."""
+    """The stored answer of a task: its bytes, and the id of the charge that paid for it.
+
+    ``recalled`` is set if it was stored before this call.
+    """
 
     body: bytes
     charge: str

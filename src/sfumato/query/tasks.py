@@ -25,7 +25,7 @@ from sfumato.query.task import Stored, Task, require_members, require_task
 
 
 class Tasks:
-    """What a session does with tasks."""
+    """The methods of a session that ask, price and open tasks."""
 
     _asker: Asker
     _door: Door
@@ -40,42 +40,42 @@ class Tasks:
         stop: Stop | None = None,
         time_limit: float | None = None,
     ) -> Stored:
-        """The stored answer to a task of any kind: charged, run and stored once, then read again for free.
+        """Answers a task of any kind: it is charged, run and stored once, and then recalled free.
 
-        The cost of the whole event is debited before the data is read, and nothing of it is given back. ``key``,
+        The cost of the whole event is debited before the data is read, and never refunded. ``key``,
         ``stop`` and ``time_limit`` are as in ``query``.
 
         Raises:
             Refused: a declaration or the budget forbids it; free.
-            WrongUse: what is no task, a task without events, or a key that belongs to another question; free.
-            Cancelled: by ``stop`` or ``time_limit``; ``paid`` says whether the cost stays spent.
-            EngineFailed: the task or the engine failed, or the task asked for what it had not reserved; the
-                cost stays spent.
+            WrongUse: the argument is not a task, it has no events, or the key belongs to another
+                question; free.
+            Cancelled: ``stop`` or ``time_limit`` ended it; ``paid`` says whether the cost is spent.
+            EngineFailed: the task or the engine failed, or the task made a call that it had not
+                reserved; the cost stays spent.
         """
         self._door.require_open()
         require_task(task)
         patience = ENDLESS if stop is None and time_limit is None else Patience(stop, time_limit)
         with self._door.inside():
-            stored = charged(
-                task, self._asker, self._engine, self._ledger, Terms(key or "", patience)
-            )
+            terms = Terms(key or "", patience)
+            stored = charged(task, self._asker, self._engine, self._ledger, terms)
             if not stored.recalled:
                 return stored
-            asked = self._asker.request(
-                task.event, self._asker.names(task.kind, task.form, task.event)
-            )
-            return replace(stored, charge=self._ledger.charge_of(asked))
+            names = self._asker.names(task.kind, task.form, task.event)
+            request = self._asker.request(task.event, names)
+            return replace(stored, charge=self._ledger.charge_of(request))
 
     def open_series(
         self, series: Series, *, stop: Stop | None = None, time_limit: float | None = None
     ) -> OpenSeries:
-        """Opens a question that is answered in pieces: the whole cost is debited now, and nothing given back.
+        """Opens a question that is answered in pieces; the whole cost is debited now.
 
-        A series that was opened before is not paid again: its stored pieces are there, and it goes on behind the
-        last place that was begun. A place whose worker died, or whose piece failed, is lost and never drawn again.
+        A series that was opened before is not paid again: it has its stored pieces, and continues
+        after the last place that was begun. A place whose worker died, or whose piece failed, is
+        lost and never drawn again.
 
         Raises:
-            Refused, WrongUse: as ``ask``; free.
+            Refused, WrongUse: as in ``ask``; free.
             InProgress: another worker has it open.
             AccountFrozen: the account is frozen.
         """
@@ -83,15 +83,14 @@ class Tasks:
         require_members(series, "series", SERIES)
         patience = ENDLESS if stop is None and time_limit is None else Patience(stop, time_limit)
         with self._door.inside():
-            return opened_series(
-                series, Worker(self._asker, self._engine, self._ledger, self._door), patience
-            )
+            worker = Worker(self._asker, self._engine, self._ledger, self._door)
+            return opened_series(series, worker, patience)
 
     def price(self, task: Task) -> Cost:
-        """What a task costs, item by item; free.
+        """The cost of a task, with one item for each kind of step; free.
 
         Raises:
-            InvalidNumber: an event that nothing can be said of.
+            InvalidNumber: the event has no known cost.
         """
         self._door.require_open()
         require_task(task)
@@ -111,18 +110,21 @@ class Tasks:
         stop: Stop | None = None,
         time_limit: float | None = None,
     ) -> Marginals:
-        """Noisy marginals of one table: how many rows are in each cell of some sets of columns.
+        """Noisy marginals of one table: the number of rows in each cell of some sets of columns.
 
-        The table is read once. Each unit has one weight for all its rows in all marginals, so that they are
-        of one table; they share the cost equally. ``rho`` buys Gaussian noise, ``epsilon`` Laplace noise,
-        ``epsilon`` with ``delta`` the Gaussian noise of the largest rho that is proved to lie within both.
-        ``error``, in rows, with ``max_epsilon`` buys the noise that keeps each cell within it in 95% of
-        answers, at the smallest share of what is left; ``OnAverage(error)`` bounds the root of the mean squared error.
+        The table is read once. Each unit has one weight for all its rows in all marginals, so that
+        the exact marginals are consistent. The marginals share the cost equally.
+
+        ``rho`` buys Gaussian noise, ``epsilon`` Laplace noise, and ``epsilon`` with ``delta`` the
+        Gaussian noise of the largest rho that is proved to lie within both. ``error``, in rows,
+        with ``max_epsilon`` buys noise that keeps each cell within it in 95% of answers, at the
+        smallest share of what is left; ``OnAverage(error)`` bounds the root of the mean squared
+        error instead.
 
         Raises:
-            UnknownName, WrongUse, MissingDeclaration: as ``marginals_task``; free.
+            UnknownName, WrongUse, MissingDeclaration: as in ``marginals_task``; free.
             TargetUnreachable: the error costs more than ``max_epsilon``; free.
-            Others as ``ask``.
+            Others as in ``ask``.
         """
         self._door.require_open()
         notes: tuple[str, ...] = ()
@@ -144,15 +146,14 @@ class Tasks:
     def _cheapest_marginals(
         self, table: str, cliques: Sequence[Sequence[str]], asked: Price
     ) -> tuple[MarginalsTask, tuple[str, ...]]:
-        """The marginals with a wanted error that take the smallest share of what is left, or are stored."""
+        """The task with a wanted error that is stored, or takes the least share of what is left."""
         asker = self._asker
         balances = self._ledger.balances(asker.dataset.name, asker.purpose, asker.analyst)
-        concentrated = all(each.gates.rho is not None for each in balances)
+        concentrated = all(balance.gates.rho is not None for balance in balances)
         tasks = tasks_for_error(asker.dataset, table, cliques, asked, concentrated=concentrated)
 
         def is_stored(task: MarginalsTask) -> bool:
-            return self._ledger.holds(
-                asker.request(task.event, asker.names(task.kind, task.form, task.event))
-            )
+            names = asker.names(task.kind, task.form, task.event)
+            return self._ledger.holds(asker.request(task.event, names))
 
         return least_of_left(tasks, balances, is_stored)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The charges of one question that are taken together, before the first of them is used."""
+"""Reserves all charges of one question together, before the first of them is used."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ from sfumato.query.subqueries import Name, Step
 
 
 class Held:
-    """Reserved charges by the step that each is for; ``paid``: something of the question was paid for."""
+    """The reserved charges of a question by step; ``paid`` if a part of it is paid for."""
 
     def __init__(self, ledger: Ledger, charges: Mapping[Name, tuple[str, Request]]) -> None:
         self._ledger = ledger
@@ -32,7 +32,7 @@ class Held:
         self.paid = False
 
     def take(self) -> None:
-        """Reserves all of them in one unit of work; what is stored for another account is shared in it.
+        """Reserves all charges in one transaction, which also shares answers of other accounts.
 
         Raises:
             As ``Ledger.reserve_all``; then nothing was taken.
@@ -48,24 +48,26 @@ class Held:
             self._charges.clear()
             raise
         self.paid = len(taken) < len(self._charges)
-        self._charges = {name: each for name, each in self._charges.items() if each[0] in taken}
+        for name, (charge, _) in list(self._charges.items()):
+            if charge not in taken:
+                del self._charges[name]
 
-    def of(self, name: Name) -> "StepPayer":
-        """What a step is charged through."""
-        return StepPayer(self, name)
+    def of(self, name: Name) -> "_StepPayer":
+        """The payer of one step."""
+        return _StepPayer(self, name)
 
     def recall(self, name: Name, request: Request) -> bytes | None:
-        """As ``Ledger.recall``; who shares an answer pays in place of what is held for its step."""
+        """As ``Ledger.recall``; a shared answer is paid with the charge reserved for its step."""
         charge, _ = self._charges.get(name, ("", None))
         return self._ledger.recall(request, held=charge)
 
     def reserve(self, name: Name, request: Request, charge_id: str = "") -> str:
-        """The charge of a request: the one held for its step, exchanged where it is for another request.
+        """Takes the charge that is reserved for a step, exchanged if it is for another request.
 
         ``charge_id`` is the id of a new charge, as in ``Ledger.reserve``.
 
         Raises:
-            As ``Ledger.reserve``; then the charge is still held.
+            As ``Ledger.reserve``; then the charge stays reserved.
         """
         if name not in self._charges:
             taken = self._ledger.reserve(request, charge_id)
@@ -77,22 +79,25 @@ class Held:
         return taken
 
     def answered(self) -> None:
-        """A step has its answer: what was reserved for it is paid."""
+        """Records that a step was answered: the charges used so far are paid."""
         self.paid |= bool(self._used)
 
     def give_back(self, *, interrupted: bool = False) -> None:
-        """Voids what was not used: nothing was read for it.
+        """Voids the charges that were not used.
 
-        A caller who was ``interrupted`` may not have seen what it was given.
+        After an interrupt the used ones are abandoned too, since the caller may have missed them.
         """
-        for charge in [charge for charge, _ in self._charges.values()] + self._used * interrupted:
+        left = [charge for charge, _ in self._charges.values()]
+        if interrupted:
+            left += self._used
+        for charge in left:
             abandon(self._ledger, charge)
         self._charges.clear()
 
 
 @dataclass(frozen=True, slots=True)
-class StepPayer:
-    """What one step of a question is charged through."""
+class _StepPayer:
+    """The payer of one step of a question, through its reserved charge."""
 
     held: Held
     name: Name
@@ -108,7 +113,7 @@ class StepPayer:
 
 @contextmanager
 def together(ledger: Ledger, requests: Mapping[Name, Request]) -> Iterator[Held]:
-    """Reserves all requests in one unit of work; what is not used in the end is given back.
+    """Reserves all requests in one transaction; charges that are not used are voided at the end.
 
     Guarantees:
         a question of several charges takes them together or pays for nothing
@@ -134,57 +139,59 @@ def together(ledger: Ledger, requests: Mapping[Name, Request]) -> Iterator[Held]
 
 
 def wanted_charges(steps: Sequence[tuple[Step, Asked]], ledger: Ledger) -> dict[Name, Request]:
-    """What is to be reserved for the steps of a question, in the order in which they are answered.
+    """The requests to reserve for the steps of a question, in the order of their answers.
 
-    A step is reserved under its own key only if it is known and no guessed one comes before it: so
-    whoever holds a key never waits for another. Of any other a charge is held that nobody waits for.
+    A step is reserved under its own key only if the step is known and none before it is guessed.
+    So a caller that holds a key never waits for another. For any other step a charge is reserved
+    under a key for which nobody waits.
     """
-    found: dict[Name, Request] = {}
+    requests: dict[Name, Request] = {}
     guessed = False
     for step, asked in steps:
         guessed |= step.guessed
         request = asked.request()
         if step.guessed:
-            found[step.name] = _unknown(step, asked)
-        elif ledger.holds(request) or asked.planned.fresh is None or _stands_in(found, request):
-            # nothing is to be paid for it, or it stands there twice
+            requests[step.name] = _unknown(step, asked)
+        elif ledger.holds(request) or asked.planned.fresh is None or _holds(requests, request):
+            # it is paid already, or listed already
             continue
         elif guessed and ledger.to_share(request) is None:
-            found[step.name] = _nobodys(step, request)
+            requests[step.name] = _nobodys(step, request)
         else:
-            found[step.name] = request
-    return found
+            requests[step.name] = request
+    return requests
 
 
 def require_key(step: Step, asked: Asked, key: str, ledger: Ledger) -> None:
-    """Refuses an idempotency key that is bound to another question (KeyUsed), before anything is charged."""
+    """Raises KeyUsed, before any charge, if an idempotency key is bound to another question."""
     request = asked.request(key)
-    # who asks the bound question again has the answers that come first, and so knows what it is
+    # a caller that repeats the bound question has paid for its sub-queries, so it is not guessed
     ledger.require_key(_nobodys(step, request) if step.guessed else request)
 
 
-def _stands_in(requests: Mapping[Name, Request], request: Request) -> bool:
-    return any(each.question == request.question for each in requests.values())
+def _holds(requests: Mapping[Name, Request], request: Request) -> bool:
+    """Whether the same question is among the requests."""
+    return any(listed.question == request.question for listed in requests.values())
 
 
 def _unknown(step: Step, asked: Asked) -> Request:
-    """What is held for a question that depends on answers which are not there: the most that it can come to cost."""
+    """The request for a step that depends on missing answers: for the most that it can cost."""
     bounded = asked.planned.bounded
     most = ceiling(step.price, bounded.norm, bounded.parts[0].distance.relation)
     return replace(_nobodys(step, asked.request()), event=most)
 
 
 def _nobodys(step: Step, request: Request) -> Request:
-    """A request of the same cost under a key that only the same question of the same account holds."""
+    """The request under another key, which only the same question of the same account can have."""
     place = canonical_json([request.question, step.question.text])
     question = hashlib.sha256(place.encode()).hexdigest()
     return replace(request, question=question, shared="", earlier=())
 
 
 def ceiling(price: Price, norm: Norm, relation: Relation) -> Event:
-    """An event that costs, at both gates, at least what any question at a price costs.
+    """An event that costs at least as much, at both gates, as any question at a price.
 
-    What a question will be may depend on an answer that is not there yet; what it costs at most does not.
+    A question may depend on an answer that does not exist yet; the most that it can cost does not.
 
     Guarantees:
         no question costs more than the ceiling of its price
@@ -198,8 +205,6 @@ def ceiling(price: Price, norm: Norm, relation: Relation) -> Event:
         assert rho is not None, "a price is an epsilon, a rho or a target"
         law = DiscreteGaussian(sigma_squared=1 / (2 * rho))
         noise = AdditiveNoise(law, Distance(Norm.L2, Fraction(1), relation))
-    return (
-        noise
-        if price.delta is None
-        else Composed((noise, ApproxEvent(Fraction(0), price.delta, relation)))
-    )
+    if price.delta is None:
+        return noise
+    return Composed((noise, ApproxEvent(Fraction(0), price.delta, relation)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sum of one clipped vector a unit, as a statistic of rows. Proof: unit_sums.proof.md."""
+"""The sum of clipped vectors, one for each unit, as a statistic. Proof: unit_sums.proof.md."""
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -16,21 +16,22 @@ from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.unit import Relation
 from sfumato.query.statistic import BoundedStatistic, Opened
 
-# Sums of a unit's codes stay below this, in 64 bits.
+# Sums of a unit's codes must stay below this, so that they fit 64 bits.
 _MOST = 2**62
 
 
 @dataclass(frozen=True, slots=True)
 class UnitSums(BoundedStatistic[list[int]]):
-    """Adds up the codes of each unit's rows, clips that vector to ``bound`` in ``norm``, and adds up the units.
+    """The sum over units of a vector that is clipped to ``bound`` in ``norm``.
 
-    A missing value counts as zero. Clipping shortens a vector towards zero, entry by entry rounded down.
+    The vector of a unit is the sum of the codes of its rows; a missing value counts as zero.
+    Clipping scales a vector down, and rounds each entry towards zero.
 
     Guarantees:
         the sum moves by at most its proved distance
 
     Raises:
-        InvalidDeclaration: a bound or a norm that is none, or codes whose sums may leave 62 bits.
+        InvalidDeclaration: the bound or the norm is invalid, or sums of codes may exceed 62 bits.
     """
 
     plan: BoundedRows
@@ -55,7 +56,7 @@ class UnitSums(BoundedStatistic[list[int]]):
             )
 
     def distance(self, norm: Norm) -> Distance:
-        """The bound, of the unit that is added or removed, or of both that are replaced."""
+        """The bound for an added or removed unit; twice the bound for a replaced one."""
         units = 2 if self.plan.neighbours is Relation.REPLACE_ONE else 1
         moved = units * self.bound
         proved = Distance(
@@ -70,23 +71,23 @@ class UnitSums(BoundedStatistic[list[int]]):
         return proved
 
     def exact(self, opened: Opened) -> list[int]:
-        """The integers, one for each value."""
+        """The exact sums, one for each value."""
         return _added(_clipped(_vectors(opened.unit_rows(self.plan)), self.bound, self.norm))
 
 
 def _vectors(rows: UnitRows) -> Integers:
-    """The sum of each unit's codes; a unit has at least one row."""
+    """The sum of each unit's codes; every unit has at least one row."""
     present = np.where(rows.codes == MISSING, 0, rows.codes)
     if not rows.units:
         return present
-    found: Integers = np.add.reduceat(present, rows.starts[:-1], axis=0)
-    return found
+    sums: Integers = np.add.reduceat(present, rows.starts[:-1], axis=0)
+    return sums
 
 
 def _clipped(vectors: Integers, bound: int, norm: Norm) -> Integers:
-    """Each vector, shortened to the bound where it is longer."""
+    """Scales each vector down to the bound if it is longer."""
     kept = vectors.copy()
-    # a vector within this box is within the bound, whatever the norm
+    # a vector within this box is within the bound in both norms
     small = bound // vectors.shape[1]
     for place in np.flatnonzero((np.abs(vectors) > small).any(axis=1)):
         kept[place] = _shortened([int(each) for each in vectors[place]], bound, norm)
@@ -94,6 +95,7 @@ def _clipped(vectors: Integers, bound: int, norm: Norm) -> Integers:
 
 
 def _shortened(vector: list[int], bound: int, norm: Norm) -> list[int]:
+    """One vector scaled down to the bound if it is longer, in exact integers."""
     size = sum(map(abs, vector)) if norm is Norm.L1 else sum(each * each for each in vector)
     if size <= (bound if norm is Norm.L1 else bound * bound):
         return vector
@@ -105,6 +107,7 @@ def _shortened(vector: list[int], bound: int, norm: Norm) -> list[int]:
 
 
 def _added(vectors: Integers) -> list[int]:
-    """The sum over units, in two halves of 31 bits and more, so that none of them overflows."""
-    high, low = vectors >> 31, vectors & (2**31 - 1)
-    return [(int(a) << 31) + int(b) for a, b in zip(high.sum(axis=0), low.sum(axis=0), strict=True)]
+    """The sum over units; the low 31 bits are added separately, so that no sum overflows."""
+    high = (vectors >> 31).sum(axis=0)
+    low = (vectors & (2**31 - 1)).sum(axis=0)
+    return [(int(upper) << 31) + int(lower) for upper, lower in zip(high, low, strict=True)]

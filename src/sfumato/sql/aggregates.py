@@ -104,7 +104,8 @@ class Aggregates:
         if isinstance(node, exp.Count):
             return self._count(node, test)
         if isinstance(node, exp.CountIf):
-            passing = counted(number(1), _and(self._rows.test(node.this), test))
+            both = _and(self._rows.test(node.this), test)
+            passing = counted(number(1), both)
             return Moment(value_of(passing, _sql(node)), Statistic.COUNT)
         if isinstance(node, exp.ApproxDistinct):
             require_only(node, "this")
@@ -129,7 +130,8 @@ class Aggregates:
             return Moment(value_of(operand, _name(inner)), Statistic.COUNT)
         if test is None:
             return CountRows()
-        return Moment(value_of(kept(number(1), test), _sql(node)), Statistic.COUNT)
+        passing = kept(number(1), test)
+        return Moment(value_of(passing, _sql(node)), Statistic.COUNT)
 
     def _distinct(self, nodes: Sequence[exp.Expr], test: Scalar | None) -> Ask:
         """Returns what COUNT(DISTINCT ...) asks for: units, or the values of one expression."""
@@ -266,7 +268,7 @@ def _is_for(release: Aggregate, statistic: Statistic) -> bool:
 
 
 def _place(places: dict[Aggregate, int], release: Aggregate) -> int:
-    """Returns the position of a release, which is added if it is new."""
+    """Returns the position of a release in the list of releases; a new one is appended."""
     return places.setdefault(release, len(places))
 
 
@@ -291,7 +293,8 @@ def _operand(node: exp.Expr) -> tuple[exp.Expr, Fraction]:
             return key.this, level
         case _:
             require_only(node, "this", "quantile", "expression")
-            return node.this, _level(node.args.get("quantile") or node.args.get("expression"))
+            quantile = node.args.get("quantile") or node.args.get("expression")
+            return node.this, _level(quantile)
 
 
 def _level(node: exp.Expr | None) -> Fraction:

@@ -46,7 +46,7 @@ class _Marks(TypedDict):
 
 
 def add(one: Number, other: Number) -> Number:
-    """Returns one + other."""
+    """Returns the sum of two numbers."""
     first, second = known(one), known(other)
     if isinstance(first, Fraction) and isinstance(second, Fraction):
         return number(first + second)
@@ -66,12 +66,15 @@ def add(one: Number, other: Number) -> Number:
 
 
 def negate(one: Number) -> Number:
-    """Returns -one."""
+    """Returns the negative of a number."""
     return _scaled(one, Fraction(-1))
 
 
 def multiply(one: Number, other: Number) -> Number:
-    """Returns one * other, exact up to 62 bits; a constant factor only changes the step."""
+    """Returns the product of two numbers, exact up to 62 bits.
+
+    A constant factor only changes the step.
+    """
     factor, second = known(one), known(other)
     if isinstance(factor, Fraction) and isinstance(second, Fraction):
         return number(factor * second)
@@ -98,7 +101,7 @@ def multiply(one: Number, other: Number) -> Number:
 
 
 def divide(one: Number, other: Number, *, skips_zero: bool = False) -> Number:
-    """Returns one / other, truncated toward zero on the finest lattice that its range allows.
+    """Returns the quotient one / other, truncated toward zero on the finest possible lattice.
 
     ``skips_zero``: the result is NULL where ``other`` is zero; without it ``other`` must never be
     zero. Division by a quotient that may be zero multiplies by that quotient's divisor instead, so
@@ -127,7 +130,8 @@ def divide(one: Number, other: Number, *, skips_zero: bool = False) -> Number:
             return divide(dividend, other.ratio.above, skips_zero=True)
     if above is None or below is None or below == (0, 0):
         raise _always_null()
-    return _divided(one, other, _QuotientRange.of(one, other, above, below), skips_zero=skips_zero)
+    ends = _QuotientRange.of(one, other, above, below)
+    return _divided(one, other, ends, skips_zero=skips_zero)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +221,7 @@ def _always_null() -> UnsupportedSql:
 
 
 def remainder(one: Number, divisor: Number) -> Number:
-    """Returns one % constant, with the sign of ``one``.
+    """Returns the remainder of a number divided by a constant, with the sign of the number.
 
     Raises:
         UnsupportedSql: the divisor is not a positive constant.
@@ -245,12 +249,12 @@ def remainder(one: Number, divisor: Number) -> Number:
 
 
 def floor(one: Number) -> Number:
-    """Returns the largest integer that is not greater."""
+    """Returns the largest integer that is not greater than a number."""
     return _stepped(one, floored(one.expression, one.step), Fraction(1))
 
 
 def ceiling(one: Number) -> Number:
-    """Returns the smallest integer that is not less."""
+    """Returns the smallest integer that is not less than a number."""
     return negate(floor(negate(one)))
 
 
@@ -284,7 +288,7 @@ def truncated(one: Number) -> Number:
 
 
 def absolute(one: Number) -> Number:
-    """Returns |one|."""
+    """Returns the absolute value of a number."""
     signs = (one.expression, _negated(one.expression), _ZERO)
     size = Extreme(greatest=True, operands=signs)
     if one.ratio is None:
@@ -354,7 +358,7 @@ def _of_ratio(quotient: Number, above: Number, ratio: Ratio) -> Number:
 
 
 def _excess(one: int, other: int) -> tuple[int, int]:
-    """Returns how many bits each factor must drop for a product of 62 bits, the larger first."""
+    """Returns how many low bits each of two factors must drop for a product of at most 62 bits."""
     lost, other_lost = 0, 0
     while one * other > LARGEST:
         if one >= other:
@@ -372,7 +376,8 @@ def _coarser(one: Number, bits: int) -> Number:
         return one
     shortened = floored(one.expression, Fraction(1, 2**bits), Fraction(1, 2))
     step = one.step * 2**bits
-    return Number(shortened, step, one.rounding + step / 2, nearest=one.nearest, cut=True)
+    rounding = one.rounding + step / 2
+    return Number(shortened, step, rounding, nearest=one.nearest, cut=True)
 
 
 def _stepped(

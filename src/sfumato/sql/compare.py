@@ -249,7 +249,8 @@ def _labelled(op: Comparison, operand: Label, value: Literal | None) -> Scalar:
         value = str(value.numerator)
     for names in (operand.labels, operand.stored):
         if value in names:
-            return _equality(op, Member(operand.expression, (names.index(str(value)),)))
+            code = names.index(str(value))
+            return _equality(op, Member(operand.expression, (code,)))
     name = "The expression"
     if isinstance(operand.expression, Field):
         name = repr(operand.expression.column.name)

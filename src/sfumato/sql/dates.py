@@ -35,6 +35,7 @@ PARTS: Mapping[str, Part] = {
     "ISODOW": Part.WEEKDAY,
     "DAYOFWEEKISO": Part.WEEKDAY,
 }
+_TRUNCATED = (Part.YEAR, Part.QUARTER, Part.MONTH, Part.WEEK, Part.DAY)
 # The days and months of each period.
 _LENGTHS = {
     "DAY": (1, 0),
@@ -87,7 +88,7 @@ def part_of(name: str, moment: Day) -> Number:
 def trunc(name: str, moment: Day) -> Day:
     """Returns the first day of the year, quarter, month or ISO week of a date."""
     part = PARTS.get(name.upper())
-    if part not in (Part.YEAR, Part.QUARTER, Part.MONTH, Part.WEEK, Part.DAY):
+    if part not in _TRUNCATED:
         raise UnsupportedSql(
             f"DATE_TRUNC to {name[:20]!r}.", allowed="'year', 'quarter', 'month', 'week', 'day'"
         )
@@ -101,12 +102,13 @@ def difference(name: str, start: Day, end: Day) -> Number:
 
     Months, quarters and years count how many of them begin after ``start`` and by ``end``.
     """
-    unit, one, other = name.upper().rstrip("S"), start.expression, end.expression
-    if unit == "DAY":
+    period = name.upper().rstrip("S")
+    one, other = start.expression, end.expression
+    if period == "DAY":
         return _whole(_minus(other, one))
-    if unit == "WEEK":
+    if period == "WEEK":
         return truncated(Number(_minus(other, one), Fraction(1, 7)))
-    per_year = {"YEAR": 1, "QUARTER": 4, "MONTH": 12}.get(unit)
+    per_year = {"YEAR": 1, "QUARTER": 4, "MONTH": 12}.get(period)
     if per_year is None:
         raise UnsupportedSql(
             f"DATE_DIFF in {name[:20]!r}.", allowed="'day', 'week', 'month', 'quarter', 'year'"
@@ -136,8 +138,10 @@ def shifted(moment: Day, length: Interval | Number, sign: int) -> Day:
 
 def interval(amount: Fraction, unit: str) -> Interval:
     """Returns INTERVAL amount unit."""
-    days, months = _LENGTHS.get(unit.upper().rstrip("S"), (0, 0))
-    if (days, months) == (0, 0) or amount.denominator != 1 or abs(amount) > 10**6:
+    name = unit.upper().rstrip("S")
+    days, months = _LENGTHS.get(name, (0, 0))
+    is_known = (days, months) != (0, 0)
+    if not is_known or amount.denominator != 1 or abs(amount) > 10**6:
         raise UnsupportedSql(
             "An INTERVAL that is no whole number of days.", remedy="INTERVAL 7 DAY"
         )

@@ -29,7 +29,7 @@ FLOATING = ("double", "float", "real")
 
 
 def _add(rows: Rows, node: exp.Expr) -> Typed:
-    """Lowers + and - of numbers, dates and intervals."""
+    """Lowers the operators + and - on numbers, dates and intervals."""
     sign = -1 if isinstance(node, exp.Sub) else 1
     one, other = rows.value(node.this), rows.value(node.expression)
     if isinstance(one, Day | Interval) or isinstance(other, Day | Interval):
@@ -43,7 +43,7 @@ def _add(rows: Rows, node: exp.Expr) -> Typed:
 
 
 def _add_to_date(node: exp.Expr, one: Typed, other: Typed, sign: int) -> Typed | None:
-    """Lowers + and - of which an operand is a date or an interval; None if it is neither sum."""
+    """Lowers + and - with a date or an interval as an operand; None if the operands are numbers."""
     moment = later = None
     if isinstance(one, Day) or isinstance(other, Interval):
         moment = dates.as_day(one)
@@ -68,12 +68,12 @@ def _add_to_date(node: exp.Expr, one: Typed, other: Typed, sign: int) -> Typed |
 
 
 def _multiply(rows: Rows, node: exp.Expr) -> Typed:
-    """Lowers *."""
+    """Lowers the operator *."""
     return arithmetic.multiply(rows.number(node.this), rows.number(node.expression))
 
 
 def _divide(rows: Rows, node: exp.Expr) -> Typed:
-    """Lowers /; ``x / NULLIF(y, 0)`` is NULL where y is zero."""
+    """Lowers the operator /; ``x / NULLIF(y, 0)`` is NULL where y is zero."""
     divisor = node.expression
     while isinstance(divisor, exp.Paren):
         divisor = divisor.this
@@ -87,7 +87,7 @@ def _divide(rows: Rows, node: exp.Expr) -> Typed:
 
 
 def _modulo(rows: Rows, node: exp.Expr) -> Typed:
-    """Lowers % and MOD."""
+    """Lowers the operator % and the SQL function MOD."""
     if is_answered(node.expression):
         raise UnsupportedSql(
             "MOD by the answer of a sub-query, which may not be positive.", remedy="MOD(column, 7)"
@@ -96,7 +96,7 @@ def _modulo(rows: Rows, node: exp.Expr) -> Typed:
 
 
 def _power(rows: Rows, node: exp.Expr) -> Typed:
-    """Lowers POWER with a constant exponent from 1 to 4."""
+    """Lowers the SQL function POWER with a constant exponent from 1 to 4."""
     base, power = rows.number(node.this), number(1)
     for _ in range(whole(node.expression, "A power", 1, 4)):
         power = arithmetic.multiply(power, base)
@@ -104,7 +104,7 @@ def _power(rows: Rows, node: exp.Expr) -> Typed:
 
 
 def _round(rows: Rows, node: exp.Expr) -> Typed:
-    """Lowers ROUND."""
+    """Lowers the SQL function ROUND."""
     require_only(node, "this", "decimals")
     places = node.args.get("decimals")
     operand = rows.number(node.this)
@@ -124,7 +124,7 @@ def _of_number(function: Callable[[Number], Number]) -> Callable[[Rows, exp.Expr
 
 
 def _bucket(rows: Rows, node: exp.Expr) -> Typed:
-    """Lowers WIDTH_BUCKET with constant bounds."""
+    """Lowers the SQL function WIDTH_BUCKET with constant bounds."""
     require_only(node, "this", "min_value", "max_value", "num_buckets")
     low = _bound(rows, node.args.get("min_value"))
     high = _bound(rows, node.args.get("max_value"))
@@ -149,24 +149,24 @@ def _values(rows: Rows, node: exp.Expr) -> list[Typed]:
 
 
 def _extreme(rows: Rows, node: exp.Expr) -> Typed:
-    """Lowers LEAST and GREATEST."""
+    """Lowers the SQL functions LEAST and GREATEST."""
     return extreme(_values(rows, node), greatest=isinstance(node, exp.Greatest))
 
 
 def _coalesce(rows: Rows, node: exp.Expr) -> Typed:
-    """Lowers COALESCE."""
+    """Lowers the SQL function COALESCE."""
     return coalesced(_values(rows, node))
 
 
 def _nullif(rows: Rows, node: exp.Expr) -> Typed:
-    """Lowers NULLIF."""
+    """Lowers the SQL function NULLIF."""
     one, other = rows.comparable(node.this, node.expression)
     rows.tell(one, other)
     return null_where_equal(one, other)
 
 
 def _cast(rows: Rows, node: exp.Expr) -> Typed:
-    """Lowers CAST and TRY_CAST to a date or a number."""
+    """Lowers the SQL functions CAST and TRY_CAST to a date or a number."""
     kind = _type_name(node.args["to"])
     operand = rows.value(node.this)
     if kind == "date":
@@ -199,30 +199,31 @@ def _cast(rows: Rows, node: exp.Expr) -> Typed:
 def _type_name(to: exp.Expr) -> str:
     """Returns the name of a type in lower case."""
     # generating SQL is slow, and most casts are to a date
-    if isinstance(to, exp.DataType) and to.this is exp.DataType.Type.DATE and not to.expressions:
+    is_plain = isinstance(to, exp.DataType) and not to.expressions
+    if is_plain and to.this is exp.DataType.Type.DATE:
         return "date"
     return to.sql(dialect="duckdb").lower()
 
 
 def _extract(rows: Rows, node: exp.Expr) -> Typed:
-    """Lowers EXTRACT."""
+    """Lowers the SQL function EXTRACT."""
     return dates.part_of(node.this.name, rows.day(node.expression))
 
 
 def _part(rows: Rows, node: exp.Expr) -> Typed:
-    """Lowers YEAR, MONTH and the like."""
+    """Lowers SQL functions that return a part of a date, such as YEAR and MONTH."""
     require_only(node, "this")
     return dates.part_of(type(node).__name__, rows.day(node.this))
 
 
 def _trunc_date(rows: Rows, node: exp.Expr) -> Typed:
-    """Lowers DATE_TRUNC."""
+    """Lowers the SQL function DATE_TRUNC."""
     require_only(node, "this", "unit")
     return dates.trunc(node.args["unit"].name, rows.day(node.this))
 
 
 def _difference(rows: Rows, node: exp.Expr) -> Typed:
-    """Lowers DATE_DIFF."""
+    """Lowers the SQL function DATE_DIFF."""
     require_only(node, "this", "expression", "unit", "date_part_boundary")
     period = node.args.get("unit")
     name = "day" if period is None else period.name
@@ -230,7 +231,7 @@ def _difference(rows: Rows, node: exp.Expr) -> Typed:
 
 
 def _interval(rows: Rows, node: exp.Expr) -> Typed:
-    """Lowers INTERVAL; the amount may be written as a string."""
+    """Lowers a constant INTERVAL; its amount may be written as a string."""
     amount = literal(node.this)
     if isinstance(amount, str):
         amount = literal(exp.Literal.number(amount))
@@ -252,7 +253,7 @@ def _mapped(function: Callable[[str], str]) -> Callable[[Rows, exp.Expr], Typed]
 
 
 def _trim(rows: Rows, node: exp.Expr) -> Typed:
-    """Lowers TRIM."""
+    """Lowers the SQL function TRIM."""
     require_only(node, "this", "expression", "position")
     characters = " "
     if node.args.get("expression"):
@@ -263,7 +264,7 @@ def _trim(rows: Rows, node: exp.Expr) -> Typed:
 
 
 def _substring(rows: Rows, node: exp.Expr) -> Typed:
-    """Lowers SUBSTRING."""
+    """Lowers the SQL function SUBSTRING."""
     require_only(node, "this", "start", "length")
     length, size = node.args.get("length"), None
     if length is not None:
@@ -273,7 +274,7 @@ def _substring(rows: Rows, node: exp.Expr) -> Typed:
 
 
 def _side(rows: Rows, node: exp.Expr) -> Typed:
-    """Lowers LEFT and RIGHT."""
+    """Lowers the SQL functions LEFT and RIGHT."""
     count = whole(node.expression, "LEFT or RIGHT: a number of characters", 0, 10_000)
     if isinstance(node, exp.Left):
         return labels.mapped(rows.label(node.this), lambda label: label[:count])
@@ -285,13 +286,13 @@ def _side(rows: Rows, node: exp.Expr) -> Typed:
 
 
 def _join(rows: Rows, node: exp.Expr) -> Typed:
-    """Lowers CONCAT and ||."""
+    """Lowers the SQL function CONCAT and the operator ||."""
     parts = node.flatten() if isinstance(node, exp.DPipe) else node.expressions
     return labels.joined([rows.label(part) for part in parts])
 
 
 def _replace(rows: Rows, node: exp.Expr) -> Typed:
-    """Lowers REPLACE; an empty string is replaced by nothing."""
+    """Lowers the SQL function REPLACE; replacing an empty string changes nothing."""
     require_only(node, "this", "expression", "replacement")
     old, new = _text(node.expression), _text(node.args.get("replacement"))
     operand = rows.label(node.this)
@@ -301,13 +302,13 @@ def _replace(rows: Rows, node: exp.Expr) -> Typed:
 
 
 def _length(rows: Rows, node: exp.Expr) -> Typed:
-    """Lowers LENGTH."""
+    """Lowers the SQL function LENGTH."""
     require_only(node, "this")
     return labels.measured(rows.label(node.this), len)
 
 
 def _like(rows: Rows, node: exp.Expr) -> Typed:
-    """Lowers LIKE and ILIKE; of a Text column LIKE alone."""
+    """Lowers the operators LIKE and ILIKE; a Text column has LIKE alone."""
     require_only(node, "this", "expression", "negate")
     operand, pattern = rows.value(node.this), _text(node.expression)
     ignore_case = isinstance(node, exp.ILike)
@@ -322,14 +323,15 @@ def _like(rows: Rows, node: exp.Expr) -> Typed:
 
 
 def _regex(rows: Rows, node: exp.Expr) -> Typed:
-    """Lowers REGEXP_MATCHES and REGEXP_FULL_MATCH."""
+    """Lowers the SQL functions REGEXP_MATCHES and REGEXP_FULL_MATCH."""
     require_only(node, "this", "expression")
-    test = labels.regex(_text(node.expression), whole=isinstance(node, exp.RegexpFullMatch))
+    is_whole = isinstance(node, exp.RegexpFullMatch)
+    test = labels.regex(_text(node.expression), whole=is_whole)
     return labels.matching(rows.label(node.this), test)
 
 
 def _contains(rows: Rows, node: exp.Expr) -> Typed:
-    """Lowers STARTS_WITH and CONTAINS."""
+    """Lowers the SQL functions STARTS_WITH and CONTAINS."""
     wanted = _text(node.expression)
     operand = rows.label(node.this)
     if isinstance(node, exp.StartsWith):
@@ -348,7 +350,7 @@ def _text(node: exp.Expr | None) -> str:
 
 
 def _unnamed(rows: Rows, node: exp.Expr) -> Typed:
-    """Lowers functions that the parser does not know: DATE_PART."""
+    """Lowers SQL functions that the parser does not know: DATE_PART."""
     parts = node.expressions
     if str(node.this).upper() in ("DATE_PART", "DATEPART") and len(parts) == 2:
         return dates.part_of(_text(parts[0]), rows.day(parts[1]))

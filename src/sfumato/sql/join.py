@@ -105,7 +105,8 @@ def _with_public(context: Context, left: From, right: From, on: _On, *, outer: b
     """Returns a join with a public table, by one of its columns."""
     if left.public and not outer:
         left, right = right, left
-        on = replace(on, pairs=tuple((other, one) for one, other in on.pairs))
+        swapped = tuple((other, one) for one, other in on.pairs)
+        on = replace(on, pairs=swapped)
     if left.public:
         raise UnsupportedSql(
             "A join that starts from public tables.",
@@ -175,7 +176,8 @@ def _pair(
     """Returns the two sides of an equality, the left table's first; None if a side is of both."""
     if not isinstance(test, exp.EQ):
         return None
-    for one, other in ((test.this, test.expression), (test.expression, test.this)):
+    first, second = test.this, test.expression
+    for one, other in ((first, second), (second, first)):
         if not mine.owns(one) or not theirs.owns(other):
             continue
         if one.find(exp.Column) is None or other.find(exp.Column) is None:
@@ -195,7 +197,7 @@ def _require_unit(context: Context, left: From, right: From, on: _On) -> None:
             "or declare one public=True if it is about nobody.",
         )
     if on.parts < frozenset(range(left.width)):
-        raise refuse("A join that", (_OFF_UNIT[0], _filled(_OFF_UNIT, context, left)[1]))
+        raise refuse("A join that", _filled(_OFF_UNIT, context, left))
 
 
 def _tested_before(context: Context, right: From, other: Relation, on: _On) -> tuple[Relation, _On]:
@@ -220,10 +222,12 @@ def _tested_after(context: Context, merged: From, on: _On) -> From:
     # the pair of a join with a public table is the join itself
     if not merged.public and not isinstance(merged.relation, PublicJoin):
         for one, other in on.pairs:
-            tests.append(exp.EQ(this=one.copy(), expression=other.copy()))
+            equality = exp.EQ(this=one.copy(), expression=other.copy())
+            tests.append(equality)
     tests += on.rest
     rows = Rows(merged.scope(context), FUNCTIONS)
-    return merged.over(passing(merged.relation, [rows.test(test) for test in tests]))
+    lowered = [rows.test(test) for test in tests]
+    return merged.over(passing(merged.relation, lowered))
 
 
 def _merged(left: From, right: From, relation: Relation) -> From:
@@ -289,4 +293,6 @@ def _as_key(value: Typed, column: Column) -> Scalar:
 
 def _filled(reason: tuple[str, str], context: Context, left: From) -> tuple[str, str]:
     """Returns a reason with the name of the unit in it."""
-    return reason[0], reason[1].replace("{unit}", left.scope(context).unit_name())
+    why, instead = reason
+    unit = left.scope(context).unit_name()
+    return why, instead.replace("{unit}", unit)

@@ -57,7 +57,8 @@ def measured(operand: Label, function: Callable[[str], Fraction | int | None]) -
     """Returns the number to which a function maps a label; NULL where it returns None."""
     numbers = [function(label) for label in operand.labels]
     known = [Fraction(number) for number in numbers if number is not None]
-    step = common_step([Fraction(1), *(Fraction(1, number.denominator) for number in known)])
+    steps = [Fraction(1, number.denominator) for number in known]
+    step = common_step([Fraction(1), *steps])
     codes = tuple(None if number is None else int(number / step) for number in numbers)
     if isinstance(operand.expression, Constant):
         return Number(Constant(codes[0]), step)

@@ -130,4 +130,5 @@ def fitted(expression: Scalar, step: Fraction) -> tuple[Scalar, Fraction]:
     if size <= MAX_CODE:
         return expression, step
     divisor = 1 << (-(-size // MAX_CODE) - 1).bit_length()
-    return floored(expression, Fraction(1, divisor), Fraction(1, 2)), step * divisor
+    shortened = floored(expression, Fraction(1, divisor), Fraction(1, 2))
+    return shortened, step * divisor

@@ -152,7 +152,9 @@ class Outputs:
     def _require_own_name(self, name: str, typed: Typed) -> None:
         """Refuses an alias that is the name of a key and means something else."""
         for place, key in enumerate(self._group.nodes):
-            if not isinstance(key, exp.Column) or key.name.lower() != name.lower():
+            if not isinstance(key, exp.Column):
+                continue
+            if key.name.lower() != name.lower():
                 continue
             if _shown(typed) == _shown(self._key(place)):
                 return

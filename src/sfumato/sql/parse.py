@@ -160,8 +160,9 @@ def _depth(statement: exp.Expr, known: Mapping[str, int]) -> int:
             names = dict(names)
             for definition in clause.expressions:
                 names[definition.alias.lower()] = _depth(definition.this, names)
-        defined = names.get(node.name.lower(), 0) if isinstance(node, exp.Table) else 0
-        deepest = max(deepest, depth + defined)
+        deepest = max(deepest, depth)
+        if isinstance(node, exp.Table):
+            deepest = max(deepest, depth + names.get(node.name.lower(), 0))
         for part in node.iter_expressions():
             # a long chain of AND or OR is one level
             chained = isinstance(node, exp.And | exp.Or) and type(part) is type(node)
@@ -220,7 +221,8 @@ def _end_of(text: str) -> dict[str, str | int]:
 def _syntax_error(error: SqlglotError, text: str) -> SqlSyntaxError:
     """Returns the refusal for an error of the parser, with its line and column."""
     first = (getattr(error, "errors", None) or [_end_of(text)])[0]
-    line, column = int(first.get("line") or 1), int(first.get("col") or 1)
+    line = int(first.get("line") or 1)
+    column = int(first.get("col") or 1)
     description = str(first.get("description") or "The text cannot be read")
     what = _INSIDE.sub("", description).strip().rstrip(".")
     near = str(first.get("highlight") or "")[:40]

@@ -254,12 +254,14 @@ class Summaries:
         operand = kept(self._rows.value(inner), test)
         value = value_of(operand, inner.sql(dialect="duckdb"))
         size = MAX_CODE if isinstance(value.type, Text) else value.type.size
-        return self._column(Summary.COUNT_DISTINCT, Integer(0, min(self._limit, size)), value)
+        kind = Integer(0, min(self._limit, size))
+        return self._column(Summary.COUNT_DISTINCT, kind, value)
 
     def _count_rows(self, node: exp.Expr, test: Scalar | None) -> Typed:
         """Returns the number of rows, or of those that pass a test."""
         if test is None:
-            return self._column(Summary.COUNT, Integer(1, max(self._limit, 2)), None)
+            kind = Integer(1, max(self._limit, 2))
+            return self._column(Summary.COUNT, kind, None)
         value = value_of(kept(number(1), test), node.sql())
         return self._column(Summary.COUNT_VALUES, Integer(0, self._limit), value)
 
@@ -285,10 +287,12 @@ class Summaries:
         if (value.step / step).denominator > MAX_UNDER:
             halvings = math.floor(math.log2(value.step / step))
             step = value.step / 2 ** max(halvings, 0)
-        kind = number_type(math.floor(low / step), math.ceil(high / step), step)
+        lower, upper = math.floor(low / step), math.ceil(high / step)
+        kind = number_type(lower, upper, step)
         mean = as_number(self._column(Summary.MEAN, kind, value), node)
         cut = operand.cut or value.rounding != operand.rounding
-        return replace(mean, rounding=mean.step / 2 + value.rounding, nearest=True, cut=cut)
+        rounding = mean.step / 2 + value.rounding
+        return replace(mean, rounding=rounding, nearest=True, cut=cut)
 
     def quotient(self, node: exp.Div) -> Number | None:
         """Returns SUM(x) / COUNT(x) as a mean; None for any other quotient."""
@@ -320,7 +324,8 @@ class Summaries:
     ) -> Typed:
         """Returns the column of a summary; the same one for an equal summary."""
         for known in self.columns:
-            if (known.summary, known.value, known.column.type) == (summary, value, kind):
+            described = (known.summary, known.value, known.column.type)
+            if described == (summary, value, kind):
                 return computed(known.column, made_of)
         column = Column(self._context.name(f"per_unit.{summary.value.replace(' ', '_')}"), kind)
         self.columns.append(Computed(column, summary, value))

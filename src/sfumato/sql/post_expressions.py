@@ -201,7 +201,8 @@ class Finished:
             return compare.is_null(self.value(node.this))
         if isinstance(node.expression, exp.Boolean):
             test = self.test(node.this)
-            return And((Not(IsNull(test)), test if node.expression.this else Not(test)))
+            is_known = Not(IsNull(test))
+            return And((is_known, test if node.expression.this else Not(test)))
         raise reject(node)
 
     def _in(self, node: exp.In) -> Scalar:

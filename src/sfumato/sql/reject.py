@@ -66,7 +66,8 @@ _EXPRESSION = (
     "is not part of the language",
     (
         "Allowed of a row: + - * /, ABS, ROUND, FLOOR, LEAST, GREATEST, COALESCE, NULLIF, CASE, "
-        "WIDTH_BUCKET, EXTRACT, DATE_TRUNC, UPPER, SUBSTRING, LIKE, IN, BETWEEN, IS NULL; or compute on the noisy answer."
+        "WIDTH_BUCKET, EXTRACT, DATE_TRUNC, UPPER, SUBSTRING, LIKE, IN, BETWEEN, IS NULL; "
+        "or compute on the noisy answer."
     ),
 )
 NESTED_AGGREGATE = (

@@ -20,6 +20,7 @@ from sfumato.sql.tables import From, declared, require_plain, require_private
 from sfumato.sql.union import union
 from sfumato.sql.where import Inner, filtered
 
+_GROUPING = ("group", "distinct", "having")
 _CLAUSES = ("expressions", "from_", "joins", "where", "group", "having", "distinct", "with_")
 
 
@@ -94,8 +95,7 @@ class Relations:
             raise reject(node)
         require_only(node, *_CLAUSES)
         rows = self.rows(node, known)
-        has_groups = any(node.args.get(clause) for clause in ("group", "distinct", "having"))
-        if has_groups or calls(node.expressions):
+        if any(node.args.get(clause) for clause in _GROUPING) or calls(node.expressions):
             return per_unit(self.context, require_private(rows), node, name)
         return self._projected(rows, node, name)
 
@@ -103,7 +103,8 @@ class Relations:
         """Returns the rows with the columns of SELECT, which are computed where they are used."""
         rows, done = ranked(self.context, rows, node)
         scope = rows.scope(self.context)
-        columns, shown, parts = items(_expanded(node, rows), scope, Rows(scope, FUNCTIONS, done))
+        expressions = Rows(scope, FUNCTIONS, done)
+        columns, shown, parts = items(_expanded(node, rows), scope, expressions)
         source = Source(name, columns, shown, parts, f"The sub-query {name!r}")
         return replace(rows, sources=(source,))
 

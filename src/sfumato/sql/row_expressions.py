@@ -245,7 +245,7 @@ class Rows:
         return compare.compare(op, left, right)
 
     def tell(self, left: Typed, right: Typed) -> None:
-        """Reports the rounding of the numbers of a test, if one of them is not precise."""
+        """Adds a line of bias about the rounding of two compared numbers, if one is not precise."""
         size = compare.uncertain(left, right)
         if size:
             self._names.rounded(
@@ -253,7 +253,7 @@ class Rows:
             )
 
     def tell_divisor(self, divisor: Typed, node: exp.Expr) -> None:
-        """Reports the rounding of a divisor that is not precise: it may be rounded to zero."""
+        """Adds a line of bias about a divisor that is not precise: it may be rounded to zero."""
         size = compare.uncertain(divisor, number(0))
         if size:
             name = node.sql(dialect="duckdb")
@@ -474,4 +474,5 @@ def counted(operand: Typed, test: Scalar | None) -> Typed:
     """Returns a value for COUNT: not NULL where the operand is not NULL and the test is TRUE."""
     if test is None:
         return operand
-    return kept(number(1), And((test, Not(compare.is_null(operand)))))
+    is_known = Not(compare.is_null(operand))
+    return kept(number(1), And((test, is_known)))

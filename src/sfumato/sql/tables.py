@@ -84,7 +84,8 @@ class From:
             return self.relation
         if not self.once or self.width == 0:
             return None
-        return first(self.relation, (), fields(self.relation), context.name(f"{self.table}.first"))
+        name = context.name(f"{self.table}.first")
+        return first(self.relation, (), fields(self.relation), name)
 
 
 def declared(context: Context, node: exp.Table) -> From:
@@ -95,7 +96,8 @@ def declared(context: Context, node: exp.Table) -> From:
     """
     dataset = context.dataset
     name = _table_name(dataset, node)
-    table, owner, unit = dataset.tables[name], owner_of(dataset, name), dataset.unit_name(name)
+    table, unit = dataset.tables[name], dataset.unit_name(name)
+    owner = owner_of(dataset, name)
     parts, width = _parts(owner, unit)
     prefix = context.prefix(name, [*table.columns, *parts])
     columns: list[Column] = []
@@ -219,7 +221,8 @@ def _parts(owner: Owner | None, unit: str | None) -> tuple[dict[str, int], int]:
     while root.owner is not None:
         root = root.owner
     if len(root.columns) > 1:
-        return {name: place for place, name in enumerate(root.columns)}, len(root.columns)
+        places = {name: place for place, name in enumerate(root.columns)}
+        return places, len(places)
     names = [unit] if owner.via is not None else [*owner.columns, unit]
     return dict.fromkeys(names, 0), 1
 

@@ -104,7 +104,8 @@ def _listed(context: Context, rows: From, node: exp.In, inner: Inner) -> From:
     operands = node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]
     listed = units.sources[0].shown
     parts = [units.sources[0].parts.get(name.lower()) for name in listed]
-    is_same = mine.is_unit(operands) and [mine.part(operand) for operand in operands] == parts
+    own_parts = [mine.part(operand) for operand in operands]
+    is_same = mine.is_unit(operands) and own_parts == parts
     if not is_same or len(listed) != theirs.width:
         unit = mine.unit_name()
         raise UnsupportedSql(
@@ -158,7 +159,8 @@ def _equal_part(mine: Scope, theirs: Scope, node: exp.Expr) -> int | None:
     """Returns which unit column a test ``inner.column = outer.column`` equates; None for others."""
     if not isinstance(node, exp.EQ):
         return None
-    for inside, outside in ((node.this, node.expression), (node.expression, node.this)):
+    left, right = node.this, node.expression
+    for inside, outside in ((left, right), (right, left)):
         # an unqualified name refers to the inner row if that has such a column
         if theirs.owns(inside) and not theirs.owns(outside):
             part = theirs.part(inside)

@@ -99,7 +99,7 @@ def assert_counts_agree(
     notices: tuple[ArrayLike, ArrayLike],
     false_alarm: float = FALSE_ALARM,
 ) -> None:
-    """Fails if two samples, counted in the same cells, do not have the same (unknown) distribution.
+    """Fails if two samples, counted in the same cells, have different (unknown) distributions.
 
     In each of the K sets of ``assert_counts_follow`` the difference of the two shares is a sum of
     independent terms, n of range 1/n and m of range 1/m, with mean 0. By Hoeffding it exceeds u
@@ -140,8 +140,8 @@ def assert_at_most(
     """Fails if ``failures`` of ``trials`` are too many for a failure probability.
 
     By Hoeffding the share of failures exceeds probability + t with probability at most
-    exp(-2 trials t^2) = ``false_alarm``. A true probability of ``notices`` or more is detected (with
-    the same probability of error); it must be at least 2t above.
+    exp(-2 trials t^2) = ``false_alarm``. A true probability of ``notices`` or more is detected
+    (with the same probability of error); it must be at least 2t above.
 
     >>> assert_at_most(failures=48, trials=1000, probability=0.05, notices=0.3)
     """
@@ -153,7 +153,7 @@ def assert_at_most(
 
 
 def _sets(cells: ArrayLike, middle: int) -> Floats:
-    """The totals of the sets: every cell, the first few up to ``middle``, the last few beyond it."""
+    """The totals of the sets: each cell, the first few up to ``middle``, the last few after it."""
     values = np.asarray(cells, np.float64)
     first_few = np.cumsum(values[:middle])
     last_few = np.cumsum(values[:middle:-1])

@@ -30,7 +30,7 @@ class LocalSensitivity:
 
     Noise of this size would reveal the dataset. In the example the median of the first dataset
     would get no noise at all, that of its neighbour noise of scale 10 / epsilon. The attributes
-    of a ``Distance`` (``value``, ``norm``, ``relation``) raise, so no mechanism or event accepts it.
+    of a ``Distance`` (``value``, ``norm``, ``relation``) raise: no mechanism or event accepts it.
 
     Guarantees:
         a local sensitivity is refused wherever a distance is needed
@@ -74,7 +74,9 @@ def local_sensitivity(
     relation: Relation,
     norm: Norm = Norm.L1,
 ) -> LocalSensitivity:
-    """The largest change of a statistic between ``data`` and its neighbours with rows of ``domain``.
+    """The largest change of a statistic between ``data`` and its neighbours.
+
+    A neighbour has one row of ``domain`` more or instead of another, or one row less.
 
     It depends on the data and is as private as they are: never publish it, never set noise by it.
     L2 is squared, as in ``Distance``.
@@ -105,9 +107,9 @@ def global_sensitivity(
 ) -> Distance:
     """The largest change of a statistic between ANY two neighbours with rows of ``domain``.
 
-    Datasets have ``size`` rows under replace-one, and 0 to ``size`` rows under add-remove. Every pair
-    is tried, so it is a proof for such datasets, and for no others. ``work`` limits the number of
-    datasets and pairs.
+    Datasets have ``size`` rows under replace-one, and 0 to ``size`` rows under add-remove. Every
+    pair is tried, so it is a proof for such datasets, and for no others. ``work`` limits the
+    number of datasets and pairs.
 
     Guarantees:
         a global sensitivity is that of all neighbours

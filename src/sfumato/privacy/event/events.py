@@ -30,6 +30,9 @@ class AdditiveNoise:
     """Independent noise added to each integer of a statistic with sensitivity ``distance``.
 
     ``cells`` is the number of integers; only an Linf sensitivity needs it.
+
+    >>> AdditiveNoise(DiscreteGaussian(3), Distance(Norm.L2, Fraction(1))).noise
+    DiscreteGaussian(sigma_squared=Fraction(9, 1))
     """
 
     noise: Noise
@@ -43,7 +46,11 @@ class AdditiveNoise:
 
 
 class ContinuousLaw(Enum):
-    """A distribution on the real numbers."""
+    """A distribution on the real numbers.
+
+    >>> ContinuousLaw("laplace")
+    <ContinuousLaw.LAPLACE: 'laplace'>
+    """
 
     GAUSSIAN = "gaussian"
     LAPLACE = "laplace"
@@ -82,6 +89,9 @@ class Rule(Enum):
 
     ``EXPONENTIAL``: with probability proportional to exp(c u_i). ``PERMUTE_AND_FLIP``: in random
     order, each candidate is accepted with probability exp(c (u_i - max u)); the first one wins.
+
+    >>> Rule("exponential")
+    <Rule.EXPONENTIAL: 'exponential'>
     """
 
     EXPONENTIAL = "exponential"
@@ -93,6 +103,9 @@ class Selection:
     """Selection of one candidate by score; ``distance`` bounds the change of each score (Linf).
 
     ``monotone``: between neighbours all scores change in the same direction.
+
+    >>> Selection(Rule.EXPONENTIAL, Fraction(1, 2), Distance(Norm.LINF, Fraction(1))).rate
+    Fraction(1, 2)
     """
 
     rule: Rule
@@ -111,6 +124,10 @@ class NoisyMax:
 
     ``gap``: also releases by how much it exceeds the smallest noisy score that would have won.
     ``distance`` bounds the change of each score (Linf).
+
+    >>> one = Distance(Norm.LINF, Fraction(1))
+    >>> NoisyMax(DiscreteGaussian(3), one, gap=True).monotone
+    False
     """
 
     noise: Noise
@@ -129,6 +146,10 @@ class SparseVector:
 
     Stops after ``positives`` answers above it. ``gap``: also releases by how much each of these
     exceeds the noisy threshold.
+
+    >>> one, noise = Distance(Norm.LINF, Fraction(1)), DiscreteGaussian(3)
+    >>> SparseVector(noise, noise, one, positives=5).positives
+    5
     """
 
     threshold_noise: Noise
@@ -147,7 +168,11 @@ class SparseVector:
 
 @dataclass(frozen=True, slots=True)
 class RandomizedResponse:
-    """k-ary randomized response: the true category with probability e^eps / (e^eps + k - 1)."""
+    """k-ary randomized response: the true category with probability e^eps / (e^eps + k - 1).
+
+    >>> RandomizedResponse(Fraction(1), categories=4).categories
+    4
+    """
 
     epsilon: Fraction
     categories: int
@@ -164,6 +189,9 @@ class BoundedRange:
     """Any mechanism whose loss over all outputs lies in an interval of length ``eta``.
 
     Source: Durfee, Rogers 2019.
+
+    >>> BoundedRange(Fraction(1, 2)).eta
+    Fraction(1, 2)
     """
 
     eta: Fraction
@@ -175,7 +203,11 @@ class BoundedRange:
 
 @dataclass(frozen=True, slots=True)
 class PureEvent:
-    """Any epsilon-DP mechanism."""
+    """Any epsilon-DP mechanism.
+
+    >>> PureEvent(Fraction(1, 2)).relation.value
+    'add-remove'
+    """
 
     epsilon: Fraction
     relation: Relation = Relation.ADD_REMOVE
@@ -186,7 +218,11 @@ class PureEvent:
 
 @dataclass(frozen=True, slots=True)
 class ApproxEvent:
-    """Any (epsilon, delta)-DP mechanism."""
+    """Any (epsilon, delta)-DP mechanism.
+
+    >>> ApproxEvent(Fraction(1), Fraction("1e-6")).delta
+    Fraction(1, 1000000)
+    """
 
     epsilon: Fraction
     delta: Fraction
@@ -206,6 +242,10 @@ class Thresholded:
     """Noisy counts of units for undeclared keys, released only if at least ``threshold``.
 
     ``additive`` is the noise on the counts; a unit has at most ``keys`` keys.
+
+    >>> counts = AdditiveNoise(DiscreteGaussian(3), Distance(Norm.L2, Fraction(1)))
+    >>> Thresholded(counts, threshold=20, keys=1).threshold
+    20
     """
 
     additive: AdditiveNoise
@@ -224,7 +264,12 @@ class Thresholded:
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """``event`` applied to a secret random sample of the units, drawn once for the whole event."""
+    """``event`` applied to a secret random sample of the units, drawn once for the whole event.
+
+    >>> from sfumato.privacy.event import PoissonSample
+    >>> Sampled(PoissonSample(Fraction(1, 100)), PureEvent(Fraction(1))).design.rate
+    Fraction(1, 100)
+    """
 
     design: Design
     event: "Event"
@@ -244,6 +289,9 @@ class Shuffled:
 
     ``event`` is the local randomizer that each unit applies to its own value. Its neighbours are
     two values, so the relation is replace-one.
+
+    >>> Shuffled(RandomizedResponse(Fraction(1), 2), reports=10_000).reports
+    10000
     """
 
     event: RandomizedResponse | PureEvent
@@ -265,6 +313,9 @@ class Group:
     """Group privacy: ``event``, where up to ``size`` of its units change together.
 
     For example a household of four persons, or a person with at most four rows.
+
+    >>> Group(PureEvent(Fraction(1)), size=4).size
+    4
     """
 
     event: "Event"
@@ -338,7 +389,11 @@ def _is_gaussian(noise: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """Sequential composition: all of these events, one after another."""
+    """Sequential composition: all of these events, one after another.
+
+    >>> len(Composed((PureEvent(Fraction(1)), PureEvent(Fraction(2)))).events)
+    2
+    """
 
     events: tuple["Event", ...]
 
@@ -352,6 +407,9 @@ class Parallel:
 
     Valid only inside one plan with a stability proof (RULES 8), never across charges. Under
     replace-one, the distance of each event covers a unit that enters, leaves or changes its part.
+
+    >>> len(Parallel((PureEvent(Fraction(1)), PureEvent(Fraction(2)))).events)
+    2
     """
 
     events: tuple["Event", ...]
@@ -366,7 +424,11 @@ class Parallel:
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """Adaptive composition of ``times`` copies of one event."""
+    """Adaptive composition of ``times`` copies of one event.
+
+    >>> Repeated(PureEvent(Fraction(1, 10)), times=10).times
+    10
+    """
 
     event: "Event"
     times: int
@@ -382,6 +444,10 @@ class Nonadaptive:
 
     Valid only if no score, statistic, candidate or parameter depends on an earlier answer. Then
     several exponential mechanisms cost less than under adaptive composition.
+
+    >>> one = Selection(Rule.EXPONENTIAL, Fraction(1), Distance(Norm.LINF, Fraction(1)))
+    >>> Nonadaptive(Repeated(one, 100)).event.times
+    100
     """
 
     event: "Event"

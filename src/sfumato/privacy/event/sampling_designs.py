@@ -61,7 +61,11 @@ class _Drawn:
 
 @dataclass(frozen=True, slots=True)
 class FixedSample(_Drawn):
-    """A uniform random subset of ``size`` of ``population`` units."""
+    """A uniform random subset of ``size`` of ``population`` units.
+
+    >>> FixedSample(size=10, population=1000).rate
+    Fraction(1, 100)
+    """
 
     def __post_init__(self) -> None:
         # no super(): a slotted dataclass is a new class, which a bare super() does not know
@@ -77,6 +81,9 @@ class WithReplacementSample(_Drawn):
     """``size`` independent uniform draws from ``population`` units, with replacement.
 
     A unit that is drawn k times is in the sample k times.
+
+    >>> WithReplacementSample(size=10, population=1000).relation.value
+    'replace-one'
     """
 
 

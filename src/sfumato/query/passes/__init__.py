@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One pass a file, each a function from a plan to a plan closer to release."""
+"""The passes of the compiler, one in each file: functions from a plan to a plan."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,9 +10,9 @@ from sfumato.privacy.distance import Norm
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What the passes may know: the declarations, and the norm of the noise to come.
+    """The inputs of the passes besides the plan: the declarations, and the norm of the noise.
 
-    ``kept``: the tables with a prepared layout, and how many rows of a unit it has at most.
+    ``kept`` maps each table with a prepared layout to the most rows of a unit in that layout.
     """
 
     dataset: Dataset

@@ -8,15 +8,13 @@ from sfumato.query.stability import distance, occupied, refinement
 
 
 def bound(plan: Tracked, context: Context) -> Bounded:
-    """The plan that an engine may run: what a unit contributes is bounded, by enforcement."""
+    """Computes the proved distance of each part; the result is a plan that an engine may run."""
     fine = refinement(plan)
     relation = context.dataset.relation
 
     def part(aggregate: Aggregate) -> Part:
-        return Part(
-            aggregate,
-            distance(aggregate, plan, context.norm, relation, fine),
-            occupied(aggregate, plan),
-        )
+        proved = distance(aggregate, plan, context.norm, relation, fine)
+        return Part(aggregate, proved, occupied(aggregate, plan))
 
-    return Bounded(plan, context.norm, fine, tuple(part(each) for each in plan.raw.aggregates))
+    parts = tuple(part(aggregate) for aggregate in plan.raw.aggregates)
+    return Bounded(plan, context.norm, fine, parts)

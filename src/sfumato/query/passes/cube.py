@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cube -> BoundedCube: one weight a row for every marginal, and how far each of them moves."""
+"""Cube -> BoundedCube: one weight for each row, and the distance of every marginal."""
 
 from dataclasses import replace
 
@@ -12,12 +12,12 @@ from sfumato.query.stability import full_weight, marginal
 
 
 def cube(raw: Cube, context: Context) -> BoundedCube:
-    """The cube that an engine may open: T rows of a unit count in full, whatever its cells.
+    """Bounds a cube: at most T rows of a unit count fully; with more rows, each has less weight.
 
     T is ``max_rows_total``, or ``max_rows`` times ``max_groups`` if that is less.
 
     Raises:
-        MissingDeclaration: nothing says how many rows a unit may have in all.
+        MissingDeclaration: no limit bounds the rows of a unit.
     """
     relation = prune(raw.raw, context).relation
     unit, limits = whose(relation, context.dataset)

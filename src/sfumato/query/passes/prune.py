@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Raw -> Raw: the columns that are read, each provided once and read as it is provided."""
+"""Raw -> Raw: drops the columns that are not read, and completes the order of ranked rows."""
 
 from collections import Counter
 from dataclasses import replace
@@ -24,16 +24,16 @@ from sfumato.query.passes import Context
 
 
 def prune(plan: Raw, context: Context) -> Raw:
-    """Drops the columns that no expression reads, and completes the ties of every order.
+    """Drops the columns that no expression reads, and completes the ties of every ``Ranked``.
 
-    After it the ties of a ``Ranked`` tell apart all rows that differ in anything the question
-    reads, so that its numbers are a function of the rows (lemma 1 of stability.proof.md).
+    Afterwards these ties distinguish all rows that differ in a column that the question reads, so
+    the ranks are a function of the rows (lemma 1 of stability.proof.md).
 
     Guarantees:
         what is read stays and nothing else
 
     Raises:
-        TypeError: a column that is provided twice, or that is read where it is not provided.
+        TypeError: a column is provided twice, or is read where it is not provided.
     """
     every = list(nodes(plan.relation))
     names = Counter(column.name for each in every for column in introduced(each))
@@ -48,19 +48,30 @@ def prune(plan: Raw, context: Context) -> Raw:
 
 
 def columns_above(plan: Raw) -> frozenset[str]:
-    """The names of the columns that the question reads of the whole relation: of plans that differ in
-    nothing else of the relation and have the same ones, ``prune`` leaves the same relation."""
-    found = (leaf for each in _above(plan) for leaf in leaves(each))
-    return frozenset(leaf.column.name for leaf in found if isinstance(leaf, Field))
+    """The names of the columns of the relation that the keys and aggregates read.
+
+    For one relation, ``prune`` returns the same relation whenever these names are the same.
+    """
+    names = set()
+    for expression in _above(plan):
+        for leaf in leaves(expression):
+            if isinstance(leaf, Field):
+                names.add(leaf.column.name)
+    return frozenset(names)
 
 
 def _above(plan: Raw) -> tuple[Scalar, ...]:
-    """What the question reads of the whole relation."""
-    values = [key.value for key in plan.keys] + [read_value(each) for each in plan.aggregates]
-    return tuple(value.expression for value in values if value is not None)
+    """The expressions of the keys and aggregates over the relation."""
+    values = [key.value for key in plan.keys]
+    for aggregate in plan.aggregates:
+        value = read_value(aggregate)
+        if value is not None:
+            values.append(value)
+    return tuple(value.expression for value in values)
 
 
 def _cut(relation: Relation, read: set[str]) -> Relation:
+    """The relation without the columns that are not in ``read``."""
     match relation:
         case Scan():
             return _cut_scan(relation, read)
@@ -74,21 +85,24 @@ def _cut(relation: Relation, read: set[str]) -> Relation:
             return replace(relation, source=_cut(source, read), units=_cut(units, read))
         case Ranked(source, _, ties):
             kept = _cut(source, read)
-            fields = {
-                column.name: Field(column) for column in provided(kept) if column.name in read
-            }
-            known = {
-                each.column.name: each
-                for each in ties
-                if isinstance(each, Field) and each.column.name in fields
-            }
-            known = {name: each for name, each in known.items() if each == fields[name]}
-            return replace(relation, source=kept, ties=tuple((known | fields).values()))
+            return replace(relation, source=kept, ties=_completed(ties, kept, read))
         case Union(sources):
-            return replace(relation, sources=tuple(_cut(each, read) for each in sources))
+            return replace(relation, sources=tuple(_cut(source, read) for source in sources))
         case _:
             raise unknown(relation)
 
 
+def _completed(ties: tuple[Scalar, ...], source: Relation, read: set[str]) -> tuple[Scalar, ...]:
+    """Every column that is read as a tie: the present ties first, then the others."""
+    fields = {column.name: Field(column) for column in provided(source) if column.name in read}
+    present = {}
+    for tie in ties:
+        if isinstance(tie, Field) and tie == fields.get(tie.column.name):
+            present[tie.column.name] = tie
+    return tuple((present | fields).values())
+
+
 def _cut_scan(table: Scan, read: set[str]) -> Scan:
-    return replace(table, columns=tuple(column for column in table.columns if column.name in read))
+    """The scan without the columns that are not in ``read``."""
+    columns = tuple(column for column in table.columns if column.name in read)
+    return replace(table, columns=columns)

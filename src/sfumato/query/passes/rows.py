@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RowList -> BoundedRows: whose rows they are, and how many of a unit are read."""
+"""RowList -> BoundedRows: the unit of the rows, and how many rows of a unit are read."""
 
 from dataclasses import replace
 
@@ -10,12 +10,12 @@ from sfumato.query.passes.track import rows_in_all, whose
 
 
 def rows(raw: RowList, context: Context) -> BoundedRows:
-    """The rows that an engine may open: T of a unit.
+    """Bounds a list of rows: at most T rows of a unit are read.
 
     T is ``max_rows_total``, or ``max_rows`` times ``max_groups`` if that is less.
 
     Raises:
-        MissingDeclaration: nothing says how many rows a unit may have in all.
+        MissingDeclaration: no limit bounds the rows of a unit.
     """
     relation = prune(raw.raw, context).relation
     unit, limits = whose(relation, context.dataset)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Raw -> Tracked: whose rows these are, and how many groups there can be."""
+"""Raw -> Tracked: determines the unit of the rows, its limits, and the number of groups."""
 
 import math
 from collections.abc import Sequence
@@ -15,21 +15,21 @@ from sfumato.privacy.unit import Auto, Bound
 from sfumato.query.passes import Context
 
 MAX_GROUPS = 100_000
-# Groups times leaves that the quantiles of one question read.
+# The most groups times leaves that the quantiles of one question may read.
 MAX_LEAVES = 2**22
 
 
 def track(plan: Raw, context: Context) -> Tracked:
-    """Attaches the unit that all private tables of a question share, and its declared limits.
+    """Attaches the unit that all private tables of a question share, with its declared limits.
 
     Guarantees:
         every private row has the declared owner
         tables of different units are never mixed
 
     Raises:
-        UnsupportedSql: the declared keys make too many groups; tables of different units, or
-            about nobody; what only rows with a named unit allow.
-        MissingDeclaration: a limit that is sf.AUTO still.
+        UnsupportedSql: there are too many groups; the tables have different units, or are public;
+            or the question needs a named unit.
+        MissingDeclaration: a limit is still ``sf.AUTO``.
     """
     groups = _groups(plan)
     unit, limits = whose(plan.relation, context.dataset)
@@ -37,23 +37,29 @@ def track(plan: Raw, context: Context) -> Tracked:
 
 
 def whose(relation: Relation, dataset: Dataset) -> tuple[str | None, Limits]:
-    """The unit that all private tables of a relation share (None: each row is its own), and its declared limits."""
-    for each in nodes(relation):
-        _require_owner(each, dataset)
+    """The unit that all private tables of a relation share, with its declared limits.
+
+    The unit is None if each row is its own.
+    """
+    for node in nodes(relation):
+        _require_owner(node, dataset)
     unit = _unit(relation, dataset)
-    return unit, Limits(None, None, None) if unit is None else _limits(relation, dataset)
+    if unit is None:
+        return None, Limits(None, None, None)
+    return unit, _limits(relation, dataset)
 
 
 def rows_in_all(unit: str | None, limits: Limits, beyond: str) -> int:
-    """How many rows of a unit count in all; ``beyond`` says what becomes of the others.
+    """The most rows of a unit that count; ``beyond`` states in the error what happens to others.
 
     Raises:
-        MissingDeclaration: nothing says how many a unit may have.
+        MissingDeclaration: no limit bounds the rows of a unit.
     """
     most = 1 if unit is None else limits.in_all
     if most is None:
         raise MissingDeclaration(
-            f"The unit {unit!r} has no max_rows_total: nothing says how many rows one of them can have in all.",
+            f"The unit {unit!r} has no max_rows_total: "
+            "nothing says how many rows one of them can have in all.",
             allowed=f"sf.Unit({unit!r}, max_rows_total=...), or max_rows=... with max_groups=...",
             remedy=f"Declare max_rows_total for the unit; {beyond}",
         )
@@ -61,7 +67,7 @@ def rows_in_all(unit: str | None, limits: Limits, beyond: str) -> int:
 
 
 def _groups(plan: Raw) -> int | None:
-    """The number of groups; None where they are not public."""
+    """The number of groups; None if they are not public."""
     sizes = [key.size for key in plan.keys if key.size is not None]
     if len(sizes) < len(plan.keys):
         return None
@@ -73,17 +79,20 @@ def _groups(plan: Raw) -> int | None:
             allowed=f"at most {MAX_GROUPS:,}",
             remedy="Group by fewer columns, or by ones with fewer declared values.",
         )
-    for each in plan.aggregates:
-        if isinstance(each, Quantiles) and groups * each.leaves > MAX_LEAVES:
+    for aggregate in plan.aggregates:
+        if isinstance(aggregate, Quantiles) and groups * aggregate.leaves > MAX_LEAVES:
+            grid = f"on a grid of {aggregate.leaves:,} values in each of {groups:,} groups"
             raise UnsupportedSql(
-                f"Quantiles of {each.value.name} on a grid of {each.leaves:,} values in each of {groups:,} groups.",
+                f"Quantiles of {aggregate.value.name} {grid}.",
                 allowed=f"at most {MAX_LEAVES:,} values in all",
-                remedy="Group by fewer columns, or cut the values to a narrower range: LEAST(column, 100).",
+                remedy="Group by fewer columns, or cut the values to a narrower range: "
+                "LEAST(column, 100).",
             )
     return groups
 
 
 def _require_owner(node: Relation, dataset: Dataset) -> None:
+    """Raises unless a scan is of a private table with its declared owner, or joined as public."""
     if isinstance(node, PublicJoin):
         _require_public(node.table, dataset)
     if not isinstance(node, Scan):
@@ -98,6 +107,7 @@ def _require_owner(node: Relation, dataset: Dataset) -> None:
 
 
 def _require_public(table: Scan, dataset: Dataset) -> None:
+    """Raises UnsupportedSql unless a table that is joined on a key is public."""
     if table.owner is not None or not dataset.tables[table.table].public:
         raise UnsupportedSql(
             f"A join to the private table {table.table!r} on something else than its unit.",
@@ -107,9 +117,10 @@ def _require_public(table: Scan, dataset: Dataset) -> None:
 
 
 def _unit(relation: Relation, dataset: Dataset) -> str | None:
-    """The name of the units whose rows these are."""
+    """The name of the unit that all scanned tables share; None if each row is its own."""
     every = list(nodes(relation))
-    units = {each.table: dataset.unit_name(each.table) for each in every if isinstance(each, Scan)}
+    scanned = [node.table for node in every if isinstance(node, Scan)]
+    units = {table: dataset.unit_name(table) for table in scanned}
     names = set(units.values())
     if len(names) > 1:
         shown = ", ".join(
@@ -131,7 +142,7 @@ def _unit(relation: Relation, dataset: Dataset) -> str | None:
 
 
 def _limits(relation: Relation, dataset: Dataset) -> Limits:
-    """What the declarations say that a unit has of a relation's rows; enforced above, never assumed."""
+    """The declared limits of a unit in a relation; they are enforced later, never assumed."""
     if is_single(relation):
         return Limits(1, 1, 1)
     if isinstance(relation, Union):
@@ -152,18 +163,20 @@ def _limits(relation: Relation, dataset: Dataset) -> Limits:
 
 
 def _implied(limits: Limits) -> Limits:
-    """With what a limit says of the others: T rows in all are at most T in a group, and in at most T groups."""
+    """The limits with what the total implies: at most T rows in a group, in at most T groups."""
     rows = limits.total if limits.rows is None else limits.rows
     groups = limits.total if limits.groups is None else limits.groups
     return Limits(rows, groups, limits.total)
 
 
 def _sum(limits: Sequence[int | None]) -> int | None:
-    known = [each for each in limits if each is not None]
+    """The sum of several limits; None if one of them is None."""
+    known = [limit for limit in limits if limit is not None]
     return sum(known) if len(known) == len(limits) else None
 
 
 def _known(table: str, name: str, limit: Bound) -> int | None:
+    """A declared limit (MissingDeclaration if it is still ``sf.AUTO``)."""
     if isinstance(limit, Auto):
         raise MissingDeclaration(
             f"{name} of table {table!r} is sf.AUTO, which session.query resolves by a charged step.",
