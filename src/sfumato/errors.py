@@ -2,38 +2,38 @@
 """All exceptions of sfumato.
 
     SfumatoError
-    +-- Refused                exit 1: the question is understood and not answered
-    |   +-- BudgetExceeded         the account cannot pay
-    |   +-- AccountFrozen          three failures; the owner has to look first
-    |   +-- NotListed              the dataset is closed, and the name is not on the owner's list
-    |   +-- SqlSyntaxError         the text is not SQL (position shown)
-    |   +-- UnsupportedSql         the rule that refuses, and what to write instead
-    |   +-- UnknownName            no such table, column or value; says which exist
+    +-- Refused                exit 1: a valid request that is not answered
+    |   +-- BudgetExceeded         the budget of the account does not suffice
+    |   +-- AccountFrozen          three failures; the owner must thaw the account
+    |   +-- NotListed              the dataset is closed, and this account was not opened
+    |   +-- SqlSyntaxError         invalid SQL (with line and column)
+    |   +-- UnsupportedSql         which rule refuses it, and what to write instead
+    |   +-- UnknownName            no such table, column or value; lists those that exist
     |   +-- MissingDeclaration     a bound, value or limit that the proof needs
     |   +-- NoReference            a relative error without a public reference
-    |   +-- TargetUnreachable      the error asked for costs more than max_epsilon
-    +-- WrongUse               exit 2: an argument, a declaration or a file is wrong
+    |   +-- TargetUnreachable      the wanted error costs more than max_epsilon
+    +-- WrongUse               exit 2: an invalid argument, declaration or file
     |   +-- InvalidNumber
     |   +-- InvalidDeclaration
     |   +-- InvalidSource
     |   +-- InvalidConfig
-    |   +-- ContractMismatch       the ledger knows this dataset under another contract
-    |   +-- KeyUsed                an idempotency key that is bound to something else
-    +-- Failed                 exit 3: nothing is wrong with the question
+    |   +-- ContractMismatch       the ledger has another contract for this dataset
+    |   +-- KeyUsed                an idempotency key of another request
+    +-- Failed                 exit 3: a failure that the request did not cause
         +-- EngineFailed           one constant message; the charge is forfeited
-        +-- Cancelled              the caller stopped waiting, or its time_limit was over
+        +-- Cancelled              cancelled by the caller, or by its time_limit
         +-- LedgerError
             +-- LedgerBusy, LedgerReadOnly, LedgerTooNew
             +-- LedgerCorrupt
-            |   +-- LedgerIncomplete   it cannot be shown to hold all that was spent
+            |   +-- LedgerIncomplete   it may lack charges
             +-- LedgerUnavailable
-            |   +-- LedgerMissing      the place holds no ledger, and none was to be made
-            |   +-- LedgerMoved        it was migrated, and charges elsewhere
-            +-- InProgress         the same question is being answered right now
-            +-- LeaseExpired       the charge was closed while its worker was away
+            |   +-- LedgerMissing      no ledger at this address
+            |   +-- LedgerMoved        it was migrated to another address
+            +-- InProgress         the same question is being answered at the moment
+            +-- LeaseExpired       another worker took over or closed the charge
 
-Each says what was given, what is allowed and what to do. No message ever holds a
-value of the private data, a column that nobody declared, or a password.
+Each error states what was given, what is allowed and what to do. No message contains a value of
+the private data, an undeclared column or a password.
 """
 
 import datetime
@@ -172,7 +172,7 @@ class MissingDeclaration(Refused):
 
 
 class NoReference(Refused):
-    """A relative error needs a public reference, and there is none."""
+    """A relative error was asked for, but there is no public number to relate it to."""
 
 
 class TargetUnreachable(Refused):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bounded plan -> exact integers, and nothing else.
+"""Engines: run a bounded plan over the tables and return exact integers, nothing else.
 
 May import: ``plan``, ``metadata``, ``privacy``, ``exact``, ``errors``. Begin with ``base``. An
-engine never sees noise, epsilon or another engine. ``reference`` is the same in plain
-Python: slow, short, obviously right; the oracle of every engine test.
+engine never sees noise, epsilon or another engine. ``reference`` computes the same integers in
+plain Python; every engine is tested against it.
 """
 
 from sfumato.engines.base import Codes, Engine, Exact, Marginals

@@ -20,8 +20,8 @@ from sfumato.noise.law import Integers
 from sfumato.plan.cube import BoundedCube, Places
 from sfumato.plan.value import GroupKey
 
-# No unit has more rows. A larger declared limit is cut to this, so that its product with a weight
-# fits 64 bits.
+# No unit has more rows than this. A larger declared limit is cut to it, so that its product with a
+# weight fits 64 bits.
 _MOST = 2**40
 _WIDTHS = (("UTINYINT", 2**8), ("USMALLINT", 2**16))
 

@@ -107,7 +107,9 @@ def plain_type(physical: str) -> str:
     >>> plain_type("DECIMAL(9,2)[]"), plain_type("ENUM('Ann')[]"), plain_type("struct<Ann:int>")
     ('DECIMAL(9,2)[]', 'ENUM', 'struct')
     """
-    return physical if _PLAIN.fullmatch(physical) else re.split(r"[(<]", physical)[0]
+    if _PLAIN.fullmatch(physical):
+        return physical
+    return re.split(r"[(<]", physical)[0]
 
 
 def _of_milliseconds(connection: duckdb.DuckDBPyConnection, item: Opened) -> list[str]:
@@ -169,4 +171,6 @@ def fitting_sources(tables: Mapping[str, Table]) -> dict[str, Source]:
 def _fitting_type(kind: ColumnType) -> str:
     if isinstance(kind, Integer | Real):
         return "DOUBLE"
-    return "DATE" if isinstance(kind, Date) else "VARCHAR"
+    if isinstance(kind, Date):
+        return "DATE"
+    return "VARCHAR"

@@ -70,7 +70,9 @@ def value(expression: Scalar) -> str:
     >>> value(Arithmetic(Operation.ADD, Field(Column("age", Integer(0, 120))), Constant(1)))
     '("c_age" + 1::BIGINT)'
     """
-    return _text(expression) if is_text(expression) else _code(expression)
+    if is_text(expression):
+        return _text(expression)
+    return _code(expression)
 
 
 def typed(read: Value) -> str:
@@ -78,20 +80,26 @@ def typed(read: Value) -> str:
 
     An expression that is always NULL can be either.
     """
-    return _text(read.expression) if isinstance(read.type, Text) else _code(read.expression)
+    if isinstance(read.type, Text):
+        return _text(read.expression)
+    return _code(read.expression)
 
 
 def narrow(read: Value) -> str:
     """Casts a value to the narrowest type that fits its codes; for grouping, not for arithmetic."""
     kind = narrowest(read.type)
-    return typed(read) if kind in ("VARCHAR", "BIGINT") else f"TRY_CAST({typed(read)} AS {kind})"
+    if kind in ("VARCHAR", "BIGINT"):
+        return typed(read)
+    return f"TRY_CAST({typed(read)} AS {kind})"
 
 
 def truth(expression: Scalar) -> str:
     """Returns the SQL of a test: TRUE, FALSE or NULL."""
     match expression:
         case Constant(bool() | None as constant):
-            return "NULL::BOOLEAN" if constant is None else str(constant).upper()
+            if constant is None:
+                return "NULL::BOOLEAN"
+            return str(constant).upper()
         case Not(operand):
             return f"(NOT {truth(operand)})"
         case And(operands) | Or(operands) if operands:
@@ -124,7 +132,9 @@ def _text(expression: Scalar) -> str:
         case Field(Column(_, Text()) as column):
             return alias(column)
         case Constant(str() | None as constant):
-            return "NULL::VARCHAR" if constant is None else text(constant)
+            if constant is None:
+                return "NULL::VARCHAR"
+            return text(constant)
         case _:
             raise TypeError(f"{type(expression).__name__} is no text")
 
@@ -134,7 +144,9 @@ def _code(expression: Scalar) -> str:
         case Field(column) if not isinstance(column.type, Text):
             return alias(column)
         case Constant(int() | None as constant) if not isinstance(constant, bool):
-            return "NULL::BIGINT" if constant is None else f"{constant}::BIGINT"
+            if constant is None:
+                return "NULL::BIGINT"
+            return f"{constant}::BIGINT"
         case Case() | Coalesce():
             return _chosen(expression, _code)
         case Arithmetic(op, left, right) if op is not Operation.DIVIDE:
@@ -160,7 +172,9 @@ def _code(expression: Scalar) -> str:
 
 
 def _any(expression: Scalar) -> str:
-    return truth(expression) if _is_truth(expression) else value(expression)
+    if _is_truth(expression):
+        return truth(expression)
+    return value(expression)
 
 
 def _is_truth(expression: Scalar) -> bool:
@@ -197,7 +211,9 @@ def _member(operand: Scalar, values: tuple[int, ...] | tuple[str, ...]) -> str:
 
 
 def _constant(constant: int | str) -> str:
-    return text(constant) if isinstance(constant, str) else f"{constant}::BIGINT"
+    if isinstance(constant, str):
+        return text(constant)
+    return f"{constant}::BIGINT"
 
 
 def _extreme(expression: Extreme) -> str:
@@ -215,7 +231,9 @@ def _extreme(expression: Extreme) -> str:
     name = "greatest" if expression.greatest else "least"
     call = f"{name}({', '.join(operands)})"
     tests = " AND ".join(f"{column} IS NOT NULL" for column in asked)
-    return f"(CASE WHEN {tests} THEN {call} END)" if tests else call
+    if tests:
+        return f"(CASE WHEN {tests} THEN {call} END)"
+    return call
 
 
 def _strict_columns(expression: Scalar) -> tuple[str, ...] | None:
@@ -246,7 +264,7 @@ def _floor_divide(operand: Scalar, divisor: int) -> str:
     DuckDB's ``//`` truncates, so the operand is first made non-negative by adding a multiple of the
     divisor.
     """
-    # a divisor beyond every operand gives 0 or -1, however large
+    # any divisor larger than every operand gives 0 or -1, so a larger one is cut
     ends = span(operand)
     step = min(divisor, 2**62 + 1)
     if ends is None:

@@ -249,7 +249,9 @@ def passing(test: Scalar, kind: Integer | Real | Date | Category | Boolean) -> l
     if _evaluated(test) * kind.size > _STEPS or _passes(test, None):
         return None
     truth = _truth(test, kind.lower_code, kind.upper_code)
-    return None if truth is None else truth[0]
+    if truth is None:
+        return None
+    return truth[0]
 
 
 def _truth(
@@ -264,7 +266,9 @@ def _truth(
     match test:
         case Not(inner):
             runs = _truth(inner, low, high)
-            return None if runs is None else runs[::-1]
+            if runs is None:
+                return None
+            return runs[::-1]
         case And(operands) | Or(operands):
             true = []
             false = []
@@ -372,7 +376,9 @@ def _evaluated(test: Scalar) -> int:
     """Counts the nodes of a test that are evaluated at each code: comparisons are not."""
     if isinstance(test, Not | And | Or):
         return sum(map(_evaluated, children(test)))
-    return 0 if _turns(test) is not None else _nodes(test)
+    if _turns(test) is not None:
+        return 0
+    return _nodes(test)
 
 
 def _nodes(test: Scalar) -> int:
@@ -408,12 +414,16 @@ def _between(run: Run, kind: Integer | Date, raw: str) -> str:
         tests.append(f"{raw} >= {_stored(low, kind)}")
     if high < kind.upper_code:
         tests.append(f"{raw} <= {_stored(high, kind)}")
-    return f"({' AND '.join(tests)})" if tests else f"{raw} IS NOT NULL"
+    if tests:
+        return f"({' AND '.join(tests)})"
+    return f"{raw} IS NOT NULL"
 
 
 def _stored(code: int, kind: Integer | Date) -> str:
     """Returns the stored value of a code as a literal."""
-    return f"DATE '{kind.decode(code)}'" if isinstance(kind, Date) else str(code)
+    if isinstance(kind, Date):
+        return f"DATE '{kind.decode(code)}'"
+    return str(code)
 
 
 def _rounded(run: Run, kind: Integer | Real, read: str) -> str:
@@ -430,7 +440,9 @@ def _rounded(run: Run, kind: Integer | Real, read: str) -> str:
 
 
 def _any(tests: Sequence[str]) -> str:
-    return f"({' OR '.join(tests)})" if tests else "FALSE"
+    if tests:
+        return f"({' OR '.join(tests)})"
+    return "FALSE"
 
 
 def _listed(
@@ -448,7 +460,9 @@ def _listed(
     else:
         read = column_text(name, source)
         members = [text(word) for word in words]
-    return f"({read} IN ({', '.join(members)}))" if members else "FALSE"
+    if members:
+        return f"({read} IN ({', '.join(members)}))"
+    return "FALSE"
 
 
 def _is_short(word: str) -> bool:

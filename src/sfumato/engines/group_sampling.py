@@ -20,7 +20,7 @@ from sfumato.plan.value import GroupKey
 PRIME = 2**31 - 1
 # a 64-bit number is split into three pieces of this many bits
 _PIECE = 22
-# bits that a place drops, of the number of a group, of an amount; 24 + 31 + 8 = 63
+# Bits that are dropped from a place, of a group's number, and of an amount: 24 + 31 + 8 = 63.
 _COARSE = 7
 _GROUP = 31
 _AMOUNT = 8
@@ -157,7 +157,9 @@ def every_group(keys: Sequence[GroupKey], names: Sequence[str]) -> str:
         size *= len(codes)
         typed = f"[{', '.join(codes)}]::{narrowest(key.value.type)}[]"
         listed.append(f"(SELECT unnest({typed}) AS {name})")
-    return f"SELECT * FROM {' CROSS JOIN '.join(listed)}" if size <= _LISTED else ""
+    if size <= _LISTED:
+        return f"SELECT * FROM {' CROSS JOIN '.join(listed)}"
+    return ""
 
 
 def _place(a: str, y: str, b: str) -> str:

@@ -24,7 +24,9 @@ def is_plain(plan: Bounded) -> bool:
 def unit_and_keys(plan: Bounded) -> list[str]:
     """Returns the columns that a (unit, group) row is grouped by."""
     keys = key_names(plan)
-    return keys if is_plain(plan) else ["unit", *keys]
+    if is_plain(plan):
+        return keys
+    return ["unit", *keys]
 
 
 def select(
@@ -86,7 +88,9 @@ def _in_groups(plan: Bounded, source: str) -> str:
     """Selects the rows whose keys are those of a group."""
     conditions = map(_in_group, plan.tracked.raw.keys, key_names(plan))
     tests = " AND ".join(filter(None, conditions))
-    return f"SELECT * FROM ({source}) WHERE {tests}" if tests else source
+    if tests:
+        return f"SELECT * FROM ({source}) WHERE {tests}"
+    return source
 
 
 def _in_group(key: GroupKey, name: str) -> str:
@@ -95,11 +99,15 @@ def _in_group(key: GroupKey, name: str) -> str:
     codes = key.codes
     if codes is None or (not isinstance(kind, Text) and len(codes) == kind.size):
         # every code is within the type of its value
-        return "" if key.missing else f"{name} IS NOT NULL"
+        if key.missing:
+            return ""
+        return f"{name} IS NOT NULL"
     if not codes:
         return f"{name} IS NULL"
     if codes[-1] - codes[0] == len(codes) - 1:
         declared = f"{name} BETWEEN {codes[0]} AND {codes[-1]}"
     else:
         declared = f"{name} IN ({', '.join(map(str, codes))})"
-    return f"({name} IS NULL OR {declared})" if key.missing else declared
+    if key.missing:
+        return f"({name} IS NULL OR {declared})"
+    return declared

@@ -108,7 +108,7 @@ def key_alone(raw: Raw) -> Column | None:
             case Filter(_, test) if all(leaf == key for leaf in leaves(test)):
                 relation = relation.source
             case Semi():
-                # keeps all rows of a unit, or none
+                # a semi-join keeps all rows of a unit, or none
                 relation = relation.source
             case Filter() | PublicJoin() | UnitJoin() | PerUnit() | Ranked() | Union():
                 return None

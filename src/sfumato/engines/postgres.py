@@ -239,7 +239,7 @@ def _copy(
     columns: list[str],
     going: Callable[[], bool],
 ) -> None:
-    import pyarrow  # frames need it, files do not
+    import pyarrow  # remote tables and frames need it, files do not
 
     held = {"BIGINT": pyarrow.int64(), "DOUBLE": pyarrow.float64(), "VARCHAR": pyarrow.string()}
     held |= {
@@ -271,7 +271,7 @@ def _copy(
 def _connected(server: Server) -> Iterator["psycopg.Connection[Any]"]:
     """Opens a read-only connection that sees every row of a table or fails."""
     try:
-        import psycopg  # an extra
+        import psycopg  # optional: the extra sfumato[postgres]
     except ImportError:
         raise InvalidSource(
             "A table of a PostgreSQL server needs the package psycopg.",

@@ -49,7 +49,9 @@ def fingerprint(path: Path) -> str | None:
         if state is None:
             return None
         facts.update(json.dumps([str(file), *state]).encode())
-    return facts.hexdigest() if files else None
+    if files:
+        return facts.hexdigest()
+    return None
 
 
 def _facts(path: Path) -> tuple[int, int, str] | None:

@@ -136,7 +136,9 @@ def _owners(owner: Owner, tables: Tables) -> Callable[[Mapping[str, object]], st
 
     def find(raw: Mapping[str, object]) -> str | None:
         key = _named(raw, owner.columns)
-        return None if key is None else smallest.get(key)
+        if key is None:
+            return None
+        return smallest.get(key)
 
     return find
 

@@ -183,7 +183,9 @@ def _items(items: list[str]) -> str:
 
 
 def _join(*, outer: bool) -> str:
-    return "LEFT JOIN" if outer else "JOIN"
+    if outer:
+        return "LEFT JOIN"
+    return "JOIN"
 
 
 # --- tables --------------------------------------------------------------------------------
@@ -263,7 +265,7 @@ def _owned(
         return f"SELECT {_items([*items, f'{unit} AS unit'])} FROM {source.sql}"
     above = tables.sources[owner.via]
     key = f"{named(owner.keys, above)} AS key"
-    # the smallest of several, compared as strings
+    # if a key leads to several units, the smallest one, compared as strings
     smallest = "min_by(unit, CAST(unit AS VARCHAR))" if tables.numbered else "min(unit)"
     owners = (
         f"SELECT key, {smallest} AS unit FROM ({_owned([key], owner.owner, above, tables)}) "

@@ -68,14 +68,16 @@ class Columns(Mapping[Codes, tuple[int, ...]]):
 
     def of(self, groups: Sequence[Codes]) -> Groups:
         """Returns the integers of some groups; a group without integers may be absent."""
-        import pyarrow.compute  # no other question needs it
+        import pyarrow.compute  # only questions with open keys need it
 
         table = self.table
         for key, codes in enumerate(zip(*groups, strict=True)):
             column = table.column(key)
             wanted = pyarrow.array(set(codes), column.type)
             table = table.filter(pyarrow.compute.is_in(column, wanted))
-        return self.place.read(_tuples(table)) if groups else {}
+        if groups:
+            return self.place.read(_tuples(table))
+        return {}
 
     @cached_property
     def _all(self) -> Groups:
@@ -140,4 +142,6 @@ def _tuples(table: "pyarrow.Table") -> list[tuple[Any, ...]]:
 
 def _cells(column: "pyarrow.ChunkedArray") -> list[Any]:
     cells: list[Any] = column.to_pylist()
-    return [*map(int, cells)] if str(column.type).startswith("decimal") else cells
+    if str(column.type).startswith("decimal"):
+        return [*map(int, cells)]
+    return cells

@@ -42,7 +42,7 @@ def listed(
     for name, value in zip(names, plan.rows.values, strict=True):
         items.append(f"{typed(value)} AS {name}")
     source = f"SELECT {', '.join(items)} FROM ({rows(raw.relation, tables)})"
-    # equal rows of a unit are numbered, or all of them would be kept or none
+    # equal rows of a unit are numbered; otherwise all of them would be kept, or none
     number = f"row_number() OVER (PARTITION BY {', '.join([*unit, *names])}) AS number"
     sorted_names = [f"{name} NULLS FIRST" for name in names]
     within = [_hash(key, [*names, *unit, "number"]), *sorted_names, "number"]

@@ -448,7 +448,7 @@ def _unreadable_frame(
 
 def _odd_column(source: Any) -> int | None:
     """Returns the index of the first column of a pandas frame that Arrow cannot convert."""
-    import pyarrow  # as above
+    import pyarrow  # an Arrow frame needs it, a file does not
 
     place = None
     try:

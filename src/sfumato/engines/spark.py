@@ -66,9 +66,9 @@ _MEANING = {
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
-    # it visits nested branches twice each: exponential time for a deep expression
+    # this optimization visits nested branches twice each: exponential time for deep ones
     "spark.sql.subexpressionElimination.enabled": "false",
-    # for a union below a window it makes a plan that cannot be resolved (Spark 4.3.0)
+    # this rule makes a union below a window a plan that cannot be resolved (Spark 4.3.0)
     "spark.sql.optimizer.excludedRules": (
         "org.apache.spark.sql.catalyst.optimizer.RemoveRedundantAliases"
     ),
@@ -434,7 +434,7 @@ class SparkEngine:
 def _statements(plan: Bounded, reads: Mapping[str, Read], sampling_key: str) -> list[Statement]:
     """Returns the statements of a plan in Spark SQL."""
     if plan.tracked.kept is not None:
-        # it counts each row by itself; without the layout nothing would bound a unit
+        # such a plan counts each row by itself; without its layout nothing would bound a unit
         raise TypeError("a plan of a prepared layout, which Spark does not read")
     sources = {name: read.source for name, read in reads.items()}
     tables = {name: read.rows for name, read in reads.items()}
@@ -454,7 +454,9 @@ def _rows(frame: "DataFrame") -> Rows:
 
 
 def _cell(cell: Any) -> Any:
-    return int(cell) if isinstance(cell, Decimal) else cell
+    if isinstance(cell, Decimal):
+        return int(cell)
+    return cell
 
 
 def _columns(frame: "DataFrame") -> "pyarrow.Table":

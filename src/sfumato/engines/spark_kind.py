@@ -99,7 +99,9 @@ def present(node: exp.Expr) -> dict[str, Any]:
 
 def widened(value: Typed, kind: Kind) -> str:
     """Casts a value to a wider type."""
-    return value.sql if value.kind is kind else f"CAST({value.sql} AS {kind.value})"
+    if value.kind is kind:
+        return value.sql
+    return f"CAST({value.sql} AS {kind.value})"
 
 
 def common(kinds: Iterable[Kind]) -> Kind:
@@ -110,7 +112,9 @@ def common(kinds: Iterable[Kind]) -> Kind:
     """
     known = {*kinds} - {Kind.NULL}
     if len(known) <= 1:
-        return known.pop() if known else Kind.NULL
+        if known:
+            return known.pop()
+        return Kind.NULL
     if not known <= {*NUMBERS}:
         raise TypeError("values of several types")
     return max(known, key=NUMBERS.index)

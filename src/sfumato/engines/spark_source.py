@@ -203,4 +203,6 @@ def _number(text: str) -> list[float]:
         number = float(text)
     except ValueError:
         return []
-    return [number] if text_of(number) == text else []
+    if text_of(number) == text:
+        return [number]
+    return []

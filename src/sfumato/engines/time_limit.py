@@ -131,7 +131,9 @@ class Watcher:
     @property
     def _pause(self) -> float:
         """The longest time between two looks, in seconds."""
-        return STAY if self._told is None else TICK
+        if self._told is None:
+            return STAY
+        return TICK
 
     def look(self) -> float | None:
         """Interrupts or reports; returns the seconds until the next look, None if nothing runs."""

@@ -50,7 +50,9 @@ def text_of(value: object) -> str:
     ('1', '2.50', 'true')
     """
     if isinstance(value, bool):
-        return "true" if value else "false"
+        if value:
+            return "true"
+        return "false"
     if isinstance(value, float) and -(2**63) <= value < 2**63 and value == math.floor(value):
         return str(int(value))
     if isinstance(value, Decimal):
@@ -70,7 +72,9 @@ def _number_code(kind: Integer | Real, value: object) -> int | None:
         return None
     if number <= kind.lower_code:
         return kind.lower_code
-    return kind.upper_code if number >= kind.upper_code else round(number)
+    if number >= kind.upper_code:
+        return kind.upper_code
+    return round(number)
 
 
 def _day_code(kind: Date, value: object) -> int | None:
@@ -79,4 +83,6 @@ def _day_code(kind: Date, value: object) -> int | None:
     if isinstance(value, str) and not re.fullmatch(DATE_PATTERN, value, re.ASCII):
         return None
     day = date_code(value)
-    return None if day is None else min(max(day, kind.lower_code), kind.upper_code)
+    if day is None:
+        return None
+    return min(max(day, kind.lower_code), kind.upper_code)

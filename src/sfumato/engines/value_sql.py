@@ -205,7 +205,9 @@ def _raw(column: str, family: str) -> str:
     one row would change what another one means. TRY is the identity on an expression that cannot
     fail, and the optimizer has no statistics of its result.
     """
-    return f"TRY({quote(column)})" if family == "float" else quote(column)
+    if family == "float":
+        return f"TRY({quote(column)})"
+    return quote(column)
 
 
 def text_reading(raw: str, family: str) -> str:

@@ -20,7 +20,10 @@ def _context(rounding: str) -> Context:
 
 
 def _decimal(number: Fraction, rounding: str) -> Decimal:
-    return _context(rounding).divide(Decimal(number.numerator), Decimal(number.denominator))
+    """The number as a decimal of 50 digits, rounded in the given direction."""
+    over = Decimal(number.numerator)
+    under = Decimal(number.denominator)
+    return _context(rounding).divide(over, under)
 
 
 def _outward(function: str, number: Fraction, rounding: str) -> Fraction:

@@ -71,7 +71,8 @@ class AdditiveMechanism:
 
     def draw(self, cells: int, entropy: Entropy = SYSTEM) -> tuple[int, ...]:
         """Samples noise for ``cells`` integers."""
-        return tuple(self.noise.sample(cells, entropy).tolist())
+        drawn = self.noise.sample(cells, entropy)
+        return tuple(drawn.tolist())
 
     def release(self, exact: Sequence[int], drawn: Sequence[int] | None = None) -> tuple[int, ...]:
         """Exact integers plus noise; ``drawn`` is noise that was sampled before the data was read.

@@ -189,7 +189,8 @@ def mean(distance: Distance, epsilon: Number, *, lower: int, upper: int) -> Mome
     >>> float(mean(Distance(Norm.L1, Fraction(1)), 1, lower=0, upper=100).error(0.95, size=1000))
     0.37...
     """
-    return _declared(distance, epsilon, Integer(lower, upper), Statistic.MEAN)
+    within = Integer(lower, upper)
+    return _declared(distance, epsilon, within, Statistic.MEAN)
 
 
 def variance(distance: Distance, epsilon: Number, *, lower: int, upper: int) -> Moment:
@@ -200,7 +201,8 @@ def variance(distance: Distance, epsilon: Number, *, lower: int, upper: int) -> 
     >>> mechanism.estimate((6800, 6400, 6800), 0.95).value
     Fraction(9, 1)
     """
-    return _declared(distance, epsilon, Integer(lower, upper), Statistic.VARIANCE)
+    within = Integer(lower, upper)
+    return _declared(distance, epsilon, within, Statistic.VARIANCE)
 
 
 def clipped_mean(distance: Distance, epsilon: Number, *, clip: Clip) -> ClippedMoment:
@@ -236,7 +238,8 @@ def clipped_variance(distance: Distance, epsilon: Number, *, clip: Clip) -> Clip
 
 
 def _declared(distance: Distance, epsilon: Number, within: Integer, statistic: Statistic) -> Moment:
-    moved = _moved(distance, within.upper_code - within.lower_code, statistic)
+    width = within.upper_code - within.lower_code
+    moved = _moved(distance, width, statistic)
     return Moment(within, statistic, laplace(moved, epsilon))
 
 

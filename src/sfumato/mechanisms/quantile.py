@@ -66,7 +66,7 @@ class Quantile:
         _ordered([self.q])
 
     def event(self, distance: Distance) -> Selection:
-        """What happens to rows of which neighbours differ in at most ``distance`` (L1)."""
+        """The event of a release; neighbours differ in at most ``distance`` rows (L1)."""
         return _selection(self.rate, max(self.q, 1 - self.q), distance)
 
     def release(self, rows: Rows, entropy: Entropy = SYSTEM) -> int:
@@ -166,7 +166,8 @@ def median(distance: Distance, epsilon: Number, *, lower: int, upper: int) -> Qu
     >>> median(Distance(Norm.L1, Fraction(1)), 1, lower=0, upper=120).rate
     Fraction(1, 1)
     """
-    return quantile(distance, epsilon, q=Fraction(1, 2), lower=lower, upper=upper)
+    half = Fraction(1, 2)
+    return quantile(distance, epsilon, q=half, lower=lower, upper=upper)
 
 
 def quantiles(
@@ -205,7 +206,8 @@ def _selection(rate: Fraction, reach: Fraction, distance: Distance) -> Selection
 
 def _rate(epsilon: Number, reach: Fraction, distance: Distance) -> Fraction:
     """The rate at which selections cost epsilon, if a row moves all scores by ``reach`` in sum."""
-    return positive("epsilon", epsilon) / (2 * rows_apart(distance) * reach)
+    moved = rows_apart(distance) * reach
+    return positive("epsilon", epsilon) / (2 * moved)
 
 
 def _relative(levels: Sequence[Fraction]) -> list[Fraction]:

@@ -57,7 +57,8 @@ class SelectionMechanism:
 
     def release(self, scores: Scores, entropy: Entropy = SYSTEM) -> int:
         """The index of the selected candidate; scores must be finite, floats are taken exactly."""
-        return _DRAW[self.rule](scores, self.rate, entropy)
+        draw = _DRAW[self.rule]
+        return draw(scores, self.rate, entropy)
 
     def error(self, confidence: Number, candidates: int) -> Fraction:
         """Returns x with P(selected score > best score - x) >= confidence."""

@@ -219,7 +219,9 @@ def _bands(ranked: NDArray[Any], k: int, rate: Fraction) -> list[tuple[int, int]
 
 def _choices(ranked: NDArray[Any], k: int, loss: int) -> list[int]:
     """The number of candidates for each place, after those before it, within this loss."""
-    fit = len(ranked) - np.searchsorted(ranked[::-1], ranked[:k] - loss, side="left")
+    least = ranked[:k] - loss
+    ascending = ranked[::-1]
+    fit = len(ranked) - np.searchsorted(ascending, least, side="left")
     choices: list[int] = (fit - np.arange(k)).tolist()
     return choices
 

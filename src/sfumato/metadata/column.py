@@ -301,7 +301,8 @@ def _set_codes(
 
 
 def _bounds(lower: Number, upper: Number) -> tuple[Fraction, Fraction]:
-    low, high = to_fraction("lower", lower), to_fraction("upper", upper)
+    low = to_fraction("lower", lower)
+    high = to_fraction("upper", upper)
     if low >= high:
         raise InvalidDeclaration(
             f"Bounds from {lower} to {upper}.",

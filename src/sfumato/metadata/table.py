@@ -16,8 +16,8 @@ _ALL_OF_A_FOLDER = ("*", "**", "*.parquet")
 
 
 @dataclass(frozen=True, slots=True)
-class Undisclosed:
-    """Replaces the source of a table where it must not be shown; names only its type."""
+class _Undisclosed:
+    """Placeholder for the source of a table that must not be shown; it shows only the type."""
 
     kind: str
 
@@ -122,14 +122,14 @@ class Table:
     @property
     def described(self) -> "Table":
         """The table without its source; only the type of the source is kept."""
-        if isinstance(self.source, Undisclosed):
+        if isinstance(self.source, _Undisclosed):
             return self
         kind = type(self.source).__name__
         if isinstance(self.source, Server):
             kind = "server"
         elif isinstance(self.source, str | Path):
             kind = "path"
-        return replace(self, source=Undisclosed(kind), table=None)
+        return replace(self, source=_Undisclosed(kind), table=None)
 
     @property
     def about(self) -> str:
@@ -181,7 +181,7 @@ class Table:
     def __reduce__(self) -> tuple[object, ...]:
         source = self.source
         is_path = isinstance(source, str | Path) and without_secrets(str(source)) == str(source)
-        if not is_path and not isinstance(source, Undisclosed):
+        if not is_path and not isinstance(source, _Undisclosed):
             raise WrongUse(
                 "A table with its rows, or with the address of a server, is not pickled.",
                 remedy="Hand over a path, or the declarations: table.columns, table.unit.",
@@ -192,6 +192,6 @@ class Table:
 def _shown_source(source: object) -> str:
     if isinstance(source, str | Path):
         return shown(source)
-    if isinstance(source, Server | Undisclosed):
+    if isinstance(source, Server | _Undisclosed):
         return repr(source)
-    return repr(Undisclosed(type(source).__name__))
+    return repr(_Undisclosed(type(source).__name__))

@@ -60,7 +60,7 @@ def _below(
     Bits that are not in ``lanes`` are not meaningful in the result.
     """
     ours = digits(depth)
-    # a set bit stands for the digit 0 of its lane's number
+    # a set bit means that this digit of the number of its lane is 0
     drawn = words(len(lanes) * len(ours), entropy).reshape(len(ours), len(lanes))
     below, zeros, ones = np.zeros_like(lanes), lanes.copy(), np.zeros_like(lanes)
     for zero, one in zip(drawn, ours, strict=True):

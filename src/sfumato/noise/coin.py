@@ -53,7 +53,8 @@ class Coin(ABC):
         for start in range(0, len(drawn), _BLOCK):
             part = drawn[start : start + _BLOCK]
             packed = self.bits(len(part), entropy).astype("<u8", copy=False)
-            part[:] = np.unpackbits(packed.view(np.uint8), count=len(part), bitorder="little")
+            as_bytes = packed.view(np.uint8)
+            part[:] = np.unpackbits(as_bytes, count=len(part), bitorder="little")
         return drawn.view(np.bool_).reshape(shape)
 
     def bits(self, count: int, entropy: Entropy = SYSTEM) -> Words:

@@ -65,7 +65,7 @@ class DiscreteGaussian:
         return self._sampler.one(entropy)
 
     def sample(self, shape: Shape, entropy: Entropy = SYSTEM) -> Integers:
-        """Independent exact draws as int64; as Python integers where sigma is beyond 2^52."""
+        """Independent exact draws as int64; as Python integers if sigma exceeds 2^52."""
         return self._sampler.many(shape, entropy)
 
     def pmf(self, x: int) -> Bracket:

@@ -53,7 +53,7 @@ class DiscreteLaplace:
         return self._sampler.one(entropy)
 
     def sample(self, shape: Shape, entropy: Entropy = SYSTEM) -> Integers:
-        """Independent exact draws as int64; as Python integers where the scale is beyond 2^52."""
+        """Independent exact draws as int64; as Python integers if the scale exceeds 2^52."""
         return self._sampler.many(shape, entropy)
 
     def pmf(self, x: int) -> Bracket:

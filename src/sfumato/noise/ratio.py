@@ -139,8 +139,9 @@ class RatioCurve:
 
     def ends(self, shift: int, blocks: int) -> tuple[Integers, Integers]:
         """2^31 f at each integer, at most 1 too low."""
-        right = [value >> _FALL - 31 for value in islice(self._walk(1, _FALL), blocks)]
-        left = [value >> _FALL - 31 for value in islice(self._walk(-1, _FALL), blocks + 1)]
+        drop = _FALL - 31
+        right = [value >> drop for value in islice(self._walk(1, _FALL), blocks)]
+        left = [value >> drop for value in islice(self._walk(-1, _FALL), blocks + 1)]
         heights = np.array([*left[:0:-1], *right])
         return heights, heights
 

@@ -259,7 +259,9 @@ class Cells:
 
     def _settled(self, number: int, word: int, height: int, entropy: Entropy) -> int:
         """The draw of a random word whose cell is hard; a new draw if that is rejected."""
-        x = self._attempt(word >> self._spare, number, word & self._mask, height, entropy)
+        cell = word >> self._spare
+        offset = word & self._mask
+        x = self._attempt(cell, number, offset, height, entropy)
         return self.one(entropy) if x is None else x
 
     def one(self, entropy: Entropy) -> int:
@@ -347,5 +349,6 @@ class Cells:
         """Bounds of 2^precision f(x) / hat(x), where x is ``turns`` stretches past the columns."""
         extra = self._share.numerator.bit_length() + turns
         lower, upper = self.curve.bounds(x, precision + extra)
-        over, under = self._share.numerator << turns, self._share.denominator << extra
+        over = self._share.numerator << turns
+        under = self._share.denominator << extra
         return lower * over // under, -(-upper * over // under)

@@ -183,7 +183,8 @@ class _Array:
         return len(self.scores)
 
     def exact(self, index: int) -> Fraction:
-        return self.rate * (Fraction(self.best) - Fraction(self.scores.item(index)))
+        gap = Fraction(self.best) - Fraction(self.scores.item(index))
+        return self.rate * gap
 
     def bits(self, block: slice, most: int) -> Integers:
         differences: NDArray[Any] = self.best - self.scores[block]
@@ -276,7 +277,9 @@ def _halvings(counts: Integers, entropy: Entropy) -> NDArray[np.bool_]:
 
 
 def _blocks(count: int) -> list[slice]:
-    return [slice(start, start + _BLOCK) for start in range(0, count, _BLOCK)]
+    """The slices that cut ``count`` candidates into blocks."""
+    starts = range(0, count, _BLOCK)
+    return [slice(start, start + _BLOCK) for start in starts]
 
 
 def _locate(ends: list[int], point: int) -> tuple[int, int]:

@@ -32,13 +32,14 @@ class Replay:
         buffer[:] = np.frombuffer(self._bytes(buffer.size), np.uint8)
 
     def _bytes(self, size: int) -> bytes:
-        parts, missing = [], size
+        parts = []
+        missing = size
         while missing > len(self._rest):
             parts.append(self._rest)
             missing -= len(self._rest)
-            self._rest = memoryview(
-                hashlib.shake_256(f"{self._seed}/{self._block}".encode()).digest(self._BLOCK)
-            )
+            name = f"{self._seed}/{self._block}"
+            block = hashlib.shake_256(name.encode()).digest(self._BLOCK)
+            self._rest = memoryview(block)
             self._block += 1
         parts.append(self._rest[:missing])
         self._rest = self._rest[missing:]
