@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Thirty-two askers over one session, who cancel now and then: nothing unpaid, nothing lost, nothing over.
+"""Thirty-two askers over one session, who cancel now and then: nothing unpaid, nothing lost,
+nothing over.
 
 A thousand rounds on SQLite and three hundred on PostgreSQL. A share of them: ``make chaos
 ARGS='chaos/test_askers.py -k "sqlite and block-0"'``, where a block is twenty rounds.
@@ -36,7 +37,9 @@ PEOPLE = pa.concat_tables([FRAME] * 1000)
 
 
 class Asker:
-    """One thread: what it asked, what it got, and how often it was cancelled before and after the read."""
+    """One thread: what it asked, what it got, and how often it was cancelled before and after the
+    read.
+    """
 
     def __init__(self, asking: sf.Session, seed: int, place: int) -> None:
         # two purposes of each analyst, which share their answers
@@ -121,7 +124,9 @@ def test_what_was_shown_is_paid_and_what_is_paid_is_kept(
 
 
 def one_round(place: object, seed: int) -> Counter[str]:
-    """How many charges ended how, how many questions were refused, and how many were cancelled for nothing."""
+    """How many charges ended how, how many questions were refused, and how many were cancelled for
+    nothing.
+    """
     with session(place, seed) as asking:
         askers = [Asker(asking, seed, place) for place in range(ASKERS)]
         threads = [threading.Thread(target=each.run) for each in askers]
@@ -150,7 +155,8 @@ def _require_sound(asking: sf.Session, askers: list[Asker], rows: list[ChargeRow
     # nothing over, nothing left behind
     assert balance.taken.epsilon <= balance.gates.epsilon
     assert balance.reserved.epsilon == 0
-    # nothing unpaid: every answer that was shown is a committed one, the same for all threads of an account
+    # nothing unpaid: every answer that was shown is a committed one, the same for all threads of an
+    # account
     stored = {ledger.answer(row.question) for row in rows if row.state == COMMITTED}
     shown: dict[tuple[tuple[int, int], str], set[bytes]] = {}
     for each in askers:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kills while heads are published, then a rollback: an older ledger is refused, an undamaged one never is."""
+"""Kills while heads are published, then a rollback: an older ledger is refused, an undamaged one
+never is.
+"""
 
 from collections.abc import Callable
 from pathlib import Path

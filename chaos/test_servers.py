@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Three hundred rounds of a ledger on servers: clients that stop, locks that time out, standbys that take over."""
+"""Three hundred rounds of a ledger on servers: clients that stop, locks that time out, standbys
+that take over.
+"""
 
 from collections.abc import Callable
 

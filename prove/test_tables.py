@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every column of the tables of many more laws in ball arithmetic, and many more verdicts close to the curve."""
+"""Every column of the tables of many more laws in ball arithmetic, and many more verdicts close to
+the curve.
+"""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -17,7 +19,9 @@ LAWS = 200
 
 
 def random_laws(seed: int) -> list[tuple[Curve, F]]:
-    """Widths from 2^-8 to 2^52, as likely in each octave: rationals with denominators up to 10^9."""
+    """Widths from 2^-8 to 2^52, as likely in each octave: rationals with denominators up to
+    10^9.
+    """
     random = np.random.default_rng(seed)
     found = []
     for _ in range(LAWS):

@@ -40,7 +40,9 @@ PLAIN = [
 
 
 def timed(draw: Callable[[], object], times: int) -> tuple[np.ndarray, np.ndarray]:
-    """The size of each draw, a vector's as the sum of its sizes, and the nanoseconds that it took."""
+    """The size of each draw, a vector's as the sum of its sizes, and the nanoseconds that it
+    took.
+    """
     sizes, took = np.empty(times), np.empty(times, np.int64)
     clock = time.perf_counter_ns
     for place in range(times):

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes, below each answered statement of tests/query/corpus, what it becomes once it is bounded.
 
-The SQL is DuckDB's, of a question that is paid by epsilon, as the declarations alone make it. Above it
-stands how far the integers of each part move between neighbours, in the lattice steps of its value: L1
+The SQL is DuckDB's, of a question that is paid by epsilon, as the declarations alone make it. Above
+it
+stands how far the integers of each part move between neighbours, in the lattice steps of its value:
+L1
 under epsilon, the square of L2 under rho as a root; of quantiles Linf, of any set of leaves.
 ``update`` writes; ``check`` tells what is stale.
 """

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real PostgreSQL of one's own, for tests and benchmarks: a fresh cluster, a Unix socket, no port."""
+"""A real PostgreSQL of one's own, for tests and benchmarks: a fresh cluster, a Unix socket, no
+port.
+"""
 
 import ctypes
 import os
@@ -63,7 +65,9 @@ class Cluster:
             raise RuntimeError("\n".join(["PostgreSQL does not start.", *self.log]))
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
-        """``SIGINT`` and ``SIGQUIT`` are ``pg_ctl stop -m fast`` and ``-m immediate``: the latter crashes."""
+        """``SIGINT`` and ``SIGQUIT`` are ``pg_ctl stop -m fast`` and ``-m immediate``: the latter
+        crashes.
+        """
         server, self._server = self._server, None
         if server:
             server.send_signal(how)

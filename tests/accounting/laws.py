@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exact output laws of small instances, in 200 bits, and what they lose: nothing here is sfumato's.
+"""The exact output laws of small instances, in 200 bits, and what they lose: nothing here is
+sfumato's.
 
 A law is a mapping from outcome to probability. Where noise is endless it is cut where it is
 below e^-100, far beyond what the tests tell apart.
@@ -34,7 +35,9 @@ def number(value: object) -> arb:
 
 
 class Noise:
-    """A law on the integers by its weights: its masses and its cumulated masses within its reach."""
+    """A law on the integers by its weights: its masses and its cumulated masses within its
+    reach.
+    """
 
     def __init__(self, weight: Callable[[int], arb], lower: int, upper: int) -> None:
         self.lower, self.upper = lower, upper
@@ -78,7 +81,9 @@ def gaussian(variance: Fraction) -> Noise:
 
 @cache
 def staircase(epsilon: Fraction, sensitivity: int, step: int) -> Noise:
-    """e^(-epsilon) for each stair: the first ends at ``step``, the others are ``sensitivity`` long."""
+    """e^(-epsilon) for each stair: the first ends at ``step``, the others are ``sensitivity``
+    long.
+    """
     reach = int(100 / epsilon) * sensitivity + step
     with ctx.workprec(PRECISION):
         fall = (-number(epsilon)).exp()
@@ -141,9 +146,11 @@ def permute_and_flip(scores: Sequence[int], rate: Fraction) -> Law:
 def noisy_max(
     scores: Sequence[int], noise: Noise, gaps: range | None = None, *, naive: bool = False
 ) -> Law:
-    """The first of the largest noisy scores; with ``gaps`` also by how much it could be smaller and still win.
+    """The first of the largest noisy scores; with ``gaps`` also by how much it could be smaller and
+    still win.
 
-    ``naive``: by how much it is above the second largest, which is another number where there are ties.
+    ``naive``: by how much it is above the second largest, which is another number where there are
+    ties.
     """
     law: dict[Hashable, arb] = defaultdict(lambda: NOTHING)
     levels = range(min(scores) + noise.lower, max(scores) + noise.upper + 1)
@@ -151,7 +158,8 @@ def noisy_max(
         for index, score in enumerate(scores):
             before = arb(0)
             for level in levels:
-                # P(the least noisy score that wins <= level): one above those before, level with those after
+                # P(the least noisy score that wins <= level): one above those before, level with
+                # those after
                 upto = arb(1)
                 for other, its in enumerate(scores):
                     if other != index:
@@ -167,7 +175,9 @@ def noisy_max(
 
 
 def _level_with_a_later_one(scores: Sequence[int], index: int, noise: Noise, levels: range) -> arb:
-    """P(the winner is level with the second largest): then none before it reaches it, and one after it does."""
+    """P(the winner is level with the second largest): then none before it reaches it, and one after
+    it does.
+    """
     total = NOTHING
     for level in levels:
         before, upto, below = arb(1), arb(1), arb(1)
@@ -188,9 +198,11 @@ def sparse_vector(
     positives: int,
     gaps: Sequence[int | None] = (None,),
 ) -> Law:
-    """Each answer plus noise against one noisy threshold (0 plus noise), until ``positives`` are not below it.
+    """Each answer plus noise against one noisy threshold (0 plus noise), until ``positives`` are
+    not below it.
 
-    An outcome is a verdict for each answer that was asked: "below", or the gap, or None where none is told.
+    An outcome is a verdict for each answer that was asked: "below", or the gap, or None where none
+    is told.
     """
     told = ("below", *gaps)
     return {
@@ -236,7 +248,9 @@ def response(truth: int, epsilon: Fraction, categories: int) -> Law:
 
 
 def thresholded(counts: Sequence[int], noise: Noise, threshold: int) -> Law:
-    """Noisy counts of the keys that are there (count >= 1), each shown where it reaches the threshold."""
+    """Noisy counts of the keys that are there (count >= 1), each shown where it reaches the
+    threshold.
+    """
     return together(*(_shown(count, noise, threshold) for count in counts))
 
 

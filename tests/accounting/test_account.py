@@ -2,7 +2,8 @@
 """Costs are the closed forms, exactly, and bound the losses that are really there.
 
 The losses are those of ``laws``: every outcome of a small instance of each mechanism, for the
-neighbours that differ most. Each bound is shown to be no larger than it must be: half of it is caught.
+neighbours that differ most. Each bound is shown to be no larger than it must be: half of it is
+caught.
 """
 
 import importlib
@@ -104,7 +105,9 @@ def holds(cost: Profile, one: Law, other: Law) -> bool:
 
 
 def _converted(rho: Fraction, epsilon: Fraction, order: fmpq) -> arb:
-    """The delta of rho-zCDP at epsilon by one order a: (1/a) (1 - 1/a)^(a-1) e^((a-1)(a rho - epsilon))."""
+    """The delta of rho-zCDP at epsilon by one order a: (1/a) (1 - 1/a)^(a-1) e^((a-1)(a rho -
+    epsilon)).
+    """
     a = arb(order)
     return ((a - 1) * (a * number(rho) - number(epsilon)) + (a - 1) * (1 - 1 / a).log()).exp() / a
 
@@ -309,7 +312,9 @@ def test_a_bounded_range_costs_an_eighth(rate, value, monotone):
 
 
 def test_permute_and_flip_has_no_bounded_range():
-    """Two candidates, one level with the other or two steps below: more than an eighth (RULES 9)."""
+    """Two candidates, one level with the other or two steps below: more than an eighth (RULES
+    9).
+    """
     rate = Fraction(1, 10)
     level, below = laws.permute_and_flip((0, 0), rate), laws.permute_and_flip((1, -1), rate)
     assert holds(Profile.pure(2 * rate), level, below)
@@ -332,7 +337,8 @@ def test_alignments_cost_their_moves(threshold, scale, value, positives, gap):
 
 
 def test_the_distance_of_the_two_largest_is_not_free():
-    """Why a gap counts from the least score that still wins: with ties, the plain difference tells more.
+    """Why a gap counts from the least score that still wins: with ties, the plain difference tells
+    more.
 
     That the third of four is level with the largest says also that the first two are below.
     """
@@ -371,7 +377,8 @@ def keyed(
     ]
 
 
-# A unit comes to keys of its own, or to shared ones; or one goes and another comes, elsewhere or where it was.
+# A unit comes to keys of its own, or to shared ones; or one goes and another comes, elsewhere or
+# where it was.
 COMES = [
     ((0, 0), (1, 1)),
     ((0, 1), (1, 2)),
@@ -534,7 +541,9 @@ def test_a_fixed_sample_costs_as_its_rate(size, others):
 
 
 def test_a_poisson_sample_does_not_hide_as_much_where_one_is_replaced():
-    """The rule that relations never mix, seen at work: the very cost of add-remove, and replaced units."""
+    """The rule that relations never mix, seen at work: the very cost of add-remove, and replaced
+    units.
+    """
     event, _ = sampled_counts(HALF, DiscreteLaplace(1), UNIT_NOISE)
     law = {
         value: laws.poisson(1, HALF, lambda n, v=value: laws.shifted(UNIT_NOISE, n * v))
@@ -566,7 +575,10 @@ def test_draws_with_replacement_cost_as_so_many_samples_of_one(epsilon, size, po
 
 
 def in_cells(event: ContinuousNoise, cdf, width: Fraction, shift: int) -> tuple[Event, Pairs]:
-    """The cells of the noise, and of the noise shifted by so many of them; the cells at the ends are endless."""
+    """The cells of the noise, and of the noise shifted by so many of them.
+
+    The cells at the ends are endless.
+    """
     with ctx.workprec(laws.PRECISION):
         ends = [number(k * width) for k in range(-100, 101)]
         pair = [
@@ -732,7 +744,8 @@ CASES = {
     **REALS,
     **OTHERS,
 }
-# What half of it is caught, by the pairs of the case. Two keys that one unit replaces are charged a delta for each.
+# What half of it is caught, by the pairs of the case. Two keys that one unit replaces are charged a
+# delta for each.
 LOOSE = (
     "gaussian",
     "gaussian cells",

@@ -128,7 +128,10 @@ def test_repeats_that_are_not_counted_are_caught():
 
 
 def test_many_draws_with_replacement_are_a_poisson_number_of_copies():
-    """1000 draws out of 1000: copies are nearly Poisson(1); with a delta of k/100 for k copies, about 1/100."""
+    """1000 draws out of 1000: copies are nearly Poisson(1).
+
+    With a delta of k/100 for k copies, about 1/100.
+    """
     design = WithReplacementSample(1000, 1000)
     found = sampled_delta(
         design, REPLACE, ONE, lambda epsilon, copies: min(Fraction(copies, 100), ONE)
@@ -222,7 +225,9 @@ def response(epsilon0: Fraction, categories: int) -> dict[int, list[arb]]:
 
 
 def chosen_subset(epsilon0: Fraction, size: int) -> dict[int, list[arb]]:
-    """One of the sets of so many of three values, with the odds for those that hold the true one."""
+    """One of the sets of so many of three values, with the odds for those that hold the true
+    one.
+    """
     sets = [each for each in product((0, 1), repeat=3) if sum(each) == size]
     with ctx.workprec(laws.PRECISION):
         odds = number(epsilon0).exp()
@@ -303,7 +308,9 @@ def test_any_randomizer_hides_among_fewer_clones(randomizer, epsilon0):
 
 
 def test_not_every_randomizer_makes_as_many_clones_as_a_response():
-    """What the share 2/(e + 1) needs: R(x) >= (R(x0) + R(x1))/(e + 1) at every report, for all values."""
+    """What the share 2/(e + 1) needs: R(x) >= (R(x0) + R(x1))/(e + 1) at every report, for all
+    values.
+    """
 
     def holds(randomizer: dict[int, list[arb]], epsilon0: Fraction) -> bool:
         with ctx.workprec(laws.PRECISION):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every statement of a family is true of laws that have the guarantee, and the families are tight."""
+"""Every statement of a family is true of laws that have the guarantee, and the families are
+tight.
+"""
 
 import math
 from fractions import Fraction
@@ -150,7 +152,9 @@ GAPS = 2.0 ** np.arange(-16, 20, 1 / 128)
 
 
 def beyond(found: float, alarms: float, rho: float) -> float:
-    """By how much a law of two outcomes is above rho-zCDP: the Renyi divergences of many orders, and Kullback and Leibler's."""
+    """By how much a law of two outcomes is above rho-zCDP: the Renyi divergences of many orders,
+    and Kullback and Leibler's.
+    """
     yes, no = math.log(found / alarms), math.log((1 - found) / (1 - alarms))
     of_orders = (
         np.logaddexp(math.log(found) + GAPS * yes, math.log1p(-found) + GAPS * no) / GAPS
@@ -163,7 +167,8 @@ def beyond(found: float, alarms: float, rho: float) -> float:
     ("rho", "place"), [*product(["0.001", "0.1", "1"], [0.5, 0.8, 0.9]), ("4", 0.8)]
 )
 def test_the_concentrated_family_is_tight(rho, place):
-    # where it touches, a law of two outcomes has every divergence that it may have; along the line none has less
+    # where it touches, a law of two outcomes has every divergence that it may have; along the line
+    # none has less
     stated, number = family(ZeroConcentratedDP(rho))(place), float(rho)
     odds, delta = float(stated.odds), float(stated.delta)
     touch = 0.5 * 2e-40 ** ((1 - place) ** 2)

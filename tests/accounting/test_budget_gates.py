@@ -172,7 +172,10 @@ BUDGET = Budget(1, "0.05")
 
 
 def response(power: int, *, pure: bool) -> Charge:
-    """What a response of likelihood ratio (11/10)^power costs; told as zCDP alone unless ``pure``."""
+    """What a response of likelihood ratio (11/10)^power costs.
+
+    Told as zCDP alone unless ``pure``.
+    """
     loss = log_up(RATIO**power)
     return charge_for(Profile(loss if pure else None, loss * loss / 2))
 

@@ -179,7 +179,8 @@ def test_a_target_of_epsilon_zero_is_met_by_delta():
 
 
 def test_the_discrete_gaussian_agrees_with_its_own_calibration():
-    # calibrated_gaussian(Distance(L2, 1), 1, "1e-6", cells=1) gives sigma 4.23 by the same exact curve
+    # calibrated_gaussian(Distance(L2, 1), 1, "1e-6", cells=1) gives sigma 4.23 by the same exact
+    # curve
     found = gaussian_sigma(ApproxDP(1, "1e-6"), L2, curve=OneDiscreteGaussian)
     assert gaussian_delta(DiscreteGaussian(found.value), 1, 1).upper <= 1e-6
     assert gaussian_delta(DiscreteGaussian(found.fails), 1, 1).lower > 1e-6

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Closed curves: Gaussians, single shifts, shuffled reports, and what costs imply; their lower ends."""
+"""Closed curves: Gaussians, single shifts, shuffled reports, and what costs imply.
+
+Their lower ends.
+"""
 
 import math
 from fractions import Fraction

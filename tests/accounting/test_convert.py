@@ -142,8 +142,9 @@ def test_the_profile_notices_a_conversion_that_promises_too_much(monkeypatch, va
 
 
 KINDS = (PureDP, BoundedRangeDP, ApproxDP, ZeroConcentratedDP, RenyiDP, GaussianDP)
-# what is not true, pair by pair: (0, delta)-DP lets everything be shown with probability delta, which no other
-# kind allows; zCDP and Renyi let the loss be unbounded, and their curves are not those of a Gaussian
+# what is not true, pair by pair: (0, delta)-DP lets everything be shown with probability delta,
+# which no other kind allows; zCDP and Renyi let the loss be unbounded, and their curves are not
+# those of a Gaussian
 REFUSED = {
     (ApproxDP, PureDP),
     (ApproxDP, BoundedRangeDP),
@@ -457,7 +458,8 @@ def test_a_renyi_order_goes_down_only():
 
 
 def test_the_improved_renyi_conversion_has_its_published_value():
-    # alpha = 8, epsilon = 0.3, delta = 1e-5: 1.945 by Mironov (2017), 1.514 by Canonne, Kamath, Steinke (2020)
+    # alpha = 8, epsilon = 0.3, delta = 1e-5: 1.945 by Mironov (2017), 1.514 by Canonne, Kamath,
+    # Steinke (2020)
     closed = Fraction("0.3") + conversion_cost(Fraction(1, 10**5), Fraction(8))
     assert round(float(closed), 3) == 1.514
     assert approx_from_renyi(RenyiDP(8, "0.3"), "1e-5").epsilon < closed
@@ -478,7 +480,8 @@ def test_extreme_numbers_give_a_number(cost, delta):
     ("order", "divergence", "delta"), [("8", "1", "0.5"), ("100", "3", "0.02"), ("2", "0.1", "0.7")]
 )
 def test_at_a_large_delta_the_whole_answer_is_the_worst_set(order, divergence, delta):
-    # the pair (1, 0), (e^-r, 1 - e^-r) has divergence r at every order, and shows 1 - e^(epsilon - r)
+    # the pair (1, 0), (e^-r, 1 - e^-r) has divergence r at every order, and shows 1 - e^(epsilon -
+    # r)
     stated = approx_from_renyi(RenyiDP(order, divergence), delta).epsilon
     with ctx.workprec(PRECISION):
         shown = 1 - (number(stated) - number(Fraction(divergence))).exp()

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Privacy curves against exact Gaussians, enumeration and published values; what is refused; mutants."""
+"""Privacy curves against exact Gaussians, enumeration and published values; what is refused.
+
+Mutants.
+"""
 
 import math
 from dataclasses import replace
@@ -366,7 +369,8 @@ def test_cells_that_move_together_agree_with_enumeration(
 
 
 def test_a_lower_end_of_the_ramp_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    # no fixed choices of fifty bounded ranges lose what fifty ramps lose (Dong, Durfee, Rogers 2020)
+    # no fixed choices of fifty bounded ranges lose what fifty ramps lose (Dong, Durfee, Rogers
+    # 2020)
     event = Repeated(BoundedRange(Fraction(1, 5)), 50)
     most = max(_ranged_delta(0.2, 50, 1.0, place / 200) for place in range(1, 200))
     assert (
@@ -377,7 +381,9 @@ def test_a_lower_end_of_the_ramp_would_be_noticed(monkeypatch: pytest.MonkeyPatc
 
 
 def _ranged_delta(eta: float, times: int, at: float, place: float) -> float:
-    """All with losses ``place`` of eta and eta less: the two-point laws whose ratios are e^t and e^(t - eta)."""
+    """All with losses ``place`` of eta and eta less: the two-point laws whose ratios are e^t and
+    e^(t - eta).
+    """
     up, down = place * eta, (place - 1) * eta
     low = -math.expm1(-up) / (math.exp(-down) - math.exp(-up))
     return sum(
@@ -599,7 +605,8 @@ def test_a_fixed_sample_of_laplace_noise_is_below_its_amplified_pure_loss() -> N
     curve_of = privacy_curve(event)
     assert curve_of.epsilon("1e-2").upper < float(pure) * 0.9
     assert curve_of.epsilon(0).upper == pytest.approx(float(pure), rel=1e-12)
-    # every pair of one integer each, sampled or not, by enumeration: rate q of P against Q, and Q against Q
+    # every pair of one integer each, sampled or not, by enumeration: rate q of P against Q, and Q
+    # against Q
     g = math.exp(-1)
     for epsilon in (0.01, 0.05, 0.1):
         true = (

@@ -41,7 +41,8 @@ def test_no_mechanism_of_a_guarantee_exceeds_its_delta(own, epsilon):
     answer = response(0, own, 2), response(1, own, 2)
     choice = exponential((0, 0, 0), own / 2), exponential((1, -1, 0), own / 2)
     noisy = shifted(gaussian(Fraction(4)), 0), shifted(gaussian(Fraction(4)), 1)
-    # one half each: a rho of 1/8 is mu^2 = 1/4 of the continuous law, whose curve the discrete one may cross
+    # one half each: a rho of 1/8 is mu^2 = 1/4 of the continuous law, whose curve the discrete one
+    # may cross
     facts = [
         (PureDP(own), answer, True),
         (BoundedRangeDP(2 * own), choice, False),

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every kind of event has a relation and a cost, and an unknown one is refused by every dispatch."""
+"""Every kind of event has a relation and a cost, and an unknown one is refused by every
+dispatch.
+"""
 
 from fractions import Fraction
 from typing import get_args

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixed scores: against all shares of candidates, real exponential mechanisms, the published formula; mutants."""
+"""Fixed scores: against all shares of candidates, real exponential mechanisms, the published
+formula; mutants.
+"""
 
 import math
 from collections import defaultdict
@@ -40,7 +42,9 @@ def fixed(eta: str, times: int) -> Nonadaptive:
 
 
 def two_points(eta: float, top: float) -> list[tuple[float, float]]:
-    """Mass under P and ratio P / Q of the two outcomes of a mechanism with losses ``top`` and ``top - eta``."""
+    """Mass under P and ratio P / Q of the two outcomes of a mechanism with losses ``top`` and ``top
+    - eta``.
+    """
     low = (math.exp(-top) - math.exp(-eta)) / -math.expm1(-eta)
     return [(low * math.exp(top), math.exp(top)), (1 - low * math.exp(top), math.exp(top - eta))]
 
@@ -58,7 +62,9 @@ GRID = [(place + 0.5) / 24 for place in range(24)]
 
 
 def is_bound(times: int, eta: str, epsilon: float) -> bool:
-    """Whether no choice of shares, equal or not, loses more than the curve says, and one loses nearly that."""
+    """Whether no choice of shares, equal or not, loses more than the curve says, and one loses
+    nearly that.
+    """
     size = float(Fraction(eta))
     worst = max(
         lost([size] * times, tuple(size * each for each in tops), epsilon)
@@ -97,7 +103,9 @@ def test_a_wrong_share_of_candidates_is_caught(slip: str, monkeypatch: pytest.Mo
 
 
 def mechanisms(raised: int, candidates: int, rate: Fraction) -> tuple[laws.Law, laws.Law]:
-    """The exponential mechanism on scores that rise by 1 for some candidates and fall by 1 for the others, and before."""
+    """The exponential mechanism on scores that rise by 1 for some candidates and fall by 1 for the
+    others, and before.
+    """
     return laws.exponential([1] * raised + [-1] * (candidates - raised), rate), laws.exponential(
         [0] * candidates, rate
     )
@@ -173,7 +181,8 @@ def test_a_hundred_selections_cost_what_was_worked_out_beforehand() -> None:
     event = Repeated(Selection(Rule.EXPONENTIAL, Fraction(1, 20), EACH), 100)
     found = privacy_curve(Nonadaptive(event)).epsilon("1e-6")
     assert found.lower <= 2.2460265 <= found.upper and found.upper - found.lower < 1e-5
-    # asked one after the other, with scores that follow from the answers: dearer, and no lower end is known
+    # asked one after the other, with scores that follow from the answers: dearer, and no lower end
+    # is known
     assert privacy_curve(event).epsilon("1e-6").lower is None
     assert privacy_curve(event).epsilon("1e-6").upper > 2.61
 

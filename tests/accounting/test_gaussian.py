@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The discrete Gaussian's curve against a sum over all outputs; what tutorials get wrong, in numbers."""
+"""The discrete Gaussian's curve against a sum over all outputs.
+
+What tutorials get wrong, in numbers.
+"""
 
 import math
 from fractions import Fraction

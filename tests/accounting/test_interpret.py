@@ -94,7 +94,9 @@ def failing(
 def split(
     law: tuple[Fraction, ...], other: tuple[Fraction, ...], share: Fraction
 ) -> tuple[Fraction, ...]:
-    """A law whose telling outcome takes a part of the next one along: its odds are finite, and as high as delta allows."""
+    """A law whose telling outcome takes a part of the next one along: its odds are finite, and as
+    high as delta allows.
+    """
     return (law[0] + share * law[1], (1 - share) * law[1], *law[2:])
 
 
@@ -111,7 +113,8 @@ def test_no_belief_leaves_the_stated_posterior_more_often_than_stated(
 
 
 def test_the_odds_bound_itself_fails_more_often_than_delta():
-    # (1, 1%)-DP, and yet the odds grow more than e times with probability 12%: a failure has to be above delta
+    # (1, 1%)-DP, and yet the odds grow more than e times with probability 12%: a failure has to be
+    # above delta
     p, q = (split(law, law, Fraction(3, 20)) for law in laws(Fraction(1), Fraction(1, 100)))
     naive = float(exp_up(Fraction(1)) / (1 + exp_up(Fraction(1))))
     assert failing(p, q, Fraction(1, 2), naive) > Fraction(1, 10)
@@ -157,7 +160,8 @@ def test_gaussian_noise_has_its_known_curve(mu):
 
 
 def test_a_promise_is_read_as_well_as_its_strongest_form():
-    # Gaussian noise of mu = 1 is 1/2-zCDP and (8, 4)-Renyi DP: the weaker the words, the more is allowed
+    # Gaussian noise of mu = 1 is 1/2-zCDP and (8, 4)-Renyi DP: the weaker the words, the more is
+    # allowed
     forms = (GaussianDP(1), ZeroConcentratedDP("0.5"), RenyiDP(8, 4))
     for measure in (
         lambda each: each.advantage,
@@ -172,7 +176,8 @@ def test_a_promise_is_read_as_well_as_its_strongest_form():
 
 
 def test_a_curve_is_interpreted_like_a_guarantee():
-    # Laplace noise of scale 1: misses 1 - e a, then 1/(4 e a), then e^-1 (1 - a) (Dong, Roth, Su 2022, Lemma A.6)
+    # Laplace noise of scale 1: misses 1 - e a, then 1/(4 e a), then e^-1 (1 - a) (Dong, Roth, Su
+    # 2022, Lemma A.6)
     attacker = Attacker(Laplace())
     for alarms in (0.05, 0.1, 0.3, 0.6):
         truth = 1 - math.e * alarms if alarms < 0.5 / math.e else 1 / (4 * math.e * alarms)

@@ -192,7 +192,9 @@ def forgetful(books: Filter, power: int) -> Filter | None:
 
 
 def worst(start: State, step: Step, worth: Worth, rounds: int) -> Fraction:
-    """The largest mean of ``worth`` (of the books and the loss, at stopping) that any choice reaches."""
+    """The largest mean of ``worth`` (of the books and the loss, at stopping) that any choice
+    reaches.
+    """
 
     @cache
     def value(state: State, loss: int, left: int) -> Fraction:

@@ -8,7 +8,8 @@ compositions (at smaller deltas it under-reports, see test_published.py). Hence
 
 * our upper end is never below its optimistic answer: we never say less than is lost;
 * our lower end is never above its pessimistic answer: what we call proved is not refuted;
-* our upper end is at most 1e-3 above its pessimistic answer (a few heavy steps: 3e-3 of epsilon): as tight.
+* our upper end is at most 1e-3 above its pessimistic answer (a few heavy steps: 3e-3 of epsilon):
+  as tight.
 
 A fault within its width, half a step of its grid for each event, is not seen here; the exact
 laws of ``laws.py`` and the values of ``test_published.py`` are for that.
@@ -63,7 +64,10 @@ class Theirs:
 
     @classmethod
     def of(cls, make, times, delta, interval, *, dots=True):
-        """``make`` builds one use; ``dots``: whether it can connect them, which only a pessimistic one does."""
+        """``make`` builds one use.
+
+        ``dots``: whether it can connect them, which only a pessimistic one does.
+        """
         ways = [{"pessimistic_estimate": False}, {"pessimistic_estimate": True}]
         if dots:
             ways = [each | {"use_connect_dots": each["pessimistic_estimate"]} for each in ways]
@@ -87,7 +91,10 @@ class Theirs:
 
 
 def grid(scale):
-    """About 10^4 steps over the losses of one use; a power of two, so that 1 / scale can lie on it."""
+    """About 10^4 steps over the losses of one use.
+
+    A power of two, so that 1 / scale can lie on it.
+    """
     return 2.0 ** (-9 - math.ceil(math.log2(float(scale))))
 
 

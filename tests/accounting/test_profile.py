@@ -28,7 +28,9 @@ def test_a_pure_loss_costs_half_its_square_in_zcdp(epsilon, delta):
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(4)])
 def test_the_zcdp_of_a_pure_loss_bounds_the_pair_that_is_worst(epsilon):
-    """A truthful bit against a lie: every pure mechanism is made of that (Kairouz, Oh, Viswanath 2015)."""
+    """A truthful bit against a lie: every pure mechanism is made of that (Kairouz, Oh, Viswanath
+    2015).
+    """
     worst = [laws.response(truth, epsilon, 2) for truth in (0, 1)]
     for order in (fmpq(101, 100), fmpq(2), fmpq(50)):
         bound = arb(order) * laws.number(Profile.pure(epsilon).rho)
@@ -89,7 +91,9 @@ def test_a_profile_cannot_be_changed():
 
 
 def split_in_two(one: laws.Law, other: laws.Law, epsilon: Fraction):
-    """The parts of profile.proof.md of a pair that is (epsilon, delta) apart: what is kept of each, and delta."""
+    """The parts of profile.proof.md of a pair that is (epsilon, delta) apart: what is kept of each,
+    and delta.
+    """
     factor = laws.number(epsilon).exp()
     short = {
         x: (
@@ -101,7 +105,8 @@ def split_in_two(one: laws.Law, other: laws.Law, epsilon: Fraction):
     kept = [sum((pair[side] for pair in short.values()), arb(0)) for side in (0, 1)]
     if bool(kept[0] > kept[1]):
         return split_in_two(other, one, epsilon)
-    # the second side gives up the same, between the least that it must keep and the most that it may
+    # the second side gives up the same, between the least that it must keep and the most that it
+    # may
     least = sum((pair[0] / factor for pair in short.values()), arb(0))
     share = (kept[0] - least) / (kept[1] - least)
     return [(p, p / factor + share * (q - p / factor)) for p, q in short.values()], 1 - kept[0]
@@ -110,7 +115,9 @@ def split_in_two(one: laws.Law, other: laws.Law, epsilon: Fraction):
 @pytest.mark.parametrize("epsilon", [Fraction(1, 4), Fraction(1, 2), Fraction(1)])
 @pytest.mark.parametrize("upper", [2, 5])
 def test_what_is_approximately_private_is_mostly_purely_private(epsilon, upper):
-    """The lemma under every delta: parts of weight 1 - delta of both laws, within e^epsilon of each other."""
+    """The lemma under every delta: parts of weight 1 - delta of both laws, within e^epsilon of each
+    other.
+    """
     noise = laws.laplace(Fraction(2), (-3, upper))
     one, other = laws.shifted(noise, 0), laws.shifted(noise, 1)
     with ctx.workprec(laws.PRECISION):

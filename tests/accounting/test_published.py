@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The privacy curve against numbers that others published or computed.
 
-``GOOGLE`` are values of dp-accounting 0.6.0 (November 2026, ``value_discretization_interval=1e-5``): an
-optimistic one by privacy buckets, which is coarse, and a pessimistic one by connect-the-dots, which is
+``GOOGLE`` are values of dp-accounting 0.6.0 (November 2026,
+``value_discretization_interval=1e-5``): an
+optimistic one by privacy buckets, which is coarse, and a pessimistic one by connect-the-dots, which
+is
 within 1e-4 of the truth and not below it at these deltas.
 """
 
@@ -52,7 +54,8 @@ def discrete_gaussian(sigma):
     return AdditiveNoise(DiscreteGaussian(sigma), distance(Norm.L2), cells=1)
 
 
-# dp-accounting's noise parameter 1/2 over 4 categories: the truth with probability 5/8, each other with 1/8
+# dp-accounting's noise parameter 1/2 over 4 categories: the truth with probability 5/8, each other
+# with 1/8
 RESPONSE = RandomizedResponse(Fraction(math.log(5)), 4)
 MNIST = steps(Fraction(256, 60_000), "1.1", 14_062)
 
@@ -99,7 +102,8 @@ def test_dp_accounting_agrees_where_it_is_right(name):
 @pytest.mark.parametrize(
     ("event", "delta", "published"),
     [
-        # Abadi et al. (2016), section 5.1: 1.26 by the moments accountant, where strong composition gives 9.34
+        # Abadi et al. (2016), section 5.1: 1.26 by the moments accountant, where strong composition
+        # gives 9.34
         (steps("0.01", "4", 10**4), "1e-5", 1.26),
         # De et al. (2022), ImageNet from scratch: epsilon = 8 by Renyi DP
         (steps(Fraction(16_384, 1_281_167), "2.5", 71_589), "8e-7", 8.0),
@@ -117,8 +121,9 @@ def test_dp_accounting_under_reports_at_a_tiny_delta_and_we_do_not():
 
 
 def test_the_sigma_of_ten_thousand_steps_is_that_of_dp_accounting_and_less_than_that_of_others():
-    # epsilon = 1 at delta = 1e-6: dp-accounting 0.6.0 calibrates to 4.3027, and at 4.3022 its finest grid (2e-6) still
-    # gives less than 1; prv-accountant 4.338, Opacus' PRV 4.343, Renyi DP 4.609
+    # epsilon = 1 at delta = 1e-6: dp-accounting 0.6.0 calibrates to 4.3027, and at 4.3022 its
+    # finest grid (2e-6) still gives less than 1; prv-accountant 4.338, Opacus' PRV 4.343, Renyi DP
+    # 4.609
     found = noise_multiplier(ApproxDP(1, "1e-6"), "0.01", 10**4, curve=privacy_curve)
     assert 4.3015 <= found.value <= 4.3027 and found.excess <= 3e-4
     assert privacy_curve(steps("0.01", found.value, 10**4)).epsilon("1e-6").upper <= 1

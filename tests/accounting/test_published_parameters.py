@@ -28,7 +28,8 @@ def test_the_published_numbers():
 
 
 def test_the_census_epsilon_is_that_of_its_rho():
-    # 17.14 at delta 1e-10 is the published form of rho = 2.56 (Abowd et al. 2022, rounded to two places)
+    # 17.14 at delta 1e-10 is the published form of rho = 2.56 (Abowd et al. 2022, rounded to two
+    # places)
     published = setting("US Census").guarantee
     least, most = (
         approx_from_zcdp(ZeroConcentratedDP(rho), published.delta).epsilon
@@ -38,7 +39,8 @@ def test_the_census_epsilon_is_that_of_its_rho():
 
 
 def test_the_wikimedia_rho_is_that_of_its_noise():
-    # its README states 95% intervals of 35.7 page views: 1.96 sigma, and rho = 10/(2 sigma^2) for ten pages
+    # its README states 95% intervals of 35.7 page views: 1.96 sigma, and rho = 10/(2 sigma^2) for
+    # ten pages
     sigma_squared = Fraction("35.7") ** 2 / Fraction("1.96") ** 2
     rho = setting("Wikimedia, views by country").guarantee
     current = next(

@@ -320,7 +320,9 @@ _FAR, _FINE = 16.0, 0.04
 
 
 def _in_the_plane(sigma, rate, order):
-    """The divergence where the unit, its replacement and those not drawn are at the corners of a triangle of equal sides."""
+    """The divergence where the unit, its replacement and those not drawn are at the corners of a
+    triangle of equal sides.
+    """
     along = np.arange(-_FAR, _FAR + 6 / sigma + _FINE, _FINE)
     x, y = np.meshgrid(along, along)
 

@@ -26,7 +26,9 @@ def pair(p: Fraction, q: Fraction) -> tuple[dict, dict]:
 
 
 def most_seen(order: Fraction, divergence: Fraction, epsilon: Fraction) -> arb:
-    """The largest p - e^epsilon q over a fine grid of pairs whose divergence of p against q is small enough."""
+    """The largest p - e^epsilon q over a fine grid of pairs whose divergence of p against q is
+    small enough.
+    """
     best, power = arb(0), fmpq(order.numerator, order.denominator)
     limit = number(divergence)
     with ctx.workprec(PRECISION):

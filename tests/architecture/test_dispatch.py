@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unknown means refuse: every dispatch over plan nodes, aggregates and column types raises on what it does not know."""
+"""Unknown means refuse: every dispatch over plan nodes, aggregates and column types raises on what
+it does not know.
+"""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -139,7 +139,8 @@ def test_functions_are_short():
 
 
 def test_functions_have_few_parameters():
-    # a keyword-only parameter names itself at the call; dataclass-like constructors of columns have few anyway
+    # a keyword-only parameter names itself at the call; dataclass-like constructors of columns have
+    # few anyway
     many = [
         f"{relative(path)}:{node.name}"
         for path in FILES

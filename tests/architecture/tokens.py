@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts the tokens of code: comments, docstrings and layout do not count."""
 
-import ast
 import io
 import tokenize
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from tokenize import TokenInfo
@@ -18,7 +16,7 @@ _LAYOUT = {
     tokenize.ENCODING,
     tokenize.ENDMARKER,
 }
-_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+_DOCSTRING = (tokenize.STRING, tokenize.INDENT)
 
 
 def tokens(path: Path) -> list[TokenInfo]:
@@ -28,22 +26,21 @@ def tokens(path: Path) -> list[TokenInfo]:
 
 def lines(counted: list[TokenInfo]) -> int:
     """Returns the number of lines on which the tokens stand: the code lines of a file."""
-    return len({line for token in counted for line in range(token.start[0], token.end[0] + 1)})
+    number = last = 0
+    for token in counted:
+        first, end = max(token.start[0], last + 1), token.end[0]
+        number += max(0, end - first + 1)
+        last = max(last, end)
+    return number
 
 
 @cache
 def _tokens(text: str) -> tuple[TokenInfo, ...]:
-    docstrings = set(_docstrings(ast.parse(text)))
-    return tuple(
-        token
-        for token in tokenize.generate_tokens(io.StringIO(text).readline)
-        if token.type not in _LAYOUT
-        and not (token.type == tokenize.STRING and token.start in docstrings)
-    )
-
-
-def _docstrings(tree: ast.AST) -> Iterator[tuple[int, int]]:
-    """The position of each docstring of a tree."""
-    for node in ast.walk(tree):
-        if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
-            yield node.body[0].lineno, node.body[0].col_offset
+    counted, before = [], tokenize.INDENT
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        # a string that begins a module or a block is its docstring
+        if token.type not in _LAYOUT and (token.type, before) != _DOCSTRING:
+            counted.append(token)
+        if token.type not in (tokenize.COMMENT, tokenize.NL):
+            before = token.type
+    return tuple(counted)

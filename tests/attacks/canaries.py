@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from typing import Any
 
-# It stands in cells, names of columns, files and folders, paths and addresses; and in no declaration.
+# It stands in cells, names of columns, files and folders, paths and addresses; and in no
+# declaration.
 CANARY = "canary4711"
 _DEEPEST = 6
 _PLAIN = (str, bool, int, float, complex, bytes, type, type(None))
@@ -39,7 +40,9 @@ def faces(thing: object) -> Iterator[tuple[str, str]]:
 
 
 def reached(root: object, name: str) -> Iterator[tuple[str, object]]:
-    """An object and all that is reached from it by public attributes and items, each with the way to it."""
+    """An object and all that is reached from it by public attributes and items, each with the way
+    to it.
+    """
     seen: set[int] = set()
     kept = []
     waiting = [(name, root, 0)]

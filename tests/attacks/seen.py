@@ -63,7 +63,10 @@ def seen(session: sf.Session, text: str, price: Mapping[str, object] = EPSILON) 
 
 
 def all_seen(session: sf.Session, texts: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """What a list of questions shows, one after the other; open groups are paid for with a delta."""
+    """What a list of questions shows, one after the other.
+
+    Open groups are paid for with a delta.
+    """
     found = {}
     for text, price in zip(texts, cycle((EPSILON, RHO))):
         found[text] = seen(session, text, price)
@@ -109,7 +112,10 @@ def _answered(session: sf.Session, text: str, price: Mapping[str, object]) -> ob
 
 
 def blanked(answer: Answer, *, open_keys: bool) -> dict[str, Any]:
-    """The form of an answer without what was released. Of ``open_keys`` the groups are released too."""
+    """The form of an answer without what was released.
+
+    Of ``open_keys`` the groups are released too.
+    """
     form = dict(answer.form)
     released = dict(form.pop("released"))
     released.pop("order")

@@ -42,7 +42,9 @@ def event(
 
 
 def data() -> dict[str, Rows]:
-    """Twelve users, within every limit: at most 4 events, in at most 4 regions, products and days."""
+    """Twelve users, within every limit: at most 4 events, in at most 4 regions, products and
+    days.
+    """
     events = [
         event(
             user,

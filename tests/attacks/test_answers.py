@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is answered is what was asked: without noise and within limits, plain DuckDB's answer to the same SQL.
+"""What is answered is what was asked: without noise and within limits, plain DuckDB's answer to the
+same SQL.
 
 The noise is taken out (each draw is zero), so that answers are exact. Where sfumato means
 something else on purpose, the statement of plain SQL says so beside it.

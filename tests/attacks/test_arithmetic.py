@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attacks on arithmetic and on selection: sums that wrap or round, degenerate bounds, ties, levels mixed up.
+"""Attacks on arithmetic and on selection: sums that wrap or round, degenerate bounds, ties, levels
+mixed up.
 
 Asked through a session with so much epsilon that there is no noise, but for a chance below
 1e-50: what comes out are the exact integers, as worked out in Python.
@@ -75,7 +76,9 @@ def test_a_sum_of_the_largest_codes_is_exact():
 
 
 def test_the_order_of_a_sum_does_not_matter(monkeypatch):
-    """A large value swallows small ones in floats: with it or without, they would differ by more than it."""
+    """A large value swallows small ones in floats: with it or without, they would differ by more
+    than it.
+    """
     small, large = [1] * 2048, [2**52]
 
     def apart() -> list[int]:
@@ -200,7 +203,9 @@ def test_a_claim_of_the_upper_bound_alone_is_noticed(monkeypatch):
 
 
 def test_the_noise_of_a_mean_does_not_know_how_many_there_are(tmp_path):
-    """(smartnoise-core#356) Of neighbours of any size the same noise is charged and the same error is shown."""
+    """(smartnoise-core#356) Of neighbours of any size the same noise is charged and the same error
+    is shown.
+    """
     costs = []
     for size in (0, 1, 5000):
         with session(
@@ -245,7 +250,10 @@ def quantiles(folder: Path, values: pa.Array, name: str = "l") -> list[object]:
 
 
 def test_quantiles_of_wide_scores_with_ties_are_those_of_the_data(tmp_path, monkeypatch):
-    """Four in five agree (diffprivlib#107); the largest is not the smallest (opendp/opendp#2912)."""
+    """Four in five agree (diffprivlib#107).
+
+    The largest is not the smallest (opendp/opendp#2912).
+    """
     values = pa.array([700] * 80_000 + list(range(1000)) * 20)
     low, quarter, median, high, top = quantiles(tmp_path, values)
     assert (quarter, median) == (700, 700)
@@ -264,7 +272,9 @@ def test_quantiles_of_wide_scores_with_ties_are_those_of_the_data(tmp_path, monk
 
 
 def test_a_quantile_with_little_epsilon_is_anywhere_on_the_public_grid(tmp_path):
-    """Not only among values that occur: with one value in the data, other leaves are chosen all the time."""
+    """Not only among values that occur: with one value in the data, other leaves are chosen all the
+    time.
+    """
     found = set()
     with session(tmp_path, pa.array([500] * 3), sf.Integer(0, 1000)) as opened:
         # each costs a little more, or the one before would do
@@ -274,7 +284,8 @@ def test_a_quantile_with_little_epsilon_is_anywhere_on_the_public_grid(tmp_path)
                     0
                 ]
             )
-    # a thousand leaves, nearly uniform: at most five different ones in 25 draws, below (5 / 1000)^20 C(1000, 5) < 1e-30
+    # a thousand leaves, nearly uniform: at most five different ones in 25 draws, below (5 /
+    # 1000)^20 C(1000, 5) < 1e-30
     assert len(found) > 5
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the data says stays inside: no public object and no error shows a canary that is planted in it.
+"""What the data says stays inside: no public object and no error shows a canary that is planted in
+it.
 
 Canaries stand in cells, in names of columns that nobody declared, of files, folders and tables,
 in paths and in addresses. Every public object and what is reached from it is looked at in every

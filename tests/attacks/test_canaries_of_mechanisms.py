@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows that are handed to a mechanism, or to an answer, in the wrong place are not quoted by any error."""
+"""Rows that are handed to a mechanism, or to an answer, in the wrong place are not quoted by any
+error.
+"""
 
 import inspect
 import sys
@@ -92,7 +94,8 @@ def makers() -> dict[str, Call]:
 def handed(name: str, call: Callable[..., object], right: Mapping[str, object]) -> list[str]:
     """Where a canary is seen when rows are given for each argument in turn.
 
-    In the place of a ``Distance`` or a type of column Python's own AttributeError holds them, and quotes nothing.
+    In the place of a ``Distance`` or a type of column Python's own AttributeError holds them, and
+    quotes nothing.
     """
     return [
         f"{name}({argument}={type(bird).__name__}): {each}"

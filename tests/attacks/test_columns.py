@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attack on noise that is used twice: the difference of two columns that hold the same is the noise's alone."""
+"""Attack on noise that is used twice: the difference of two columns that hold the same is the
+noise's alone.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,7 +48,8 @@ def equal_noise(session: sf.Session, *, apart: bool) -> int:
 
 @pytest.mark.parametrize("apart", [False, True])
 def test_columns_of_an_answer_share_no_noise(session: sf.Session, apart: bool) -> None:
-    # the scale is 40: two draws are equal with probability 1/160, and nine times in 60 with one below 1e-9
+    # the scale is 40: two draws are equal with probability 1/160, and nine times in 60 with one
+    # below 1e-9
     assert equal_noise(session, apart=apart) < 9
 
 

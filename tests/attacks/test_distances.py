@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attack on the claimed distances: the corpus, compiled, on units that try to move it as far as they can.
+"""Attack on the claimed distances: the corpus, compiled, on units that try to move it as far as
+they can.
 
 Every dataset goes through both engines. What one unit adds is at most what is claimed for
 add/remove, and what one instead of another changes at most what is claimed for replace-one.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attacks by errors, time and repetition: what one row could make fail, slow down or be asked twice.
+"""Attacks by errors, time and repetition: what one row could make fail, slow down or be asked
+twice.
 
 A victim's row is in the data or not; a function that raises, or takes long, on that row alone
 would tell. So a function is refused, or total; and whatever fails all the same costs in full
@@ -249,7 +250,8 @@ def test_the_same_question_is_answered_once_and_another_one_anew(tmp_path, monke
         for one, other in SAME:
             assert session.query(one, epsilon=1).bytes == session.query(other, epsilon=1).bytes
         found = charges(session, OTHER)
-        # what differs after the noise alone is made of the same release, paid for above at a higher price
+        # what differs after the noise alone is made of the same release, paid for above at a higher
+        # price
         assert len(set(found)) == len(OTHER) - len(AFTER) + 1
         assert (
             len({charge for text, charge in zip(OTHER, found, strict=True) if text in AFTER}) == 1

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attacks on noise in floating point: each breaks a textbook sampler; integers leave it nothing to look at.
+"""Attacks on noise in floating point: each breaks a textbook sampler; integers leave it nothing to
+look at.
 
 The attacker knows that the exact answer is 0 or 1, sees the noisy one, and asks which of the two
 can have given it. A single output that only one of them can give breaks any epsilon.
@@ -52,7 +53,9 @@ def textbook(multiples: Outputs, sign: Outputs) -> Outputs:
 
 
 def is_no_hole(outputs: Outputs, exact: float) -> NDArray[np.bool_]:
-    """Whether the textbook noise can turn ``exact`` into each output: some multiple near the inverse gives it."""
+    """Whether the textbook noise can turn ``exact`` into each output: some multiple near the
+    inverse gives it.
+    """
     noise = outputs - exact
     near = np.rint(np.exp(-np.abs(noise)) / FINEST)
     found = np.zeros(len(outputs), np.bool_)
@@ -79,7 +82,9 @@ def test_ours_has_no_holes(noise: Law) -> None:
 
 @pytest.mark.parametrize("epsilon", [Fraction(1), Fraction(1, 10), Fraction(1, 10**6)], ids=str)
 def test_no_output_tells_more_than_epsilon(epsilon: Fraction) -> None:
-    """Not the rarest either: its probabilities under both answers are stated as brackets, and compared."""
+    """Not the rarest either: its probabilities under both answers are stated as brackets, and
+    compared.
+    """
     noise = DiscreteLaplace(1 / epsilon)
     for place in (-700, -30, -3, -1, 0, 1, 2, 30, 700):
         for output in range(int(place / epsilon) - 2, int(place / epsilon) + 3):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attack on a process that forks: children that inherit a pool of random bytes answer with the same noise."""
+"""Attack on a process that forks: children that inherit a pool of random bytes answer with the same
+noise.
+"""
 
 import subprocess
 import sys

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attacks by groups: keys of one person alone, keys that are computed, raw values where only groups may stand.
+"""Attacks by groups: keys of one person alone, keys that are computed, raw values where only groups
+may stand.
 
 Where the groups are not public, which of them are shown is random: there the laws of
 neighbours are compared, by the exact law of the mechanism and by running the release.

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attacks on whose rows they are: joins that multiply, units in disguise, keys that two units claim."""
+"""Attacks on whose rows they are: joins that multiply, units in disguise, keys that two units
+claim.
+"""
 
 from pathlib import Path
 
@@ -33,7 +35,9 @@ def many() -> shop.Rows:
 
 
 def colliding(name: str) -> shop.Data:
-    """The shop with a unit whose name reads like another one's, like NULL, or like a piece of the sampling order."""
+    """The shop with a unit whose name reads like another one's, like NULL, or like a piece of the
+    sampling order.
+    """
     base = shop.data()
     rows = [event(name, region, name, 9.0, "2024-06-06") for region in REGIONS] * 4
     return {
@@ -140,7 +144,9 @@ def test_a_public_key_that_is_there_five_times_multiplies_nobody(tmp_path, monke
 
 
 def test_what_is_bounded_is_what_comes_out_of_the_last_join(tmp_path):
-    """One unit with a thousand events counts as ten, whatever it is joined to, in whatever order."""
+    """One unit with a thousand events counts as ten, whatever it is joined to, in whatever
+    order.
+    """
     texts = [
         PUBLIC,
         "SELECT COUNT(*) FROM users u JOIN events e ON u.user_id = e.user_id",
@@ -265,7 +271,8 @@ def refused(folder: Path, texts: list[str]) -> list[str]:
             try:
                 session.query(text, epsilon=1, delta="1e-9")
             except sf.SfumatoError as error:
-                # a delta where nothing spends one is refused, too, and is no refusal of the question
+                # a delta where nothing spends one is refused, too, and is no refusal of the
+                # question
                 found += [text] if "Nothing in this question" not in str(error) else []
     return found
 
@@ -327,7 +334,8 @@ def visit(number: object, who: object) -> dict[str, object]:
     }
 
 
-# a visit that others have too (a smaller name, a larger one), one of nobody, prescriptions of visits of nobody
+# a visit that others have too (a smaller name, a larger one), one of nobody, prescriptions of
+# visits of nobody
 CLAIMS = {
     "visits": [
         visit("v1", "a"),

@@ -37,7 +37,9 @@ ONE, TWO = PureDP(Fraction(1)), PureDP(Fraction(2))
 
 
 class Drawn:
-    """A counting query with noise drawn beforehand: fast, and the same in every run of the tests."""
+    """A counting query with noise drawn beforehand: fast, and the same in every run of the
+    tests.
+    """
 
     def __init__(self, scale, runs, seed):
         noise = DiscreteLaplace(scale).sample(2 * runs, Replay(seed))
@@ -48,7 +50,9 @@ class Drawn:
 
 
 def numpy_laplace(scale, seed=1):
-    """Continuous Laplace noise of numpy, shown in 1024ths: what the last bits of a double tell is rounded away."""
+    """Continuous Laplace noise of numpy, shown in 1024ths: what the last bits of a double tell is
+    rounded away.
+    """
     generator = np.random.default_rng(Replay(seed).bits(64))
     return lambda count: round((count + generator.laplace(0, scale)) * 1024) / 1024
 

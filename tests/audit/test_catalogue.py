@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every mechanism of the house is in the catalogue, holds what it promises, and no more than that."""
+"""Every mechanism of the house is in the catalogue, holds what it promises, and no more than
+that.
+"""
 
 import inspect
 from fractions import Fraction

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds of divergences hold the brute-force truth: all sets of outcomes, in Fractions and 200 bits."""
+"""Bounds of divergences hold the brute-force truth: all sets of outcomes, in Fractions and 200
+bits.
+"""
 
 import math
 from fractions import Fraction

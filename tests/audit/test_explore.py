@@ -33,7 +33,9 @@ LAPLACE, NARROW = DiscreteLaplace(1), Truncated(DiscreteLaplace(2), -2, 3)
 
 
 def first_above(tape: Tape):
-    """How many draws it takes until one is positive, at most four, and that one: draws depend on draws."""
+    """How many draws it takes until one is positive, at most four, and that one: draws depend on
+    draws.
+    """
     noise = Watched(LAPLACE, tape)
     for count in range(4):
         x = noise.sample_one()

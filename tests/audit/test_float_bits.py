@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Features of doubles against their hexadecimal form, and floating-point Laplace noise caught by them."""
+"""Features of doubles against their hexadecimal form, and floating-point Laplace noise caught by
+them.
+"""
 
 import math
 import secrets
@@ -87,7 +89,9 @@ def numpy_laplace(count):
 
 
 def four_uniforms(count):
-    """The Laplace noise of diffprivlib 0.6 (Holohan and Braghin, 2021), as a double added to a double."""
+    """The Laplace noise of diffprivlib 0.6 (Holohan and Braghin, 2021), as a double added to a
+    double.
+    """
     one, two, three, four = (SYSTEM.random() for _ in range(4))
     noise = math.log(1 - one) * math.cos(math.pi * two) + math.log(1 - three) * math.cos(
         math.pi * four

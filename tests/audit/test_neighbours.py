@@ -44,7 +44,9 @@ def farthest(norm, value, cells=None):
 
 
 def largest(norm, value):
-    """The largest distance of integer vectors within ``value``: of a single cell, for L2 a square."""
+    """The largest distance of integer vectors within ``value``: of a single cell, for L2 a
+    square.
+    """
     return int(value) if norm is not Norm.L2 else max(k**2 for k in range(10) if k**2 <= value)
 
 

@@ -452,7 +452,8 @@ def test_what_cannot_be_gone_through_is_said_and_never_held(monkeypatch):
     assert "more than paths allows" in result.sentence
     # said beforehand: hardly anything was gone through
     assert sum(seen) < 10 * VERIFY._GLANCE
-    # a broken version, which counts a glance as whole, would call the largest noise right for nothing
+    # a broken version, which counts a glance as whole, would call the largest noise right for
+    # nothing
     assert {each.verdict for each in result.findings if not each.whole} != {Verdict.HOLDS}
 
 

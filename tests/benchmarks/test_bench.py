@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arithmetic of the benchmarks, who is asked when, and the form of the results. Nothing is timed."""
+"""The arithmetic of the benchmarks, who is asked when, and the form of the results.
+
+Nothing is timed.
+"""
 
 import json
 from dataclasses import asdict, fields, replace
@@ -62,7 +65,8 @@ def taken(*values, cpu=1.0):
 
 
 def test_a_row_holds_the_medians_their_ratio_and_the_verdict():
-    # medians 2 us of 1,000 and 6 us of 500: 2 ns against 12 ns; their processor works half of that time
+    # medians 2 us of 1,000 and 6 us of 500: 2 ns against 12 ns; their processor works half of that
+    # time
     samples = {OURS: taken(9e-6, 1e-6, 2e-6), THEIRS: taken(5e-6, 6e-6, 8e-6, cpu=0.5)}
     alone, beside = rows(CASE, samples)
     assert alone == Row("a case", "ns a sample", 2.0, None, None, None, None, "<= 3", True, 3)

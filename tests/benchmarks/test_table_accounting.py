@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table against the peers says what was measured, marks what is too low, and the page has the last one."""
+"""The table against the peers says what was measured, marks what is too low, and the page has the
+last one.
+"""
 
 import json
 

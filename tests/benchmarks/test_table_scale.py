@@ -13,7 +13,10 @@ def row(case, ours, peer_name, peer, metric="s"):
 
 
 def results():
-    """Each size takes 10 times as long as the one before, of W4 12 times; by hand 8 times; plain 5 times."""
+    """Each size takes 10 times as long as the one before, of W4 12 times; by hand 8 times.
+
+    Plain 5 times.
+    """
     rows = []
     for name, title in TITLES.items():
         for step, size in enumerate(table.SIZES):

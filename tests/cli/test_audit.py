@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato audit``: a table of what every mechanism promises and keeps, and exit 3 where one does not."""
+"""``sfumato audit``: a table of what every mechanism promises and keeps, and exit 3 where one does
+not.
+"""
 
 import importlib
 import json

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato audit --function``: a floating-point Laplace of one's own is caught; every slip has its sentence."""
+"""``sfumato audit --function``: a floating-point Laplace of one's own is caught.
+
+Every slip has its sentence.
+"""
 
 import json
 from pathlib import Path

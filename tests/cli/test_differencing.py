@@ -20,7 +20,8 @@ from sfumato.sql.lower import understand
 from sfumato.testing import assert_at_most
 
 BOUND = math.e / (1 + math.e)
-# sure to notice an attacker who is right 94 times in 100, and 88 times with more trials; the bound is 73
+# sure to notice an attacker who is right 94 times in 100, and 88 times with more trials; the bound
+# is 73
 TRIALS, NOTICES = 1_000, 0.94
 MANY, NOTICES_OF_MANY = 2_000, 0.88
 
@@ -66,7 +67,8 @@ def test_the_attacker_is_right_no_more_often_than_the_proof_allows(tmp_path: Pat
     found = attack(tmp_path, trials=TRIALS)
     assert found.trials == TRIALS
     assert_at_most(found.successes, TRIALS, BOUND, notices=NOTICES, false_alarm=1e-9)
-    # and does not guess against what it sees: it is wrong 44 times in 100; 66 would mean that the attack is broken
+    # and does not guess against what it sees: it is wrong 44 times in 100; 66 would mean that the
+    # attack is broken
     assert_at_most(TRIALS - found.successes, TRIALS, 0.45, notices=0.66, false_alarm=1e-9)
 
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No command shows the password of an address, whatever argument it is given as, and whether it works or not."""
+"""No command shows the password of an address, whatever argument it is given as, and whether it
+works or not.
+"""
 
 from collections.abc import Iterator
 
@@ -36,7 +38,10 @@ def commands(
 
 
 def lines(command: click.Command, address: str) -> Iterator[list[str]]:
-    """Command lines in which one argument after the other is the address; the last has one too many."""
+    """Command lines in which one argument after the other is the address.
+
+    The last has one too many.
+    """
 
     def given(each: click.Parameter, value: str) -> list[str]:
         return [each.opts[0], value] if isinstance(each, click.Option) else [value]

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture of the trade-off curve: well-formed, with every promise named, and the curve where it belongs."""
+"""The picture of the trade-off curve: well-formed, with every promise named, and the curve where it
+belongs.
+"""
 
 import re
 from xml.etree import ElementTree

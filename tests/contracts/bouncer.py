@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A PgBouncer of one's own before a server: many clients share a few connections, one transaction each."""
+"""A PgBouncer of one's own before a server: many clients share a few connections, one transaction
+each.
+"""
 
 import shutil
 import subprocess

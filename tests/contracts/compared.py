@@ -1,19 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statements of the grammar without noise, against plain DuckDB: how far they may be apart, and what is.
+"""Statements of the grammar without noise, against plain DuckDB: how far they may be apart, and
+what is.
 
 What is not compared, or not exactly, and why:
 
-* a statement that is refused has no answer, and one with a line of ``bias`` about a test or a divisor says
+* a statement that is refused has no answer, and one with a line of ``bias`` about a test or a
+  divisor says
   itself that it may be decided otherwise;
 * constants whose product overflows in plain DuckDB, which then gives no answer;
-* a value may differ by the rounding that the plan states, or a millionth of its range, and by what floats lose;
-* a column without a declared step is read on steps of its range, half of which each value may be off;
+* a value may differ by the rounding that the plan states, or a millionth of its range, and by what
+  floats lose;
+* a column without a declared step is read on steps of its range, half of which each value may be
+  off;
 * a sum of no rows is 0 here and NULL in DuckDB, for whether there is a row is private;
-* a quantile is one row's value here, so it is DuckDB's discrete one, up to half a leaf; which leaf the noise selects is
+* a quantile is one row's value here, so it is DuckDB's discrete one, up to half a leaf; which leaf
+  the noise selects is
   shown by the tests of the mechanism (grid.proof.md), and MIN and MAX are quantiles of 0.5%;
 * a NULL among the operands decides LEAST and GREATEST here, and is skipped by DuckDB;
-* rows whose key is NULL are in no group unless the declaration says ``missing=``, so plain statements leave them out;
-* limits do not bind, for what they change is stated as bias and not as a number; groups that are not declared are left to
+* rows whose key is NULL are in no group unless the declaration says ``missing=``, so plain
+  statements leave them out;
+* limits do not bind, for what they change is stated as bias and not as a number; groups that are
+  not declared are left to
   the tests of thresholds, which decide which of them are shown.
 """
 
@@ -134,7 +141,10 @@ def _agree(
 
 
 def allowed(question: Question, place: int) -> Fraction:
-    """How far a value may be off: what is told, or a millionth of its range; and what floats lose of it."""
+    """How far a value may be off: what is told, or a millionth of its range.
+
+    And what floats lose of it.
+    """
     expression = question.output.items[place].expression
     assert isinstance(expression, Estimate), "a column of the grammar is an aggregate"
     aggregate = question.raw.aggregates[expression.index]

@@ -236,7 +236,9 @@ def _listen(heard: dict[int, bytes], seconds: float) -> None:
 def _stop_some(
     trial: Trial, workers: dict[int, int], heard: dict[int, bytes], dice: random.Random
 ) -> None:
-    """Stops some processes, waits until each of the others has released something more, and lets them go on."""
+    """Stops some processes, waits until each of the others has released something more, and lets
+    them go on.
+    """
     some = dice.sample(
         sorted(workers), trial.stopped
     )  # one after the other, each may hold the others up for 10 s
@@ -332,7 +334,10 @@ def run(trial: Trial) -> Found:
 
 
 def program(module: str, **trial: object) -> Any:
-    """What a program of this kind prints; it runs in a process without other threads, so that it may fork."""
+    """What a program of this kind prints.
+
+    It runs in a process without other threads, so that it may fork.
+    """
     command = [sys.executable, "-m", f"tests.contracts.{module}", json.dumps(trial)]
     finished = subprocess.run(command, capture_output=True, text=True, check=False)
     assert finished.returncode == 0, finished.stderr

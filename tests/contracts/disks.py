@@ -24,7 +24,10 @@ class WatchedFile(apsw.VFSFile):
 
 
 class WatchedDisk(apsw.VFS):
-    """The disk of every connection that is opened from now on; ``before`` may raise an ``apsw.Error``."""
+    """The disk of every connection that is opened from now on.
+
+    ``before`` may raise an ``apsw.Error``.
+    """
 
     def __init__(self, before: Callable[[str], None]) -> None:
         self._before = before
@@ -38,7 +41,9 @@ class WatchedDisk(apsw.VFS):
 
 
 class Trouble:
-    """A fault that a test switches on: the next operations of a kind fail, or only so many of them pass."""
+    """A fault that a test switches on: the next operations of a kind fail, or only so many of them
+    pass.
+    """
 
     def __init__(self) -> None:
         self._error: type[apsw.Error] | None = None

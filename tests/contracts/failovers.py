@@ -40,9 +40,11 @@ def _folder() -> Iterator[Path]:
 
 
 def fail_over(rounds: int, *, seed: int = 0) -> Counted:
-    """Each round: two new servers, callers, and a standby that takes over with everything or with less.
+    """Each round: two new servers, callers, and a standby that takes over with everything or with
+    less.
 
-    What was released is on the new server, or nobody charges there before the owner has accepted the loss.
+    What was released is on the new server, or nobody charges there before the owner has accepted
+    the loss.
     """
     dice, total = random.Random(seed), Counted()
     for number in range(rounds):

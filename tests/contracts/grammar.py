@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random statements over random tables, each in sfumato's words and in plain DuckDB's.
 
-What is chosen keeps to what both mean alike: constants and values of tests are numbers that a
-float holds, or quotients of them; NULL decides LEAST and GREATEST. Rows whose key is NULL are in no group
+What is chosen keeps to what both mean alike: constants and values of tests are numbers that a float
+holds, or quotients of them; NULL decides LEAST and GREATEST. Rows whose key is NULL are in no group
 here, so that plain statements with several grouping sets leave them out.
 """
 
@@ -38,7 +38,10 @@ class Pair:
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement in both languages; ``kinds`` say how each column is compared, after so many ``keys`` of the plain one."""
+    """A statement in both languages.
+
+    ``kinds`` say how each column is compared, after so many ``keys`` of the plain one.
+    """
 
     ours: str
     plain: str
@@ -193,7 +196,9 @@ class Writer:
         return Pair(words.format(one.ours), words.format(one.plain))
 
     def _direct(self, depth: int) -> Pair:
-        """A decimal against a decimal: on its lattice, or for the declared one between two points."""
+        """A decimal against a decimal: on its lattice, or for the declared one between two
+        points.
+        """
         name = self._random.choice("pz")
         tenth = self._random.randint(0, 500) / 10
         value = tenth + 0.05 if name == "p" and self._random.random() < 0.5 else tenth
@@ -311,7 +316,10 @@ class Writer:
         return Pair(words.format(test.ours), words.format(test.plain))
 
     def _aggregate(self, *, sets: bool) -> tuple[str, Pair]:
-        """An aggregate, and how it is compared; of several grouping sets one that can be added up."""
+        """An aggregate, and how it is compared.
+
+        Of several grouping sets one that can be added up.
+        """
         kinds = ["rows", "count", "sum", "sum", "mean", "mean", "deviation", "if"]
         kind = self._random.choice(kinds if sets else [*kinds, "distinct", "quantile"])
         if kind == "if":

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes killed while they publish the head of their ledger, which is then rolled back and opened again.
+"""Processes killed while they publish the head of their ledger, which is then rolled back and
+opened again.
 
-A point lies before and after each call of a sink; inside a file sink before its sync, before and after its
-rename; inside a web sink before each part of the request that is sent, and before the reply is read; inside
-the system's log before and after its line. Nothing shipped knows of them.
+A point lies before and after each call of a sink; inside a file sink before its sync, before and
+after its rename; inside a web sink before each part of the request that is sent, and before the
+reply is read; inside the system's log before and after its line. Nothing shipped knows of them.
 
-``python -m tests.contracts.head_kills '{"place": ..., "sink": "file"}'`` prints what was found as JSON. It
+``python -m tests.contracts.head_kills '{"place": ..., "sink": "file"}'`` prints what was found as
+JSON. It
 forks, so it runs in a process without other threads.
 """
 
@@ -43,9 +45,11 @@ COST = "0.001"
 
 @dataclass(frozen=True)
 class Trial:
-    """Where everything lies, the kind of sink, and the defect of the code: "", "no comparison" or "in place".
+    """Where everything lies, the kind of sink, and the defect of the code: "", "no comparison" or
+    "in place".
 
-    ``rounds``: kills at random while heads are published by the thread that the ledger has for it; 0: one
+    ``rounds``: kills at random while heads are published by the thread that the ledger has for it;
+    0: one
     kill at each point of one publication, or at every so many (``every``).
     """
 
@@ -71,7 +75,8 @@ class Trial:
 class Found:
     """A kill, and what the ledger and an older copy of it met when they were opened again.
 
-    ``kept``, ``here`` and ``older``: the last entry that a published head names, that the ledger has, and
+    ``kept``, ``here`` and ``older``: the last entry that a published head names, that the ledger
+    has, and
     that the copy has. ``problems``: why the ledger was refused; ``refused``: the copy was.
     """
 
@@ -170,7 +175,10 @@ def publish(trial: Trial, address: str, fatal: int, out: int) -> None:
 
 
 def publish_and_charge(trial: Trial, address: str, first: int, last: int, seconds: float) -> None:
-    """Charges whose heads are published now and then by the thread of the ledger; the kill comes after the last."""
+    """Charges whose heads are published now and then by the thread of the ledger.
+
+    The kill comes after the last.
+    """
     head_watch.STEPS = 2
     ledger = Ledger.open(trial.ledger)
     # kills that hit a charge count as failures
@@ -247,7 +255,8 @@ def judged(trial: Trial, address: str, point: str) -> Found:
     heads = in_child(lambda: [head.chains["d"][0] for head in heads_of(trial, address)])
     here = entries_in(trial.ledger)
     problem = in_child(partial(refusal, trial, address))
-    # a copy of a ledger that was open is refused by its mark: so the ledger itself is moved, and put back
+    # a copy of a ledger that was open is refused by its mark: so the ledger itself is moved, and
+    # put back
     left = trial.ledger.parent.with_name("left")
     trial.ledger.parent.rename(left)
     shutil.copytree(Path(trial.place) / "older", trial.ledger.parent)
@@ -268,7 +277,10 @@ def prepared(trial: Trial, address: str) -> None:
 
 
 def at_every_point(trial: Trial, address: str) -> list[Found]:
-    """A kill at each point of a publication; one that is not killed any more has no further point."""
+    """A kill at each point of a publication.
+
+    One that is not killed any more has no further point.
+    """
     found = []
     for fatal in count(1, trial.every):
         point = killed_in(partial(publish, trial, address, fatal))

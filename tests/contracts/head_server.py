@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A web server that keeps heads, with TLS if wanted, and the certificates for it; it can be told to fail."""
+"""A web server that keeps heads, with TLS if wanted, and the certificates for it.
+
+It can be told to fail.
+"""
 
 import datetime
 import ipaddress
@@ -19,7 +22,10 @@ NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 
 
 class HeadServer(ThreadingHTTPServer):
-    """Keeps what was PUT. ``status`` other than 0 is what it replies to everything; a ``drip`` never ends."""
+    """Keeps what was PUT. ``status`` other than 0 is what it replies to everything.
+
+    A ``drip`` never ends.
+    """
 
     daemon_threads = True
 
@@ -89,7 +95,9 @@ def serving(certificate: "Certificate | None" = None) -> Iterator[HeadServer]:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """A certificate of a server in a file, its key, and the file of the authority that signed it."""
+    """A certificate of a server in a file, its key, and the file of the authority that signed
+    it.
+    """
 
     path: Path
     key: Path

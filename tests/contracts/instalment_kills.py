@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker on a charge in instalments is killed (SIGKILL) at every point, and another one goes on.
 
-``python -m tests.contracts.instalment_kills '{"place": ..., "mutant": "none"}'`` prints, as JSON, what
+``python -m tests.contracts.instalment_kills '{"place": ..., "mutant": "none"}'`` prints, as JSON,
+what
 was found after each kill: what the first worker had drawn and shown, and what the second one drew.
 """
 
@@ -37,7 +38,9 @@ class Mutant(Enum):
 
 @dataclass
 class Found:
-    """What was drawn and shown before a kill and after it, what is stored at the end, and what verify says."""
+    """What was drawn and shown before a kill and after it, what is stored at the end, and what
+    verify says.
+    """
 
     point: str
     drawn: list[int] = field(default_factory=list)
@@ -146,7 +149,8 @@ def prepare(trial: Trial) -> None:
 
 
 def run(trial: Trial, stride: int = 1) -> list[Found]:
-    """Kills at every point, or every so many; a life that is not killed any more has no further point.
+    """Kills at every point, or every so many; a life that is not killed any more has no further
+    point.
 
     A mutant is caught once.
     """

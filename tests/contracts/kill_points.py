@@ -44,7 +44,9 @@ LEFT |= {"void": VOIDED, "share": COMMITTED, "bind": COMMITTED}
 
 @dataclass(frozen=True)
 class Kill:
-    """A kill and what was left: ``sure`` is the last step that had returned, ``begun`` the one under way."""
+    """A kill and what was left: ``sure`` is the last step that had returned, ``begun`` the one
+    under way.
+    """
 
     life: str
     point: str
@@ -184,7 +186,10 @@ LIVES = {"answered": answered, "failed": failed, "given back": given_back, "shar
 
 
 def live(trial: Trial, life: str, request: Request, fatal: int) -> list[Any]:
-    """Lives in a child until the fatal point; what the child had said by then, last the point if it was killed."""
+    """Lives in a child until the fatal point.
+
+    What the child had said by then, last the point if it was killed.
+    """
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -257,7 +262,8 @@ def fresh(trial: Trial, name: str) -> Trial:
 
 
 def run(trial: Trial, stride: int = 1) -> list[Kill]:
-    """Kills at every point of every life, or every so many; a life that is not killed any more has no further point.
+    """Kills at every point of every life, or every so many; a life that is not killed any more has
+    no further point.
 
     A mutant is caught once.
     """

@@ -86,7 +86,9 @@ def plan(
 
 @st.composite
 def relations(draw: st.DrawFn) -> Relation:
-    """A table, perhaps filtered, perhaps joined to a public one, or to one row of each unit in another one, or looked up there."""
+    """A table, perhaps filtered, perhaps joined to a public one, or to one row of each unit in
+    another one, or looked up there.
+    """
     name = draw(st.sampled_from(OWNED))
     relation: Relation = world.scan(name, "T.")
     for index in range(draw(st.integers(0, 2))):
@@ -120,7 +122,9 @@ def relations(draw: st.DrawFn) -> Relation:
 
 @st.composite
 def single_rows(draw: st.DrawFn, table: str, prefix: str) -> Relation:
-    """Any one row of each unit in a table, perhaps of those that pass a test, perhaps if it passes one."""
+    """Any one row of each unit in a table, perhaps of those that pass a test, perhaps if it passes
+    one.
+    """
     source: Relation = world.scan(table, prefix)
     if draw(st.booleans()):
         source = Filter(source, draw(plans.truths(provided(source))))
@@ -130,7 +134,9 @@ def single_rows(draw: st.DrawFn, table: str, prefix: str) -> Relation:
 
 @st.composite
 def looked_up(draw: st.DrawFn, table: str, prefix: str) -> Relation:
-    """The rows of a table in which units are looked up: all, those that pass a test, or one of a unit."""
+    """The rows of a table in which units are looked up: all, those that pass a test, or one of a
+    unit.
+    """
     if draw(st.booleans()):
         return draw(single_rows(table, prefix))
     source: Relation = world.scan(table, prefix)
@@ -170,7 +176,9 @@ def questions(draw: st.DrawFn) -> Bounded:
 
 @st.composite
 def units_by_column(draw: st.DrawFn) -> Bounded:
-    """How many units there are by a column, of rows that are perhaps chosen by that column, or by another."""
+    """How many units there are by a column, of rows that are perhaps chosen by that column, or by
+    another.
+    """
     relation: Relation = world.scan(draw(st.sampled_from(OWNED)), "T.")
     named = draw(
         st.sampled_from(

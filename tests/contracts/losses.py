@@ -89,7 +89,9 @@ def lose(path: Path, dice: random.Random, older: Path) -> str:
 
 
 def lost(folder: Path, rounds: int, seed: int) -> dict[str, int]:
-    """Kills, then losses: how often each was refused, and how often all that was acknowledged was there."""
+    """Kills, then losses: how often each was refused, and how often all that was acknowledged was
+    there.
+    """
     dice, outcomes = random.Random(seed), Counter[str]()
     for number in range(rounds):
         here, older = folder / str(number), folder / f"older {number}"

@@ -11,8 +11,8 @@ from sfumato.metadata.dataset import Dataset
 from sfumato.query.asker import Asker
 from sfumato.query.session import Session
 
-# With this epsilon, split over four parts at most, a count or a sum of FRAME (whose largest sensitivity
-# is 99 steps) is its exact value, but for a chance below 2 exp(-12,500 / 99) < 1e-54.
+# With this epsilon, split over four parts at most, a count or a sum of FRAME (whose largest
+# sensitivity is 99 steps) is its exact value, but for a chance below 2 exp(-12,500 / 99) < 1e-54.
 EXACTLY = 50_000
 
 FRAME = pa.table(

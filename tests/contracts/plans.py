@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hypothesis strategies for questions over several tables: expressions, relations, aggregates, plans.
+"""Hypothesis strategies for questions over several tables: expressions, relations, aggregates,
+plans.
 
 They are over the tables of ``world``, whose rows come from ``world.data``.
 """
@@ -393,7 +394,9 @@ def questions(draw: st.DrawFn, tables: tuple[str, ...] | None = None, depth: int
 
 @st.composite
 def bounded(draw: st.DrawFn, raw: Raw) -> Bounded:
-    """The question under any limits: what engines compute does not depend on what is proved of it."""
+    """The question under any limits: what engines compute does not depend on what is proved of
+    it.
+    """
     owned = not any(each.owner is None for each in scans(raw.relation))
     few = st.integers(1, 3)
     none = st.none()

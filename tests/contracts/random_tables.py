@@ -25,7 +25,9 @@ _FLOAT = 2.0**48
 
 @dataclass(frozen=True)
 class Number:
-    """A number in both languages: its largest size, its finest digit, and whether a test of it is exact."""
+    """A number in both languages: its largest size, its finest digit, and whether a test of it is
+    exact.
+    """
 
     ours: str
     plain: str
@@ -52,7 +54,10 @@ class World:
 
 
 def world(random: Random, rows: int = 60) -> World:
-    """A random table ``t`` of units ``who``, or of rows that are units; of units, ``u`` has a row for some of them."""
+    """A random table ``t`` of units ``who``, or of rows that are units.
+
+    Of units, ``u`` has a row for some of them.
+    """
     wide, high = 10 ** random.randint(1, 6), 10 ** random.randint(1, 6)
     low = random.choice([0, 0, 1, -5, -high])
     step = 2.0 ** -random.randint(0, 3)

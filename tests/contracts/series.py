@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A series that looks for the middle of a column, one noisy comparison a piece, and a worker over given integers.
+"""A series that looks for the middle of a column, one noisy comparison a piece, and a worker over
+given integers.
 
-The pieces are chosen by what the earlier ones have shown: each asks on which side of a point more rows lie.
+The pieces are chosen by what the earlier ones have shown: each asks on which side of a point more
+rows lie.
 """
 
 import json

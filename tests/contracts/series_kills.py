@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker on a series is killed (SIGKILL) at every named point, and another one opens the series again.
+"""A worker on a series is killed (SIGKILL) at every named point, and another one opens the series
+again.
 
-``python -m tests.contracts.series_kills '{"folder": ..., "mutant": "", "points": [...]}'`` prints, as JSON, for each point
+``python -m tests.contracts.series_kills '{"folder": ..., "mutant": "", "points": [...]}'`` prints,
+as JSON, for each point
 what the first worker had drawn and shown, and what the second one drew, paid and found stored.
 """
 

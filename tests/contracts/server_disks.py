@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A disk under a PostgreSQL server that fails when a test says so: its calls to the system are answered by strace."""
+"""A disk under a PostgreSQL server that fails when a test says so: its calls to the system are
+answered by strace.
+"""
 
 import signal
 import subprocess
@@ -18,8 +20,9 @@ FULL, BROKEN = "pwrite64,pwritev,fallocate:error=ENOSPC", "fdatasync,fsync:error
 
 @contextmanager
 def failing(server: Cluster, how: str, *files: Path) -> Iterator[None]:
-    """The disk of all processes that the server has now, or only these files of it; of those that it
-    starts after a crash it is sound."""
+    """The disk of all processes that the server has now, or only these files of it; of those that
+    it starts after a crash it is sound.
+    """
     children = (
         Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text(encoding="ascii").split()
     )

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server that is crashed under its callers, who live on and hold every answer that they were given."""
+"""A server that is crashed under its callers, who live on and hold every answer that they were
+given.
+"""
 
 import random
 import signal
@@ -76,7 +78,10 @@ class Callers:
 
 
 def crash_under_callers(server: Cluster, database: str, *, rounds: int, seed: int = 0) -> int:
-    """Crashes and restarts the server; afterwards nothing released may be missing. How many were released."""
+    """Crashes and restarts the server; afterwards nothing released may be missing.
+
+    How many were released.
+    """
     dice = random.Random(seed)
     server.stop()
     server.start(**LAZY)

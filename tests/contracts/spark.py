@@ -72,7 +72,9 @@ def spark(java_errors: Path, tmp_path_factory: pytest.TempPathFactory) -> "Itera
 
 
 def interpreted(engine: SparkEngine) -> SparkEngine:
-    """The engine without generated code: Spark's other way to evaluate, and the quicker one for a few rows."""
+    """The engine without generated code: Spark's other way to evaluate, and the quicker one for a
+    few rows.
+    """
     engine._session.conf.set("spark.sql.codegen.wholeStage", "false")
     engine._session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
     return engine

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A few random statements agree with plain DuckDB (many: prove/test_numbers.py), and wrong numbers are found."""
+"""A few random statements agree with plain DuckDB (many: prove/test_numbers.py), and wrong numbers
+are found.
+"""
 
 from dataclasses import replace
 from fractions import Fraction

@@ -27,7 +27,9 @@ def unnoised(question: Question, dataset: Dataset, engine: Engine, norm: Norm) -
 def rows_unnoised(
     question: Question, dataset: Dataset, engine: Engine, norm: Norm
 ) -> list[tuple[Group, list[Value]]]:
-    """The codes of the keys of every row of an answer, None where its grouping set has no such key, and its cells."""
+    """The codes of the keys of every row of an answer, None where its grouping set has no such key,
+    and its cells.
+    """
     bounded = compile_plan(question.raw, dataset, norm)
     exact = engine.ready(bounded, "key")()
     groups = every_group(bounded.tracked.raw.keys)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of codes on DuckDB: wrong ones are noticed, nothing of it stays or comes out, no row makes it fail."""
+"""The table of codes on DuckDB: wrong ones are noticed, nothing of it stays or comes out, no row
+makes it fail.
+"""
 
 import logging
 import stat
@@ -125,7 +127,7 @@ def test_a_marginal_that_counts_rows_is_noticed(monkeypatch, suite):
     assert not suite.marginals(declared(SEVERAL), TWO, CLIQUES)
 
 
-# --- nothing stays, nothing comes out --------------------------------------------------------------
+# --- nothing stays, nothing comes out -------------------------------------------------------------
 
 
 def tables(engine):

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a source holds is what is declared of it, at opening and before each charge; decided by no row."""
+"""What a source holds is what is declared of it, at opening and before each charge.
+
+Decided by no row.
+"""
 
 import shutil
 import threading

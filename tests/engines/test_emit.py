@@ -31,6 +31,8 @@ from tests.contracts.world import FINE, by, content, declared, plan, read
 LETTERS = by(PEOPLE, "people.c")
 
 
+# one by one they are in tests/engines/test_conformance.py
+@pytest.mark.long
 def test_the_engine_gives_the_integers_of_the_reference():
     assert not [name for name in EXAMPLES if differs(DuckDB, name)]
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FROM items of files: what is read is what is declared, and nothing else is told. See also test_duckdb.py."""
+"""FROM items of files: what is read is what is declared, and nothing else is told.
+
+See also test_duckdb.py.
+"""
 
 import os
 import shutil

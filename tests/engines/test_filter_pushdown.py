@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A test of a stored value passes the rows that the test of its code passes, in files with statistics of small pieces."""
+"""A test of a stored value passes the rows that the test of its code passes, in files with
+statistics of small pieces.
+"""
 
 import datetime
 import itertools

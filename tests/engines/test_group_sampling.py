@@ -167,7 +167,9 @@ FAMILIES = {
 
 
 def kept(place, units, groups):
-    """For each sampling key: in how many units' first groups each group, and each pair of groups, is."""
+    """For each sampling key: in how many units' first groups each group, and each pair of groups,
+    is.
+    """
     for number in range(KEYS):
         key = hashlib.sha256(b"%d" % number).hexdigest()[:32]
         counts = dict.fromkeys(
@@ -184,12 +186,14 @@ def kept(place, units, groups):
 def bent(place, units, groups):
     """By how much the largest of the deviations is beyond what chance allows: 1 is the limit.
 
-    Claimed: a set of s groups is kept by a unit with the probability q = C(k - s, K - s) / C(k, K), and two units
-    keep independently. Let Z be the part of the units that keeps it, less q: between -q and 1 - q, of mean 0 and
-    variance v = q (1 - q) / units, and independent over the sampling keys. Bernstein's inequality for Z, -Z and Z^2
-    (below M = max(q, 1 - q)^2, of mean v, so of variance at most M v), and the union over sets and families: all
-    stay within the limits but with probability ALARM. A bias above twice the limit is noticed as surely: at these
-    sizes 0.06 of q = 1/3 and 0.04 of q = 1/15; and so is a mean of Z^2 of 0.05 in place of 0.014 (0.22: all units alike).
+    Claimed: a set of s groups is kept by a unit with the probability q = C(k - s, K - s) / C(k, K),
+    and two units keep independently. Let Z be the part of the units that keeps it, less q: between
+    -q and 1 - q, of mean 0 and variance v = q (1 - q) / units, and independent over the sampling
+    keys. Bernstein's inequality for Z, -Z and Z^2 (below M = max(q, 1 - q)^2, of mean v, so of
+    variance at most M v), and the union over sets and families: all stay within the limits but with
+    probability ALARM. A bias above twice the limit is noticed as surely: at these sizes 0.06 of q =
+    1/3 and 0.04 of q = 1/15; and so is a mean of Z^2 of 0.05 in place of 0.014 (0.22: all units
+    alike).
     """
     found = list(kept(place, units, groups))
     worst = 0.0

@@ -11,7 +11,9 @@ from sfumato.errors import Cancelled
 
 
 def most_at_once(lanes: Lanes[int], callers: int) -> int:
-    """How many hold a lane at a time, of callers who come together and each wait for the others a moment."""
+    """How many hold a lane at a time, of callers who come together and each wait for the others a
+    moment.
+    """
     inside, most, guard = 0, 0, threading.Lock()
     company = threading.Barrier(len(lanes.all))
 

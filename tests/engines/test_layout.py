@@ -53,7 +53,8 @@ def test_a_layout_has_the_rows_of_the_reference(data, rows):
             assert found == expected
 
 
-# Units with many rows, equal ones among them: what is kept of them tells every order from every other.
+# Units with many rows, equal ones among them: what is kept of them tells every order from every
+# other.
 CROWD = content(
     people=[
         {"who": who, "n": number, "c": letter, "t": word}
@@ -64,7 +65,8 @@ CROWD = content(
     ]
     + [{"who": None, "n": "4"}]
     + [{"who": str(who), "n": "0"} for who in range(20)],
-    # several of each, and of p and r none: which one is taken agrees by chance with a probability of 3^-22
+    # several of each, and of p and r none: which one is taken agrees by chance with a probability
+    # of 3^-22
     stays=[
         {"patient": who, "n": number, "c": "ab"[int(number) % 2]}
         for who in ("Ü", "q", *map(str, range(20)))
@@ -76,7 +78,8 @@ OF_STAYS, BESIDE = (
     UnitJoin(PEOPLE, any_row(STAYS, "S.rank")),
     UnitJoin(PEOPLE, any_row(STAYS, "S.rank"), outer=True),
 )
-# In the stays of q and Ü, and of half of the others, the first row by the order of the layout decides.
+# In the stays of q and Ü, and of half of the others, the first row by the order of the layout
+# decides.
 HERE = Filter(STAYS, Member(read(STAYS, "S.n").expression, (0,)))
 SOME, OTHERS = Semi(PEOPLE, HERE), Semi(PEOPLE, HERE, negated=True)
 LETTERS = by(PEOPLE, "c", missing=True)
@@ -187,7 +190,8 @@ def test_a_layout_that_was_made_wrong_is_noticed(monkeypatch, mutant):
 
 
 def test_a_sample_is_even_among_equal_rows(tmp_path):
-    # nine of ten rows of each of 400 people are alike: nine of ten of those kept are, too, or the sample is bent
+    # nine of ten rows of each of 400 people are alike: nine of ten of those kept are, too, or the
+    # sample is bent
     rows = [{"who": str(who), "c": "b" if row else "a"} for who in range(400) for row in range(10)]
     with both(content(people=rows), rows=1) as engines:
         ((counts,), _) = engines.run(plan(PEOPLE, CountRows(), keys=(by(PEOPLE, "c"),), kept=1))

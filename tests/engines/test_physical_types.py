@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every physical type of Arrow, Parquet and DuckDB, with values at its extremes: read like the reference, or refused.
+"""Every physical type of Arrow, Parquet and DuckDB, with values at its extremes: read like the
+reference, or refused.
 
-docs/engines.md has the table; PostgreSQL's types are in test_postgres, Spark's in test_spark_source.
+docs/engines.md has the table; PostgreSQL's types are in test_postgres, Spark's in
+test_spark_source.
 """
 
 import datetime

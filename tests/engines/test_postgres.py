@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of a real PostgreSQL: the integers of the reference, one snapshot, and not a word of what the server says."""
+"""Tables of a real PostgreSQL: the integers of the reference, one snapshot, and not a word of what
+the server says.
+"""
 
 import sys
 from collections import Counter
@@ -10,6 +12,8 @@ import duckdb
 import psycopg
 import pyarrow as pa
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.engines import duckdb as duckdb_room
@@ -25,7 +29,9 @@ from sfumato.plan.owner import owner_of
 from sfumato.plan.relation import Scan, Union
 from sfumato.plan.scalar import Field
 from sfumato.plan.value import GroupKey, Value
+from tests.contracts import world
 from tests.contracts.conformance import EngineContract
+from tests.contracts.effort import examples
 from tests.contracts.world import plan
 
 TYPES = {
@@ -65,8 +71,14 @@ def stored(url, name, cells):
             copy.write_row(list(row.values()))
 
 
+FEW = settings(max_examples=examples(0.08), suppress_health_check=list(HealthCheck))
+
+
 class TestConformance(EngineContract):
-    """The suite of every engine, its tables in the server; texts without the byte that PostgreSQL has not."""
+    """The suite of every engine, its tables in the server.
+
+    Texts without the byte that PostgreSQL has not.
+    """
 
     @pytest.fixture(autouse=True)
     def _place(self, url):
@@ -77,6 +89,28 @@ class TestConformance(EngineContract):
             stored(self.url, name, table.source)
         return DuckDB(
             {name: replace(table, source=self.url, table=name) for name, table in tables.items()}
+        )
+
+    # an example writes every table to the server first
+    @FEW
+    @given(st.data(), world.data(), st.text(max_size=3))
+    def test_the_engine_gives_the_integers_of_the_reference(self, data, rows, key):
+        EngineContract.test_the_engine_gives_the_integers_of_the_reference.hypothesis.inner_test(
+            self, data, rows, key
+        )
+
+    @FEW
+    @given(st.data(), world.data())
+    def test_the_engine_gives_the_marginals_of_the_reference(self, data, rows):
+        EngineContract.test_the_engine_gives_the_marginals_of_the_reference.hypothesis.inner_test(
+            self, data, rows
+        )
+
+    @settings(FEW, max_examples=examples(0.04))
+    @given(st.data(), world.data(), st.text(max_size=3))
+    def test_the_engine_gives_the_rows_of_the_reference(self, data, content, key):
+        EngineContract.test_the_engine_gives_the_rows_of_the_reference.hypothesis.inner_test(
+            self, data, content, key
         )
 
     def agree(self, expressions, columns, rows):
@@ -219,7 +253,8 @@ def test_all_tables_of_a_question_are_of_one_moment(url, monkeypatch):
     monkeypatch.setattr(room, "_copy", slow)
     # the snapshot is of before the first table is read; neither table has a row more
     assert both(url) == 2
-    # three rows of each by now; without a snapshot the second table has two rows more, the first one
+    # three rows of each by now; without a snapshot the second table has two rows more, the first
+    # one
     monkeypatch.setattr(room, "_SNAPSHOT", "BEGIN")
     assert both(url) == (3 + 1) + (3 + 2)
 

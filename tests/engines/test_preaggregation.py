@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums by unit before a join are those after it, and only where each side of it is read by itself."""
+"""Sums by unit before a join are those after it, and only where each side of it is read by
+itself.
+"""
 
 from dataclasses import replace
 

@@ -196,7 +196,8 @@ def test_dropping_deletes_every_layout_and_nothing_else(visits, tmp_path):
 def test_a_folder_that_cannot_be_changed_is_refused_in_words(visits, tmp_path):
     _, folder = made(visits, tmp_path / "layouts")
     (folder / MANIFEST).unlink()
-    # a folder is where the manifest goes: whoever runs the tests, it is neither written nor deleted as a file
+    # a folder is where the manifest goes: whoever runs the tests, it is neither written nor deleted
+    # as a file
     (folder / MANIFEST).mkdir()
     before = sorted(folder.iterdir())
     for act in (lambda: made(visits, folder), lambda: drop(folder)):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A folder of layouts is used as it was written, for the data that it was written of, or not at all."""
+"""A folder of layouts is used as it was written, for the data that it was written of, or not at
+all.
+"""
 
 import json
 import os

@@ -62,7 +62,9 @@ def words(text):
 
 
 def place(unit, held, key=KEY):
-    """Where what a unit holds stands, from the numbers of the sampling key, of the unit and of what is held."""
+    """Where what a unit holds stands, from the numbers of the sampling key, of the unit and of what
+    is held.
+    """
     (constant, *factors), (a, b, _, _) = words(key), words(f"{key}|{held}")
     low, middle, high = (unit % 2**64 // 2**shift % 2**22 for shift in (0, 22, 44))
     # the last piece of a number below zero has its sign
@@ -79,8 +81,9 @@ def first(kept, groups, name):
 
 def test_rows_as_units_are_added_up():
     rows = person(None, "aab?", [3, "-9", "N", 1])
-    # values 3, -5 (moved to the bound), missing, 1; above the lower bound: 8 + 0 + 6, below the upper: 0 + 8 + 2
-    # levels of one code: 8, 0, 6 of 8: squares 64 + 0 + 36, twice the products 0 + 0 + 24, squares below 0 + 64 + 4
+    # values 3, -5 (moved to the bound), missing, 1; above the lower bound: 8 + 0 + 6, below the
+    # upper: 0 + 8 + 2 levels of one code: 8, 0, 6 of 8: squares 64 + 0 + 36, twice the products 0 +
+    # 0 + 24, squares below 0 + 64 + 4
     found = ask(
         rows,
         FREE,
@@ -132,7 +135,8 @@ def test_nothing_is_no_group():
 
 def test_rows_beyond_the_limit_are_clipped():
     rows = person("p", "aaaa", [3, 3, 3, 1]) + person("q", "a", [-5])
-    # p: 2 rows, 2 values, sum 10 clipped to 6, pair (30, 2) of 4 values weighed to 2: (15, 1); q adds (0, 8)
+    # p: 2 rows, 2 values, sum 10 clipped to 6, pair (30, 2) of 4 values weighed to 2: (15, 1); q
+    # adds (0, 8)
     found = ask(
         rows,
         OWNED,
@@ -177,7 +181,8 @@ def test_groups_beyond_the_limit_are_weighed_down(norm, weight):
 
 @pytest.mark.parametrize(("norm", "share"), [(Norm.L1, Fraction(4, 5)), (Norm.L2, Fraction(8, 9))])
 def test_a_unit_of_few_rows_is_in_more_groups_than_the_limit(norm, share):
-    # limits of 2 rows in 2 groups are 4 rows, or squares of 8: three rows in three groups are within, 2 + 2 + 1 are not
+    # limits of 2 rows in 2 groups are 4 rows, or squares of 8: three rows in three groups are
+    # within, 2 + 2 + 1 are not
     rows = person("p", "aabbc", [1, 1, 1, 1, 1]) + person("q", "abc", [1, 1, 1])
     found = ask(
         rows,
@@ -212,7 +217,8 @@ def test_distinct_units_keep_the_first_groups_by_keyed_hash():
 def test_of_open_groups_a_unit_counts_in_the_first_alone():
     rows = person("p", "aaaaaa", [1, 1, 1, 1, 1, 1], ["x", "x", "y", "y", "z", "z"])
     kept = sorted(first(2, "xyz", "p"))
-    # two groups of two rows: a total of 3 weighs the 4 rows that are kept, and groups that are kept are not weighed
+    # two groups of two rows: a total of 3 weighs the 4 rows that are kept, and groups that are kept
+    # are not weighed
     found = ask(
         rows,
         OWNED,
@@ -267,7 +273,8 @@ def test_a_distinct_count_is_of_the_first_groups():
 
 def test_leaves_are_weighed_and_cut():
     rows = person("p", "aaab", [-5, 3, 3, "N"])
-    # weight 2/3, for two rows of the three within the row limit; of three values two count: each floor((2f/3) 2 / 3)
+    # weight 2/3, for two rows of the three within the row limit; of three values two count: each
+    # floor((2f/3) 2 / 3)
     share = 2 * FINE // 3 * 2 // 3
     leaves = [share, 0, 0, 0, 0, 0, 0, 0, 2 * share]
     for norm in (Norm.L1, Norm.L2):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts from rows and from columns: the same, and of groups that are not declared no more than what is asked for."""
+"""Parts from rows and from columns: the same, and of groups that are not declared no more than what
+is asked for.
+"""
 
 from decimal import Decimal
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of units on DuckDB: wrong ones are noticed, the file is closed to others and gone, order tells nothing."""
+"""Rows of units on DuckDB: wrong ones are noticed, the file is closed to others and gone, order
+tells nothing.
+"""
 
 import logging
 import os
@@ -131,7 +133,7 @@ def test_wrong_rows_are_noticed(monkeypatch, suite, name):
     assert not suite.rows_of(declared(SEVERAL), TWO)
 
 
-# --- nothing stays, nothing comes out --------------------------------------------------------------
+# --- nothing stays, nothing comes out -------------------------------------------------------------
 
 
 def test_the_file_is_closed_to_others_has_no_name_and_is_gone(monkeypatch, tmp_path):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folders, patterns, partitions and database files: read as declared, or refused by their schemas alone."""
+"""Folders, patterns, partitions and database files: read as declared, or refused by their schemas
+alone.
+"""
 
 import shutil
 from contextlib import closing

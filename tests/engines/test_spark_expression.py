@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An expression of the emitted SQL means on Spark what it means on DuckDB; what is not listed means nothing."""
+"""An expression of the emitted SQL means on Spark what it means on DuckDB.
+
+What is not listed means nothing.
+"""
 
 import pytest
 from sqlglot import exp, parse_one

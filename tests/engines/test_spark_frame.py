@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be a source on Spark; what might differ from read to read, or fail on a row, is refused."""
+"""What can be a source on Spark.
+
+What might differ from read to read, or fail on a row, is refused.
+"""
 
 import datetime
 from contextlib import closing

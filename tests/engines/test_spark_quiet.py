@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What PySpark prints of a failure: nothing of ours; what is printed all the same is noticed in test_spark."""
+"""What PySpark prints of a failure: nothing of ours.
+
+What is printed all the same is noticed in test_spark.
+"""
 
 import logging
 import threading

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A value of any type of Spark has the code of the reference, and no value can make a reading fail."""
+"""A value of any type of Spark has the code of the reference, and no value can make a reading
+fail.
+"""
 
 import datetime
 import json
@@ -211,7 +213,9 @@ MEANT = (
 
 
 def files(folder, width):
-    """Parquet files of a number, or of NaN and a number, whole or in pieces, as the tables of one dataset."""
+    """Parquet files of a number, or of NaN and a number, whole or in pieces, as the tables of one
+    dataset.
+    """
     tables, rows = {}, {}
     for count, cells in enumerate(
         [*((each,) for each in AMONG), *((math.nan, each) for each in AMONG[1:])]
@@ -245,7 +249,9 @@ def test_nan_is_missing_whatever_a_file_says_of_its_numbers(spark, tmp_path, wid
 
 
 def above_one(spark, folder):
-    """How many of NaN and 0.375 Spark takes for more than 1, out of a file that says at most 0.375."""
+    """How many of NaN and 0.375 Spark takes for more than 1, out of a file that says at most
+    0.375.
+    """
     path = folder / "two.parquet"
     pq.write_table(pa.table({"x": [math.nan, 0.375]}), path)
     tables = {"t": sf.Table(path, columns={"x": sf.Real(0, 1)})}
@@ -268,7 +274,9 @@ def test_a_double_that_the_file_is_asked_for_is_noticed(spark, tmp_path, monkeyp
 
 
 def texts(spark):
-    """How often each text stands in a column with bytes that are none, and in one that ignores case."""
+    """How often each text stands in a column with bytes that are none, and in one that ignores
+    case.
+    """
     frame = spark.sql(
         "SELECT CAST(unhex(b) AS STRING) AS x, CAST(CAST(unhex(b) AS STRING) AS STRING COLLATE UTF8_LCASE) AS y "
         "FROM VALUES ('61'), ('41'), ('FF'), ('FE'), ('C3A9') AS t(b)"

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a test means does not depend on what DuckDB knows of the data before it reads them.
 
-Tables and Parquet files state the least and the greatest value of a column, and whether it has NULLs; DuckDB
-folds tests by that. Here columns are such that much is folded: one value, NULL alone, the ends of a type,
-markers for missing among values that are like them. Every form of a test is asked of every one of them, as a
-plan is asked, and held to ``evaluate``.
+Tables and Parquet files state the least and the greatest value of a column, and whether it has
+NULLs; DuckDB folds tests by that. Here columns are such that much is folded: one value, NULL alone,
+the ends of a type, markers for missing among values that are like them. Every form of a test is
+asked of every one of them, as a plan is asked, and held to ``evaluate``.
 """
 
 import datetime
@@ -175,7 +175,9 @@ def nested(tests):
 
 
 def written(folder):
-    """The cells as a file in pieces of two rows, as a table of a database, and as codes in a prepared layout."""
+    """The cells as a file in pieces of two rows, as a table of a database, and as codes in a
+    prepared layout.
+    """
     table = pa.table(
         {
             each.name: pa.array(cells, kind)

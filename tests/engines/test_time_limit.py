@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who watches a statement ends what takes too long, and tells the owner a share that never falls."""
+"""Who watches a statement ends what takes too long, and tells the owner a share that never
+falls.
+"""
 
 import threading
 import weakref

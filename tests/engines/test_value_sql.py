@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A value of any physical type has the code of the reference, and no value can make a reading fail."""
+"""A value of any physical type has the code of the reference, and no value can make a reading
+fail.
+"""
 
 import datetime
 import itertools
@@ -139,13 +141,16 @@ def test_the_engine_gives_the_codes_of_the_reference(asker, data):
         assert ask.duckdb(plan) == ask.reference(plan, source.to_pylist())
 
 
-# Parquet says the least and the greatest value of a column and leaves NaN out: an engine that believes it
-# takes NaN for a number in some files and not in others, so that a row would change the value of another.
+# Parquet says the least and the greatest value of a column and leaves NaN out: an engine that
+# believes it takes NaN for a number in some files and not in others, so that a row would change the
+# value of another.
 AMONG = (math.nan, 0.375, -1.0, 2.0, 7.5, math.inf, -math.inf)
 
 
 def agree_on_every_few(asker, folder, width, step):
-    """Whether Parquet files of few numbers, whole or in many pieces, have the codes of the reference."""
+    """Whether Parquet files of few numbers, whole or in many pieces, have the codes of the
+    reference.
+    """
     every = [cells for size in (1, 2, 3) for cells in itertools.combinations(AMONG, size)]
     for count, cells in list(enumerate(every))[::step]:
         path = folder / f"{width}-{count}.parquet"
@@ -172,7 +177,8 @@ MEANT = (
 )
 
 
-# a step that shares no factor with the sizes of the pieces and the declarations: a sample of all of them
+# a step that shares no factor with the sizes of the pieces and the declarations: a sample of all of
+# them
 @pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.long)])
 @pytest.mark.parametrize("width", [pa.float64(), pa.float32()], ids=str)
 def test_nan_is_missing_whatever_a_file_says_of_its_numbers(asker, tmp_path, width, step):

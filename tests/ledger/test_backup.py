@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Backups of a ledger in use, and the way back: never to less than is known, unless it is frozen."""
+"""Backups of a ledger in use, and the way back: never to less than is known, unless it is
+frozen.
+"""
 
 import threading
 from collections.abc import Iterator
@@ -175,7 +177,9 @@ def test_a_ledger_that_does_not_verify_is_no_backup(
 def test_a_copy_holds_every_charge_that_had_returned_before_it_was_begun(
     tmp_path: Path, signer: Signer
 ) -> None:
-    """Backups in a row while eight callers charge, each verified, none behind the head of its moment."""
+    """Backups in a row while eight callers charge, each verified, none behind the head of its
+    moment.
+    """
     ledger = Ledger.open(tmp_path / "l.db")
     ledger.adopt(contract(Budget(1000)), Budget(1000))
     stop, done = threading.Event(), []

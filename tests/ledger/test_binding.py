@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows that were edited are found when they are used: accounts when they are charged, answers when given."""
+"""Rows that were edited are found when they are used: accounts when they are charged, answers when
+given.
+"""
 
 import os
 import sys

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ended leases leave: voided where nothing was read, forfeited where something may have been."""
+"""What ended leases leave: voided where nothing was read, forfeited where something may have
+been.
+"""
 
 from pathlib import Path
 

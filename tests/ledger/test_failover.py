@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A standby takes the place of the server: what was acknowledged is there, or the ledger does not charge."""
+"""A standby takes the place of the server: what was acknowledged is there, or the ledger does not
+charge.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path

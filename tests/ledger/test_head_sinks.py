@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where heads are kept away from the ledger: a file, a web server of this test, the system's log."""
+"""Where heads are kept away from the ledger: a file, a web server of this test, the system's
+log.
+"""
 
 import ssl
 import syslog

@@ -236,7 +236,8 @@ def test_the_log_of_the_system_is_compared_by_hand(
         for key in [tmp_path / "here" / "l.db.key"]
     ]
     ledger.close()
-    # those of before the rollback are on the chain, those of the question that is forgotten are not, the last is again
+    # those of before the rollback are on the chain, those of the question that is forgotten are
+    # not, the last is again
     assert (problems[0], problems[-1]) == ((), ())
     assert any("ends before entry" in str(each) for each in problems)
 

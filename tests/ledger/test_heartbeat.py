@@ -42,7 +42,9 @@ def test_a_live_worker_keeps_its_charge_for_longer_than_a_lease(ledger: Ledger) 
 
 
 def died(ledger: Ledger, kind: type[Heartbeat]) -> str:
-    """The state of a charge whose worker's thread is gone, without having left its block, after its lease."""
+    """The state of a charge whose worker's thread is gone, without having left its block, after its
+    lease.
+    """
     charge, fence = in_pieces(ledger)
     beating: list[Heartbeat] = []
     worker = threading.Thread(

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers in pieces, on every store: opened in full, begun before they are drawn, stored before they are shown."""
+"""Answers in pieces, on every store: opened in full, begun before they are drawn, stored before
+they are shown.
+"""
 
 import sys
 import threading
@@ -554,11 +556,8 @@ def test_the_report_tells_kinds_lines_and_how_far_instalments_are(ledger: Ledger
 
 def test_no_place_is_drawn_twice_whenever_its_worker_is_killed(place: str) -> None:
     # every point is in chaos
-    found = [
-        Found(**each)
-        for each in killed(place=place, stride=4 if place.startswith("postgresql:") else 2)
-    ]
-    assert len(found) >= 8
+    found = [Found(**each) for each in killed(place=place, stride=4)]
+    assert len(found) >= 6
     assert [each for each in found if each.wrong] == []
     assert {each.point.partition(": ")[2] for each in found} >= {
         "before put_charge",

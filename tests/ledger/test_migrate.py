@@ -74,7 +74,9 @@ def die(*_: object) -> None:
 
 
 def dying(at: int) -> Callable[..., Store]:
-    """Stores that die around their write number ``at``: before it if the number is even, else after it."""
+    """Stores that die around their write number ``at``: before it if the number is even, else after
+    it.
+    """
     steps = iter(range(10**6))
 
     def step() -> None:

@@ -18,7 +18,9 @@ STEPS = st.lists(
 def lived(
     steps: list[tuple[str, int]], pieces: Pieces
 ) -> tuple[list[int], list[int], list[set[int]]]:
-    """What was drawn and what was stored, in order, and what was lost each time that another worker took over."""
+    """What was drawn and what was stored, in order, and what was lost each time that another worker
+    took over.
+    """
     drawn: list[int] = []
     stored: list[int] = []
     lost: list[set[int]] = []
@@ -57,7 +59,8 @@ def test_what_was_begun_and_not_appended_is_lost_when_another_worker_takes_over(
     steps: list[tuple[str, int]],
 ) -> None:
     _, stored, lost = lived(steps, Pieces(PLACES))
-    # nothing that was lost once is stored later: the earlier part of the history had the same losses
+    # nothing that was lost once is stored later: the earlier part of the history had the same
+    # losses
     for each in lost:
         assert not each & set(stored)
 

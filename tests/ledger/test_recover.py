@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The owner's way out: what is left is frozen, by an entry of the journal, until the owner has decided."""
+"""The owner's way out: what is left is frozen, by an entry of the journal, until the owner has
+decided.
+"""
 
 import json
 import shutil

@@ -56,7 +56,9 @@ def test_the_journal_implies_every_row(ledger: Ledger) -> None:
 def edited(
     found: list[Entry], kind: str, change: Callable[[dict[str, Any]], object]
 ) -> list[Entry]:
-    """The entries with the body of the first of a kind changed, each chained anew: a forger at work."""
+    """The entries with the body of the first of a kind changed, each chained anew: a forger at
+    work.
+    """
     forged: list[Entry] = []
     done = False
     for entry in found:

@@ -235,7 +235,8 @@ def test_every_number_is_the_one_of_the_rows(tmp_path: Path, language: str) -> N
         )
     html = page(summary(ledger, "d"), language)
     said, sentences = text(html), SENTENCES[language]
-    # worked out by hand: e^4 = 54.598..; 4 and 3 charges of 0.1, of which rho is 0.005 each; 2 - 0.1 are left
+    # worked out by hand: e^4 = 54.598..; 4 and 3 charges of 0.1, of which rho is 0.005 each; 2 -
+    # 0.1 are left
     expected = {
         "odds": ("4", "54.6"),
         "spent": ("ε 0.1, ρ 0.005",),

@@ -27,7 +27,8 @@ KNOWN = {
     "5": {"Zyyy"},
     "_": {"Zyyy"},
     "\u0301": {"Zinh"},
-    # full width, a ligature, an emoji, a filler, Gothic, a letter of no language's identifiers, unassigned
+    # full width, a ligature, an emoji, a filler, Gothic, a letter of no language's identifiers,
+    # unassigned
     "\uff41": set(),
     "\ufb01": set(),
     "\u2603": set(),

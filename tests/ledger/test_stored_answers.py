@@ -319,11 +319,13 @@ def test_a_shared_answer_can_be_asked_for_under_a_key(ledger: Ledger) -> None:
     assert verify(ledger).problems == ()
 
 
-# --- at the same instant -------------------------------------------------------------------------------
+# --- at the same instant --------------------------------------------------------------------------
 
 
 def spent_by_two_purposes(ledger: Ledger) -> Fraction:
-    """What the dataset has spent once two purposes of one analyst have asked the same at the same instant."""
+    """What the dataset has spent once two purposes of one analyst have asked the same at the same
+    instant.
+    """
     one, two = (replace(asked("ann"), purpose=purpose) for purpose in ("one", "two"))
     two = replace(two, question="two's own key")
     assert ledger.recall(one) is ledger.recall(two) is None

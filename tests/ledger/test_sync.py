@@ -64,7 +64,10 @@ class Call:
 
 
 def calls_in(trace: Path) -> list[Call]:
-    """What a trace tells. A call that another thread's interrupted is written twice; its beginning says what it is."""
+    """What a trace tells. A call that another thread's interrupted is written twice.
+
+    Its beginning says what it is.
+    """
     found = [
         CALL.search(line)
         for line in trace.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -149,7 +152,9 @@ def test_sqlite_syncs_its_log_before_each_answer(tmp_path: Path, mutant: str, ca
 
 
 def flushes(calls: list[Call]) -> list[str]:
-    """The files that were flushed during the second and the third charge, and the mark that was written."""
+    """The files that were flushed during the second and the third charge, and the mark that was
+    written.
+    """
     first = next(at for at, call in enumerate(calls) if call.text.startswith("ANSWER 1"))
     last = next(at for at, call in enumerate(calls) if call.text.startswith("ANSWER 3"))
     during = calls[first:last]
@@ -186,6 +191,7 @@ def test_postgres_syncs_its_log_before_each_answer(
         own = [
             call for call in traced(tmp_path, database, mutant) if call.text.startswith("ANSWER")
         ]
-    # the server may write to its log at any time for reasons of its own: its syncs count, not its writes
+    # the server may write to its log at any time for reasons of its own: its syncs count, not its
+    # writes
     syncs = [call for call in calls_in(out) if call.name == "fdatasync"]
     assert (answers(own), len(unsynced_answers(sorted(own + syncs), "pg_wal"))) == (4, caught)

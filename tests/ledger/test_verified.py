@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A verification that goes on where the last one ended finds what was edited since, on every store."""
+"""A verification that goes on where the last one ended finds what was edited since, on every
+store.
+"""
 
 import sys
 import zlib
@@ -331,7 +333,8 @@ def test_heads_are_compared_whether_they_are_older_or_newer(
     older = replace(newest, chains=ends)
     same = verify(ledger, [newest], since=kept)
     assert same.problems == ()
-    # the signature is looked at when a head is read; these are what a ledger's owner might have signed
+    # the signature is looked at when a head is read; these are what a ledger's owner might have
+    # signed
     first = replace(newest, chains={"d": (1, entries(ledger)[0].hash)})
     assert verify(ledger, [first], since=kept).problems == ()
     for wrong in (older, replace(newest, accounts="0" * 64)):

@@ -43,8 +43,9 @@ def problems(path: Path) -> tuple[str, ...]:
 
 
 def tamper(path: Path, *statements: str) -> None:
-    """What someone with the file can do, who also takes away the head beside it; each statement must
-    change something."""
+    """What someone with the file can do, who also takes away the head beside it; each statement
+    must change something.
+    """
     Path(f"{path}.head").unlink()
     connection = apsw.Connection(str(path))
     connection.execute("PRAGMA foreign_keys = OFF")

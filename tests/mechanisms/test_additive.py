@@ -87,7 +87,10 @@ def test_the_refusal_rests_on_the_table_of_norms(monkeypatch):
 
 
 def failures(mechanism: AdditiveMechanism, half_width: int, confidence: float) -> None:
-    """Fails if draws exceed ``half_width`` more often than 1 - confidence; sure to notice 3% more."""
+    """Fails if draws exceed ``half_width`` more often than 1 - confidence.
+
+    Sure to notice 3% more.
+    """
     beyond = sum(abs(noise) > half_width for noise in mechanism.draw(60_000, SYSTEM))
     assert_at_most(beyond, 60_000, 1 - confidence, notices=1 - confidence + 0.03)
 

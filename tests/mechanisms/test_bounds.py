@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Private bounds: one bin a row, noise on every bin, a threshold that is exactly as rare as declared."""
+"""Private bounds: one bin a row, noise on every bin, a threshold that is exactly as rare as
+declared.
+"""
 
 import math
 from fractions import Fraction
@@ -46,7 +48,10 @@ def counts_of(mechanism, rows, monkeypatch):
 
 
 def expected_counts(rows):
-    """Bins of -4, -2, -1, 0, 1, 2, 4, 8, each with its upper edge; rows beyond the ends in the end bins."""
+    """Bins of -4, -2, -1, 0, 1, 2, 4, 8, each with its upper edge.
+
+    Rows beyond the ends in the end bins.
+    """
     edges = [-4, -2, -1, 0, 1, 2, 4, 8]
     counts = [0] * 7
     for row in rows:

@@ -64,7 +64,9 @@ def test_a_weight_moves_a_rank_error_by_at_most_q_or_one_minus_q(weights, level)
 
 def test_a_score_by_the_middle_alone_moves_more_and_is_noticed():
     def middle(weights, level):
-        """The mutant: the rank of the middle of the leaf, which the unit moves together with q N."""
+        """The mutant: the rank of the middle of the leaf, which the unit moves together with q
+        N.
+        """
         total = sum(weights)
         return [
             -level.denominator * abs(2 * sum(weights[:leaf]) + 2 * weight - level * 2 * total)
@@ -136,7 +138,9 @@ LEAVES = [10, *[0] * 9, 1, *[0] * 9, 9], [9, *[0] * 9, 1, *[0] * 9, 10]
 
 
 def loss_of_a_replaced_row(level, make, cost):
-    """The exact pure and zCDP loss (at several orders) of a row that stays in its group, over what is booked."""
+    """The exact pure and zCDP loss (at several orders) of a row that stays in its group, over what
+    is booked.
+    """
     weight = Distance(Norm.LINF, Fraction(1), Relation.REPLACE_ONE)
     mechanism = make(weight, 1, cost, [level])
     booked = account(mechanism.event(weight, 1))

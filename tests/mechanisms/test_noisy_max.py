@@ -99,7 +99,8 @@ MONOTONE = [
     ((2, 0, 0), (2, 1, 1)),
     ((0, 0, 1), (1, 1, 1)),
 ]
-# two candidates lead; the third can only win strictly above them, and then the fourth is its runner-up
+# two candidates lead; the third can only win strictly above them, and then the fourth is its
+# runner-up
 LEVEL = ((1, 1, 0, 0), (2, 2, -1, -1))
 
 

@@ -154,7 +154,9 @@ def largest_loss(laws, neighbours):
 
 
 def datasets(points, size):
-    """Every dataset of at most ``size`` rows, in order, and every pair that one row more tells apart."""
+    """Every dataset of at most ``size`` rows, in order, and every pair that one row more tells
+    apart.
+    """
     all_data = [
         data
         for n in range(size + 1)
@@ -212,7 +214,10 @@ def test_a_quantile_buys_exactly_its_epsilon(epsilon, q, k, relation):
 
 
 def too_far(mechanism, reach, rows):
-    """Draws that are further off in ranks than ``reach``; sure to notice three of ten for the stated one."""
+    """Draws that are further off in ranks than ``reach``.
+
+    Sure to notice three of ten for the stated one.
+    """
     entropy = Replay(5)
     far = sum(
         rank_error(rows, mechanism.release(rows, entropy), mechanism.q) > reach for _ in range(1200)
@@ -258,7 +263,9 @@ QS = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
 
 
 class Scripted:
-    """Stands in for the choice of a point: takes the next of a script, and keeps its probability."""
+    """Stands in for the choice of a point: takes the next of a script, and keeps its
+    probability.
+    """
 
     def __init__(self, script):
         self.script, self.probability = list(script), 1.0
@@ -343,7 +350,10 @@ def number(outcome):
 
 
 def expected_fine(bits):
-    """Without rows: the middle is uniform, each other one between it and a bound; with 2^bits labels."""
+    """Without rows: the middle is uniform, each other one between it and a bound.
+
+    With 2^bits labels.
+    """
     size = 4 << bits
     outcomes = {}
     for v in range(size):
@@ -412,7 +422,9 @@ def test_rows_that_are_not_split_are_noticed(monkeypatch):
 
 
 def test_labels_of_equal_rows_cost_nothing(monkeypatch):
-    """Averaged over all labels of one bit, no pair of neighbours is further apart than the event."""
+    """Averaged over all labels of one bit, no pair of neighbours is further apart than the
+    event.
+    """
     monkeypatch.setattr(module, "_LABELS", 1)
     everything, pairs = datasets(range(2), 3)
     mechanism = quantiles(ROW, 3, q=[Fraction(1, 3), Fraction(2, 3)], lower=0, upper=1)

@@ -122,7 +122,10 @@ def test_a_choice_buys_exactly_its_epsilon(epsilon, k, cap, monotone):
 
 
 def follows(mechanism, rows, scores, wrong):
-    """Fails if the choices are not proportional to exp(rate x score); sure to notice other scores."""
+    """Fails if the choices are not proportional to exp(rate x score).
+
+    Sure to notice other scores.
+    """
     entropy = Replay(13)
     drawn = [mechanism.candidates.index(mechanism.release(rows, entropy)) for _ in range(2500)]
     cdfs = [cdf(each, float(mechanism.selection.rate)) for each in (scores, wrong)]

@@ -32,7 +32,10 @@ def replaced(rows: int) -> Distance:
 
 
 def law_of_report(mechanism: ResponseMechanism, value: int) -> list[arb]:
-    """The exact mass of each report of a value, all paths of the code followed; its coin is given."""
+    """The exact mass of each report of a value, all paths of the code followed.
+
+    Its coin is given.
+    """
 
     def coin(lie: BernoulliLogistic, script) -> bool:
         with ctx.workprec(PRECISION):
@@ -141,7 +144,9 @@ def test_packed_lies_are_as_frequent_as_stated():
 
 
 def leaves_nothing_out(count: int) -> bool:
-    """Whether a packed report of all-ones values, at an epsilon without lies, ends where its count ends."""
+    """Whether a packed report of all-ones values, at an epsilon without lies, ends where its count
+    ends.
+    """
     values = np.full(-(-count // 64), ~np.uint64(0))
     return whole(randomized_response(100).release_bits(values, count)) == (1 << count) - 1
 
@@ -244,7 +249,9 @@ def test_what_is_not_a_report_is_refused(reports):
 
 
 def coverage(mechanism: ResponseMechanism, people: int, yes: int, half_width: float) -> float:
-    """The exact probability that the estimate of the yeses of a binary question is within its error."""
+    """The exact probability that the estimate of the yeses of a binary question is within its
+    error.
+    """
     lie = 1 / (1 + np.exp(float(mechanism.epsilon)))
     seen = np.convolve(
         binom.pmf(np.arange(yes + 1), yes, 1 - lie),

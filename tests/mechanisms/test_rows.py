@@ -63,7 +63,9 @@ MISSING = 12  # of the ugly ones
 
 
 def half_even(value, within):
-    """The code by the decimal module: its quotient has 60 digits, and the doubles here are no ties beyond that."""
+    """The code by the decimal module: its quotient has 60 digits, and the doubles here are no ties
+    beyond that.
+    """
     if value == math.inf or value == -math.inf:
         return within.upper_code if value > 0 else within.lower_code
     exact = Fraction(value)

@@ -38,7 +38,10 @@ def test_a_poisson_sample_takes_each_unit_by_a_coin_of_its_own():
 
 
 def independent(design, both: float) -> None:
-    """Fails unless two given units are in the sample together with a probability; sure to notice 3%."""
+    """Fails unless two given units are in the sample together with a probability.
+
+    Sure to notice 3%.
+    """
     together = sum({0, 1} <= set(sample_units(design, range(5), SYSTEM)) for _ in range(20_000))
     assert_at_most(together, 20_000, both, notices=both + 0.05)
     assert_at_most(20_000 - together, 20_000, 1 - both, notices=1 - both + 0.05)
@@ -164,7 +167,9 @@ def test_a_poisson_sample_of_reports_has_no_proof():
 
 
 def covers(design, confidence: str, units: int, half_width: float) -> bool:
-    """Whether the scaled count of a sample is within ``half_width`` often enough, for every true count."""
+    """Whether the scaled count of a sample is within ``half_width`` often enough, for every true
+    count.
+    """
     rate = float(design.rate)
     for marked in range(units + 1):
         sizes = np.arange(marked + 1)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sparse vector: the law of every sequence of verdicts, read off the code, and the variants that break it.
+"""Sparse vector: the law of every sequence of verdicts, read off the code, and the variants that
+break it.
 
 The broken variants are those of Lyu, Su and Li (2017), Figure 1: Stoddard et al. (no noise on
 answers), Lee and Clifton (noise that does not grow with the positives), Chen et al. (no end),
@@ -43,7 +44,10 @@ class Forced:
 
 
 def pmf(noise: DiscreteLaplace) -> np.ndarray:
-    """The masses of -REACH .. REACH by the closed form; the ends stand for all that is beyond them."""
+    """The masses of -REACH .
+
+    REACH by the closed form; the ends stand for all that is beyond them.
+    """
     g = exp(-1 / float(noise.scale))
     return (
         np.array([g ** abs(x) for x in NOISE]) * np.where(np.abs(NOISE) < REACH, 1 - g, 1) / (1 + g)
@@ -101,7 +105,9 @@ def sequences(mechanism: SparseVectorMechanism, length: int) -> list[tuple[objec
 
 
 def worst(mechanism: SparseVectorMechanism, length: int, *, monotone: bool = False) -> float:
-    """The largest loss of any sequence of verdicts, over neighbouring answers near the threshold."""
+    """The largest loss of any sequence of verdicts, over neighbouring answers near the
+    threshold.
+    """
     law, near = Law(mechanism), mechanism.threshold
     outcomes = sequences(mechanism, length)
     losses = [0.0]
@@ -121,7 +127,9 @@ def worst(mechanism: SparseVectorMechanism, length: int, *, monotone: bool = Fal
 
 
 def long_run(mechanism: SparseVectorMechanism, below: int, positives: int | None = None) -> float:
-    """The loss of many verdicts below while answers rise, then of all positives while answers fall."""
+    """The loss of many verdicts below while answers rise, then of all positives while answers
+    fall.
+    """
     law, near, count = Law(mechanism), mechanism.threshold, positives or mechanism.positives
     verdicts = (BELOW,) * below + (ABOVE,) * count
     one = law.probability((near,) * below + (near - 20,) * count, verdicts)
@@ -219,7 +227,9 @@ def test_the_sequences_notice_a_session_without_an_end(monkeypatch):
 
 
 def test_the_gaps_notice_an_answer_told_with_the_noise_of_its_comparison(monkeypatch):
-    """Roth 2011: answer + noise is told, not its distance from the noisy threshold, which then comes out."""
+    """Roth 2011: answer + noise is told, not its distance from the noisy threshold, which then
+    comes out.
+    """
     honest = SparseSession.ask
 
     def told(session: SparseSession, answer: int) -> Verdict:
@@ -229,7 +239,8 @@ def test_the_gaps_notice_an_answer_told_with_the_noise_of_its_comparison(monkeyp
 
     monkeypatch.setattr(SparseSession, "ask", told)
     law, below = Law(mechanism_of(1, gap=True)), 25
-    # a low answer among the positives says that the threshold is lower still, and all verdicts below were sure
+    # a low answer among the positives says that the threshold is lower still, and all verdicts
+    # below were sure
     verdicts = (BELOW,) * below + ((True, -5),)
     one = law.probability((5,) * below + (5,), verdicts)
     two = law.probability((6,) * below + (4,), verdicts)
@@ -399,7 +410,10 @@ def within(mechanism: SparseVectorMechanism, answers: list[int], reach: int, ent
 
 
 def misses(mechanism: SparseVectorMechanism, reach: int, runs: int) -> int:
-    """How many of so many runs have a verdict that is wrong by more than ``reach``; hardest answers."""
+    """How many of so many runs have a verdict that is wrong by more than ``reach``.
+
+    Hardest answers.
+    """
     answers = [mechanism.threshold + (-reach - 1 if place % 2 else reach) for place in range(20)]
     return sum(not within(mechanism, answers, reach, SYSTEM) for _ in range(runs))
 
@@ -419,7 +433,9 @@ def test_the_runs_notice_half_the_error():
 
 
 def beyond(one: Fraction, other: Fraction, h: int) -> arb:
-    """P(X - Y > h) of two discrete Laplace laws, by adding up P(X = x) P(Y < x - h) to 300 scales."""
+    """P(X - Y > h) of two discrete Laplace laws, by adding up P(X = x) P(Y < x - h) to 300
+    scales.
+    """
     x, y = LaplaceTruth(one), LaplaceTruth(other)
     reach = int(300 * one) + 300
     with ctx.workprec(PRECISION):

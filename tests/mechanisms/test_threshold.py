@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Thresholds of unknown keys: the exact loss of all that neighbours can show, and the optimum it is compared with."""
+"""Thresholds of unknown keys: the exact loss of all that neighbours can show, and the optimum it is
+compared with.
+"""
 
 from fractions import Fraction
 from itertools import product
@@ -50,7 +52,9 @@ class TruncatedTruth:
 
 
 def truth_of(mechanism: ThresholdMechanism, make, keys: int, amount: Fraction):
-    """The law that the maker promises, worked out without the mechanism's noise: scale L1/epsilon, L2/(2 rho)."""
+    """The law that the maker promises, worked out without the mechanism's noise: scale L1/epsilon,
+    L2/(2 rho).
+    """
     if make is threshold_gaussian:
         return GaussianTruth(keys / (2 * amount))
     return (
@@ -61,7 +65,9 @@ def truth_of(mechanism: ThresholdMechanism, make, keys: int, amount: Fraction):
 
 
 def is_smallest(make, keys: int, amount: str, delta: str, relation: Relation) -> bool:
-    """Whether the lone keys of a unit (of two, replace-one) pass with at most delta, and not one threshold below."""
+    """Whether the lone keys of a unit (of two, replace-one) pass with at most delta, and not one
+    threshold below.
+    """
     mechanism = make(keys, amount, delta, relation)
     touched = keys if relation is ADD else 2 * keys
     one = touched * truth_of(mechanism, make, touched, Fraction(amount)).above(
@@ -98,7 +104,9 @@ def _lower(event):
 
 
 def losses(mechanism: ThresholdMechanism, one: dict, two: dict, epsilon: float) -> float:
-    """max over sets of P(one) - e^epsilon P(two), both ways, over all that the code shows for all noise."""
+    """max over sets of P(one) - e^epsilon P(two), both ways, over all that the code shows for all
+    noise.
+    """
     noise = mechanism.noise
     reach = 60 if isinstance(noise, DiscreteLaplace) else noise.upper
     values = range(-reach, reach + 1)
@@ -215,7 +223,10 @@ def test_the_event_costs_what_was_bought(make, relation):
 
 @pytest.mark.parametrize(("epsilon", "delta"), [("1", "1e-3"), ("0.1", "1e-5"), ("3", "1e-9")])
 def test_no_selection_of_its_delta_shows_a_key_more_often(epsilon, delta):
-    """The recurrence of Desfontaines et al. (2022) for the best selection, at the delta that is spent."""
+    """The recurrence of Desfontaines et al.
+
+    (2022) for the best selection, at the delta that is spent.
+    """
     mechanism = threshold_geometric(1, epsilon, delta, ADD)
     masses = TruncatedTruth(mechanism.noise, 1 / Fraction(epsilon))
     with ctx.workprec(PRECISION):

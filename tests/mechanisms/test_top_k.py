@@ -75,7 +75,9 @@ def peeling_truth(scores, k, rate) -> dict[tuple[int, ...], arb]:
 
 
 class Scripted:
-    """The exponential mechanism as one choice of the script, and of a band as the only one of a path."""
+    """The exponential mechanism as one choice of the script, and of a band as the only one of a
+    path.
+    """
 
     def __init__(self, *, once: bool) -> None:
         self.once = once
@@ -207,7 +209,9 @@ def test_bands_are_few_whatever_the_scores_are():
 
 
 def largest_loss(mechanism) -> float:
-    """The largest |ln P/P'| over sequences and neighbours, of which each count moves by at most 1."""
+    """The largest |ln P/P'| over sequences and neighbours, of which each count moves by at most
+    1.
+    """
     truth = joint_truth if isinstance(mechanism, JointMechanism) else peeling_truth
     worst = 0.0
     for scores in ([0, 0, 0], [2, 1, 0], [3, 0, 0], [1, 1, 0]):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the proof of the engine asks of a table of cells and of a curve, asked of every column in ball arithmetic."""
+"""What the proof of the engine asks of a table of cells and of a curve, asked of every column in
+ball arithmetic.
+"""
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
@@ -66,7 +68,9 @@ def faults(cells: Cells, f: F) -> Iterator[str]:
 
 
 def _column_faults(cells: Cells, f: F) -> Iterator[str]:
-    """Each column covers f on its block, its easy cells are wholly under f, all others are marked hard."""
+    """Each column covers f on its block, its easy cells are wholly under f, all others are marked
+    hard.
+    """
     height = arb(cells.height) / arb(2) ** _FRACTION_BITS
     ends = [*cells._starts_list, cells._escape]
     table = cells.table
@@ -94,7 +98,9 @@ def _column_faults(cells: Cells, f: F) -> Iterator[str]:
 
 
 def _nearest(cells: Cells, number: int, f: F) -> arb:
-    """f where the rise of the energy over a block begins: at the corner nearest to 0, one further out for blocks of one."""
+    """f where the rise of the energy over a block begins: at the corner nearest to 0, one further
+    out for blocks of one.
+    """
     if number >= 0 or cells.shift == 0:
         return f(number << cells.shift)
     return f(number + 1 << cells.shift)
@@ -129,7 +135,9 @@ def _escape_faults(cells: Cells, f: F) -> Iterator[str]:
 
 
 def verdict_fault(cells: Cells, f: F, number: int, offset: int, height: int) -> str | None:
-    """What is wrong with the verdict on a point of a column: ``height`` counts the last known bit of its height."""
+    """What is wrong with the verdict on a point of a column: ``height`` counts the last known bit
+    of its height.
+    """
     under, above = cells._margins(number, offset, height, cells._tops_list[number - cells.first])
     with ctx.workprec(_BITS):
         value = f(number << cells.shift | offset) * arb(2) ** (_FRACTION_BITS + cells.height_bits)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every sampler under replayed bits, as hashes. ``python -m tests.noise.replayed`` prints them, for ``GOLDEN``."""
+"""Every sampler under replayed bits, as hashes.
+
+``python -m tests.noise.replayed`` prints them, for ``GOLDEN``.
+"""
 
 import hashlib
 import json

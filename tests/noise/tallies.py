@@ -76,7 +76,9 @@ def added_up(weight: Callable[[Floats], Floats], reach: int) -> Tails:
 
 @dataclass(frozen=True)
 class Case:
-    """A law, a wrong one that must be noticed, and cells of 2^shift integers from -half to half, and two beyond."""
+    """A law, a wrong one that must be noticed, and cells of 2^shift integers from -half to half,
+    and two beyond.
+    """
 
     right: Tails
     wrong: Tails
@@ -97,7 +99,9 @@ class Case:
 
 
 def case(law: Callable[[float], Tails], width: float, wrong_width: float, reach: int = 48) -> Case:
-    """The law of a width; cells are a 256th to a 512th of it, finer than the blocks of the engine."""
+    """The law of a width; cells are a 256th to a 512th of it, finer than the blocks of the
+    engine.
+    """
     shift = max(int(width / 256).bit_length() - 1, 0)
     return Case(law(width), law(wrong_width), shift, int((reach * width + 8) / 2**shift) + 1)
 
@@ -151,6 +155,9 @@ def low_bits_of_geometric(scale: float) -> Floats:
 
 
 def low_bits_of_gaussian(sigma: float) -> Floats:
-    """1/1024 each, by Poisson summation within 2 e^(-2 pi^2 sigma^2 / 2^20); sigma >= 2000 makes that e^-75."""
+    """1/1024 each, by Poisson summation within 2 e^(-2 pi^2 sigma^2 / 2^20).
+
+    Sigma >= 2000 makes that e^-75.
+    """
     assert sigma >= 2000
     return np.full(_LOW, 1 / _LOW)

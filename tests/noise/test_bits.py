@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packed bits: every path of digits has its mass, every lane its own number, at any depth of the comparison."""
+"""Packed bits: every path of digits has its mass, every lane its own number, at any depth of the
+comparison.
+"""
 
 import tracemalloc
 from fractions import Fraction
@@ -49,7 +51,10 @@ BIASES = [pytest.param(ratio(each), ball(each), id=str(each)) for each in RATIOS
 
 
 def has_its_bias(bias, truth: arb, levels: int) -> bool:
-    """Whether the mass of the paths to True is the bias, up to the undecided; all lanes take the same digits."""
+    """Whether the mass of the paths to True is the bias, up to the undecided.
+
+    All lanes take the same digits.
+    """
 
     def same_in_all_lanes(count: int, script: Script) -> np.ndarray:
         return np.array([FULL if script.bits(1) else 0 for _ in range(count)], np.uint64)
@@ -113,7 +118,8 @@ def test_shares_are_the_bias(bias, share, levels):
 
 
 def shares_hold(packed: np.ndarray, count: int, share: float) -> None:
-    """Fails unless bits, and pairs of bits at several distances, are set as often as independent ones.
+    """Fails unless bits, and pairs of bits at several distances, are set as often as independent
+    ones.
 
     Sure to notice 1%; a block of 2^19 bits is among the distances.
     """

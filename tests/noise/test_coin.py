@@ -44,7 +44,10 @@ def bias(one: Coin) -> arb:
 
 
 def is_drawn_exactly(one: Coin) -> bool:
-    """Whether the mass of the paths to True is the bias, up to the undecided; three bits at a time."""
+    """Whether the mass of the paths to True is the bias, up to the undecided.
+
+    Three bits at a time.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lazy_uniform, "_STEP", 3)
         law_of_one, rest = every_path(lambda script: one.sample_one(script), 2.0**-16)
@@ -93,7 +96,9 @@ def test_the_paths_notice_a_rounded_bias(monkeypatch):
 
 
 def bounds_hold(one: Coin, precision: int) -> bool:
-    """Whether the integer bounds hold 2^precision p, are close, and never leave [0, 2^precision]."""
+    """Whether the integer bounds hold 2^precision p, are close, and never leave [0,
+    2^precision].
+    """
     lower, upper = one.bounds(precision)
     with ctx.workprec(PRECISION):
         truth = bias(one) * 2**precision

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two curves give the engine what its proof asks: rises, bounds and halvings, worked out exactly."""
+"""The two curves give the engine what its proof asks: rises, bounds and halvings, worked out
+exactly.
+"""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -40,7 +42,9 @@ def too_low(curve: Curve, rise: Rise, distance: int, nearest: int) -> Fraction:
 
 
 def corners(curve: Curve, fineness: int) -> tuple[Rise, list[tuple[int, int]]]:
-    """A rise, and the (distance, nearest) where it is likeliest to fail: first and last ones, and powers of two."""
+    """A rise, and the (distance, nearest) where it is likeliest to fail: first and last ones, and
+    powers of two.
+    """
     shift = curve.shift(fineness)
     blocks = curve.blocks(shift)
     size = 1 << shift
@@ -121,7 +125,9 @@ def test_the_sixteen_notice_a_broken_rise(
 
 
 def ends_fit(curve: Curve, fineness: int) -> bool:
-    """Whether the heights at the ends of the blocks are within the error of the curve, the far ones never too high."""
+    """Whether the heights at the ends of the blocks are within the error of the curve, the far ones
+    never too high.
+    """
     shift = curve.shift(fineness)
     blocks = curve.blocks(shift)
     near, far = curve.ends(shift, blocks)
@@ -178,7 +184,10 @@ def test_the_curve_lies_between_its_bounds(
 
 
 def halves(curve: Curve, stretch: int, x: int) -> bool:
-    """Whether the energy grows by ln 2 over a stretch, from x and from much further out; convex, so for all between."""
+    """Whether the energy grows by ln 2 over a stretch, from x and from much further out.
+
+    Convex, so for all between.
+    """
     with ctx.workprec(200):
         least = arb(2).log()
         return all(

@@ -35,7 +35,9 @@ def true_decay(t: int) -> arb:
 
 
 def worst_error(t: Integers) -> float:
-    """The largest error of ``decay`` as a ball that surely holds it, also where the true t is 2^10 units above."""
+    """The largest error of ``decay`` as a ball that surely holds it, also where the true t is 2^10
+    units above.
+    """
     with ctx.workprec(100):
         worst = 0.0
         for value, each in zip(room.decay(t).tolist(), t.tolist(), strict=True):
@@ -125,9 +127,11 @@ def scaled(rate: tuple[int, int]) -> int:
 
 
 def table_is_sound(surely: np.ndarray, perhaps: np.ndarray) -> bool:
-    """Whether a draw below the first bound is a sure yes, and one above the second a sure no, for each t of a cell.
+    """Whether a draw below the first bound is a sure yes, and one above the second a sure no, for
+    each t of a cell.
 
-    The last cell stands for all that is beyond; a true t is up to 2^-32 above the one that names the cell.
+    The last cell stands for all that is beyond; a true t is up to 2^-32 above the one that names
+    the cell.
     """
     with ctx.workprec(100):
         far = [arb(fmpq((cell + 1) * CELL + 1024, UNIT)) for cell in range(len(surely) - 1)]
@@ -167,7 +171,9 @@ def test_the_table_notices_an_error_of_zero(
 
 
 def thirty_two_bits_are_enough(exact_calls: list[int]) -> bool:
-    """Whether no draw near the border is decided wrongly, and few are left to the exact comparison."""
+    """Whether no draw near the border is decided wrongly, and few are left to the exact
+    comparison.
+    """
     for rate in rates(40, 6):
         lower, upper = exp_scaled(*rate, 80)
         for prefix in {min(max((lower >> 48) + off, 0), 2**32 - 1) for off in range(-60, 61, 4)}:
@@ -211,7 +217,10 @@ TOSSES = 400_000
 
 
 def follow_their_bias(entropy: Entropy, tosses: int = TOSSES) -> None:
-    """Fails unless as many coins of each bias are true as there should be; notices 14 standard errors, and 150 coins."""
+    """Fails unless as many coins of each bias are true as there should be.
+
+    Notices 14 standard errors, and 150 coins.
+    """
     lanes = np.arange(tosses) % len(BIASES)
     t = np.array([scaled(each) for each in BIASES])[lanes]
     yes = coins(t, lambda lane: BIASES[lanes[lane]], entropy)

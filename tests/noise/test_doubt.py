@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Points close to the curve: no verdict is wrong, and where doubt is forced the law stays what it is."""
+"""Points close to the curve: no verdict is wrong, and where doubt is forced the law stays what it
+is.
+"""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -21,7 +23,8 @@ from tests.noise.columns import LAWS, Curve, F, verdict_fault
 
 # ---------------------------------------------------------------- verdicts
 
-# (bits, fineness, height_bits): as shipped for one draw and for many, the sharpest there is, and a coarse one
+# (bits, fineness, height_bits): as shipped for one draw and for many, the sharpest there is, and a
+# coarse one
 SHAPES = [(10, 8, 18), (18, 150, 18), (19, 8, 18), (11, 9, 3)]
 KEYS = [
     (law, shape)
@@ -39,7 +42,9 @@ def table_of(law: int, shape: tuple[int, int, int]) -> Cells:
 
 
 def wrong_verdicts(table: Cells, f: F, seed: int, points: int = 40) -> list[str]:
-    """Wrong verdicts on random points close to the curve: most within a few hundred units of 2^-31."""
+    """Wrong verdicts on random points close to the curve: most within a few hundred units of
+    2^-31.
+    """
     random = np.random.default_rng(seed)
     found = []
     for _ in range(points):
@@ -90,7 +95,9 @@ def test_verdicts_notice_that_no_error_is_allowed_for(monkeypatch: pytest.Monkey
 
 
 def share_is_bounded(table: Cells, f: F, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Whether the part of a cell under the curve lies between its bounds, at every precision asked for."""
+    """Whether the part of a cell under the curve lies between its bounds, at every precision asked
+    for.
+    """
     asked: list[Bounds] = []
     monkeypatch.setattr(
         rejection_sampler, "is_below", lambda real, entropy, *, prefix, known: asked.append(real)
@@ -202,7 +209,8 @@ def test_forced_doubt_does_not_change_the_law(
     draws = 12_000
     # sure to notice a width that is 40% off; make prove draws a million
     tallies.assert_draws_follow(tallies.case(law, width, 1.4 * width), way(table, SYSTEM), draws)
-    # the rare path is common: a twelfth or more are compared exactly (half of it: 16 sigma), more than a hundredth in the tail
+    # the rare path is common: a twelfth or more are compared exactly (half of it: 16 sigma), more
+    # than a hundredth in the tail
     assert exact_steps.count("_is_under") > draws // 24
     assert exact_steps.count("_tail") > draws // 100
 

@@ -85,7 +85,10 @@ NIST_BLOCKS = bytes.fromhex(
 
 
 class Known:
-    """``os.urandom`` with known answers, each one another; keeps what it was asked for, and by whom."""
+    """``os.urandom`` with known answers, each one another.
+
+    Keeps what it was asked for, and by whom.
+    """
 
     def __init__(self, first: bytes = b"") -> None:
         self._first = first
@@ -298,7 +301,9 @@ def test_a_buffer_of_any_shape_is_filled(shape: tuple[int, ...]) -> None:
 def test_what_draws_in_the_middle_of_a_draw_takes_other_bytes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A signal's handler: it may run between any two lines of ours, also when a key is nearly used up."""
+    """A signal's handler: it may run between any two lines of ours, also when a key is nearly used
+    up.
+    """
     known, source, inner = Known(), SystemEntropy(), []
     monkeypatch.setattr(os, "urandom", known)
     filled(source, MEBIBYTE - 1000)

@@ -195,7 +195,8 @@ def scaled(factor: str) -> Callable[[DiscreteGaussian], tallies.Draw]:
     )
 
 
-# from sigma 4 on the rounded law is the discrete one with another sigma, of relative distance 1/(24 sigma^2)
+# from sigma 4 on the rounded law is the discrete one with another sigma, of relative distance 1/(24
+# sigma^2)
 @pytest.mark.parametrize(
     ("broken", "sigma"),
     [(rounded, "1/2"), (rounded, "2")]

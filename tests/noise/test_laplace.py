@@ -181,7 +181,8 @@ def scaled(factor: str) -> Callable[[DiscreteLaplace], tallies.Draw]:
     return lambda noise: DiscreteLaplace(noise.scale * Fraction(factor)).sample
 
 
-# a zero that counts twice is half a millionth of the draws at 1e6: only the enumeration sees that (test_cells)
+# a zero that counts twice is half a millionth of the draws at 1e6: only the enumeration sees that
+# (test_cells)
 @pytest.mark.parametrize(
     ("broken", "scale"),
     [(zero_counted_twice, "2")]

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all laws have in common: shapes, probabilities, outward bounds, searches that never fall short."""
+"""What all laws have in common: shapes, probabilities, outward bounds, searches that never fall
+short.
+"""
 
 import inspect
 import math
@@ -202,7 +204,9 @@ def test_a_half_width_is_the_smallest_that_is_certain_to_cover(confidence, guess
 
 
 def test_the_searches_notice_a_bound_of_the_wrong_side():
-    """With the other end of the bracket a quantile is claimed that the law does not certainly reach."""
+    """With the other end of the bracket a quantile is claimed that the law does not certainly
+    reach.
+    """
     wide, third = Bracket(0.3, 0.4), Fraction(35, 100)
 
     def cdf(x):

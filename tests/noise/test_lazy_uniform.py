@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A uniform number is below a real with the probability of the real: every path of bits is followed."""
+"""A uniform number is below a real with the probability of the real: every path of bits is
+followed.
+"""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -30,7 +32,10 @@ def bounds_of(a: Fraction, slack: int = 0) -> Bounds:
 def law_of(
     below: Callable[..., bool], a: Fraction, slack: int = 0, **begun: int
 ) -> tuple[Fraction, Fraction]:
-    """The mass of yes, and that of the paths not yet decided after about 2^-12; three bits a step."""
+    """The mass of yes, and that of the paths not yet decided after about 2^-12.
+
+    Three bits a step.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lazy_uniform, "_STEP", 3)
         law, rest = every_path(lambda entropy: below(bounds_of(a, slack), entropy, **begun), 2**-12)

@@ -44,7 +44,9 @@ def first_round(bound: int, script: Script) -> int:
 
 
 def is_drawn_exactly(draw: Sampler, scale: Fraction, pmf: Callable[[int], arb]) -> bool:
-    """Whether every outcome's share of the mass of a round that is not rejected is its probability, within 1e-25."""
+    """Whether every outcome's share of the mass of a round that is not rejected is its probability,
+    within 1e-25.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plain, "below", first_round)
         patch.setattr(plain, "bernoulli_exp", coin)
@@ -95,7 +97,9 @@ class Proposed(Exception):
 
 
 def mass_of_acceptance(draw: Sampler, variance: Fraction, candidate: int) -> arb:
-    """P(propose ``candidate``) P(accept it), the proposal's law and the coins of e^-gamma being given."""
+    """P(propose ``candidate``) P(accept it), the proposal's law and the coins of e^-gamma being
+    given.
+    """
     scales: list[Fraction] = []
 
     def propose(scale: Fraction, entropy: Entropy) -> int:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same bits give the same noise on every processor path: no float rounding and no vector unit has a part in it."""
+"""The same bits give the same noise on every processor path: no float rounding and no vector unit
+has a part in it.
+"""
 
 import json
 import os
@@ -12,8 +14,8 @@ from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
 from tests.architecture.structure import ROOT
 from tests.noise import replayed
 
-# What each sampler draws from the replayed bits of ``tests.noise.replayed``. These change only in a release
-# that says so in its change log; ``python -m tests.noise.replayed`` prints the new ones.
+# What each sampler draws from the replayed bits of ``tests.noise.replayed``. These change only in a
+# release that says so in its change log; ``python -m tests.noise.replayed`` prints the new ones.
 GOLDEN = {
     "laplace": "cd5fd76fe59ea6c1",
     "gaussian": "8e090f04d780b7c6",
@@ -54,7 +56,10 @@ def test_replayed_bits_give_the_noise_of_this_release() -> None:
 
 @pytest.mark.parametrize("kept", range(len(PATHS) + 1))
 def test_every_path_of_the_processor_gives_the_same_noise(kept: int) -> None:
-    """With the first ``kept`` of the paths of this processor; with none, numpy runs its baseline."""
+    """With the first ``kept`` of the paths of this processor.
+
+    With none, numpy runs its baseline.
+    """
     features, hashes = on_this_processor_without(PATHS[kept:])
     assert not set(PATHS[kept:]) & set(features)
     assert set(PATHS[:kept]) <= set(features)

@@ -173,7 +173,10 @@ def weighed(real: Bounds, script: Script, *, prefix: int = 0, known: int = 0) ->
 
 
 def law_of(table: Cells, monkeypatch: pytest.MonkeyPatch) -> dict[int | None, Mass]:
-    """The exact mass of each value over all paths of an attempt; tails are followed for about ten stretches."""
+    """The exact mass of each value over all paths of an attempt.
+
+    Tails are followed for about ten stretches.
+    """
     monkeypatch.setattr(rejection_sampler, "is_below", weighed)
     monkeypatch.setattr(
         rejection_sampler,

@@ -252,7 +252,10 @@ def test_a_law_is_copied_and_pickled_as_its_parameters(law: Callable[[object], L
 
 
 def peak_above_the_output(noise: Law, n: int) -> int:
-    """Bytes held at once beside the array that is given back; tables count if they are not yet built."""
+    """Bytes held at once beside the array that is given back.
+
+    Tables count if they are not yet built.
+    """
     tracemalloc.start()
     try:
         drawn = noise.sample(n)

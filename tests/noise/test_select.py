@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Candidates are drawn with exactly their weights: every path of choices is followed, and its mass is added up."""
+"""Candidates are drawn with exactly their weights: every path of choices is followed, and its mass
+is added up.
+"""
 
 import itertools
 import math
@@ -160,7 +162,7 @@ def test_the_laws_hold_at_extreme_rates(case, rate):
     )
 
 
-# ---------------------------------------------------------------- mutants: each breaks the law, and the check sees it
+# ---------------------------------------------------------------- mutants: each breaks the law, and
 
 
 def test_the_law_notices_a_power_below_the_weight(monkeypatch):

@@ -32,7 +32,9 @@ EPSILONS = st.fractions(min_value=Fraction(1, 4), max_value=12, max_denominator=
 
 
 class Truth:
-    """The law by adding up its weights stair by stair, and a geometric rest below e^-100, in 400 bits."""
+    """The law by adding up its weights stair by stair, and a geometric rest below e^-100, in 400
+    bits.
+    """
 
     def __init__(self, epsilon: Fraction, sensitivity: int, step: int) -> None:
         self.sensitivity, self.step = sensitivity, step
@@ -276,7 +278,10 @@ DRAWN = [
 
 
 def follows_its_law(noise: DiscreteStaircase, draws: list[int]) -> None:
-    """Fails unless the draws are from the stated law; sure to notice an epsilon that is a fifth larger."""
+    """Fails unless the draws are from the stated law.
+
+    Sure to notice an epsilon that is a fifth larger.
+    """
     law = float(noise.epsilon), noise.sensitivity, noise.step
     assert_follows(draws, cdf_of(*law), notices=cdf_of(law[0] * 1.2, *law[1:]))
 

@@ -111,7 +111,9 @@ def test_a_shape_that_cannot_be_is_refused(shape: object) -> None:
 
 
 def law_of_orders(key_bits: int) -> dict[tuple[int, ...], Fraction]:
-    """The exact law of a shuffle of four by keys of so few bits: every key, and every order of the words for ties."""
+    """The exact law of a shuffle of four by keys of so few bits: every key, and every order of the
+    words for ties.
+    """
     law: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)
     for keys in product(range(2**key_bits), repeat=4):
         tied = sum(keys.count(key) > 1 for key in keys)
@@ -216,7 +218,10 @@ def smallest_of_too_many(n: int, k: int, entropy: Entropy) -> np.ndarray:
 
 
 def of_too_many(x: int) -> float:
-    """The cdf of the subset that six draws of six give, if the three smallest are kept; fewer than three never come."""
+    """The cdf of the subset that six draws of six give, if the three smallest are kept.
+
+    Fewer than three never come.
+    """
     return TOO_MANY[x] if 0 <= x < 20 else float(x >= 20)
 
 
@@ -243,7 +248,9 @@ def test_every_subset_is_equally_likely(
 def law_of_subsets(
     n: int, k: int, draw: Callable[..., np.ndarray]
 ) -> dict[tuple[int, ...], Fraction]:
-    """The exact mass of each subset over all draws below n, but for the paths that become too rare."""
+    """The exact mass of each subset over all draws below n, but for the paths that become too
+    rare.
+    """
 
     def every_draw(bound: int, size: int, script: Script) -> np.ndarray:
         options = [

@@ -89,7 +89,8 @@ def test_a_wide_gaussian_window_holds_its_integral(first: int, last: int) -> Non
             for end, side in ((first, -ball(Fraction(1, 2))), (last, ball(Fraction(1, 2))))
         ]
         integral = (ends[0].erfc() - ends[1].erfc()) * (arb.pi() / 2).sqrt() * sigma
-        # the midpoint rule errs by 1/24 of the second derivative, below (x^2/sigma^2 + 1)/sigma^2 of the value
+        # the midpoint rule errs by 1/24 of the second derivative, below (x^2/sigma^2 + 1)/sigma^2
+        # of the value
         off = 101 / ball(24 * sigma**2) * integral
         assert bool(ball(bounds[0]) <= integral + off)
         assert bool(integral - off <= ball(bounds[1]))

@@ -156,7 +156,9 @@ def _times(one: Mass, other: Mass) -> Mass:
 
 
 def every_path(draw: Callable[[Script], int], smallest_mass: float) -> tuple[dict[int, Mass], Mass]:
-    """The exact mass of each outcome over all choices, and the mass of the paths cut off as too rare."""
+    """The exact mass of each outcome over all choices, and the mass of the paths cut off as too
+    rare.
+    """
     law: dict[int, Mass] = defaultdict(Fraction)
     rest, paths = Fraction(0), [((), Fraction(1))]
     with ctx.workprec(PRECISION):

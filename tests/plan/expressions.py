@@ -131,7 +131,7 @@ def reader(row):
     return lambda leaf: row[leaf.column.name]
 
 
-# --- SQLite: truncating division, NULL from a zero divisor, MIN and MAX that NULL spreads through -----
+# --- SQLite: truncating division, NULL from a zero divisor, MIN and MAX that NULL spreads through -
 
 
 def sqlite_value(expression, row):

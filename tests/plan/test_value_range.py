@@ -232,7 +232,8 @@ def test_a_text_is_a_text_on_every_row(expression, row):
 
 def test_what_is_no_text_is_told_apart():
     assert not is_text(Field(X))
-    # a choice among texts is none: nothing is asked of the engine that DuckDB's statistics could take for NULL
+    # a choice among texts is none: nothing is asked of the engine that DuckDB's statistics could
+    # take for NULL
     assert not is_text(Case(((Constant(True), Constant("a")),), Constant("b")))
     assert not is_text(Coalesce((Constant("b"), Constant("a"))))
     assert not is_text(Compare(Comparison.EQ, Constant("a"), Constant("a")))

@@ -139,7 +139,8 @@ EVENTS = st.recursive(
     max_leaves=5,
 )
 
-# Every kind as version 1 writes it, with all that can be said and with as little as possible: for ever.
+# Every kind as version 1 writes it, with all that can be said and with as little as possible: for
+# ever.
 LAPLACE = {"law": "discrete_laplace", "scale": "5/2"}
 SUM = {"kind": "additive_noise", "version": 1, "noise": LAPLACE, "norm": "L1", "sensitivity": "1"}
 COUNT = SUM | {"norm": "Linf", "relation": "replace-one", "cells": 4}

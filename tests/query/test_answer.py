@@ -272,7 +272,8 @@ def test_an_answer_without_rows_still_shows_itself(tmp_path: Path) -> None:
     ("test", "kept"), [("MAX(age) > 35", 1), ("MIN(age) > 35", 0), ("MIN(age) < 25", 1)]
 )
 def test_having_reads_the_extremes_that_are_released(tmp_path: Path, test: str, kept: int) -> None:
-    # ages are 20 to 39; at this epsilon the extremes are within a year, but for a chance below 1e-50
+    # ages are 20 to 39; at this epsilon the extremes are within a year, but for a chance below
+    # 1e-50
     answer = asked(tmp_path, f"SELECT COUNT(*) FROM people HAVING {test}", epsilon=EXACTLY)
     assert len(answer.rows) == kept
     assert any(note.startswith(test[:8]) for note in answer.notes)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys of the answers to tasks: all that the answer depends on, and a form that leaves something out."""
+"""Keys of the answers to tasks: all that the answer depends on, and a form that leaves something
+out.
+"""
 
 import hashlib
 import json

@@ -104,7 +104,8 @@ def test_limits_that_are_learnt_replace_those_that_were_left_open() -> None:
 @pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(1, 2), Fraction(3)])
 def test_so_many_units_teach_a_limit(epsilon: Fraction) -> None:
     def too_large(units: int) -> float:
-        # all have one row: of 13 places 12 are too large, each preferred by exp(epsilon utility / (2 sensitivity))
+        # all have one row: of 13 places 12 are too large, each preferred by exp(epsilon utility /
+        # (2 sensitivity))
         weight = 12 * math.exp(float(epsilon) * -0.05 * units / (2 * 0.95))
         return weight / (1 + weight)
 

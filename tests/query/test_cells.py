@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The integers of a part against its proved distance: on all neighbours of small tables, with a mutant."""
+"""The integers of a part against its proved distance: on all neighbours of small tables, with a
+mutant.
+"""
 
 import itertools
 from collections.abc import Callable

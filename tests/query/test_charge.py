@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one door with tasks of any kind: what is stored, what is forfeited, and what nobody is told."""
+"""The one door with tasks of any kind: what is stored, what is forfeited, and what nobody is
+told.
+"""
 
 import json
 import logging
@@ -338,7 +340,10 @@ def test_an_event_that_changes_between_two_looks_is_reserved_as_it_was(ledger: L
 
 
 def seen(folder: Path, caplog: pytest.LogCaptureFixture, does: Callable[[Curator], bytes]) -> str:
-    """All that shows of a task: its answer or error, with every local; logs; pickles; every file beside the ledger."""
+    """All that shows of a task: its answer or error, with every local; logs; pickles.
+
+    Every file beside the ledger.
+    """
     caplog.set_level(logging.DEBUG)
     ledger, engine, task = opened(folder), Given(EXACT), measuring(does)
     shows = []

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conditions of the private data are never an error and never show: same shape, cost, words (RULES 24)."""
+"""Conditions of the private data are never an error and never show: same shape, cost, words (RULES
+24).
+"""
 
 import json
 from pathlib import Path

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands below each statement of the corpus is what it becomes today, and as far apart as was worked out by hand."""
+"""What stands below each statement of the corpus is what it becomes today, and as far apart as was
+worked out by hand.
+"""
 
 import re
 
@@ -61,8 +63,10 @@ def test_a_refused_statement_becomes_nothing():
         )
 
 
-# A user has at most 10 rows in each of 5 groups; an amount is 0 to 500 in steps of 500 / 2048000; there are 4 regions.
-# Title, L1, L2 squared, and how much farther a replaced unit goes: one integer that is never negative moves no farther.
+# A user has at most 10 rows in each of 5 groups; an amount is 0 to 500 in steps of 500 / 2048000;
+# there are 4 regions.
+# Title, L1, L2 squared, and how much farther a replaced unit goes: one integer that is never
+# negative moves no farther.
 STEPS = 2_048_000
 BY_HAND = {
     "A01": ("COUNT(*)", 10, 10**2, 1),

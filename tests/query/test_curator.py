@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A curator answers what was reserved, step by step, and nothing else; each attack with the mutant that it catches."""
+"""A curator answers what was reserved, step by step, and nothing else.
+
+Each attack with the mutant that it catches.
+"""
 
 import copy
 import os

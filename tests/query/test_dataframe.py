@@ -283,7 +283,9 @@ def meaning(text: str) -> object:
 
 
 def flat(node: object) -> object:
-    """A plan in which AND of AND is one AND, OR of OR one OR, and no value has the text it was written as."""
+    """A plan in which AND of AND is one AND, OR of OR one OR, and no value has the text it was
+    written as.
+    """
     if isinstance(node, tuple):
         return tuple(map(flat, node))
     if isinstance(node, And | Or):

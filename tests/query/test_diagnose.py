@@ -174,7 +174,8 @@ def test_a_limit_that_no_column_can_hold_is_nobodys(norm: Norm) -> None:
 
 @pytest.mark.parametrize(("wards", "beyond"), [("aabb", 1), ("ab", 0), ("aaa", 0), ("aab", 1)])
 def test_the_squares_are_those_of_the_rows_that_count(wards: str, beyond: int) -> None:
-    # at most 2 rows of a ward count, so squares of at most 4 are in one: 4 + 4 and 4 + 1 are beyond 4, 1 + 1 is not
+    # at most 2 rows of a ward count, so squares of at most 4 are in one: 4 + 4 and 4 + 1 are beyond
+    # 4, 1 + 1 is not
     dataset = declared(max_rows=2, max_groups=1)
     question = understand(BY_WARD, dataset)
     units, _ = checks(question, compile_plan(question.raw, dataset, Norm.L2))
@@ -182,7 +183,7 @@ def test_the_squares_are_those_of_the_rows_that_count(wards: str, beyond: int) -
     assert integers(units, dataset, rows)[1] == (beyond, 1 - beyond)
 
 
-# --- the integers are those of a plain count ---------------------------------------------------------
+# --- the integers are those of a plain count ------------------------------------------------------
 
 ROW = st.fixed_dictionaries(
     {
@@ -197,7 +198,9 @@ KNOWN = {"a", "b", "c"}
 
 
 def plainly(rows: list[dict[str, object]]) -> list[tuple[int, int]]:
-    """(those that are, those that are not) for each check of the question below, without any plan."""
+    """(those that are, those that are not) for each check of the question below, without any
+    plan.
+    """
     owned = [row for row in rows if row["patient"] is not None]
     inside = sorted(
         (row for row in owned if row["ward"] in KNOWN), key=lambda row: str(row["patient"])
@@ -274,7 +277,7 @@ def test_it_looks_at_the_rows_that_the_answer_takes() -> None:
     assert integers(found(FIRST, dataset)[0], dataset, rows[:1]) == [(0, 1), (1, 0)]
 
 
-# --- neighbours ---------------------------------------------------------------------------------------
+# --- neighbours -----------------------------------------------------------------------------------
 
 
 def plans(raw: object, dataset: Dataset, norm: Norm) -> list[Bounded]:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tails against exact enumeration, the interval of a share against brute force, and its coverage."""
+"""Tails against exact enumeration, the interval of a share against brute force, and its
+coverage.
+"""
 
 from collections.abc import Callable
 from fractions import Fraction

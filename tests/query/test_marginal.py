@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One marginal against its proved distance, on all neighbours of small tables, with a broken weight."""
+"""One marginal against its proved distance, on all neighbours of small tables, with a broken
+weight.
+"""
 
 import itertools
 
@@ -43,7 +45,9 @@ def exact(statistic: Marginal, rows: list[dict[str, object]]) -> list[int]:
 
 
 def farthest(statistic: Marginal, *, replaced: bool = False) -> dict[Norm, int]:
-    """How far any small table is from the same without a unit, or with the other one in its place."""
+    """How far any small table is from the same without a unit, or with the other one in its
+    place.
+    """
     most = dict.fromkeys(Norm, 0)
     mine = [[row for row in ROWS if row["who"] == who] for who in "ab"]
     for size in range(5):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Marginals with a wanted error: the least cost that keeps it, chosen by what is left, refused free."""
+"""Marginals with a wanted error: the least cost that keeps it, chosen by what is left, refused
+free.
+"""
 
 from fractions import Fraction
 from pathlib import Path

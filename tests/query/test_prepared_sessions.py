@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sessions over prepared layouts: what they answer, what they say, and what they refuse while it is free."""
+"""Sessions over prepared layouts: what they answer, what they say, and what they refuse while it is
+free.
+"""
 
 import os
 from contextlib import contextmanager

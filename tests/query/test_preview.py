@@ -83,7 +83,8 @@ def test_the_error_of_a_mean_is_reached_at_its_size(tmp_path: Path) -> None:
             line["rows"]: line["half_width"] for line in opened.preview(sql, epsilon=5).error()
         }[1000]
         (told,) = opened.query(sql, epsilon=5).error()
-    # 29.5 in [0, 99]: a smaller part of the noise of 'numerator alone', never above it but for the noisy size
+    # 29.5 in [0, 99]: a smaller part of the noise of 'numerator alone', never above it but for the
+    # noisy size
     assert expected / 3 < told["m"]["half_width"] < expected * 1.1
 
 

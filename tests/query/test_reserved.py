@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps of a reserved event: each once, in one public order, with the noise that was drawn for it."""
+"""Steps of a reserved event: each once, in one public order, with the noise that was drawn for
+it.
+"""
 
 from fractions import Fraction
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers in pieces through the door: paid once, begun before they are drawn, and never drawn twice."""
+"""Answers in pieces through the door: paid once, begun before they are drawn, and never drawn
+twice.
+"""
 
 import threading
 from collections.abc import Iterator, Mapping
@@ -375,7 +377,7 @@ def test_threads_on_one_series_share_its_places(tmp_path: Path) -> None:
     ledger.close()
 
 
-# --- killed ----------------------------------------------------------------------------------------
+# --- killed ---------------------------------------------------------------------------------------
 
 
 def killed(folder: Path, mutant: str, *points: str) -> list[dict[str, object]]:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A session whose ledger is a PostgreSQL server: the same promises, for several sessions at once."""
+"""A session whose ledger is a PostgreSQL server: the same promises, for several sessions at
+once.
+"""
 
 import pyarrow as pa
 

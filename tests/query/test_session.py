@@ -351,7 +351,10 @@ def test_a_session_in_which_everybody_has_the_dataset_left_is_noticed(
 def interrupted(
     asking: sf.Session, monkeypatch: pytest.MonkeyPatch, **options: object
 ) -> Cancelled:
-    """How a question ends whose statement never does, once its caller stops waiting; without options it is stopped."""
+    """How a question ends whose statement never does, once its caller stops waiting.
+
+    Without options it is stopped.
+    """
     stop, execute = sf.Stop(), Ledger.execute
 
     def executed(self: Ledger, charge: str) -> None:

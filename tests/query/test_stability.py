@@ -121,7 +121,7 @@ def spreads(plan: Bounded, pair: Pair) -> bool:
     return False
 
 
-# --- random questions to one table, every limit and every aggregate --------------------------------
+# --- random questions to one table, every limit and every aggregate -------------------------------
 
 AGGREGATES = (
     CountRows(),
@@ -212,7 +212,10 @@ def rows(name: str | None, unit: Unit | None) -> st.SearchStrategy[Rows]:
 
 @st.composite
 def pairs(draw, base: Rows, unit: Unit | None, relation: Neighbourhood) -> Pair:
-    """A dataset and one with a unit more, or with one unit replaced by another; rows of nobody may differ too."""
+    """A dataset and one with a unit more, or with one unit replaced by another.
+
+    Rows of nobody may differ too.
+    """
     one = base + draw(rows("p", unit)) if relation is sf.ReplaceOne else base
     other = base + draw(rows(draw(st.sampled_from(["p", "q"])), unit))
     return Pair({"people": one}, {"people": other + (draw(rows(None, unit)) if unit else [])})
@@ -229,7 +232,7 @@ def test_neighbours_differ_by_at_most_the_distance(asked):
         assert not spreads(plan, pair)
 
 
-# --- random questions over several tables -----------------------------------------------------------
+# --- random questions over several tables ---------------------------------------------------------
 
 
 def limited(draw, relation: Neighbourhood) -> Dataset:
@@ -294,7 +297,7 @@ def test_questions_over_several_tables_keep_to_the_distance(asked):
         assert not exceeds(compile_plan(raw, dataset, norm), pair)
 
 
-# --- worst cases, by hand ---------------------------------------------------------------------------
+# --- worst cases, by hand -------------------------------------------------------------------------
 
 
 def pair_of(one: Rows, other: Rows) -> Pair:
@@ -320,7 +323,8 @@ TOTAL = Unit("person", max_rows=2, max_groups=3, max_rows_total=3)
 ADD, REPLACE = sf.AddRemove, sf.ReplaceOne
 DISTINCT, SPREAD = CountDistinct(EVEN), Variance(SIGNED)
 THREE_EACH = added("aaabbbcccddd", 1, 2, 3)
-# A question of which one pair of neighbours attains the claim, and the claim in L1 and in squared L2.
+# A question of which one pair of neighbours attains the claim, and the claim in L1 and in squared
+# L2.
 TIGHT = {
     "a row": (CountRows(), None, CLOSED, ADD, added("a", 0), 1, 1),
     "a row replaced": (CountRows(), None, CLOSED, REPLACE, swapped("a", 0, "b", 0), 2, 2),
@@ -447,7 +451,8 @@ def test_the_claim_is_the_one_worked_out_by_hand_and_is_attained(name, norm):
     assert (1 - Fraction(1, 10**5)) * claimed.value <= moved(plan, pair)[0] <= claimed.value
 
 
-# A set of leaves moves by at most the first (in whole rows), in at most the second number of groups.
+# A set of leaves moves by at most the first (in whole rows), in at most the second number of
+# groups.
 MEDIAN = Quantiles(SIGNED, HALF)
 QUANTILES = {
     "of rows": (None, CLOSED, ADD, added("a", 0), 1, 1),
@@ -507,7 +512,7 @@ def test_a_unit_in_any_groups_stays_within_the_claim(letters):
             assert not exceeds(case(aggregate, norm, unit=unit, keys=keys), added(letters, 1))
 
 
-# --- mutants: each broken rule violates the claim in its worst case ----------------------------------
+# --- mutants: each broken rule violates the claim in its worst case -------------------------------
 
 HONEST = {
     name: getattr(reference._Unit, name) for name in ("of", "weight", "distinct", "integers")
@@ -777,7 +782,7 @@ def test_a_weight_rounded_up_violates_the_claim(norm, monkeypatch):
     assert exceeds(plan, pair)
 
 
-# --- what others have must not decide what is kept of a unit -------------------------------------------
+# --- what others have must not decide what is kept of a unit --------------------------------------
 
 
 def by_popularity(plan, found, sampling_key):
@@ -828,7 +833,7 @@ def test_an_order_by_what_others_have_violates_the_claim(name, monkeypatch):
     assert exceeds(plan, pair)
 
 
-# --- relations: where a bound above the tree does not save a wrong node ----------------------------------
+# --- relations: where a bound above the tree does not save a wrong node ---------------------------
 
 
 def test_a_join_that_multiplies_rows_violates_the_claim_of_rows(monkeypatch):

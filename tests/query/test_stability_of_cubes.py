@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Marginals: neighbours keep to the claimed distances, which are attained; every broken weight is noticed."""
+"""Marginals: neighbours keep to the claimed distances, which are attained.
+
+Every broken weight is noticed.
+"""
 
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
@@ -55,7 +58,9 @@ def totals(found) -> set[int]:
 
 
 def exceeds(plan, one, other) -> bool:
-    """Whether marginals of neighbours are apart by more than is claimed, or their totals differ among themselves."""
+    """Whether marginals of neighbours are apart by more than is claimed, or their totals differ
+    among themselves.
+    """
     for first, second in zip(one, other, strict=True):
         moves = (first - second).ravel().astype(object)
         far, public = int(abs(moves).sum()), np.arange(moves.size).astype(object) * plan.refinement
@@ -72,7 +77,9 @@ def exceeds(plan, one, other) -> bool:
 
 @pytest.fixture(scope="module")
 def units():
-    """What any rows of a unit add to each marginal, beside another unit with one row more than count."""
+    """What any rows of a unit add to each marginal, beside another unit with one row more than
+    count.
+    """
     plan, found = cube_of(THREE), []
     rest = owned([CELLS[0]] * 3 + [CELLS[4]], "q")
     nothing = marginals(plan, {"t": rest})

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The claimed distance holds for plans of prepared layouts, is attained, and every broken sample violates it."""
+"""The claimed distance holds for plans of prepared layouts, is attained, and every broken sample
+violates it.
+"""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -166,7 +168,9 @@ LOOKED_UP = (Semi(STAYS, OF_A), Semi(STAYS, Filter(OF_A, Constant(False)), negat
 
 
 def of_homes(kept, relation, key):
-    """Visits of whom a row in another table says where they count, or whether: at most two of a unit do."""
+    """Visits of whom a row in another table says where they count, or whether: at most two of a
+    unit do.
+    """
     raw = Raw(relation, (world.by(relation, key),), (CountRows(),))
     unit = {
         "people": Unit("who", 1, 1),
@@ -192,7 +196,8 @@ def test_what_the_one_row_of_the_unit_decides_is_bounded_and_attains_it(relation
     assert part.distance == Distance(Norm.L1, Fraction(2)) and norm_of(part, groups) == 2
 
 
-# A question of which one pair of neighbours attains the claim: in L1, and in squared L2. Up to 9 rows are stored.
+# A question of which one pair of neighbours attains the claim: in L1, and in squared L2. Up to 9
+# rows are stored.
 TIGHT = {
     "as many rows as the limits allow": (
         CountRows(),
@@ -273,7 +278,7 @@ def test_quantiles_of_a_layout_count_every_row_in_one_group():
     assert max(map(heaviest, groups)) == 4
 
 
-# --- mutants ---------------------------------------------------------------------------------------
+# --- mutants --------------------------------------------------------------------------------------
 
 HONEST = {"first": reference._first_rows, "limits": stability._limits, "counted": Tracked.counted}
 

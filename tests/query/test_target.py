@@ -159,7 +159,7 @@ def test_a_reference_that_is_not_positive_is_none() -> None:
             )
 
 
-# --- on average over the cells ----------------------------------------------------------------------
+# --- on average over the cells --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_a_percentage_on_average(tmp_path: Path) -> None:
     assert answer.planned.notes[0] == "5% of the declared size 1,000 of the table."
 
 
-# --- what cannot be had ---------------------------------------------------------------------------------
+# --- what cannot be had ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("error", "unit"), [(1, ""), ("0.1%", "%"), (OnAverage(1), "")])

@@ -193,7 +193,10 @@ def test_charges_taken_one_after_the_other_are_left_half_paid(
 def _with_somebody_between(
     asking: Session, monkeypatch: pytest.MonkeyPatch
 ) -> list[type[Exception] | None]:
-    """Another analyst asks for what is left as soon as the first charge is committed; how that ended."""
+    """Another analyst asks for what is left as soon as the first charge is committed.
+
+    How that ended.
+    """
     taken: list[type[Exception] | None] = []
     commit = Ledger.commit
 
@@ -259,11 +262,13 @@ def test_a_refusal_of_the_last_step_is_free(tmp_path: Path) -> None:
         assert charges(asking._ledger) == []
 
 
-# --- what another purpose has paid for -------------------------------------------------------------
+# --- what another purpose has paid for ------------------------------------------------------------
 
 
 def asked_for_another_purpose(folder: Path, *, dataset: object, own: object) -> tuple[str, str]:
-    """What the dataset and an account have spent after a question that another purpose of the analyst paid 0.2 for."""
+    """What the dataset and an account have spent after a question that another purpose of the
+    analyst paid 0.2 for.
+    """
     with session(folder, budget=(dataset, 0), analyst="ann", purpose="one") as asking:
         asking._ledger.allocate("tiny", None, purpose="one", analyst="ann")
         asking._ledger.allocate("tiny", sf.Budget(own), purpose="two", analyst="ann")
@@ -316,7 +321,7 @@ def test_a_later_step_that_turns_out_to_be_shared_is_paid_in_place_of_what_was_h
         assert asking.verify().problems == ()
 
 
-# --- keys ------------------------------------------------------------------------------------------
+# --- keys -----------------------------------------------------------------------------------------
 
 
 def spent_under(asking: Session, key: object) -> str:
@@ -346,7 +351,7 @@ def test_a_key_that_is_looked_at_last_costs_a_sub_query(
         assert spent_under(asking, "used") == "0.2"
 
 
-# --- waiting ---------------------------------------------------------------------------------------
+# --- waiting --------------------------------------------------------------------------------------
 
 INNER = "(SELECT COUNT(*) FROM people WHERE age > (SELECT COUNT(*) FROM people WHERE sex = '{}'))"
 TWINS = f"SELECT COUNT(*) AS n FROM people WHERE age > {INNER.format('F')} AND hours < {INNER.format('M')}"

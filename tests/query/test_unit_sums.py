@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clipped sums of units against their proved distance on all neighbours of small tables, with broken versions."""
+"""Clipped sums of units against their proved distance on all neighbours of small tables, with
+broken versions.
+"""
 
 import itertools
 from fractions import Fraction

@@ -95,7 +95,9 @@ def compiled(units: dict[str, Unit | None], table: str, norm: Norm) -> Bounded:
 
 
 def distances(plan: Bounded, table: str, whose: Whose) -> list[Fraction]:
-    """For each part, how far its integers move at most when the rows of one unit go, over the plan's claim."""
+    """For each part, how far its integers move at most when the rows of one unit go, over the
+    plan's claim.
+    """
     full, worst = Reference(DATA).run(plan, "key"), [Fraction(0)] * len(plan.parts)
     for unit in {whose(row) for row in DATA[table]}:
         rest = {**DATA, table: [row for row in DATA[table] if whose(row) != unit]}

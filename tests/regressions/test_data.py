@@ -156,7 +156,7 @@ def test_a_frame_that_arrow_cannot_read_leaves_no_value_in_the_error():
     assert caught.value.__context__ is None
 
 
-# --- two columns of one name: DuckDB renames the second, and a declaration would mean either ---------
+# --- two columns of one name: DuckDB renames the second, and a declaration would mean either ------
 
 
 def twice(names: list[str]) -> pa.Table:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lattices that were coarser than the data: each answered zeros, or a number beside its interval."""
+"""Lattices that were coarser than the data: each answered zeros, or a number beside its
+interval.
+"""
 
 from contextlib import closing
 from fractions import Fraction

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statements that once raised an error that is not ours, cost something and gave nothing, or never ended."""
+"""Statements that once raised an error that is not ours, cost something and gave nothing, or never
+ended.
+"""
 
 from fractions import Fraction
 

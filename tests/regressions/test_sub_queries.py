@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sub-queries that are answers of their own: once charged, then refused for what they had answered."""
+"""Sub-queries that are answers of their own: once charged, then refused for what they had
+answered.
+"""
 
 from fractions import Fraction
 from pathlib import Path

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions of many names: the work once grew with the square of them. Counted in lines run, not in seconds."""
+"""Questions of many names: the work once grew with the square of them.
+
+Counted in lines run, not in seconds.
+"""
 
 import sys
 from collections.abc import Callable
@@ -53,7 +56,9 @@ def work(ask: Ask, columns: int) -> int:
 
 
 def grows_evenly(ask: Ask) -> bool:
-    """Whether four times the columns are less than five and a half times the work (a square would be 16)."""
+    """Whether four times the columns are less than five and a half times the work (a square would
+    be 16).
+    """
     return 2 * work(ask, 600) < 11 * work(ask, 150)
 
 

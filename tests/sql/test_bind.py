@@ -233,7 +233,8 @@ def test_an_inner_question_sees_every_with_around_it_and_its_own(ask):
     ],
 )
 def test_an_answer_is_a_value_and_never_a_place(ask, text):
-    # whatever is answered, the statement is refused in the same words: so it is before anything is charged
+    # whatever is answered, the statement is refused in the same words: so it is before anything is
+    # charged
     words = set()
     for answer in (1, 2, 0, -3, Fraction(5, 2)):
         with pytest.raises(UnsupportedSql) as refusal:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every statement of the corpus has its verdict, and every refusal leads to a statement that is answered."""
+"""Every statement of the corpus has its verdict, and every refusal leads to a statement that is
+answered.
+"""
 
 from fractions import Fraction
 
@@ -90,7 +92,8 @@ def test_the_keys_of_the_corpus_are_those_worked_out_by_hand():
         name: [key.size for key in understood(ANSWERED[name]).raw.keys]
         for name in ("A06", "A10", "A11", "A24", "A26", "A27", "A32", "A33", "A34", "B14")
     }
-    # three regions and the missing one; a user has at most 10 rows in each of 5 groups; amounts begin at 0
+    # three regions and the missing one; a user has at most 10 rows in each of 5 groups; amounts
+    # begin at 0
     assert sizes == {
         "A06": [4], "A10": [366], "A11": [12], "A24": [50], "A26": [366], "A27": [4, None], "A32": [4], "A33": [21],
         "A34": [4], "B14": [],

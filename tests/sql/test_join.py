@@ -31,7 +31,8 @@ def test_a_join_on_the_unit_takes_one_row_of_the_table_that_has_one(ask, text):
     found = ask(FROM + text).raw.relation
     assert isinstance(found, UnitJoin) and not found.outer
     assert isinstance(found.source, Scan) and found.source.table == "events"
-    # the declaration is enforced, not assumed: the first row of each unit in the order of all its columns
+    # the declaration is enforced, not assumed: the first row of each unit in the order of all its
+    # columns
     assert isinstance(found.other, Filter) and isinstance(found.other.source, Ranked)
     assert found.other.source.ties == tuple(
         Field(column) for column in found.other.source.source.columns

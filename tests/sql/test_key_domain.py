@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The groups of a computed key: every code that some row can give, and none else where they can be tried."""
+"""The groups of a computed key: every code that some row can give, and none else where they can be
+tried.
+"""
 
 import pytest
 from hypothesis import given, settings

@@ -121,7 +121,8 @@ def nested(names):
 
 
 def test_a_name_is_as_deep_as_its_query():
-    # SELECT, FROM and the table: three levels for each query, and one for the name of the last table
+    # SELECT, FROM and the table: three levels for each query, and one for the name of the last
+    # table
     assert [parsing._depth(parse(nested(names)), {}) for names in (0, 1, 5)] == [7, 10, 22]
     # a name hides the one outside, and is not known outside
     inner = "SELECT a FROM (WITH t AS (SELECT a FROM t) SELECT a FROM t)"

@@ -19,7 +19,10 @@ V = {name: Value.of(Column(name, kind)) for name, kind in EVENTS.items()}
 
 
 def columns(ask, select, table="events"):
-    """The computed columns of a sub-query by the unit; the limit of a unit is 10 rows in each of 5 groups."""
+    """The computed columns of a sub-query by the unit.
+
+    The limit of a unit is 10 rows in each of 5 groups.
+    """
     (relation,) = [
         ask(
             f"SELECT COUNT(*) FROM (SELECT user_id, {select} FROM {table} GROUP BY user_id) AS per"

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole statements give the integers that DuckDB gives for the same text: joins, keys, sub-queries."""
+"""Whole statements give the integers that DuckDB gives for the same text: joins, keys,
+sub-queries.
+"""
 
 import datetime
 from collections import Counter

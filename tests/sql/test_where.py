@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""WHERE: tests of rows in one filter, tests of units as semi-joins, and nothing that looks at other units."""
+"""WHERE: tests of rows in one filter, tests of units as semi-joins, and nothing that looks at other
+units.
+"""
 
 import pytest
 

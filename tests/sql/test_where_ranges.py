@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What WHERE leaves of a key: never less than the rows that pass can have, and as little where the text says it."""
+"""What WHERE leaves of a key: never less than the rows that pass can have, and as little where the
+text says it.
+"""
 
 import pytest
 from hypothesis import given, settings

@@ -113,12 +113,17 @@ FAIR, LOADED = np.full(6, 1 / 6), np.array([0.5, *[0.1] * 5])
 
 
 def rolled(law, n, seed):
-    """The counts of n rolls of a die; numpy's generator, so that nothing here is tested by itself."""
+    """The counts of n rolls of a die.
+
+    Numpy's generator, so that nothing here is tested by itself.
+    """
     return np.random.default_rng(seed).multinomial(n, law)
 
 
 def alarms(n, p):
-    """P(assert_counts_follow fails) for n coins of bias p: the exact mass of the counts on which it fails."""
+    """P(assert_counts_follow fails) for n coins of bias p: the exact mass of the counts on which it
+    fails.
+    """
     failing = 0.0
     for heads in range(n + 1):
         try:

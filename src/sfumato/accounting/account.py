@@ -145,10 +145,10 @@ def _noisy_max(event: NoisyMax) -> Profile:
 
 
 def _sparse_vector(event: SparseVector) -> Profile:
-    each = 1 if event.monotone else 2
+    copies = 1 if event.monotone else 2
     return Profile.pure(
         _loss(event.threshold_noise, event, 1)
-        + _loss(event.query_noise, event, each * event.positives)
+        + _loss(event.query_noise, event, copies * event.positives)
     )
 
 
@@ -280,7 +280,7 @@ def _stream(event: Stream) -> Profile:
 
 
 def _composed(event: Composed) -> Profile:
-    return Profile.total([_cost(each) for each in event.events])
+    return Profile.total([_cost(part) for part in event.events])
 
 
 def _parallel(event: Parallel) -> Profile:
@@ -295,7 +295,7 @@ def _parallel(event: Parallel) -> Profile:
             "State the same relation in every part.",
         )
     parts, touched = (
-        [_cost(each) for each in event.events],
+        [_cost(part) for part in event.events],
         1 if relations == {Relation.ADD_REMOVE} else 2,
     )
     pure = [part.epsilon for part in parts if part.epsilon is not None]
@@ -337,7 +337,7 @@ def relations_of(event: object) -> set[Relation]:
         raise _unknown(event)
     match event:
         case Composed(events) | Parallel(events):
-            return set().union(*(relations_of(each) for each in events))
+            return set().union(*(relations_of(part) for part in events))
         case Repeated(inner):
             return relations_of(inner)
         case Sampled(PoissonSample(_, Relation.REPLACE_ONE), inner):

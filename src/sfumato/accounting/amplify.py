@@ -306,10 +306,10 @@ def _straight(value: Fraction, level: Fraction) -> float:
     """A nearly linear function of the curve that is negative if and only if value > level."""
     if value <= 0:
         return math.inf
-    found, goal = (
+    reached, goal = (
         math.sqrt(max(math.log(x.denominator) - math.log(x.numerator), 0.0)) for x in (value, level)
     )
-    distance = found - goal
+    distance = reached - goal
     return min(distance, -1e-300) if value > level else max(distance, 0.0)
 
 

@@ -219,4 +219,6 @@ def _reach(curve: PrivacyCurve) -> Fraction:
     """An epsilon at which delta is close to its limit."""
     least = max(1.01 * curve.delta(Fraction(_HOPELESS)).upper, 1e-30)
     powers = (Fraction(2) ** power for power in range(-20, 11))
-    return next((each for each in powers if curve.delta(each).upper <= least), Fraction(_HOPELESS))
+    return next(
+        (power for power in powers if curve.delta(power).upper <= least), Fraction(_HOPELESS)
+    )

@@ -123,7 +123,7 @@ def least_noise(
     guess, slope = grid.near(math.log(positive("start", start))), _FALLS
     if isinstance(target, ApproxDP) and target.epsilon > 0:
         guess, slope = _nearer(target, lambda index: curve(event(grid.value(index))), grid, guess)
-    found = frontier(
+    result = frontier(
         lambda index: cost(event(grid.value(index))),
         limit,
         grid,
@@ -131,7 +131,7 @@ def least_noise(
         precision=precision,
         slope=slope,
     )
-    return _calibrated(found, grid.value)
+    return _calibrated(result, grid.value)
 
 
 def laplace_scale(
@@ -200,13 +200,13 @@ def most_queries(
     """
     cost, limit = _measure(target, curve)
     check_count("most", most)
-    found = frontier(
+    result = frontier(
         lambda index: cost(_repeated(event, -index)) if index else (0.0, 0.0),
         limit,
         Counts(most),
         start=-1,
     )
-    return _calibrated(found, lambda index: -index)
+    return _calibrated(result, lambda index: -index)
 
 
 def least_epsilon(
@@ -285,10 +285,10 @@ def _nearer(
     if math.isnan(read(guess)[0]):
         return guess, _FALLS
     try:
-        found = frontier(read, target.epsilon, grid, start=guess, precision=_NEARLY)
+        rough = frontier(read, target.epsilon, grid, start=guess, precision=_NEARLY)
     except InvalidNumber:
         return guess, _FALLS
-    low, high = found.fails, found.meets
+    low, high = rough.fails, rough.meets
     if low is None or not 0 < seen[high] < seen[low] < math.inf:
         return guess, _FALLS
     slope = math.log(seen[high] / seen[low]) / (grid.place(high) - grid.place(low))
@@ -303,17 +303,19 @@ def _pure(event: Event) -> Real:
 def _ends(read: Callable[[], Bounds]) -> tuple[Real, Real]:
     """Reads a cost; nothing is known if the curve refuses (noise that hides next to nothing)."""
     try:
-        found = read()
+        bounds = read()
     except InvalidNumber:
         return -math.inf, math.inf
-    return -math.inf if found.lower is None else found.lower, found.upper
+    return -math.inf if bounds.lower is None else bounds.lower, bounds.upper
 
 
-def _calibrated(found: Found, value: Callable[[int], T]) -> Calibrated[T]:
-    lower, upper = found.cost
+def _calibrated(result: Found, value: Callable[[int], T]) -> Calibrated[T]:
+    lower, upper = result.cost
     least = None if lower == -math.inf else float_down(Fraction(lower))
     cost = Bounds(least, float_up(Fraction(upper)))
-    return Calibrated(value(found.meets), None if found.fails is None else value(found.fails), cost)
+    return Calibrated(
+        value(result.meets), None if result.fails is None else value(result.fails), cost
+    )
 
 
 def _repeated(event: Event, times: int) -> Event:

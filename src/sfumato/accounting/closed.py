@@ -125,7 +125,7 @@ class Once:
         if epsilon > HUGE:
             return Fraction(0), self.rate * self.whole.curve(epsilon)[1]
         most, least = max(exp_down(epsilon), Fraction(1)), exp_up(epsilon)
-        return max(each[0] for each in self._ways(least)), max(each[1] for each in self._ways(most))
+        return max(way[0] for way in self._ways(least)), max(way[1] for way in self._ways(most))
 
     def _ways(self, odds: Fraction) -> list[tuple[Fraction, Fraction]]:
         """The deltas for a unit removed and for one added, at given odds."""
@@ -160,12 +160,12 @@ class Shifts:
         under, over, target = low, high, float_down(spare)
         for _ in range(_ITERATIONS):
             middle = (low + high) / 2
-            found = self._delta(middle)
+            reading = self._delta(middle)
             under, over = (
-                (middle if found.lower > spare else under),
-                (middle if found.upper <= target else over),
+                (middle if reading.lower > spare else under),
+                (middle if reading.upper <= target else over),
             )
-            low, high = (middle, high) if found.lower > spare else (low, middle)
+            low, high = (middle, high) if reading.lower > spare else (low, middle)
         return Bracket(under, over)
 
     def delta(self, epsilon: Number) -> Bounds:
@@ -276,17 +276,17 @@ class Converted:
         spare, pure = spare_of(delta, OwnDelta.of(self.profile.delta))[0], self.profile.epsilon
         if spare == 0 and pure is None:
             raise no_finite_epsilon()
-        found = [] if pure is None else [pure]
+        bounds = [] if pure is None else [pure]
         if spare > 0:
-            found.append(approx_from_zcdp(ZeroConcentratedDP(self.profile.rho), spare).epsilon)
-        return Bounds(None, float_up(min(found)))
+            bounds.append(approx_from_zcdp(ZeroConcentratedDP(self.profile.rho), spare).epsilon)
+        return Bounds(None, float_up(min(bounds)))
 
     def delta(self, epsilon: Number) -> Bounds:
         loss, pure = loss_of(epsilon), self.profile.epsilon
-        found = [guaranteed_delta(ZeroConcentratedDP(self.profile.rho), loss).delta]
+        bounds = [guaranteed_delta(ZeroConcentratedDP(self.profile.rho), loss).delta]
         if pure is not None:
-            found.append(guaranteed_delta(PureDP(pure), loss).delta)
-        return OwnDelta.of(self.profile.delta).added(Bounds(None, float_up(min(found))))
+            bounds.append(guaranteed_delta(PureDP(pure), loss).delta)
+        return OwnDelta.of(self.profile.delta).added(Bounds(None, float_up(min(bounds))))
 
 
 def _searched(

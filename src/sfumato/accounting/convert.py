@@ -266,8 +266,8 @@ def approx_from_renyi(guarantee: RenyiDP, delta: Number) -> ApproxDP:
     wide = slack * guarantee.order >= 1
     cost = log_up(1 - slack) if wide else conversion_cost(slack, guarantee.order)
     closed = max(guarantee.epsilon + cost, Fraction(0))
-    found = epsilon_of_renyi(guarantee.order, guarantee.epsilon, slack)
-    return ApproxDP(closed if found is None else min(found, closed), slack)
+    optimum = epsilon_of_renyi(guarantee.order, guarantee.epsilon, slack)
+    return ApproxDP(closed if optimum is None else min(optimum, closed), slack)
 
 
 def approx_from_gaussian(guarantee: GaussianDP, delta: Number) -> ApproxDP:
@@ -287,12 +287,12 @@ def approx_from_gaussian(guarantee: GaussianDP, delta: Number) -> ApproxDP:
         return ApproxDP(Fraction(0), slack)
     best = point = approx_from_zcdp(zcdp_from_gaussian(guarantee), slack).epsilon
     for _ in range(_NEWTON):
-        found, slope = gaussian_bound(guarantee.mu_squared, point)
-        if not 0 < found <= slack or slope <= 0:
+        reached, slope = gaussian_bound(guarantee.mu_squared, point)
+        if not 0 < reached <= slack or slope <= 0:
             break
         best = point
         point = Fraction(
-            math.ceil((point - log_up(slack / found) * found / slope) * 2**100), 2**100
+            math.ceil((point - log_up(slack / reached) * reached / slope) * 2**100), 2**100
         )
     return ApproxDP(best, slack)
 

@@ -151,9 +151,9 @@ def privacy_curve(event: Event, *, width: Number = WIDTH) -> Curve:
         return Converted(Profile.pure(plan.pure, plan.own.upper))
     if not plan.pairs:
         return Normal(plan.squared, plan.own, plan.reached)
-    found = _Composed(plan, float(relative), event)
+    curve = _Composed(plan, float(relative), event)
     below = plan.one_way
-    return found if below is None else Between(found, _Composed(below, float(relative), event))
+    return curve if below is None else Between(curve, _Composed(below, float(relative), event))
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,9 +185,9 @@ class _Composed:
         """A quick estimate of the least epsilon, to start a search."""
         return replace(self, width=max(self.width, _ROUGHLY)).epsilon(delta).upper
 
-    def _shown(self, found: Bracket) -> Bounds:
+    def _shown(self, bracket: Bracket) -> Bounds:
         """Bounds whose lower end is kept only if neighbours attain it."""
-        return found if self.plan.reached else Bounds(None, found.upper)
+        return bracket if self.plan.reached else Bounds(None, bracket.upper)
 
     def _apart(self, spare: Fraction) -> float:
         """A trivial bound beyond which rounding proves nothing: bounded losses at their largest,
@@ -206,12 +206,12 @@ class _Composed:
 
     def delta(self, epsilon: Number) -> Bounds:
         loss = loss_of(epsilon)
-        found = Bracket(0.0, 0.0)
+        bracket = Bracket(0.0, 0.0)
         if self.plan.pure is None or loss < self.plan.pure:
             near = float(min(loss, _FARTHEST))
-            found = self._worst(partial(delta_at, epsilon=near), epsilon=near)
-            found = found if loss <= _FARTHEST else Bracket(0.0, found.upper)
-        return self.plan.own.added(self._shown(found))
+            bracket = self._worst(partial(delta_at, epsilon=near), epsilon=near)
+            bracket = bracket if loss <= _FARTHEST else Bracket(0.0, bracket.upper)
+        return self.plan.own.added(self._shown(bracket))
 
     def _worst(
         self,
@@ -244,10 +244,10 @@ class _Composed:
         look = partial(self._look, read, parts, again=bool(delta))
         worst = look(goals[0][1], goals[0][0], exchanged=goals[0][2])
         for goal, near, way in goals[1:]:
-            found = read(_sum(near, replace(goal, blur=_ROUGH * goal.blur), exchanged=way))
-            if found.upper > worst.upper:
-                found = look(near, goal, exchanged=way)
-            worst = Bracket(max(worst.lower, found.lower), max(worst.upper, found.upper))
+            bracket = read(_sum(near, replace(goal, blur=_ROUGH * goal.blur), exchanged=way))
+            if bracket.upper > worst.upper:
+                bracket = look(near, goal, exchanged=way)
+            worst = Bracket(max(worst.lower, bracket.lower), max(worst.upper, bracket.upper))
         return worst
 
     def _look(
@@ -266,10 +266,10 @@ class _Composed:
             # the epsilon of which the next cap is to be above is all that the first look is for
             goal = replace(goal, blur=_ROUGH * goal.blur)
         seen = _sum(parts, goal, exchanged=exchanged)
-        found = read(seen)
+        bracket = read(seen)
         for _ in range(_LOOKS if again else 0):
-            near = min(found.upper, goal.epsilon)
-            if found.width <= _NEARLY * goal.apart(near):
+            near = min(bracket.upper, goal.epsilon)
+            if bracket.width <= _NEARLY * goal.apart(near):
                 break
             parts = whole if exchanged else capped(whole, epsilon=near)
             better = aim(parts, epsilon=near, exchanged=exchanged, width=self.width, known=goal)
@@ -281,12 +281,12 @@ class _Composed:
             last, goal = goal.lost < floor >= worst, replace(goal, lost=max(goal.lost, floor))
             seen = _sum(parts, goal, exchanged=exchanged)
             closer = read(seen)
-            both = Bracket(max(found.lower, closer.lower), min(found.upper, closer.upper))
+            both = Bracket(max(bracket.lower, closer.lower), min(bracket.upper, closer.upper))
             # what rounding alone keeps apart stays so
-            last, found = last or both.width >= _WORTH * found.width, both
+            last, bracket = last or both.width >= _WORTH * bracket.width, both
             if last:
                 break
-        return found
+        return bracket
 
 
 def _sum(parts: Sequence[Part], goal: Aim, *, exchanged: bool) -> Lattice:
@@ -303,12 +303,12 @@ def _sum(parts: Sequence[Part], goal: Aim, *, exchanged: bool) -> Lattice:
             discretise, pair, tilt=goal.tilt, outside=goal.outside / times, exchanged=exchanged
         )
         blur = goal.blur / 2 * part.times / times
-        found = _apart(part, goal, blur, rounded, apart)
-        if found is None:
+        parted = _apart(part, goal, blur, rounded, apart)
+        if parted is None:
             one = rounded(step)
-            found = [power(one, part.times, blur, lost=goal.lost)], [(one, part.times)]
-        sums += found[0]
-        steps += found[1]
+            parted = [power(one, part.times, blur, lost=goal.lost)], [(one, part.times)]
+        sums += parted[0]
+        steps += parted[1]
     whole = merge(sums, goal.blur / 2, lost=goal.lost)
     seldom = _TRAVEL_LOST * goal.lost
     whole = replace(whole, travel=travelled(steps, seldom), error=whole.error + 2 * seldom)

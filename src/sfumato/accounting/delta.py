@@ -88,8 +88,8 @@ def _of_renyi(guarantee: RenyiDP, epsilon: Fraction) -> Fraction:
     if guarantee.epsilon == 0:
         return Fraction(0)
     closed = _at_order(guarantee.order, guarantee.epsilon, epsilon)
-    found = delta_of_renyi(guarantee.order, guarantee.epsilon, epsilon)
-    return closed if found is None else min(found, closed)
+    optimum = delta_of_renyi(guarantee.order, guarantee.epsilon, epsilon)
+    return closed if optimum is None else min(optimum, closed)
 
 
 def _of_gaussian(guarantee: GaussianDP, epsilon: Fraction) -> Fraction:

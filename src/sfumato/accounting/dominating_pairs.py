@@ -188,14 +188,14 @@ def _known(event: Event) -> FixedPlan | None:
 
 
 def _additive(event: kinds.AdditiveNoise) -> FixedPlan | None:
-    noise, found = event.noise, None
+    noise, plan = event.noise, None
     if isinstance(noise, DiscreteLaplace):
-        found = _laplace(noise, event)
+        plan = _laplace(noise, event)
     elif isinstance(noise, DiscreteGaussian):
-        found = _gaussian(noise, event)
+        plan = _gaussian(noise, event)
     elif isinstance(noise, Skellam | Binomial):
-        found = _log_concave(noise, event)
-    return _known(event) if found is None else found
+        plan = _log_concave(noise, event)
+    return _known(event) if plan is None else plan
 
 
 def _laplace(noise: DiscreteLaplace, event: kinds.AdditiveNoise) -> FixedPlan | None:
@@ -388,7 +388,7 @@ def _merged(event: Event) -> FixedPlan | None:
 
 
 def _composed(event: kinds.Composed) -> FixedPlan | None:
-    plans = [FixedPlan.of(each) for each in event.events]
+    plans = [FixedPlan.of(part) for part in event.events]
     known = [plan for plan in plans if plan is not None]
     return FixedPlan.total(known) if len(known) == len(plans) else None
 

@@ -128,7 +128,7 @@ class FixedScores:
             else:
                 high -= third
         return max(
-            ((count, lost(count)) for count in range(low, high + 1)), key=lambda found: found[1]
+            ((count, lost(count)) for count in range(low, high + 1)), key=lambda pair: pair[1]
         )
 
 
@@ -166,5 +166,5 @@ def _excess(times: int, top: float, bottom: float, loss: float, *, sign: int) ->
     )
     count = np.arange(first, min(enough, last) + 1, dtype=np.float64)
     gain = np.maximum(-np.expm1(np.minimum(loss - (times * top - count * spread), 0.0)), 0.0)
-    found = float((weights[: len(count)] * gain).sum() / weights.sum())
-    return found * (1 + sign * 64 * _UNIT * (len(weights) + 1)) + sign * _IGNORED
+    mean = float((weights[: len(count)] * gain).sum() / weights.sum())
+    return mean * (1 + sign * 64 * _UNIT * (len(weights) + 1)) + sign * _IGNORED

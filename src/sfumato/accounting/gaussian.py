@@ -47,7 +47,8 @@ def gaussian_delta(noise: DiscreteGaussian, sensitivity: int, epsilon: Number) -
     shifts = [_one_shift(noise, shift, loss) for shift in range(first, sensitivity + 1)]
     rest = _smaller_shifts(noise, first - 1, loss) if first > 1 else 0.0
     return Bracket(
-        max(each.lower for each in shifts), min(max(rest, *(each.upper for each in shifts)), 1.0)
+        max(bracket.lower for bracket in shifts),
+        min(max(rest, *(bracket.upper for bracket in shifts)), 1.0),
     )
 
 

@@ -84,7 +84,7 @@ _RULES: Mapping[type, Callable[[Any], Fraction]] = {
     BoundedRange: lambda event: gaussian_from_range(BoundedRangeDP(event.eta)).mu_squared,
     Stream: lambda event: _of(event.noise),
     Group: lambda event: event.size**2 * _of(event.event),
-    Composed: lambda event: sum((_of(each) for each in event.events), Fraction(0)),
+    Composed: lambda event: sum((_of(part) for part in event.events), Fraction(0)),
     Repeated: lambda event: event.times * _of(event.event),
     Nonadaptive: lambda event: _of(event.event),
 }

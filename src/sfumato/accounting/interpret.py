@@ -85,7 +85,7 @@ class Attacker:
         """An upper bound of true minus false positive rate: delta at epsilon 0, the total variation
         distance.
         """
-        return 0.0 + float_up(-self._best(lambda each: -each.excess(Fraction(1))))
+        return 0.0 + float_up(-self._best(lambda statement: -statement.excess(Fraction(1))))
 
     def misses(self, false_alarms: Number) -> float:
         """The trade-off curve: the least false negative rate at a given false positive rate.
@@ -101,7 +101,7 @@ class Attacker:
         before = _share("prior", prior)
         if before in (0, 1):
             return 1.0
-        gain = -self._best(lambda each: -each.excess((1 - before) / before))
+        gain = -self._best(lambda statement: -statement.excess((1 - before) / before))
         return float_up(1 - before + before * gain)
 
     def precision(self, prior: Number, recall: Number) -> float:
@@ -169,21 +169,26 @@ class Attacker:
         """
         if isinstance(points, bool) or not isinstance(points, int) or not 1 <= points <= 10_000:
             raise InvalidNumber(f"{shown(points)} points.", allowed="an integer from 1 to 10,000")
-        places = {Fraction(each, points) for each in range(points + 1)}
-        places.update(each.corner for each in self._statements)
+        places = {Fraction(numerator, points) for numerator in range(points + 1)}
+        places.update(statement.corner for statement in self._statements)
         return tuple(
-            (float(place), float_down(max(each.misses(place) for each in self._statements)))
+            (
+                float(place),
+                float_down(max(statement.misses(place) for statement in self._statements)),
+            )
             for place in sorted(places)
         )
 
     def _misses(self, false_alarms: Fraction) -> Fraction:
-        return self._best(lambda each: each.misses(false_alarms))
+        return self._best(lambda statement: statement.misses(false_alarms))
 
     def _factor(self, share: Fraction) -> Fraction | None:
         """The largest growth of the odds on an answer of probability ``share``; None: unbounded."""
         if share == 0:
             pure = [
-                each.odds for each in self._statements if each.delta == 0 and each.odds is not None
+                statement.odds
+                for statement in self._statements
+                if statement.delta == 0 and statement.odds is not None
             ]
             return min(pure, default=None)
         least = self._misses(1 - share)
@@ -197,7 +202,7 @@ class Attacker:
 
     def _best(self, score: Callable[[Statement], Fraction]) -> Fraction:
         """The largest score over statements: on a grid of places, then refined around the best."""
-        scores = [score(each) for each in self._statements]
+        scores = [score(statement) for statement in self._statements]
         best = max(scores)
         if len(set(self._statements)) == 1:
             return best

@@ -54,8 +54,8 @@ class LogConcave:
         under, over = low, high
         for _ in range(_ITERATIONS):
             middle = (low + high) / 2
-            found = self.delta(middle)
-            is_above, is_enough = found.lower > spare, found.upper <= spare
+            reading = self.delta(middle)
+            is_above, is_enough = reading.lower > spare, reading.upper <= spare
             under, over = (middle if is_above else under), (middle if is_enough else over)
             low, high = (middle, high) if is_above else (low, middle)
         return Bracket(under, over)

@@ -237,8 +237,8 @@ class Odometer:
 
     def _least(self, prices: tuple[int, ...]) -> Fraction:
         sums = (
-            each - (-self.rho * over // under) + price
-            for (over, under), each, price in zip(_RATIOS, self.renyi, prices, strict=True)
+            spent - (-self.rho * over // under) + price
+            for (over, under), spent, price in zip(_RATIOS, self.renyi, prices, strict=True)
         )
         least = max(min(sums), 0)
         return Fraction(least if self.pure is None else min(least, self.pure), UNIT)

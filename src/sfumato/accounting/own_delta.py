@@ -58,12 +58,12 @@ class OwnDelta:
         """The part of ``delta`` left for the losses when no event failed, rounded down and up."""
         return (delta - self.upper) / (1 - self.upper), (delta - self.lower) / (1 - self.lower)
 
-    def added(self, found: Bounds) -> Bounds:
-        """The total delta, given ``found``, the delta when no event failed."""
-        upper = float_up(min(self.upper + (1 - self.upper) * Fraction(found.upper), Fraction(1)))
-        if found.lower is None:
+    def added(self, rest: Bounds) -> Bounds:
+        """The total delta, given ``rest``, the delta when no event failed."""
+        upper = float_up(min(self.upper + (1 - self.upper) * Fraction(rest.upper), Fraction(1)))
+        if rest.lower is None:
             return Bounds(None, upper)
-        return Bracket(float_down(self.lower + (1 - self.lower) * Fraction(found.lower)), upper)
+        return Bracket(float_down(self.lower + (1 - self.lower) * Fraction(rest.lower)), upper)
 
 
 NONE = OwnDelta()

@@ -107,11 +107,11 @@ def epsilon_from_renyi(event: Event, delta: Number) -> Fraction:
     """
     slack = positive("delta", delta, at_most=Fraction(1))
     order = _best_order(lambda at: renyi(event, at) + conversion_cost(slack, at))
-    found = approx_from_renyi(RenyiDP(order, renyi(event, order)), slack).epsilon
+    epsilon = approx_from_renyi(RenyiDP(order, renyi(event, order)), slack).epsilon
     profile = profile_of(event)
     if profile is not None and profile.epsilon is not None and profile.delta == 0:
-        found = min(found, approx_from_pure(PureDP(profile.epsilon), slack).epsilon)
-    return found
+        epsilon = min(epsilon, approx_from_pure(PureDP(profile.epsilon), slack).epsilon)
+    return epsilon
 
 
 def _best_order(cost: Callable[[Fraction], Fraction]) -> Fraction:
@@ -200,7 +200,7 @@ def _ranged(event: BoundedRange, order: Fraction) -> Fraction:
 
 
 def _composed(event: Composed, order: Fraction) -> Fraction:
-    return sum((bound(each, order) for each in event.events), Fraction(0))
+    return sum((bound(part, order) for part in event.events), Fraction(0))
 
 
 def _repeated(event: Repeated, order: Fraction) -> Fraction:
@@ -297,13 +297,13 @@ def _triples(event: Event, order: int) -> dict[int, Decimal]:
     if not _concentrated(event):
         return {}
     rho = account(event).rho
-    found = {2: UP.multiply(Decimal(2), UP.subtract(exp_above(2 * rho), exp_below(rho)))}
+    bounds = {2: UP.multiply(Decimal(2), UP.subtract(exp_above(2 * rho), exp_below(rho)))}
     if order <= _LARGEST_DIFFERENCE:
         distances = _distances(rho, order)
-        found |= {
+        bounds |= {
             k: UP.multiply(Decimal(4 - 2 * (k % 2)), distances[k]) for k in range(3, order + 1)
         }
-    return found
+    return bounds
 
 
 def _distances(rho: Fraction, order: int) -> list[Decimal]:

@@ -110,10 +110,10 @@ def _search(
         return None
     try:
         slant = _root(lambda at: missing(_touch(a, r, at)), least, most)
-        found = _touch(a, r, slant)
+        touch = _touch(a, r, slant)
     except (ValueError, OverflowError, ZeroDivisionError):
         return None
-    return tangent(order, divergence, Fraction(found.one), Fraction(found.other))
+    return tangent(order, divergence, Fraction(touch.one), Fraction(touch.other))
 
 
 def _touch(a: float, r: float, slant: float) -> _Touch:

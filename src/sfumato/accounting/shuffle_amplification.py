@@ -85,12 +85,12 @@ def _shown(
         return Fraction(0)
     slope = gain / (factor * (1 - there) - (1 - here))
     before = min(math.floor((others + 1) * chance / (chance + slope * (1 - chance))), others)
-    found = gain * chance_of(others, before, chance, upper=False)
+    bound = gain * chance_of(others, before, chance, upper=False)
     if factor > 1:
-        found -= (factor - 1) * Fraction(
+        bound -= (factor - 1) * Fraction(
             _tail(others, before, chance, _PLACES, upper=True), 1 << _PLACES
         )
-    return max(found, Fraction(0))
+    return max(bound, Fraction(0))
 
 
 @lru_cache(maxsize=4)

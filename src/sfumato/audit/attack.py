@@ -93,13 +93,13 @@ class Audit:
         """A sentence, then a table of what was tested."""
         rows = [
             (
-                each.region,
-                "second" if each.swapped else "first",
-                str(each.hits),
-                str(each.misses),
-                str(each.runs),
+                trial.region,
+                "second" if trial.swapped else "first",
+                str(trial.hits),
+                str(trial.misses),
+                str(trial.runs),
             )
-            for each in self.trials
+            for trial in self.trials
         ]
         heading = ("tested set", "likelier under", "hits", "hits of the other", "runs of each")
         return f"{self.sentence}\n\n{table([heading, *rows])}\n{self.considered} sets were considered on other runs."
@@ -164,7 +164,7 @@ def audit(
         claimed,
         trials,
         sum(count for _, count in chosen),
-        *(min(each) for each in zip(*power, strict=True)),
+        *(min(bounds) for bounds in zip(*power, strict=True)),
     )
 
 
@@ -196,7 +196,9 @@ class _Sampler:
                 sample.append(self._once(given))
             self._report(done)
         kinds = {
-            each.kind if isinstance(each, Raised) else None for sample in samples for each in sample
+            output.kind if isinstance(output, Raised) else None
+            for sample in samples
+            for output in sample
         }
         if None not in kinds:
             raise WrongUse(

@@ -167,15 +167,15 @@ def _of_rows() -> Iterator[Promised]:
     """Those that take rows: a law of theirs is not gone through."""
     of_rows = partial(Promised, distance=_L1, inputs=_ROWS, exact=False)
     within: dict[str, int] = {"lower": 0, "upper": 4}
-    found = make.bounds(_L1, "0.5", **within, failure="0.1")
+    clip_bounds = make.bounds(_L1, "0.5", **within, failure="0.1")
     yield of_rows("bounds", make.bounds(_L1, 1, **within, failure="0.1"))
     yield of_rows("quantile", make.quantile(_L1, 1, q="0.25", **within))
     yield of_rows("median", make.median(_L1, 1, **within))
     yield of_rows("quantiles", make.quantiles(_L1, 1, q=["0.25", "0.75"], **within))
     yield of_rows("mean", make.mean(_L1, 1, **within))
     yield of_rows("variance", make.variance(_L1, 1, **within))
-    yield of_rows("clipped-mean", make.clipped_mean(_L1, 1, clip=found))
-    yield of_rows("clipped-variance", make.clipped_variance(_L1, 1, clip=found))
+    yield of_rows("clipped-mean", make.clipped_mean(_L1, 1, clip=clip_bounds))
+    yield of_rows("clipped-variance", make.clipped_variance(_L1, 1, clip=clip_bounds))
     yield of_rows("mode", make.mode(_L1, 1, range(5)))
     yield of_rows(
         "representative", make.representative(_L1, 1, range(5), lambda c, r: abs(c - r), cap=4)

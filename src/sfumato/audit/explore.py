@@ -175,12 +175,12 @@ def watched(subject: T, tape: Tape) -> T:
             allowed="a dataclass that holds its noise laws",
         )
     copied = copy.copy(subject)
-    for each in fields(subject):
-        part = getattr(subject, each.name)
+    for member in fields(subject):
+        part = getattr(subject, member.name)
         if is_law(part):
-            object.__setattr__(copied, each.name, Watched(part, tape))
+            object.__setattr__(copied, member.name, Watched(part, tape))
         elif is_dataclass(part) and not isinstance(part, type):
-            object.__setattr__(copied, each.name, watched(part, tape))
+            object.__setattr__(copied, member.name, watched(part, tape))
     return copied
 
 
@@ -214,13 +214,13 @@ def _branch(open_paths: list[tuple[float, tuple[int, ...]]], tape: Tape) -> None
 @lru_cache(maxsize=64)
 def table_of(law: Any) -> Table:
     """The values of a distribution outward from 0, until almost nothing is beyond."""
-    found: list[tuple[int, int, int]] = []
+    entries: list[tuple[int, int, int]] = []
     reached = 0
     for distance in range(_WIDEST):
         for x in (distance, -distance) if distance else (0,):
             low, high = units_of(law.pmf(x))
             if high:
-                found.append((high, low, x))
+                entries.append((high, low, x))
                 reached += low
         if ONE - reached <= _BEYOND:
             break
@@ -230,16 +230,16 @@ def table_of(law: Any) -> Table:
             allowed="noise of which 15/16 is within 2^12 of 0",
             remedy="Verify the mechanism at parameters with less noise.",
         )
-    found.sort(key=lambda each: (-each[0], abs(each[2]), each[2]))
+    entries.sort(key=lambda entry: (-entry[0], abs(entry[2]), entry[2]))
     return Table(
-        tuple(x for *_, x in found),
-        tuple(low for _, low, _ in found),
-        tuple(high for high, *_ in found),
+        tuple(x for *_, x in entries),
+        tuple(low for _, low, _ in entries),
+        tuple(high for high, *_ in entries),
     )
 
 
 def units_of(probability: Bracket) -> tuple[int, int]:
-    low, high = (each.as_integer_ratio() for each in (probability.lower, probability.upper))
+    low, high = (bound.as_integer_ratio() for bound in (probability.lower, probability.upper))
     return (low[0] << BITS) // low[1], -((-high[0] << BITS) // high[1])
 
 

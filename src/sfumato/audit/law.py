@@ -170,7 +170,10 @@ def _selected(mechanism: Any, scores: Sequence[int]) -> Explored:
 def _reported(mechanism: Any, truth: int) -> Explored:
     low, high = exp_scaled(mechanism.epsilon.numerator, mechanism.epsilon.denominator, BITS)
     return _in_proportion(
-        [(ONE, ONE) if each == truth else (low, high) for each in range(mechanism.categories)]
+        [
+            (ONE, ONE) if category == truth else (low, high)
+            for category in range(mechanism.categories)
+        ]
     )
 
 
@@ -214,7 +217,7 @@ def _add_up(
 
 def _in_proportion(weights: Sequence[tuple[int, int]]) -> Explored:
     """Probabilities proportional to weights."""
-    low, high = (sum(each[side] for each in weights) for side in (0, 1))
+    low, high = (sum(weight[side] for weight in weights) for side in (0, 1))
     return Explored({i: (ONE * w[0] // high, -(-ONE * w[1] // low)) for i, w in enumerate(weights)})
 
 
@@ -233,7 +236,7 @@ def _first(own: Sequence[int], others: Sequence[int], index: int) -> tuple[int, 
                 for a, b in zip([*product, Fraction(0)], [Fraction(0), *product], strict=True)
             ]
     chance = own[index] * sum(
-        (each / (power + 1) for power, each in enumerate(product)), Fraction(0)
+        (coefficient / (power + 1) for power, coefficient in enumerate(product)), Fraction(0)
     )
     return chance.__floor__(), chance.__ceil__()
 

@@ -92,13 +92,16 @@ def _whole(distance: Distance) -> int:
 def _shared(distance: Distance, cells: int) -> Iterator[tuple[int, ...]]:
     """A change of every cell, and of two cells in opposite directions."""
     if distance.norm is Norm.LINF:
-        each, half = int(distance.value), int(distance.value)
+        all_cells, half = int(distance.value), int(distance.value)
     elif distance.norm is Norm.L1:
-        each, half = int(distance.value / cells), int(distance.value / 2)
+        all_cells, half = int(distance.value / cells), int(distance.value / 2)
     else:
-        each, half = math.isqrt(int(distance.value / cells)), math.isqrt(int(distance.value / 2))
-    if each:
-        yield (each,) * cells
+        all_cells, half = (
+            math.isqrt(int(distance.value / cells)),
+            math.isqrt(int(distance.value / 2)),
+        )
+    if all_cells:
+        yield (all_cells,) * cells
     if half:
         yield (half, -half, *(0,) * (cells - 2))
 
@@ -136,8 +139,8 @@ def _moved(scores: tuple[int, ...], step: int, *, monotone: bool) -> Iterator[tu
     """One score falls and the others rise, or the reverse; monotone: only one side moves."""
     first, *rest = scores
     low, high = (0, step) if monotone else (-step, step)
-    yield scores, (first + low, *(each + high for each in rest))
-    yield scores, (first + high, *(each + low for each in rest))
+    yield scores, (first + low, *(score + high for score in rest))
+    yield scores, (first + high, *(score + low for score in rest))
 
 
 def _streams(mechanism: Any, distance: Distance) -> Iterator[tuple[Any, Any]]:
@@ -149,8 +152,8 @@ def _streams(mechanism: Any, distance: Distance) -> Iterator[tuple[Any, Any]]:
     above, near = min(mechanism.positives, _MOST_ABOVE), math.ceil(mechanism.query_noise.scale)
     for far, below, last in ((0, 1, 1), (2 * near, 1, 1), (near, _BELOW, above)):
         first, second = (level + far,) * below, (level - far,) * last
-        moved = second if mechanism.monotone else tuple(each - step for each in second)
-        yield (*first, *second), (*(each + step for each in first), *moved)
+        moved = second if mechanism.monotone else tuple(answer - step for answer in second)
+        yield (*first, *second), (*(answer + step for answer in first), *moved)
 
 
 def _truths(mechanism: Any, distance: Distance) -> Iterator[tuple[Any, Any]]:

@@ -71,8 +71,8 @@ def best_region(
     best: Region = Among("the output", _itself, frozenset())
     promised, considered = -math.inf, 0
     for view, look in VIEWS:
-        seen, against = [look(each) for each in one], [look(each) for each in other]
-        if look is not _itself and all(each is None for each in (*seen, *against)):
+        seen, against = [look(output) for output in one], [look(output) for output in other]
+        if look is not _itself and all(output is None for output in (*seen, *against)):
             continue
         for region, p, q in _regions(view, look, seen, against):
             considered += 1
@@ -90,18 +90,18 @@ def _regions(
     # where nearly every value is its own, to list them tells nothing
     if len(keys) <= len(seen) // 4 + 2:
         yield from _likely(view, look, keys, others)
-    plain = [[_plain(each) for each in values] for values in (seen, against)]
+    plain = [[_plain(value) for value in values] for values in (seen, against)]
     numbers = [
-        np.array([each for each in values if each is not None], np.float64) for values in plain
+        np.array([value for value in values if value is not None], np.float64) for values in plain
     ]
     if min(map(len, numbers)) == 0:
         return
-    ordered = [np.sort(each) for each in numbers]
+    ordered = [np.sort(number) for number in numbers]
     for cut in np.unique(
         np.quantile(np.concatenate(ordered), np.linspace(0, 1, _CUTS), method="lower")
     ).tolist():
         for above in (False, True):
-            counts = [_count(each, cut, above=above) for each in ordered]
+            counts = [_count(key, cut, above=above) for key in ordered]
             yield Within(view, look, cut, above), counts[0] / len(seen), counts[1] / len(against)
 
 

@@ -43,7 +43,7 @@ def table(rows: Sequence[Sequence[str]]) -> str:
         "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
         for row in [*rows, rule]
     )
-    heading, *body, line = (each.rstrip() for each in lines)
+    heading, *body, line = (text.rstrip() for text in lines)
     return "\n".join((heading, line, *body))
 
 

@@ -99,17 +99,22 @@ class Verification:
         """One pair that violates the claim suffices; HOLDS requires pairs that were compared
         completely.
         """
-        telling = [each for each in self.findings if each.whole or each.verdict is Verdict.VIOLATED]
+        telling = [
+            finding
+            for finding in self.findings
+            if finding.whole or finding.verdict is Verdict.VIOLATED
+        ]
         return overall([finding.verdict for finding in telling])
 
     @property
     def worst(self) -> Finding:
         """The deciding finding: the one furthest above its claim."""
-        decided = [each for each in self.findings if each.verdict is self.verdict] or list(
+        decided = [finding for finding in self.findings if finding.verdict is self.verdict] or list(
             self.findings
         )
         return max(
-            decided, key=lambda each: (each.truth.lower - float(each.claimed), each.truth.upper)
+            decided,
+            key=lambda finding: (finding.truth.lower - float(finding.claimed), finding.truth.upper),
         )
 
     def __str__(self) -> str:
@@ -117,21 +122,21 @@ class Verification:
         heading = ("measure", "claimed", "truth", "verdict", "neighbours")
         rows = [
             (
-                each.measure.value,
-                number(each.claimed),
-                shown(each.truth),
-                each.verdict.value,
-                str(each.neighbours),
+                finding.measure.value,
+                number(finding.claimed),
+                shown(finding.truth),
+                finding.verdict.value,
+                str(finding.neighbours),
             )
-            for each in self._by_measure()
+            for finding in self._by_measure()
         ]
         return f"{self.sentence}\n\n{table([heading, *rows])}"
 
     @property
     def sentence(self) -> str:
         """The verdict as a sentence."""
-        pairs = len({str(each.neighbours) for each in self.findings if each.whole})
-        rest = len({str(each.neighbours) for each in self.findings}) - pairs
+        pairs = len({str(finding.neighbours) for finding in self.findings if finding.whole})
+        rest = len({str(finding.neighbours) for finding in self.findings}) - pairs
         loss = f"The true epsilon at delta = {number(self.claim.delta + self.tolerance)} is in {shown(self.epsilon)}."
         match self.verdict:
             case Verdict.VIOLATED:
@@ -151,9 +156,9 @@ class Verification:
     def _by_measure(self) -> list[Finding]:
         order = (Verdict.VIOLATED, Verdict.UNDECIDED, Verdict.HOLDS)
         ranked = sorted(
-            self.findings, key=lambda each: (order.index(each.verdict), -each.truth.lower)
+            self.findings, key=lambda finding: (order.index(finding.verdict), -finding.truth.lower)
         )
-        return list({each.measure: each for each in reversed(ranked)}.values())
+        return list({finding.measure: finding for finding in reversed(ranked)}.values())
 
 
 def verify(
@@ -205,19 +210,19 @@ def verify(
     slack = positive("tolerance", tolerance, at_most=Fraction(1, 2))
     slack = min(slack, claimed.delta / 100) if claimed.delta else slack
     compared = _compared(mechanism, event, pairs, Effort(_count(paths), _aim(claimed, slack)))
-    whole = [each for each in compared if each.whole]
-    told = [(each.laws.epsilon(claimed.delta + slack), each.whole) for each in compared]
+    whole = [pair for pair in compared if pair.whole]
+    told = [(pair.laws.epsilon(claimed.delta + slack), pair.whole) for pair in compared]
     return Verification(
         type(mechanism).__name__,
         claimed,
-        tuple(finding for each in compared for finding in _findings(each, claimed, slack)),
+        tuple(finding for pair in compared for finding in _findings(pair, claimed, slack)),
         Bracket(
             max(bounds.lower for bounds, _ in told),
             max((bounds.upper for bounds, is_whole in told if is_whole), default=math.inf),
         ),
         slack,
-        float_up(Fraction(max(each.rest for each in whole or compared), ONE)),
-        max(each.needed for each in compared),
+        float_up(Fraction(max(pair.rest for pair in whole or compared), ONE)),
+        max(pair.needed for pair in compared),
     )
 
 
@@ -242,20 +247,20 @@ def _compared(
     left = float(effort.paths)
     compared: list[_Pair] = []
     for pair in pairs:
-        sides = [each for each in (pair.one, pair.other) if key_of(each) not in known]
-        needs = [paths_needed(mechanism, event, each, effort.aim) for each in sides]
+        sides = [side for side in (pair.one, pair.other) if key_of(side) not in known]
+        needs = [paths_needed(mechanism, event, side, effort.aim) for side in sides]
         if sum(needs) <= left:
             left -= sum(needs)
-            for each, need in zip(sides, needs, strict=True):
+            for side, need in zip(sides, needs, strict=True):
                 allowed = replace(effort, paths=int(need * _SPARE) + _GLANCE)
-                known[key_of(each)] = law_of(mechanism, event, each, allowed)
+                known[key_of(side)] = law_of(mechanism, event, side, allowed)
             laws = known[key_of(pair.one)], known[key_of(pair.other)]
             compared += _both_ways(pair, *laws, whole=is_whole(event, pair.one))
             continue
         glance = replace(effort, paths=min(_GLANCE, effort.paths))
-        seen = [law_of(mechanism, event, each, glance) for each in (pair.one, pair.other)]
+        seen = [law_of(mechanism, event, side, glance) for side in (pair.one, pair.other)]
         compared += _both_ways(pair, *seen, whole=False, needed=max(needs))
-        formulas = [law_by_formula(mechanism, event, each) for each in (pair.one, pair.other)]
+        formulas = [law_by_formula(mechanism, event, side) for side in (pair.one, pair.other)]
         if formulas[0] is not None and formulas[1] is not None:
             compared += _both_ways(pair, formulas[0], formulas[1], whole=True)
     return compared
@@ -272,15 +277,17 @@ def _both_ways(
 
 def _findings(pair: _Pair, claim: Profile, slack: Fraction) -> list[Finding]:
     """The claim in each of its measures, on one pair in one direction."""
-    found, laws = [], pair.laws
+    findings, laws = [], pair.laws
     if claim.epsilon is not None:
         truth = laws.delta(claim.epsilon)
-        found.append(Finding(pair.neighbours, Measure.DELTA, claim.delta, truth, slack, pair.whole))
+        findings.append(
+            Finding(pair.neighbours, Measure.DELTA, claim.delta, truth, slack, pair.whole)
+        )
     # a rho that the epsilon implies is held where that is
     if claim.epsilon is None or claim.rho < claim.epsilon**2 / 2:
         truth = _rho(laws, claim, slack)
-        found.append(Finding(pair.neighbours, Measure.RHO, claim.rho, truth, slack, pair.whole))
-    return found
+        findings.append(Finding(pair.neighbours, Measure.RHO, claim.rho, truth, slack, pair.whole))
+    return findings
 
 
 def _rho(laws: Compared, claim: Profile, slack: Fraction) -> Bracket:
@@ -291,9 +298,9 @@ def _rho(laws: Compared, claim: Profile, slack: Fraction) -> Bracket:
     violated.
     """
     orders = [laws.renyi(order, claim.delta + slack) for order in ORDERS]
-    upper = max(each.upper / order for each, order in zip(orders, ORDERS, strict=True))
+    upper = max(bracket.upper / order for bracket, order in zip(orders, ORDERS, strict=True))
     if not claim.delta:
-        lower = max(each.lower / order for each, order in zip(orders, ORDERS, strict=True))
+        lower = max(bracket.lower / order for bracket, order in zip(orders, ORDERS, strict=True))
         # the upper bound is beside the tolerance, the lower one is not
         return Bracket(lower, max(lower, upper))
     for share in _SHARES:

@@ -69,7 +69,7 @@ def allowance(
 
     Raises:
         WrongUse: not exactly one of epsilon and rho, or a delta beside a rho.
-        InvalidNumber: a cost outside [1e-12, 10^6], or an epsilon and delta that no rho lies within.
+        InvalidNumber: a cost is outside [1e-12, 10^6], or no rho lies within epsilon and delta.
 
     >>> float(allowance(epsilon=1, delta="1e-6").amount)
     0.02435596573

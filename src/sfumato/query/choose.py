@@ -295,7 +295,7 @@ def cheapest(plans: Sequence[Planned], balances: Sequence[Balance]) -> Planned:
 
 
 def share_of_left(charge: Charge, balances: Sequence[Balance]) -> Fraction | None:
-    """The largest share that a charge takes of what is left of a balance; None if it fits not all."""
+    """The largest share that a charge takes of a balance; None if one balance does not admit it."""
     shares = [balance.gates.share(charge, balance.taken) for balance in balances]
     known = [share for share in shares if share is not None]
     return max(known) if len(known) == len(shares) else None

@@ -205,7 +205,7 @@ def _counted(name: str, most: int, text: str, value: Value | None = None) -> _Li
 
 
 def _contributions(raw: Raw, limits: Sequence[_Limit]) -> Relation:
-    """One row for each unit, with the numbers that the limits bound; rows in no group are left out."""
+    """One row for each unit, with the numbers that the limits bound; drops rows in no group."""
     keys = []
     for index, key in enumerate(raw.keys):
         keys.append((Column(f"diagnosed.k{index}", key.value.type), key.value))

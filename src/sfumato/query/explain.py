@@ -299,7 +299,7 @@ def _bias_of(aggregate: Aggregate, bounded: Bounded, below: str, *, limited: boo
 
 
 def _coarsened(name: str, aggregate: Variance | Quantiles) -> Iterator[str]:
-    """The size of the grid on which an aggregate reads its values, if it is not the declared one."""
+    """The grid on which an aggregate reads its values, if it is coarser than declared."""
     kind = aggregate.value.type
     if aggregate.coarse > 1 and not isinstance(kind, Text):
         size = decimal_text(aggregate.coarse * kind.step)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lineage of expressions: the declared columns that they read, through sub-queries and unions."""
+"""The lineage of expressions: the declared columns that they read, also through sub-queries."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

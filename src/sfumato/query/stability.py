@@ -36,7 +36,7 @@ def refinement(plan: Tracked) -> int:
         # a unit has one row, or its rows count separately: every weight is 1
         return 1
     limits = plan.limits
-    # with open keys, groups beyond the limit are dropped, not weighted; a single group is not spread
+    # with open keys, groups beyond the limit are dropped, not weighted; one group is not spread
     spread = limits.groups is not None and plan.groups is not None
     if spread:
         keys = [key.value.expression for key in plan.raw.keys]

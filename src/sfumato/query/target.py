@@ -86,7 +86,7 @@ class Wanted:
                 raise unknown(part.aggregate)
 
     def meets(self, noise: Noise, reach: int) -> bool:
-        """Whether a noise is within ``reach`` in 95% of draws, or on average in root mean square."""
+        """Whether a noise is within ``reach``: in 95% of draws, or in root mean square."""
         if self.average:
             return Fraction(noise.variance.upper) <= reach * reach
         return noise.tail(reach).upper <= 1 - CONFIDENCE
@@ -190,7 +190,7 @@ def _amount(
 def _size(
     aggregate: Aggregate, size: int | None, stored: Reference | None, *, average: bool
 ) -> Fraction:
-    """The rows behind a mean: the declared size where every row is its own unit, or what is stored."""
+    """The rows behind a mean: the declared size if each row is its own unit, or a stored one."""
     if not isinstance(aggregate, Mean):
         return Fraction(0)
     if size is not None:

@@ -61,7 +61,7 @@ class Task(Protocol):
         ...
 
     def ready(self, declarations: Dataset) -> Plan:
-        """The plan that ``run`` reads. Whatever can fail without the data should fail here, free."""
+        """The plan that ``run`` reads. What can fail without the data should fail here, free."""
         ...
 
     def run(self, curator: Curator) -> bytes:

@@ -146,7 +146,7 @@ class Tasks:
     def _cheapest_marginals(
         self, table: str, cliques: Sequence[Sequence[str]], asked: Price
     ) -> tuple[MarginalsTask, tuple[str, ...]]:
-        """The task with a wanted error that is stored or takes the smallest share of what is left."""
+        """The task with a wanted error that is stored, or takes the least share of what is left."""
         asker = self._asker
         balances = self._ledger.balances(asker.dataset.name, asker.purpose, asker.analyst)
         concentrated = all(balance.gates.rho is not None for balance in balances)

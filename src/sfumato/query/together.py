@@ -23,7 +23,7 @@ from sfumato.query.subqueries import Name, Step
 
 
 class Held:
-    """The reserved charges of a question by step; ``paid`` if a part of the question is paid for."""
+    """The reserved charges of a question by step; ``paid`` if a part of it is paid for."""
 
     def __init__(self, ledger: Ledger, charges: Mapping[Name, tuple[str, Request]]) -> None:
         self._ledger = ledger

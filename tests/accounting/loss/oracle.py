@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What losses are, worked out without the code under test: 200-bit balls, closed forms, enumeration."""
+"""What losses are, worked out without the code under test: 200-bit balls, closed forms,
+enumeration.
+"""
 
 import math
 from collections import defaultdict

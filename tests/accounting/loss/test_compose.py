@@ -93,7 +93,8 @@ def test_many_losses_are_added_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert apart(good, law) <= good.error + 1e-11
     # one part is forgotten
     assert apart(product(*parts[:-1]), law) > 0.01
-    # rows whose transforms err as much as they may, all in the same direction: the stated error covers it
+    # rows whose transforms err as much as they may, all in the same direction: the stated error
+    # covers it
     right = fft.rfft
 
     def poor(values, size=None):
@@ -237,7 +238,8 @@ def test_the_transform_keeps_the_assumed_bound(size: int) -> None:
 def test_powers_keep_their_stated_error_when_the_transform_is_poor(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # a transform that errs as much as it may, and where it matters most: the stated error still covers it
+    # a transform that errs as much as it may, and where it matters most: the stated error still
+    # covers it
     right = fft.rfft
 
     def poor(values):

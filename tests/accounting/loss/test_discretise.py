@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rounding a pair to a lattice: both laws keep their mass, the rounded pair dominates, atoms stay."""
+"""Rounding a pair to a lattice: both laws keep their mass, the rounded pair dominates, atoms
+stay.
+"""
 
 import math
 from dataclasses import replace

@@ -68,7 +68,8 @@ def test_a_replaced_unit_has_the_worst_of_both_directions(
     assert masses.sum() == pytest.approx(1, abs=1e-12)
     assert (masses * ratios).sum() == pytest.approx(1, abs=1e-12)
     for odds in (1.0, 1.0001, 1.1, 1.5):
-        # above 1 the direction of the unit that leaves; below it, by put and call, that of the unit that comes
+        # above 1 the direction of the unit that leaves; below it, by put and call, that of the unit
+        # that comes
         up = shown(one_way, odds)
         assert shown(both, odds) == pytest.approx(up, rel=1e-3, abs=1e-15)
         assert shown(both, 1 / odds) == pytest.approx(1 - 1 / odds + up / odds, rel=1e-6)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Integers moved by several steps: against enumerated laws, alone, composed and sampled; a mutant."""
+"""Integers moved by several steps: against enumerated laws, alone, composed and sampled.
+
+A mutant.
+"""
 
 import itertools
 import math

@@ -97,7 +97,9 @@ def chernoff(t: arb, rate: arb) -> arb:
 
 
 def covered(tau: arb, eta: arb, height: float) -> bool:
-    """The inequality of solve.proof.md for all of an interval of tau and of eta, in interval arithmetic."""
+    """The inequality of solve.proof.md for all of an interval of tau and of eta, in interval
+    arithmetic.
+    """
     bell = (
         arb(height)
         * (-(tau * tau + 1 + tau * eta + eta + eta * eta / 4) / (2 * arb(solve._BELL))).exp()

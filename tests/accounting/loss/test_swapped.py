@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Poisson samples of which one unit is replaced: against integrals, all small datasets, random mechanisms; mutants."""
+"""Poisson samples of which one unit is replaced: against integrals, all small datasets, random
+mechanisms; mutants.
+"""
 
 import itertools
 import math

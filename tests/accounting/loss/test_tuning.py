@@ -68,7 +68,8 @@ def test_far_losses_are_split_from_near_ones_by_a_finer_lattice() -> None:
 
 @pytest.mark.parametrize(
     ("sigma", "rate", "times", "delta", "epsilon"),
-    # epsilons as in tests/accounting/test_curve.py; Chernoff bounds without a cap are up to 9 times as large
+    # epsilons as in tests/accounting/test_curve.py; Chernoff bounds without a cap are up to 9 times
+    # as large
     [
         (0.748, 1.51e-6, 45_863, 3.18e-14, 0.036),
         (0.579, 1.51e-6, 8, 9.33e-13, 0.036),

@@ -267,7 +267,9 @@ def test_nobody_waits_at_a_closed_door(recorder: Recorder) -> None:
 
 
 def served(recorder: Recorder, monkeypatch: pytest.MonkeyPatch, patience: float) -> list[int]:
-    """The sizes of the batches of eight callers who always come back, until ten batches were of all eight."""
+    """The sizes of the batches of eight callers who always come back, until ten batches were of all
+    eight.
+    """
     monkeypatch.setattr(module, "_patience", lambda took: patience)
     owner, enough = Owner(), threading.Event()
 

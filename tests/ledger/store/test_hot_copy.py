@@ -37,7 +37,9 @@ def charged(path: Path) -> int:
 
 
 def begun_anew(ledger: Ledger, monkeypatch: pytest.MonkeyPatch, times: int) -> list[str]:
-    """So often, after the file was copied and before its log is, charges come and the log is begun anew."""
+    """So often, after the file was copied and before its log is, charges come and the log is begun
+    anew.
+    """
     copied, copy = list[str](), module._copy
 
     def interrupted(source: str, target: str) -> None:

@@ -97,7 +97,9 @@ def test_a_file_that_was_open_needs_its_log_and_its_mark() -> None:
 
 
 def test_every_condition_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The mutants: each condition taken away lets one of the cases through that are refused above."""
+    """The mutants: each condition taken away lets one of the cases through that are refused
+    above.
+    """
     blind = {
         "log": lambda found, mark: (replace(found, log=True), mark),
         "mark": lambda found, mark: (found, mark or MARK),

@@ -140,9 +140,11 @@ class OfSemaphore(Pool[Line]):
 
 
 def interrupted_at(line: int, pool: Pool[Line]) -> bool:
-    """Takes a connection with Ctrl-C at the so many-th line that is run for it; False if there is no such line.
+    """Takes a connection with Ctrl-C at the so many-th line that is run for it; False if there is
+    no such line.
 
-    The end of a ``with`` is traced as its line once more, and ``try:`` as one; no signal is heard at either.
+    The end of a ``with`` is traced as its line once more, and ``try:`` as one; no signal is heard
+    at either.
     """
     passed, files = set[tuple[int, int]](), {module.__file__, threading.__file__}
 
@@ -174,7 +176,10 @@ def interrupted_at(line: int, pool: Pool[Line]) -> bool:
 
 
 def stuck_after_interrupt(kind: type[Pool[Line]], patience: float) -> int:
-    """The first line at which an interruption takes the only place away for ever; 0 if there is none."""
+    """The first line at which an interruption takes the only place away for ever.
+
+    0 if there is none.
+    """
     for line in count(1):
         pool = kind(Line, lambda _: True, 1)
         was_interrupted = interrupted_at(line, pool)

@@ -168,7 +168,9 @@ EVERY_SIGHT = pytest.mark.parametrize("see", [see_by_reading, see_by_refusal, se
 
 
 def after_a_crash(postgres: Cluster, store: Postgres, see: Callable[[Postgres], int]) -> int:
-    """What is left of a change of 7 that another process committed and did not flush, once it was seen."""
+    """What is left of a change of 7 that another process committed and did not flush, once it was
+    seen.
+    """
     with restarted(postgres, **LAZY):
         store.write(count_up)
         held, lazy = hold_log_writer(postgres), "SET synchronous_commit = off"

@@ -8,7 +8,8 @@ from psycopg import errors
 from sfumato.errors import LedgerBusy, LedgerCorrupt, LedgerReadOnly, LedgerUnavailable
 from sfumato.ledger.store.postgres_errors import place_of, typed
 
-# PostgreSQL 15 manual, appendix A: what says that tables, columns or rows are not what they were made as
+# PostgreSQL 15 manual, appendix A: what says that tables, columns or rows are not what they were
+# made as
 DAMAGE = {"XX001", "XX002", "3F000", "42P01", "42703", "42883", "42804"}
 INTEGRITY, DATA = "23", "22"
 OTHERS = {"55P03": LedgerBusy, "25006": LedgerReadOnly, "42501": LedgerReadOnly}

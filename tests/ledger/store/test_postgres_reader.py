@@ -17,7 +17,10 @@ from tests.contracts.charges import contract, in_state, paid, pure
 
 @pytest.fixture
 def auditor(database: str) -> Iterator[str]:
-    """The address of a ledger for a role that may only SELECT; a dead process left a charge open."""
+    """The address of a ledger for a role that may only SELECT.
+
+    A dead process left a charge open.
+    """
     ledger = Ledger.open(database)
     ledger.adopt(contract(Budget(1)), Budget(1))
     paid(ledger, pure("0.1", "one"), b"answer", released=("p",))

@@ -143,7 +143,9 @@ def test_who_only_reads_is_not_ended_by_who_waits(
 
 
 def poisoned(database: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What units say that follow a lock timeout, which comes after so many units on the same connection."""
+    """What units say that follow a lock timeout, which comes after so many units on the same
+    connection.
+    """
     monkeypatch.setattr(
         server, "WRITING", server.WRITING.replace("'lock_timeout', '5s'", "'lock_timeout', '1ms'")
     )
@@ -178,7 +180,9 @@ def test_a_lock_timeout_poisons_no_connection(
 def test_a_connection_that_is_kept_after_an_error_is_poisoned(
     store: Postgres, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The mutant: the connection goes back into the pool, and what it says of itself is no matter of retrying."""
+    """The mutant: the connection goes back into the pool, and what it says of itself is no matter
+    of retrying.
+    """
 
     def keep(_: object, __: object, error: psycopg.Error, **___: object) -> None:
         raise error
@@ -262,7 +266,9 @@ def test_callers_share_the_few_connections_of_a_pooler(
 
 
 def errors_behind(url: str, monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
-    """The SQLSTATEs met by a caller whose next unit runs on another connection of the pooler than all before."""
+    """The SQLSTATEs met by a caller whose next unit runs on another connection of the pooler than
+    all before.
+    """
     states: list[str | None] = []
     give_up = Postgres._give_up
 
@@ -295,7 +301,10 @@ def test_a_caller_meets_another_connection_of_a_pooler(
 def test_statements_that_are_prepared_behind_a_pooler_are_not_found(
     bounced: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The mutant: the pooler is taken for the server. Even so the unit is run again, and nobody reads of damage."""
+    """The mutant: the pooler is taken for the server.
+
+    Even so the unit is run again, and nobody reads of damage.
+    """
     monkeypatch.setattr(server, "_is_direct", lambda _: True)
     assert "26000" in errors_behind(bounced, monkeypatch)
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The SQL that two stores share; what it does is in the shared suite, and here how it is written."""
+"""The SQL that two stores share.
+
+What it does is in the shared suite, and here how it is written.
+"""
 
 import re
 from collections.abc import Iterator

@@ -17,8 +17,8 @@ from sfumato.ledger.store.format import FORMAT
 from sfumato.privacy import Budget
 from tests.contracts.charges import charges, contract, paid, pure
 
-# Written by the version that had format 1: two datasets ('d' and 'e/f'), three analysts' questions in
-# every state, a thaw, and two charges that were open when the process was killed.
+# Written by the version that had format 1: two datasets ('d' and 'e/f'), three analysts' questions
+# in every state, a thaw, and two charges that were open when the process was killed.
 OLD = Path(__file__).parent.parent / "data" / "format-1.sqlite"
 OLD_HEAD = "f361181aaf114570d2fbac27d880a03c43c50fd3fb0943e2a29965f44c28c450"
 

@@ -23,7 +23,10 @@ def even(row: int) -> bool:
 
 @given(acts)
 def test_layers_are_what_copies_would_be(steps: list[tuple[str, str, int]]) -> None:
-    """What is kept, or else what the tables say, is the truth; and what is worth keeping is all there."""
+    """What is kept, or else what the tables say, is the truth.
+
+    And what is worth keeping is all there.
+    """
     layers, tables = Layers[int](), dict[str, int]()
     committed, batch, unit = dict[str, int](), dict[str, int](), dict[str, int]()
     for act, key, value in steps:

@@ -193,7 +193,8 @@ def test_units_are_looked_up_in_layouts_of_tables_with_one_row_of_each(limits, r
     ):
         assert chosen_of(relation) == read
         assert chosen_of(relation, {"visits": 4}) is None
-    # of a row that is any of the unit's nothing has to be declared; a summary of its rows is another thing
+    # of a row that is any of the unit's nothing has to be declared; a summary of its rows is
+    # another thing
     assert chosen_of(Semi(scan(data), first(home, (), (), "rank"), negated)) == 4
     assert (
         chosen_of(Semi(scan(data), first(home, (Sort(Field(HOME)),), (), "rank"), negated)) is None

@@ -50,7 +50,10 @@ def test_one_group_needs_no_group_limit():
 
 
 def attributes(keys, limits=(2, None, None)):
-    """Visits, each with the town and the letter of its person, who has one row; grouped by some of them."""
+    """Visits, each with the town and the letter of its person, who has one row.
+
+    Grouped by some of them.
+    """
     town, visit = Column("town", sf.Category(*"xyz")), Column("visit", sf.Category(*"abcd"))
     owner = Owner(("person",))
     people = PerUnit(

@@ -119,7 +119,9 @@ def test_what_is_read_stays_and_nothing_else(data):
 
 
 def tied(relation, made):
-    """The relation with the ties of the pruned one: which of several rows is first depends on what is read."""
+    """The relation with the ties of the pruned one: which of several rows is first depends on what
+    is read.
+    """
     if isinstance(relation, Ranked):
         return replace(relation, source=tied(relation.source, made.source), ties=made.ties)
     if isinstance(relation, Union):

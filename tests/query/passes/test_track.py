@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The unit, its limits and the number of groups come from the declarations; what mixes units is refused."""
+"""The unit, its limits and the number of groups come from the declarations.
+
+What mixes units is refused.
+"""
 
 from dataclasses import replace
 from fractions import Fraction

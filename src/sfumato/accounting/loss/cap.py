@@ -49,7 +49,7 @@ class Capped:
         ends = np.array([top, highest])
         gap = np.array([math.exp(top) * math.expm1(highest - top)])
         edges = Edges(np.exp(ends), np.expm1(ends), gap)
-        mass, share = (float(each[0]) for each in pair.cells(edges))
+        mass, share = (float(cell[0]) for cell in pair.cells(edges))
         doubt = float(pair.doubt(edges)[0]) + MASS_ERROR
         infinite = mass * share * float(gap[0])
         # a share is that of a loss that is a little off
@@ -123,8 +123,8 @@ def with_cap(
     best = Cap(0.0, 0.0, math.inf)
     span = max(pair.top - epsilon, 1e-300)
     start = math.log(times * (pair.above + steps[0].hidden)) if pair.above > 0 else -_LARGEST_LOG
-    for each in _RATES:
-        rate = max(float(each) / span, 1.0)
+    for multiple in _RATES:
+        rate = max(float(multiple) / span, 1.0)
         grown = (times - 1) * _log_mean(steps, pair, rate)
         log_chance = (start + grown - rate * pair.top) + 2.0**-40 * (
             1 + abs(start) + abs(grown) + rate * pair.top

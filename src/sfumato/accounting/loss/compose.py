@@ -73,8 +73,8 @@ def product(first: Lattice, *others: Lattice) -> Lattice:
     """
     parts = _matched([first, *others])
     arrays = [part.weights for part in parts]
-    length = sum(len(each) for each in arrays) - len(arrays) + 1
-    shortest = min(len(each) for each in arrays)
+    length = sum(len(array) for array in arrays) - len(arrays) + 1
+    shortest = min(len(array) for array in arrays)
     start = sum(part.start for part in parts)
     if len(parts) == 2 and shortest * length <= _DIRECT:
         weights = np.convolve(arrays[0], arrays[1])
@@ -82,8 +82,8 @@ def product(first: Lattice, *others: Lattice) -> Lattice:
         return _added(parts, 1, start, weights, lost=rounding)
     size = _quick_length(length)
     table = np.zeros((len(arrays), size))
-    for row, each in zip(table, arrays, strict=True):
-        row[: len(each)] = each
+    for row, array in zip(table, arrays, strict=True):
+        row[: len(array)] = array
     around = fft.irfft(fft.rfft(table).prod(axis=0), size)
     weights = np.maximum(around[:length], 0.0)
     off = _transform(size) * max(part.norm for part in parts)
@@ -283,14 +283,14 @@ def even_share(times: int, most: int) -> int:
 
 def _powers(x: Lattice, times: Sequence[int], lost: float) -> list[Lattice]:
     """The sums of several numbers of copies, from one transform."""
-    windows = [_window(x, each, lost) for each in times]
+    windows = [_window(x, time, lost) for time in times]
     size = _quick_length(max(*(len(window) for window in windows), len(x.weights)))
     there = _Spectrum.of(x, size, np.float64)
     if max(times) * there.off > _WORSE * lost:
         there = _Spectrum.of(x, size, np.longdouble)
     return [
-        x if each == 1 else _back(x, there, each, window, size)
-        for each, window in zip(times, windows, strict=True)
+        x if copies == 1 else _back(x, there, copies, window, size)
+        for copies, window in zip(times, windows, strict=True)
     ]
 
 
@@ -433,4 +433,4 @@ def _log_transform(weights: Floats, start: int, rate: float, block: int) -> floa
 
 def _written(*log_masses: float) -> float:
     """The relative error from rounding the logarithm of a mass."""
-    return 4 * UNIT * (1 + sum(abs(each) for each in log_masses))
+    return 4 * UNIT * (1 + sum(abs(mass) for mass in log_masses))

@@ -47,7 +47,7 @@ def shifted(noise: Skellam | Binomial, shift: int) -> Atoms | None:
         half.append(weight)
     total = 1 + 2 * sum(half)
     # from -reach to reach
-    weights = [float(_EXACT.divide(each, total)) for each in (*reversed(half), Decimal(1), *half)]
+    weights = [float(_EXACT.divide(mass, total)) for mass in (*reversed(half), Decimal(1), *half)]
     logs = np.log([float(fall) for fall in falls])
     steps = np.concatenate([-logs[::-1], logs])
     # ln of p(y - shift) / p(y), from y = -reach + shift on
@@ -68,12 +68,12 @@ def _falls(noise: Skellam | Binomial, count: int) -> list[Decimal]:
     if isinstance(noise, Binomial):
         half = noise.trials // 2
         return [_decimal(Fraction(half - k, half + k + 1)) for k in range(count)]
-    width, fall, found = _decimal(2 * noise.rate), Decimal(0), []
+    width, fall, falls = _decimal(2 * noise.rate), Decimal(0), []
     # I(k + 1) / I(k) = 1 / (2 (k + 1) / width + I(k + 2) / I(k + 1)), downward
     for k in range(count + _BEFORE + math.ceil(2 * noise.rate), 0, -1):
         fall = _EXACT.divide(Decimal(1), _EXACT.add(_EXACT.divide(Decimal(2 * k), width), fall))
-        found.append(fall)
-    return found[::-1][:count]
+        falls.append(fall)
+    return falls[::-1][:count]
 
 
 def _decimal(number: Fraction) -> Decimal:

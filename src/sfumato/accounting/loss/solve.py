@@ -131,8 +131,8 @@ class _Reading:
         if scale < _FAINT or self.error == math.inf:
             return 0.0
         spent = self._spent(beyond)
-        found = scale * (spent * (1 - slack) - _largest(self.tilt) * self.error) * (1 - slack)
-        return found - math.exp(-chance) * (1 + 2.0**-30)
+        bound = scale * (spent * (1 - slack) - _largest(self.tilt) * self.error) * (1 - slack)
+        return bound - math.exp(-chance) * (1 + 2.0**-30)
 
     def moved(self, epsilon: float) -> tuple[float, float]:
         """Estimates of how far the blur, and how far errors, move epsilon: the error over the slope

@@ -135,8 +135,8 @@ def split(part: Part, step: float, goal: Aim, *, exchanged: bool, alone: bool) -
     # what the far lattice adds to the blur is made up for
     near = min(step, goal.finest((part,))) / _FINER if alone else step / 2
     apart = partial(_split_at, losses, weights, near, goal.lost, part.times)
-    found = apart(_MANY_FOLDED) if step > goal.finest((part,)) else None
-    return found or apart(_FOLDED)
+    fine = apart(_MANY_FOLDED) if step > goal.finest((part,)) else None
+    return fine or apart(_FOLDED)
 
 
 def _split_at(

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The recorded CPU seconds (``make durations``) keep ``make test`` at 8 minutes on two cores.
+
+A test that takes longer is made quicker, or is marked ``long`` and runs in ``make prove``.
+"""
+
+import json
+from collections import defaultdict
+
+import pytest
+
+from tests.architecture.structure import ROOT
+
+RECORDED = json.loads((ROOT / "tests" / "durations.json").read_text("utf-8"))
+A_TEST = 2.0
+# a page is many examples; the JVM compiles in the background, while whichever test runs
+A_PAGE, WITH_SPARK = 4.0, 4.0
+# the start of the JVM is the first test's
+START_OF_SPARK = {"tests/engines/test_spark.py::test_the_application_runs": 25.0}
+# CPU seconds of all tests of a room, and of all rooms
+SHARES = {
+    "accounting": 70,
+    "architecture": 15,
+    "attacks": 60,
+    "audit": 40,
+    "benchmarks": 20,
+    "cli": 50,
+    "contracts": 5,
+    "documents": 20,
+    "engines": 250,
+    "exact": 5,
+    "ledger": 110,
+    "mechanisms": 45,
+    "metadata": 5,
+    "noise": 60,
+    "plan": 10,
+    "privacy": 10,
+    "query": 90,
+    "regressions": 25,
+    "root": 5,
+    "sql": 25,
+    "testing": 10,
+}
+TOTAL = 850
+
+
+def room_of(file):
+    """Returns the room of a test file; pages and docstrings are documents."""
+    folder, *below = file.split("/")
+    if folder != "tests":
+        return "documents"
+    return below[0] if len(below) > 1 else "root"
+
+
+def rooms(files):
+    """Returns the CPU seconds of each room."""
+    spent = defaultdict(float)
+    for file, seconds in files.items():
+        spent[room_of(file)] += seconds
+    return spent
+
+
+def limit(test):
+    """Returns the CPU seconds that a test may take."""
+    if test.split("::")[0].endswith(".md"):
+        return A_PAGE
+    return START_OF_SPARK.get(test, WITH_SPARK if "spark" in test.split("::")[0] else A_TEST)
+
+
+def above(recorded):
+    """Returns what takes more than it may: tests, rooms, and all together."""
+    found = [test for test, seconds in recorded["tests"].items() if seconds > limit(test)]
+    spent = rooms(recorded["files"])
+    found += [room for room, seconds in spent.items() if seconds > SHARES[room]]
+    return found + ["all"] * (sum(spent.values()) > TOTAL)
+
+
+def test_no_test_and_no_room_takes_more_than_it_may():
+    assert above(RECORDED) == []
+
+
+def test_every_room_has_a_share():
+    folders = {path.name for path in (ROOT / "tests").iterdir() if any(path.glob("**/test_*.py"))}
+    assert {*folders, "documents", "root"} == set(SHARES)
+
+
+def test_the_files_that_take_longest_are_still_there():
+    heavy = [file for file, seconds in RECORDED["files"].items() if seconds > A_TEST]
+    assert [file for file in heavy if not (ROOT / file).exists()] == []
+
+
+@pytest.mark.parametrize(
+    ("tests", "files", "named"),
+    [
+        ({"tests/sql/test_a.py::test_b": 2.5}, {}, ["tests/sql/test_a.py::test_b"]),
+        ({"docs/a.md::a.md": 2.5}, {}, []),
+        ({}, {"tests/sql/a.py": 20, "tests/sql/deep/b.py": 6}, ["sql"]),
+        ({}, {"docs/a.md": 15, "src/x.py": 10, "tests/test_main.py": 1}, ["documents"]),
+        ({}, {f"tests/{room}/a.py": share for room, share in SHARES.items()}, ["all"]),
+    ],
+)
+def test_what_takes_longer_is_noticed(tests, files, named):
+    assert above({"tests": tests, "files": files}) == named
