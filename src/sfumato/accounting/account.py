@@ -402,6 +402,7 @@ def _unknown(event: object) -> InvalidDeclaration:
 def _no_rule(event: Event, reason: str, remedy: str) -> InvalidDeclaration:
     return InvalidDeclaration(
         f"The accountant has no rule for {shown(event)}: {reason}.",
-        allowed="the noise, the norm and the kinds that docs/accounting.md lists, and their composition",
+        allowed="the noise, the norm and the kinds that docs/accounting.md lists, and their "
+        "composition",
         remedy=remedy,
     )

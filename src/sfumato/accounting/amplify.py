@@ -326,7 +326,8 @@ def _same(design: Design, relation: Relation) -> None:
     if isinstance(design, PoissonSample) and design.relation is Relation.REPLACE_ONE:
         raise InvalidDeclaration(
             "One guarantee of a Poisson sample of which one unit is replaced.",
-            allowed="account and privacy_curve of a Sampled event: they need what the event does when a unit leaves",
+            allowed="account and privacy_curve of a Sampled event: they need what the event does "
+            "when a unit leaves",
         )
     if relation is not design.relation:
         raise InvalidDeclaration(

@@ -315,7 +315,8 @@ def spare_of(delta: Number, own: OwnDelta) -> tuple[Fraction, Fraction]:
         raise InvalidNumber(f"delta = {asked}.", allowed="0 or greater, and less than 1")
     if asked < own.upper:
         raise InvalidNumber(
-            f"delta = {float(asked):.6g}, and the events spend {float(own.upper):.6g} of their own.",
+            f"delta = {float(asked):.6g}, and the events spend {float(own.upper):.6g} of their "
+            "own.",
             allowed="at least what the events spend of their own",
             remedy="Ask for a larger delta.",
         )

@@ -144,7 +144,8 @@ def privacy_curve(event: Event, *, width: Number = WIDTH) -> Curve:
         raise InvalidNumber(f"A plan of {plan.size} events.", allowed=f"at most {MOST_EVENTS}")
     if plan.squared > _LEAST_NOISE:
         raise InvalidNumber(
-            f"Gaussian noise that hides nothing: a squared mu of {plan.squared.numerator // plan.squared.denominator}.",
+            "Gaussian noise that hides nothing: a squared mu of "
+            f"{plan.squared.numerator // plan.squared.denominator}.",
             allowed=f"at most {_LEAST_NOISE} in all",
         )
     if plan.pairs and plan.pure is not None and plan.pure < _FAINTEST:

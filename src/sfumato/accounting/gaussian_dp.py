@@ -59,7 +59,8 @@ def _pure(event: Event) -> Fraction:
     if profile.epsilon is None or profile.delta > 0:
         raise InvalidDeclaration(
             f"No mu is proved for {type(event).__name__} with this noise.",
-            allowed="pure events, bounded ranges, continuous Gaussian noise, and what they compose to",
+            allowed="pure events, bounded ranges, continuous Gaussian noise, and what they "
+            "compose to",
             remedy="Use a ConcentratedFilter or a RenyiFilter for it.",
         )
     return gaussian_from_pure(PureDP(profile.epsilon)).mu_squared

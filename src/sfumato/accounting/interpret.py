@@ -42,8 +42,14 @@ class Posterior:
     def __str__(self) -> str:
         rest = "whatever the answers are"
         if self.failure:
-            rest = f"except with probability up to {decimal_text(self.failure)}, when it may become certainty"
-        return f"a belief of {float(self.prior):.4g} stays from {self.lowest:.4g} to {self.highest:.4g}, {rest}"
+            rest = (
+                f"except with probability up to {decimal_text(self.failure)}, when it may become "
+                "certainty"
+            )
+        return (
+            f"a belief of {float(self.prior):.4g} stays from {self.lowest:.4g} to "
+            f"{self.highest:.4g}, {rest}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,18 +230,26 @@ class Attacker:
 
 
 _ALWAYS = (
-    "Facts about the population: what follows from the answers about people like you follows whether or not you took part.",
+    (
+        "Facts about the population: what follows from the answers about people like you follows "
+        "whether or not you took part."
+    ),
     "Other sources: what somebody can learn of you elsewhere, he still learns.",
-    "Groups larger than the unit: what many share (a family, a village) is protected less, see the group's row.",
+    (
+        "Groups larger than the unit: what many share (a family, a village) is protected less, see "
+        "the group's row."
+    ),
     "Who holds the data: the owner and the operator see it as it is.",
 )
 _SECRET = {
     Relation.ADD_REMOVE: (
-        "The secret is presence: whether a unit is in the data. That somebody known to be in it has this value and not"
+        "The secret is presence: whether a unit is in the data. That somebody known to be in it "
+        "has this value and not"
         " that one is two steps, a group of 2."
     ),
     Relation.REPLACE_ONE: (
-        "The secret is value: what a unit that is known to take part contributes. How many units there are is public."
+        "The secret is value: what a unit that is known to take part contributes. How many units "
+        "there are is public."
     ),
 }
 

@@ -40,7 +40,10 @@ class Setting:
 
 _APPLE = "Apple, Differential Privacy Overview (2017)"
 _APPLE_URL = "https://www.apple.com/privacy/docs/Differential_Privacy_Overview.pdf"
-_WIKIMEDIA = "Adeleye et al., Publishing Wikipedia usage data with strong privacy guarantees (2023), and the data's README"
+_WIKIMEDIA = (
+    "Adeleye et al., Publishing Wikipedia usage data with strong privacy guarantees (2023), and "
+    "the data's README"
+)
 _WIKIMEDIA_URL = "https://analytics.wikimedia.org/published/datasets/"
 
 SETTINGS = (
@@ -89,7 +92,8 @@ SETTINGS = (
         "a birth",
         NoiseBy.CURATOR,
         2024,
-        "Hod and Canetti, Differentially Private Release of Israel's National Registry of Live Births (2024)",
+        "Hod and Canetti, Differentially Private Release of Israel's National Registry of Live "
+        "Births (2024)",
         "https://arxiv.org/abs/2405.00267",
     ),
     Setting(
@@ -98,7 +102,8 @@ SETTINGS = (
         "a person",
         NoiseBy.CURATOR,
         2021,
-        "US Census Bureau, Census Bureau Sets Key Parameters to Protect Privacy in 2020 Census Results (9 June 2021;"
+        "US Census Bureau, Census Bureau Sets Key Parameters to Protect Privacy in 2020 Census "
+        "Results (9 June 2021;"
         " 19.61 with the housing units); delta:"
         " Abowd et al., The 2020 Census Disclosure Avoidance System TopDown Algorithm (2022)",
         "https://doi.org/10.1162/99608f92.529e3cb9",

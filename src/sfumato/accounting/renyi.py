@@ -145,7 +145,8 @@ def _profiled(event: Event, order: Fraction) -> Fraction:
 def _from_profile(profile: Profile, event: Event, order: Fraction) -> Fraction:
     if profile.delta > 0:
         raise InvalidDeclaration(
-            f"{type(event).__name__} spends delta of its own: with some probability nothing bounds its loss.",
+            f"{type(event).__name__} spends delta of its own: with some probability nothing "
+            "bounds its loss.",
             allowed="events whose own delta is 0",
             remedy="Use Gates, which count such deltas apart.",
         )

@@ -85,7 +85,10 @@ class Audit:
         doubt = f"(wrong with a probability of at most {float(1 - self.confidence):.2g})"
         bound = f"epsilon >= {self.epsilon:.4g} at delta = {number(self.delta)} {doubt}"
         claim = "" if self.claim is None else f"; claimed: {number(self.claim)}"
-        power = f"It would have noticed epsilon = {self.notices:.4g}, or delta = {self.notices_delta:.2g}."
+        power = (
+            f"It would have noticed epsilon = {self.notices:.4g}, or delta = "
+            f"{self.notices_delta:.2g}."
+        )
         said = "" if self.claim is None else f"{self.verdict.value}: "
         return f"{self.mechanism}: {said}{bound}{claim}. {power}"
 
@@ -102,7 +105,10 @@ class Audit:
             for trial in self.trials
         ]
         heading = ("tested set", "likelier under", "hits", "hits of the other", "runs of each")
-        return f"{self.sentence}\n\n{table([heading, *rows])}\n{self.considered} sets were considered on other runs."
+        return (
+            f"{self.sentence}\n\n{table([heading, *rows])}\n{self.considered} sets were considered "
+            "on other runs."
+        )
 
 
 def audit(

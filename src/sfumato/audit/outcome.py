@@ -54,8 +54,10 @@ def _other(output: object) -> Key:
     if kind.__eq__ is object.__eq__ or kind.__hash__ is None:
         raise InvalidDeclaration(
             f"Outputs of type {kind.__name__}, which cannot be counted.",
-            allowed="numbers, text, bytes, None, arrays, sequences, mappings, sets, and frozen dataclasses of these",
-            remedy="Give a function that turns the output into one of these: lambda data: list(mechanism(data)).",
+            allowed="numbers, text, bytes, None, arrays, sequences, mappings, sets, and frozen "
+            "dataclasses of these",
+            remedy="Give a function that turns the output into one of these: lambda data: "
+            "list(mechanism(data)).",
         )
     try:
         hash(output)

@@ -137,16 +137,28 @@ class Verification:
         """The verdict as a sentence."""
         pairs = len({str(finding.neighbours) for finding in self.findings if finding.whole})
         rest = len({str(finding.neighbours) for finding in self.findings}) - pairs
-        loss = f"The true epsilon at delta = {number(self.claim.delta + self.tolerance)} is in {shown(self.epsilon)}."
+        loss = (
+            f"The true epsilon at delta = {number(self.claim.delta + self.tolerance)} is in "
+            f"{shown(self.epsilon)}."
+        )
         match self.verdict:
             case Verdict.VIOLATED:
-                said = f"VIOLATED: the {self.worst.measure.value} is proved to be above {number(self.worst.claimed)}."
+                said = (
+                    f"VIOLATED: the {self.worst.measure.value} is proved to be above "
+                    f"{number(self.worst.claimed)}."
+                )
             case Verdict.HOLDS:
-                said = f"HOLDS on {pairs} pairs of neighbours, up to a probability of {number(self.tolerance)}."
+                said = (
+                    f"HOLDS on {pairs} pairs of neighbours, up to a probability of "
+                    f"{number(self.tolerance)}."
+                )
                 if rest:
                     said += f" Not compared whole: {rest} pairs."
             case _ if self.needed and not pairs:
-                said = f"UNDECIDED: one input takes about {self.needed:.1g} runs, more than paths allows; most was not gone through."
+                said = (
+                    f"UNDECIDED: one input takes about {self.needed:.1g} runs, more than paths "
+                    "allows; most was not gone through."
+                )
             case _:
                 said = (
                     f"UNDECIDED: a probability of up to {self.unreached:.2g} was not gone through."

@@ -235,7 +235,8 @@ def _end(form: dict[str, Any], filled: Filled) -> Head:
     """The head of the last line; its counts must match the lines before it."""
     if (form["entries"], form["answers"]) != (filled.entries, filled.answers):
         raise LedgerCorrupt(
-            f"The archive has {filled.entries} entries and {filled.answers} answers, and its closing line says "
+            f"The archive has {filled.entries} entries and {filled.answers} answers, and its "
+            "closing line says "
             f"{form['entries']} and {form['answers']}.",
             remedy="Take another copy.",
         )
@@ -247,7 +248,10 @@ def _strangers(filled: Filled, heads: Sequence[Head], rows: Rows) -> Iterator[st
     own = filled.head
     if own is None:
         if not heads:
-            yield "it is of format 1, which does not tell where it ends: give a head that was kept elsewhere"
+            yield (
+                "it is of format 1, which does not tell where it ends: give a head that was kept "
+                "elsewhere"
+            )
         return
     yield from own.differences(rows)
     if filled.ends != {chain: seq for chain, (seq, _) in own.chains.items()}:

@@ -31,7 +31,10 @@ from sfumato.metadata.server import is_postgres
 
 # What may lie beside a ledger file and belongs to its past.
 _BESIDE = ("", "-wal", ".open", ".head")
-_LOST = "restored from a backup that may lack charges; whoever thaws it has decided that they count as nothing"
+_LOST = (
+    "restored from a backup that may lack charges; whoever thaws it has decided that they count as "
+    "nothing"
+)
 
 
 def backup(place: str | Path, target: str | Path, signer: Signer) -> Head:
@@ -114,7 +117,8 @@ def incomplete_copy(what: str, lacking: Sequence[str]) -> LedgerIncomplete:
     """The error for a copy that may lack spending and so must not replace a ledger without consent."""
     return LedgerIncomplete(
         f"{what} may have forgotten what was spent: {lacking[0]}.",
-        remedy="Take a newer one, and name the newest head with --head. If they are lost: --accept-loss, which "
+        remedy="Take a newer one, and name the newest head with --head. If they are lost: "
+        "--accept-loss, which "
         "freezes the datasets until the owner has decided.",
     )
 
@@ -202,7 +206,8 @@ def _require_free(place: str | Path) -> None:
     if left:
         raise WrongUse(
             f"{shown(left[0])} is there already.",
-            remedy="Move what is left of the old ledger elsewhere, and keep it: it may know what the backup lacks. "
+            remedy="Move what is left of the old ledger elsewhere, and keep it: it may know what "
+            "the backup lacks. "
             "Name its head with --head.",
         )
 

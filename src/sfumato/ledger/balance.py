@@ -103,12 +103,15 @@ class Balance:
             raise BudgetExceeded(
                 f"The question costs {asked}, and {_PURE}",
                 allowed=" or ".join(options),
-                remedy="Ask with epsilon=: discrete Laplace noise is all that a pure account can pay for.",
+                remedy="Ask with epsilon=: discrete Laplace noise is all that a pure account can "
+                "pay for.",
             )
         raise BudgetExceeded(
-            f"The question costs {asked}; the account has {' or '.join(options) or 'nothing'} left.",
+            f"The question costs {asked}; the account has {' or '.join(options) or 'nothing'} "
+            "left.",
             allowed=f"at most {' or '.join(options)}" if options else "",
-            remedy="Ask with a smaller cost (more noise), or read the answers already stored, which are free."
+            remedy="Ask with a smaller cost (more noise), or read the answers already stored, "
+            "which are free."
             if options
             else "Answers already stored stay free. Only the owner can allow more.",
         )
@@ -126,11 +129,13 @@ def _delta_exceeded(asked: int, left: int, *, is_pure: bool) -> BudgetExceeded:
         return BudgetExceeded(
             f"{costs}, and {_PURE}",
             allowed="questions to declared groups, with epsilon=",
-            remedy="Declare the values of what you group by. Only the owner can open an account with delta.",
+            remedy="Declare the values of what you group by. Only the owner can open an account "
+            "with delta.",
         )
     return BudgetExceeded(
         f"{costs}; the account has delta={few} left for questions.",
-        allowed=f"at most delta={few}: half of an account's delta is for questions, half for converting rho",
+        allowed=f"at most delta={few}: half of an account's delta is for questions, half for "
+        "converting rho",
         remedy="Ask with a smaller delta, or read the answers already stored, which are free.",
     )
 

@@ -25,7 +25,10 @@ _bound = attrgetter(*_BOUND)
 _DIGEST = 32
 # How many accounts one entry of kind "bind" names: whoever checks one of them reads them all.
 _TOGETHER = 100
-_REMEDY = "Run 'sfumato ledger verify', find out who edited it, and restore the newest copy that verifies."
+_REMEDY = (
+    "Run 'sfumato ledger verify', find out who edited it, and restore the newest copy that "
+    "verifies."
+)
 
 
 def account_digest(row: AccountRow) -> str:
@@ -67,7 +70,8 @@ def require_bound(rows: Iterable[AccountRow], entries: Sequence[Entry]) -> None:
         is_end = bool(row.parent) or (row.seq in genuine and (row.seq, row.head) == _end(entries))
         if said is None or said[1] != account_digest(row) or not is_end:
             raise LedgerCorrupt(
-                f"The account {row.id!r} is not as the entry that last moved it left it: it was edited.",
+                f"The account {row.id!r} is not as the entry that last moved it left it: it was "
+                "edited.",
                 remedy=_REMEDY,
             )
 
@@ -87,7 +91,8 @@ def require_answer(rows: Rows, answer: AnswerRow | None) -> AnswerRow | None:
     proof = rows.proof(answer.charge)
     if proof is None or not all(map(is_genuine, proof)) or not _tells(*proof, answer):
         raise LedgerCorrupt(
-            f"The stored answer of charge {answer.charge} is not the one that was committed: it was edited.",
+            f"The stored answer of charge {answer.charge} is not the one that was committed: it "
+            "was edited.",
             remedy=_REMEDY,
         )
     return answer

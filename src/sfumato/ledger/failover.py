@@ -14,7 +14,10 @@ from sfumato.ledger.store.base import Store
 from sfumato.ledger.store.open import open_store
 from sfumato.metadata.server import is_postgres
 
-_LOST = "kept on a server that may lack charges; whoever thaws it has decided that they count as nothing"
+_LOST = (
+    "kept on a server that may lack charges; whoever thaws it has decided that they count as "
+    "nothing"
+)
 
 
 class _OnServer(Store, Protocol):

@@ -145,10 +145,14 @@ class HeadWatch:
             [] if head is None else self._store.read(lambda rows: list(head.differences(rows)))
         )
         if missing:
-            self._behind = f"The ledger {shown(self._store.place)} forgets what was spent: {missing[0]} (kept at {sink.name})."
+            self._behind = (
+                f"The ledger {shown(self._store.place)} forgets what was spent: {missing[0]} (kept "
+                f"at {sink.name})."
+            )
             raise LedgerIncomplete(
                 self._behind,
-                remedy=f"Restore the newest copy. If it is lost: {self._way_out()}, which freezes the datasets until the "
+                remedy=f"Restore the newest copy. If it is lost: {self._way_out()}, which freezes "
+                "the datasets until the "
                 "owner has decided.",
             )
 

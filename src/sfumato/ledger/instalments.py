@@ -199,8 +199,10 @@ class Instalments(Answers):
             for row, entry in stored:
                 if not is_instalment_of(entry, row):
                     raise LedgerCorrupt(
-                        f"Instalment {row.place} of charge {charge_id} is not the one that was appended: it was edited.",
-                        remedy="Run 'sfumato ledger verify', and restore the newest copy that verifies.",
+                        f"Instalment {row.place} of charge {charge_id} is not the one that was "
+                        "appended: it was edited.",
+                        remedy="Run 'sfumato ledger verify', and restore the newest copy that "
+                        "verifies.",
                     )
             return [(row.place, row.body) for row, _ in stored]
 

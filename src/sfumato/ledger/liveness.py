@@ -44,7 +44,8 @@ def moved(place: str, successor: str) -> LedgerMoved:
     """The error for a ledger that has moved."""
     return LedgerMoved(
         f"The ledger {place!r} has moved to {successor!r}.",
-        remedy="Name that one. If the move was interrupted: sfumato ledger migrate --to, with the same place, finishes it.",
+        remedy="Name that one. If the move was interrupted: sfumato ledger migrate --to, with the "
+        "same place, finishes it.",
     )
 
 

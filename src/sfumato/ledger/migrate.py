@@ -66,9 +66,12 @@ def _target(source: Store, place: str | Path) -> Store:
 
 def _not_the_successor(source: Store, successor: str, place: str | Path) -> LedgerMoved:
     return LedgerMoved(
-        f"The ledger {source.place!r} has moved to {successor!r}, and at {shown(str(place))} is not that ledger.",
-        remedy="Open the successor where it lies now, or restore its newest backup. If all are lost: "
-        "'sfumato ledger export' and 'import' make a ledger of this one; its datasets stay frozen until "
+        f"The ledger {source.place!r} has moved to {successor!r}, and at {shown(str(place))} is "
+        "not that ledger.",
+        remedy="Open the successor where it lies now, or restore its newest backup. If all are "
+        "lost: "
+        "'sfumato ledger export' and 'import' make a ledger of this one; its datasets stay frozen "
+        "until "
         "the owner thaws them.",
     )
 

@@ -67,8 +67,10 @@ def require_well_formed(name: str) -> None:
         )
     if not is_highly_restrictive(name):
         raise WrongUse(
-            f"The name {name!r} ({name!a}) mixes scripts, or has a character that no name may have.",
-            allowed="letters, marks and digits of one script, or of Latin with Chinese, Japanese or Korean; "
+            f"The name {name!r} ({name!a}) mixes scripts, or has a character that no name may "
+            "have.",
+            allowed="letters, marks and digits of one script, or of Latin with Chinese, Japanese "
+            "or Korean; "
             "printable ASCII",
             remedy="Letters of two scripts look alike: write the name in one.",
         )

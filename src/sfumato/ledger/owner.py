@@ -286,7 +286,8 @@ class Owner:
             if own.gates and not balance_admits(own.gates, own.spent, own.held):
                 raise WrongUse(
                     f"The account {scope.id!r} has spent more than its limit, which was lowered.",
-                    remedy="Raise the limit to what was spent first: the period then closes with a limit that it kept.",
+                    remedy="Raise the limit to what was spent first: the period then closes with "
+                    "a limit that it kept.",
                 )
             closed = {
                 "limit": json.loads(own.limit) if own.limit else None,

@@ -76,7 +76,8 @@ class Pieces:
         if type(place) is not int or not self.last < place <= self.begun:
             raise WrongUse(
                 f"place={place!r}.",
-                allowed=f"a place from {self.last + 1} to {self.begun}: begun, and behind all that were appended",
+                allowed=f"a place from {self.last + 1} to {self.begun}: begun, and behind all "
+                "that were appended",
             )
         return replace(self, last=place)
 

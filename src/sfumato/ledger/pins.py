@@ -54,9 +54,15 @@ class Pin:
         """The heads that are of another ledger, or signed by another key."""
         for head in heads:
             if head.identity != self.ledger:
-                yield f"the head of {head.at} is of another ledger ({head.identity}; this is {self.ledger})"
+                yield (
+                    f"the head of {head.at} is of another ledger ({head.identity}; this is "
+                    f"{self.ledger})"
+                )
             if head.public_key != self.key.lower():
-                yield f"the head of {head.at} is signed by {head.public_key}, not by the pinned key {self.key.lower()}"
+                yield (
+                    f"the head of {head.at} is signed by {head.public_key}, not by the pinned key "
+                    f"{self.key.lower()}"
+                )
 
 
 class Known:
@@ -86,7 +92,8 @@ class Known:
         except OSError as error:
             raise WrongUse(
                 f"{shown(self.path)} cannot be written ({error.strerror}).",
-                remedy="Name another file with --known; the ledger was verified, and nothing is pinned.",
+                remedy="Name another file with --known; the ledger was verified, and nothing is "
+                "pinned.",
             ) from None
 
     def _read(self) -> dict[str, dict[str, str]]:

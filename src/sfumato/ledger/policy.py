@@ -77,7 +77,8 @@ def require_listed(lineage: Sequence[str], stored: Mapping[str, AccountRow]) -> 
             raise NotListed(
                 f"The account {account_id!r} is not on the owner's list.",
                 allowed=f"the accounts below {parent!r} that the owner has opened",
-                remedy="The owner opens it (sfumato ledger allocate), or lets anybody ask ([budget] closed = false).",
+                remedy="The owner opens it (sfumato ledger allocate), or lets anybody ask "
+                "([budget] closed = false).",
             )
 
 
@@ -137,5 +138,6 @@ def same_people(dataset: str, others: Sequence[str]) -> ContractMismatch:
         f"Data of {dataset!r} is data of {', '.join(map(repr, others))} too, in the same ledger: "
         "another name is no fresh budget for the same people.",
         remedy="Use the name that the data has already. If these are other people, say why: "
-        'connect(other_people="..."), or other_people = "..." in sfumato.toml; the journal keeps it.',
+        'connect(other_people="..."), or other_people = "..." in sfumato.toml; the journal keeps '
+        "it.",
     )

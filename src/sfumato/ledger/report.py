@@ -49,7 +49,8 @@ def page(history: Summary, language: str = "en") -> str:
     body = "".join(f"<section>{part(history, words)}</section>" for part in parts)
     return (
         f'<!doctype html><html lang="{words["lang"]}"><head><meta charset="utf-8">'
-        f'<meta name="viewport" content="width=device-width"><title>{title}</title><style>{_STYLE}</style></head>'
+        '<meta name="viewport" '
+        f'content="width=device-width"><title>{title}</title><style>{_STYLE}</style></head>'
         f"<body><main><h1>{title}</h1><p>{words['intro']}</p>{body}<footer>{html.escape(history.at)}</footer>"
         "</main></body></html>\n"
     )
@@ -258,7 +259,10 @@ def _checked(history: Summary, words: Words) -> str:
         verdict = f'<p class="bad">{line}</p>'
     else:
         verdict = f"<p>{_say(words, 'sound', entries=f'{report.entries:,}')}</p>"
-    return f"<h2>{words['checked']}</h2>{verdict}<p>{words['head']} <code>{html.escape(report.head)}</code></p>"
+    return (
+        f"<h2>{words['checked']}</h2>{verdict}<p>{words['head']} "
+        f"<code>{html.escape(report.head)}</code></p>"
+    )
 
 
 def _say(words: Words, key: str, **values: str) -> str:

@@ -6,37 +6,46 @@ from collections.abc import Mapping
 ENGLISH: Mapping[str, str] = {
     "lang": "en",
     "title": "What was told about “{dataset}”",
-    "intro": "This page is made from the privacy ledger. It says what was released about the people in the dataset, "
+    "intro": "This page is made from the privacy ledger. It says what was released about the "
+    "people in the dataset, "
     "by whom, for what purpose, at what cost in privacy, and how much may still be released.",
     "promise": "The promise",
-    "protected": "Protected is each {unit} in the data: every answer was computed so that it would have come out almost "
+    "protected": "Protected is each {unit} in the data: every answer was computed so that it would "
+    "have come out almost "
     "the same {relation}.",
     "add-remove": "without it",
     "replace-one": "with another in its place",
     "row": "row",
     "units": "unit of “{column}”",
-    "pure": "The limit is ε = {epsilon}. Whoever has seen all answers, and knows everything else, can raise or lower "
+    "pure": "The limit is ε = {epsilon}. Whoever has seen all answers, and knows everything else, "
+    "can raise or lower "
     "the odds of any guess about one of them by a factor of at most {factor}.",
-    "delta": "The limit is ε = {epsilon}, δ = {delta}: the odds of any guess about one of them change by a factor of at "
+    "delta": "The limit is ε = {epsilon}, δ = {delta}: the odds of any guess about one of them "
+    "change by a factor of at "
     "most {factor}, except that with a probability of up to δ this may fail.",
-    "lifetime": "The limit was renewed. This promise is about the whole time, over which the limits of all {periods} "
+    "lifetime": "The limit was renewed. This promise is about the whole time, over which the "
+    "limits of all {periods} "
     "periods add up. The limit of the present period is {limit}.",
-    "lowered": "The limit was lowered to {limit} after more had been spent: what was spent is covered by the larger one.",
+    "lowered": "The limit was lowered to {limit} after more had been spent: what was spent is "
+    "covered by the larger one.",
     "spent-before": "Spent in all periods: {spent}.",
     "left": "Left for one more question: {left}.",
     "nothing": "nothing",
     "spent": "Spent in the present period: {spent}.",
     "frozen": "The account is frozen ({reason}): no new question is answered.",
-    "sharing": "Answers are shared between analysts: what one analyst has paid for costs the dataset nothing more.",
+    "sharing": "Answers are shared between analysts: what one analyst has paid for costs the "
+    "dataset nothing more.",
     "accounts": "Who may spend, and who has",
     "account": "Account",
     "limit": "Limit",
     "used": "Spent in the present period",
     "used-in-all": "Spent in all periods",
     "charges": "Paid questions, in all periods",
-    "shared-note": "{count} answers were given again to accounts that had not paid for them. They cost those accounts, and "
+    "shared-note": "{count} answers were given again to accounts that had not paid for them. They "
+    "cost those accounts, and "
     "nothing above them that had paid: so accounts may add up to more than the one above them.",
-    "accounts-note": "{shown} of {all} accounts are shown: the dataset, its purposes, and the analysts who paid most.",
+    "accounts-note": "{shown} of {all} accounts are shown: the dataset, its purposes, and the "
+    "analysts who paid most.",
     "given-again": "(given again)",
     "state": "State",
     "open": "open",
@@ -71,15 +80,18 @@ ENGLISH: Mapping[str, str] = {
     "act-sharing-off": "stopped sharing answers between analysts",
     "act-closed-on": "let only accounts spend that the owner has opened",
     "act-closed-off": "let any name below the account spend",
-    "act-without-heads": "let the ledger charge although no head kept elsewhere could be read: {silence}",
+    "act-without-heads": "let the ledger charge although no head kept elsewhere could be read: "
+    "{silence}",
     "act-other-people": "said that data which another dataset has too is about other people here",
     "no-limit": "no limit of its own",
     "by": "By",
     "reason": "Reason",
     "unrecorded": "not recorded",
     "asked-again": "What was read again, and what was refused",
-    "asked-again-note": "Stored answers were given again {reads} times to accounts that had paid for them: they cost "
-    "nothing. {refusals} questions were refused. Both are counted together and written down with the next charge.",
+    "asked-again-note": "Stored answers were given again {reads} times to accounts that had paid "
+    "for them: they cost "
+    "nothing. {refusals} questions were refused. Both are counted together and written down with "
+    "the next charge.",
     "rereads": "Answers read again",
     "refusals": "Questions refused",
     "asked-again-shown": "The {shown} accounts of {all} with the most are shown.",
@@ -90,9 +102,11 @@ ENGLISH: Mapping[str, str] = {
     "refused-WrongUse": "wrong use",
     "refused-others": "other reasons",
     "checked": "Whether the ledger can be trusted",
-    "sound": "All {entries} entries of the ledger were replayed: the chain is whole, each cost follows from what was "
+    "sound": "All {entries} entries of the ledger were replayed: the chain is whole, each cost "
+    "follows from what was "
     "done, each account is the sum of its charges.",
-    "unsound": "THE LEDGER DOES NOT SAY WHAT HAPPENED. {count} problems were found, the first: {first}",
+    "unsound": "THE LEDGER DOES NOT SAY WHAT HAPPENED. {count} problems were found, the first: "
+    "{first}",
     "head": "Head of all chains, to be compared with one kept elsewhere:",
     "unbounded": "no bound in ε",
 }

@@ -115,7 +115,10 @@ class Head:
             yield error.problem
         else:
             if accounts_digest(then) != self.accounts:
-                yield f"the accounts are not those of the head of {self.at} and of what was charged since: one was edited"
+                yield (
+                    f"the accounts are not those of the head of {self.at} and of what was charged "
+                    "since: one was edited"
+                )
 
     def _chain_differences(self, rows: Rows) -> Iterator[str]:
         if not self.chains:
@@ -124,9 +127,15 @@ class Head:
             name = f"the chain of {chain!r}" if chain else "the chain of format 1"
             end, entry = rows.last_entry(chain), rows.entry(chain, seq)
             if end is None or end.seq < seq:
-                yield f"{name} ends before entry {seq} of the head of {self.at}: this is an older copy, or another ledger"
+                yield (
+                    f"{name} ends before entry {seq} of the head of {self.at}: this is an older "
+                    "copy, or another ledger"
+                )
             elif entry is None or entry.hash != last:
-                yield f"{name} is not the one of the head of {self.at}: it was rewritten, or is another ledger"
+                yield (
+                    f"{name} is not the one of the head of {self.at}: it was rewritten, or is "
+                    "another ledger"
+                )
 
     def _body(self) -> dict[str, Json]:
         chains: dict[str, Json] = {

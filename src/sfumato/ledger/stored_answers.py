@@ -119,7 +119,8 @@ def require_unanswered(rows: Rows, ready: Ready) -> None:
     under_way = rows.under_way(request.question)
     if under_way is not None and under_way.state == SUSPENDED:
         raise LedgerUnavailable(
-            f"The same question was begun under charge {under_way.id}, which is suspended; nothing was charged now.",
+            f"The same question was begun under charge {under_way.id}, which is suspended; "
+            "nothing was charged now.",
             remedy="Resume that charge (Ledger.resume): it is paid for.",
         )
     if (

@@ -241,7 +241,8 @@ def _compare_charges(rows: Rows, replay: Replay, ends: Ends | None) -> None:
         else:
             chain, seq = min(there, here)
             replay.problems.append(
-                f"the charge of entry {seq} of {chain!r} is in only one of the journal and the table"
+                f"the charge of entry {seq} of {chain!r} is in only one of the journal and the "
+                "table"
             )
         if here >= there:
             theirs = next(said, None)

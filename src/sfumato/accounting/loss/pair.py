@@ -118,7 +118,8 @@ class Gaussian:
     def __post_init__(self) -> None:
         if not 0 < self.mu <= MAX_MU:
             raise InvalidNumber(
-                f"Gaussian noise of {1 / self.mu if self.mu > 0 else math.inf:.3g} times its sensitivity.",
+                f"Gaussian noise of {1 / self.mu if self.mu > 0 else math.inf:.3g} times its "
+                "sensitivity.",
                 allowed=f"a scale of at least 1/{MAX_MU:.0f} of the sensitivity",
             )
 

@@ -164,12 +164,14 @@ def incomplete(ledger: str, why: str) -> LedgerIncomplete:
     if why == _IS_BACKUP:
         return LedgerIncomplete(
             f"The ledger {ledger!r} may have forgotten what was spent: {why}.",
-            remedy=f"Name the place of the ledger in sfumato.toml, and: sfumato ledger restore {ledger} --head FILE, with "
+            remedy="Name the place of the ledger in sfumato.toml, and: sfumato ledger restore "
+            f"{ledger} --head FILE, with "
             "the newest head that was kept elsewhere.",
         )
     return LedgerIncomplete(
         f"The ledger {ledger!r} may have forgotten what was spent: {why}.",
-        remedy="Put the newest files back together: the ledger, and beside it those ending in '-wal', "
+        remedy="Put the newest files back together: the ledger, and beside it those ending in "
+        "'-wal', "
         f"'.open' and '.head'. If they are lost: {WAY_OUT}",
     )
 

@@ -68,7 +68,8 @@ _SIZE = (
     "WHERE relnamespace = to_regnamespace($1) AND relkind = 'r'"
 )
 _FOUND_GUARDS = (
-    "SELECT conname FROM pg_constraint WHERE connamespace = to_regnamespace($1) AND convalidated UNION "
+    "SELECT conname FROM pg_constraint WHERE connamespace = to_regnamespace($1) AND convalidated "
+    "UNION "
     "SELECT relname FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid "
     "WHERE relnamespace = to_regnamespace($1) AND indisunique AND indisvalid"
 )

@@ -85,7 +85,8 @@ def corrupt(place: str) -> LedgerCorrupt:
     """The error for a ledger that cannot be trusted."""
     return LedgerCorrupt(
         f"What lies in the schema {SCHEMA} of {place} is not a ledger, or is damaged.",
-        remedy="Keep it as it is, and find out what happened before anything is restored (docs/operations.md): "
+        remedy="Keep it as it is, and find out what happened before anything is restored "
+        "(docs/operations.md): "
         "a backup forgets what was spent after it. Do not start a new ledger over the same data.",
     )
 
@@ -94,7 +95,8 @@ def incomplete(place: str, why: str) -> LedgerIncomplete:
     """The error for a server that may lack spending."""
     return LedgerIncomplete(
         f"The ledger {place} may have forgotten what was spent: {why}.",
-        remedy="Go back to the server that has everything, or let the owner decide: docs/operations.md, "
+        remedy="Go back to the server that has everything, or let the owner decide: "
+        "docs/operations.md, "
         "'After a fail-over'.",
     )
 

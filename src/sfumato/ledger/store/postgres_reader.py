@@ -129,7 +129,8 @@ class PostgresReader:
             raise too_new(self.place, version)
         if version < FORMAT:
             raise LedgerReadOnly(
-                f"The ledger {self.place} has the older format {version}, and was opened to be read.",
+                f"The ledger {self.place} has the older format {version}, and was opened to be "
+                "read.",
                 remedy="The owner runs: sfumato ledger migrate",
             )
         return identity

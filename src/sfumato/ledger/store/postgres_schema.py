@@ -175,7 +175,8 @@ def _alone(connection: psycopg.Connection[Any]) -> Iterator[None]:
 def keep_server(connection: psycopg.Connection[Any]) -> None:
     """Records the server on which the ledger is (since format 4)."""
     connection.execute(
-        f"INSERT INTO {SCHEMA}.meta VALUES ('server', {SERVER}) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+        f"INSERT INTO {SCHEMA}.meta VALUES ('server', {SERVER}) ON CONFLICT (name) DO UPDATE SET "
+        "value = excluded.value"
     )
 
 

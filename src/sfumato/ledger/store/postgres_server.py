@@ -27,7 +27,8 @@ _READER_STOPPED = "10min"
 # for a lock sees the rows as they were before, and is refused.
 BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 WRITING = (
-    f"SELECT {CLOCK}, {SERVER}, set_config('search_path', $1, true), set_config('synchronous_commit', 'off', true), "
+    f"SELECT {CLOCK}, {SERVER}, set_config('search_path', $1, true), "
+    "set_config('synchronous_commit', 'off', true), "
     f"set_config('lock_timeout', '{_STOPPED}', true), "
     f"set_config('idle_in_transaction_session_timeout', '{_STOPPED}', true)"
 )
@@ -38,10 +39,14 @@ READING = (
     f"set_config('idle_in_transaction_session_timeout', '{_READER_STOPPED}', true)"
 )
 # Of a standby that is waited for it is not known here how far it is.
-IS_FLUSHED = "SELECT pg_current_wal_flush_lsn() >= $1::pg_lsn AND current_setting('synchronous_standby_names') = ''"
+IS_FLUSHED = (
+    "SELECT pg_current_wal_flush_lsn() >= $1::pg_lsn AND "
+    "current_setting('synchronous_standby_names') = ''"
+)
 # A role may have warnings turned off, and only a warning says that the wait for a standby was cancelled.
 FLUSH = (
-    "SELECT set_config('synchronous_commit', $1, true), set_config('client_min_messages', 'warning', true), "
+    "SELECT set_config('synchronous_commit', $1, true), set_config('client_min_messages', "
+    "'warning', true), "
     "pg_logical_emit_message(true, 'sfumato', '')"
 )
 # Clients that hold rows of a ledger and are waited for in the middle of a batch. The server itself
@@ -51,7 +56,8 @@ END_STOPPED = (
     "AND state = 'active' AND wait_event_type = 'Client' AND pg_has_role(usesysid, 'USAGE') "
     f"AND clock_timestamp() - greatest(query_start, state_change) >= interval '{_STOPPED}' "
     "AND pid IN (SELECT pid FROM pg_locks JOIN pg_class ON pg_class.oid = relation "
-    "WHERE relnamespace = to_regnamespace($1) AND mode IN ('RowShareLock', 'RowExclusiveLock') AND granted)"
+    "WHERE relnamespace = to_regnamespace($1) AND mode IN ('RowShareLock', 'RowExclusiveLock') AND "
+    "granted)"
 )
 # The server that the ledger says it lies on, and the one that it does lie on.
 SERVERS = f"SELECT (SELECT value FROM {SCHEMA}.meta WHERE name = 'server'), {SERVER}"
@@ -122,6 +128,8 @@ def _require_durable(connection: Connection, place: str) -> None:
         raise LedgerUnavailable(
             f"The server of {place} could lose a charge: fsync={fsync}, full_page_writes={pages}, "
             f"synchronous_commit={durably}, server_encoding={encoding}.",
-            allowed="fsync=on, full_page_writes=on, synchronous_commit=on (or remote_apply), server_encoding=UTF8",
-            remedy="Set them in postgresql.conf, or synchronous_commit for this role with ALTER ROLE.",
+            allowed="fsync=on, full_page_writes=on, synchronous_commit=on (or remote_apply), "
+            "server_encoding=UTF8",
+            remedy="Set them in postgresql.conf, or synchronous_commit for this role with ALTER "
+            "ROLE.",
         )

@@ -77,11 +77,15 @@ ACCOUNTS, CHARGES, _ANSWERS, _KEYS, _PARTS, _INSTALMENTS, _ENTRIES = (
     )
 )
 _HISTORY = (
-    f"SELECT {', '.join(f'charge.{name}' for name in _CHARGE)}, {', '.join(f'answer.{name}' for name in _ANSWER)} "
+    f"SELECT {', '.join(f'charge.{name}' for name in _CHARGE)}, "
+    f"{', '.join(f'answer.{name}' for name in _ANSWER)} "
     "FROM charge LEFT JOIN answer ON answer.charge = charge.id"
 )
 _TWINS = "SELECT id FROM account WHERE folded = ? ORDER BY id"
-_PAID = f"SELECT {', '.join(f'answer.{name}' for name in _ANSWER)} FROM answer JOIN charge ON charge.id = answer.charge"
+_PAID = (
+    f"SELECT {', '.join(f'answer.{name}' for name in _ANSWER)} FROM answer JOIN charge ON "
+    "charge.id = answer.charge"
+)
 _RELEASED = (
     f"{_PAID} JOIN part ON part.charge = answer.charge WHERE part.part = ? AND charge.account = ? "
     "ORDER BY part.chain, part.seq"
@@ -89,28 +93,35 @@ _RELEASED = (
 # one step from each chain to the next: the index is never scanned
 _CHAINS = (
     "WITH RECURSIVE name (chain) AS (SELECT min(chain) FROM {0} UNION ALL "
-    "SELECT (SELECT min(chain) FROM {0} WHERE {0}.chain > name.chain) FROM name WHERE name.chain IS NOT NULL) "
+    "SELECT (SELECT min(chain) FROM {0} WHERE {0}.chain > name.chain) FROM name WHERE name.chain "
+    "IS NOT NULL) "
     "SELECT chain FROM name WHERE chain IS NOT NULL"
 )
 _COUNTS = "SELECT " + ", ".join(
     f"(SELECT count(*) FROM {table})"
     for table in ("account", "charge", "answer", "key", "part", "journal", "instalment")
 )
-_PUT_ABOUT = "INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+_PUT_ABOUT = (
+    "INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = "
+    "excluded.value"
+)
 _MOVERS = (
     f"{_ENTRIES} WHERE chain = ? AND seq IN (SELECT moved FROM account WHERE id IN ({{}})) "
     f"UNION ALL {_ENTRIES} WHERE chain = ? AND seq = (SELECT max(seq) FROM journal WHERE chain = ?)"
 )
 _PROOF = (
-    f"SELECT {', '.join(f'{entry}.{name}' for entry in ('opened', 'ended') for name in _ENTRY)} FROM answer "
+    f"SELECT {', '.join(f'{entry}.{name}' for entry in ('opened', 'ended') for name in _ENTRY)} "
+    "FROM answer "
     "JOIN charge ON charge.id = answer.charge "
     "JOIN journal opened ON opened.chain = charge.chain AND opened.seq = charge.seq "
-    "JOIN journal ended ON ended.chain = charge.chain AND ended.seq = answer.seq WHERE answer.charge = ?"
+    "JOIN journal ended ON ended.chain = charge.chain AND ended.seq = answer.seq WHERE "
+    "answer.charge = ?"
 )
 _APPENDED = (
     f"SELECT {', '.join(f'instalment.{name}' for name in _INSTALMENT)}, "
     f"{', '.join(f'journal.{name}' for name in _ENTRY)} "
-    "FROM instalment JOIN journal ON journal.chain = instalment.chain AND journal.seq = instalment.seq "
+    "FROM instalment JOIN journal ON journal.chain = instalment.chain AND journal.seq = "
+    "instalment.seq "
     "WHERE instalment.charge = ? AND instalment.place > ? ORDER BY instalment.place LIMIT ?"
 )
 # the words of the partial indexes, so that they are used

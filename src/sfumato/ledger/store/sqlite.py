@@ -149,7 +149,8 @@ class SQLite:
         """Refuses use in a forked child."""
         if os.getpid() != self._process:
             raise LedgerBusy(
-                f"The ledger {shown(self.place)} belongs to the process that opened it, and this is a fork of it.",
+                f"The ledger {shown(self.place)} belongs to the process that opened it, and this "
+                "is a fork of it.",
                 remedy="Open a session in one process only, after the fork.",
             )
 
@@ -273,8 +274,10 @@ class _Batches:
         """
         if self._lost:
             raise LedgerUnavailable(
-                f"The ledger {shown(self._path)} could not be flushed to its disk, so nothing more is charged.",
-                remedy="Check the disk, then close and open the ledger again: what was kept is found there.",
+                f"The ledger {shown(self._path)} could not be flushed to its disk, so nothing "
+                "more is charged.",
+                remedy="Check the disk, then close and open the ledger again: what was kept is "
+                "found there.",
             )
         self._opening.require_in_place()
         self._connection.execute("BEGIN IMMEDIATE")

@@ -148,7 +148,8 @@ def require_one_name(path: str, status: os.stat_result) -> None:
     if status.st_nlink > 1:
         raise LedgerUnavailable(
             f"{path!r} has {status.st_nlink} names (hard links), so nothing is charged.",
-            remedy="Remove all but one; copy the closed file for a backup. A symbolic link is no second name.",
+            remedy="Remove all but one; copy the closed file for a backup. A symbolic link is no "
+            "second name.",
         )
 
 
@@ -183,7 +184,8 @@ def busy(path: str) -> LedgerBusy:
     """The error for a file that is locked by another process."""
     return LedgerBusy(
         f"The ledger {shown(path)} is in use by another session or process.",
-        remedy="Close it there first: one process at a time holds a ledger file. For several processes "
+        remedy="Close it there first: one process at a time holds a ledger file. For several "
+        "processes "
         "or machines keep the ledger in PostgreSQL (ledger='postgresql://...').",
     )
 

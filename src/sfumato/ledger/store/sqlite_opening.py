@@ -83,7 +83,8 @@ class Opening:
             if status is None or status.st_ino != inode:
                 raise LedgerUnavailable(
                     f"{str(path)!r} is not the file that was opened, so nothing more is charged.",
-                    remedy="Put the file back where it was, with those beside it. A ledger is moved while it is "
+                    remedy="Put the file back where it was, with those beside it. A ledger is "
+                    "moved while it is "
                     "closed, or with 'sfumato ledger migrate --to'.",
                 )
             require_one_name(str(path), status)

@@ -161,7 +161,8 @@ def _from_1(connection: apsw.Connection) -> None:
     ):
         _account(connection, last[0], (dataset, contract, gates, spent), paid.get(dataset, []))
     connection.execute(
-        "INSERT INTO answer SELECT question, statement, '', charge, body FROM old_answer ORDER BY rowid"
+        "INSERT INTO answer SELECT question, statement, '', charge, body FROM old_answer ORDER BY "
+        "rowid"
     )
     for name in ("answer", "charge", "account", "journal"):
         connection.execute(f"DROP TABLE old_{name}")
@@ -179,7 +180,8 @@ def _charges(
     """Converts the charges; returns each analyst's states and costs, by dataset."""
     paid: dict[str, list[tuple[str, str, Charge]]] = {}
     rows = connection.execute(
-        "SELECT id, dataset, analyst, state, question, statement, cost, reason, acknowledged FROM old_charge "
+        "SELECT id, dataset, analyst, state, question, statement, cost, reason, acknowledged FROM "
+        "old_charge "
         "ORDER BY rowid"
     )
     for charge, dataset, analyst, state, question, statement, cost, reason, acknowledged in list(
