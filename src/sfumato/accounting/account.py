@@ -126,7 +126,9 @@ def _summed(event: AdditiveNoise) -> Distance:
 
 
 def _cut(noise: Truncated, event: AdditiveNoise) -> Fraction:
-    """The probability that a shifted cell leaves the support of truncated noise, at the worse end."""
+    """The probability that a shifted cell leaves the support of truncated noise, at the worse
+    end.
+    """
     shift = math.ceil(event.distance.value)
     cells = event.cells if event.distance.norm is Norm.LINF and event.cells is not None else 1
     ends = (noise.above(noise.upper - shift).upper, noise.cdf(noise.lower + shift - 1).upper)
@@ -316,7 +318,9 @@ def _nonadaptive(event: Nonadaptive) -> Profile:
 
 
 def check_relations(event: Event) -> None:
-    """Refuses an event whose parts have different neighbour relations, and one of an unknown type."""
+    """Refuses an event whose parts have different neighbour relations, and one of an unknown
+    type.
+    """
     if len(relations_of(event)) > 1:
         raise InvalidDeclaration(
             "Parts of one event are about different neighbour relations.",

@@ -260,7 +260,9 @@ def _upper(event: Shuffled, epsilon: Fraction, ignored: Fraction) -> Fraction:
 
 
 def _lower(event: Shuffled, epsilon: Fraction) -> Fraction:
-    """delta if all others have the victim's second value and only reports of the first are counted."""
+    """delta if all others have the victim's second value and only reports of the first are
+    counted.
+    """
     if epsilon >= event.event.epsilon or event.reports > _MOST:
         return Fraction(0)
     categories = event.event.categories if isinstance(event.event, RandomizedResponse) else 2

@@ -137,7 +137,8 @@ def least_noise(
 def laplace_scale(
     target: PureDP | ApproxDP, distance: Distance, queries: int = 1, *, curve: CurveOf
 ) -> Calibrated[Fraction]:
-    """The least scale of discrete Laplace noise for ``queries`` statistics of an L1 ``distance`` each.
+    """The least scale of discrete Laplace noise for ``queries`` statistics of an L1 ``distance``
+    each.
 
     For a pure guarantee it is queries * distance / epsilon, exactly.
     """
@@ -157,7 +158,9 @@ def laplace_scale(
 def gaussian_sigma(
     target: ApproxDP, distance: Distance, queries: int = 1, *, curve: CurveOf
 ) -> Calibrated[Fraction]:
-    """The least sigma of discrete Gaussian noise for ``queries`` statistics of an L2 ``distance`` each."""
+    """The least sigma of discrete Gaussian noise for ``queries`` statistics of an L2 ``distance``
+    each.
+    """
     _norm(distance, Norm.L2)
     return least_noise(
         target,
@@ -178,7 +181,8 @@ def noise_multiplier(
         Distance(Norm.L2, Fraction(1)),
     )
     check_count("steps", steps)
-    # the variance of a step's loss is about rate^2 (e^(1 / sigma^2) - 1), and rate^2 / sigma^2 where sigma is large
+    # the variance of a step's loss is about rate^2 (e^(1 / sigma^2) - 1), and rate^2 / sigma^2
+    # where sigma is large
     flat = max(_as_gaussian(target, sample.rate**2 * steps), _LEAST_SIGMA)
     return least_noise(
         target,
@@ -217,7 +221,8 @@ def least_epsilon(
     curve: CurveOf,
     delta: Number,
 ) -> Priced:
-    """The least epsilon at which noise stays within ``error``, in lattice steps, with this confidence.
+    """The least epsilon at which noise stays within ``error``, in lattice steps, with this
+    confidence.
 
     ``event`` makes the noise by its scale: the larger the scale, the larger the error and the
     smaller epsilon.

@@ -86,7 +86,9 @@ class Normal:
         return self.own.added(_shown(float_down(lower), float_up(upper), reached=self.reached))
 
     def curve(self, epsilon: Fraction) -> tuple[Fraction, Fraction]:
-        """P(Z > a) - e^epsilon P(Z > b), a = epsilon/mu - mu/2, b = epsilon/mu + mu/2; it grows with mu."""
+        """P(Z > a) - e^epsilon P(Z > b), a = epsilon/mu - mu/2, b = epsilon/mu + mu/2; it grows
+        with mu.
+        """
         down, up = sqrt_down(self.squared), sqrt_up(self.squared)
         lower = (
             normal_excess(epsilon / down - down / 2, epsilon / down + down / 2)[0]

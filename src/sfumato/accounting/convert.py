@@ -37,7 +37,8 @@ def pure_from_range(guarantee: BoundedRangeDP) -> PureDP:
 
 
 def range_from_pure(guarantee: PureDP) -> BoundedRangeDP:
-    """epsilon-DP implies a range of 2 epsilon: from -epsilon to epsilon (Durfee and Rogers 2019; tight).
+    """epsilon-DP implies a range of 2 epsilon: from -epsilon to epsilon (Durfee and Rogers 2019;
+    tight).
 
     >>> range_from_pure(PureDP("0.1")).eta
     Fraction(1, 5)
@@ -55,7 +56,8 @@ def zcdp_from_pure(guarantee: PureDP) -> ZeroConcentratedDP:
 
 
 def tightest_zcdp_from_pure(guarantee: PureDP) -> ZeroConcentratedDP:
-    """epsilon-DP implies epsilon tanh(epsilon/2)-zCDP, which randomised response reaches as the order nears 1.
+    """epsilon-DP implies epsilon tanh(epsilon/2)-zCDP, which randomised response reaches as the
+    order nears 1.
 
     Guarantees:
         the tightest zcdp is above every order of randomised response
@@ -86,8 +88,8 @@ def zcdp_from_gaussian(guarantee: GaussianDP) -> ZeroConcentratedDP:
 def renyi_from_pure(guarantee: PureDP, order: Number) -> RenyiDP:
     """The Renyi divergence of randomised response, the largest that epsilon-DP allows (tight).
 
-    ln((e^(a epsilon) + e^((1-a) epsilon)) / (1 + e^epsilon)) / (a - 1): Mironov 2017, Proposition 5,
-    and Kairouz, Oh, Viswanath 2015, by which randomised response dominates.
+    ln((e^(a epsilon) + e^((1-a) epsilon)) / (1 + e^epsilon)) / (a - 1): Mironov 2017, Proposition
+    5, and Kairouz, Oh, Viswanath 2015, by which randomised response dominates.
 
     Guarantees:
         randomised response has the largest renyi divergence
@@ -193,7 +195,8 @@ def approx_from_approx(guarantee: ApproxDP, delta: Number) -> ApproxDP:
 
 
 def approx_from_pure(guarantee: PureDP, delta: Number = 0) -> ApproxDP:
-    """The least epsilon at delta of a pure guarantee; with delta = 0 epsilon itself, exactly (tight).
+    """The least epsilon at delta of a pure guarantee; with delta = 0 epsilon itself, exactly
+    (tight).
 
     >>> approx_from_pure(PureDP(1000 * Fraction(1, 1000)))
     ApproxDP(epsilon=Fraction(1, 1), delta=Fraction(0, 1))
@@ -202,7 +205,8 @@ def approx_from_pure(guarantee: PureDP, delta: Number = 0) -> ApproxDP:
 
 
 def approx_from_range(guarantee: BoundedRangeDP, delta: Number = 0) -> ApproxDP:
-    """The least epsilon at delta of a bounded range: 2 ln(e^(eta/2) - sqrt(delta (e^eta - 1))) (tight).
+    """The least epsilon at delta of a bounded range: 2 ln(e^(eta/2) - sqrt(delta (e^eta - 1)))
+    (tight).
 
     Dong, Durfee, Rogers 2020: delta = (e^(eta/2) - e^(epsilon/2))^2 / (e^eta - 1).
 
@@ -262,7 +266,8 @@ def approx_from_renyi(guarantee: RenyiDP, delta: Number) -> ApproxDP:
     slack = _spent(guarantee.epsilon, delta)
     if guarantee.epsilon == 0 or slack == 1:
         return ApproxDP(Fraction(0), slack)
-    # beyond delta = 1/order the whole of P is worth looking at, and the loss is cut off at 1 - delta
+    # beyond delta = 1/order the whole of P is worth looking at, and the loss is cut off at 1 -
+    # delta
     wide = slack * guarantee.order >= 1
     cost = log_up(1 - slack) if wide else conversion_cost(slack, guarantee.order)
     closed = max(guarantee.epsilon + cost, Fraction(0))

@@ -84,7 +84,8 @@ _ROUGH = 50
 # a finer lattice of more points takes minutes and gigabytes
 _MOST_POINTS = 1 << 22
 _LOOKS = 3
-# bounds that much further apart than wanted are left; another look must bring them so much closer, or is the last
+# bounds that much further apart than wanted are left; another look must bring them so much closer,
+# or is the last
 _NEARLY, _WORTH = 1.0, 0.8
 # a width that saves most of the time, for what only steers
 _ROUGHLY = 1e-2
@@ -380,7 +381,9 @@ def _closed(event: Event, width: Number) -> Curve | None:
 
 
 def _nonadaptive(event: Nonadaptive, width: Number) -> Curve:
-    """Mechanisms of one bounded range, tightly; of several ranges also as if all had the largest."""
+    """Mechanisms of one bounded range, tightly; of several ranges also as if all had the
+    largest.
+    """
     any_scores, plan = privacy_curve(event.event, width=width), FixedPlan.of(event.event)
     widest = None if plan is None else plan.widest_range
     if plan is None or plan.pure is None or widest is None or plan.size > _MOST_FIXED:

@@ -46,7 +46,9 @@ def delta_at(guarantee: Guarantee, epsilon: Number) -> ApproxDP:
 
 
 def _of_approx(guarantee: ApproxDP, epsilon: Fraction) -> Fraction:
-    """delta + (1 - delta) (e^own - e^epsilon) / (1 + e^own) (Kairouz, Oh, Viswanath 2015; tight)."""
+    """delta + (1 - delta) (e^own - e^epsilon) / (1 + e^own) (Kairouz, Oh, Viswanath 2015;
+    tight).
+    """
     if epsilon >= guarantee.epsilon:
         return guarantee.delta
     if guarantee.epsilon > HUGE:
@@ -71,7 +73,9 @@ def _of_range(guarantee: BoundedRangeDP, epsilon: Fraction) -> Fraction:
 
 
 def _of_zcdp(guarantee: ZeroConcentratedDP, epsilon: Fraction) -> Fraction:
-    """The bound of one order (Canonne, Kamath, Steinke 2020, Proposition 12), at the best of a grid."""
+    """The bound of one order (Canonne, Kamath, Steinke 2020, Proposition 12), at the best of a
+    grid.
+    """
     if guarantee.rho == 0:
         return Fraction(0)
     rho, loss = float(min(guarantee.rho, _LARGE)), float(min(epsilon, _LARGE))
@@ -84,7 +88,10 @@ def _of_zcdp(guarantee: ZeroConcentratedDP, epsilon: Fraction) -> Fraction:
 
 
 def _of_renyi(guarantee: RenyiDP, epsilon: Fraction) -> Fraction:
-    """The closed form at its order, or the two-point optimum of Asoodeh et al. (2021) if smaller."""
+    """The closed form at its order, or the two-point optimum of Asoodeh et al.
+
+    (2021) if smaller.
+    """
     if guarantee.epsilon == 0:
         return Fraction(0)
     closed = _at_order(guarantee.order, guarantee.epsilon, epsilon)
@@ -93,12 +100,16 @@ def _of_renyi(guarantee: RenyiDP, epsilon: Fraction) -> Fraction:
 
 
 def _of_gaussian(guarantee: GaussianDP, epsilon: Fraction) -> Fraction:
-    """P(Z > epsilon/mu - mu/2) - e^epsilon P(Z > epsilon/mu + mu/2) (Balle and Wang 2018; tight)."""
+    """P(Z > epsilon/mu - mu/2) - e^epsilon P(Z > epsilon/mu + mu/2) (Balle and Wang 2018;
+    tight).
+    """
     return gaussian_bound(guarantee.mu_squared, epsilon)[0]
 
 
 def _at_order(order: Fraction, divergence: Fraction, epsilon: Fraction) -> Fraction:
-    """e^((a-1)(divergence - epsilon)) (1 - 1/a)^(a-1) / a; for small epsilon 1 - e^(epsilon - divergence)."""
+    """e^((a-1)(divergence - epsilon)) (1 - 1/a)^(a-1) / a; for small epsilon 1 - e^(epsilon -
+    divergence).
+    """
     below = epsilon - divergence
     if below <= 0 and exp_up(below) <= 1 - 1 / order:
         return 1 - exp_down(below)

@@ -18,7 +18,8 @@ from sfumato.exact.rational import Number
 from sfumato.exact.rounding import float_down, float_up
 
 _UNIT = 2.0**-53
-# chance of the counts that are left out, and how many multiples of the root of the number hold the others
+# chance of the counts that are left out, and how many multiples of the root of the number hold the
+# others
 _IGNORED = 1e-100
 _REACH = math.sqrt(math.log(2 / _IGNORED) / 2) * (1 + 2.0**-30)
 # two maxima this close, relatively, count as one

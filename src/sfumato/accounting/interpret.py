@@ -103,7 +103,9 @@ class Attacker:
         return float_down(self._misses(_share("false_alarms", false_alarms)))
 
     def accuracy(self, prior: Number) -> float:
-        """The largest probability of a right guess, if the probability of membership is ``prior``."""
+        """The largest probability of a right guess, if the probability of membership is
+        ``prior``.
+        """
         before = _share("prior", prior)
         if before in (0, 1):
             return 1.0
@@ -127,7 +129,8 @@ class Attacker:
         >>> attacker.posterior("0.1").highest
         1.0
         >>> str(attacker.posterior("0.1", failure="1e-5"))
-        'a belief of 0.1 stays from 0.03548 to 0.2513, except with probability up to 0.00001, when it may become certainty'
+        'a belief of 0.1 stays from 0.03548 to 0.2513, except with probability up to 0.00001, when
+        it may become certainty'
         """
         before, failing = _share("prior", prior), _share("failure", failure)
         factor = self._factor(failing)

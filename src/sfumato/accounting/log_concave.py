@@ -106,7 +106,9 @@ def _largest_excess(noise: Skellam | Binomial, shift: int, epsilon: Fraction) ->
 
 
 def _last_rise(noise: Skellam | Binomial, shift: int, odds: Fraction) -> int:
-    """A threshold up to which the excess is proved to increase: P(X = t - shift) <= odds P(X = t)."""
+    """A threshold up to which the excess is proved to increase: P(X = t - shift) <= odds P(X =
+    t).
+    """
 
     def rises(at: int) -> bool:
         here = Fraction(noise.pmf(at).lower)

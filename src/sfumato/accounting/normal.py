@@ -113,7 +113,9 @@ def _from_above(chance: Fraction) -> Fraction:
 
 
 def _start(chance: Fraction) -> Fraction:
-    """sqrt(2 ln(1/(2 chance))), where the tail is at most ``chance``: P(Z > t) <= e^(-t^2/2) / 2."""
+    """sqrt(2 ln(1/(2 chance))), where the tail is at most ``chance``: P(Z > t) <= e^(-t^2/2) /
+    2.
+    """
     return sqrt_up(2 * log_up(1 / (2 * chance)))
 
 

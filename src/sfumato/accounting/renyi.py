@@ -52,7 +52,8 @@ from sfumato.privacy.event import (
 from sfumato.privacy.guarantee import PureDP, RenyiDP
 from sfumato.privacy.unit import Relation
 
-# a sum over a sample's binomial has as many terms as the order; beyond it the sample counts as the whole
+# a sum over a sample's binomial has as many terms as the order; beyond it the sample counts as the
+# whole
 _LARGEST_SUM = 2048
 # orders near 1 for large losses, halves, then integers a ninth apart: any grid is sound
 _ORDERS = tuple(
@@ -209,7 +210,9 @@ def _repeated(event: Repeated, order: Fraction) -> Fraction:
 
 
 def _group(event: Group, order: Fraction) -> Fraction:
-    """The bound from the profile, if there is one, and from a larger order by Hoelder's inequality."""
+    """The bound from the profile, if there is one, and from a larger order by Hoelder's
+    inequality.
+    """
     if event.size == 1:
         return bound(event.event, order)
     profile = profile_of(event)
@@ -258,7 +261,9 @@ def _mirrors(event: Event) -> bool:
 
 
 def _log_moment(event: Sampled, order: int) -> Fraction | None:
-    """An upper bound of (order - 1) times the divergence of an integer order, from a binomial sum."""
+    """An upper bound of (order - 1) times the divergence of an integer order, from a binomial
+    sum.
+    """
     if order == 1:
         return Fraction(0)
     both_ways = isinstance(event.design, PoissonSample) and not _mirrors(event.event)
@@ -294,7 +299,9 @@ def _growing(context: Context, square: Decimal, order: int) -> list[Decimal]:
 
 
 def _triples(event: Event, order: int) -> dict[int, Decimal]:
-    """Upper bounds of the integral of (P - Q)^k / R^(k-1), k = 2, ..., order, for Gaussian noise; else none."""
+    """Upper bounds of the integral of (P - Q)^k / R^(k-1), k = 2, ..., order, for Gaussian noise;
+    else none.
+    """
     if not _concentrated(event):
         return {}
     rho = account(event).rho
@@ -308,7 +315,9 @@ def _triples(event: Event, order: int) -> dict[int, Decimal]:
 
 
 def _distances(rho: Fraction, order: int) -> list[Decimal]:
-    """Upper bounds of the mean of |P/Q - 1|^k under Q, k = 0, ..., order: even ones are sums of moments."""
+    """Upper bounds of the mean of |P/Q - 1|^k under Q, k = 0, ..., order: even ones are sums of
+    moments.
+    """
     most, least = (
         _growing(UP, exp_above(2 * rho), order + 1),
         _growing(DOWN, exp_below(2 * rho), order + 1),
@@ -336,7 +345,9 @@ def _concentrated(event: Event) -> bool:
 
 
 def _poisson(rate: Fraction, moments: list[Decimal]) -> Decimal:
-    """Sum over k of binomial(a, k) (1-q)^(a-k) q^k moment_k (Mironov, Talwar, Zhang 2019, Section 3.3)."""
+    """Sum over k of binomial(a, k) (1-q)^(a-k) q^k moment_k (Mironov, Talwar, Zhang 2019, Section
+    3.3).
+    """
     order = len(moments) - 1
     odds = above(rate / (1 - rate))
     weight = _power(above(1 - rate), order)
@@ -360,7 +371,9 @@ def _added(rate: Fraction, moments: list[Decimal]) -> Decimal:
 
 
 def _fixed(event: Sampled, moments: list[Decimal]) -> Decimal:
-    """1 + sum over k >= 2 of binomial(a, k) q^k b_k (Wang, Balle, Kasiviswanathan 2019, Theorem 9; here sharper)."""
+    """1 + sum over k >= 2 of binomial(a, k) q^k b_k (Wang, Balle, Kasiviswanathan 2019, Theorem 9;
+    here sharper).
+    """
     order, rate = len(moments) - 1, above(event.design.rate)
     profile = profile_of(event.event)
     epsilon = None if profile is None else profile.epsilon

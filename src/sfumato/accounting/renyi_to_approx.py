@@ -88,7 +88,9 @@ def _power(base: Fraction, power: Fraction) -> tuple[Fraction, Fraction]:
 
 @dataclass(frozen=True, slots=True)
 class _Touch:
-    """The intersection of a ray p = e^slant q with the boundary, in floats, and the tangent there."""
+    """The intersection of a ray p = e^slant q with the boundary, in floats, and the tangent
+    there.
+    """
 
     one: float
     other: float

@@ -33,7 +33,8 @@ _ROWS = [3] * 4, [3] * 5
 
 @dataclass(frozen=True, slots=True)
 class Promised:
-    """A mechanism, the distance that its claim is about, and two inputs that far apart to run it on.
+    """A mechanism, the distance that its claim is about, and two inputs that far apart to run it
+    on.
 
     ``exact``: whether its output law can be worked out, so that the claim can be held against it.
     ``run``: what is run on an input, by default ``release``. ``stated``: what it is calibrated
@@ -54,7 +55,8 @@ class Promised:
         return self.stated or account(self.mechanism.event(self.distance))
 
     def check(self, runs: int, progress: Callable[[int, int], None] | None = None) -> "Checked":
-        """The claim against the exact law, where there is one, and against ``runs`` of each input, unless 0.
+        """The claim against the exact law, where there is one, and against ``runs`` of each input,
+        unless 0.
 
         Guarantees:
             a check is violated by either of its tools

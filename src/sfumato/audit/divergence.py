@@ -44,7 +44,9 @@ class Compared:
         )
 
     def epsilon(self, delta: Fraction) -> Bracket:
-        """The smallest epsilon >= 0 whose hockey-stick divergence is at most ``delta``; infinite where there is none."""
+        """The smallest epsilon >= 0 whose hockey-stick divergence is at most ``delta``; infinite
+        where there is none.
+        """
         allowed, pairs = delta * ONE, self._pairs()
         highest = _largest_slope(
             [(high, low) for _, high, low, _ in pairs], math.floor(allowed) - self.one.rest, 0

@@ -83,7 +83,9 @@ def decimals(value: float) -> int | None:
 
 
 def of_first(feature: Callable[[float], Any]) -> Callable[[Any], Any]:
-    """A feature of an output that is a float, or of the first entry of a flat sequence; else None."""
+    """A feature of an output that is a float, or of the first entry of a flat sequence; else
+    None.
+    """
 
     def look(output: Any) -> Any:
         if isinstance(output, np.ndarray):

@@ -52,7 +52,9 @@ _LONGEST_RUN = 2
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """When an exploration ends: after ``paths`` paths, or when all but ``aim`` / 2^160 is reached."""
+    """When an exploration ends: after ``paths`` paths, or when all but ``aim`` / 2^160 is
+    reached.
+    """
 
     paths: int
     aim: int

@@ -17,7 +17,8 @@ import numpy as np
 from sfumato.audit.float_bits import FEATURES
 from sfumato.audit.outcome import Key, Raised, key_of
 
-# What is looked at of an output: its name in words, and the function. None: there is no such thing in this output.
+# What is looked at of an output: its name in words, and the function. None: there is no such thing
+# in this output.
 View: TypeAlias = tuple[str, Callable[[Any], Any]]
 
 _ENTRIES = 8

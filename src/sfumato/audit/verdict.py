@@ -10,7 +10,10 @@ from sfumato.exact.rational import decimal_text
 
 
 class Verdict(Enum):
-    """``VIOLATED``: proved false. ``HOLDS``: proved, for what was explored. ``UNDECIDED``: neither."""
+    """``VIOLATED``: proved false.
+
+    ``HOLDS``: proved, for what was explored. ``UNDECIDED``: neither.
+    """
 
     HOLDS = "HOLDS"
     VIOLATED = "VIOLATED"

@@ -200,7 +200,8 @@ def verify(
 
     Raises:
         InvalidNumber: a tolerance outside (0, 1/2], paths below 1.
-        InvalidDeclaration: a kind of event without an exact law; no neighbours; a claim of another kind.
+        InvalidDeclaration: a kind of event without an exact law; no neighbours; a claim of
+            another kind.
         WrongUse: the mechanism draws beside the noise laws that it states.
 
     >>> from sfumato.mechanisms import laplace

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stored answers: lookup by key, sharing, and counts of re-reads. Proof: stored_answers.proof.md."""
+"""Stored answers: lookup by key, sharing, and counts of re-reads.
+
+Proof: stored_answers.proof.md.
+"""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -48,7 +51,9 @@ class Answers(Owner):
         return self._given(find)
 
     def released(self, parts: Sequence[str], account: str) -> dict[str, list[bytes]]:
-        """The stored answers in which an account released given parts, by part, oldest first; free."""
+        """The stored answers in which an account released given parts, by part, oldest first;
+        free.
+        """
 
         def find(rows: Rows) -> dict[str, list[bytes]]:
             released = {part: rows.released(part, account) for part in parts}

@@ -244,7 +244,9 @@ def _end(form: dict[str, Any], filled: Filled) -> Head:
 
 
 def _strangers(filled: Filled, heads: Sequence[Head], rows: Rows) -> Iterator[str]:
-    """The disagreements of the imported rows with the archive's own head and those kept elsewhere."""
+    """The disagreements of the imported rows with the archive's own head and those kept
+    elsewhere.
+    """
     own = filled.head
     if own is None:
         if not heads:

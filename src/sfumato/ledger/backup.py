@@ -44,7 +44,8 @@ def backup(place: str | Path, target: str | Path, signer: Signer) -> Head:
         a backup takes no charge before ``restore`` has compared it
 
     Raises:
-        LedgerMissing, LedgerUnavailable: there is none, or it cannot be read or the file not be written.
+        LedgerMissing, LedgerUnavailable: there is none, or it cannot be read or the file not be
+            written.
         LedgerCorrupt: what was read does not verify; nothing is left of it.
     """
     fresh = f"{target}.new"
@@ -77,7 +78,8 @@ def restore(
         a loss that is accepted freezes every dataset first
 
     Raises:
-        LedgerIncomplete: it lacks what a head knows of, or there is no head, and the loss is not accepted.
+        LedgerIncomplete: it lacks what a head knows of, or there is no head, and the loss is
+            not accepted.
         LedgerCorrupt: it does not verify. WrongUse: something lies at the place already.
     """
     if not Path(source).is_file():
@@ -114,7 +116,9 @@ def freeze_all(ledger: Ledger, reason: str) -> None:
 
 
 def incomplete_copy(what: str, lacking: Sequence[str]) -> LedgerIncomplete:
-    """The error for a copy that may lack spending and so must not replace a ledger without consent."""
+    """The error for a copy that may lack spending and so must not replace a ledger without
+    consent.
+    """
     return LedgerIncomplete(
         f"{what} may have forgotten what was spent: {lacking[0]}.",
         remedy="Take a newer one, and name the newest head with --head. If they are lost: "

@@ -225,7 +225,9 @@ def _held_from_json(form: Mapping[str, Json]) -> Held:
 
 
 def _keep(kept: dict[str, T], text: str, value: T) -> T:
-    """Remembers what a text says, but for one that reading refuses: what was written is soon read."""
+    """Remembers what a text says, but for one that reading refuses: what was written is soon
+    read.
+    """
     if len(kept) >= _MOST_KEPT:
         kept.clear()
     kept[text] = value

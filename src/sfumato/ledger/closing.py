@@ -28,7 +28,8 @@ from sfumato.privacy.event import Json
 _LET_GO = "secret state"
 # Of a charge that was voided to take another one in its place.
 EXCHANGED = "exchanged"
-# The fence of a step that any worker may take; not None, which a worker could pass that has lost its fence.
+# The fence of a step that any worker may take; not None, which a worker could pass that has lost
+# its fence.
 ANY_WORKER = -1
 # How many ended leases one unit of work closes.
 _AT_ONCE = 64
@@ -94,7 +95,10 @@ def forfeit(rows: Rows, books: Books, row: ChargeRow, reason: str) -> None:
 
 
 def suspend(rows: Rows, books: Books, row: ChargeRow, reason: str) -> None:
-    """executing -> suspended: the cost stays reserved. With secret state, the charge is forfeited."""
+    """executing -> suspended: the cost stays reserved.
+
+    With secret state, the charge is forfeited.
+    """
     if Pieces.from_text(row.pieces).secret:
         forfeit(rows, books, row, reason or _LET_GO)
         return

@@ -32,7 +32,9 @@ def stored_digest(row: ChargeRow) -> bytes:
 
 
 def answer_digest(row: ChargeRow, answer: AnswerRow | None) -> bytes:
-    """The digest of an answer, the keys of its charge and its entry; zeros if there is no answer."""
+    """The digest of an answer, the keys of its charge and its entry; zeros if there is no
+    answer.
+    """
     if answer is None:
         return bytes(DIGEST + NUMBER)
     shared = "" if row.source else row.shared

@@ -182,7 +182,9 @@ def replace_heads(sinks: Sequence[Sink], head: Head) -> None:
 
 
 def behind(sinks: Sequence[Sink], rows: Rows) -> str:
-    """What is missing in the rows according to the first head that they are behind of; "" if none."""
+    """What is missing in the rows according to the first head that they are behind of; "" if
+    none.
+    """
     for sink in sinks:
         try:
             head = sink.newest() if sink.readable else None

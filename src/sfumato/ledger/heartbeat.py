@@ -12,7 +12,8 @@ from sfumato.errors import LeaseExpired, LedgerError
 
 # A lease is renewed when this part of it is over, and tried again as often as the thread looks.
 _DUE = 1 / 3
-# The thread looks so often in a lease that two renewals may fail, and at least so often, in seconds.
+# The thread looks so often in a lease that two renewals may fail, and at least so often, in
+# seconds.
 _LOOKS, _LONGEST_PAUSE = 6, 10.0
 
 
@@ -112,7 +113,10 @@ class Heartbeats:
             self._beating.discard(heartbeat)
 
     def look(self) -> bool:
-        """Renews the leases that are due. Returns False, and the thread ends, if there were none."""
+        """Renews the leases that are due.
+
+        Returns False, and the thread ends, if there were none.
+        """
         with self._lock:
             beating = list(self._beating)
             if not beating:

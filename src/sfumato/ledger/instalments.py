@@ -97,7 +97,8 @@ class Instalments(Answers):
 
         Raises:
             LeaseExpired: the charge was suspended or ended, or another worker has it.
-            WrongUse: the place is not begun, was appended before, or the body is longer than ``size``.
+            WrongUse: the place is not begun, was appended before, or the body is longer than
+                ``size``.
         """
         packed = self._store.pack(body, len(body) if size is None else size)
         digest = hashlib.sha256(body).hexdigest()

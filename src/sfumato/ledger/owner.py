@@ -90,7 +90,8 @@ class Owner:
         that another dataset of this ledger also has is about other people here.
 
         Raises:
-            ContractMismatch: known under another contract; or another dataset has a source of this one.
+            ContractMismatch: known under another contract; or another dataset has a source of
+                this one.
         """
         scope = Scope(contract.dataset)
         require_reason(other_people)
@@ -250,7 +251,9 @@ class Owner:
         self._decide(dataset, {SHARING: allowed}, reason)
 
     def go_without_heads(self, dataset: str, *, silence: str, reason: str) -> None:
-        """Records the owner's consent to charge although no signed head could be compared, and why."""
+        """Records the owner's consent to charge although no signed head could be compared, and
+        why.
+        """
         scope = Scope(dataset)
         require_reason(reason, needed=True)
 
@@ -274,7 +277,8 @@ class Owner:
         leaves the dataset's limit unchanged.
 
         Raises:
-            WrongUse: more is spent than the limit in force allows; raise it to what was spent first.
+            WrongUse: more is spent than the limit in force allows; raise it to what was spent
+                first.
         """
         scope = Scope(dataset, purpose, analyst)
         require_reason(reason, needed=True)
@@ -391,10 +395,12 @@ def is_below(row: ChargeRow, account_id: str) -> bool:
 def _places(
     rows: Rows, dataset: str, known: Sequence[str], sources: Collection[str], other_people: str
 ) -> dict[str, Json]:
-    """Where the data of a dataset lies, with new places, and why they may be another's too; empty if none is new.
+    """Where the data of a dataset lies, with new places, and why they may be another's too; empty
+    if none is new.
 
     Raises:
-        ContractMismatch: another dataset has a new one, and nobody says that these are other people.
+        ContractMismatch: another dataset has a new one, and nobody says that these are other
+            people.
     """
     new = sorted(set(sources) - set(known))
     if not new:

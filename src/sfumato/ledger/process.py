@@ -34,7 +34,8 @@ def borrow(place: str | Path, key: Key = None) -> Ledger:
     ``key`` signs its heads (``Ledger.open``); later borrowers may give the same key or none.
 
     Raises:
-        LedgerError: it cannot be opened; another process holds it, or somebody here opened it otherwise.
+        LedgerError: it cannot be opened; another process holds it, or somebody here opened it
+            otherwise.
         WrongUse: another session of this process has opened it with another key.
     """
     if isinstance(place, str) and place.startswith(SERVERS):

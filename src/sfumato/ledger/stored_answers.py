@@ -30,7 +30,8 @@ from sfumato.ledger.store.base import (
 )
 
 _FAILURES_BEFORE_FREEZE = 3
-# Of so many open charges of a dataset each is compared; of more, one question may be paid for twice.
+# Of so many open charges of a dataset each is compared; of more, one question may be paid for
+# twice.
 MANY_OPEN = 1024
 
 
@@ -59,7 +60,8 @@ def bound_answer(rows: Rows, ready: Ready) -> AnswerRow | None:
             f"The request under key {key!r} ended without an answer; {paid}.",
             remedy="Ask with a new key.",
         )
-    # a request that was made of stored parts has no answer of its own: its key is bound to one of theirs
+    # a request that was made of stored parts has no answer of its own: its key is bound to one of
+    # theirs
     is_own = charge.question in {keys.question for keys in ready.request.named}
     return rows.answer(charge.question) if is_own else None
 
@@ -191,7 +193,9 @@ def give(rows: Rows, ready: Ready, charge_id: str) -> bytes | None:
 
 
 def share(rows: Rows, ready: Ready, charge_id: str) -> bytes | None:
-    """The answer of another account, paid for by the accounts that have not; None if there is none."""
+    """The answer of another account, paid for by the accounts that have not; None if there is
+    none.
+    """
     books, shared = Books(rows, ready.account), shared_answer(rows, ready)
     if shared is None:
         return None

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One lock per question: the same question is asked by one caller at a time, others concurrently."""
+"""One lock per question: the same question is asked by one caller at a time, others
+concurrently.
+"""
 
 import threading
 from collections.abc import Callable, Iterator

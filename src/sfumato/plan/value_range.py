@@ -208,7 +208,9 @@ def _arithmetic(op: Operation, left: Span, right: Span) -> Span:
 
 
 def _quotient(left: Span, right: Span) -> Span:
-    """The range of a quotient: its extremes are at the divisors nearest to 0 and farthest from it."""
+    """The range of a quotient: its extremes are at the divisors nearest to 0 and farthest from
+    it.
+    """
     if left is None or right is None:
         return None
     low, high = right

@@ -26,7 +26,8 @@ def require_proved(plan: Plan, declarations: Dataset) -> None:
     if not _is_proved(plan, declarations):
         raise WrongUse(
             "A plan that was not made for these declarations.",
-            remedy="Compile it with compile_plan, compile_cube or compile_rows from session.dataset.",
+            remedy="Compile it with compile_plan, compile_cube or compile_rows from "
+            "session.dataset.",
         )
 
 

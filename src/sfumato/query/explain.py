@@ -321,7 +321,8 @@ def _clipped_values(name: str, read: Origin) -> Iterator[str]:
     clipped = _bounds(read)
     if clipped:
         yield (
-            f"{name}: values beyond the declared bounds of {', '.join(clipped)} count as the bound; "
+            f"{name}: values beyond the declared bounds of {', '.join(clipped)} count as the "
+            "bound; "
             "the interval does not hold what that changes."
         )
     for what, ends in _cuts(read):

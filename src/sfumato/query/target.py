@@ -198,7 +198,8 @@ def _size(
     if stored is not None and stored.size > 0:
         return stored.typical if average else stored.size
     raise NoReference(
-        f"The error of {title(aggregate)} depends on how many rows a group has, which is not public.",
+        f"The error of {title(aggregate)} depends on how many rows a group has, which is not "
+        "public.",
         allowed="a declared size= of the table, or an answer already stored for the same question",
         remedy="Ask with epsilon=, or first ask the same question with a small epsilon= (a pilot).",
     )

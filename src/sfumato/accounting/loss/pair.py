@@ -29,7 +29,8 @@ from sfumato.errors import InvalidNumber
 MAX_MU = 20.0
 # as far as any lattice reaches
 _UNSEEN = 1e-300
-# pieces of a cell are so narrow, against the farthest point, that quadrature errs by less than 2^-47
+# pieces of a cell are so narrow, against the farthest point, that quadrature errs by less than
+# 2^-47
 _WIDE, _NARROW = 1 / 8, 1 / 64
 
 
@@ -147,7 +148,9 @@ class Gaussian:
         return np.zeros(0), np.zeros(0)
 
     def reach(self, outside: float) -> Reach:
-        """Under Q the point z is standard normal, its loss mu z - mu^2 / 2; P(|Z| > r) <= e^(-r^2/2)."""
+        """Under Q the point z is standard normal, its loss mu z - mu^2 / 2; P(|Z| > r) <=
+        e^(-r^2/2).
+        """
         far = min(math.sqrt(-2 * math.log(outside)), self.reached)
         return Reach(
             -self.mu * (far + self.mu / 2),
@@ -241,7 +244,8 @@ class Sampled:
 
     @property
     def rounding(self) -> Rounding:
-        # the inner loss l' moves the outer one, l, by at most |l| + rate / (1 - rate) of what it moves itself
+        # the inner loss l' moves the outer one, l, by at most |l| + rate / (1 - rate) of what it
+        # moves itself
         reach = self.pair.reach(_UNSEEN)
         inner = ULPS + self.pair.rounding.at(max(abs(reach.lower), abs(reach.upper)))
         # what a float loses of a rate near 1 is much of what is left out

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dominating pair of a secret sample of fixed size under replace-one. Proof: replaced.proof.md."""
+"""The dominating pair of a secret sample of fixed size under replace-one.
+
+Proof: replaced.proof.md.
+"""
 
 import math
 from dataclasses import dataclass
@@ -79,7 +82,9 @@ class Replaced:
         return mass, share
 
     def doubt(self, edges: Edges) -> Floats:
-        """The relative error; a mirrored mass is a product with a mean ratio, as certain as a loss."""
+        """The relative error; a mirrored mass is a product with a mean ratio, as certain as a
+        loss.
+        """
         doubt = np.full(len(edges.gap), MASS_ERROR)
         above, below = _sides(edges)
         if len(above.gap):

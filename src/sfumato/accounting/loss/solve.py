@@ -205,7 +205,9 @@ def _below(delta_of: Reader, delta: float, start: float) -> float:
 
 
 def _crossing(delta_of: Reader, delta: float, low: float, high: float) -> tuple[float, float]:
-    """Bisects to adjacent epsilons, the bound being above delta at the first and not at the second."""
+    """Bisects to adjacent epsilons, the bound being above delta at the first and not at the
+    second.
+    """
     value_low, value_high = delta_of(low), delta_of(high)
     for step in range(_STEPS):
         if high - low <= _PRECISION * high:

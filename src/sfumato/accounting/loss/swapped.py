@@ -179,7 +179,9 @@ class Swapped:
 
 
 def _swapped(gain: Floats | float, other: Floats | float, rate: float) -> Floats:
-    """ln of (1 - rate + rate e^gain) / (1 - rate + rate e^other); of the two losses at most one is above 0."""
+    """ln of (1 - rate + rate e^gain) / (1 - rate + rate e^other); of the two losses at most one is
+    above 0.
+    """
     high, low = np.maximum(gain, other), np.minimum(gain, other)
     apart = np.log1p(rate * np.expm1(high)) - np.log1p(rate * np.expm1(low))
     # both below 0: by their difference, which has more digits

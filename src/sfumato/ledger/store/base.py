@@ -42,9 +42,9 @@ UNENDED = (RESERVED, EXECUTING, SUSPENDED)
 EXPIRED = "expired"
 COUNTED = ("engine", "crash", EXPIRED)
 
-# What a store notes of itself (``Rows.about``). While it is UNFINISHED (being filled), or has a LOSS that
-# the owner accepted and that is not in the journal yet, nobody charges in it; never again once it
-# has a SUCCESSOR, the place of the ledger whose identity is SUCCEEDED_BY.
+# What a store notes of itself (``Rows.about``). While it is UNFINISHED (being filled), or has a
+# LOSS that the owner accepted and that is not in the journal yet, nobody charges in it; never again
+# once it has a SUCCESSOR, the place of the ledger whose identity is SUCCEEDED_BY.
 UNFINISHED, LOSS, SUCCESSOR, PREDECESSOR = "unfinished", "loss", "successor", "predecessor"
 SUCCEEDED_BY = "succeeded_by"
 
@@ -287,7 +287,9 @@ class Rows(Protocol):
     def instalments(
         self, charge_id: str, after: int, limit: int
     ) -> list[tuple[InstalmentRow, Entry]]:
-        """The instalments of a charge after a place, by place, with the entries that stored them."""
+        """The instalments of a charge after a place, by place, with the entries that stored
+        them.
+        """
         ...
 
     def stored_instalments(self, charge_id: str) -> int:
@@ -366,7 +368,9 @@ class Store(Protocol):
 
     @property
     def identity(self) -> str:
-        """A random name that is created with the store and never changes; signed heads contain it."""
+        """A random name that is created with the store and never changes; signed heads contain
+        it.
+        """
         ...
 
     @property

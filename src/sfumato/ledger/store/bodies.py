@@ -80,7 +80,9 @@ def unpack(packed: Packed, kept: Callable[[str, int], bytes]) -> bytes:
 
 
 def is_name(name: str) -> bool:
-    """Whether a name is a hexadecimal SHA-256, so that a forged row cannot refer to another file."""
+    """Whether a name is a hexadecimal SHA-256, so that a forged row cannot refer to another
+    file.
+    """
     return len(name) == 64 and all(digit in "0123456789abcdef" for digit in name)
 
 

@@ -21,7 +21,8 @@ T = TypeVar("T")
 
 # More in one batch would only make its first callers wait for its last.
 _LARGEST_BATCH = 256
-# In seconds: whoever has just verified a large ledger, say, is not waited for as long as half of that.
+# In seconds: whoever has just verified a large ledger, say, is not waited for as long as half of
+# that.
 _LONGEST_WAIT = 0.01
 
 
@@ -70,8 +71,9 @@ class _Inbox:
         self.closed = False
         self._tasks: list[Task] = []
         self._enough = 1
-        # it can be taken twice: under it, the collector may come to the end of the owner. Taken itself, not through
-        # the condition, whose ``__enter__`` is Python: Ctrl-C within it would leave the lock taken for ever
+        # it can be taken twice: under it, the collector may come to the end of the owner. Taken
+        # itself, not through the condition, whose ``__enter__`` is Python: Ctrl-C within it would
+        # leave the lock taken for ever
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
 

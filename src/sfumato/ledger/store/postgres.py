@@ -88,7 +88,8 @@ class Postgres:
     the last one all the same; ``shortfall`` then has the reason.
 
     Raises:
-        LedgerBusy, LedgerCorrupt, LedgerIncomplete, LedgerReadOnly, LedgerTooNew, LedgerUnavailable.
+        LedgerBusy, LedgerCorrupt, LedgerIncomplete, LedgerReadOnly, LedgerTooNew,
+        LedgerUnavailable.
     """
 
     exclusive = False

@@ -37,7 +37,8 @@ SCHEMA = "sfumato"
 # Nobody's temporary table stands before ours.
 PATH = f"{SCHEMA}, pg_temp"
 
-# Which server this is, and since which promotion of a standby: another one may have forgotten something.
+# Which server this is, and since which promotion of a standby: another one may have forgotten
+# something.
 SERVER = (
     "((SELECT system_identifier FROM pg_control_system())::text || '/' "
     "|| left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))"
@@ -165,7 +166,9 @@ def upgrade_tables(connection: psycopg.Connection[Any]) -> None:
 
 @contextmanager
 def _alone(connection: psycopg.Connection[Any]) -> Iterator[None]:
-    """A transaction that holds the lock for schema changes; the server ends it if its client stops."""
+    """A transaction that holds the lock for schema changes; the server ends it if its client
+    stops.
+    """
     with connection.transaction():
         connection.execute(_ALONE, (PATH,))
         connection.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", (SCHEMA,))

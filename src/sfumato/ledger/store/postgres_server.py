@@ -43,7 +43,8 @@ IS_FLUSHED = (
     "SELECT pg_current_wal_flush_lsn() >= $1::pg_lsn AND "
     "current_setting('synchronous_standby_names') = ''"
 )
-# A role may have warnings turned off, and only a warning says that the wait for a standby was cancelled.
+# A role may have warnings turned off, and only a warning says that the wait for a standby was
+# cancelled.
 FLUSH = (
     "SELECT set_config('synchronous_commit', $1, true), set_config('client_min_messages', "
     "'warning', true), "

@@ -49,7 +49,8 @@ class SQLite:
     it all the same, and ``shortfall`` then has the reason.
 
     Raises:
-        LedgerBusy, LedgerCorrupt, LedgerIncomplete, LedgerReadOnly, LedgerTooNew, LedgerUnavailable.
+        LedgerBusy, LedgerCorrupt, LedgerIncomplete, LedgerReadOnly, LedgerTooNew,
+        LedgerUnavailable.
     """
 
     def __init__(self, path: str | Path, *, create: bool = True, accept_loss: bool = False) -> None:
@@ -128,7 +129,9 @@ class SQLite:
         self._apart(lambda: self._connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchall())
 
     def close(self) -> None:
-        """Ends the thread, the connection and the locks; in a fork, only its copies of the locks."""
+        """Ends the thread, the connection and the locks; in a fork, only its copies of the
+        locks.
+        """
         if os.getpid() == self._process:
             self._writer.close()
         else:

@@ -76,7 +76,8 @@ class Opening:
         """Refuses a file that is no longer where it was opened.
 
         Raises:
-            LedgerUnavailable: the file or its log was moved, replaced or removed, or has a second name.
+            LedgerUnavailable: the file or its log was moved, replaced or removed, or has a
+                second name.
         """
         for path, inode in self._inodes.items():
             status = _stat(path)

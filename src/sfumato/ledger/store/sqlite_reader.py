@@ -173,7 +173,8 @@ def _share(path: str, held: list[int]) -> None:
 def _opened(path: str) -> apsw.Connection:
     """A connection that reads the file, and the log if there is one."""
     if Path(f"{path}-wal").exists():
-        # SQLite's own locks are left out: they need a file that can be written, and flock holds here
+        # SQLite's own locks are left out: they need a file that can be written, and flock holds
+        # here
         connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY, vfs="unix-none")
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         # the index of the log is kept in memory then, not in a file

@@ -62,7 +62,9 @@ class Layers(Generic[T]):
         self._unit = {}
 
     def commit(self, keep: Callable[[T], bool]) -> None:
-        """Ends the batch, which is on disk: its rows that are worth caching become the known ones."""
+        """Ends the batch, which is on disk: its rows that are worth caching become the known
+        ones.
+        """
         for key, row in self._batch.items():
             if keep(row):
                 self.known[key] = row

@@ -112,7 +112,8 @@ def _require_public(table: Scan, dataset: Dataset) -> None:
         raise UnsupportedSql(
             f"A join to the private table {table.table!r} on something else than its unit.",
             allowed="a join on the unit, or to a table declared with public=True",
-            remedy="Join on the column that names the unit; or declare the table public, if it is about nobody.",
+            remedy="Join on the column that names the unit; or declare the table public, if it is "
+            "about nobody.",
         )
 
 
@@ -129,12 +130,14 @@ def _unit(relation: Relation, dataset: Dataset) -> str | None:
         raise UnsupportedSql(
             f"Tables of different units in one question: {shown}.",
             allowed="tables of one unit, and public ones",
-            remedy="Ask them apart; or declare one unit for both: sf.Unit(column, name=...), or via= the other table.",
+            remedy="Ask them apart; or declare one unit for both: sf.Unit(column, name=...), or "
+            "via= the other table.",
         )
     unit = names.pop()
     if unit is None and not all(isinstance(each, Scan | Filter | PublicJoin) for each in every):
         raise UnsupportedSql(
-            f"A question about the several rows of a unit, of a table without one: {', '.join(units)}.",
+            "A question about the several rows of a unit, of a table without one: "
+            f"{', '.join(units)}.",
             allowed="WHERE, GROUP BY, and joins to public tables, where each row is its own unit",
             remedy="Declare whom the rows are about: unit=sf.Unit(column, max_rows=...).",
         )
@@ -179,7 +182,8 @@ def _known(table: str, name: str, limit: Bound) -> int | None:
     """A declared limit (MissingDeclaration if it is still ``sf.AUTO``)."""
     if isinstance(limit, Auto):
         raise MissingDeclaration(
-            f"{name} of table {table!r} is sf.AUTO, which session.query resolves by a charged step.",
+            f"{name} of table {table!r} is sf.AUTO, which session.query resolves by a charged "
+            "step.",
             remedy=f"Ask by session.query, or declare a number: {name}=...",
         )
     return limit
