@@ -31,6 +31,9 @@ class Charge:
 
     Raises:
         InvalidNumber: a part that is no integer, or below 0.
+
+    >>> charge_for(Profile.pure(Fraction(1, 2)))
+    Charge(epsilon=500000000000, rho=125000000000, delta=0)
     """
 
     epsilon: int | None
@@ -80,6 +83,10 @@ class Gates:
         a tenth ten times is exactly one
         a gaussian closes the pure gate for good
         the rho cap converts to at most epsilon
+
+    >>> gates = Gates.of(Budget(1))
+    >>> gates.rho is None, gates.admits(charge_for(Profile.pure(Fraction(1, 2))))
+    (True, True)
     """
 
     epsilon: int

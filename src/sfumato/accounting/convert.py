@@ -227,6 +227,9 @@ def approx_from_zcdp(
 
     Source: Canonne, Kamath, Steinke (2020), Proposition 12 with the bound of one order.
     Valid at every order > 1, so the search for the best needs no proof.
+
+    >>> round(float(approx_from_zcdp(ZeroConcentratedDP("0.5"), "1e-6").epsilon), 4)
+    5.2215
     """
     slack = _spent(guarantee.rho, delta)
     if guarantee.rho == 0 or slack == 1:

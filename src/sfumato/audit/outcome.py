@@ -14,7 +14,11 @@ Key: TypeAlias = Hashable
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """An exception of this type instead of an answer, which an observer sees too."""
+    """An exception of this type instead of an answer, which an observer sees too.
+
+    >>> Raised("ValueError") == Raised("ValueError")
+    True
+    """
 
     kind: str
 

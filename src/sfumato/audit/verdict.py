@@ -13,6 +13,9 @@ class Verdict(Enum):
     """``VIOLATED``: proved false.
 
     ``HOLDS``: proved, for what was explored. ``UNDECIDED``: neither.
+
+    >>> overall([Verdict.HOLDS, Verdict.UNDECIDED]).value
+    'UNDECIDED'
     """
 
     HOLDS = "HOLDS"

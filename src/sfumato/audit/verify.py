@@ -41,7 +41,11 @@ _FINEST = 44
 
 
 class Measure(Enum):
-    """The privacy measure of a claim."""
+    """The privacy measure of a claim.
+
+    >>> [measure.value for measure in Measure]
+    ['delta at the claimed epsilon', 'rho of zCDP']
+    """
 
     DELTA = "delta at the claimed epsilon"
     RHO = "rho of zCDP"

@@ -12,31 +12,57 @@ from sfumato.plan.value import Value
 
 @dataclass(frozen=True, slots=True)
 class CountRows:
-    """COUNT(*): one integer; each row adds 1."""
+    """COUNT(*): one integer; each row adds 1.
+
+    >>> width(CountRows()), largest(CountRows())
+    (1, 1)
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class CountValues:
-    """COUNT(value): one integer; each row whose value is not NULL adds 1."""
+    """COUNT(value): one integer; each row whose value is not NULL adds 1.
+
+    >>> from sfumato.metadata.column import Column, Integer
+    >>> age = Value.of(Column("age", Integer(0, 120)))
+    >>> width(CountValues(age)), largest(CountValues(age))
+    (1, 1)
+    """
 
     value: Value
 
 
 @dataclass(frozen=True, slots=True)
 class CountUnits:
-    """COUNT(DISTINCT unit): one integer; each unit with a row in the group adds 1."""
+    """COUNT(DISTINCT unit): one integer; each unit with a row in the group adds 1.
+
+    >>> read_value(CountUnits()) is None
+    True
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class CountDistinct:
-    """COUNT(DISTINCT value), over at most ``max_rows`` distinct values of each unit (RULES 14)."""
+    """COUNT(DISTINCT value), over at most ``max_rows`` distinct values of each unit (RULES 14).
+
+    >>> from sfumato.metadata.column import Category, Column
+    >>> sex = Value.of(Column("sex", Category("F", "M")))
+    >>> width(CountDistinct(sex)), largest(CountDistinct(sex))
+    (1, 1)
+    """
 
     value: Value
 
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """SUM(value): one integer, in lattice steps; the total of each unit is clipped (RULES 15)."""
+    """SUM(value): one integer, in lattice steps; the total of each unit is clipped (RULES 15).
+
+    >>> from sfumato.metadata.column import Column, Integer
+    >>> age = Value.of(Column("age", Integer(0, 120)))
+    >>> largest(Sum(age)), never_negative(Sum(age))
+    (120, True)
+    """
 
     value: Value
 
@@ -47,6 +73,11 @@ class Mean:
 
     u is the code less the lower bound, w the range. Each row adds exactly w to the L1 norm of
     the pair, whatever its value (RULES 15).
+
+    >>> from sfumato.metadata.column import Column, Integer
+    >>> age = Value.of(Column("age", Integer(20, 120)))
+    >>> width(Mean(age)), largest(Mean(age))
+    (2, 100)
     """
 
     value: Value
@@ -59,6 +90,11 @@ class Variance:
     Each row adds w^2 to its L1 norm. u is as for ``Mean``, but rounded down to one of at most
     ``grid`` levels of ``coarse`` codes each. A level is less than a millionth of the range, and
     every interval includes the error of this rounding.
+
+    >>> from sfumato.metadata.column import Column, Integer
+    >>> age = Value.of(Column("age", Integer(20, 120)))
+    >>> width(Variance(age)), largest(Variance(age)), Variance(age).coarse
+    (3, 10000, 1)
     """
 
     value: Value
@@ -77,6 +113,12 @@ class Quantiles:
 
     Leaf j has the ``coarse`` codes that begin at lower + j coarse. ``levels`` are the requested
     quantiles, ascending; each is selected separately from the same leaves (RULES 17).
+
+    >>> from sfumato.metadata.column import Column, Integer
+    >>> age = Value.of(Column("age", Integer(0, 4095)))
+    >>> median = Quantiles(age, (Fraction(1, 2),))
+    >>> median.coarse, median.leaves
+    (4, 1024)
     """
 
     value: Value

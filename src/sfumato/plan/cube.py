@@ -66,6 +66,14 @@ class Cube:
     Raises:
         WrongUse: there is no axis, or one occurs twice.
         ValueError: an axis without a cell for some code or for NULL.
+
+    >>> from sfumato.metadata.column import Category, Column, Integer
+    >>> from sfumato.plan.relation import Scan
+    >>> age, sex = Column("age", Integer(0, 9)), Column("sex", Category("F", "M"))
+    >>> people = Scan("people", columns=(age, sex))
+    >>> cube = Cube(people, (axis(Value.of(age)), axis(Value.of(sex))))
+    >>> cube.places([("sex",), ("sex", "age")]), cube.shape((1, 0))
+    (((1,), (1, 0)), (3, 11))
     """
 
     relation: Relation
@@ -155,6 +163,15 @@ class BoundedCube:
 
     Raises:
         ValueError: ``most`` below 1, or a refinement out of range.
+
+    >>> from fractions import Fraction
+    >>> from sfumato.metadata.column import Category, Column
+    >>> from sfumato.plan.relation import Scan
+    >>> sex = Column("sex", Category("F", "M"))
+    >>> cube = Cube(Scan("people", columns=(sex,)), (axis(Value.of(sex)),))
+    >>> l1, l2, apart = (Distance(norm, Fraction(1)) for norm in (Norm.L1, Norm.L2, Norm.LINF))
+    >>> BoundedCube(cube, None, most=1, refinement=1, l1=l1, l2=l2, apart=apart).is_weighed
+    False
     """
 
     cube: Cube

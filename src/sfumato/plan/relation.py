@@ -30,6 +30,9 @@ class Scan:
 
     ``columns`` are those that are read, named ``prefix`` and the name in the table. ``owner``
     None: each row is its own unit, or the table is public.
+
+    >>> Scan("people", prefix="p.", columns=(Column("p.age", Integer(0, 120)),)).table
+    'people'
     """
 
     table: str
@@ -40,7 +43,13 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """The rows for which ``predicate`` is TRUE (not FALSE, not NULL)."""
+    """The rows for which ``predicate`` is TRUE (not FALSE, not NULL).
+
+    >>> age = Column("age", Integer(0, 120))
+    >>> adults = Filter(Scan("people", columns=(age,)), Member(Field(age), (18, 19)))
+    >>> row_by_row(adults).table
+    'people'
+    """
 
     source: "Relation"
     predicate: Scalar
@@ -55,6 +64,12 @@ class PublicJoin:
 
     Of several public rows with one key, the first in the order of the columns read is used, so
     a row is never multiplied. ``outer``: rows without a match are kept, with NULLs.
+
+    >>> area, code = Column("area", Integer(0, 9)), Column("areas.code", Integer(0, 9))
+    >>> areas = Scan("areas", prefix="areas.", columns=(code,))
+    >>> joined = PublicJoin(Scan("people", columns=(area,)), areas, Field(area), code)
+    >>> [scan.table for scan in scans(joined)]
+    ['people']
     """
 
     source: "Relation"
@@ -69,7 +84,12 @@ class PublicJoin:
 
 @dataclass(frozen=True, slots=True)
 class UnitJoin:
-    """Joins each row to the row of its unit in ``other``, which has at most one row per unit."""
+    """Joins each row to the row of its unit in ``other``, which has at most one row per unit.
+
+    >>> visits, people = Scan("visits"), PerUnit(Scan("people"), (), ())
+    >>> [scan.table for scan in scans(UnitJoin(visits, people))]
+    ['visits', 'people']
+    """
 
     source: "Relation"
     other: "Relation"
@@ -82,7 +102,11 @@ class UnitJoin:
 
 @dataclass(frozen=True, slots=True)
 class Semi:
-    """The rows whose unit has a row in ``units``; if ``negated``, whose unit has none."""
+    """The rows whose unit has a row in ``units``; if ``negated``, whose unit has none.
+
+    >>> row_by_row(Semi(Scan("visits"), Scan("people"), negated=True)).table
+    'visits'
+    """
 
     source: "Relation"
     units: "Relation"
@@ -147,6 +171,9 @@ class PerUnit:
     """GROUP BY unit: one row for each unit, or for each combination of a unit's ``keys``.
 
     Each key is a column and the value from which it is computed.
+
+    >>> is_single(PerUnit(Scan("visits"), (), ())), is_single(Scan("visits"))
+    (True, False)
     """
 
     source: "Relation"
@@ -175,6 +202,10 @@ class Ranked:
 
     ``ties`` break ties of ``order``; rows that agree in both are equal in every column that the
     question reads. Numbers above the range of ``column`` are clipped to its upper bound.
+
+    >>> ranked = Ranked(Scan("visits"), (), (), Column("rank", Integer(1, 2)))
+    >>> is_single(ranked), is_single(Filter(ranked, Member(Field(ranked.column), (1,))))
+    (False, True)
     """
 
     source: "Relation"
@@ -191,7 +222,14 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Union:
-    """UNION ALL of several relations, each read as the same columns."""
+    """UNION ALL of several relations, each read as the same columns.
+
+    >>> year = Column("year", Integer(2000, 2100))
+    >>> old, new = Scan("old", columns=(year,)), Scan("new", columns=(year,))
+    >>> both = Union((old, new), ((Field(year),), (Field(year),)), (year,))
+    >>> [scan.table for scan in scans(both)]
+    ['old', 'new']
+    """
 
     sources: tuple["Relation", ...]
     values: tuple[tuple[Scalar, ...], ...]

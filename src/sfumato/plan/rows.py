@@ -22,6 +22,12 @@ class RowList:
     Raises:
         WrongUse: there are no values.
         MissingDeclaration: a text column, whose values have no codes.
+
+    >>> from sfumato.metadata.column import Column, Integer
+    >>> from sfumato.plan.relation import Scan
+    >>> age = Column("age", Integer(0, 120))
+    >>> RowList(Scan("people", columns=(age,)), (Value.of(age),)).raw.keys
+    ()
     """
 
     relation: Relation
@@ -55,6 +61,13 @@ class BoundedRows:
 
     Raises:
         ValueError: ``most`` below 1, or above 1 where each row is its own unit.
+
+    >>> from sfumato.metadata.column import Column, Integer
+    >>> from sfumato.plan.relation import Scan
+    >>> age = Column("age", Integer(0, 120))
+    >>> rows = RowList(Scan("people", columns=(age,)), (Value.of(age),))
+    >>> BoundedRows(rows, unit=None, most=1, neighbours=Neighbours.ADD_REMOVE).most
+    1
     """
 
     rows: RowList

@@ -43,7 +43,11 @@ class Operation(Enum):
 
 
 class Part(Enum):
-    """A part of a date; the value is its name in SQL."""
+    """A part of a date; the value is its name in SQL.
+
+    >>> Part("isodow").name
+    'WEEKDAY'
+    """
 
     YEAR = "year"
     QUARTER = "quarter"

@@ -86,6 +86,11 @@ class GroupKey:
 
     Raises:
         ValueError: codes that are not ascending, or none.
+
+    >>> from sfumato.metadata.column import Category
+    >>> sex = Value.of(Column("sex", Category("F", "M")))
+    >>> GroupKey(sex, (0, 1), missing=True).size, GroupKey(sex, None).size
+    (3, None)
     """
 
     value: Value
