@@ -71,6 +71,10 @@ class Balance:
     Guarantees:
         a charge beyond the gates is refused naming what is left
         a reserved charge counts as spent
+
+    >>> from sfumato.privacy.budget import Budget
+    >>> Balance(Gates.of(Budget(1))).left.epsilon
+    Fraction(1, 1)
     """
 
     gates: Gates

@@ -45,6 +45,11 @@ class Request:
     Raises:
         WrongUse: a name or a key that cannot be stored: a control character, more than 200 bytes
             of UTF-8 in a name, 255 in a key or 1,000 in a line; a kind that is no plain word.
+
+    >>> from fractions import Fraction
+    >>> from sfumato.privacy import PureEvent
+    >>> Request("tiny", "ann", "key", "statement", PureEvent(Fraction(1, 2))).scope.id
+    'tiny/unstated/ann'
     """
 
     dataset: str

@@ -152,7 +152,15 @@ Key: TypeAlias = Source | None
 
 
 class Signer:
-    """An Ed25519 key in a file of mode 0600, created if missing, or one that a function returns."""
+    """An Ed25519 key in a file of mode 0600, created if missing, or one that a function returns.
+
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> signer = Signer(Path(folder.name) / "ledger.key")
+    >>> len(bytes.fromhex(signer.signature(b"a message")))
+    64
+    >>> folder.cleanup()
+    """
 
     def __init__(self, key: Source) -> None:
         if is_address(key):

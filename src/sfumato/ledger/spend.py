@@ -87,6 +87,21 @@ class Ledger(Instalments):
         a shared answer is paid by everybody but those who paid it
         several charges are taken together or not at all
         a charge is exchanged for a dearer one only if that is admitted
+
+    >>> import tempfile
+    >>> from fractions import Fraction
+    >>> from sfumato.privacy import PureEvent
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = Ledger.open(folder.name + "/ledger.db")
+    >>> ledger.adopt(Contract("tiny", "add-remove", {"people": "id"}, "1", "0"), Budget(1))
+    >>> half = PureEvent(Fraction(1, 2))
+    >>> charge = ledger.reserve(Request("tiny", "ann", "key", "statement", half))
+    >>> ledger.execute(charge)
+    >>> ledger.commit(charge, b"the answer")
+    >>> ledger.answer("key"), str(ledger.balance("tiny").left.epsilon)
+    (b'the answer', '1/2')
+    >>> ledger.close()
+    >>> folder.cleanup()
     """
 
     def __init__(self, store: Store, *, lease: timedelta = LEASE, key: Key = None) -> None:
