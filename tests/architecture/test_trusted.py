@@ -13,8 +13,8 @@ from tests.architecture.structure import (
 )
 from tests.architecture.tokens import tokens
 
-# The issue asks for 60,000 and 40,000: CONTRIBUTING says what the difference is made of.
-CAPS = {"proof core": 74_000, "runtime core": 72_000, "runtime options": 21_000}
+# The targets are 60,000 and 40,000: CONTRIBUTING says what the difference is made of.
+CAPS = {"proof core": 72_800, "runtime core": 69_400, "runtime options": 20_000}
 
 PATHS = {module_name(path).removeprefix("sfumato."): path for path in FILES}
 
