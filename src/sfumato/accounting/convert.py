@@ -281,8 +281,9 @@ def approx_from_renyi(guarantee: RenyiDP, delta: Number) -> ApproxDP:
 def approx_from_gaussian(guarantee: GaussianDP, delta: Number) -> ApproxDP:
     """The least epsilon at delta of the exact Gaussian curve, within about 1e-15 relative (tight).
 
-    Balle and Wang 2018, Theorem 8; Dong, Roth, Su 2022, Corollary 2.13. Newton's steps begin at
-    the epsilon of zCDP; every point that is kept has its delta proved.
+    Balle and Wang 2018, Theorem 8; Dong, Roth, Su 2022, Corollary 2.13. Newton's method starts at
+    the epsilon that zCDP gives. The delta of every iterate is proved, so the result is an upper
+    bound of the least epsilon.
 
     Guarantees:
         the gaussian curve is never exceeded

@@ -90,7 +90,11 @@ class FixedPlan:
 
     @property
     def one_way(self) -> "FixedPlan | None":
-        """The plan with one direction for each replaced unit; None if no sample replaces any."""
+        """The plan with a pair that two neighbours attain in place of each worst pair of a replaced
+        unit.
+
+        None if the plan has no sample in which a unit is replaced.
+        """
         if not any(isinstance(pair, Replaced) for pair, _ in self.pairs):
             return None
         pairs = tuple(

@@ -51,8 +51,8 @@ class Answers(Owner):
         return self._given(find)
 
     def released(self, parts: Sequence[str], account: str) -> dict[str, list[bytes]]:
-        """The stored answers in which an account released given parts, by part, oldest first;
-        free.
+        """The stored answers of an account that contain given parts (aggregates of an answer that
+        can be reused), oldest first; free.
         """
 
         def find(rows: Rows) -> dict[str, list[bytes]]:
@@ -104,8 +104,9 @@ class Answers(Owner):
 
         Free for an account that has paid for it. An answer that the same analyst paid for in
         another account, or any analyst if the owner's policy shares answers, is returned for its
-        full cost, which is charged to the accounts that have not paid for it, not to the dataset.
-        ``held`` is a reserved charge that this payment replaces.
+        full cost. That cost is charged to those accounts between the dataset and the analyst that
+        have not paid for it, not to the dataset. ``held`` is a reserved charge that this payment
+        replaces.
 
         Raises:
             KeyUsed: the idempotency key is bound to something else.
@@ -156,7 +157,9 @@ class Answers(Owner):
 
     @contextmanager
     def _counted(self, request: Request) -> Iterator[None]:
-        """Counts refusals in the block; writes the counts down when they are due."""
+        """A context manager that counts a refusal raised in it, and writes pending counts to the
+        journal once enough have accumulated.
+        """
         root, account = request.scope.root, request.scope.id
         try:
             yield

@@ -125,7 +125,7 @@ class Open:
 
     @classmethod
     def from_json(cls, place: int, form: list[Any]) -> "Open":
-        """Parses a stored charge, with a new slot."""
+        """Parses a stored charge. ``place`` is its position in the array of digests."""
         row, (state, reason, pieces, failures, answered) = ChargeRow._make(form[0]), form[1:]
         cost, lineage = charge_from_text(row.cost), lineage_of(row.account)
         return cls(

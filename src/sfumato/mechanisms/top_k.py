@@ -227,7 +227,7 @@ def _choices(ranked: NDArray[Any], k: int, loss: int) -> list[int]:
 
 
 def _sequence(choices: list[int], entropy: Entropy) -> list[int]:
-    """Draws different ranks, uniformly among the sequences that these numbers of choices allow."""
+    """Draws a sequence of distinct ranks uniformly; place i has ``choices[i]`` candidates left."""
     pool: list[int] = []
     ranks = []
     for place, many in enumerate(choices):

@@ -79,7 +79,11 @@ def discretise(
 def _tilted(
     losses: Floats, masses: Floats, doubts: Floats, rate: float
 ) -> tuple[Floats, float, float]:
-    """Weights mass e^(rate loss - peak), the largest being 1; the peak; and the total error."""
+    """Exponentially tilted masses.
+
+    Returns mass * e^(rate * loss - peak), where ``peak`` makes the largest one 1; ``peak``; and the
+    sum of the errors of all of them.
+    """
     there = masses > 0
     exponents, logs = rate * losses[there], np.log(masses[there])
     peak = float((exponents + logs).max())

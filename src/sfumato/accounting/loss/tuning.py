@@ -340,8 +340,10 @@ def _cumulant(seen: tuple[Floats, Floats], orders: Floats, *, exchanged: bool) -
 
 
 def outline(pair: Pair, outside: float) -> tuple[Floats, Floats]:
-    """A sample of the losses, as far as ``outside`` lets the lattice reach, and their masses under
+    """A coarse sample of the losses ln(dP/dQ) of a dominating pair (P, Q), and their masses under
     Q.
+
+    It covers all losses except for probability ``outside``.
     """
     losses, masses = pair.atoms()
     if pair.continuous:

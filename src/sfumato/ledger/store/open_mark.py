@@ -98,7 +98,7 @@ def mark_path(ledger: str) -> Path:
 
 
 def read_mark(ledger: str) -> OpenMark | None:
-    """The mark beside a ledger file; None if there is none.
+    """The content of the file ``ledger.db.open`` beside a ledger file; None if there is none.
 
     Raises:
         ValueError: it cannot be read.
@@ -177,7 +177,7 @@ def incomplete(ledger: str, why: str) -> LedgerIncomplete:
 
 
 class MarkFile:
-    """The mark of an open ledger file, on disk."""
+    """The file ``ledger.db.open`` beside an open ledger, which detects lost transactions."""
 
     def __init__(self, ledger: str) -> None:
         self._path = mark_path(ledger)
