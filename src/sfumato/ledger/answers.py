@@ -128,12 +128,12 @@ class Answers(Owner):
             if to_write:
                 charge_id = token()
 
-                def unit(rows: Rows) -> bytes | None:
+                def transaction(rows: Rows) -> bytes | None:
                     if held:
                         give_up(rows, held, EXCHANGED)
                     return give(rows, ready, charge_id)
 
-                return self._write(unit)
+                return self._write(transaction)
             if answer is not None:
                 self._tally.read(ready.dataset, ready.account, [answer.charge])
             return _body(answer)
@@ -184,12 +184,12 @@ class Answers(Owner):
         """Writes the counts of a dataset in an entry of their own."""
         counts = self._tally.take(dataset)
 
-        def unit(rows: Rows) -> None:
+        def transaction(rows: Rows) -> None:
             require_not_moved(rows, self._store.place)
             write_tally(rows, dataset, counts)
 
         try:
-            self._write(unit)
+            self._write(transaction)
         except BaseException:
             self._tally.give_back(dataset, counts)
             raise

@@ -98,9 +98,9 @@ class Balance:
         if charge.delta > self.left.delta:
             raise _delta_exceeded(charge.delta, self.left.delta, is_pure=self.gates.rho is None)
         asked = (
-            f"epsilon {units_text(charge.epsilon)}"
+            f"epsilon {increments_text(charge.epsilon)}"
             if charge.epsilon is not None
-            else f"rho {units_text(charge.rho)}"
+            else f"rho {increments_text(charge.rho)}"
         )
         options = self._options()
         if charge.epsilon is None and self.gates.rho is None:
@@ -144,13 +144,13 @@ def _delta_exceeded(asked: int, left: int, *, is_pure: bool) -> BudgetExceeded:
     )
 
 
-def _delta_text(units: int) -> str:
-    return decimal_text(Fraction(units, DELTA_UNIT))
+def _delta_text(increments: int) -> str:
+    return decimal_text(Fraction(increments, DELTA_UNIT))
 
 
-def units_text(units: int | None) -> str:
+def increments_text(increments: int | None) -> str:
     """A multiple of 1e-12 as an exact decimal; 'unbounded' for None."""
-    return "unbounded" if units is None else decimal_text(Fraction(units, 10**12))
+    return "unbounded" if increments is None else decimal_text(Fraction(increments, 10**12))
 
 
 def charge_to_json(charge: Charge) -> dict[str, Json]:
@@ -166,7 +166,9 @@ def charge_from_json(form: Mapping[str, Json]) -> Charge:
     """Parses a stored charge."""
     epsilon = form["epsilon"]
     return Charge(
-        None if epsilon is None else _units(epsilon), _units(form["rho"]), _units(form["delta"])
+        None if epsilon is None else _increments(epsilon),
+        _increments(form["rho"]),
+        _increments(form["delta"]),
     )
 
 
@@ -211,9 +213,9 @@ def gates_from_json(form: Mapping[str, Json]) -> Gates:
     """Parses stored caps. They are never recomputed, so that they cannot drift."""
     rho, order = form["rho"], form["order"]
     return Gates(
-        _units(form["epsilon"]),
-        None if rho is None else _units(rho),
-        _units(form["delta_events"]),
+        _increments(form["epsilon"]),
+        None if rho is None else _increments(rho),
+        _increments(form["delta_events"]),
         None if order is None else Fraction(str(order)),
     )
 
@@ -225,7 +227,7 @@ def gates_from_text(text: str) -> Gates:
 
 
 def _held_from_json(form: Mapping[str, Json]) -> Held:
-    return Held(*(_units(form[name]) for name in ("epsilon", "rho", "delta", "unbounded")))
+    return Held(*(_increments(form[name]) for name in ("epsilon", "rho", "delta", "unbounded")))
 
 
 def _keep(kept: dict[str, T], text: str, value: T) -> T:
@@ -238,8 +240,8 @@ def _keep(kept: dict[str, T], text: str, value: T) -> T:
     return value
 
 
-def _units(text: Json) -> int:
-    """A stored number of units; nothing else may stand there."""
+def _increments(text: Json) -> int:
+    """A stored number of increments; nothing else may stand there."""
     number = int(str(text))
     if number < 0 or not isinstance(text, str):
         raise ValueError("not a stored number")

@@ -103,7 +103,7 @@ def _leave(source: Store, target: Store) -> None:
             remedy="Restore the newest backup that verifies.",
         )
 
-    def unit(rows: Rows) -> None:
+    def transaction(rows: Rows) -> None:
         roots = [row.id for row in rows.accounts() if not row.parent]
         rows.lock(roots)
         if rows.overdue(None, 1):
@@ -123,7 +123,7 @@ def _leave(source: Store, target: Store) -> None:
         rows.put_about(SUCCESSOR, target.place)
         rows.put_about(SUCCEEDED_BY, target.identity)
 
-    source.write(unit)
+    source.write(transaction)
     source.checkpoint()
 
 

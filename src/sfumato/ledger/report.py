@@ -15,7 +15,7 @@ from sfumato.exact.rational import decimal_text
 from sfumato.exact.rounding import exp_up
 from sfumato.ledger.account_path import UNSTATED
 from sfumato.ledger.account_status import Standing
-from sfumato.ledger.balance import units_text
+from sfumato.ledger.balance import increments_text
 from sfumato.ledger.report_text import LANGUAGES
 from sfumato.ledger.request import SQL
 from sfumato.ledger.store.base import FORFEITED, SUSPENDED
@@ -279,8 +279,10 @@ def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _cost(charge: Charge, words: Words) -> str:
-    epsilon = words["unbounded"] if charge.epsilon is None else f"ε {units_text(charge.epsilon)}"
-    return f"{epsilon}, ρ {units_text(charge.rho)}"
+    epsilon = (
+        words["unbounded"] if charge.epsilon is None else f"ε {increments_text(charge.epsilon)}"
+    )
+    return f"{epsilon}, ρ {increments_text(charge.rho)}"
 
 
 def _budget(limit: Budget) -> str:

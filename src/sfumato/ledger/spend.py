@@ -234,18 +234,18 @@ class Ledger(Instalments):
         names = charge_ids or [token() for _ in requests]
         ready = [(Ready.of(request), name) for request, name in zip(requests, names, strict=True)]
 
-        def unit(rows: Rows) -> list[str]:
+        def transaction(rows: Rows) -> list[str]:
             self._require_together(rows, [request for request, _ in ready])
             new = [pair for pair in ready if share(rows, *pair) is None]
             return [self._reserve(rows, *pair) for pair in new]
 
-        return self._taken(requests[0], unit)
+        return self._taken(requests[0], transaction)
 
     def _taken(self, request: Request, take: Callable[[Rows], T]) -> T:
         """Runs a transaction that charges, together with the pending counts."""
         root = request.scope.root
 
-        def unit(rows: Rows) -> T:
+        def transaction(rows: Rows) -> T:
             taken = take(rows)
             write_tally(rows, root, counts)
             return taken
@@ -253,7 +253,7 @@ class Ledger(Instalments):
         with self._counted(request):
             counts = self._tally.take(root)
             try:
-                return self._write(unit)
+                return self._write(transaction)
             except BaseException:
                 self._tally.give_back(root, counts)
                 raise
@@ -271,12 +271,12 @@ class Ledger(Instalments):
         """
         ready, other = Ready.of(request), new_id or token()
 
-        def unit(rows: Rows) -> str:
+        def transaction(rows: Rows) -> str:
             books, row = at_step(rows, charge_id, RESERVED, VOIDED)
             void(rows, books, row, EXCHANGED)
             return self._reserve(rows, ready, other)
 
-        return self._write(unit)
+        return self._write(transaction)
 
     def execute(self, charge_id: str) -> None:
         """The durable mark after which nothing is refunded; afterwards the data may be read.
@@ -313,7 +313,7 @@ class Ledger(Instalments):
         packed = self._store.pack(body, len(body) if size is None else size)
         digest, parts = hashlib.sha256(body).hexdigest(), list[Json](sorted(set(released)))
 
-        def unit(rows: Rows) -> None:
+        def transaction(rows: Rows) -> None:
             books, row = at_step(rows, charge_id, EXECUTING, COMMITTED, fence)
             rows.put_charge(row._replace(state=COMMITTED))
             books.settle(charge_from_text(row.cost))
@@ -327,25 +327,25 @@ class Ledger(Instalments):
             rows.put_parts([PartRow(str(part), charge_id, row.dataset, seq) for part in parts])
             books.save()
 
-        self._write(unit)
+        self._write(transaction)
 
     def forfeit(self, charge_id: str, reason: str, *, fence: int = 0) -> None:
         """Ends an executing charge without an answer, at full cost; stored instalments remain."""
 
-        def unit(rows: Rows) -> None:
+        def transaction(rows: Rows) -> None:
             books, row = at_step(rows, charge_id, EXECUTING, FORFEITED, fence)
             forfeit(rows, books, row, reason)
 
-        self._write(unit)
+        self._write(transaction)
 
     def void(self, charge_id: str) -> None:
         """Refunds a reserved charge, for which nothing was read."""
 
-        def unit(rows: Rows) -> None:
+        def transaction(rows: Rows) -> None:
             books, row = at_step(rows, charge_id, RESERVED, VOIDED)
             void(rows, books, row, "")
 
-        self._write(unit)
+        self._write(transaction)
 
     def abandon(self, charge_id: str, *, fence: int = 0) -> None:
         """Ends the work on a charge, in whatever state it is.
@@ -354,7 +354,7 @@ class Ledger(Instalments):
         instalments and this is still its worker. Other states are left unchanged.
         """
 
-        def unit(rows: Rows) -> None:
+        def transaction(rows: Rows) -> None:
             unlocked = rows.charge(charge_id)
             if unlocked is None:
                 return
@@ -363,7 +363,7 @@ class Ledger(Instalments):
             if row.state in (RESERVED, EXECUTING) and fence_of(row.pieces) in (0, fence):
                 close(rows, books, row, INTERRUPTED if row.state == EXECUTING else "")
 
-        self._write(unit)
+        self._write(transaction)
 
     def sweep(self) -> int:
         """Closes every charge whose lease has ended; returns how many."""

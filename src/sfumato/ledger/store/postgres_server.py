@@ -23,7 +23,7 @@ _STOPPED = "5s"
 # Whoever reads holds no lock, only old rows from being cleared away.
 _READER_STOPPED = "10min"
 
-# Said in BEGIN: the database or the role may have another default, under which a unit that waited
+# Said in BEGIN: the database or the role may have another default, under which a transaction that waited
 # for a lock sees the rows as they were before, and is refused.
 BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 WRITING = (

@@ -75,13 +75,13 @@ class SQLiteReader:
             let_go(self._locks)
             raise
 
-    def write(self, unit: Callable[[Rows], T]) -> T:
+    def write(self, transaction: Callable[[Rows], T]) -> T:
         """Raises ``LedgerReadOnly``."""
         raise opened_to_read(self.place)
 
-    def read(self, unit: Callable[[Rows], T]) -> T:
+    def read(self, transaction: Callable[[Rows], T]) -> T:
         """Runs a read-only transaction; one at a time."""
-        return self._apart(lambda: unit(self._rows))
+        return self._apart(lambda: transaction(self._rows))
 
     def pack(self, body: bytes, size: int) -> Packed:
         """Raises ``LedgerReadOnly``."""
