@@ -140,10 +140,12 @@ def audit(
         WrongUse: the mechanism raised in every run.
 
     >>> import random
-    >>> keeps = audit(lambda bit: bit ^ (random.random() < 0.25), (0, 1), 20_000, claim=PureDP(Fraction(2)))
-    >>> 0.8 < keeps.epsilon <= 1.1, keeps.verdict.value
+    >>> def respond(bit):  # epsilon is ln 3
+    ...     return bit ^ (random.random() < 0.25)
+    >>> held = audit(respond, (0, 1), 20_000, claim=PureDP(Fraction(2)))
+    >>> 0.8 < held.epsilon <= 1.1, held.verdict.value
     (True, 'UNDECIDED')
-    >>> audit(lambda bit: bit ^ (random.random() < 0.25), (0, 1), 20_000, claim=PureDP(Fraction(1, 2))).verdict.value
+    >>> audit(respond, (0, 1), 20_000, claim=PureDP(Fraction(1, 2))).verdict.value
     'VIOLATED'
     """
     claimed, ignored = _target(claim, delta)

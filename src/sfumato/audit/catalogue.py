@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every mechanism of sfumato with fixed parameters and two inputs, so that its claim can be checked.
+"""Every mechanism of sfumato with fixed parameters and two inputs, so its claim can be checked.
 
 Parameters are small: exact output distributions can be explored and runs have power. A claimed
 delta is 1e-2 or more, since runs cannot detect a violation of a smaller one.

@@ -184,7 +184,8 @@ class _WebSink:
     def put(self, head: Head) -> None:
         """Sends the head with PUT."""
         content = head.to_text().encode()
-        if self._reply(Request(self._url, content, self._headers, method="PUT")) is None:  # noqa: S310
+        request = Request(self._url, content, self._headers, method="PUT")  # noqa: S310
+        if self._reply(request) is None:
             raise Silent("status 404")
 
     def _reply(self, request: Request) -> bytes | None:

@@ -203,7 +203,8 @@ class Owner:
         >>> from sfumato.ledger import Ledger, Scope
         >>> from sfumato.privacy import Budget
         >>> def open_for(ledger: Ledger, analysts: list[str]) -> int:
-        ...     return ledger.allocate_all({Scope("acs", "research", each): Budget(1) for each in analysts})
+        ...     scopes = [Scope("acs", "research", analyst) for analyst in analysts]
+        ...     return ledger.allocate_all({scope: Budget(1) for scope in scopes})
         """
         require_reason(reason)
         if len({scope.root for scope in limits}) > 1:

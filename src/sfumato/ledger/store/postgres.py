@@ -56,7 +56,8 @@ from sfumato.ledger.store.rows import ACCOUNTS
 T = TypeVar("T")
 
 _CONNECTIONS = 16
-# How often a transaction that the server undid is run again; so many deadlocks in a row are not chance.
+# How often a transaction that the server rolled back is rerun; so many deadlocks in a row are not
+# chance.
 _ATTEMPTS = 20
 # How often a transaction waits for a lock: 30 s with the server's timeout.
 _WAITS = 6
@@ -253,7 +254,8 @@ class Postgres:
             if not isinstance(error, psycopg.Error):
                 self._flush(connection)
         if status == TransactionStatus.INERROR and not isinstance(error, psycopg.Error):
-            connection.close()  # a failure that the transaction did not hear of, in the same pipeline
+            # a statement of the same pipeline failed and the transaction did not see it
+            connection.close()
 
     def _flush(self, connection: Connection) -> None:
         """Returns when the log up to now is on disk."""
