@@ -232,12 +232,15 @@ class Ledger(Instalments):
             As ``reserve``, and then nothing was taken; what a refusal names as the cost is the sum.
         """
         names = charge_ids or [token() for _ in requests]
-        ready = [(Ready.of(request), name) for request, name in zip(requests, names, strict=True)]
+        ready = [Ready.of(request) for request in requests]
 
         def transaction(rows: Rows) -> list[str]:
-            self._require_together(rows, [request for request, _ in ready])
-            new = [pair for pair in ready if share(rows, *pair) is None]
-            return [self._reserve(rows, *pair) for pair in new]
+            self._require_together(rows, ready)
+            new: list[tuple[Ready, str]] = []
+            for request, name in zip(ready, names, strict=True):
+                if share(rows, request, name) is None:
+                    new.append((request, name))
+            return [self._reserve(rows, request, name) for request, name in new]
 
         return self._taken(requests[0], transaction)
 
@@ -386,8 +389,12 @@ class Ledger(Instalments):
         question = ready.request.question
 
         def ahead() -> None:
-            rows.overdue(None, 1, ready.dataset), bound_answer(rows, ready), rows.answer(question)
-            rows.under_way(question), rows.failed(ready.dataset, ready.request.analyst)
+            # prefetched with the locks; all of it is read again below
+            rows.overdue(None, 1, ready.dataset)
+            bound_answer(rows, ready)
+            rows.answer(question)
+            rows.under_way(question)
+            rows.failed(ready.dataset, ready.request.analyst)
             if ready.request.shared:
                 rows.overdue(None, MANY_OPEN, ready.dataset)
                 rows.shared_answer(ready.request.shared, ready.request.analyst)
@@ -416,11 +423,13 @@ class Ledger(Instalments):
 
         Accounts that do not pay for a shared answer need to admit only the new ones.
         """
-        close_overdue(rows, rows.now(), ready[0].dataset, EXPIRED)
-        books = Books(rows, ready[0].account)
+        account, dataset = ready[0].account, ready[0].dataset
+        close_overdue(rows, rows.now(), dataset, EXPIRED)
+        books = Books(rows, account)
         for request in ready:
             require_unanswered(rows, request)
-        new = [request for request in ready if shared_answer(rows, request) is None]
+        new = [request.cost for request in ready if shared_answer(rows, request) is None]
         if new:
-            books.require(sum((request.cost for request in new), NOTHING), books.lineage)
-        books.require(sum((request.cost for request in ready), NOTHING), [ready[0].account])
+            books.require(sum(new, NOTHING), books.lineage)
+        costs = [request.cost for request in ready]
+        books.require(sum(costs, NOTHING), [account])
