@@ -27,7 +27,7 @@ from sfumato.ledger.pieces import Pieces
 from sfumato.ledger.store.base import EXECUTING, SUSPENDED, ChargeRow, InstalmentRow, Rows
 from sfumato.ledger.stored_answers import require_few_failures
 
-# How many instalments are read at once.
+# The number of instalments that one read returns.
 _PAGE = 1000
 
 
