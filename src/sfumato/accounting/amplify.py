@@ -30,15 +30,15 @@ from sfumato.privacy.event import WithReplacementSample as WithReplacement
 from sfumato.privacy.guarantee import ApproxDP
 from sfumato.privacy.unit import Relation
 
-# delta of the whole at an epsilon, from above, where what changes is in the sample so many times.
+# An upper bound of delta at an epsilon if the unit that differs is in the sample that many times.
 Whole: TypeAlias = Callable[[Fraction, int], Fraction]
 Local: TypeAlias = RandomizedResponse | PureEvent
 
-# Beyond it e^epsilon is written with thousands of digits, and nothing is hidden.
+# Above this epsilon, e^epsilon would be a number of thousands of digits, and the protection is nil.
 _HUGE = 10_000
-# More reports than these hide no worse; their sums would take long.
+# More reports count as this many: that is sound, and longer sums would be slow.
 _MOST = 10**8
-# The part of delta that sums may leave out, and how close to each other the ends of a search come.
+# The share of delta that sums may leave out, and the relative distance at which a search ends.
 _IGNORED = _CLOSE = Fraction(1, 2**24)
 
 
@@ -294,7 +294,7 @@ def _falls(
             at = min(max(secant, low + gap / 2), high - gap / 2)
         value = _straight(curve(at), level)
         is_low = value < 0
-        # an end that stays twice counts half, so that the next secant falls on its side
+        # Illinois method: an end that did not move counts half, so that the next secant moves it
         weight = 0.5 if is_low is was_low else 1.0
         if is_low:
             low, left, right = at, value, right * weight

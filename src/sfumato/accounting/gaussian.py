@@ -16,8 +16,7 @@ from sfumato.exact.rounding import exp_down, exp_up, float_down, float_up, sqrt_
 from sfumato.noise import DiscreteGaussian
 from sfumato.privacy.guarantee import ZeroConcentratedDP
 
-# so many shifts are gone through one by one; beyond, the largest of them, and one bound for the
-# rest
+# The most shifts that are enumerated; of more, the largest are, and the rest have one common bound.
 _ENUMERATED = 256
 _LAST = 64
 _SUMMED_SIGMA_SQUARED = 64**2

@@ -15,14 +15,14 @@ from typing import Protocol, TypeAlias
 from sfumato.errors import InvalidNumber
 
 Real: TypeAlias = float | Fraction
-# (lower, upper) of the true cost at an index; a lower end of -inf: nothing is known
+# Bounds (lower, upper) of the true cost at an index; a lower bound of -inf: nothing is known.
 Reading: TypeAlias = Callable[[int], tuple[Real, Real]]
 
 _LOWER, _UPPER = 0, 1
 _FARTHEST_DECADE = 30
-# a line is followed no farther than a factor of a thousand
+# The farthest extrapolation: a factor of a thousand.
 _FARTHEST = math.log(1000)
-# by how much the logarithm of a cost falls where nothing else is known: cost times size is fixed
+# The assumed slope of the log cost where nothing is known: cost times size is constant.
 _FALLS = -1.0
 
 

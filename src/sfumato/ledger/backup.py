@@ -78,9 +78,9 @@ def restore(
         a loss that is accepted freezes every dataset first
 
     Raises:
-        LedgerIncomplete: it lacks what a head knows of, or there is no head, and the loss is
-            not accepted.
-        LedgerCorrupt: it does not verify. WrongUse: something lies at the place already.
+        LedgerIncomplete: it lacks entries that a head covers, or there is no head, and the loss
+            is not accepted.
+        LedgerCorrupt: it does not verify. WrongUse: the place is in use.
     """
     if not Path(source).is_file():
         raise WrongUse(

@@ -57,7 +57,9 @@ class Held:
         return _StepPayer(self, name)
 
     def recall(self, name: Name, request: Request) -> bytes | None:
-        """As ``Ledger.recall``; a shared answer is paid with the charge reserved for its step."""
+        """Recalls the stored answer of a step, as ``Ledger.recall``; a shared answer is paid with the
+        charge reserved for the step.
+        """
         charge, _ = self._charges.get(name, ("", None))
         return self._ledger.recall(request, held=charge)
 
