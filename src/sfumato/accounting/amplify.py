@@ -70,7 +70,8 @@ def before_sampling(design: Design, relation: Relation, wanted: ApproxDP) -> App
         what is bought for a sample costs at most what was wanted
 
     >>> from sfumato.privacy import PoissonSample
-    >>> whole = before_sampling(PoissonSample(Fraction(1, 100)), Relation.ADD_REMOVE, ApproxDP(Fraction(1), Fraction(0)))
+    >>> sample, wanted = PoissonSample(Fraction(1, 100)), ApproxDP(Fraction(1), Fraction(0))
+    >>> whole = before_sampling(sample, Relation.ADD_REMOVE, wanted)
     >>> round(float(whole.epsilon), 6)
     5.152298
     """
@@ -201,7 +202,8 @@ def clone_bound(event: Shuffled, delta: Number) -> Fraction:
     Raises:
         InvalidDeclaration: epsilon0 above ln(n / (16 ln(2/delta))), for which it is not proved.
 
-    >>> round(float(clone_bound(Shuffled(RandomizedResponse(Fraction(4), 2), 1_000_000), "1e-6")), 4)
+    >>> shuffled = Shuffled(RandomizedResponse(Fraction(4), 2), 1_000_000)
+    >>> round(float(clone_bound(shuffled, "1e-6")), 4)
     0.201
     """
     chance, epsilon0, reports = _delta(delta), event.event.epsilon, event.reports
@@ -228,7 +230,9 @@ def before_shuffling(
         what is bought for a shuffle costs at most what was wanted
 
     >>> wanted = ApproxDP(Fraction("0.034281"), Fraction(1, 10**6))
-    >>> round(float(before_shuffling(1_000_000, wanted, lambda epsilon0: RandomizedResponse(epsilon0, 2))), 3)
+    >>> def report(epsilon0):
+    ...     return RandomizedResponse(epsilon0, 2)
+    >>> round(float(before_shuffling(1_000_000, wanted, report)), 3)
     4.0
     """
     if wanted.epsilon <= 0 or not 0 <= wanted.delta < 1:

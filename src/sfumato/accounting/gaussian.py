@@ -63,7 +63,8 @@ def gaussian_for(
     Guarantees:
         the calibrated gaussian keeps its delta
 
-    >>> round(float(gaussian_for("0.1", "1e-5", sensitivity_squared=Fraction(10**6), entries=1).sigma_squared) ** 0.5, -1)
+    >>> noise = gaussian_for("0.1", "1e-5", sensitivity_squared=Fraction(10**6), entries=1)
+    >>> round(float(noise.sigma_squared) ** 0.5, -1)
     30750.0
     """
     loss, slack = positive("epsilon", epsilon), positive("delta", delta, at_most=Fraction(1, 2))

@@ -148,7 +148,9 @@ def frontier(
     Raises:
         InvalidNumber: no point of the grid is known to meet the target.
 
-    >>> frontier(lambda index: (-0.5 * index, -0.5 * index), Fraction(7, 4), Counts(10**6), start=-1)
+    >>> def cost(index):
+    ...     return -0.5 * index, -0.5 * index
+    >>> frontier(cost, Fraction(7, 4), Counts(10**6), start=-1)
     Found(meets=-3, fails=-4, cost=(1.5, 1.5))
     """
     search = _Search(reading, target, grid, slope)

@@ -101,7 +101,8 @@ def epsilon_from_renyi(event: Event, delta: Number) -> Fraction:
     """The least epsilon at delta over a grid of Renyi orders; the pure one if smaller.
 
     >>> from sfumato.privacy import Distance
-    >>> step = ContinuousNoise(ContinuousLaw.GAUSSIAN, Fraction("1.1"), Distance(Norm.L2, Fraction(1)))
+    >>> one = Distance(Norm.L2, Fraction(1))
+    >>> step = ContinuousNoise(ContinuousLaw.GAUSSIAN, Fraction("1.1"), one)
     >>> run = Repeated(Sampled(PoissonSample(Fraction("0.01")), step), 1000)
     >>> round(float(epsilon_from_renyi(run, "1e-6")), 4)
     1.9814

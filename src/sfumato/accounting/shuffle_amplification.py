@@ -37,7 +37,8 @@ def hidden_delta(
 
     ``odds`` > ``factor`` >= 1, 0 < ``rate`` < 1, ``others`` >= 0, ``ignored`` > 0.
 
-    >>> round(float(hidden_delta(Fraction(3), Fraction(1, 2), 0, Fraction(1), Fraction(1, 10**9))), 9)
+    >>> delta = hidden_delta(Fraction(3), Fraction(1, 2), 0, Fraction(1), Fraction(1, 10**9))
+    >>> round(float(delta), 9)
     0.5
     """
     bits = _GUARD + math.ceil(1 / ignored).bit_length()

@@ -188,7 +188,7 @@ class Instalments(Answers):
 
         Raises:
             AccountFrozen: an account of the path is frozen: it is given no stored answer either.
-            LedgerCorrupt: one is not what was appended.
+            LedgerCorrupt: an instalment differs from what was appended.
         """
 
         def find(rows: Rows) -> list[tuple[int, bytes]]:

@@ -160,7 +160,7 @@ def rows(table: Table, *, unit: str | None = None) -> st.SearchStrategy[Row]:
 
 @st.composite
 def data(draw: st.DrawFn, table: Table, *, max_rows: int = 8) -> Data:
-    """Generates rows of a few units and of none (NULL), possibly more per unit than the limits allow."""
+    """Generates rows of a few units and of none (NULL), possibly more than the limits allow."""
     if table.unit is None:
         return tuple(draw(st.lists(rows(table), max_size=max_rows)))
     names = st.sampled_from(["u1", "u2", "1", None])

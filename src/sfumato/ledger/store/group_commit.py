@@ -150,7 +150,7 @@ class Writer:
             raise
 
     def close(self) -> None:
-        """Waits for submitted work, then for ``end``."""
+        """Waits until the submitted work and the final ``end`` are done, and stops the thread."""
         self._closing()
 
     def abandon(self) -> None:
