@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints the functions of the SQL tree as Spark SQL: strings, days, lists, aggregates."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from sfumato.engines import sql_tree as sql
 from sfumato.engines.spark_kind import (
@@ -89,7 +89,7 @@ def _root(node: sql.Call, write: Writer) -> Typed:
 
 
 def _non_zero(node: sql.NonZero, write: Writer) -> Typed:
-    listed = f"array({widened(write(node.value), Kind.BIGINT)})"
+    listed = _array((node.value,), write)
     return Typed(f"get(filter({listed}, a -> a <> 0L), {_FIRST})", Kind.BIGINT)
 
 
@@ -202,8 +202,17 @@ def _days_between(node: sql.Call, write: Writer) -> Typed:
 def _list(node: sql.ListOf, write: Writer) -> Typed:
     if node.type not in (None, sql.SqlType.BIGINT):
         raise TypeError("a list of narrow integers")
-    values = [widened(write(value), Kind.BIGINT) for value in node.values]
-    return Typed(f"array({', '.join(values)})", Kind.LIST)
+    return Typed(_array(node.values, write), Kind.LIST)
+
+
+def _array(nodes: Iterable[sql.Expression], write: Writer) -> str:
+    """Prints a list of integers of 64 bits."""
+    values = []
+    for node in nodes:
+        value = write(node)
+        required(value, Kind.NULL, Kind.INTEGER, Kind.BIGINT)
+        values.append(widened(value, Kind.BIGINT))
+    return f"array({', '.join(values)})"
 
 
 def _element(node: sql.Element, write: Writer) -> Typed:
@@ -217,8 +226,7 @@ def _first_of(node: sql.FirstOf, write: Writer) -> Typed:
 
     Spark puts NULL first in ascending order only; for descending order the list is negated.
     """
-    values = [widened(write(value), Kind.BIGINT) for value in node.values]
-    listed = f"array({', '.join(values)})"
+    listed = _array(node.values, write)
     ordered = f"sort_array({listed}, true)"
     if node.greatest:
         negated = f"sort_array(transform({listed}, a -> -a), true)"
