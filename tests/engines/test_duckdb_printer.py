@@ -45,7 +45,7 @@ def of_examples(mode, *, windows):
 @pytest.mark.parametrize(
     "mode", [0, *(pytest.param(mode, marks=pytest.mark.long) for mode in range(1, 8))]
 )
-def test_the_text_of_a_plan_is_its_tree(mode, windows):
+def test_a_tree_is_printed_as_the_statement_that_it_is(mode, windows):
     assert not misread(of_examples(mode, windows=windows))
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.engines import duckdb, emit
+from sfumato.engines import duckdb, emit, unit_limits
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.duckdb_printer import printed
 from sfumato.engines.emit import queries
@@ -53,7 +53,7 @@ def test_windows_give_the_weights_that_a_join_gives(monkeypatch):
 
 
 def test_a_window_over_all_units_is_noticed(monkeypatch):
-    monkeypatch.setattr(emit, *changed(emit, "_weighed", "PARTITION BY unit"))
+    monkeypatch.setattr(emit, *changed(unit_limits, "weighed", "PARTITION BY unit"))
     assert odd_by_windows(monkeypatch)
 
 
@@ -77,19 +77,19 @@ def test_no_row_can_make_a_statement_fail():
                     )
 
 
-_weight, _weighed, _most = emit._weight, emit._weighed, emit._most
-_kept, _clipped, _by = emit._kept, emit.clipped, emit._by
+_weight, _weighed, _most = unit_limits._weight, unit_limits.weighed, unit_limits.most_rows
+_kept, _clipped, _by = unit_limits.kept, emit.clipped, unit_limits.group_order
 _first, OTHER_ORDER = emit._first, Order("another key", numbered=False)
 OTHER = {Norm.L1: Norm.L2, Norm.L2: Norm.L1}
 MUTANTS = {
-    "one group for each unit": ("_is_spread", lambda plan: False),
-    "no weight": ("_most", lambda plan: None),
+    "one group for each unit": ("is_spread", lambda plan: False),
+    "no weight": ("most_rows", lambda plan: None),
     "a row more before it is weighed": (
-        "_most",
+        "most_rows",
         lambda plan: None if _most(plan) is None else _most(plan) + 1,
     ),
     "the weight of the other norm": (
-        "_weighed",
+        "weighed",
         lambda plan, pairs, norm, windows: _weighed(plan, pairs, OTHER[norm], windows=windows),
     ),
     "a weight rounded up": (
@@ -97,18 +97,23 @@ MUTANTS = {
         lambda plan, norm, most: Verbatim(f"({printed(_weight(plan, norm, most))} + 1)"),
     ),
     "squares that are not added up": changed(
-        emit, "_weighed", "least(n, 2) * least(n, 2)", "least(n, 2)"
+        unit_limits, "weighed", "least(n, 2) * least(n, 2)", "least(n, 2)"
     ),
-    "one group more": ("_kept", lambda plan: None if _kept(plan) is None else _kept(plan) + 1),
-    "groups in order of the keys": ("_by", lambda plan: _by(plan)[1:]),
-    "a tie for two groups": ("_by", lambda plan: (Verbatim("h % 2"), Verbatim("k0 NULLS LAST"))),
+    "one group more": ("kept", lambda plan: None if _kept(plan) is None else _kept(plan) + 1),
+    "groups in order of the keys": ("group_order", lambda plan: _by(plan)[1:]),
+    "a tie for two groups": (
+        "group_order",
+        lambda plan: (Verbatim("h % 2"), Verbatim("k0 NULLS LAST")),
+    ),
     "other groups than the first": (
         "_first",
         lambda plan, tables, places, order: _first(plan, tables, places, OTHER_ORDER),
     ),
     "rows of a unit that are not cut": changed(emit, "_first", "least(n, 2)", "n"),
-    "groups of all units together": changed(emit, "_placed", "PARTITION BY unit", ""),
-    "rows counted before they are cut": changed(emit, "_weighed", "sum(least(n, 2))", "sum(n)"),
+    "groups of all units together": changed(unit_limits, "placed", "PARTITION BY unit", ""),
+    "rows counted before they are cut": changed(
+        unit_limits, "weighed", "sum(least(n, 2))", "sum(n)"
+    ),
     "values of all groups together": changed(
         emit, "_distinct", "PARTITION BY unit, k0", "PARTITION BY unit"
     ),
@@ -131,7 +136,8 @@ MUTANTS = {
 
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_a_forgotten_limit_is_noticed(monkeypatch, mutant):
-    monkeypatch.setattr(emit, *MUTANTS[mutant])
+    name, wrong = MUTANTS[mutant]
+    monkeypatch.setattr(emit if hasattr(emit, name) else unit_limits, name, wrong)
     assert any(differs(DuckDB, name) for name in EXAMPLES)
 
 
@@ -196,7 +202,7 @@ def test_groups_come_in_one_order_whatever_the_rows(asker):
 
 
 def test_a_statement_that_fails_is_noticed(monkeypatch):
-    monkeypatch.setattr(emit, "_weight", lambda plan, norm, most: Verbatim("1 // 0"))
+    monkeypatch.setattr(unit_limits, "_weight", lambda plan, norm, most: Verbatim("1 // 0"))
     tables = declared(FIVE)
     with closing(DuckDB(tables)) as engine, pytest.raises(EngineFailed):
         engine.run(EXAMPLES["weights in L1"][0], KEY)

@@ -9,7 +9,7 @@ from contextlib import closing
 import duckdb
 import pytest
 
-from sfumato.engines import emit, group_sampling, reference
+from sfumato.engines import emit, group_sampling, reference, unit_limits
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.duckdb_printer import printed, text
 from sfumato.engines.group_sampling import LARGEST, Order
@@ -153,7 +153,9 @@ def test_a_mutant_of_the_order_is_noticed(monkeypatch, mutant):
 
 
 def test_both_ways_to_keep_the_first_groups_agree(monkeypatch):
-    short = [name for name, (plan, _) in EXAMPLES.items() if (emit._kept(plan) or 9) <= emit._FEW]
+    short = [
+        name for name, (plan, _) in EXAMPLES.items() if (unit_limits.kept(plan) or 9) <= emit._FEW
+    ]
     assert "rows of first groups" in short
     monkeypatch.setattr(emit, "_is_of_first", lambda *_: False)
     assert not [name for name in short if differs(DuckDB, name)]

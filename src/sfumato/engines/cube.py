@@ -45,14 +45,14 @@ def coded(
     source = sql.Item(rows(raw.relation, tables))
     items = []
     for at, key in enumerate(raw.keys):
-        items.append(sql.As(_place(key, windows=windows), _column(at)))
+        items.append(_place(key, windows=windows).named(_column(at)))
     if not plan.is_weighed:
         return sql.Select(tuple(items), source)
     found = sql.Named("found", sql.Select((UNIT, *items), source), materialized=True)
     shown = [replace(_column(at), table="f") for at in range(len(raw.keys))]
-    weight = sql.Call("coalesce", (_WEIGHT, sql.Constant(plan.refinement)))
-    stored = sql.As(sql.TryCast(weight, sql.SqlType.INTEGER), _WEIGHT)
-    same = sql.Binary("=", sql.Column("unit", "f"), sql.Column("unit", "u"))
+    weight = sql.call("coalesce", _WEIGHT, plan.refinement)
+    stored = sql.TryCast(weight, sql.SqlType.INTEGER).named(_WEIGHT)
+    same = sql.Column("unit", "f").equals(sql.Column("unit", "u"))
     joined = sql.Join("LEFT JOIN", sql.Item(_light(plan), "u"), same)
     rows_of = sql.Item(sql.Table("found"), "f")
     return sql.With((found,), sql.Select((*shown, stored), rows_of, (joined,)))
@@ -63,11 +63,11 @@ def _light(plan: BoundedCube) -> sql.Query:
     most = min(plan.most, _MOST)
     size = sql.Column("n")
     every = sql.Select((sql.Star(),), sql.Item(sql.Table("found")))
-    count = sql.As(sql.Aggregate("count", (sql.Star(),)), size)
+    count = sql.aggregate("count").named(size)
     units = sql.Select((UNIT, count), sql.Item(every), group=(UNIT,))
-    share = sql.Binary("//", sql.Constant(plan.refinement * most), size)
-    is_heavy = sql.Binary(">", size, sql.Constant(most))
-    return sql.Select((UNIT, sql.As(share, _WEIGHT)), sql.Item(units), where=is_heavy)
+    share = sql.Constant(plan.refinement * most) // size
+    is_heavy = size > most
+    return sql.Select((UNIT, share.named(_WEIGHT)), sql.Item(units), where=is_heavy)
 
 
 def names(plan: BoundedCube) -> list[str]:
@@ -84,13 +84,11 @@ def counted(
     clique: Places,
 ) -> sql.Query:
     """Returns the SELECT of a marginal: the cells that have a row, and their total weights."""
-    total: sql.Expression = sql.Binary(
-        "*", sql.Aggregate("count", (sql.Star(),)), sql.Constant(plan.refinement)
-    )
+    total: sql.Expression = sql.aggregate("count") * plan.refinement
     if plan.is_weighed:
-        total = or_zero(sql.Aggregate("sum", (_WEIGHT,)))
+        total = or_zero(sql.aggregate("sum", _WEIGHT))
     by = tuple(map(_column, clique))
-    shown = sql.As(sql.TryCast(total, sql.SqlType.BIGINT), sql.Column("total"))
+    shown = sql.TryCast(total, sql.SqlType.BIGINT).named("total")
     return sql.Select((*by, shown), sql.Item(sql.Table(table)), group=by)
 
 
@@ -139,7 +137,7 @@ def _place(key: GroupKey, *, windows: bool) -> sql.Expression:
     assert not isinstance(kind, Text), "an axis has declared values"
     stored = sql.SqlType.INTEGER if windows else _narrowest(kind.size)
     cell = shifted(typed(key.value), kind.lower_code)
-    return sql.TryCast(sql.Call("coalesce", (cell, sql.Constant(kind.size))), stored)
+    return sql.TryCast(sql.call("coalesce", cell, kind.size), stored)
 
 
 def _narrowest(size: int) -> sql.SqlType:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sfumato.engines import sql_tree as sql
+from sfumato.engines import unit_limits
 from sfumato.engines.expression import typed
 from sfumato.engines.filter_pushdown import pushed_down
 from sfumato.engines.group_sampling import LARGEST, Order, every_group
@@ -44,7 +45,6 @@ from sfumato.plan.aggregate import (
     read_value,
 )
 from sfumato.plan.scalar import Scalar
-from sfumato.plan.scope import is_one_group
 from sfumato.plan.stages import Bounded
 from sfumato.plan.value import Value
 from sfumato.privacy.distance import Norm
@@ -68,11 +68,7 @@ class Statement:
 
 # Up to this many groups of a unit are kept by a streaming top-k; more are sorted.
 _FEW = 8
-# A unit has fewer than 2^36 rows. If its count in each group is at most _SQUARED, the squares of
-# these counts add up to less than 2^63; they always add up to less than _UTMOST.
-_SQUARED = 2**26
-_UTMOST = 2**80
-_N, _TOTAL, _WEIGHT, _LEAF = sql.columns(["n", "total", "weight", "leaf"])
+_LEAF = sql.Column("leaf")
 _FOUND = sql.Table("found")
 
 
@@ -174,10 +170,10 @@ def _linear(
         return _sums_of_rows(plan, aggregates, names, pairs)
     counted = any(isinstance(aggregate, CountUnits) for aggregate in aggregates)
     only_units = all(isinstance(aggregate, CountUnits) for aggregate in aggregates)
-    is_weighed = _most(plan) is not None and not only_units
-    pairs = _placed(plan, pairs, order, counted=counted)
+    is_weighed = unit_limits.most_rows(plan) is not None and not only_units
+    pairs = unit_limits.placed(plan, pairs, order, counted=counted)
     if is_weighed:
-        pairs = _weighed(plan, pairs, plan.norm, windows=tables.windows)
+        pairs = unit_limits.weighed(plan, pairs, plan.norm, windows=tables.windows)
     released: list[sql.Expression] = []
     for aggregate in aggregates:
         if isinstance(aggregate, CountUnits):
@@ -198,13 +194,8 @@ def _sums_of_rows(
     released = []
     for aggregate in aggregates:
         for integer in integers(aggregate, names):
-            released.append(_refined(plan, sql.Paren(integer)))
+            released.append(unit_limits.refined(plan, sql.Paren(integer)))
     return select([*key_names(plan), *released], groups)
-
-
-def _refined(plan: Bounded, value: sql.Expression) -> sql.Expression:
-    """Returns a number of units or rows in steps of full weight."""
-    return sql.Binary("*", value, sql.Constant(plan.refinement))
 
 
 def _pairs(
@@ -241,24 +232,19 @@ def _sum_over_units(
 ) -> sql.Expression:
     """Adds a term up over the units of a group."""
     if not is_weighed:
-        return _refined(plan, or_zero(sql.Aggregate("sum", (term,))))
+        return unit_limits.refined(plan, or_zero(sql.aggregate("sum", term)))
     value: sql.Expression = sql.Paren(term)
     if not narrow:
         value = sql.Typed(value, sql.SqlType.HUGEINT)
-    return or_zero(sql.Aggregate("sum", (sql.Binary("*", value, _WEIGHT),)))
+    return or_zero(sql.aggregate("sum", value * unit_limits.WEIGHT))
 
 
 def _counted_units(plan: Bounded) -> sql.Expression:
     """Returns the number of units in a group: those for which it is one of the first groups."""
     where = None
-    if _is_placed(plan, counted=True):
-        where = _at_most(sql.Column("place"), _kept(plan))
-    return _refined(plan, sql.Aggregate("count", (sql.Star(),), where))
-
-
-def _at_most(value: sql.Expression, most: int | None) -> sql.Expression:
-    assert most is not None, "there is a limit"
-    return sql.Binary("<=", value, sql.Constant(most))
+    if unit_limits.is_placed(plan, counted=True):
+        where = unit_limits.at_most(sql.Column("place"), unit_limits.kept(plan))
+    return unit_limits.refined(plan, sql.Aggregate("count", (sql.Star(),), where))
 
 
 def _is_of_first(plan: Bounded, places: Sequence[int]) -> bool:
@@ -268,7 +254,11 @@ def _is_of_first(plan: Bounded, places: Sequence[int]) -> bool:
     """
     limits = plan.tracked.limits
     aggregates = [plan.parts[place].aggregate for place in places]
-    if is_plain(plan) or not _is_placed(plan, counted=True) or (_kept(plan) or 0) > _FEW:
+    if (
+        is_plain(plan)
+        or not unit_limits.is_placed(plan, counted=True)
+        or (unit_limits.kept(plan) or 0) > _FEW
+    ):
         return False
     if all(isinstance(aggregate, CountUnits) for aggregate in aggregates):
         return True
@@ -287,149 +277,22 @@ def _first(
 ) -> sql.Query:
     """Counts the units, and their rows, in the groups that each unit keeps."""
     keys = key_names(plan)
-    kept = _kept(plan)
+    kept = unit_limits.kept(plan)
     assert kept is not None, "a unit keeps some of its groups"
     by_unit = [UNIT, *keys]
     amount = None
     items: list[sql.Expression] = [*by_unit]
     if any(isinstance(plan.parts[place].aggregate, CountRows) for place in places):
         items.append(ROW_COUNT)
-        amount = _cut_to(_N, plan.tracked.limits.rows)
+        amount = unit_limits.cut_to(unit_limits.ROWS, plan.tracked.limits.rows)
     pairs = select(items, rows_in_groups(plan, tables, {}), by_unit)
     groups = every_group(plan.tracked.raw.keys, keys)
     first = order.first(pairs, keys, kept, amount, groups)
     released = []
     for place in places:
         is_units = isinstance(plan.parts[place].aggregate, CountUnits)
-        released.append(_refined(plan, sql.Column("units" if is_units else "amount")))
+        released.append(unit_limits.refined(plan, sql.Column("units" if is_units else "amount")))
     return select([*keys, *released], first)
-
-
-# --- limits of a unit ----------------------------------------------------------------------
-
-
-def _kept(plan: Bounded) -> int | None:
-    """Returns the number of groups in which a unit is counted; None if it is counted in all."""
-    limits = plan.tracked.limits
-    return _least(limits.groups, limits.total)
-
-
-def _least(*limits: int | None) -> int | None:
-    """Returns the smallest limit that is set; None if none is."""
-    return min((limit for limit in limits if limit is not None), default=None)
-
-
-def _is_placed(plan: Bounded, *, counted: bool) -> bool:
-    """Whether the groups of a unit must be ordered."""
-    raw = plan.tracked.raw
-    return _is_spread(plan) and _kept(plan) is not None and (raw.is_open or counted)
-
-
-def _is_spread(plan: Bounded) -> bool:
-    """Whether a unit can be in several groups."""
-    raw = plan.tracked.raw
-    return not is_one_group(raw.relation, [key.value.expression for key in raw.keys])
-
-
-def _placed(plan: Bounded, pairs: sql.Query, order: Order, *, counted: bool) -> sql.Query:
-    """Adds the column ``place`` to (unit, group) rows where it is needed.
-
-    Where keys are open, selects only the rows within the group limit.
-    """
-    if not _is_placed(plan, counted=counted):
-        return pairs
-    number = sql.Window(sql.Aggregate("row_number"), (UNIT,), _by(plan))
-    place = sql.Column("place")
-    placed = select([sql.Star(), sql.As(number, place)], order.placed(pairs, key_names(plan)))
-    if not plan.tracked.raw.is_open:
-        return placed
-    return replace(select([sql.Star()], placed), where=_at_most(place, _kept(plan)))
-
-
-def _weighed(plan: Bounded, pairs: sql.Query, norm: Norm, *, windows: bool) -> sql.Query:
-    """Adds the column ``weight`` to (unit, group) rows: the weight of the unit.
-
-    It depends on a sum over all rows of the unit, which is joined or computed by a window.
-    """
-    most = _most(plan)
-    if most is None:
-        return select([sql.Star(), sql.As(sql.number(plan.refinement), _WEIGHT)], pairs)
-    size, kind = _size(plan, norm)
-    weight = sql.As(_weight(plan, norm, most), _WEIGHT)
-    if not _is_spread(plan):
-        sized = select([sql.Star(), sql.As(size, _TOTAL)], pairs)
-        return select([sql.Star(), weight], sized)
-    added = sql.Aggregate("sum", (size,))
-    if windows:
-        total = sql.As(sql.TryCast(sql.Window(added, (UNIT,)), kind), _TOTAL)
-        return select([sql.Star(), weight], select([sql.Star(), total], pairs))
-    total = sql.As(sql.TryCast(added, kind), _TOTAL)
-    table = sql.Item(sql.Table("pairs"))
-    every = sql.Select((sql.Star(),), table)
-    units = select([UNIT, weight], select([UNIT, total], every, [UNIT]))
-    same = sql.Binary("=", sql.Column("unit", "pairs"), sql.Column("unit", "u"))
-    joined = sql.Join("JOIN", sql.Item(units, "u"), same)
-    named = sql.Named("pairs", pairs, materialized=True)
-    return sql.With((named,), sql.Select((sql.Star("pairs"), _WEIGHT), table, (joined,)))
-
-
-def _size(plan: Bounded, norm: Norm) -> tuple[sql.Expression, sql.SqlType]:
-    """Returns what a (unit, group) row adds to the ``total`` of its unit, and the type of that."""
-    limit = plan.tracked.limits.rows
-    size: sql.Expression = _N if limit is None else _cut_to(_N, limit)
-    if norm is Norm.L1:
-        return size, sql.SqlType.BIGINT
-    if limit is None or limit > _SQUARED:
-        wide = sql.Typed(size, sql.SqlType.HUGEINT)
-        return sql.Binary("*", wide, size), sql.SqlType.HUGEINT
-    return sql.Binary("*", size, size), sql.SqlType.BIGINT
-
-
-def _cut_to(value: sql.Expression, limit: int | None) -> sql.Expression:
-    assert limit is not None, "there is a limit"
-    return sql.Call("least", (value, sql.Constant(limit)))
-
-
-def _most(plan: Bounded) -> int | None:
-    """Returns the row limit over all groups that weights enforce; None if no unit can exceed it."""
-    limits = plan.tracked.limits
-    spread = _is_spread(plan) and not plan.tracked.raw.is_open
-    return limits.in_all if spread else limits.total
-
-
-def _weight(plan: Bounded, norm: Norm, most: int) -> sql.Expression:
-    """Returns the weight of a unit as a function of its ``total`` (RULES 13).
-
-    For f the refinement and R the row limit of a group it is floor(f min(1, most / total)) in L1
-    and floor(f sqrt(min(1, R most / total))) in L2, where ``total`` is a sum of squares.
-    """
-    fine = plan.refinement
-    limit = plan.tracked.limits.in_group
-    assert limit is not None, "what bounds all rows bounds those of a group"
-    if norm is Norm.L1:
-        return sql.TryCast(_least_share(fine, fine * most), sql.SqlType.BIGINT)
-    squares = min(limit * most, _UTMOST)
-    # f^2 <= 2^40, where the floor of a correctly rounded root is the integer root
-    smallest = sql.TryCast(_least_share(fine**2, fine**2 * squares), sql.SqlType.DOUBLE)
-    root = sql.Call("floor", (sql.Call("sqrt", (smallest,)),))
-    return sql.TryCast(root, sql.SqlType.BIGINT)
-
-
-def _least_share(whole: int, divided: int) -> sql.Expression:
-    """Returns the lesser of a number and of what another one, divided by ``total``, gives."""
-    share = sql.Binary("//", _whole(divided), _TOTAL)
-    return sql.Call("least", (sql.number(whole), share))
-
-
-def _whole(number: int) -> sql.Expression:
-    """Returns an integer literal in the type that fits it."""
-    kind = sql.SqlType.BIGINT if number < 2**63 else sql.SqlType.HUGEINT
-    return sql.Typed(sql.Constant(number), kind)
-
-
-def _by(plan: Bounded) -> tuple[sql.Expression, ...]:
-    """Returns the ORDER BY list of the groups of a unit: no two groups are equal in it."""
-    return sql.Column("h"), *(sql.Ordered(key, nulls="FIRST") for key in key_names(plan))
 
 
 # --- units of a prepared layout ------------------------------------------------------------
@@ -441,7 +304,7 @@ def _units(plan: Bounded, tables: Tables) -> sql.Query:
     Where the layout marks the first row of each unit and value, only these rows are read.
     """
     keys = key_names(plan)
-    counted = [*keys, _refined(plan, sql.Aggregate("count", (sql.Star(),)))]
+    counted = [*keys, unit_limits.refined(plan, sql.aggregate("count"))]
     if tables.first is not None:
         return select(counted, rows_in_groups(plan, tables, {}), keys)
     by_unit = [UNIT, *keys]
@@ -467,24 +330,32 @@ def _distinct(
     limits = plan.tracked.limits
     value = sql.Column("v0")
     distinct = sql.Aggregate("count", (value,), distinct=True)
-    counted = [*keys, _refined(plan, distinct)]
+    counted = [*keys, unit_limits.refined(plan, distinct)]
     values = rows_in_groups(plan, tables, {"v0": typed(read)})
     if is_plain(plan):
         return select(counted, values, keys)
     shown = [UNIT, *keys, value]
     values = select(shown, values, shown)
-    if _is_placed(plan, counted=True):
-        place = sql.Window(sql.Aggregate("dense_rank"), (UNIT,), _by(plan))
+    if unit_limits.is_placed(plan, counted=True):
+        place = sql.Window(sql.Aggregate("dense_rank"), (UNIT,), unit_limits.group_order(plan))
         ordered = select([sql.Star()], order.placed(values, key_names(plan)))
-        values = replace(ordered, qualify=_at_most(place, _kept(plan)))
-    most = _least(limits.rows, limits.total)
+        values = replace(ordered, qualify=unit_limits.at_most(place, unit_limits.kept(plan)))
+    most = unit_limits.least(limits.rows, limits.total)
     if most is not None:
-        present = replace(select(shown, values), where=sql.IsNull(value, negated=True))
-        ordered = select([sql.Star()], order.placed(present, [*keys, value]))
-        by = sql.Column("h"), value
-        place = sql.Window(sql.Aggregate("row_number"), (UNIT, *keys), by)
-        values = replace(ordered, qualify=_at_most(place, most))
+        values = _first_values(values, keys, most, order)
     return select(counted, values, keys)
+
+
+def _first_values(
+    values: sql.Query, keys: Sequence[sql.Column], most: int, order: Order
+) -> sql.Query:
+    """Selects the first values, but NULL, of each unit in each group."""
+    value = sql.Column("v0")
+    present = replace(select([UNIT, *keys, value], values), where=value.is_present)
+    ordered = select([sql.Star()], order.placed(present, [*keys, value]))
+    by = sql.Column("h"), value
+    place = sql.Window(sql.Aggregate("row_number"), (UNIT, *keys), by)
+    return replace(ordered, qualify=unit_limits.at_most(place, most))
 
 
 # --- quantiles -----------------------------------------------------------------------------
@@ -501,34 +372,38 @@ def _leaves(
     keys = key_names(plan)
     assert not isinstance(kind, Text), "a text has no leaf"
     above = sql.Paren(shifted(typed(aggregate.value), kind.lower_code))
-    leaf = sql.Binary("//", above, sql.Constant(aggregate.coarse))
+    leaf = above // aggregate.coarse
     source = rows_in_groups(plan, tables, {"leaf": leaf})
-    is_present = sql.IsNull(_LEAF, negated=True)
     if is_plain(plan):
-        present = replace(select([sql.Star()], source), where=is_present)
-        counted = _refined(plan, sql.Aggregate("count", (sql.Star(),)))
+        present = replace(select([sql.Star()], source), where=_LEAF.is_present)
+        counted = unit_limits.refined(plan, sql.aggregate("count"))
         return select([*keys, _LEAF, counted], present, [*keys, _LEAF])
+    weights = _weights_of_leaves(plan, _shares(plan, tables, order))
+    return sql.With((sql.Named("found", source, materialized=True),), weights)
+
+
+def _weights_of_leaves(plan: Bounded, shares: sql.Query) -> sql.Query:
+    """Joins the rows of the table ``found`` to their weights, and adds these up in each leaf."""
+    keys = key_names(plan)
     word = "JOIN" if plan.tracked.raw.is_open else "LEFT JOIN"
-    shares = sql.Item(_shares(plan, tables, order), "p")
     by = *(replace(key, table="f") for key in keys), _LEAF
-    share = sql.Call("coalesce", (sql.Column("share"), sql.Constant(plan.refinement)))
-    weights = sql.Select(
-        (*by, sql.Aggregate("sum", (share,))),
+    share = sql.call("coalesce", sql.Column("share"), plan.refinement)
+    return sql.Select(
+        (*by, sql.aggregate("sum", share)),
         sql.Item(_FOUND, "f"),
-        (sql.Join(word, shares, _same_group(keys)),),
-        where=is_present,
+        (sql.Join(word, sql.Item(shares, "p"), _same_group(keys)),),
+        where=_LEAF.is_present,
         group=by,
         breaks=("WHERE",),
     )
-    return sql.With((sql.Named("found", source, materialized=True),), weights)
 
 
 def _same_group(keys: Sequence[sql.Column]) -> sql.Expression | None:
     """Tests whether ``f`` and ``p`` have the same unit and keys."""
-    tests = [sql.Binary("=", sql.Column("unit", "f"), sql.Column("unit", "p"))]
+    tests = [sql.Column("unit", "f").equals(sql.Column("unit", "p"))]
     for key in keys:
         left = replace(key, table="f")
-        tests.append(sql.Binary("IS NOT DISTINCT FROM", left, replace(key, table="p")))
+        tests.append(left.same(replace(key, table="p")))
     return sql.conjunction(tests)
 
 
@@ -537,19 +412,19 @@ def _shares(plan: Bounded, tables: Tables, order: Order) -> sql.Query:
     by_unit = [UNIT, *key_names(plan)]
     limit = plan.tracked.limits.rows
     held = sql.Column("held")
-    items = [*by_unit, ROW_COUNT, sql.As(sql.Aggregate("count", (_LEAF,)), held)]
+    items = [*by_unit, ROW_COUNT, sql.aggregate("count", _LEAF).named(held)]
     every = sql.Select((sql.Star(),), sql.Item(_FOUND))
-    pairs = _placed(plan, select(items, every, by_unit), order, counted=False)
-    weighed = _weighed(plan, pairs, Norm.L1, windows=tables.windows)
-    few = held if limit is None else _cut_to(held, limit)
-    product = sql.Binary("*", _WEIGHT, few)
-    share = sql.Binary("//", product, sql.Call("nullif", (held, sql.Constant(0))))
-    shares = select([*by_unit, sql.As(share, sql.Column("share"))], weighed)
+    pairs = unit_limits.placed(plan, select(items, every, by_unit), order, counted=False)
+    weighed = unit_limits.weighed(plan, pairs, Norm.L1, windows=tables.windows)
+    few = held if limit is None else unit_limits.cut_to(held, limit)
+    product = unit_limits.WEIGHT * few
+    share = product // sql.call("nullif", held, 0)
+    shares = select([*by_unit, share.named("share")], weighed)
     if plan.tracked.raw.is_open:
         return shares
     # the rows of a unit within its limits have full weight, so the outer join need not find it
-    bound: sql.Expression = sql.Binary("<", _WEIGHT, sql.Constant(plan.refinement))
+    bound: sql.Expression = plan.refinement > unit_limits.WEIGHT
     if limit is not None:
-        is_cut = sql.Binary(">", held, sql.Constant(limit))
+        is_cut = held > limit
         bound = sql.Logic("OR", (bound, is_cut))
     return replace(shares, where=bound)

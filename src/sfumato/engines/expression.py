@@ -114,7 +114,7 @@ def truth(expression: Scalar) -> sql.Expression:
         case Or(operands):
             return _paren(sql.disjunction(map(truth, operands)), sql.FALSE)
         case IsNull(operand):
-            return sql.Paren(sql.IsNull(_any(operand)))
+            return sql.Paren(_any(operand).is_null)
         case Compare():
             return _compared(expression)
         case Member(operand, values):
@@ -173,20 +173,29 @@ def _code(expression: Scalar) -> sql.Expression:
         case FloorDivide(operand, divisor):
             return _floor_divide(operand, divisor)
         case Quotient(left, right):
-            return sql.Paren(sql.Binary("//", _code(left), _divisor(right)))
+            return sql.Paren(_code(left) // _divisor(right))
         case Lookup(operand, first, table):
             return _lookup(operand, first, table)
-        case DatePart(part, operand):
-            # for a day that is always NULL, date_part returns a DOUBLE
-            number = sql.Call("date_part", (sql.Constant(part.value), _day(operand)))
-            return sql.TryCast(number, sql.SqlType.BIGINT)
-        case DateTrunc(part, operand):
-            if part in (Part.DAY, Part.WEEKDAY):
-                return _code(operand)
-            start = sql.Call("date_trunc", (sql.Constant(part.value), _day(operand)))
-            return sql.Call("date_diff", (sql.Constant("day"), sql.Day("1970-01-01"), start))
+        case DatePart():
+            return _date_part(expression)
+        case DateTrunc():
+            return _date_trunc(expression)
         case _:
             raise TypeError(f"{type(expression).__name__} has no code over a row")
+
+
+def _date_part(expression: DatePart) -> sql.Expression:
+    number = sql.call("date_part", sql.Constant(expression.part.value), _day(expression.operand))
+    # for a day that is always NULL, date_part returns a DOUBLE
+    return sql.TryCast(number, sql.SqlType.BIGINT)
+
+
+def _date_trunc(expression: DateTrunc) -> sql.Expression:
+    part = expression.part
+    if part in (Part.DAY, Part.WEEKDAY):
+        return _code(expression.operand)
+    start = sql.call("date_trunc", sql.Constant(part.value), _day(expression.operand))
+    return sql.call("date_diff", sql.Constant("day"), sql.Day("1970-01-01"), start)
 
 
 def _any(expression: Scalar) -> sql.Expression:
@@ -226,7 +235,7 @@ def _member(operand: Scalar, values: tuple[int, ...] | tuple[str, ...]) -> sql.E
             constants.append(_constant(constant))
     if constants:
         return sql.Paren(sql.In(value(operand), tuple(constants)))
-    is_present = sql.IsNull(value(operand), negated=True)
+    is_present = value(operand).is_present
     return sql.Paren(sql.Case(((is_present, sql.FALSE),)))
 
 
@@ -248,7 +257,7 @@ def _extreme(expression: Extreme) -> sql.Expression:
     if asked is None:
         return sql.FirstOf(operands, expression.greatest)
     call = sql.Call("greatest" if expression.greatest else "least", operands)
-    test = sql.conjunction(sql.IsNull(column, negated=True) for column in asked)
+    test = sql.conjunction(column.is_present for column in asked)
     if test is None:
         return call
     return sql.Paren(sql.Case(((test, call),)))
@@ -291,14 +300,14 @@ def _floor_divide(operand: Scalar, divisor: int) -> sql.Expression:
     times = max(0, -(low // step))
     code = _code(operand)
     if times == 0:
-        return sql.Paren(sql.Binary("//", code, sql.number(step)))
+        return sql.Paren(code // sql.number(step))
     is_short = max(high, 0) + times * step <= _LARGEST
     wide = sql.SqlType.BIGINT if is_short else sql.SqlType.HUGEINT
     added = sql.Typed(sql.Constant(times * step), wide)
-    shifted = sql.Paren(sql.Binary("+", sql.Typed(code, wide), added))
-    quotient = sql.Binary("//", shifted, sql.Typed(sql.Constant(step), wide))
+    shifted = sql.Paren(sql.Typed(code, wide) + added)
+    quotient = shifted // sql.Typed(sql.Constant(step), wide)
     above = sql.Typed(sql.Constant(times), wide)
-    return sql.TryCast(sql.Binary("-", quotient, above), sql.SqlType.BIGINT)
+    return sql.TryCast(quotient - above, sql.SqlType.BIGINT)
 
 
 def _lookup(
@@ -320,9 +329,9 @@ def _lookup(
     before = max(low, first) - 1
     after = before + len(reached) + 1
     codes = sql.ListOf(tuple(map(sql.Constant, reached)), sql.SqlType.BIGINT)
-    above = sql.Call("greatest", (_code(operand), sql.number(before)))
-    clipped = sql.Call("least", (above, sql.number(after)))
-    return sql.Element(codes, sql.Binary("-", clipped, sql.number(before)))
+    above = sql.call("greatest", _code(operand), sql.number(before))
+    clipped = sql.call("least", above, sql.number(after))
+    return sql.Element(codes, clipped - sql.number(before))
 
 
 def _divisor(expression: Scalar) -> sql.Expression:
@@ -332,7 +341,7 @@ def _divisor(expression: Scalar) -> sql.Expression:
     if ends is None or ends[0] > 0 or ends[1] < 0:
         return written
     if isinstance(expression, Field):
-        return sql.Call("nullif", (written, sql.Constant(0)))
+        return sql.call("nullif", written, 0)
     # nullif would write its operand twice
     return sql.NonZero(written)
 

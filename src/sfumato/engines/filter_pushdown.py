@@ -413,12 +413,12 @@ def _between(run: Run, kind: Integer | Date, raw: sql.Expression) -> sql.Express
     low, high = run
     tests = []
     if low > kind.lower_code:
-        tests.append(sql.Binary(">=", raw, _literal(low, kind)))
+        tests.append(raw >= _literal(low, kind))
     if high < kind.upper_code:
-        tests.append(sql.Binary("<=", raw, _literal(high, kind)))
+        tests.append(raw <= _literal(high, kind))
     test = sql.conjunction(tests)
     if test is None:
-        return sql.IsNull(raw, negated=True)
+        return raw.is_present
     return sql.Paren(test)
 
 

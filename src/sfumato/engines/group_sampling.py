@@ -54,7 +54,7 @@ class Order:
             return self._placed_by_row(rows, names)
         numbers = sql.Item(self.numbers(_FOUND, names), "o")
         joins = sql.Join("JOIN", numbers, _same(names)), *self.units("found")
-        items = sql.Star("found"), sql.As(self.place, sql.Column("h"))
+        items = sql.Star("found"), self.place.named("h")
         found = sql.Named("found", rows, materialized=True)
         return sql.With((found,), sql.Select(items, _FOUND, joins))
 
@@ -63,16 +63,16 @@ class Order:
         digits = sql.Column("o_m")
         number = sql.Column("o_id")
         a, b, y = sql.columns(["o_a", "o_b", "o_y"])
-        md5 = sql.Call("md5", (self._words(names),))
-        hashed = (sql.Star(), sql.As(md5, digits), sql.As(unit, number))
+        md5 = sql.call("md5", self._words(names))
+        hashed = (sql.Star(), md5.named(digits), unit.named(number))
         numbered = (
             sql.Star(),
-            sql.As(sql.HexNumber(digits, 1, 8), a),
-            sql.As(sql.HexNumber(digits, 9, 8), b),
-            sql.As(self._y(number), y),
+            sql.HexNumber(digits, 1, 8).named(a),
+            sql.HexNumber(digits, 9, 8).named(b),
+            self._y(number).named(y),
         )
         source = sql.Select(numbered, sql.Item(sql.Select(hashed, sql.Item(rows))))
-        placed = sql.As(_place(a, y, b), sql.Column("h"))
+        placed = _place(a, y, b).named("h")
         return sql.Select((sql.Star(), placed), sql.Item(source))
 
     def first(
@@ -94,31 +94,33 @@ class Order:
         Guarantees:
             a unit keeps its first groups
         """
-        found = sql.Named("found", rows, materialized=groups is None)
-        listed = _FOUND if groups is None else sql.Item(groups)
-        ordered = tuple(sql.Ordered(name, nulls="FIRST") for name in names)
-        rank = sql.As(sql.Window(sql.Aggregate("row_number"), (), ordered), _R)
-        numbers = sql.Item(self.numbers(listed, names))
-        groups_of = sql.Named("o", sql.Select((sql.Star(), rank), numbers), materialized=True)
-        placed = sql.Named("placed", self._packed(names, amount))
-        least = sql.Aggregate("min", (_P, sql.Constant(most)))
-        kept = sql.Select(
-            (sql.As(sql.Unnest(least), _P),), sql.Item(sql.Table("placed")), group=(_UNIT,)
+        tables = (
+            sql.Named("found", rows, materialized=groups is None),
+            self._ranked(_FOUND if groups is None else sql.Item(groups), names),
+            sql.Named("placed", self._packed(names, amount)),
+            _kept(most),
+            _counts(with_amount=amount is not None),
         )
-        tables = found, groups_of, placed, sql.Named("kept", kept), _counts(with_amount=amount)
-        same = sql.Binary("=", sql.Column("r", "c"), sql.Column("r", "o"))
+        same = sql.Column("r", "c").equals(sql.Column("r", "o"))
         joined = sql.Join("JOIN", sql.Item(sql.Table("o")), same)
         shown = *names, *sql.columns(["units"] if amount is None else ["units", "amount"])
         return sql.With(tables, sql.Select(shown, sql.Item(sql.Table("c")), (joined,)))
 
+    def _ranked(self, groups: sql.Item, names: Sequence[sql.Column]) -> sql.Named:
+        """Numbers the groups in the order of the ties: the column ``r``."""
+        ordered = tuple(sql.Ordered(name, nulls="FIRST") for name in names)
+        rank = sql.Window(sql.Aggregate("row_number"), (), ordered).named(_R)
+        ranked = sql.Select((sql.Star(), rank), sql.Item(self.numbers(groups, names)))
+        return sql.Named("o", ranked, materialized=True)
+
     def _packed(self, names: Sequence[sql.Column], amount: sql.Expression | None) -> sql.Query:
         """Selects one integer for each unit and group: its place, its group and its amount."""
-        places = sql.Binary("*", sql.Paren(self.place), sql.Constant(2**_GROUP))
-        ranked = sql.Paren(sql.Binary("+", places, _R))
-        moved = sql.Binary("*", ranked, sql.Constant(2**_AMOUNT))
-        packed = sql.Binary("+", moved, sql.Constant(0) if amount is None else amount)
+        places = sql.Paren(self.place) * 2**_GROUP
+        ranked = sql.Paren(places + _R)
+        moved = ranked * 2**_AMOUNT
+        packed = moved + (sql.Constant(0) if amount is None else amount)
         joins = sql.Join("JOIN", sql.Item(sql.Table("o")), _same(names)), *self.units("found")
-        items = sql.Column("unit", "found"), sql.As(packed, _P)
+        items = sql.Column("unit", "found"), packed.named(_P)
         return sql.Select(items, _FOUND, joins, breaks=("FROM",))
 
     @property
@@ -130,10 +132,10 @@ class Order:
     def numbers(self, rows: sql.Item, names: Sequence[sql.Column]) -> sql.Query:
         """Selects each distinct value of the names once, with its numbers a and b."""
         digits = sql.Column("m")
-        a = sql.As(sql.HexNumber(digits, 1, 8), sql.Column("a"))
-        b = sql.As(sql.HexNumber(digits, 9, 8), sql.Column("b"))
+        a = sql.HexNumber(digits, 1, 8).named("a")
+        b = sql.HexNumber(digits, 9, 8).named("b")
         distinct = sql.Select(tuple(names), rows, group=tuple(names))
-        md5 = sql.As(sql.Call("md5", (self._words(names),)), digits)
+        md5 = sql.call("md5", self._words(names)).named(digits)
         return sql.Select((*names, a, b), sql.Item(sql.Select((*names, md5), sql.Item(distinct))))
 
     def _words(self, names: Sequence[sql.Column]) -> sql.Expression:
@@ -141,7 +143,7 @@ class Order:
         words: list[sql.Expression] = [sql.Constant(self.key)]
         for name in names:
             shown = sql.Cast(name, sql.SqlType.VARCHAR)
-            words += [sql.Constant("|"), sql.Call("coalesce", (shown, sql.Constant("N")))]
+            words += [sql.Constant("|"), sql.call("coalesce", shown, sql.Constant("N"))]
         return sql.Concat(tuple(words))
 
     def units(self, rows: str) -> tuple[sql.Join, ...]:
@@ -150,9 +152,9 @@ class Order:
             return ()
         number = sql.Column("id")
         distinct = sql.Select((_UNIT,), sql.Item(sql.Table(rows)), group=(_UNIT,))
-        every = sql.Select((_UNIT, sql.As(_NUMBER, number)), sql.Item(distinct))
-        mixed = sql.Select((_UNIT, sql.As(self._y(number), sql.Column("y"))), sql.Item(every))
-        same = sql.Binary("=", sql.Column("unit", rows), sql.Column("unit", "u"))
+        every = sql.Select((_UNIT, _NUMBER.named(number)), sql.Item(distinct))
+        mixed = sql.Select((_UNIT, self._y(number).named("y")), sql.Item(every))
+        same = sql.Column("unit", rows).equals(sql.Column("unit", "u"))
         return (sql.Join("JOIN", sql.Item(mixed, "u"), same),)
 
     def _y(self, name: sql.Column) -> sql.Expression:
@@ -164,18 +166,25 @@ class Order:
             shifted: sql.Expression = name
             if shift:
                 shifted = _shifted(name, shift)
-            piece = sql.Paren(sql.Binary("&", shifted, sql.Constant(2**_PIECE - 1)))
-            terms.append(sql.Binary("*", sql.Constant(factor), piece))
-        return _modulo_prime(sql.total(terms))
+            piece = sql.Paren(shifted & 2**_PIECE - 1)
+            terms.append(sql.Constant(factor) * piece)
+        return _modulo_prime(sum(terms[1:], terms[0]))
 
 
-def _counts(*, with_amount: sql.Expression | None) -> sql.Named:
+def _kept(most: int) -> sql.Named:
+    """Keeps the least integers of each unit, by a streaming top-k."""
+    least = sql.aggregate("min", _P, sql.Constant(most))
+    items = (sql.Unnest(least).named(_P),)
+    return sql.Named("kept", sql.Select(items, sql.Item(sql.Table("placed")), group=(_UNIT,)))
+
+
+def _counts(*, with_amount: bool) -> sql.Named:
     """Counts the kept places of each group, and adds up their amounts where there are any."""
-    group = sql.Binary("&", _shifted(_P, _AMOUNT), sql.Constant(2**_GROUP - 1))
-    items = [sql.As(group, _R), sql.As(sql.Aggregate("count", (sql.Star(),)), sql.Column("units"))]
-    if with_amount is not None:
-        amount = sql.Binary("&", _P, sql.Constant(LARGEST))
-        items.append(sql.As(sql.Aggregate("sum", (amount,)), sql.Column("amount")))
+    group = _shifted(_P, _AMOUNT) & 2**_GROUP - 1
+    items = [group.named(_R), sql.aggregate("count").named("units")]
+    if with_amount:
+        amount = _P & LARGEST
+        items.append(sql.aggregate("sum", amount).named("amount"))
     return sql.Named("c", sql.Select(tuple(items), sql.Item(sql.Table("kept")), group=(_R,)))
 
 
@@ -184,7 +193,7 @@ def _same(names: Sequence[sql.Column]) -> sql.Expression:
     tests = []
     for name in names:
         left = replace(name, table="found")
-        tests.append(sql.Binary("IS NOT DISTINCT FROM", left, replace(name, table="o")))
+        tests.append(left.same(replace(name, table="o")))
     test = sql.conjunction(tests)
     assert test is not None, "groups have a key"
     return test
@@ -213,20 +222,17 @@ def every_group(keys: Sequence[GroupKey], names: Sequence[sql.Column]) -> sql.Qu
 
 
 def _place(a: sql.Expression, y: sql.Expression, b: sql.Expression) -> sql.Expression:
-    mixed = sql.Binary("+", sql.Binary("*", a, y), b)
-    return sql.Binary(">>", _modulo_prime(mixed), sql.Constant(_COARSE))
+    mixed = a * y + b
+    return _modulo_prime(mixed) >> _COARSE
 
 
 def _modulo_prime(value: sql.Expression) -> sql.Expression:
-    return sql.Paren(sql.Binary("%", sql.Paren(value), sql.Constant(PRIME)))
+    return sql.Paren(sql.Paren(value) % PRIME)
 
 
 def _shifted(value: sql.Expression, places: int) -> sql.Expression:
-    return sql.Paren(sql.Binary(">>", value, sql.Constant(places)))
+    return sql.Paren(value >> places)
 
 
 # the number of a unit whose name is a string
-_NUMBER = sql.Call(
-    "coalesce",
-    (sql.WholeNumber(_UNIT), sql.HexNumber(sql.Call("md5", (_UNIT,)), 1, 15)),
-)
+_NUMBER = sql.call("coalesce", sql.WholeNumber(_UNIT), sql.HexNumber(sql.call("md5", _UNIT), 1, 15))

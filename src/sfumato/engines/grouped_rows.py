@@ -11,7 +11,7 @@ from sfumato.metadata.column import Text
 from sfumato.plan.stages import Bounded
 from sfumato.plan.value import GroupKey
 
-ROW_COUNT = sql.As(sql.Aggregate("count", (sql.Star(),)), sql.Column("n"))
+ROW_COUNT = sql.aggregate("count").named("n")
 
 
 def key_names(plan: Bounded) -> list[sql.Column]:
@@ -61,7 +61,7 @@ def rows_in_groups(
     items: list[sql.Expression] = [] if plain else [UNIT]
     written = typed if plain or tables.windows else narrow
     for key, column in zip(raw.keys, key_names(plan), strict=True):
-        items.append(sql.As(written(key.value), column))
+        items.append(written(key.value).named(column))
     items += as_columns(read)
     if items == [UNIT]:
         return source
@@ -71,7 +71,7 @@ def rows_in_groups(
 
 def as_columns(read: Mapping[str, sql.Expression]) -> list[sql.As]:
     """Returns SELECT items: expressions by the names of their columns."""
-    return [sql.As(expression, sql.Column(name)) for name, expression in read.items()]
+    return [expression.named(name) for name, expression in read.items()]
 
 
 def summed_before_join(
@@ -89,7 +89,7 @@ def summed_before_join(
     units = select([UNIT, ROW_COUNT, *summed], source, [UNIT])
     shown: list[sql.Expression] = [sql.Star("l")]
     for key, column in zip(plan.tracked.raw.keys, key_names(plan), strict=True):
-        shown.append(sql.As(typed(key.value), column))
+        shown.append(typed(key.value).named(column))
     word = "LEFT JOIN" if apart.outer else "JOIN"
     joined = sql.Select(
         tuple(shown),
@@ -117,14 +117,14 @@ def _in_group(key: GroupKey, column: sql.Column) -> sql.Expression | None:
         # every code is within the type of its value
         if key.missing:
             return None
-        return sql.IsNull(column, negated=True)
+        return column.is_present
     if not codes:
-        return sql.IsNull(column)
+        return column.is_null
     declared: sql.Expression
     if codes[-1] - codes[0] == len(codes) - 1:
         declared = sql.Between(column, sql.Constant(codes[0]), sql.Constant(codes[-1]))
     else:
         declared = sql.In(column, tuple(map(sql.Constant, codes)))
     if key.missing:
-        return sql.Paren(sql.Logic("OR", (sql.IsNull(column), declared)))
+        return sql.Paren(sql.Logic("OR", (column.is_null, declared)))
     return declared

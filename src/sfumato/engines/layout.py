@@ -51,7 +51,7 @@ def layout_statements(
     items = []
     for column in scan.columns:
         stored = sql.Cast(alias(column), narrowest(column.type))
-        items.append(printed(sql.As(stored, in_layout(scan, column))))
+        items.append(printed(stored.named(in_layout(scan, column))))
     items += [_mark(scan, column) for column in scan.columns if _is_marked(column)]
     items += ["u.number AS unit", "CAST(place AS INTEGER) AS place"]
     # as strings, because one table may store an integer where another one stores a string

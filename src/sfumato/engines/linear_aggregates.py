@@ -69,7 +69,7 @@ def sums(
             level = _level(aggregate, name)
             squares = {
                 f"t_{scale}": _added(level, narrow=narrow),
-                f"q_{scale}": _added(sql.Binary("*", level, level), narrow=narrow),
+                f"q_{scale}": _added(level * level, narrow=narrow),
             }
             return _count(name) | squares
         case _:
@@ -79,16 +79,16 @@ def sums(
 def _level(aggregate: Variance, name: str) -> sql.Expression:
     """Returns the level of a value: how many steps it lies above the least one."""
     above = shifted(sql.Column(name), aggregate.value.numeric.lower_code)
-    return sql.Paren(sql.Binary("//", sql.Paren(above), sql.Constant(aggregate.coarse)))
+    return sql.Paren(sql.Paren(above) // aggregate.coarse)
 
 
 def shifted(value: sql.Expression, least: int) -> sql.Expression:
     """Returns how far a code lies above the least one."""
-    return sql.Binary("-", value, sql.Paren(sql.Constant(least)))
+    return value - sql.Paren(sql.Constant(least))
 
 
 def _count(name: str) -> dict[str, sql.Expression]:
-    return {f"m_{name}": sql.Aggregate("count", (sql.Column(name),))}
+    return {f"m_{name}": sql.aggregate("count", sql.Column(name))}
 
 
 def _sum(name: str, *, narrow: bool) -> dict[str, sql.Expression]:
@@ -97,7 +97,7 @@ def _sum(name: str, *, narrow: bool) -> dict[str, sql.Expression]:
 
 def _added(read: sql.Expression, *, narrow: bool) -> sql.Expression:
     """Returns the sum of an expression: HUGEINT unless narrow, and 0 without any row."""
-    total: sql.Expression = sql.Aggregate("sum", (read,))
+    total: sql.Expression = sql.aggregate("sum", read)
     if narrow:
         total = sql.TryCast(total, sql.SqlType.BIGINT)
     return or_zero(total)
@@ -105,7 +105,7 @@ def _added(read: sql.Expression, *, narrow: bool) -> sql.Expression:
 
 def or_zero(value: sql.Expression) -> sql.Expression:
     """Returns a value, 0 in place of NULL."""
-    return sql.Call("coalesce", (value, sql.Constant(0)))
+    return sql.call("coalesce", value, 0)
 
 
 def _scale(aggregate: Variance, names: Names) -> str:
@@ -144,8 +144,8 @@ def _mean(read: Value, name: str, *, narrow: bool) -> list[sql.Expression]:
     low = read.numeric.lower_code
     above: sql.Expression = total
     if low:
-        above = sql.Binary("-", total, _product(low, count))
-    return [above, sql.Binary("-", _product(read.numeric.upper_code, count), total)]
+        above = total - _product(low, count)
+    return [above, _product(read.numeric.upper_code, count) - total]
 
 
 def _variance(aggregate: Variance, names: Names, *, narrow: bool) -> list[sql.Expression]:
@@ -155,13 +155,13 @@ def _variance(aggregate: Variance, names: Names, *, narrow: bool) -> list[sql.Ex
     count = _wide(sql.Column(f"m_{names[aggregate.value.expression]}"), narrow=narrow)
     once = sql.Column(f"t_{scale}")
     square = sql.Column(f"q_{scale}")
-    rest = sql.Binary("-", sql.Binary("*", sql.Constant(top), once), square)
-    squares = sql.Binary("*", count, sql.Constant(top * top))
-    twice = sql.Binary("*", sql.Constant(2 * top), once)
+    rest = sql.Binary("-", sql.Constant(top) * once, square)
+    squares = count * (top * top)
+    twice = sql.Constant(2 * top) * once
     return [
         square,
-        sql.Binary("*", sql.Constant(2), sql.Paren(rest)),
-        sql.Binary("+", sql.Binary("-", squares, twice), square),
+        sql.Constant(2) * sql.Paren(rest),
+        squares - twice + square,
     ]
 
 
@@ -173,7 +173,7 @@ def _wide(value: sql.Expression, *, narrow: bool) -> sql.Expression:
 
 
 def _product(factor: int, value: sql.Expression) -> sql.Expression:
-    return sql.Binary("*", sql.Paren(sql.Constant(factor)), value)
+    return sql.Paren(sql.Constant(factor)) * value
 
 
 def clipped(
@@ -185,7 +185,7 @@ def clipped(
         return [sql.Typed(sql.Paren(integer), sql.SqlType.HUGEINT) for integer in whole]
     match aggregate:
         case CountRows() | CountValues():
-            return [sql.Call("least", (whole[0], sql.Constant(limit)))]
+            return [sql.call("least", whole[0], limit)]
         case Sum(read):
             return [_between(whole[0], *_ends(read, limit))]
         case Mean(read) | Variance(read):
@@ -205,13 +205,13 @@ def _between(total: sql.Expression, low: int, high: int) -> sql.Expression:
     """Clips an expression to a range."""
     least = sql.Constant(low)
     most = sql.Constant(high)
-    branches = (sql.Binary("<", total, least), least), (sql.Binary(">", total, most), most)
+    branches = (total < least, least), (total > most, most)
     return sql.Case(branches, total)
 
 
 def _scaled(integer: sql.Expression, count: sql.Expression, limit: int) -> sql.Expression:
     """Scales an integer of ``count`` rows down to ``limit`` rows if there are more."""
-    product = sql.Binary("*", sql.Paren(integer), sql.Constant(limit))
-    scaled = sql.Binary("//", sql.Paren(product), sql.Call("nullif", (count, sql.Constant(0))))
-    is_heavy = sql.Binary(">", count, sql.Constant(limit))
+    product = sql.Paren(integer) * limit
+    scaled = sql.Paren(product) // sql.call("nullif", count, 0)
+    is_heavy = count > limit
     return sql.Case(((is_heavy, scaled),), integer)

@@ -136,14 +136,10 @@ def rows(relation: Relation, tables: Tables) -> sql.Query:
             return sql.Select(_ALL, sql.Item(rows(source, tables)), where=truth(predicate))
         case PublicJoin():
             return _public_join(relation, tables)
-        case UnitJoin(source, other, outer):
-            shown = tables.shown(provided(other))
-            joined = same_unit(_join(outer=outer), rows(other, tables.joined))
-            left = sql.Item(rows(source, tables), "l")
-            return sql.Select((sql.Star("l"), *_of_right(shown)), left, (joined,))
+        case UnitJoin():
+            return _unit_join(relation, tables)
         case Semi(source, units, negated):
-            word = "ANTI JOIN" if negated else "SEMI JOIN"
-            joined = same_unit(word, rows(units, tables.joined))
+            joined = same_unit("ANTI JOIN" if negated else "SEMI JOIN", rows(units, tables.joined))
             return sql.Select((sql.Star("l"),), sql.Item(rows(source, tables), "l"), (joined,))
         case PerUnit():
             return _per_unit(relation, tables)
@@ -153,6 +149,13 @@ def rows(relation: Relation, tables: Tables) -> sql.Query:
             return _union(relation, tables)
         case _:
             raise unknown(relation)
+
+
+def _unit_join(join: UnitJoin, tables: Tables) -> sql.Query:
+    shown = tables.shown(provided(join.other))
+    joined = same_unit(_join(outer=join.outer), rows(join.other, tables.joined))
+    left = sql.Item(rows(join.source, tables), "l")
+    return sql.Select((sql.Star("l"), *_of_right(shown)), left, (joined,))
 
 
 def _is_owned(relation: Relation) -> bool:
@@ -171,7 +174,7 @@ def _union(union: Union, tables: Tables) -> sql.Query:
 
 def _named(expression: Scalar, column: Column) -> sql.As:
     """Returns a SELECT item: an expression as a column."""
-    return sql.As(typed(Value(column.name, column.type, expression)), alias(column))
+    return typed(Value(column.name, column.type, expression)).named(alias(column))
 
 
 def _of_right(columns: Sequence[Column]) -> list[sql.Expression]:
@@ -192,7 +195,7 @@ def _join(*, outer: bool) -> str:
 def same_unit(word: str, other: sql.Query) -> sql.Join:
     """Joins the rows ``r`` of the same unit."""
     left, right = sql.columns(["unit"], "l") + sql.columns(["unit"], "r")
-    return sql.Join(word, sql.Item(other, "r"), sql.Binary("=", left, right))
+    return sql.Join(word, sql.Item(other, "r"), left.equals(right))
 
 
 # --- tables --------------------------------------------------------------------------------
@@ -207,33 +210,40 @@ def _scan(scan: Scan, tables: Tables) -> sql.Query:
     source = tables.sources[scan.table]
     if source.coded:
         return _layout_scan(scan, tables)
-    readings: list[sql.Expression] = []
-    codes: list[sql.Expression] = []
-    joins = []
-    for index, column in enumerate(tables.shown(scan.columns)):
+    readings = []
+    for column in tables.shown(scan.columns):
         name = column.name.removeprefix(scan.prefix)
-        shown = alias(column)
-        readings.append(sql.As(reading(name, column.type, source), shown))
-        read = replace(shown, table="s")
-        if isinstance(column.type, Category | Boolean):
-            codes.append(sql.As(sql.Column("code", f"d{index}"), shown))
-            joins.append(_codes_of(column.type, f"d{index}", read))
-        else:
-            short = source.is_short(name)
-            codes.append(sql.As(code(column.type, read, short=short), shown))
+        readings.append(reading(name, column.type, source).named(alias(column)))
+    codes, joins = _codes(scan, tables)
     test = _stored_tests(scan, tables)
     if scan.owner is None:
         inner: sql.Query = sql.Select(_items(readings), sql.Item(sql.Table(source.sql)), where=test)
-        return sql.Select(_items(codes), sql.Item(inner, "s"), tuple(joins))
+        return sql.Select(_items(codes), sql.Item(inner, "s"), joins)
     inner = _owned(readings, scan.owner, source, tables, test)
     unit = sql.Column("unit", "s")
-    is_owned = sql.IsNull(unit, negated=True)
-    return sql.Select((*codes, unit), sql.Item(inner, "s"), tuple(joins), is_owned)
+    return sql.Select((*codes, unit), sql.Item(inner, "s"), joins, where=unit.is_present)
+
+
+def _codes(scan: Scan, tables: Tables) -> tuple[list[sql.As], tuple[sql.Join, ...]]:
+    """Returns the codes of the readings ``s`` of a table, and the joins that look them up."""
+    source = tables.sources[scan.table]
+    codes = []
+    joins = []
+    for index, column in enumerate(tables.shown(scan.columns)):
+        shown = alias(column)
+        read = replace(shown, table="s")
+        if isinstance(column.type, Category | Boolean):
+            codes.append(sql.Column("code", f"d{index}").named(shown))
+            joins.append(_codes_of(column.type, f"d{index}", read))
+        else:
+            short = source.is_short(column.name.removeprefix(scan.prefix))
+            codes.append(code(column.type, read, short=short).named(shown))
+    return codes, tuple(joins)
 
 
 def _codes_of(kind: Category | Boolean, name: str, read: sql.Expression) -> sql.Join:
     """Joins the code of a string."""
-    same = sql.Binary("=", read, sql.Column("text", name))
+    same = read.equals(sql.Column("text", name))
     return sql.Join("LEFT JOIN", sql.Item(listed(kind), name), same)
 
 
@@ -251,9 +261,9 @@ def _layout_scan(scan: Scan, tables: Tables) -> sql.Query:
     for column in scan.columns:
         is_text = isinstance(column.type, Text)
         kind = sql.SqlType.VARCHAR if is_text else sql.SqlType.BIGINT
-        items.append(sql.As(sql.Cast(in_layout(scan, column), kind), alias(column)))
+        items.append(sql.Cast(in_layout(scan, column), kind).named(alias(column)))
     tests: list[sql.Expression] = [
-        sql.Binary("<=", sql.Column("place"), sql.Constant(tables.kept)),
+        sql.Column("place") <= tables.kept,
     ]
     if tables.first is not None:
         tests.append(first_in_layout(scan, tables.first))
@@ -290,11 +300,11 @@ def _owned(
         unit = named(owner.columns, source)
         if tables.numbered:
             unit = sql.Cast(stored(owner.columns[0]), sql.SqlType.BIGINT)
-        return sql.Select((*items, sql.As(unit, UNIT)), rows_of, where=test)
-    link = sql.As(named(owner.columns, source), sql.Column("link"))
+        return sql.Select((*items, unit.named(UNIT)), rows_of, where=test)
+    link = named(owner.columns, source).named("link")
     own = sql.Select((*items, link), rows_of, where=test)
     owners = _owners(owner.keys, owner.owner, tables.sources[owner.via], tables)
-    same = sql.Binary("=", sql.Column("link", "l"), sql.Column("key", "r"))
+    same = sql.Column("link", "l").equals(sql.Column("key", "r"))
     joined = sql.Join("JOIN", sql.Item(owners, "r"), same)
     shown = sql.Star("l", ("link",)), sql.Column("unit", "r")
     return sql.Select(shown, sql.Item(own, "l"), (joined,))
@@ -306,12 +316,12 @@ def _owners(keys: Sequence[str], owner: Owner, source: Source, tables: Tables) -
     If a key leads to several units, it is the smallest one, compared as strings.
     """
     key = sql.Column("key")
-    smallest = sql.Aggregate("min", (UNIT,))
+    smallest = sql.aggregate("min", UNIT)
     if tables.numbered:
-        smallest = sql.Aggregate("min_by", (UNIT, sql.Cast(UNIT, sql.SqlType.VARCHAR)))
-    above = _owned([sql.As(named(keys, source), key)], owner, source, tables)
-    is_known = sql.conjunction(sql.IsNull(column, negated=True) for column in (key, UNIT))
-    items = key, sql.As(smallest, UNIT)
+        smallest = sql.aggregate("min_by", UNIT, sql.Cast(UNIT, sql.SqlType.VARCHAR))
+    above = _owned([named(keys, source).named(key)], owner, source, tables)
+    is_known = sql.conjunction(column.is_present for column in (key, UNIT))
+    items = key, smallest.named(UNIT)
     return sql.Select(items, sql.Item(above), where=is_known, group=(key,))
 
 
@@ -322,8 +332,8 @@ def _public_join(join: PublicJoin, tables: Tables) -> sql.Query:
     key = sql.Column("key")
     is_comparable = isinstance(join.right.type, Text) is is_text(join.left)
     left = value(join.left) if is_comparable else sql.NULL
-    source = sql.Select((*_ALL, sql.As(left, key)), sql.Item(rows(join.source, tables)))
-    same = sql.Binary("=", sql.Column("key", "l"), replace(right, table="r"))
+    source = sql.Select((*_ALL, left.named(key)), sql.Item(rows(join.source, tables)))
+    same = sql.Column("key", "l").equals(replace(right, table="r"))
     joined = sql.Join(_join(outer=join.outer), sql.Item(_first_public(join, tables), "r"), same)
     shown = sql.Star("l", ("key",)), *_of_right(scan.columns)
     return sql.Select(shown, sql.Item(source, "l"), (joined,))
@@ -339,8 +349,8 @@ def _first_public(join: PublicJoin, tables: Tables) -> sql.Query:
     return sql.Select(
         _ALL,
         sql.Item(rows(read, tables)),
-        where=sql.IsNull(right, negated=True),
-        qualify=sql.Binary("=", number, sql.Constant(1)),
+        where=right.is_present,
+        qualify=number.equals(1),
     )
 
 
@@ -357,9 +367,9 @@ def _per_unit(relation: PerUnit, tables: Tables) -> sql.Query:
         shown = alias(computed.column)
         read = sql.Column(f"v{index}")
         if computed.value is not None:
-            items.append(sql.As(typed(computed.value), read))
-        summaries.append(sql.As(_summary(computed, read), shown))
-        cut.append(sql.As(_cut(computed.column), shown))
+            items.append(typed(computed.value).named(read))
+        summaries.append(_summary(computed, read).named(shown))
+        cut.append(_cut(computed.column).named(shown))
     inner = sql.Select(tuple(items), sql.Item(rows(relation.source, tables)))
     summed = sql.Select(tuple(summaries), sql.Item(inner), group=(UNIT, *keys))
     return sql.Select(tuple(cut), sql.Item(summed))
@@ -368,15 +378,15 @@ def _per_unit(relation: PerUnit, tables: Tables) -> sql.Query:
 def _summary(computed: Computed, read: sql.Expression) -> sql.Expression:
     match computed.summary:
         case Summary.COUNT:
-            return sql.Aggregate("count", _ALL)
+            return sql.aggregate("count")
         case Summary.COUNT_VALUES:
-            return sql.Aggregate("count", (read,))
+            return sql.aggregate("count", read)
         case Summary.COUNT_DISTINCT:
             return sql.Aggregate("count", (read,), distinct=True)
         case Summary.MEAN:
             return _mean(computed, read)
         case Summary.SUM | Summary.MINIMUM | Summary.MAXIMUM:
-            return sql.Aggregate(computed.summary.value, (read,))
+            return sql.aggregate(computed.summary.value, read)
         case _:
             raise unknown(computed.summary)
 
@@ -391,18 +401,18 @@ def _mean(computed: Computed, read: sql.Expression) -> sql.Expression:
     )
     times, under = computed.finer.as_integer_ratio()
     least = times * computed.value.type.lower_code // under
-    count = sql.Typed(sql.Aggregate("count", (read,)), sql.SqlType.HUGEINT)
-    total = sql.Typed(sql.Aggregate("sum", (read,)), sql.SqlType.HUGEINT)
-    scaled = sql.Binary("*", sql.Constant(2 * times), total)
+    count = sql.Typed(sql.aggregate("count", read), sql.SqlType.HUGEINT)
+    total = sql.Typed(sql.aggregate("sum", read), sql.SqlType.HUGEINT)
+    scaled = sql.Constant(2 * times) * total
     raised = _times(under - 2 * under * least, count)
-    above = sql.Paren(sql.Binary("+", scaled, raised))
-    twice = sql.Binary("*", sql.Constant(2 * under), count)
-    mean = sql.Binary("//", above, sql.Call("nullif", (twice, sql.Constant(0))))
-    return sql.Binary("+", mean, sql.Paren(sql.Constant(least)))
+    above = sql.Paren(scaled + raised)
+    twice = sql.Constant(2 * under) * count
+    mean = above // sql.call("nullif", twice, 0)
+    return mean + sql.Paren(sql.Constant(least))
 
 
 def _times(factor: int, value: sql.Expression) -> sql.Expression:
-    return sql.Binary("*", sql.Paren(sql.Constant(factor)), value)
+    return sql.Paren(sql.Constant(factor)) * value
 
 
 def _cut(column: Column) -> sql.Expression:
@@ -411,7 +421,7 @@ def _cut(column: Column) -> sql.Expression:
     name = alias(column)
     low = sql.Constant(column.type.lower_code)
     high = sql.Constant(column.type.upper_code)
-    branches = (sql.Binary("<", name, low), low), (sql.Binary(">", name, high), high)
+    branches = (name < low, low), (name > high, high)
     return sql.Case(branches, sql.TryCast(name, sql.SqlType.BIGINT))
 
 
@@ -421,16 +431,16 @@ def _first(relation: Ranked, tables: Tables) -> sql.Query:
     Needs no window function if the rows have a single column and the first row has its minimum.
     """
     number = alias(relation.column)
-    one = sql.As(sql.number(1), number)
+    one = sql.number(1).named(number)
     tie = relation.ties[0] if len(relation.ties) == 1 else None
     if tables.kept == 1:
         return sql.Select((*_ALL, one), sql.Item(rows(relation.source, tables)))
     shown = tables.shown(provided(relation.source))
     if not isinstance(tie, Field) or relation.order or shown != [tie.column]:
-        is_first = sql.Binary("=", number, sql.Constant(1))
+        is_first = number.equals(1)
         return sql.Select(_ALL, sql.Item(_ranked(relation, tables)), where=is_first)
     least = alias(tie.column)
-    items = UNIT, sql.As(sql.Aggregate("min", (least,)), least), one
+    items = UNIT, sql.aggregate("min", least).named(least), one
     return sql.Select(items, sql.Item(rows(relation.source, tables)), group=(UNIT,))
 
 
@@ -442,6 +452,6 @@ def _ranked(relation: Ranked, tables: Tables) -> sql.Query:
         order.append(sql.Ordered(value(key.expression), direction, "LAST"))
     order += [sql.Ordered(value(tie), "ASC", "LAST") for tie in relation.ties]
     number = sql.Window(sql.Aggregate("row_number"), (UNIT,), tuple(order))
-    cut = sql.Call("least", (number, sql.Constant(relation.column.type.upper_code)))
-    shown = *_ALL, sql.As(cut, alias(relation.column))
+    cut = sql.call("least", number, relation.column.type.upper_code)
+    shown = *_ALL, cut.named(alias(relation.column))
     return sql.Select(shown, sql.Item(rows(relation.source, tables)))

@@ -33,9 +33,74 @@ class SqlType(Enum):
 
 
 class Expression:
-    """A node whose value is a cell: of each row, or of each group where it aggregates."""
+    """A node whose value is a cell: of each row, or of each group where it aggregates.
+
+    Python's operators build the same operators of SQL, and an integer stands for its constant. They
+    add no parentheses: an operand that binds less tightly stands in ``Paren``.
+
+    >>> Column("n") * 3 <= 10
+    Binary(sign='<=', left=Binary(sign='*', left=..., right=...), right=Constant(value=10))
+    """
 
     __slots__ = ()
+
+    def __add__(self, other: "Operand") -> "Binary":
+        return Binary("+", self, operand(other))
+
+    def __sub__(self, other: "Operand") -> "Binary":
+        return Binary("-", self, operand(other))
+
+    def __mul__(self, other: "Operand") -> "Binary":
+        return Binary("*", self, operand(other))
+
+    def __truediv__(self, other: "Operand") -> "Binary":
+        return Binary("/", self, operand(other))
+
+    def __floordiv__(self, other: "Operand") -> "Binary":
+        return Binary("//", self, operand(other))
+
+    def __mod__(self, other: "Operand") -> "Binary":
+        return Binary("%", self, operand(other))
+
+    def __and__(self, other: "Operand") -> "Binary":
+        return Binary("&", self, operand(other))
+
+    def __rshift__(self, other: "Operand") -> "Binary":
+        return Binary(">>", self, operand(other))
+
+    def __lt__(self, other: "Operand") -> "Binary":
+        return Binary("<", self, operand(other))
+
+    def __le__(self, other: "Operand") -> "Binary":
+        return Binary("<=", self, operand(other))
+
+    def __gt__(self, other: "Operand") -> "Binary":
+        return Binary(">", self, operand(other))
+
+    def __ge__(self, other: "Operand") -> "Binary":
+        return Binary(">=", self, operand(other))
+
+    def equals(self, other: "Operand") -> "Binary":
+        """Compares by ``=``: ``==`` asks whether two nodes are the same node."""
+        return Binary("=", self, operand(other))
+
+    def same(self, other: "Expression") -> "Binary":
+        """Compares by IS NOT DISTINCT FROM, for which NULL equals NULL."""
+        return Binary("IS NOT DISTINCT FROM", self, other)
+
+    def named(self, name: "Column | str") -> "As":
+        """Returns an item of SELECT, by a column or by a word of ours."""
+        return As(self, Column(name) if isinstance(name, str) else name)
+
+    @property
+    def is_null(self) -> "IsNull":
+        """Whether the value is NULL."""
+        return IsNull(self)
+
+    @property
+    def is_present(self) -> "IsNull":
+        """Whether the value is not NULL."""
+        return IsNull(self, negated=True)
 
 
 # --- leaves --------------------------------------------------------------------------------
@@ -392,6 +457,7 @@ class With:
     query: "Query"
 
 
+Operand: TypeAlias = Expression | int
 Query: TypeAlias = Select | UnionAll | With
 Node: TypeAlias = Expression | Query | Item | Join | Table | Lists | Named
 
@@ -415,6 +481,27 @@ def number(value: int) -> Typed:
     return Typed(Constant(value), SqlType.BIGINT)
 
 
+def operand(value: Operand) -> Expression:
+    """Returns an expression as it is, an integer as its constant."""
+    if isinstance(value, Expression):
+        return value
+    return Constant(value)
+
+
+def call(name: str, *operands: Operand) -> Call:
+    """Returns a call of a function.
+
+    >>> call("least", Column("n"), 3)
+    Call(name='least', operands=(Column(...), Constant(value=3)))
+    """
+    return Call(name, tuple(map(operand, operands)))
+
+
+def aggregate(name: str, *operands: Expression) -> Aggregate:
+    """Returns an aggregate; without operands that of rows: ``count(*)``."""
+    return Aggregate(name, operands or (Star(),))
+
+
 def conjunction(tests: Iterable[Expression]) -> Expression | None:
     """Returns the conjunction of tests, a single one as it is; None if there is none."""
     return _joined("AND", tuple(tests))
@@ -431,15 +518,6 @@ def _joined(word: str, operands: tuple[Expression, ...]) -> Expression | None:
     if operands:
         return operands[0]
     return None
-
-
-def total(terms: Iterable[Expression], sign: str = "+") -> Expression:
-    """Returns a chain of terms that binds from the left."""
-    first, *rest = terms
-    chain: Expression = first
-    for term in rest:
-        chain = Binary(sign, chain, term)
-    return chain
 
 
 def inside(node: Expression) -> Iterator[Expression]:

@@ -70,7 +70,7 @@ def named(columns: Sequence[str], source: Source) -> sql.Expression:
         return texts[0]
     pieces: list[sql.Expression] = []
     for name in texts:
-        length = sql.Cast(sql.Call("length", (name,)), sql.SqlType.VARCHAR)
+        length = sql.Cast(sql.call("length", name), sql.SqlType.VARCHAR)
         pieces += [length, sql.Constant(":"), name]
     return sql.Concat(tuple(pieces))
 
@@ -139,7 +139,7 @@ def code(
             ends = sql.Constant(kind.lower_code), sql.Constant(kind.upper_code)
             if short and isinstance(kind, Integer):
                 inside: sql.Expression = sql.TryCast(value, sql.SqlType.BIGINT)
-                present: sql.Expression = sql.IsNull(value, negated=True)
+                present: sql.Expression = value.is_present
             else:
                 inside = _half_even(value, kind)
                 present = no_nan(value)
@@ -149,8 +149,8 @@ def code(
                 sql.Day(str(kind.decode(kind.lower_code))),
                 sql.Day(str(kind.decode(kind.upper_code))),
             )
-            inside = sql.Call("date_diff", (sql.Constant("day"), _ZERO_DAY, value))
-            return _clipped(value, days, kind, inside, sql.IsNull(value, negated=True))
+            inside = sql.call("date_diff", sql.Constant("day"), _ZERO_DAY, value)
+            return _clipped(value, days, kind, inside, value.is_present)
         case Category() | Boolean() | Text():
             return value
         case _:
@@ -200,7 +200,7 @@ def text_reading(raw: sql.Expression, family: str) -> sql.Expression:
         case "decimal":
             # not by a cast back to the type, which a rounded value may not fit
             printed = sql.TryCast(raw, sql.SqlType.VARCHAR)
-            return sql.Call("regexp_replace", (printed, sql.Constant(r"\.0+$"), sql.Constant("")))
+            return sql.call("regexp_replace", printed, sql.Constant(r"\.0+$"), sql.Constant(""))
         case "date":
             return _moment_text(raw)
         case _:
@@ -210,7 +210,7 @@ def text_reading(raw: sql.Expression, family: str) -> sql.Expression:
 def _float_text(raw: sql.Expression) -> sql.Expression:
     whole = sql.TryCast(raw, sql.SqlType.BIGINT)
     wide = sql.TryCast(raw, sql.SqlType.DOUBLE)
-    is_whole = sql.Binary("=", whole, raw)
+    is_whole = whole.equals(raw)
     return sql.Case(
         ((is_whole, sql.Cast(whole, sql.SqlType.VARCHAR)),), sql.TryCast(wide, sql.SqlType.VARCHAR)
     )
@@ -238,8 +238,8 @@ def _steps(raw: sql.Expression, family: str, kind: Integer | Real) -> sql.Expres
     step = float(kind.step)
     mantissa, _ = math.frexp(step)
     if mantissa == 0.5:
-        return sql.Binary("*", read, real(1 / step))
-    return sql.Binary("/", read, real(step))
+        return read * real(1 / step)
+    return read / real(step)
 
 
 def real(value: float) -> sql.Typed:
@@ -249,7 +249,7 @@ def real(value: float) -> sql.Typed:
 
 def no_nan(value: sql.Expression) -> sql.Expression:
     """Tests whether a float is not NaN, which DuckDB orders above infinity."""
-    return sql.Binary("<=", value, sql.Typed(sql.Constant("inf"), sql.SqlType.DOUBLE))
+    return value <= sql.Typed(sql.Constant("inf"), sql.SqlType.DOUBLE)
 
 
 def _guarded(
@@ -261,7 +261,7 @@ def _guarded(
     """Restricts a cast of a string to those that match the pattern."""
     if family != "text":
         return cast
-    is_match = sql.Call("regexp_full_match", (raw, sql.Constant(pattern)))
+    is_match = sql.call("regexp_full_match", raw, sql.Constant(pattern))
     return sql.Case(((is_match, cast),))
 
 
@@ -276,7 +276,7 @@ def _clipped(
     low, high = ends
     branches = (
         (sql.Between(value, low, high), inside),
-        (sql.Binary("<", value, low), sql.Constant(kind.lower_code)),
+        (value < low, sql.Constant(kind.lower_code)),
         (present, sql.Constant(kind.upper_code)),
     )
     return sql.Case(branches)
@@ -290,11 +290,11 @@ def _half_even(y: sql.Expression, kind: Integer | Real) -> sql.Expression:
     """
     if max(abs(kind.lower_code), abs(kind.upper_code)) < 2**51:
         return sql.RoundHalfEven(y)
-    below = sql.Call("floor", (y,))
+    below = sql.call("floor", y)
     floor = sql.TryCast(below, sql.SqlType.BIGINT)
-    rest = sql.Paren(sql.Binary("-", y, below))
+    rest = sql.Paren(y - below)
     half = sql.Constant(0.5)
-    is_odd = sql.Binary("<>", sql.Binary("%", floor, sql.Constant(2)), sql.Constant(0))
-    is_tie = sql.Paren(sql.Logic("AND", (sql.Binary("=", rest, half), is_odd)))
-    up = sql.Logic("OR", (sql.Binary(">", rest, half), is_tie))
-    return sql.Binary("+", floor, sql.Case(((up, sql.Constant(1)),), sql.Constant(0)))
+    is_odd = sql.Binary("<>", floor % 2, sql.Constant(0))
+    is_tie = sql.Paren(sql.Logic("AND", (rest.equals(half), is_odd)))
+    up = sql.Logic("OR", (rest > half, is_tie))
+    return floor + sql.Case(((up, sql.Constant(1)),), sql.Constant(0))
