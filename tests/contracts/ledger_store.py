@@ -40,7 +40,7 @@ KEY = KeyRow("d/p/a", "k", "hash", "c1", "d", 2)
 
 
 class Boom(Exception):
-    """What a unit of work raises of itself."""
+    """What a transaction raises of itself."""
 
 
 def another(number: int, state: str = RESERVED, **changes: object) -> ChargeRow:
@@ -59,9 +59,9 @@ def chain_of(name: str, length: int) -> list[Entry]:
 
 
 def put(store: Store, *rows: object) -> None:
-    """Rows of any kind, in one unit of work."""
+    """Rows of any kind, in one transaction."""
 
-    def unit(target: Rows) -> None:
+    def transaction(target: Rows) -> None:
         target.lock(["d"])
         for row in rows:
             {
@@ -74,7 +74,7 @@ def put(store: Store, *rows: object) -> None:
                 Entry: target.append,
             }[type(row)](row)
 
-    store.write(unit)
+    store.write(transaction)
 
 
 class LedgerStoreContract:
@@ -322,7 +322,7 @@ class LedgerStoreContract:
         assert store.read(lambda rows: rows.chains()) == sorted(names)
 
     def test_a_unit_sees_what_it_wrote(self, store: Store) -> None:
-        def unit(rows: Rows) -> None:
+        def transaction(rows: Rows) -> None:
             held = rows.lock(["d", "d/p"])
             assert held == {"d": ACCOUNT}
             rows.put_account(ACCOUNT._replace(spent="more"))
@@ -336,12 +336,12 @@ class LedgerStoreContract:
             assert rows.last_entry("d") == chain_of("d", 1)[0]
             assert rows.counts() == Counts(2, 2, 0, 0, 0, 1)
 
-        store.write(unit)
+        store.write(transaction)
 
     def test_what_is_read_ahead_is_read_under_the_locks_and_again_after_a_write(
         self, store: Store
     ) -> None:
-        def unit(rows: Rows) -> None:
+        def transaction(rows: Rows) -> None:
             def ahead() -> None:
                 rows.charge("c1"), rows.answer("q1"), rows.failures("d"), rows.key("d/p/a", "k")
 
@@ -365,16 +365,16 @@ class LedgerStoreContract:
                 [CHARGE._replace(state=FORFEITED)],
             )
 
-        store.write(unit)
+        store.write(transaction)
 
     def test_a_unit_that_waited_for_its_locks_reads_what_the_other_wrote(
         self, store: Store
     ) -> None:
-        """However the reads of eight units are sent, each sees all charges of those before it."""
+        """However the reads of eight transactions are sent, each sees all charges of those before it."""
         found = []
 
         def run(number: int) -> None:
-            def unit(rows: Rows) -> int:
+            def transaction(rows: Rows) -> int:
                 last = [
                     each for each in range(2, 10) if rows.charge(f"c{each}")
                 ]  # before the lock: any number
@@ -384,7 +384,7 @@ class LedgerStoreContract:
                 rows.put_charge(another(number))
                 return before
 
-            found.append(store.write(unit))
+            found.append(store.write(transaction))
 
         threads = [threading.Thread(target=run, args=(number,)) for number in range(2, 10)]
         for thread in threads:
@@ -394,7 +394,7 @@ class LedgerStoreContract:
         assert sorted(found) == list(range(1, 9))
 
     def test_a_unit_that_fails_leaves_nothing_and_its_error_comes_out(self, store: Store) -> None:
-        def unit(rows: Rows) -> None:
+        def transaction(rows: Rows) -> None:
             rows.lock(["d"])
             rows.put_account(ACCOUNT._replace(spent="lost"))
             rows.put_account(BELOW._replace(id="lost"))
@@ -405,19 +405,19 @@ class LedgerStoreContract:
             raise Boom
 
         with pytest.raises(Boom):
-            store.write(unit)
+            store.write(transaction)
         assert (store.peek("d"), store.peek("lost")) == (ACCOUNT, None)
         assert store.read(lambda rows: rows.counts()) == Counts(1, 1, 0, 0, 0, 0)
 
     def test_a_unit_may_fail_after_it_has_scanned_what_it_wrote(self, store: Store) -> None:
-        def unit(rows: Rows) -> None:
+        def transaction(rows: Rows) -> None:
             rows.lock(["d"])
             rows.put_account(ACCOUNT._replace(spent="lost"))
             assert [row.spent for row in rows.accounts()] == ["lost"]
             raise Boom
 
         with pytest.raises(Boom):
-            store.write(unit)
+            store.write(transaction)
         assert store.peek("d") == store.read(lambda rows: next(rows.accounts())) == ACCOUNT
 
     @pytest.mark.parametrize("late", [False, True])
@@ -425,7 +425,7 @@ class LedgerStoreContract:
         start, failed = threading.Barrier(16), []
 
         def run(number: int) -> None:
-            def unit(rows: Rows) -> None:
+            def transaction(rows: Rows) -> None:
                 row = rows.lock(["d"])["d"]
                 rows.put_account(
                     row._replace(spent=str(int(row.spent if row.spent.isdigit() else 0) + 1))
@@ -439,7 +439,7 @@ class LedgerStoreContract:
 
             start.wait()
             try:
-                store.write(unit)
+                store.write(transaction)
             except Boom:
                 failed.append(number)
 
@@ -456,7 +456,7 @@ class LedgerStoreContract:
         start, failed = threading.Barrier(8), []
 
         def run(number: int) -> None:
-            def unit(rows: Rows) -> None:
+            def transaction(rows: Rows) -> None:
                 row = rows.lock(["d"])["d"]
                 rows.put_account(row._replace(seq=row.seq + 1))
                 # the same place in the chain for two of them each
@@ -464,7 +464,7 @@ class LedgerStoreContract:
 
             start.wait()
             try:
-                store.write(unit)
+                store.write(transaction)
             except LedgerCorrupt:
                 failed.append(number // 2)
 

@@ -40,13 +40,13 @@ ANN = Scope("d", "research", "ann")
 def act(ledger: Ledger, what: str, cost: Charge, scope: Scope = ANN) -> None:
     """One movement on a path."""
 
-    def unit(rows: Rows) -> None:
+    def transaction(rows: Rows) -> None:
         books = Books(rows, scope.id)
         getattr(books, what)(*((cost, scope.lineage) if what in ("spend", "require") else (cost,)))
         books.note("test", {})
         books.save()
 
-    ledger.store.write(unit)
+    ledger.store.write(transaction)
 
 
 def epsilons(ledger: Ledger, scope: Scope = ANN) -> list[tuple[int | None, int | None]]:
@@ -133,13 +133,13 @@ def test_what_was_proved_for_other_neighbours_is_not_charged(ledger: Ledger) -> 
 def test_a_note_goes_to_the_end_of_the_chain(ledger: Ledger) -> None:
     before = len(entries(ledger))
 
-    def unit(rows: Rows) -> tuple[int, int]:
+    def transaction(rows: Rows) -> tuple[int, int]:
         books = Books(rows, "d/research")
         numbers = books.note("thaw", {"account": "d"}), books.note("thaw", {"account": "d"})
         books.save()
         return numbers
 
-    assert ledger.store.write(unit) == (before + 1, before + 2)
+    assert ledger.store.write(transaction) == (before + 1, before + 2)
     found = entries(ledger)
     assert all(is_intact(entry, last) for last, entry in zip([None, *found], found, strict=False))
     root = ledger.store.peek("d")

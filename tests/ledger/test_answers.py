@@ -139,7 +139,7 @@ def test_a_count_that_cannot_be_written_keeps_no_answer_back(
     monkeypatch.setattr("sfumato.ledger.tally._ENOUGH", 1)
     monkeypatch.setattr("sfumato.ledger.tally._SECONDS", 0.0)
 
-    def fails(unit: object) -> None:
+    def fails(transaction: object) -> None:
         raise LedgerUnavailable("full")
 
     with monkeypatch.context() as patch:

@@ -24,7 +24,7 @@ from sfumato.ledger.balance import (
     gates_to_json,
     held_from_text,
     held_text,
-    units_text,
+    increments_text,
 )
 from sfumato.ledger.journal import canonical_json
 from sfumato.privacy.budget import Budget
@@ -126,7 +126,7 @@ def test_stored_integers_are_texts_since_they_may_exceed_64_bits() -> None:
     ("units", "text"), [(1, "0.000000000001"), (ONE, "1"), (0, "0"), (None, "unbounded")]
 )
 def test_units_are_shown_exactly(units: int | None, text: str) -> None:
-    assert units_text(units) == text
+    assert increments_text(units) == text
 
 
 @given(st.lists(charges, min_size=1, max_size=5), st.data())

@@ -21,10 +21,10 @@ def ledger(tmp_path: Path) -> Ledger:
 
 
 def close(ledger: Ledger, until: int | None) -> int:
-    def unit(rows: Rows) -> int:
+    def transaction(rows: Rows) -> int:
         return close_overdue(rows, until, "d", "expired")
 
-    return ledger.store.write(unit)
+    return ledger.store.write(transaction)
 
 
 def test_what_was_only_reserved_is_voided_and_the_rest_is_forfeited(ledger: Ledger) -> None:

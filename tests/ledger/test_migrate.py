@@ -87,9 +87,9 @@ def dying(at: int) -> Callable[..., Store]:
         store = open_store(*arguments, **options)  # type: ignore[arg-type]
         write = store.write
 
-        def writing(unit: object) -> object:
+        def writing(transaction: object) -> object:
             step()
-            done = write(unit)  # type: ignore[arg-type, var-annotated]
+            done = write(transaction)  # type: ignore[arg-type, var-annotated]
             step()
             return done
 

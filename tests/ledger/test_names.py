@@ -188,10 +188,10 @@ def test_two_unseen_names_are_two_accounts(ledger: Ledger) -> None:
 
 
 def test_a_batch_in_memory_has_its_twins(ledger: Ledger) -> None:
-    def unit(rows: object) -> list[str]:
+    def transaction(rows: object) -> list[str]:
         Books(rows, "d/new").put(Books(rows, "d/new").own)
         return rows.twins("d/new")  # not saved: nobody has it
 
-    assert ledger.store.write(unit) == []
+    assert ledger.store.write(transaction) == []
     paid(ledger, of("New", purpose="new"))
     assert ledger.store.read(lambda rows: rows.twins("d/new/new")) == ["d/new/New"]

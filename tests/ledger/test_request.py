@@ -158,7 +158,7 @@ def test_a_cost_beyond_every_machine_integer_is_refused_as_too_much(
 
 
 @pytest.mark.parametrize("epsilon", ["5e-324", "1e-400", "1e-13"])
-def test_a_cost_below_the_unit_is_charged_a_whole_unit(tmp_path, epsilon: str) -> None:
+def test_a_cost_below_an_increment_is_charged_a_whole_increment(tmp_path, epsilon: str) -> None:
     ledger = opened(tmp_path / "l.db")
     ledger.reserve(pure(epsilon))
     assert (ledger.balance("d").reserved.epsilon, ledger.balance("d").reserved.rho) == (1, 1)

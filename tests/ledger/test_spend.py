@@ -428,7 +428,7 @@ def test_expired_executions_freeze_the_account_too(tmp_path: Path) -> None:
 
 
 def test_many_ended_leases_are_swept_in_many_units(tmp_path: Path) -> None:
-    # a unit closes 64: these are under way until their leases end, all at once
+    # a transaction closes 64: these are under way until their leases end, all at once
     ledger = opened(tmp_path / "l.db")
     ledger.adopt(contract(Budget(1), "e"), Budget(1))
     for index in range(70):

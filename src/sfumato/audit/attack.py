@@ -36,10 +36,15 @@ _HALVINGS = 20
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A set of outputs that was tested on ``runs`` new runs of each input; ``epsilon``: the proved
-    bound.
+    """A set of outputs that was tested on ``runs`` new runs of each input.
 
-    ``swapped``: its probability is higher under the second input.
+    ``hits`` and ``misses``: how often the output was in the set, on the input under which the set
+    is likelier and on the other one. ``swapped``: the set is likelier under the second input.
+    ``epsilon``: the proved lower bound, 0 if the test shows nothing.
+
+    >>> trial = audit(lambda bit: bit, (0, 1), 1_000).trials[0]
+    >>> trial.region, trial.hits, trial.misses, trial.runs
+    ('the output is one of 1 values', 500, 0, 500)
     """
 
     region: str
@@ -58,6 +63,10 @@ class Audit:
     more, the claim (0 without one) would have been refuted with the same confidence;
     ``notices_delta`` is the same as a delta at the claimed epsilon. ``considered``: sets considered
     on the first half of the runs; only the ``trials`` were tested, on the second half.
+
+    >>> revealing = audit(lambda bit: bit, (0, 1), 1_000, claim=PureDP(Fraction(1)))
+    >>> revealing.verdict.value, revealing.epsilon > 2
+    ('VIOLATED', True)
     """
 
     mechanism: str
@@ -73,42 +82,32 @@ class Audit:
     @property
     def verdict(self) -> Verdict:
         """VIOLATED or UNDECIDED: runs can never prove that a claim holds."""
-        return (
-            Verdict.VIOLATED
-            if self.claim is not None and self.epsilon > self.claim
-            else Verdict.UNDECIDED
-        )
+        if self.claim is not None and self.epsilon > self.claim:
+            return Verdict.VIOLATED
+        return Verdict.UNDECIDED
 
     @property
     def sentence(self) -> str:
         """The result as a sentence."""
         doubt = f"(wrong with a probability of at most {float(1 - self.confidence):.2g})"
         bound = f"epsilon >= {self.epsilon:.4g} at delta = {number(self.delta)} {doubt}"
-        claim = "" if self.claim is None else f"; claimed: {number(self.claim)}"
+        if self.claim is not None:
+            bound = f"{self.verdict.value}: {bound}; claimed: {number(self.claim)}"
         power = (
             f"It would have noticed epsilon = {self.notices:.4g}, or delta = "
             f"{self.notices_delta:.2g}."
         )
-        said = "" if self.claim is None else f"{self.verdict.value}: "
-        return f"{self.mechanism}: {said}{bound}{claim}. {power}"
+        return f"{self.mechanism}: {bound}. {power}"
 
     def __str__(self) -> str:
         """A sentence, then a table of what was tested."""
-        rows = [
-            (
-                trial.region,
-                "second" if trial.swapped else "first",
-                str(trial.hits),
-                str(trial.misses),
-                str(trial.runs),
-            )
-            for trial in self.trials
-        ]
-        heading = ("tested set", "likelier under", "hits", "hits of the other", "runs of each")
-        return (
-            f"{self.sentence}\n\n{table([heading, *rows])}\n{self.considered} sets were considered "
-            "on other runs."
-        )
+        rows = [("tested set", "likelier under", "hits", "hits of the other", "runs of each")]
+        for trial in self.trials:
+            likelier_under = "second" if trial.swapped else "first"
+            counts = str(trial.hits), str(trial.misses), str(trial.runs)
+            rows.append((trial.region, likelier_under, *counts))
+        considered = f"{self.considered} sets were considered on other runs."
+        return f"{self.sentence}\n\n{table(rows)}\n{considered}"
 
 
 def audit(
@@ -141,36 +140,31 @@ def audit(
         WrongUse: the mechanism raised in every run.
 
     >>> import random
-    >>> keeps = audit(lambda bit: bit ^ (random.random() < 0.25), (0, 1), 20_000, claim=PureDP(Fraction(2)))
-    >>> 0.8 < keeps.epsilon <= 1.1, keeps.verdict.value
+    >>> def respond(bit):  # epsilon is ln 3
+    ...     return bit ^ (random.random() < 0.25)
+    >>> held = audit(respond, (0, 1), 20_000, claim=PureDP(Fraction(2)))
+    >>> 0.8 < held.epsilon <= 1.1, held.verdict.value
     (True, 'UNDECIDED')
-    >>> audit(lambda bit: bit ^ (random.random() < 0.25), (0, 1), 20_000, claim=PureDP(Fraction(1, 2))).verdict.value
+    >>> audit(respond, (0, 1), 20_000, claim=PureDP(Fraction(1, 2))).verdict.value
     'VIOLATED'
     """
     claimed, ignored = _target(claim, delta)
-    miss = float(1 - open_unit("confidence", confidence)) / _BOUNDS * (1 - _SLACK)
-    sampler = _Sampler(getattr(mechanism, "release", mechanism), neighbours, _count(runs), progress)
-    first, second = sampler.choose(runs // 2)
-    chosen = [
-        best_region(*samples, float(ignored), -math.log(miss))
-        for samples in ((first, second), (second, first))
-    ]
-    regions = [region for region, _ in chosen]
-    counts = sampler.test(runs - runs // 2, regions)
-    trials = tuple(
-        _trial(region, hits, runs - runs // 2, ignored, miss, swapped=swapped)
-        for region, hits, swapped in zip(regions, counts, (False, True), strict=True)
-    )
+    sure = open_unit("confidence", confidence)
+    miss = float(1 - sure) / _BOUNDS * (1 - _SLACK)
+    run = getattr(mechanism, "release", mechanism)
+    sampler = _Sampler(run, neighbours, _count(runs), progress)
+    trials, considered = _trials(sampler, ignored, miss)
     power = [_power(trial, claimed or Fraction(0), ignored, miss) for trial in trials]
     return Audit(
-        getattr(mechanism, "__name__", type(mechanism).__name__),
-        max(trial.epsilon for trial in trials),
-        ignored,
-        open_unit("confidence", confidence),
-        claimed,
-        trials,
-        sum(count for _, count in chosen),
-        *(min(bounds) for bounds in zip(*power, strict=True)),
+        mechanism=getattr(mechanism, "__name__", type(mechanism).__name__),
+        epsilon=max(trial.epsilon for trial in trials),
+        delta=ignored,
+        confidence=sure,
+        claim=claimed,
+        trials=trials,
+        considered=considered,
+        notices=min(epsilon for epsilon, _ in power),
+        notices_delta=min(delta for _, delta in power),
     )
 
 
@@ -201,14 +195,11 @@ class _Sampler:
             for sample, given in zip(samples, self.neighbours, strict=True):
                 sample.append(self._once(given))
             self._report(done)
-        kinds = {
-            output.kind if isinstance(output, Raised) else None
-            for sample in samples
-            for output in sample
-        }
-        if None not in kinds:
+        outputs = [*samples[0], *samples[1]]
+        errors = [output.kind for output in outputs if isinstance(output, Raised)]
+        if len(errors) == len(outputs):
             raise WrongUse(
-                f"The mechanism raised in every run: {', '.join(sorted(filter(None, kinds)))}.",
+                f"The mechanism raised in every run: {', '.join(sorted(set(errors)))}.",
                 allowed="a mechanism that answers on these inputs",
             )
         return samples
@@ -231,11 +222,29 @@ class _Sampler:
             return Raised(type(error).__name__)
 
     def _report(self, done: int) -> None:
-        if (
-            self.progress is not None
-            and done * _REPORTS // self.total > (done - 1) * _REPORTS // self.total
-        ):
+        if self.progress is None:
+            return
+        before = (done - 1) * _REPORTS // self.total
+        if done * _REPORTS // self.total > before:
             self.progress(done, self.total)
+
+
+def _trials(sampler: _Sampler, delta: Fraction, miss: float) -> tuple[tuple[Trial, Trial], int]:
+    """Chooses a set for each direction on half of the runs and tests both on the others; also
+    returns how many sets were considered.
+    """
+    chosen_on = sampler.total // 2
+    tested_on = sampler.total - chosen_on
+    first, second = sampler.choose(chosen_on)
+    evidence = -math.log(miss)
+    forward, considered_forward = best_region(first, second, float(delta), evidence)
+    backward, considered_backward = best_region(second, first, float(delta), evidence)
+    forward_counts, backward_counts = sampler.test(tested_on, [forward, backward])
+    trials = (
+        _trial(forward, forward_counts, tested_on, delta, miss, swapped=False),
+        _trial(backward, backward_counts, tested_on, delta, miss, swapped=True),
+    )
+    return trials, considered_forward + considered_backward
 
 
 def _trial(
@@ -250,7 +259,9 @@ def _trial(
 def _epsilon(p: float, q: float, delta: Fraction) -> float:
     """ln((p - delta) / q), rounded down; 0 where it is less."""
     excess = p - float(delta) * (1 + _SLACK)
-    return max(math.log(excess / q) - _SLACK, 0.0) if excess > 0 else 0.0
+    if excess <= 0:
+        return 0.0
+    return max(math.log(excess / q) - _SLACK, 0.0)
 
 
 def _power(trial: Trial, claim: Fraction, delta: Fraction, miss: float) -> tuple[float, float]:
@@ -261,30 +272,37 @@ def _power(trial: Trial, claim: Fraction, delta: Fraction, miss: float) -> tuple
     """
     seen = trial.misses / trial.runs
     some = max(seen, 1 / trial.runs)
-    for_epsilon, for_delta = (
-        _noticed_from(q, trial.runs, claim, delta, miss) for q in (some, seen)
-    )
-    return (
-        math.log((for_epsilon - float(delta)) / some) if for_epsilon <= 1 else math.inf,
-        max(for_delta - math.exp(claim) * seen, 0.0) if for_delta <= 1 else 1.0,
-    )
+    noticed_epsilon, noticed_delta = math.inf, 1.0
+    from_some = _noticed_from(some, trial.runs, claim, delta, miss)
+    if from_some <= 1:
+        noticed_epsilon = math.log((from_some - float(delta)) / some)
+    from_seen = _noticed_from(seen, trial.runs, claim, delta, miss)
+    if from_seen <= 1:
+        noticed_delta = max(from_seen - math.exp(claim) * seen, 0.0)
+    return noticed_epsilon, noticed_delta
 
 
 def _noticed_from(q: float, runs: int, claim: Fraction, delta: Fraction, miss: float) -> float:
     """The least probability under the other input at which even few hits refute the claim; above 1
     if none.
     """
-    highest = at_most(usual(q, runs, miss)[1], runs, miss)
+    _, many_hits = usual(q, runs, miss)
+    highest = at_most(many_hits, runs, miss)
 
     def noticed(p: float) -> bool:
-        return _epsilon(at_least(usual(p, runs, miss)[0], runs, miss), highest, delta) > claim
+        few_hits, _ = usual(p, runs, miss)
+        lowest = at_least(few_hits, runs, miss)
+        return _epsilon(lowest, highest, delta) > claim
 
     if not noticed(1.0):
         return math.inf
     low, high = 0.0, 1.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        low, high = (low, middle) if noticed(middle) else (middle, high)
+        if noticed(middle):
+            high = middle
+        else:
+            low = middle
     return high
 
 
@@ -301,7 +319,9 @@ def _target(claim: Claim | None, delta: Number | None) -> tuple[Fraction | None,
         case ApproxDP(epsilon, own) | Profile(epsilon=Fraction() as epsilon, delta=own):
             return epsilon, _at_least_own(own, asked)
         case ZeroConcentratedDP(rho) | Profile(rho=rho):
-            own = claim.delta if isinstance(claim, Profile) else Fraction(0)
+            own = Fraction(0)
+            if isinstance(claim, Profile):
+                own = claim.delta
             if asked is None or asked <= own:
                 raise InvalidDeclaration(
                     "A claim of rho without a delta to look at it.",

@@ -9,7 +9,7 @@ bounds are never tighter than theirs. Proof: binomial.proof.md.
 import math
 from collections.abc import Callable
 
-# Far above what the logarithms of the C library lose on counts up to 10^8.
+# Far above the rounding error of the C library's logarithms on counts up to 10^8.
 _SLACK = 1e-6
 _HALVINGS = 60
 
@@ -39,8 +39,9 @@ def at_most(happened: int, runs: int, miss: float) -> float:
     >>> round(at_most(0, 1000, 0.001), 4)
     0.0069
     """
+    others_at_least = at_least(runs - happened, runs, miss)
     # rounded up, so that 1 - (a float rounded down) stays a bound
-    return min(math.nextafter(1 - at_least(runs - happened, runs, miss), 2.0), 1.0)
+    return min(math.nextafter(1 - others_at_least, 2.0), 1.0)
 
 
 def usual(probability: float, runs: int, miss: float) -> tuple[int, int]:
@@ -50,7 +51,9 @@ def usual(probability: float, runs: int, miss: float) -> tuple[int, int]:
     >>> usual(0.5, 100, 0.01)
     (38, 62)
     """
-    return runs - _most(1 - probability, runs, miss), _most(probability, runs, miss)
+    most = _most(probability, runs, miss)
+    most_of_others = _most(1 - probability, runs, miss)
+    return runs - most_of_others, most
 
 
 def _most(probability: float, runs: int, miss: float) -> int:
@@ -90,8 +93,13 @@ def _log_choose(runs: int, count: int) -> float:
 
 
 def _last(holds: Callable[[float], bool], low: float, high: float) -> float:
-    """A point where it ``holds``, next to one where it does not; it holds at ``low``."""
+    """Bisection: a point at which ``holds`` is true, close to one at which it is false; it is
+    true at ``low``.
+    """
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
+        if holds(middle):
+            low = middle
+        else:
+            high = middle
     return low

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every mechanism of the house at stated parameters, each with what its promise is checked on.
+"""Every mechanism of sfumato with fixed parameters and two inputs, so its claim can be checked.
 
-Parameters are small, so that laws can be gone through and runs tell much; a claimed delta is
-1e-2 or more, so that runs can tell anything about it.
+Parameters are small: exact output distributions can be explored and runs have power. A claimed
+delta is 1e-2 or more, since runs cannot detect a violation of a smaller one.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ from sfumato.privacy.event import PoissonSample
 from sfumato.privacy.guarantee import ApproxDP
 from sfumato.privacy.unit import Relation
 
-# what a law may be left unexplored, and the delta at which runs look at a claim of rho
+# The tolerance of ``verify``, and the delta at which runs test a claim of rho.
 TOLERANCE = Fraction(1, 10**6)
 AT_DELTA = Fraction(1, 1000)
 
@@ -33,12 +33,15 @@ _ROWS = [3] * 4, [3] * 5
 
 @dataclass(frozen=True, slots=True)
 class Promised:
-    """A mechanism, the distance that its claim is about, and two inputs that far apart to run it
-    on.
+    """A mechanism, the distance that its claim is about, and two inputs at that distance.
 
-    ``exact``: whether its output law can be worked out, so that the claim can be held against it.
-    ``run``: what is run on an input, by default ``release``. ``stated``: what it is calibrated
-    to, where that is sharper than what the accountant says of its event.
+    ``exact``: whether its exact output distribution can be computed. ``run``: the function that is
+    run on an input, by default ``release``. ``stated``: the guarantee it is calibrated to, if that
+    is tighter than the accountant's for its event.
+
+    >>> laplace = next(catalogue())
+    >>> laplace.name, laplace.inputs, str(laplace.claim.epsilon)
+    ('laplace', ((0,), (1,)), '1')
     """
 
     name: str
@@ -51,12 +54,12 @@ class Promised:
 
     @property
     def claim(self) -> Profile | ApproxDP:
-        """What is promised: what the accountant says of its event, or what is stated."""
+        """The guarantee that is claimed: ``stated``, or the accountant's for its event."""
         return self.stated or account(self.mechanism.event(self.distance))
 
     def check(self, runs: int, progress: Callable[[int, int], None] | None = None) -> "Checked":
-        """The claim against the exact law, where there is one, and against ``runs`` of each input,
-        unless 0.
+        """Checks the claim with ``verify`` if the mechanism is ``exact``, and with ``audit`` on
+        ``runs`` runs of each input unless 0.
 
         Guarantees:
             a check is violated by either of its tools
@@ -66,24 +69,26 @@ class Promised:
         ('laplace', 'HOLDS', None)
         """
         claim = self.claim
-        law = (
-            verify(self.mechanism, self.distance, claim=claim, tolerance=TOLERANCE)
-            if self.exact
-            else None
-        )
-        delta = claim.delta + AT_DELTA if claim.epsilon is None else None
-        run = self.run or self.mechanism.release
-        ran = (
-            audit(run, self.inputs, runs, claim=claim, delta=delta, progress=progress)
-            if runs
-            else None
-        )
+        law: Verification | None = None
+        ran: Audit | None = None
+        if self.exact:
+            law = verify(self.mechanism, self.distance, claim=claim, tolerance=TOLERANCE)
+        if runs:
+            run = self.run or self.mechanism.release
+            delta = claim.delta + AT_DELTA if claim.epsilon is None else None
+            ran = audit(run, self.inputs, runs, claim=claim, delta=delta, progress=progress)
         return Checked(self, claim, law, ran)
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What came of a promise: by its exact law, and by runs."""
+    """The result of checking an entry of the catalogue: ``law`` from its exact distributions,
+    ``runs`` from runs; None for a check that was not made.
+
+    >>> checked = next(catalogue()).check(runs=0)
+    >>> checked.verdict.value, checked.runs is None
+    ('HOLDS', True)
+    """
 
     promised: Promised
     claim: Profile | ApproxDP
@@ -92,16 +97,18 @@ class Checked:
 
     @property
     def verdict(self) -> Verdict:
-        """VIOLATED by either tool; HOLDS where the exact law proves it; else UNDECIDED."""
+        """VIOLATED if either check refutes the claim, HOLDS if the exact one proves it, else
+        UNDECIDED.
+        """
         if self.runs is not None and self.runs.verdict is Verdict.VIOLATED:
             return Verdict.VIOLATED
         return overall([self.law.verdict] if self.law else [])
 
 
 def catalogue() -> Iterator[Promised]:
-    """All of them, the simplest first.
+    """Yields every mechanism of sfumato with a claim to check, simplest first.
 
-    >>> sum(each.exact for each in catalogue()) >= 16
+    >>> sum(promised.exact for promised in catalogue()) >= 16
     True
     """
     yield from _additive()
@@ -125,48 +132,58 @@ def _additive() -> Iterator[Promised]:
 
 def _thresholds() -> Iterator[Promised]:
     lone: tuple[dict[str, int], dict[str, int]] = {}, {"a": 1, "b": 1}
-    for name, maker in (
-        ("threshold-laplace", make.threshold_laplace),
-        ("threshold-gaussian", make.threshold_gaussian),
-        ("threshold-geometric", make.threshold_geometric),
-    ):
-        yield Promised(name, maker(2, 2, "0.05", Relation.ADD_REMOVE), _LINF, lone)
+    makers = {
+        "threshold-laplace": make.threshold_laplace,
+        "threshold-gaussian": make.threshold_gaussian,
+        "threshold-geometric": make.threshold_geometric,
+    }
+    for name, maker in makers.items():
+        mechanism = maker(2, 2, "0.05", Relation.ADD_REMOVE)
+        yield Promised(name, mechanism, _LINF, lone)
 
 
 def _choices() -> Iterator[Promised]:
-    stream = (5, 5), (6, 4)
-    for monotone in (False, True):
-        name, scores = ("monotone-", ((0, 0, 0), (1, 0, 0))) if monotone else ("", _SCORES)
-        yield Promised(
-            f"{name}exponential", make.exponential(_LINF, 1, monotone=monotone), _LINF, scores
-        )
-        yield Promised(
-            f"{name}permute-and-flip",
-            make.permute_and_flip(_LINF, 1, monotone=monotone),
-            _LINF,
-            scores,
-        )
-        yield Promised(
-            f"{name}noisy-max", make.report_noisy_max(_LINF, 3, monotone=monotone), _LINF, scores
-        )
+    yield from _selections("", _SCORES, monotone=False)
+    yield from _selections("monotone-", ((0, 0, 0), (1, 0, 0)), monotone=True)
     gap = make.report_noisy_max(_LINF, 3, gap=True)
     yield Promised("noisy-max-with-gap", gap, _LINF, _SCORES)
     sparse = partial(make.sparse_vector, _LINF, threshold=5, positives=1)
-    yield Promised("sparse-vector", sparse(epsilon=8), _LINF, stream)
-    yield Promised(
-        "sparse-vector-with-gap",
-        sparse(epsilon=6, gap=True, monotone=True),
-        _LINF,
-        ((5, 5), (6, 5)),
-    )
+    yield Promised("sparse-vector", sparse(epsilon=8), _LINF, ((5, 5), (6, 4)))
+    sparse_gap = sparse(epsilon=6, gap=True, monotone=True)
+    yield Promised("sparse-vector-with-gap", sparse_gap, _LINF, ((5, 5), (6, 5)))
     yield Promised("randomized-response", make.randomized_response(1), _REPLACED, (0, 1))
     yield Promised("response-of-four", make.randomized_response(1, 4), _REPLACED, (0, 1))
     yield Promised("peeled-top-k", make.peeled_top_k(_LINF, 2, 1), _LINF, _SCORES, exact=False)
     yield Promised("joint-top-k", make.joint_top_k(_LINF, 2, 1), _LINF, _SCORES, exact=False)
 
 
+def _selections(
+    prefix: str, scores: tuple[tuple[int, ...], tuple[int, ...]], *, monotone: bool
+) -> Iterator[Promised]:
+    exponential = make.exponential(_LINF, 1, monotone=monotone)
+    yield Promised(f"{prefix}exponential", exponential, _LINF, scores)
+    permute_and_flip = make.permute_and_flip(_LINF, 1, monotone=monotone)
+    yield Promised(f"{prefix}permute-and-flip", permute_and_flip, _LINF, scores)
+    noisy_max = make.report_noisy_max(_LINF, 3, monotone=monotone)
+    yield Promised(f"{prefix}noisy-max", noisy_max, _LINF, scores)
+
+
 def _of_rows() -> Iterator[Promised]:
-    """Those that take rows: a law of theirs is not gone through."""
+    """Mechanisms that take rows; their exact distributions are not computed."""
+    yield from _of_clipped_rows()
+    of_rows = partial(Promised, distance=_L1, inputs=_ROWS, exact=False)
+    yield of_rows("mode", make.mode(_L1, 1, range(5)))
+    representative = make.representative(_L1, 1, range(5), lambda c, r: abs(c - r), cap=4)
+    yield of_rows("representative", representative)
+    sampled = make.SamplingMechanism(PoissonSample(Fraction(1, 2)), make.laplace(_L1, 2))
+
+    def count_sampled(rows: Any) -> Any:
+        return sampled.release(rows, lambda chosen: [len(chosen)])
+
+    yield of_rows("sampled-laplace", sampled, run=count_sampled)
+
+
+def _of_clipped_rows() -> Iterator[Promised]:
     of_rows = partial(Promised, distance=_L1, inputs=_ROWS, exact=False)
     within: dict[str, int] = {"lower": 0, "upper": 4}
     clip_bounds = make.bounds(_L1, "0.5", **within, failure="0.1")
@@ -178,13 +195,3 @@ def _of_rows() -> Iterator[Promised]:
     yield of_rows("variance", make.variance(_L1, 1, **within))
     yield of_rows("clipped-mean", make.clipped_mean(_L1, 1, clip=clip_bounds))
     yield of_rows("clipped-variance", make.clipped_variance(_L1, 1, clip=clip_bounds))
-    yield of_rows("mode", make.mode(_L1, 1, range(5)))
-    yield of_rows(
-        "representative", make.representative(_L1, 1, range(5), lambda c, r: abs(c - r), cap=4)
-    )
-    sampled = make.SamplingMechanism(PoissonSample(Fraction(1, 2)), make.laplace(_L1, 2))
-    yield of_rows(
-        "sampled-laplace",
-        sampled,
-        run=lambda units: sampled.release(units, lambda chosen: [len(chosen)]),
-    )

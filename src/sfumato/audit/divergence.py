@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far two explored laws are apart: proved bounds, both ways. Proof: divergence.proof.md.
+"""Proved bounds, from below and above, of the divergence of two explored distributions.
 
-What was not reached counts against the claim in an upper bound and for it in a lower one.
+Upper bounds assume the worst of the outcomes that were not reached, lower bounds the best. Proof:
+divergence.proof.md.
 """
 
 import math
@@ -19,7 +20,7 @@ _Pair = tuple[int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Two laws side by side, in the direction one against other.
+    """Two explored distributions, P = ``one`` against Q = ``other``.
 
     Guarantees:
         the true delta lies between its bounds
@@ -32,9 +33,11 @@ class Compared:
 
     def delta(self, epsilon: Fraction) -> Bracket:
         """The hockey-stick divergence: the largest P(A) - e^epsilon Q(A)."""
-        # the factor e^epsilon in units of 1 / ONE
-        down, up = math.floor(exp_down(epsilon) * ONE), math.ceil(exp_up(epsilon) * ONE)
-        upper, lower = self.one.rest * ONE, -up * self.other.rest
+        # bounds of e^epsilon in multiples of 1 / ONE
+        down = math.floor(exp_down(epsilon) * ONE)
+        up = math.ceil(exp_up(epsilon) * ONE)
+        upper = self.one.rest * ONE
+        lower = -up * self.other.rest
         for p_low, p_high, q_low, q_high in self._pairs():
             upper += max(p_high * ONE - down * q_low, 0)
             lower += max(p_low * ONE - up * q_high, 0)
@@ -48,25 +51,23 @@ class Compared:
         where there is none.
         """
         allowed, pairs = delta * ONE, self._pairs()
-        highest = _largest_slope(
-            [(high, low) for _, high, low, _ in pairs], math.floor(allowed) - self.one.rest, 0
-        )
-        lowest = _largest_slope(
-            [(low, high) for low, _, _, high in pairs], math.ceil(allowed), self.other.rest
-        )
-        return Bracket(
-            math.inf
-            if lowest is None
-            else max(float_down(log_down(max(lowest, Fraction(1)))), 0.0),
-            math.inf if highest is None else max(float_up(log_up(max(highest, Fraction(1)))), 0.0),
-        )
+        worst_case = [(p_high, q_low) for _, p_high, q_low, _ in pairs]
+        best_case = [(p_low, q_high) for p_low, _, _, q_high in pairs]
+        highest = _largest_slope(worst_case, math.floor(allowed) - self.one.rest, 0)
+        lowest = _largest_slope(best_case, math.ceil(allowed), self.other.rest)
+        lower = upper = math.inf
+        if lowest is not None:
+            lower = float_down(log_down(max(lowest, Fraction(1))))
+        if highest is not None:
+            upper = float_up(log_up(max(highest, Fraction(1))))
+        return Bracket(max(lower, 0.0), max(upper, 0.0))
 
     def renyi(self, order: int, ignored: Fraction) -> Bracket:
         """The Renyi divergence of an integer ``order`` >= 2.
 
-        Upper: of P and Q on the outcomes that were reached under both, if all else has at most
-        the probability ``ignored`` (else infinite): with ``ignored`` it is what approximate zCDP
-        asks for. Lower: of P and Q whole.
+        The upper bound is over the outcomes that were reached under both, if all others have at
+        most the probability ``ignored``, as approximate zCDP requires; else it is infinite. The
+        lower bound is over all outcomes.
         """
         upper = kept = lower = 0
         unseen = self.other.rest
@@ -76,22 +77,20 @@ class Compared:
                 kept += p_low
             if q_high + unseen:
                 lower += p_low**order // (q_high + unseen) ** (order - 1)
-        if ONE - kept > ignored * ONE or not kept or not upper:
-            highest = math.inf
-        else:
-            highest = float_up(
-                (log_up(Fraction(upper, ONE)) - order * log_down(Fraction(kept, ONE))) / (order - 1)
-            )
-        lowest = float_down(log_down(Fraction(lower, ONE)) / (order - 1)) if lower else 0.0
+        lowest, highest = 0.0, math.inf
+        if lower:
+            lowest = float_down(log_down(Fraction(lower, ONE)) / (order - 1))
+        if kept and upper and ONE - kept <= ignored * ONE:
+            log_upper = log_up(Fraction(upper, ONE))
+            log_kept = log_down(Fraction(kept, ONE))
+            highest = float_up((log_upper - order * log_kept) / (order - 1))
         return Bracket(max(lowest, 0.0), max(highest, 0.0))
 
     def _pairs(self) -> list[_Pair]:
         nothing = (0, 0)
-        keys = [*self.one.masses, *(key for key in self.other.masses if key not in self.one.masses)]
-        return [
-            (*self.one.masses.get(key, nothing), *self.other.masses.get(key, nothing))
-            for key in keys
-        ]
+        one, other = self.one.masses, self.other.masses
+        keys = dict.fromkeys([*one, *other])
+        return [(*one.get(key, nothing), *other.get(key, nothing)) for key in keys]
 
 
 def _largest_slope(pairs: Sequence[tuple[int, int]], allowed: int, rest: int) -> Fraction | None:
@@ -102,16 +101,22 @@ def _largest_slope(pairs: Sequence[tuple[int, int]], allowed: int, rest: int) ->
     """
     if allowed < 0:
         return None
-    best, p, q = (0, 1), 0, rest
+    best_excess, best_q = 0, 1
+    p, q = 0, rest
     for more_p, more_q in sorted(pairs, key=_ratio, reverse=True):
-        p, q = p + more_p, q + more_q
-        if q == 0 and p > allowed:
+        p += more_p
+        q += more_q
+        excess = p - allowed
+        if q == 0 and excess > 0:
             return None
-        if q and (p - allowed) * best[1] > best[0] * q:
-            best = p - allowed, q
-    return Fraction(*best)
+        if q and excess * best_q > best_excess * q:
+            best_excess, best_q = excess, q
+    return Fraction(best_excess, best_q)
 
 
 def _ratio(pair: tuple[int, int]) -> int:
-    """p / q in units of 2^-400: different ratios of such masses are 2^-330 apart or more."""
-    return (pair[0] << 400) // pair[1] if pair[1] else 1 << 800
+    """p / q in multiples of 2^-400; different ratios of such masses differ by 2^-330 or more."""
+    p, q = pair
+    if q == 0:
+        return 1 << 800
+    return (p << 400) // q

@@ -25,13 +25,13 @@ from sfumato.noise import Shape
 from sfumato.noise.entropy import Bytes
 from sfumato.noise.law import size_of
 
-# Masses are integers in units of 2^-_BITS.
+# Masses are integers: multiples of 2^-160.
 BITS = 160
 ONE = 1 << BITS
 _WIDEST = 1 << 12
-# of the logarithm of a mass, where paths are counted before they are gone through
+# Width of the bins of ln(mass) in which ``paths_to`` counts paths.
 _BIN = 0.125
-# what a law may leave beyond its listed values
+# The mass that the table of a distribution may leave out.
 _BEYOND = ONE >> 46
 
 T = TypeVar("T")
@@ -48,8 +48,10 @@ class Explored:
     rest: int = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rest", ONE - sum(low for low, _ in self.masses.values()))
-        if self.rest < 0 or any(not 0 <= low <= high for low, high in self.masses.values()):
+        masses = self.masses.values()
+        object.__setattr__(self, "rest", ONE - sum(low for low, _ in masses))
+        ordered = all(0 <= low <= high for low, high in masses)
+        if self.rest < 0 or not ordered:
             raise InvalidDeclaration(
                 "These are not probabilities.",
                 allowed="0 <= lower <= upper for each, lower ones of at most 1 in all",
@@ -94,7 +96,9 @@ class Watched:
     __slots__ = ("_law", "_table", "_tape")
 
     def __init__(self, law: Any, tape: Tape) -> None:
-        self._law, self._table, self._tape = law, table_of(law), tape
+        self._law = law
+        self._table = table_of(law)
+        self._tape = tape
 
     def sample_one(self, entropy: object = None) -> int:
         """The next draw of the tape."""
@@ -102,9 +106,8 @@ class Watched:
 
     def sample(self, shape: Shape, entropy: object = None) -> NDArray[Any]:
         """The next draws of the tape."""
-        return np.array(
-            [self._tape.take(self._table) for _ in range(size_of(shape))], np.int64
-        ).reshape(shape)
+        draws = [self._tape.take(self._table) for _ in range(size_of(shape))]
+        return np.array(draws, np.int64).reshape(shape)
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._law, name)
@@ -135,13 +138,14 @@ def explore(run: Callable[[], object], tape: Tape, *, paths: int, aim: int) -> E
     open_paths: list[tuple[float, tuple[int, ...]]] = [(-1.0, ())]
     reached = 0
     while open_paths and paths > 0 and ONE - reached > aim:
-        plan = heapq.heappop(open_paths)[1]
+        _, plan = heapq.heappop(open_paths)
         tape.rewind(plan)
         key = key_of(run())
         low, high = _mass(tape)
-        before = masses.get(key, (0, 0))
-        masses[key] = before[0] + low, before[1] + high
-        reached, paths = reached + low, paths - 1
+        low_before, high_before = masses.get(key, (0, 0))
+        masses[key] = low_before + low, high_before + high
+        reached += low
+        paths -= 1
         _branch(open_paths, tape)
     return Explored(masses)
 
@@ -152,7 +156,9 @@ def paths_to(tables: Sequence[Table], aim: int) -> float:
     Infinite if the tables themselves leave more. It decides what is explored, never what is
     claimed.
     """
-    counts, masses, listed = np.ones(1), np.ones(1), 1.0
+    # by bin of -ln(mass): how many paths it has, and their mass
+    counts, masses = np.ones(1), np.ones(1)
+    listed = 1.0
     for table in tables:
         own = np.array(table.highs, float) / ONE
         bins = np.floor(-np.log(own) / _BIN).astype(int)
@@ -164,7 +170,9 @@ def paths_to(tables: Sequence[Table], aim: int) -> float:
     small = np.flatnonzero(left <= aim / ONE)
     if len(small):
         return float(counts[: small[0]].sum())
-    return float(counts.sum()) if 1 - listed <= aim / ONE else math.inf
+    if 1 - listed > aim / ONE:
+        return math.inf
+    return float(counts.sum())
 
 
 def watched(subject: T, tape: Tape) -> T:
@@ -203,11 +211,12 @@ def _branch(open_paths: list[tuple[float, tuple[int, ...]]], tape: Tape) -> None
     """
     ranks = tuple(rank for _, rank in tape.taken)
     likely = 1.0
+    first_free = len(tape.plan) - 1
     for at, (table, rank) in enumerate(tape.taken):
-        if at >= len(tape.plan) - 1 and rank + 1 < len(table.values):
-            heapq.heappush(
-                open_paths, (-likely * (table.highs[rank + 1] / ONE), (*ranks[:at], rank + 1))
-            )
+        after = rank + 1
+        if at >= first_free and after < len(table.values):
+            plan = (*ranks[:at], after)
+            heapq.heappush(open_paths, (-likely * (table.highs[after] / ONE), plan))
         likely *= table.highs[rank] / ONE
 
 
@@ -217,8 +226,8 @@ def table_of(law: Any) -> Table:
     entries: list[tuple[int, int, int]] = []
     reached = 0
     for distance in range(_WIDEST):
-        for x in (distance, -distance) if distance else (0,):
-            low, high = units_of(law.pmf(x))
+        for x in sorted({distance, -distance}, reverse=True):
+            low, high = masses_of(law.pmf(x))
             if high:
                 entries.append((high, low, x))
                 reached += low
@@ -238,9 +247,13 @@ def table_of(law: Any) -> Table:
     )
 
 
-def units_of(probability: Bracket) -> tuple[int, int]:
-    low, high = (bound.as_integer_ratio() for bound in (probability.lower, probability.upper))
-    return (low[0] << BITS) // low[1], -((-high[0] << BITS) // high[1])
+def masses_of(probability: Bracket) -> tuple[int, int]:
+    """A lower and an upper bound of a probability in multiples of 2^-160, rounded outward."""
+    low, low_denominator = probability.lower.as_integer_ratio()
+    high, high_denominator = probability.upper.as_integer_ratio()
+    rounded_down = (low << BITS) // low_denominator
+    rounded_up = -((-high << BITS) // high_denominator)
+    return rounded_down, rounded_up
 
 
 def _beside() -> WrongUse:

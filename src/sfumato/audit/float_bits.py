@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-# of a double, the leading one included
+# Bits of the significand of a double, with the leading one.
 _DIGITS = 53
 _LOW = 8
 
@@ -47,7 +47,9 @@ def exponent(value: float) -> int | None:
 def grid(value: float) -> tuple[int, int] | None:
     """The exponent and the lowest set bit together: the fineness of the grid at each size."""
     low, high = lowest_bit(value), exponent(value)
-    return None if low is None or high is None else (high, low)
+    if low is None or high is None:
+        return None
+    return high, low
 
 
 def spare_bits(value: float) -> int | None:
@@ -57,7 +59,9 @@ def spare_bits(value: float) -> int | None:
     (52, 1)
     """
     low, high = lowest_bit(value), exponent(value)
-    return None if low is None or high is None else low - high + _DIGITS - 1
+    if low is None or high is None:
+        return None
+    return low - high + _DIGITS - 1
 
 
 def last_bits(value: float) -> int | None:
@@ -70,16 +74,20 @@ def last_bits(value: float) -> int | None:
 
 def fraction(value: float) -> float | None:
     """The fractional part, which integer noise leaves unchanged."""
-    return value - math.floor(value) if math.isfinite(value) else None
+    if not math.isfinite(value):
+        return None
+    return value - math.floor(value)
 
 
 def decimals(value: float) -> int | None:
     """The number of digits after the point in the shortest decimal."""
-    return (
-        max(-int(repr(value).partition("e")[2] or 0), 0) + _written(value)
-        if math.isfinite(value)
-        else None
-    )
+    if not math.isfinite(value):
+        return None
+    digits, _, power = repr(value).partition("e")
+    _, _, after_point = digits.partition(".")
+    if after_point == "0":
+        after_point = ""
+    return len(after_point) + max(-int(power or 0), 0)
 
 
 def of_first(feature: Callable[[float], Any]) -> Callable[[Any], Any]:
@@ -92,15 +100,11 @@ def of_first(feature: Callable[[float], Any]) -> Callable[[Any], Any]:
             output = output.ravel().tolist()
         if isinstance(output, list | tuple) and output:
             output = output[0]
-        return feature(float(output)) if isinstance(output, float | np.floating) else None
+        if not isinstance(output, float | np.floating):
+            return None
+        return feature(float(output))
 
     return look
-
-
-def _written(value: float) -> int:
-    """The digits after the point before an exponent."""
-    after = repr(value).partition("e")[0].partition(".")[2]
-    return 0 if after == "0" else len(after)
 
 
 FEATURES: tuple[tuple[str, Callable[[Any], Any]], ...] = (

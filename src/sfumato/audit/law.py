@@ -7,11 +7,12 @@ which have too many paths, are computed independently from formulas; whether the
 these is checked by ``audit`` and the tests of ``noise``. Proof: law.proof.md.
 """
 
+import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from sfumato.audit.explore import (
     BITS,
@@ -21,9 +22,9 @@ from sfumato.audit.explore import (
     Table,
     Tape,
     explore,
+    masses_of,
     paths_to,
     table_of,
-    units_of,
     watched,
 )
 from sfumato.audit.outcome import Key
@@ -41,12 +42,15 @@ from sfumato.privacy.event import (
     Thresholded,
 )
 
+# Sequences of verdicts (above the threshold or not), with bounds of their masses.
+_Sequences: TypeAlias = dict[tuple[bool, ...], tuple[int, int]]
+
 _NONE = NoEntropy()
-# beyond, the exact integral of permute-and-flip is slow
+# With more candidates the exact integral of permute-and-flip is slow.
 _MOST_CANDIDATES = 30
-# How many draws a run takes may depend on the first ones: the most that the likeliest runs take.
+# Runs, likeliest first, from which the largest number of draws of a run is estimated.
 _PROBES = 1_000
-# longer streams have too many paths
+# The longest stream whose code is run; longer ones have too many paths.
 _LONGEST_RUN = 2
 
 
@@ -118,7 +122,7 @@ def _formula(event: Event, given: Any) -> Callable[[Any, Any], Explored] | None:
 
 
 def _run(mechanism: Any, event: Event, given: Any) -> tuple[Tape, Callable[[], object]]:
-    """A run of the mechanism with its noise on a tape."""
+    """The mechanism's code as a function without arguments that takes its noise from a tape."""
     run = _RUNS.get(type(event))
     if run is None:
         raise InvalidDeclaration(
@@ -131,13 +135,10 @@ def _run(mechanism: Any, event: Event, given: Any) -> tuple[Tape, Callable[[], o
 
 
 def _add(mechanism: Any, exact: Sequence[int]) -> object:
-    # a vector knows how many cells it has
-    drawn = (
-        mechanism.draw(_NONE)
-        if isinstance(mechanism, VectorMechanism)
-        else mechanism.draw(len(exact), _NONE)
-    )
-    return tuple(map(int, mechanism.release(exact, drawn)))
+    # a vector mechanism has its number of cells, the others are told
+    cells = [] if isinstance(mechanism, VectorMechanism) else [len(exact)]
+    released = mechanism.release(exact, mechanism.draw(*cells, _NONE))
+    return tuple(map(int, released))
 
 
 def _show(
@@ -147,7 +148,8 @@ def _show(
 
 
 def _win(mechanism: Any, scores: Sequence[int]) -> object:
-    return mechanism.release(scores, mechanism.draw(len(scores), _NONE))
+    drawn = mechanism.draw(len(scores), _NONE)
+    return mechanism.release(scores, drawn)
 
 
 def _stream(mechanism: Any, answers: Sequence[int]) -> object:
@@ -159,24 +161,28 @@ def _selected(mechanism: Any, scores: Sequence[int]) -> Explored:
         raise InvalidDeclaration(
             f"{len(scores)} candidates.", allowed=f"at most {_MOST_CANDIDATES}"
         )
-    gaps = [mechanism.rate * (max(scores) - score) for score in scores]
-    weights = [exp_scaled(gap.numerator, gap.denominator, BITS) for gap in gaps]
+    best = max(scores)
+    weights: list[tuple[int, int]] = []
+    for score in scores:
+        gap = mechanism.rate * (best - score)
+        weights.append(exp_scaled(gap.numerator, gap.denominator, BITS))
     if mechanism.rule is Rule.EXPONENTIAL:
         return _in_proportion(weights)
-    lows, highs = [low for low, _ in weights], [high for _, high in weights]
-    return Explored(
-        {i: (_first(lows, highs, i)[0], _first(highs, lows, i)[1]) for i in range(len(scores))}
-    )
+    lows = [low for low, _ in weights]
+    highs = [high for _, high in weights]
+    law: dict[Key, tuple[int, int]] = {}
+    for index in range(len(scores)):
+        low, _ = _first(lows, highs, index)
+        _, high = _first(highs, lows, index)
+        law[index] = low, high
+    return Explored(law)
 
 
 def _reported(mechanism: Any, truth: int) -> Explored:
-    low, high = exp_scaled(mechanism.epsilon.numerator, mechanism.epsilon.denominator, BITS)
-    return _in_proportion(
-        [
-            (ONE, ONE) if category == truth else (low, high)
-            for category in range(mechanism.categories)
-        ]
-    )
+    epsilon = mechanism.epsilon
+    untrue = exp_scaled(epsilon.numerator, epsilon.denominator, BITS)
+    categories = range(mechanism.categories)
+    return _in_proportion([(ONE, ONE) if category == truth else untrue for category in categories])
 
 
 def _verdicts(mechanism: Any, answers: Sequence[int]) -> Explored:
@@ -186,41 +192,46 @@ def _verdicts(mechanism: Any, answers: Sequence[int]) -> Explored:
     table = table_of(mechanism.threshold_noise)
     law: dict[Key, tuple[int, int]] = {}
     for noise, low, high in zip(table.values, table.lows, table.highs, strict=True):
-        open_ones: dict[tuple[bool, ...], tuple[int, int]] = {(): (low, high)}
+        unfinished: _Sequences = {(): (low, high)}
         for answer in answers:
             least = mechanism.threshold + noise - answer
-            below, above = (
-                units_of(side(least - 1))
-                for side in (mechanism.query_noise.cdf, mechanism.query_noise.above)
-            )
-            split = {
-                (*said, told): (mass[0] * part[0] >> BITS, -(-mass[1] * part[1] >> BITS))
-                for said, mass in open_ones.items()
-                for told, part in ((False, below), (True, above))
-            }
-            _add_up(
-                law,
-                {said: mass for said, mass in split.items() if sum(said) == mechanism.positives},
-            )
-            open_ones = {
-                said: mass for said, mass in split.items() if sum(said) < mechanism.positives
-            }
-        _add_up(law, open_ones)
+            below = masses_of(mechanism.query_noise.cdf(least - 1))
+            above = masses_of(mechanism.query_noise.above(least - 1))
+            longer = _longer(unfinished, below, above)
+            unfinished = {}
+            finished: _Sequences = {}
+            for verdicts, mass in longer.items():
+                stopped = sum(verdicts) == mechanism.positives
+                (finished if stopped else unfinished)[verdicts] = mass
+            _add_up(law, finished)
+        _add_up(law, unfinished)
     return Explored(law)
 
 
-def _add_up(
-    law: dict[Key, tuple[int, int]], more: Mapping[tuple[bool, ...], tuple[int, int]]
-) -> None:
+def _longer(sequences: _Sequences, below: tuple[int, int], above: tuple[int, int]) -> _Sequences:
+    """Each sequence with one more verdict, given the masses of noise below and above it."""
+    longer: _Sequences = {}
+    for verdicts, (low, high) in sequences.items():
+        for is_above, (part_low, part_high) in ((False, below), (True, above)):
+            mass = low * part_low >> BITS, -(-high * part_high >> BITS)
+            longer[(*verdicts, is_above)] = mass
+    return longer
+
+
+def _add_up(law: dict[Key, tuple[int, int]], more: _Sequences) -> None:
     for key, (low, high) in more.items():
-        before = law.get(key, (0, 0))
-        law[key] = before[0] + low, before[1] + high
+        low_before, high_before = law.get(key, (0, 0))
+        law[key] = low_before + low, high_before + high
 
 
 def _in_proportion(weights: Sequence[tuple[int, int]]) -> Explored:
     """Probabilities proportional to weights."""
-    low, high = (sum(weight[side] for weight in weights) for side in (0, 1))
-    return Explored({i: (ONE * w[0] // high, -(-ONE * w[1] // low)) for i, w in enumerate(weights)})
+    lowest_sum = sum(low for low, _ in weights)
+    highest_sum = sum(high for _, high in weights)
+    law: dict[Key, tuple[int, int]] = {}
+    for index, (low, high) in enumerate(weights):
+        law[index] = ONE * low // highest_sum, -(-ONE * high // lowest_sum)
+    return Explored(law)
 
 
 def _first(own: Sequence[int], others: Sequence[int], index: int) -> tuple[int, int]:
@@ -229,18 +240,19 @@ def _first(own: Sequence[int], others: Sequence[int], index: int) -> tuple[int, 
 
     That is the probability that the coin of i, flipped at a uniform time t, is the first heads.
     """
+    # coefficients of the product, lowest power first
     product = [Fraction(1)]
     for at, weight in enumerate(others):
-        if at != index:
-            bias = Fraction(weight, ONE)
-            product = [
-                a - bias * b
-                for a, b in zip([*product, Fraction(0)], [Fraction(0), *product], strict=True)
-            ]
-    chance = own[index] * sum(
-        (coefficient / (power + 1) for power, coefficient in enumerate(product)), Fraction(0)
-    )
-    return chance.__floor__(), chance.__ceil__()
+        if at == index:
+            continue
+        bias = Fraction(weight, ONE)
+        same_power, next_power = [*product, Fraction(0)], [Fraction(0), *product]
+        product = [a - bias * b for a, b in zip(same_power, next_power, strict=True)]
+    integral = Fraction(0)
+    for power, coefficient in enumerate(product):
+        integral += coefficient / (power + 1)
+    chance = own[index] * integral
+    return math.floor(chance), math.ceil(chance)
 
 
 _RUNS: dict[type, Callable[[Any, Any], object]] = {

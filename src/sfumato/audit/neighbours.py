@@ -8,6 +8,7 @@ enough to be explored. Proof: neighbours.proof.md.
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from sfumato.errors import InvalidDeclaration
@@ -23,16 +24,20 @@ from sfumato.privacy.event import (
 )
 from sfumato.privacy.unit import Relation
 
-# e^-10 is left of a candidate so far behind
+# A candidate this far behind, times 1 / rate, has e^-10 of the weight of the best.
 _BEHIND = 10
 _CELLS = 2
-# 2^9 sequences of verdicts at most
+# Answers of a long stream below and above the threshold: at most 2^9 sequences of verdicts.
 _BELOW, _MOST_ABOVE = 6, 3
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Two inputs of a mechanism that may differ in one unit."""
+    """Two inputs of a mechanism that may differ in one unit.
+
+    >>> print(Neighbours((0,), (1,)))
+    (0,) | (1,)
+    """
 
     one: Any
     other: Any
@@ -61,9 +66,8 @@ def worst_neighbours(mechanism: Any, event: Event, distance: Distance) -> tuple[
             allowed=", ".join(kind.__name__ for kind in _FAMILIES),
             remedy="Name them: verify(..., neighbours=[(one, other)]).",
         )
-    return tuple(
-        dict.fromkeys(Neighbours(one, other) for one, other in family(mechanism, distance))
-    )
+    pairs = [Neighbours(one, other) for one, other in family(mechanism, distance)]
+    return tuple(dict.fromkeys(pairs))
 
 
 def _shifts(mechanism: Any, distance: Distance) -> Iterator[tuple[Any, Any]]:
@@ -72,34 +76,40 @@ def _shifts(mechanism: Any, distance: Distance) -> Iterator[tuple[Any, Any]]:
     """
     whole = _whole(distance)
     declared = getattr(mechanism, "cells", None)
-    for cells in (declared,) if declared else (1, _CELLS):
+    sizes = (declared,) if declared else (1, _CELLS)
+    for cells in sizes:
         zero = (0,) * cells
-        for step in sorted(
-            {whole, *(max(whole - less, 1) for less in (1, 2)), 1} if whole else {0}
-        ):
-            if cells == 1 or step == whole:
-                yield zero, (step, *zero[1:])
+        steps = _steps(whole) if cells == 1 else [whole]
+        for step in steps:
+            yield zero, (step, *zero[1:])
         if cells > 1 and whole:
             for shift in _shared(distance, cells):
                 yield zero, shift
 
 
+def _steps(whole: int) -> list[int]:
+    """The largest shift of one integer, smaller ones by 1 and 2, and 1."""
+    if not whole:
+        return [0]
+    return sorted({1, max(whole - 2, 1), max(whole - 1, 1), whole})
+
+
 def _whole(distance: Distance) -> int:
     """The largest change of one integer."""
-    return math.isqrt(int(distance.value)) if distance.norm is Norm.L2 else int(distance.value)
+    if distance.norm is Norm.L2:
+        return math.isqrt(int(distance.value))
+    return int(distance.value)
 
 
 def _shared(distance: Distance, cells: int) -> Iterator[tuple[int, ...]]:
     """A change of every cell, and of two cells in opposite directions."""
     if distance.norm is Norm.LINF:
-        all_cells, half = int(distance.value), int(distance.value)
-    elif distance.norm is Norm.L1:
-        all_cells, half = int(distance.value / cells), int(distance.value / 2)
+        all_cells = half = int(distance.value)
     else:
-        all_cells, half = (
-            math.isqrt(int(distance.value / cells)),
-            math.isqrt(int(distance.value / 2)),
-        )
+        all_cells = int(distance.value / cells)
+        half = int(distance.value / 2)
+    if distance.norm is Norm.L2:
+        all_cells, half = math.isqrt(all_cells), math.isqrt(half)
     if all_cells:
         yield (all_cells,) * cells
     if half:
@@ -107,62 +117,76 @@ def _shared(distance: Distance, cells: int) -> Iterator[tuple[int, ...]]:
 
 
 def _keys(mechanism: Any, distance: Distance) -> Iterator[tuple[Any, Any]]:
-    """All keys of a unit its own; all shared, at the threshold; half and half."""
-    keys, level = mechanism.keys, mechanism.threshold
+    """The keys that one unit adds: all of them its own; all shared with others, one below the
+    threshold; half and half.
+
+    With replacement, the other unit does the same with keys of other names.
+    """
+    keys = mechanism.keys
     replaced = distance.relation is Relation.REPLACE_ONE
     for lone in sorted({keys, 0, keys // 2}):
-        mine = {f"a{i}": 0 if i < lone else level - 1 for i in range(keys)}
-        theirs = {f"b{i}": 0 if i < lone else level - 1 for i in range(keys)} if replaced else {}
-        yield _there({**_more(mine), **theirs}), _there({**mine, **_more(theirs)})
+        units = [0] * lone + [mechanism.threshold - 1] * (keys - lone)
+        mine = {f"a{index}": count for index, count in enumerate(units)}
+        theirs: dict[str, int] = {}
+        if replaced:
+            theirs = {f"b{index}": count for index, count in enumerate(units)}
+        yield _present({**_one_more(mine), **theirs}), _present({**mine, **_one_more(theirs)})
 
 
-def _there(counts: dict[str, int]) -> tuple[tuple[str, int], ...]:
-    """The keys that are present, with their number of units."""
+def _present(counts: dict[str, int]) -> tuple[tuple[str, int], ...]:
+    """The keys that at least one unit has, with their number of units."""
     return tuple((key, units) for key, units in counts.items() if units)
 
 
-def _more(counts: dict[str, int]) -> dict[str, int]:
+def _one_more(counts: dict[str, int]) -> dict[str, int]:
+    """The counts after one more unit with all these keys."""
     return {key: units + 1 for key, units in counts.items()}
 
 
 def _scores(mechanism: Any, distance: Distance) -> Iterator[tuple[Any, Any]]:
-    """The first candidate against the others: level with two and with one; if that is cheap, ahead
-    and behind too.
+    """Scores where the first candidate is level with two others or with one; for a weighted
+    selection, which has a formula, also far ahead and far behind.
     """
-    step, rate = int(distance.value), getattr(mechanism, "rate", None)
-    far = (math.ceil(_BEHIND / rate), -math.ceil(_BEHIND / rate)) if rate else ()
-    for scores in ((0, 0, 0), (0, 0), *((lead, 0, 0) for lead in far)):
+    step = int(distance.value)
+    starts: list[tuple[int, ...]] = [(0, 0, 0), (0, 0)]
+    rate = getattr(mechanism, "rate", None)
+    if rate:
+        lead = math.ceil(_BEHIND / rate)
+        starts += [(lead, 0, 0), (-lead, 0, 0)]
+    for scores in starts:
         yield from _moved(scores, step, monotone=mechanism.monotone)
 
 
 def _moved(scores: tuple[int, ...], step: int, *, monotone: bool) -> Iterator[tuple[Any, Any]]:
     """One score falls and the others rise, or the reverse; monotone: only one side moves."""
     first, *rest = scores
-    low, high = (0, step) if monotone else (-step, step)
-    yield scores, (first + low, *(score + high for score in rest))
-    yield scores, (first + high, *(score + low for score in rest))
+    fall = 0 if monotone else step
+    fallen = [score - fall for score in rest]
+    risen = [score + step for score in rest]
+    yield scores, (first - fall, *risen)
+    yield scores, (first + step, *fallen)
 
 
 def _streams(mechanism: Any, distance: Distance) -> Iterator[tuple[Any, Any]]:
     """Answers below the threshold that move up, then answers above it that move down or stay.
 
-    One of each, whose code is run; and so many of the first that only the threshold can compensate.
+    One answer of each kind, so that the code is run; and so many of the first kind that only the
+    noise of the threshold can compensate.
     """
-    level, step = mechanism.threshold, int(distance.value)
-    above, near = min(mechanism.positives, _MOST_ABOVE), math.ceil(mechanism.query_noise.scale)
-    for far, below, last in ((0, 1, 1), (2 * near, 1, 1), (near, _BELOW, above)):
-        first, second = (level + far,) * below, (level - far,) * last
-        moved = second if mechanism.monotone else tuple(answer - step for answer in second)
-        yield (*first, *second), (*(answer + step for answer in first), *moved)
+    near = math.ceil(mechanism.query_noise.scale)
+    above = min(mechanism.positives, _MOST_ABOVE)
+    rise = int(distance.value)
+    fall = 0 if mechanism.monotone else rise
+    for far, many_first, many_last in ((0, 1, 1), (2 * near, 1, 1), (near, _BELOW, above)):
+        first, last = mechanism.threshold + far, mechanism.threshold - far
+        one = (first,) * many_first + (last,) * many_last
+        other = (first + rise,) * many_first + (last - fall,) * many_last
+        yield one, other
 
 
 def _truths(mechanism: Any, distance: Distance) -> Iterator[tuple[Any, Any]]:
     """Any value against any other: by symmetry the first two."""
-    if (
-        distance.norm is not Norm.L1
-        or distance.value != 2
-        or distance.relation is not Relation.REPLACE_ONE
-    ):
+    if distance != Distance(Norm.L1, Fraction(2), Relation.REPLACE_ONE):
         raise InvalidDeclaration(
             "More than one report differs.",
             allowed="one replaced row: Distance(Norm.L1, 2, Relation.REPLACE_ONE)",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an observer can distinguish: every output as a hashable value."""
+"""Maps outputs to hashable keys that are equal if an observer cannot distinguish the outputs."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -32,8 +32,10 @@ def key_of(output: object) -> Key:
     Raises:
         InvalidDeclaration: a type whose values are equal only to themselves, or never.
 
-    >>> key_of([1, 2]) == key_of([1, 2]), key_of(1) == key_of(True), key_of({"a": 1}) == key_of({"b": 1})
-    (True, False, False)
+    >>> key_of([1, 2]) == key_of([1, 2])
+    True
+    >>> key_of(1) == key_of(True), key_of({"a": 1}) == key_of({"b": 1})
+    (False, False)
     """
     kind = type(output)
     special = _SPECIAL.get(kind)

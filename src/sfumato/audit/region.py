@@ -17,8 +17,7 @@ import numpy as np
 from sfumato.audit.float_bits import FEATURES
 from sfumato.audit.outcome import Key, Raised, key_of
 
-# What is looked at of an output: its name in words, and the function. None: there is no such thing
-# in this output.
+# A feature of outputs: its name, and the function that computes it; None if an output has none.
 View: TypeAlias = tuple[str, Callable[[Any], Any]]
 
 _ENTRIES = 8
@@ -37,10 +36,15 @@ class Within:
 
     def __contains__(self, output: object) -> bool:
         value = _plain(self.look(output))
-        return value is not None and bool(value >= self.cut if self.above else value <= self.cut)
+        if value is None:
+            return False
+        if self.above:
+            return bool(value >= self.cut)
+        return bool(value <= self.cut)
 
     def __str__(self) -> str:
-        return f"{self.view} {'>=' if self.above else '<='} {self.cut:g}"
+        sign = ">=" if self.above else "<="
+        return f"{self.view} {sign} {self.cut:g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +74,18 @@ def best_region(
     whatever set is chosen is tested on other runs.
     """
     best: Region = Among("the output", _itself, frozenset())
-    promised, considered = -math.inf, 0
+    best_promise = -math.inf
+    considered = 0
     for view, look in VIEWS:
-        seen, against = [look(output) for output in one], [look(output) for output in other]
-        if look is not _itself and all(output is None for output in (*seen, *against)):
+        seen = [look(output) for output in one]
+        against = [look(output) for output in other]
+        if look is not _itself and set(map(type, [*seen, *against])) == {type(None)}:
             continue
         for region, p, q in _regions(view, look, seen, against):
             considered += 1
             promise = _promise(p, q, delta, evidence / len(one))
-            if promise > promised:
-                best, promised = region, promise
+            if promise > best_promise:
+                best, best_promise = region, promise
     return best, considered
 
 
@@ -87,39 +93,46 @@ def _regions(
     view: str, look: Callable[[Any], Any], seen: Sequence[Any], against: Sequence[Any]
 ) -> Iterator[tuple[Region, float, float]]:
     """Candidate sets of one feature, with their shares of the two samples."""
-    keys, others = Counter(map(key_of, seen)), Counter(map(key_of, against))
-    # where nearly every value is its own, to list them tells nothing
+    keys = Counter(map(key_of, seen))
+    others = Counter(map(key_of, against))
+    # if nearly every value occurs once, a list of values says nothing
     if len(keys) <= len(seen) // 4 + 2:
         yield from _likely(view, look, keys, others)
-    plain = [[_plain(value) for value in values] for values in (seen, against)]
-    numbers = [
-        np.array([value for value in values if value is not None], np.float64) for values in plain
-    ]
-    if min(map(len, numbers)) == 0:
+    one, other = _sorted_numbers(seen), _sorted_numbers(against)
+    if not len(one) or not len(other):
         return
-    ordered = [np.sort(number) for number in numbers]
-    for cut in np.unique(
-        np.quantile(np.concatenate(ordered), np.linspace(0, 1, _CUTS), method="lower")
-    ).tolist():
+    levels = np.linspace(0, 1, _CUTS)
+    cuts = np.quantile(np.concatenate([one, other]), levels, method="lower")
+    for cut in np.unique(cuts).tolist():
         for above in (False, True):
-            counts = [_count(key, cut, above=above) for key in ordered]
-            yield Within(view, look, cut, above), counts[0] / len(seen), counts[1] / len(against)
+            p = _count(one, cut, above=above) / len(seen)
+            q = _count(other, cut, above=above) / len(against)
+            yield Within(view, look, cut, above), p, q
+
+
+def _sorted_numbers(values: Sequence[Any]) -> Any:
+    """The finite numbers among the values, as a sorted array of floats."""
+    numbers = [number for number in map(_plain, values) if number is not None]
+    return np.sort(np.array(numbers, np.float64))
 
 
 def _likely(
     view: str, look: Callable[[Any], Any], keys: Mapping[Key, int], others: Mapping[Key, int]
 ) -> Iterator[tuple[Region, float, float]]:
-    """The values that are likelier in one sample, most telling first, cumulatively."""
+    """Sets of the first few values, ranked by how much likelier they are in the first sample."""
     n, m = sum(keys.values()), sum(others.values())
-    ranked = sorted(
-        keys, key=lambda key: (keys[key] / (others.get(key, 0) + 0.5), keys[key]), reverse=True
-    )
-    p = q = 0
-    steps = {math.ceil((step + 1) * len(ranked) / _CUTS) for step in range(_CUTS)}
-    for count, key in enumerate(ranked, 1):
-        p, q = p + keys[key], q + others.get(key, 0)
-        if count in steps:
-            yield Among(view, look, frozenset(ranked[:count])), p / n, q / m
+
+    def ratio(key: Key) -> tuple[float, int]:
+        return keys[key] / (others.get(key, 0) + 0.5), keys[key]
+
+    ranked = sorted(keys, key=ratio, reverse=True)
+    sizes = {math.ceil(step * len(ranked) / _CUTS) for step in range(1, _CUTS + 1)}
+    hits = misses = 0
+    for size, key in enumerate(ranked, 1):
+        hits += keys[key]
+        misses += others.get(key, 0)
+        if size in sizes:
+            yield Among(view, look, frozenset(ranked[:size])), hits / n, misses / m
 
 
 def _count(ordered: Any, cut: float, *, above: bool) -> int:
@@ -134,47 +147,79 @@ def _promise(p: float, q: float, delta: float, rate: float) -> float:
     """
     low = p - math.sqrt(2 * p * (1 - p) * rate) - rate / 3
     high = q + math.sqrt(2 * q * (1 - q) * rate) + rate
-    # where nothing can be shown, the set of the largest difference: below 0, and above -2
-    return math.log((low - delta) / high) if low - delta > high else p - q - 1
+    excess = low - delta
+    if excess > high:
+        return math.log(excess / high)
+    # no positive bound: rank by the difference, which gives a number from -2 to 0
+    return p - q - 1
 
 
 def _plain(value: Any) -> int | float | Fraction | None:
-    """A finite number, as Python has it; None for all else."""
-    number = value.item() if isinstance(value, np.integer | np.floating) else value
+    """A finite number as a Python number; None for anything else."""
+    number = value
+    if isinstance(value, np.integer | np.floating):
+        number = value.item()
     if isinstance(number, bool) or not isinstance(number, int | float | Fraction):
         return None
-    # NaN is not below anything either; an integer may be beyond all floats
-    return number if -_HUGE < number < _HUGE else None
+    # also false for NaN, and for an integer larger than any float
+    if -_HUGE < number < _HUGE:
+        return number
+    return None
 
 
 def _numbers(output: Any) -> list[Any]:
-    """The numbers of a flat sequence or array; none where it holds anything else."""
-    parts = output.ravel().tolist() if isinstance(output, np.ndarray) else output
+    """The numbers of a flat sequence or array; empty if it contains anything else."""
+    parts = output
+    if isinstance(output, np.ndarray):
+        parts = output.ravel().tolist()
     if not isinstance(parts, list | tuple):
         return []
     numbers = list(map(_plain, parts))
-    return [] if None in numbers else numbers
+    if None in numbers:
+        return []
+    return numbers
 
 
 def _entry(index: int) -> Callable[[Any], Any]:
     def look(output: Any) -> Any:
         numbers = _numbers(output)
-        return numbers[index] if index < len(numbers) else None
+        if index >= len(numbers):
+            return None
+        return numbers[index]
 
     return look
 
 
+def _sum(output: Any) -> Any:
+    numbers = _numbers(output)
+    if not numbers:
+        return None
+    return sum(numbers)
+
+
 def _difference(output: Any) -> Any:
     numbers = _numbers(output)
-    return numbers[0] - numbers[1] if len(numbers) >= 2 else None
+    if len(numbers) < 2:
+        return None
+    return numbers[0] - numbers[1]
 
 
 def _names(output: Any) -> Hashable:
-    return tuple(map(key_of, output)) if isinstance(output, Mapping) else None
+    if not isinstance(output, Mapping):
+        return None
+    return tuple(map(key_of, output))
 
 
 def _size(output: Any) -> Any:
-    return len(output) if isinstance(output, Mapping | list | tuple | set | frozenset) else None
+    if not isinstance(output, Mapping | list | tuple | set | frozenset):
+        return None
+    return len(output)
+
+
+def _error(output: Any) -> Any:
+    if not isinstance(output, Raised):
+        return None
+    return output.kind
 
 
 def _itself(output: Any) -> Any:
@@ -184,11 +229,11 @@ def _itself(output: Any) -> Any:
 # fixed before any run
 VIEWS: tuple[View, ...] = (
     ("the output", _itself),
-    ("the sum", lambda output: sum(numbers) if (numbers := _numbers(output)) else None),
+    ("the sum", _sum),
     ("entry 0 - entry 1", _difference),
     ("the keys", _names),
     ("the size", _size),
-    ("the type of error", lambda output: output.kind if isinstance(output, Raised) else None),
+    ("the type of error", _error),
     *((f"entry {index}", _entry(index)) for index in range(_ENTRIES)),
     *FEATURES,
 )

@@ -44,13 +44,13 @@ def table(rows: Sequence[Sequence[str]]) -> str:
     epsilon  1
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    heading, *body = rows
     rule = ["-" * width for width in widths]
-    lines = (
-        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
-        for row in [*rows, rule]
-    )
-    heading, *body, line = (text.rstrip() for text in lines)
-    return "\n".join((heading, line, *body))
+    lines: list[str] = []
+    for row in (heading, rule, *body):
+        cells = [f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
 
 
 def shown(bounds: Bracket) -> str:
@@ -68,5 +68,7 @@ def number(value: Fraction) -> str:
     >>> number(Fraction(1, 8)), number(Fraction(10**40 + 1, 3 * 10**40))
     ('0.125', '0.333333')
     """
-    text = decimal_text(value)
-    return text if len(text) <= 8 else f"{float(value):.6g}"
+    exact = decimal_text(value)
+    if len(exact) <= 8:
+        return exact
+    return f"{float(value):.6g}"

@@ -5,7 +5,7 @@ Proof: verify.proof.md.
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
@@ -29,14 +29,14 @@ Claim: TypeAlias = Profile | PureDP | ApproxDP | ZeroConcentratedDP
 
 # powers of two: a float divided by one is exact
 ORDERS = (2, 4, 16)
-# of the claimed delta: what zCDP is given of its own where it is looked at as (epsilon, delta)
+# The shares of the claimed delta that are used for converting zCDP to (epsilon, delta).
 _SHARES = (Fraction(1, 16), Fraction(1, 256))
 _MOST_PATHS = 10**8
-# the likeliest draws of an input that takes too many to be gone through
+# Draws explored, likeliest first, of an input that takes too many to be explored completely.
 _GLANCE = 2_000
-# an estimate may be a little short of what it takes
+# The estimate of the number of paths may be a little too low.
 _SPARE = Fraction(5, 4)
-# stated masses are floats: finer than 2^-44 in all they do not add up
+# Stated masses are floats, whose sum is not more accurate than 2^-44.
 _FINEST = 44
 
 
@@ -53,11 +53,17 @@ class Measure(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The check of one measure of the claim on one pair of neighbours.
+    """The check of one measure of the claim on one pair of neighbours, in one direction.
 
-    ``truth``: bounds of the true value. ``tolerance``: the claim holds if the truth is proved to
-    exceed it by at most this. ``whole``: False if only the likeliest outputs were explored, which
-    can refute a claim but not prove it.
+    ``claimed`` and ``truth`` (its proved bounds) are numbers of ``measure``: a probability for
+    DELTA, a rho for RHO. ``tolerance``: the claim holds if the truth is proved to exceed it by at
+    most this. ``whole``: False if only the likeliest outputs were explored, which can refute a
+    claim but not prove it.
+
+    >>> truth = Bracket(0.0, 1e-12)
+    >>> pair = Neighbours((0,), (1,))
+    >>> Finding(pair, Measure.DELTA, Fraction(0), truth, tolerance=Fraction(1, 10**9)).verdict
+    <Verdict.HOLDS: 'HOLDS'>
     """
 
     neighbours: Neighbours
@@ -72,22 +78,27 @@ class Finding:
         # floats and Fractions compare exactly, infinity too
         if self.truth.lower > self.claimed:
             return Verdict.VIOLATED
-        return (
-            Verdict.HOLDS
-            if self.truth.upper <= self.claimed + self.tolerance
-            else Verdict.UNDECIDED
-        )
+        if self.truth.upper <= self.claimed + self.tolerance:
+            return Verdict.HOLDS
+        return Verdict.UNDECIDED
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """The result: the findings, and the true loss.
+    """The result of ``verify``: the findings, and bounds of the true epsilon.
 
     ``epsilon``: bounds of the largest true loss over the pairs, at the claimed delta plus
     ``tolerance``. ``unreached``: the largest probability that was not explored on an input of a
     pair that was compared completely (of any pair, if none was). ``needed``: an estimate of the
     number of runs for the largest input that was not explored; 0 if all pairs were compared
     completely.
+
+    >>> from sfumato.mechanisms import laplace
+    >>> from sfumato.privacy import Norm
+    >>> one = Distance(Norm.L1, Fraction(1))
+    >>> verification = verify(laplace(one, epsilon=1), one)
+    >>> verification.verdict.value, 0.99 < verification.epsilon.lower <= 1
+    ('HOLDS', True)
     """
 
     mechanism: str
@@ -113,13 +124,14 @@ class Verification:
     @property
     def worst(self) -> Finding:
         """The deciding finding: the one furthest above its claim."""
-        decided = [finding for finding in self.findings if finding.verdict is self.verdict] or list(
-            self.findings
-        )
-        return max(
-            decided,
-            key=lambda finding: (finding.truth.lower - float(finding.claimed), finding.truth.upper),
-        )
+        verdict = self.verdict
+        decided = [finding for finding in self.findings if finding.verdict is verdict]
+
+        def above_claim(finding: Finding) -> tuple[float, float]:
+            truth = finding.truth
+            return truth.lower - float(finding.claimed), truth.upper
+
+        return max(decided or self.findings, key=above_claim)
 
     def __str__(self) -> str:
         """A sentence, then a table of the worst finding in each measure."""
@@ -139,42 +151,43 @@ class Verification:
     @property
     def sentence(self) -> str:
         """The verdict as a sentence."""
-        pairs = len({str(finding.neighbours) for finding in self.findings if finding.whole})
-        rest = len({str(finding.neighbours) for finding in self.findings}) - pairs
         loss = (
             f"The true epsilon at delta = {number(self.claim.delta + self.tolerance)} is in "
             f"{shown(self.epsilon)}."
         )
-        match self.verdict:
-            case Verdict.VIOLATED:
-                said = (
-                    f"VIOLATED: the {self.worst.measure.value} is proved to be above "
-                    f"{number(self.worst.claimed)}."
-                )
-            case Verdict.HOLDS:
-                said = (
-                    f"HOLDS on {pairs} pairs of neighbours, up to a probability of "
-                    f"{number(self.tolerance)}."
-                )
-                if rest:
-                    said += f" Not compared whole: {rest} pairs."
-            case _ if self.needed and not pairs:
-                said = (
-                    f"UNDECIDED: one input takes about {self.needed:.1g} runs, more than paths "
-                    "allows; most was not gone through."
-                )
-            case _:
-                said = (
-                    f"UNDECIDED: a probability of up to {self.unreached:.2g} was not gone through."
-                )
-        return f"{self.mechanism}: {said} {loss}"
+        return f"{self.mechanism}: {self._verdict_text()} {loss}"
+
+    def _verdict_text(self) -> str:
+        verdict = self.verdict
+        if verdict is Verdict.VIOLATED:
+            worst = self.worst
+            measure, claimed = worst.measure.value, number(worst.claimed)
+            return f"VIOLATED: the {measure} is proved to be above {claimed}."
+        all_pairs = {str(finding.neighbours) for finding in self.findings}
+        pairs = len({str(finding.neighbours) for finding in self.findings if finding.whole})
+        if verdict is Verdict.HOLDS:
+            held = (
+                f"HOLDS on {pairs} pairs of neighbours, up to a probability of "
+                f"{number(self.tolerance)}."
+            )
+            rest = len(all_pairs) - pairs
+            return f"{held} Not compared whole: {rest} pairs." if rest else held
+        if self.needed and not pairs:
+            return (
+                f"UNDECIDED: one input takes about {self.needed:.1g} runs, more than paths "
+                "allows; most was not gone through."
+            )
+        return f"UNDECIDED: a probability of up to {self.unreached:.2g} was not gone through."
 
     def _by_measure(self) -> list[Finding]:
+        """The worst finding in each measure."""
         order = (Verdict.VIOLATED, Verdict.UNDECIDED, Verdict.HOLDS)
-        ranked = sorted(
-            self.findings, key=lambda finding: (order.index(finding.verdict), -finding.truth.lower)
-        )
-        return list({finding.measure: finding for finding in reversed(ranked)}.values())
+
+        def rank(finding: Finding) -> tuple[int, float]:
+            return order.index(finding.verdict), -finding.truth.lower
+
+        last_to_first = sorted(self.findings, key=rank)[::-1]
+        return list({finding.measure: finding for finding in last_to_first}.values())
 
 
 def verify(
@@ -218,28 +231,29 @@ def verify(
     """
     event = mechanism.event(distance)
     claimed = _profile(account(event) if claim is None else claim)
-    given = (
-        None if neighbours is None else tuple(Neighbours(one, other) for one, other in neighbours)
-    )
-    pairs = worst_neighbours(mechanism, event, distance) if given is None else given
+    if neighbours is None:
+        pairs = worst_neighbours(mechanism, event, distance)
+    else:
+        pairs = tuple(Neighbours(one, other) for one, other in neighbours)
     if not pairs:
         raise InvalidDeclaration("No neighbours to compare.", allowed="one pair of inputs or more")
     slack = positive("tolerance", tolerance, at_most=Fraction(1, 2))
-    slack = min(slack, claimed.delta / 100) if claimed.delta else slack
-    compared = _compared(mechanism, event, pairs, Effort(_count(paths), _aim(claimed, slack)))
+    if claimed.delta:
+        slack = min(slack, claimed.delta / 100)
+    effort = Effort(_count(paths), _aim(claimed, slack))
+    compared = _compared(mechanism, event, pairs, effort)
     whole = [pair for pair in compared if pair.whole]
-    told = [(pair.laws.epsilon(claimed.delta + slack), pair.whole) for pair in compared]
+    findings: list[Finding] = []
+    for pair in compared:
+        findings += _findings(pair, claimed, slack)
     return Verification(
-        type(mechanism).__name__,
-        claimed,
-        tuple(finding for pair in compared for finding in _findings(pair, claimed, slack)),
-        Bracket(
-            max(bounds.lower for bounds, _ in told),
-            max((bounds.upper for bounds, is_whole in told if is_whole), default=math.inf),
-        ),
-        slack,
-        float_up(Fraction(max(pair.rest for pair in whole or compared), ONE)),
-        max(pair.needed for pair in compared),
+        mechanism=type(mechanism).__name__,
+        claim=claimed,
+        findings=tuple(findings),
+        epsilon=_largest_epsilon(compared, claimed.delta + slack),
+        tolerance=slack,
+        unreached=float_up(Fraction(max(pair.rest for pair in whole or compared), ONE)),
+        needed=max(pair.needed for pair in compared),
     )
 
 
@@ -254,11 +268,23 @@ class _Pair:
     needed: float
 
 
+def _largest_epsilon(compared: Sequence[_Pair], delta: Fraction) -> Bracket:
+    """Bounds of the largest true epsilon at ``delta``; the upper one from complete pairs only."""
+    lowers: list[float] = []
+    uppers: list[float] = []
+    for pair in compared:
+        epsilon = pair.laws.epsilon(delta)
+        lowers.append(epsilon.lower)
+        if pair.whole:
+            uppers.append(epsilon.upper)
+    return Bracket(max(lowers), max(uppers, default=math.inf))
+
+
 def _compared(
     mechanism: Any, event: Event, pairs: Iterable[Neighbours], effort: Effort
 ) -> list[_Pair]:
-    """The distributions on each pair: complete within ``effort``, then by formula or of the
-    likeliest draws.
+    """The distributions on each pair, in both directions: complete while ``effort`` lasts, then by
+    formula or of the likeliest draws.
     """
     known: dict[Key, Explored] = {}
     left = float(effort.paths)
@@ -266,21 +292,30 @@ def _compared(
     for pair in pairs:
         sides = [side for side in (pair.one, pair.other) if key_of(side) not in known]
         needs = [paths_needed(mechanism, event, side, effort.aim) for side in sides]
-        if sum(needs) <= left:
-            left -= sum(needs)
-            for side, need in zip(sides, needs, strict=True):
-                allowed = replace(effort, paths=int(need * _SPARE) + _GLANCE)
-                known[key_of(side)] = law_of(mechanism, event, side, allowed)
-            laws = known[key_of(pair.one)], known[key_of(pair.other)]
-            compared += _both_ways(pair, *laws, whole=is_whole(event, pair.one))
+        if sum(needs) > left:
+            compared += _in_part(mechanism, event, pair, effort, max(needs))
             continue
-        glance = replace(effort, paths=min(_GLANCE, effort.paths))
-        seen = [law_of(mechanism, event, side, glance) for side in (pair.one, pair.other)]
-        compared += _both_ways(pair, *seen, whole=False, needed=max(needs))
-        formulas = [law_by_formula(mechanism, event, side) for side in (pair.one, pair.other)]
-        if formulas[0] is not None and formulas[1] is not None:
-            compared += _both_ways(pair, formulas[0], formulas[1], whole=True)
+        left -= sum(needs)
+        for side, need in zip(sides, needs, strict=True):
+            allowed = replace(effort, paths=int(need * _SPARE) + _GLANCE)
+            known[key_of(side)] = law_of(mechanism, event, side, allowed)
+        one, other = known[key_of(pair.one)], known[key_of(pair.other)]
+        compared += _both_ways(pair, one, other, whole=is_whole(event, pair.one))
     return compared
+
+
+def _in_part(
+    mechanism: Any, event: Event, pair: Neighbours, effort: Effort, needed: float
+) -> Iterator[_Pair]:
+    """A pair that takes too many runs: its likeliest draws, and its formula if it has one."""
+    glance = replace(effort, paths=min(_GLANCE, effort.paths))
+    one = law_of(mechanism, event, pair.one, glance)
+    other = law_of(mechanism, event, pair.other, glance)
+    yield from _both_ways(pair, one, other, whole=False, needed=needed)
+    one_formula = law_by_formula(mechanism, event, pair.one)
+    other_formula = law_by_formula(mechanism, event, pair.other)
+    if one_formula is not None and other_formula is not None:
+        yield from _both_ways(pair, one_formula, other_formula, whole=True)
 
 
 def _both_ways(
@@ -294,16 +329,16 @@ def _both_ways(
 
 def _findings(pair: _Pair, claim: Profile, slack: Fraction) -> list[Finding]:
     """The claim in each of its measures, on one pair in one direction."""
-    findings, laws = [], pair.laws
+    findings: list[Finding] = []
+
+    def add(measure: Measure, claimed: Fraction, truth: Bracket) -> None:
+        findings.append(Finding(pair.neighbours, measure, claimed, truth, slack, pair.whole))
+
     if claim.epsilon is not None:
-        truth = laws.delta(claim.epsilon)
-        findings.append(
-            Finding(pair.neighbours, Measure.DELTA, claim.delta, truth, slack, pair.whole)
-        )
-    # a rho that the epsilon implies is held where that is
+        add(Measure.DELTA, claim.delta, pair.laws.delta(claim.epsilon))
+    # a rho that follows from the epsilon holds if the epsilon does
     if claim.epsilon is None or claim.rho < claim.epsilon**2 / 2:
-        truth = _rho(laws, claim, slack)
-        findings.append(Finding(pair.neighbours, Measure.RHO, claim.rho, truth, slack, pair.whole))
+        add(Measure.RHO, claim.rho, _rho(pair.laws, claim, slack))
     return findings
 
 
@@ -314,16 +349,19 @@ def _rho(laws: Compared, claim: Profile, slack: Fraction) -> Bracket:
     With a delta the lower bound is 0, or infinity if the (epsilon, delta) that the claim implies is
     violated.
     """
-    orders = [laws.renyi(order, claim.delta + slack) for order in ORDERS]
-    upper = max(bracket.upper / order for bracket, order in zip(orders, ORDERS, strict=True))
+    lower = upper = -math.inf
+    for order in ORDERS:
+        divergence = laws.renyi(order, claim.delta + slack)
+        lower = max(lower, divergence.lower / order)
+        upper = max(upper, divergence.upper / order)
     if not claim.delta:
-        lower = max(bracket.lower / order for bracket, order in zip(orders, ORDERS, strict=True))
         # the upper bound is beside the tolerance, the lower one is not
         return Bracket(lower, max(lower, upper))
     for share in _SHARES:
         implied = approx_from_zcdp(ZeroConcentratedDP(claim.rho), share * claim.delta)
-        if Fraction(laws.delta(implied.epsilon).lower) > claim.delta + implied.delta:
-            return Bracket(float("inf"), float("inf"))
+        proved = Fraction(laws.delta(implied.epsilon).lower)
+        if proved > claim.delta + implied.delta:
+            return Bracket(math.inf, math.inf)
     return Bracket(0.0, upper)
 
 
@@ -331,8 +369,11 @@ def _aim(claim: Profile, slack: Fraction) -> int:
     """How much may remain unexplored such that, even e^loss times as likely on the other side, it
     is below the tolerance.
     """
-    loss = claim.epsilon or claim.rho + 2 * sqrt_up(claim.rho * log_up(1 / slack))
-    return max(int(slack * ONE / 8 * exp_down(-loss)), ONE >> _FINEST)
+    loss = claim.epsilon
+    if not loss:
+        loss = claim.rho + 2 * sqrt_up(claim.rho * log_up(1 / slack))
+    aim = int(slack * ONE / 8 * exp_down(-loss))
+    return max(aim, ONE >> _FINEST)
 
 
 def _profile(claim: object) -> Profile:

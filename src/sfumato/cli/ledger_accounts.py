@@ -9,7 +9,7 @@ from sfumato.cli.options import as_json, config, table_or_json
 from sfumato.errors import WrongUse
 from sfumato.exact.rational import decimal_text
 from sfumato.ledger.account_status import Standing
-from sfumato.ledger.balance import units_text
+from sfumato.ledger.balance import increments_text
 from sfumato.ledger.spend import Ledger
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.event import Json
@@ -52,7 +52,7 @@ def _accounts(config: str, form: str) -> None:
     for standing in standings:
         limit = str(standing.limit) if standing.limit else "as above"
         spent = standing.spent
-        shown = f"epsilon {units_text(spent.epsilon)}, rho {units_text(spent.rho)}"
+        shown = f"epsilon {increments_text(spent.epsilon)}, rho {increments_text(spent.rho)}"
         frozen = f"  FROZEN ({standing.frozen})" if standing.frozen else ""
         click.echo(
             f"{standing.scope.id}  limit {limit}  spent {shown}  left {_left(standing)}{frozen}"
@@ -211,7 +211,7 @@ def _told(standing: Standing) -> str:
 
 def _charge_json(charge: Charge) -> Json:
     """Returns what was spent or reserved as JSON; the ledger stores it as integers."""
-    return {"epsilon": units_text(charge.epsilon), "rho": units_text(charge.rho)}
+    return {"epsilon": increments_text(charge.epsilon), "rho": increments_text(charge.rho)}
 
 
 def _to_json(standing: Standing) -> dict[str, Json]:

@@ -10,7 +10,7 @@ storage backends.
 """
 
 from sfumato.ledger.account_path import Scope
-from sfumato.ledger.account_status import Standing
+from sfumato.ledger.account_status import Period, Standing
 from sfumato.ledger.balance import Balance
 from sfumato.ledger.request import Request
 from sfumato.ledger.signed_heads import Head, Signer
@@ -21,6 +21,7 @@ __all__ = [
     "Balance",
     "Head",
     "Ledger",
+    "Period",
     "Report",
     "Request",
     "Scope",

@@ -24,7 +24,11 @@ from sfumato.privacy.budget import Budget
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A closed period of an account: its limit and what was spent."""
+    """A closed period of an account: its limit (None if it had none) and what was spent in it.
+
+    >>> Period(Budget(1), Charge(10**12, 0, 0)).limit
+    Budget(epsilon=1, delta=0)
+    """
 
     limit: Budget | None
     spent: Charge
@@ -34,8 +38,23 @@ class Period:
 class Standing:
     """The status of one account. ``limit`` is None if only the accounts above bound it.
 
+    ``spent`` and ``reserved`` are sums of charges, in multiples of 1e-12 (delta: of 1e-24).
     ``left`` is the largest next charge that every account of the path admits. A frozen account
-    (``frozen`` has the reason) admits none, whatever is left.
+    (``frozen`` has the reason) admits none, whatever is left. ``sharing``: the dataset's answers
+    are shared. ``earlier``: the periods before the last refresh, oldest first.
+
+    >>> import tempfile
+    >>> from sfumato.ledger import Ledger
+    >>> from sfumato.metadata.contract import Contract
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = Ledger.open(folder.name + "/ledger.db")
+    >>> ledger.adopt(Contract("tiny", "add-remove", {"people": "id"}, "1", "0"), Budget(1))
+    >>> ledger.allocate("tiny", Budget("0.25"), purpose="research")
+    >>> research = ledger.standing("tiny", "research")
+    >>> research.limit, str(research.left.epsilon), research.frozen
+    (Budget(epsilon=0.25, delta=0), '1/4', '')
+    >>> ledger.close()
+    >>> folder.cleanup()
     """
 
     scope: Scope
@@ -50,13 +69,13 @@ class Standing:
     @property
     def lifetime(self) -> tuple[Fraction, Fraction] | None:
         """The sum of the limits of all periods: a bound on the total privacy loss of the rows."""
-        limits = [*(period.limit for period in self.earlier), self.limit]
-        known = [limit for limit in limits if limit is not None]
-        if len(known) < len(limits):
-            return None
-        return sum((charge.epsilon for charge in known), Fraction(0)), sum(
-            (charge.delta for charge in known), Fraction(0)
-        )
+        epsilon = delta = Fraction(0)
+        for limit in [*(period.limit for period in self.earlier), self.limit]:
+            if limit is None:
+                return None
+            epsilon += limit.epsilon
+            delta += limit.delta
+        return epsilon, delta
 
 
 def standing_of(lineage: Sequence[str], find: Callable[[str], AccountRow | None]) -> Standing:
@@ -76,7 +95,7 @@ def standing_of(lineage: Sequence[str], find: Callable[[str], AccountRow | None]
     )
 
 
-# of many accounts, most have the same limits, and many have spent nothing yet
+# Cached, since most accounts have the same limits and many have spent nothing yet.
 @lru_cache(maxsize=4096)
 def _left_by_all(balances: tuple[tuple[str, str, str], ...]) -> Left:
     """The largest charge that the gates of every account of a path admit."""

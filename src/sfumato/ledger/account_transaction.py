@@ -157,15 +157,17 @@ class Books:
 
     def note(self, kind: str, body: Mapping[str, Json]) -> int:
         """Appends an entry to the dataset's chain and returns its number."""
+        seq = self.root.seq + 1
         moved = [self.accounts[account_id] for account_id in sorted(self._moved)]
-        after, said = moved_to(moved, self.root.seq + 1)
+        after, digests = moved_to(moved, seq)
         self.accounts |= {row.id: row for row in after}
-        root, self._moved = self.root, set()
-        bound: dict[str, Json] = {"moved": said} if said else {}
+        self._moved = set()
+        whole = dict(body)
+        if digests:
+            whole["moved"] = digests
+        root = self.root
         previous = root.head if root.seq else genesis(root.id)
-        entry = chained(
-            root.id, root.seq + 1, iso_time(self._rows.now()), kind, {**body, **bound}, previous
-        )
+        entry = chained(root.id, seq, iso_time(self._rows.now()), kind, whole, previous)
         self._rows.append(entry)
         self.accounts[root.id] = root._replace(seq=entry.seq, head=entry.hash)
         self._changed.add(root.id)

@@ -6,6 +6,7 @@ Proof: stored_answers.proof.md.
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 
 from sfumato.errors import AccountFrozen, BudgetExceeded, LedgerError, Refused, WrongUse
 from sfumato.ledger.account_transaction import Books, require_open
@@ -43,10 +44,11 @@ class Answers(Owner):
         """
 
         def find(rows: Rows) -> AnswerRow | None:
-            return next(
-                filter(None, (rows.first_answer(statement, account) for statement in statements)),
-                None,
-            )
+            for statement in statements:
+                answer = rows.first_answer(statement, account)
+                if answer is not None:
+                    return answer
+            return None
 
         return self._given(find)
 
@@ -56,18 +58,26 @@ class Answers(Owner):
         """
 
         def find(rows: Rows) -> dict[str, list[bytes]]:
-            released = {part: rows.released(part, account) for part in parts}
-            for row in {row.charge: row for stored in released.values() for row in stored}.values():
-                require_answer(rows, row)
-            return {part: [row.body for row in stored] for part, stored in released.items()}
+            released: dict[str, list[bytes]] = {}
+            checked: set[str] = set()
+            for part in parts:
+                answers = rows.released(part, account)
+                for answer in answers:
+                    if answer.charge not in checked:
+                        require_answer(rows, answer)
+                        checked.add(answer.charge)
+                released[part] = [answer.body for answer in answers]
+            return released
 
         return readable(lambda: self._store.read(find))
 
     def _given(self, find: Callable[[Rows], AnswerRow | None]) -> bytes | None:
         """The bytes of an answer, checked against the journal."""
-        return _body(
-            readable(lambda: self._store.read(lambda rows: require_answer(rows, find(rows))))
-        )
+
+        def checked(rows: Rows) -> AnswerRow | None:
+            return require_answer(rows, find(rows))
+
+        return _body(readable(lambda: self._store.read(checked)))
 
     def holds(self, request: Request) -> bool:
         """Whether the asking account has already paid for the answer to a request."""
@@ -123,17 +133,15 @@ class Answers(Owner):
             require_open(filter(None, map(rows.account, request.scope.lineage)))
             return require_answer(rows, own), bool(request.key) and bound is None
 
+        def pay(rows: Rows, charge_id: str) -> bytes | None:
+            if held:
+                give_up(rows, held, EXCHANGED)
+            return give(rows, ready, charge_id)
+
         with self._counted(request):
             answer, to_write = readable(lambda: self._store.read(find))
             if to_write:
-                charge_id = token()
-
-                def unit(rows: Rows) -> bytes | None:
-                    if held:
-                        give_up(rows, held, EXCHANGED)
-                    return give(rows, ready, charge_id)
-
-                return self._write(unit)
+                return self._write(partial(pay, charge_id=token()))
             if answer is not None:
                 self._tally.read(ready.dataset, ready.account, [answer.charge])
             return _body(answer)
@@ -184,12 +192,12 @@ class Answers(Owner):
         """Writes the counts of a dataset in an entry of their own."""
         counts = self._tally.take(dataset)
 
-        def unit(rows: Rows) -> None:
+        def transaction(rows: Rows) -> None:
             require_not_moved(rows, self._store.place)
             write_tally(rows, dataset, counts)
 
         try:
-            self._write(unit)
+            self._write(transaction)
         except BaseException:
             self._tally.give_back(dataset, counts)
             raise

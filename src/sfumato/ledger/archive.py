@@ -60,10 +60,8 @@ def lines(rows: Rows, head: Head) -> Iterator[str]:
     yield canonical_json({"sfumato-archive": _FORMAT})
     answers = entries = 0
     for line in history(rows):
-        answers, entries = (
-            answers + line.startswith('{"answer"'),
-            entries + line.startswith('{"entry"'),
-        )
+        answers += line.startswith('{"answer"')
+        entries += line.startswith('{"entry"')
         yield line
     yield canonical_json({"end": {"answers": answers, "entries": entries, "head": head.to_text()}})
 
@@ -113,7 +111,7 @@ def load(store: Store, archive: Iterable[str], heads: Sequence[Head] = ()) -> in
         LedgerCorrupt: the archive does not say what happened; the store is left empty.
     """
 
-    def unit(rows: Rows) -> int:
+    def transaction(rows: Rows) -> int:
         require_empty(store, rows)
         filled = _fill(rows, iter(archive))
         problems = list(check(rows, [], heads).problems) + list(_strangers(filled, heads, rows))
@@ -124,7 +122,7 @@ def load(store: Store, archive: Iterable[str], heads: Sequence[Head] = ()) -> in
         rows.put_about(UNFINISHED, "")
         return filled.entries
 
-    return _into(store, unit)
+    return _into(store, transaction)
 
 
 def transfer(store: Store, entries: Iterable[str]) -> int:
@@ -134,7 +132,7 @@ def transfer(store: Store, entries: Iterable[str]) -> int:
         as ``load``.
     """
 
-    def unit(rows: Rows) -> int:
+    def transaction(rows: Rows) -> int:
         require_empty(store, rows)
         filled = fill(rows, entries)
         problems = check(rows, []).problems
@@ -145,12 +143,12 @@ def transfer(store: Store, entries: Iterable[str]) -> int:
         rows.put_about(UNFINISHED, "")
         return filled.entries
 
-    return _into(store, unit)
+    return _into(store, transaction)
 
 
-def _into(store: Store, unit: Callable[[Rows], int]) -> int:
+def _into(store: Store, transaction: Callable[[Rows], int]) -> int:
     store.write(lambda rows: begin_filling(store, rows, "an import"))
-    count = store.write(unit)
+    count = store.write(transaction)
     store.checkpoint()
     return count
 
@@ -171,7 +169,7 @@ def require_empty(store: Store, rows: Rows) -> None:
 
 
 @dataclass(slots=True)
-class Filled:
+class _Filled:
     """The result of reading an archive: the end of each chain, and the head of its last line."""
 
     entries: int = 0
@@ -180,43 +178,22 @@ class Filled:
     ends: Mapping[str, int] = field(default_factory=dict)
 
 
-def fill(rows: Rows, archive: Iterable[str]) -> Filled:
+def fill(rows: Rows, archive: Iterable[str]) -> _Filled:
     """Rebuilds every row from entries and answers."""
-    replay, writing, filled = Replay(), _Filling(rows), Filled()
-    answer, more = b"", list[bytes]()
+    filling = _Filling(rows)
     for number, line in enumerate(archive, start=2):
-        form = _form(line)
-        if filled.head is not None:
+        if filling.filled.head is not None:
             raise LedgerCorrupt(f"Line {number} of the archive comes after its end.")
         try:
-            if "more" in form:
-                more.append(base64.b64decode(form["more"], validate=True))
-            elif "answer" in form:
-                answer = b"".join([*more, base64.b64decode(form["answer"], validate=True)])
-                more, filled.answers = [], filled.answers + 1
-            elif "end" in form:
-                filled.head = _end(form["end"], filled)
-            else:
-                entry = Entry(*form["entry"])
-                replay.apply(entry)
-                writing.apply(entry, json.loads(entry.body), answer)
-                filled.entries += 1
+            filling.read(_form(line))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise LedgerCorrupt(
                 f"Line {number} of the archive cannot be read ({type(error).__name__})."
             ) from None
-    for row in replay.rows():
-        rows.put_account(row)
-    filled.ends = {chain: seq for chain, (seq, _) in replay.heads.items()}
-    # an archive of an older format has entries that bind no account
-    for entry, after in binding_entries(replay.rows()):
-        rows.append(entry)
-        for row in after:
-            rows.put_account(row)
-    return filled
+    return filling.finish()
 
 
-def _fill(rows: Rows, archive: Iterator[str]) -> Filled:
+def _fill(rows: Rows, archive: Iterator[str]) -> _Filled:
     version = _form(next(archive, "{}")).get("sfumato-archive")
     if type(version) is not int or version not in _KNOWN:
         raise WrongUse(
@@ -231,7 +208,7 @@ def _fill(rows: Rows, archive: Iterator[str]) -> Filled:
     return filled
 
 
-def _end(form: dict[str, Any], filled: Filled) -> Head:
+def _end(form: dict[str, Any], filled: _Filled) -> Head:
     """The head of the last line; its counts must match the lines before it."""
     if (form["entries"], form["answers"]) != (filled.entries, filled.answers):
         raise LedgerCorrupt(
@@ -243,7 +220,7 @@ def _end(form: dict[str, Any], filled: Filled) -> Head:
     return Head.from_text(form["head"])
 
 
-def _strangers(filled: Filled, heads: Sequence[Head], rows: Rows) -> Iterator[str]:
+def _strangers(filled: _Filled, heads: Sequence[Head], rows: Rows) -> Iterator[str]:
     """The disagreements of the imported rows with the archive's own head and those kept
     elsewhere.
     """
@@ -272,54 +249,88 @@ def _form(line: str) -> dict[str, Any]:
 
 
 class _Filling:
-    """Rebuilds charges, answers and keys from entries, each in its state after its entry."""
+    """Reads an archive line by line and writes the rows that its entries describe.
+
+    Accounts are replayed in memory and written at the end. Charges, answers and keys are written
+    with each entry, in their state after it.
+    """
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
+        self._replay = Replay()
+        self._body = b""
+        self._more: list[bytes] = []
+        self.filled = _Filled()
 
-    def apply(self, entry: Entry, body: dict[str, Any], answer: bytes) -> None:
+    def read(self, form: dict[str, Any]) -> None:
+        """Reads one line: part of a body, the end of a body, the closing line, or an entry."""
+        if "more" in form:
+            self._more.append(base64.b64decode(form["more"], validate=True))
+        elif "answer" in form:
+            self._more.append(base64.b64decode(form["answer"], validate=True))
+            self._body, self._more = b"".join(self._more), []
+            self.filled.answers += 1
+        elif "end" in form:
+            self.filled.head = _end(form["end"], self.filled)
+        else:
+            entry = Entry(*form["entry"])
+            self._replay.apply(entry)
+            self._apply(entry, json.loads(entry.body))
+            self.filled.entries += 1
+
+    def finish(self) -> _Filled:
+        """Writes the accounts, and entries that bind those of an older format."""
+        self.filled.ends = {chain: seq for chain, (seq, _) in self._replay.heads.items()}
+        for row in self._replay.rows():
+            self._rows.put_account(row)
+        for entry, accounts in binding_entries(self._replay.rows()):
+            self._rows.append(entry)
+            for row in accounts:
+                self._rows.put_account(row)
+        return self.filled
+
+    def _apply(self, entry: Entry, body: dict[str, Any]) -> None:
         """Writes the rows of one entry."""
         self._rows.append(entry)
         if entry.kind in ("reserve", "share"):
-            row = opened_row(entry, body, canonical_json(body["cost"]))
-            shared = entry.kind == "share"
-            self._rows.put_charge(row._replace(state=COMMITTED) if shared else row)
-            if shared:
-                self._answer(row, answer, entry.seq)
+            self._open(entry, body)
         elif entry.kind in _AFTER:
-            row = self._charge(body["charge"])
-            pieces = opened_pieces(body) if entry.kind == "execute" else row.pieces
-            self._rows.put_charge(
-                row._replace(state=_AFTER[entry.kind], reason=body.get("reason", ""), pieces=pieces)
-            )
-            if entry.kind == "commit":
-                self._answer(row, answer, entry.seq)
-                parts = body.get("parts", ())
-                self._rows.put_parts(
-                    [PartRow(part, row.id, entry.chain, entry.seq) for part in parts]
-                )
+            self._move(entry, body)
         elif entry.kind in GOING_ON:
-            self._go_on(entry, body, answer)
+            self._go_on(entry, body)
         elif entry.kind == "thaw":
             self._acknowledge(body)
         if "key" in body:
+            account, key, request = body["account"], body["key"], body["request"]
             self._rows.put_key(
-                KeyRow(
-                    body["account"],
-                    body["key"],
-                    body["request"],
-                    body["charge"],
-                    entry.chain,
-                    entry.seq,
-                )
+                KeyRow(account, key, request, body["charge"], entry.chain, entry.seq)
             )
 
-    def _go_on(self, entry: Entry, body: dict[str, Any], instalment: bytes) -> None:
+    def _open(self, entry: Entry, body: dict[str, Any]) -> None:
+        row = opened_row(entry, body, canonical_json(body["cost"]))
+        if entry.kind == "reserve":
+            self._rows.put_charge(row)
+            return
+        self._rows.put_charge(row._replace(state=COMMITTED))
+        self._answer(row, entry.seq)
+
+    def _move(self, entry: Entry, body: dict[str, Any]) -> None:
+        """Moves a charge to its next state; a commit stores its answer too."""
+        row = self._charge(body["charge"])
+        state, reason = _AFTER[entry.kind], body.get("reason", "")
+        pieces = opened_pieces(body) if entry.kind == "execute" else row.pieces
+        self._rows.put_charge(row._replace(state=state, reason=reason, pieces=pieces))
+        if entry.kind == "commit":
+            self._answer(row, entry.seq)
+            parts = body.get("parts", ())
+            self._rows.put_parts([PartRow(part, row.id, entry.chain, entry.seq) for part in parts])
+
+    def _go_on(self, entry: Entry, body: dict[str, Any]) -> None:
         row = self._charge(body["charge"])
         row = row._replace(pieces=gone_on(row.pieces, entry.kind, body))
         if entry.kind == "append":
             self._rows.put_instalment(
-                InstalmentRow(row.id, body["place"], instalment, entry.chain, entry.seq)
+                InstalmentRow(row.id, body["place"], self._body, entry.chain, entry.seq)
             )
         elif entry.kind != "begin":
             reason = body.get("reason", "")
@@ -330,9 +341,10 @@ class _Filling:
             )
         self._rows.put_charge(row)
 
-    def _answer(self, row: ChargeRow, body: bytes, seq: int) -> None:
+    def _answer(self, row: ChargeRow, seq: int) -> None:
         shared = "" if row.source else row.shared
-        self._rows.put_answer(AnswerRow(row.question, row.statement, shared, row.id, body, seq))
+        answer = AnswerRow(row.question, row.statement, shared, row.id, self._body, seq)
+        self._rows.put_answer(answer)
 
     def _acknowledge(self, body: dict[str, Any]) -> None:
         account = body["account"] if "account" in body else Scope(body["dataset"]).id

@@ -97,38 +97,39 @@ class Balance:
             return
         if charge.delta > self.left.delta:
             raise _delta_exceeded(charge.delta, self.left.delta, is_pure=self.gates.rho is None)
-        asked = (
-            f"epsilon {units_text(charge.epsilon)}"
-            if charge.epsilon is not None
-            else f"rho {units_text(charge.rho)}"
-        )
+        asked = f"rho {increments_text(charge.rho)}"
+        if charge.epsilon is not None:
+            asked = f"epsilon {increments_text(charge.epsilon)}"
         options = self._options()
         if charge.epsilon is None and self.gates.rho is None:
             raise BudgetExceeded(
                 f"The question costs {asked}, and {_PURE}",
-                allowed=" or ".join(options),
+                allowed=options,
                 remedy="Ask with epsilon=: discrete Laplace noise is all that a pure account can "
                 "pay for.",
             )
+        if not options:
+            raise BudgetExceeded(
+                f"The question costs {asked}; the account has nothing left.",
+                allowed="",
+                remedy="Answers already stored stay free. Only the owner can allow more.",
+            )
         raise BudgetExceeded(
-            f"The question costs {asked}; the account has {' or '.join(options) or 'nothing'} "
-            "left.",
-            allowed=f"at most {' or '.join(options)}" if options else "",
+            f"The question costs {asked}; the account has {options} left.",
+            allowed=f"at most {options}",
             remedy="Ask with a smaller cost (more noise), or read the answers already stored, "
-            "which are free."
-            if options
-            else "Answers already stored stay free. Only the owner can allow more.",
+            "which are free.",
         )
 
-    def _options(self) -> list[str]:
-        """The largest admissible costs of one more question, as strings."""
-        left = self.left
-        options = [f"epsilon={decimal_text(left.epsilon)}"] if left.epsilon else []
-        return [*options, f"rho={decimal_text(left.rho)}"] if left.rho else options
+    def _options(self) -> str:
+        """The largest admissible costs of one more question; empty if there is none."""
+        left = {"epsilon": self.left.epsilon, "rho": self.left.rho}
+        return " or ".join(f"{name}={decimal_text(most)}" for name, most in left.items() if most)
 
 
 def _delta_exceeded(asked: int, left: int, *, is_pure: bool) -> BudgetExceeded:
-    costs, few = f"The question costs delta {_delta_text(asked)}", _delta_text(left)
+    costs = f"The question costs delta {_delta_text(asked)}"
+    few = _delta_text(left)
     if is_pure:
         return BudgetExceeded(
             f"{costs}, and {_PURE}",
@@ -144,13 +145,13 @@ def _delta_exceeded(asked: int, left: int, *, is_pure: bool) -> BudgetExceeded:
     )
 
 
-def _delta_text(units: int) -> str:
-    return decimal_text(Fraction(units, DELTA_UNIT))
+def _delta_text(increments: int) -> str:
+    return decimal_text(Fraction(increments, DELTA_UNIT))
 
 
-def units_text(units: int | None) -> str:
+def increments_text(increments: int | None) -> str:
     """A multiple of 1e-12 as an exact decimal; 'unbounded' for None."""
-    return "unbounded" if units is None else decimal_text(Fraction(units, 10**12))
+    return "unbounded" if increments is None else decimal_text(Fraction(increments, 10**12))
 
 
 def charge_to_json(charge: Charge) -> dict[str, Json]:
@@ -166,7 +167,9 @@ def charge_from_json(form: Mapping[str, Json]) -> Charge:
     """Parses a stored charge."""
     epsilon = form["epsilon"]
     return Charge(
-        None if epsilon is None else _units(epsilon), _units(form["rho"]), _units(form["delta"])
+        None if epsilon is None else _increments(epsilon),
+        _increments(form["rho"]),
+        _increments(form["delta"]),
     )
 
 
@@ -186,7 +189,10 @@ def charge_from_text(text: str) -> Charge:
 
 def held_text(held: Held) -> str:
     """The stored string of the reserved sum, canonical JSON too."""
-    text = f'{{"delta":"{held.delta}","epsilon":"{held.epsilon}","rho":"{held.rho}","unbounded":"{held.unbounded}"}}'
+    text = (
+        f'{{"delta":"{held.delta}","epsilon":"{held.epsilon}",'
+        f'"rho":"{held.rho}","unbounded":"{held.unbounded}"}}'
+    )
     if "-" not in text:
         _keep(_HELD, text, held)
     return text
@@ -211,9 +217,9 @@ def gates_from_json(form: Mapping[str, Json]) -> Gates:
     """Parses stored caps. They are never recomputed, so that they cannot drift."""
     rho, order = form["rho"], form["order"]
     return Gates(
-        _units(form["epsilon"]),
-        None if rho is None else _units(rho),
-        _units(form["delta_events"]),
+        _increments(form["epsilon"]),
+        None if rho is None else _increments(rho),
+        _increments(form["delta_events"]),
         None if order is None else Fraction(str(order)),
     )
 
@@ -225,21 +231,23 @@ def gates_from_text(text: str) -> Gates:
 
 
 def _held_from_json(form: Mapping[str, Json]) -> Held:
-    return Held(*(_units(form[name]) for name in ("epsilon", "rho", "delta", "unbounded")))
+    return Held(*(_increments(form[name]) for name in ("epsilon", "rho", "delta", "unbounded")))
 
 
 def _keep(kept: dict[str, T], text: str, value: T) -> T:
-    """Remembers what a text says, but for one that reading refuses: what was written is soon
-    read.
-    """
+    """Caches the value of a stored string, and returns it; what was written is soon read."""
     if len(kept) >= _MOST_KEPT:
         kept.clear()
     kept[text] = value
     return value
 
 
-def _units(text: Json) -> int:
-    """A stored number of units; nothing else may stand there."""
+def _increments(text: Json) -> int:
+    """Parses a stored number: a string of a nonnegative integer.
+
+    Raises:
+        ValueError: it is not.
+    """
     number = int(str(text))
     if number < 0 or not isinstance(text, str):
         raise ValueError("not a stored number")

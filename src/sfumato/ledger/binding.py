@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
+from typing import Any
 
 from sfumato.errors import LedgerCorrupt
 from sfumato.ledger.account_path import lineage_of
@@ -65,10 +66,10 @@ def require_bound(rows: Iterable[AccountRow], entries: Sequence[Entry]) -> None:
     """
     genuine = {entry.seq: entry for entry in entries if is_genuine(entry)}
     for row in rows:
-        entry = genuine.get(row.moved)
-        said = read_json(entry.body).get("moved", {}).get(row.id) if entry else None
+        digest = _digest_in(genuine.get(row.moved), row.id)
+        # the dataset's account also has the end of the chain
         is_end = bool(row.parent) or (row.seq in genuine and (row.seq, row.head) == _end(entries))
-        if said is None or said[1] != account_digest(row) or not is_end:
+        if digest != account_digest(row) or not is_end:
             raise LedgerCorrupt(
                 f"The account {row.id!r} is not as the entry that last moved it left it: it was "
                 "edited.",
@@ -108,8 +109,10 @@ def require_key(rows: Rows, key: KeyRow) -> None:
         LedgerCorrupt: it is.
     """
     entry = rows.entry(key.chain, key.seq)
-    said = read_json(entry.body) if entry is not None and is_genuine(entry) else {}
-    bound = tuple(said.get(name) for name in ("account", "key", "request", "charge"))
+    body: dict[str, Any] = {}
+    if entry is not None and is_genuine(entry):
+        body = read_json(entry.body)
+    bound = tuple(body.get(name) for name in ("account", "key", "request", "charge"))
     if bound != (key.account, key.key, key.request, key.charge):
         raise LedgerCorrupt(
             f"The idempotency key {key.key!r} is not as it was bound: it was edited.",
@@ -119,9 +122,12 @@ def require_key(rows: Rows, key: KeyRow) -> None:
 
 def is_instalment_of(entry: Entry, row: InstalmentRow) -> bool:
     """Whether an entry stored this instalment."""
-    said = read_json(entry.body) if entry.kind == "append" and is_genuine(entry) else {}
-    told = (said.get("charge"), said.get("place"), said.get("instalment"))
-    return told == (row.charge, row.place, hashlib.sha256(row.body).hexdigest())
+    if entry.kind != "append" or not is_genuine(entry):
+        return False
+    body = read_json(entry.body)
+    digest = hashlib.sha256(row.body).hexdigest()
+    stored = (body.get("charge"), body.get("place"), body.get("instalment"))
+    return stored == (row.charge, row.place, digest)
 
 
 def binding_entries(rows: Iterable[AccountRow]) -> Iterator[tuple[Entry, list[AccountRow]]]:
@@ -129,10 +135,13 @@ def binding_entries(rows: Iterable[AccountRow]) -> Iterator[tuple[Entry, list[Ac
 
     The row of the dataset's account, with the end of the chain, is in the last list of its dataset.
     """
-    unbound = sorted(
-        (row for row in rows if not row.moved), key=lambda row: (lineage_of(row.id)[0], row.id)
-    )
-    for _, accounts in groupby(unbound, key=lambda row: lineage_of(row.id)[0]):
+
+    def dataset(row: AccountRow) -> str:
+        return lineage_of(row.id)[0]
+
+    unbound = [row for row in rows if not row.moved]
+    unbound.sort(key=lambda row: (dataset(row), row.id))
+    for _, accounts in groupby(unbound, key=dataset):
         root, *below = accounts
         for start in range(0, len(below), _TOGETHER):
             entry, after = _binding(root, below[start : start + _TOGETHER])
@@ -155,25 +164,33 @@ def digests_at(rows: Rows, ends: Mapping[str, int]) -> dict[str, str]:
     for chain in rows.chains():
         last: dict[str, str] = {}
         for entry in rows.entries(chain, ends.get(chain, 0)):
-            for account_id, (previous, digest) in read_json(entry.body).get("moved", {}).items():
+            moved = read_json(entry.body).get("moved", {})
+            for account_id, (previous, digest) in moved.items():
                 if account_id not in last:
                     then[account_id] = _digest_by(rows, chain, previous, account_id)
                 last[account_id] = digest
-        edited = next(
-            (account_id for account_id in last if now.get(account_id) != last[account_id]), None
-        )
-        if edited is not None:
-            raise LedgerCorrupt(
-                f"The account {edited!r} is not as its last entry left it.", remedy=_REMEDY
-            )
+        for account_id, digest in last.items():
+            if now.get(account_id) != digest:
+                raise LedgerCorrupt(
+                    f"The account {account_id!r} is not as its last entry left it.",
+                    remedy=_REMEDY,
+                )
     return {account_id: digest for account_id, digest in then.items() if digest}
 
 
 def _digest_by(rows: Rows, chain: str, seq: int, account_id: str) -> str:
     """The digest of an account in entry ``seq``; "" if the account did not exist yet."""
-    entry = rows.entry(chain, seq) if seq else None
-    move = read_json(entry.body).get("moved", {}).get(account_id) if entry else None
-    return str(move[1]) if move else ""
+    if not seq:
+        return ""
+    return _digest_in(rows.entry(chain, seq), account_id) or ""
+
+
+def _digest_in(entry: Entry | None, account_id: str) -> str | None:
+    """The digest of an account in the entry that changed it; None if the entry did not."""
+    if entry is None:
+        return None
+    move = read_json(entry.body).get("moved", {}).get(account_id)
+    return str(move[1]) if move else None
 
 
 def _binding(root: AccountRow, rows: Sequence[AccountRow]) -> tuple[Entry, list[AccountRow]]:
@@ -189,13 +206,16 @@ def _end(entries: Sequence[Entry]) -> tuple[int, str]:
 
 def _tells(opened: Entry, ended: Entry, answer: AnswerRow) -> bool:
     """Whether the entries that opened and ended a charge match this answer."""
+    if opened.kind not in ("reserve", "share") or ended.kind not in ("commit", "share"):
+        return False
     asked, given = read_json(opened.body), read_json(ended.body)
     shared = "" if opened.kind == "share" else asked.get("shared", "")
-    return (
-        opened.kind in ("reserve", "share")
-        and ended.kind in ("commit", "share")
-        and (asked["charge"], given["charge"]) == (answer.charge, answer.charge)
-        and (asked["question"], asked["statement"], shared)
-        == (answer.question, answer.statement, answer.shared)
-        and given["answer"] == hashlib.sha256(answer.body).hexdigest()
-    )
+    digest = hashlib.sha256(answer.body).hexdigest()
+    opened_for = (asked["charge"], asked["question"], asked["statement"], shared)
+    ended_with = (given["charge"], given["answer"])
+    return opened_for == (
+        answer.charge,
+        answer.question,
+        answer.statement,
+        answer.shared,
+    ) and ended_with == (answer.charge, digest)

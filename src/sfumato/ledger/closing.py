@@ -31,7 +31,7 @@ EXCHANGED = "exchanged"
 # The fence of a step that any worker may take; not None, which a worker could pass that has lost
 # its fence.
 ANY_WORKER = -1
-# How many ended leases one unit of work closes.
+# How many ended leases one transaction closes.
 _AT_ONCE = 64
 
 

@@ -18,7 +18,8 @@ def charge_digest(
 ) -> bytes:
     """The digest of everything stored of a charge except its lease."""
     text = (
-        f"{row.id}\n{row.chain}\n{row.seq}\n{row.dataset}\n{row.account}\n{row.analyst}\n{state}\n{row.question}\n"
+        f"{row.id}\n{row.chain}\n{row.seq}\n{row.dataset}\n{row.account}\n{row.analyst}\n"
+        f"{state}\n{row.question}\n"
         f"{row.statement}\n{row.shared}\n{row.cost}\n{row.source}\n{reason}\n{acknowledged}"
     )
     if pieces or failures:

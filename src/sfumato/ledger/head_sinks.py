@@ -86,9 +86,9 @@ def sink_at(address: str) -> Sink:
     ):
         return Patient(FileSink(Path(unquote(parts.path))))
     if parts.hostname and (parts.scheme == "https" or (parts.scheme == "http" and local)):
-        return Patient(WebSink(parts))
+        return Patient(_WebSink(parts))
     if address == "syslog:":
-        return Patient(SyslogSink())
+        return Patient(_SyslogSink())
     raise WrongUse(f"ledger_heads has {shown(_named(parts) or address)}.", allowed=ALLOWED)
 
 
@@ -159,7 +159,7 @@ class FileSink:
             raise Silent(str(error.strerror)) from None
 
 
-class WebSink:
+class _WebSink:
     """A URL: PUT stores the head, GET returns it, 404 means that there is none.
 
     Redirections are not followed. A user and password in the URL are sent as Basic authentication.
@@ -184,7 +184,8 @@ class WebSink:
     def put(self, head: Head) -> None:
         """Sends the head with PUT."""
         content = head.to_text().encode()
-        if self._reply(Request(self._url, content, self._headers, method="PUT")) is None:  # noqa: S310
+        request = Request(self._url, content, self._headers, method="PUT")  # noqa: S310
+        if self._reply(request) is None:
             raise Silent("status 404")
 
     def _reply(self, request: Request) -> bytes | None:
@@ -203,7 +204,7 @@ class WebSink:
             raise Silent(type(error).__name__) from None
 
 
-class SyslogSink:
+class _SyslogSink:
     """The system log, which another machine collects; nothing can be read back."""
 
     readable = False

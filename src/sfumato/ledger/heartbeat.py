@@ -17,7 +17,7 @@ _DUE = 1 / 3
 _LOOKS, _LONGEST_PAUSE = 6, 10.0
 
 
-class Renewed(Protocol):
+class _Renewed(Protocol):
     """A ledger whose leases can be renewed."""
 
     heartbeats: "Heartbeats"
@@ -42,7 +42,7 @@ class Heartbeat:
         a dead worker is not renewed
     """
 
-    def __init__(self, ledger: Renewed, charge_id: str, *, fence: int = 0) -> None:
+    def __init__(self, ledger: _Renewed, charge_id: str, *, fence: int = 0) -> None:
         self.ledger, self._charge, self._fence = ledger, charge_id, fence
 
     def __enter__(self) -> "Heartbeat":

@@ -77,7 +77,7 @@ class Instalments(Answers):
             WrongUse: ``up_to`` was begun before, or was not paid for.
         """
 
-        def unit(rows: Rows) -> None:
+        def transaction(rows: Rows) -> None:
             books, row = at_step(rows, charge_id, EXECUTING, EXECUTING, fence)
             books.require_open()
             pieces = _pieces(row).with_begun(up_to)
@@ -85,7 +85,7 @@ class Instalments(Answers):
             books.note("begin", {"charge": charge_id, "up_to": up_to})
             books.save()
 
-        self._write(unit)
+        self._write(transaction)
 
     def append(
         self, charge_id: str, place: int, body: bytes, *, fence: int, size: int | None = None
@@ -103,7 +103,7 @@ class Instalments(Answers):
         packed = self._store.pack(body, len(body) if size is None else size)
         digest = hashlib.sha256(body).hexdigest()
 
-        def unit(rows: Rows) -> None:
+        def transaction(rows: Rows) -> None:
             books, row = at_step(rows, charge_id, EXECUTING, EXECUTING, fence)
             pieces = _pieces(row).with_appended(place)
             rows.put_charge(row._replace(pieces=pieces.to_text()))
@@ -111,7 +111,7 @@ class Instalments(Answers):
             rows.put_instalment(InstalmentRow(charge_id, place, body, row.dataset, seq, packed))
             books.save()
 
-        self._write(unit)
+        self._write(transaction)
 
     def suspend(self, charge_id: str, *, fence: int, reason: str = "") -> None:
         """Lets another worker resume the charge later; a charge with secret state is forfeited.
@@ -122,12 +122,12 @@ class Instalments(Answers):
             LeaseExpired: the charge was suspended or ended, or another worker has it.
         """
 
-        def unit(rows: Rows) -> None:
+        def transaction(rows: Rows) -> None:
             books, row = at_step(rows, charge_id, EXECUTING, SUSPENDED, fence)
             _pieces(row)
             suspend(rows, books, row, reason)
 
-        self._write(unit)
+        self._write(transaction)
 
     def resume(self, charge_id: str) -> Pieces:
         """Resumes a suspended charge.
@@ -139,7 +139,7 @@ class Instalments(Answers):
             AccountFrozen: frozen by the owner, or by three failures that nobody has looked at.
         """
 
-        def unit(rows: Rows) -> Pieces:
+        def transaction(rows: Rows) -> Pieces:
             books, row = at_step(rows, charge_id, SUSPENDED, EXECUTING)
             books.require_open()
             require_few_failures(rows, row.dataset, row.analyst)
@@ -150,7 +150,7 @@ class Instalments(Answers):
             books.save()
             return pieces
 
-        return self._write(unit)
+        return self._write(transaction)
 
     def renew(self, charge_id: str, *, fence: int = 0) -> None:
         """Renews the lease of an executing charge; called by ``Heartbeat``.
@@ -159,11 +159,11 @@ class Instalments(Answers):
             LeaseExpired: the lease has ended, the charge was closed, or another worker has it.
         """
 
-        def unit(rows: Rows) -> None:
+        def transaction(rows: Rows) -> None:
             _, row = at_step(rows, charge_id, EXECUTING, EXECUTING, fence)
             rows.put_charge(self._renewed(rows, row))
 
-        self._write(unit)
+        self._write(transaction)
 
     def _renewed(self, rows: Rows, row: ChargeRow) -> ChargeRow:
         """The charge with a full lease; refused if it has ended."""

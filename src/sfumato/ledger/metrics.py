@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from itertools import islice
+from typing import Any
 
 from sfumato.ledger.journal import iso_time
 from sfumato.ledger.signed_heads import Head
@@ -19,7 +20,7 @@ from sfumato.ledger.spend import Ledger
 from sfumato.ledger.store.base import Rows
 from sfumato.ledger.tally import READS, REFUSALS, TALLY
 
-# Entries that one unit of work reads: a charge on a file waits no longer than that.
+# Entries that one transaction reads: a charge on a file waits no longer than that.
 _PAGE = 5_000
 _MOST_OPEN = 10_000
 
@@ -46,20 +47,12 @@ class Metrics:
 
     def to_prometheus(self) -> str:
         """The metrics in the text format of Prometheus and OpenMetrics."""
-        lines = _counter(
-            "entries",
-            [({"dataset": name, "kind": kind}, many) for (name, kind), many in self.kinds.items()],
-        )
-        lines += _counter(
-            "refusals",
-            [
-                ({"dataset": name, "kind": kind}, many)
-                for (name, kind), many in self.refusals.items()
-            ],
-        )
-        lines += _counter(
-            "rereads", [({"dataset": name}, many) for name, many in self.rereads.items()]
-        )
+        rereads = [({"dataset": name}, many) for name, many in self.rereads.items()]
+        lines = [
+            *_counter("entries", _by_kind(self.kinds)),
+            *_counter("refusals", _by_kind(self.refusals)),
+            *_counter("rereads", rereads),
+        ]
         gauges = [
             ("under_way", self.under_way),
             ("size_bytes", self.size),
@@ -84,36 +77,79 @@ def metrics(
     Raises:
         LedgerError: the ledger cannot be read.
     """
-    read: dict[str, int] = dict(before.read) if before else {}
-    kinds: Counter[tuple[str, str]] = Counter(before.kinds if before else {})
-    refusals: Counter[tuple[str, str]] = Counter(before.refusals if before else {})
-    rereads: Counter[str] = Counter(before.rereads if before else {})
+    counts = _Counts() if before is None else _Counts.after(before)
     for chain in ledger.store.read(lambda rows: rows.chains()):
-        while page := ledger.store.read(partial(_page, chain, read.get(chain, 0))):
-            read[chain] = page[-1][0]
-            kinds.update((chain, kind) for _, kind, _ in page)
-            for body in [json.loads(body) for _, kind, body in page if kind == TALLY]:
-                for counts in body["accounts"].values():
-                    rereads[chain] += sum(counts.get(READS, {}).values())
-                    for kind, many in counts.get(REFUSALS, {}).items():
-                        refusals[chain, kind] += many
+        while page := ledger.store.read(partial(_page, chain, counts.read.get(chain, 0))):
+            counts.add(chain, page)
     under_way, now = ledger.store.read(
         lambda rows: (len(rows.overdue(None, _MOST_OPEN)), iso_time(rows.now()))
     )
     signed = [_moment(head.at) for head in (*heads, *ledger.heads_beside())]
-    age = max((_moment(now) - max(signed)).total_seconds(), 0.0) if signed else None
-    size = ledger.store.size()
-    return Metrics(dict(kinds), under_way, age, size, read, dict(refusals), dict(+rereads))
+    return Metrics(
+        kinds=dict(counts.kinds),
+        under_way=under_way,
+        head_age=_age(_moment(now), signed),
+        size=ledger.store.size(),
+        read=counts.read,
+        refusals=dict(counts.refusals),
+        rereads=dict(+counts.rereads),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """Counts of the entries read so far; the fields are those of ``Metrics``."""
+
+    read: dict[str, int] = field(default_factory=dict)
+    kinds: Counter[tuple[str, str]] = field(default_factory=Counter)
+    refusals: Counter[tuple[str, str]] = field(default_factory=Counter)
+    rereads: Counter[str] = field(default_factory=Counter)
+
+    @classmethod
+    def after(cls, before: Metrics) -> "_Counts":
+        """Continues the counts of an earlier call; leaves that call's result unchanged."""
+        return cls(
+            dict(before.read),
+            Counter(before.kinds),
+            Counter(before.refusals),
+            Counter(before.rereads),
+        )
+
+    def add(self, chain: str, page: Sequence[tuple[int, str, str]]) -> None:
+        """Counts the next entries of a chain."""
+        last_number, _, _ = page[-1]
+        self.read[chain] = last_number
+        self.kinds.update((chain, kind) for _, kind, _ in page)
+        for _, kind, body in page:
+            if kind == TALLY:
+                self._add_tally(chain, json.loads(body))
+
+    def _add_tally(self, chain: str, tally: Mapping[str, Any]) -> None:
+        for account in tally["accounts"].values():
+            self.rereads[chain] += sum(account.get(READS, {}).values())
+            for reason, many in account.get(REFUSALS, {}).items():
+                self.refusals[chain, reason] += many
+
+
+def _age(now: datetime, signed: Sequence[datetime]) -> float | None:
+    """Seconds since the newest of the given times, at least 0; None without any."""
+    if not signed:
+        return None
+    return max((now - max(signed)).total_seconds(), 0.0)
+
+
+def _by_kind(counts: Mapping[tuple[str, str], int]) -> list[tuple[dict[str, str], int]]:
+    return [({"dataset": dataset, "kind": kind}, many) for (dataset, kind), many in counts.items()]
 
 
 def _counter(name: str, values: Sequence[tuple[dict[str, str], int]]) -> list[str]:
     """The lines of a labelled counter; none if it is zero everywhere."""
     lines = [f"# TYPE sfumato_ledger_{name} counter"] if values else []
     for labels, many in sorted(values, key=lambda pair: sorted(pair[0].items())):
-        told = ",".join(
+        pairs = ",".join(
             f"{label}={json.dumps(value, ensure_ascii=False)}" for label, value in labels.items()
         )
-        lines.append(f"sfumato_ledger_{name}_total{{{told}}} {many}")
+        lines.append(f"sfumato_ledger_{name}_total{{{pairs}}} {many}")
     return lines
 
 

@@ -22,6 +22,7 @@ from sfumato.ledger.spend import Ledger
 from sfumato.ledger.store.base import PREDECESSOR, SUCCEEDED_BY, SUCCESSOR, UNFINISHED, Rows, Store
 from sfumato.ledger.store.open import open_store
 from sfumato.ledger.verify import check, verify
+from sfumato.privacy.event import Json
 
 
 def migrate(source: str | Path, target: str | Path, *, key: Key = None) -> int:
@@ -82,9 +83,12 @@ def _moved(source: Store, target: Store) -> int:
         raise moved(source.place, successor)
     if successor and source.read(lambda rows: rows.about(SUCCEEDED_BY)) != target.identity:
         raise _not_the_successor(source, successor, target.place)
-    if not (successor and target.read(lambda rows: rows.about(PREDECESSOR)) == source.identity):
-        if not successor:
-            _leave(source, target)
+    has_arrived = False
+    if successor:
+        has_arrived = target.read(lambda rows: rows.about(PREDECESSOR)) == source.identity
+    else:
+        _leave(source, target)
+    if not has_arrived:
         lines = source.read(lambda rows: list(history(rows)))
         target.write(lambda rows: _arrive(source, target, rows, lines))
         target.checkpoint()
@@ -103,7 +107,7 @@ def _leave(source: Store, target: Store) -> None:
             remedy="Restore the newest backup that verifies.",
         )
 
-    def unit(rows: Rows) -> None:
+    def transaction(rows: Rows) -> None:
         roots = [row.id for row in rows.accounts() if not row.parent]
         rows.lock(roots)
         if rows.overdue(None, 1):
@@ -116,14 +120,13 @@ def _leave(source: Store, target: Store) -> None:
             before = books.root.frozen
             reason = moved_reason(target.place)
             books.put(books.root._replace(frozen=reason))
-            books.note(
-                "move", {"account": root, "to": target.place, "frozen": before, "reason": reason}
-            )
+            move: dict[str, Json] = {"account": root, "to": target.place}
+            books.note("move", {**move, "frozen": before, "reason": reason})
             books.save()
         rows.put_about(SUCCESSOR, target.place)
         rows.put_about(SUCCEEDED_BY, target.identity)
 
-    source.write(unit)
+    source.write(transaction)
     source.checkpoint()
 
 
@@ -137,14 +140,12 @@ def _arrive(source: Store, target: Store, rows: Rows, lines: list[str]) -> None:
     for root in [row.id for row in rows.accounts() if not row.parent]:
         books = Books(rows, root)
         last = rows.last_entry(root)
-        before = (
-            json.loads(last.body)["frozen"] if last is not None and last.kind == "move" else None
-        )
-        if before is None:
+        if last is None or last.kind != "move":
             raise LedgerBusy(
                 f"The dataset {root!r} was opened in {source.place!r} while that was being moved.",
                 remedy="Close the sessions there, and thaw nothing.",
             )
+        before = json.loads(last.body)["frozen"]
         books.put(books.root._replace(frozen=before))
         books.note("arrive", {"account": root, "from": source.place, "frozen": before})
         books.save()

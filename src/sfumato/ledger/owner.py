@@ -96,7 +96,7 @@ class Owner:
         scope = Scope(contract.dataset)
         require_reason(other_people)
 
-        def unit(rows: Rows) -> bool:
+        def transaction(rows: Rows) -> bool:
             known = rows.lock([scope.id]).get(scope.id)
             require_not_moved(rows, self._store.place)
             if known is None:
@@ -115,7 +115,7 @@ class Owner:
                 self._tell(books, "policy", {"account": scope.id, **told}, "")
             return False
 
-        if self._write(unit):
+        if self._write(transaction):
             self._store.checkpoint()
 
     def _open(
@@ -203,7 +203,8 @@ class Owner:
         >>> from sfumato.ledger import Ledger, Scope
         >>> from sfumato.privacy import Budget
         >>> def open_for(ledger: Ledger, analysts: list[str]) -> int:
-        ...     return ledger.allocate_all({Scope("acs", "research", each): Budget(1) for each in analysts})
+        ...     scopes = [Scope("acs", "research", analyst) for analyst in analysts]
+        ...     return ledger.allocate_all({scope: Budget(1) for scope in scopes})
         """
         require_reason(reason)
         if len({scope.root for scope in limits}) > 1:
@@ -212,7 +213,7 @@ class Owner:
             )
         wanted = [(scope, *_limit_of(scope, budget)) for scope, budget in limits.items()]
 
-        def unit(rows: Rows, some: Sequence[tuple[Scope, Json, Json]]) -> int:
+        def transaction(rows: Rows, some: Sequence[tuple[Scope, Json, Json]]) -> int:
             changed = 0
             for scope, limit, gates in some:
                 known = rows.account(scope.id)
@@ -223,7 +224,8 @@ class Owner:
 
         starts = range(0, len(wanted), _TOGETHER)
         return sum(
-            self._write(partial(unit, some=wanted[start : start + _TOGETHER])) for start in starts
+            self._write(partial(transaction, some=wanted[start : start + _TOGETHER]))
+            for start in starts
         )
 
     def _allocate(self, rows: Rows, scope: Scope, limit: Json, gates: Json, reason: str) -> None:
@@ -257,7 +259,7 @@ class Owner:
         scope = Scope(dataset)
         require_reason(reason, needed=True)
 
-        def unit(rows: Rows) -> None:
+        def transaction(rows: Rows) -> None:
             self._tell(
                 Books(rows, scope.id),
                 "policy",
@@ -265,7 +267,7 @@ class Owner:
                 reason,
             )
 
-        self._write(unit)
+        self._write(transaction)
 
     def refresh(
         self, dataset: str, budget: Budget, *, purpose: str = "", analyst: str = "", reason: str
@@ -284,7 +286,7 @@ class Owner:
         require_reason(reason, needed=True)
         limit, gates = _limit_to_json(budget), gates_to_json(Gates.of(budget))
 
-        def unit(rows: Rows) -> None:
+        def transaction(rows: Rows) -> None:
             books = Books(rows, scope.id)
             own = books.own
             if own.gates and not balance_admits(own.gates, own.spent, own.held):
@@ -304,7 +306,7 @@ class Owner:
             body: dict[str, Json] = {"account": scope.id, "limit": limit, "gates": gates}
             self._tell(books, "refresh", body | _listed(books), reason)
 
-        self._write(unit)
+        self._write(transaction)
 
     def freeze(
         self,
@@ -321,12 +323,12 @@ class Owner:
         scope = Scope(dataset, purpose, analyst)
         require_reason(reason, needed=True)
 
-        def unit(rows: Rows) -> None:
+        def transaction(rows: Rows) -> None:
             books = Books(rows, scope.id)
             books.put(books.own._replace(frozen=reason))
             self._tell(books, "freeze", {"account": scope.id}, reason)
 
-        self._write(unit)
+        self._write(transaction)
 
     def thaw(self, dataset: str, *, purpose: str = "", analyst: str = "", reason: str = "") -> int:
         """Reverts ``freeze`` and acknowledges the failures on an account and below it; returns how
@@ -335,7 +337,7 @@ class Owner:
         scope = Scope(dataset, purpose, analyst)
         require_reason(reason)
 
-        def unit(rows: Rows) -> int:
+        def transaction(rows: Rows) -> int:
             books = Books(rows, scope.id)
             require_not_moved(rows, self._store.place)
             seen = [row for row in rows.failures(scope.root) if is_below(row, scope.id)]
@@ -345,18 +347,18 @@ class Owner:
             self._tell(books, "thaw", {"account": scope.id, "failures": len(seen)}, reason)
             return len(seen)
 
-        return self._write(unit)
+        return self._write(transaction)
 
     def _decide(self, dataset: str, decision: dict[str, Json], reason: str) -> None:
         scope = Scope(dataset)
         require_reason(reason)
 
-        def unit(rows: Rows) -> None:
+        def transaction(rows: Rows) -> None:
             books = Books(rows, scope.id)
             books.put(with_policy(books.root, decision))
             self._tell(books, "policy", {"account": scope.id, **decision}, reason)
 
-        self._write(unit)
+        self._write(transaction)
 
     def _tell(self, books: Books, kind: str, body: dict[str, Json], reason: str) -> None:
         """Records a command with its actor and reason."""
@@ -370,9 +372,9 @@ class Owner:
             raise unknown_account(Scope(dataset).id)
         return row
 
-    def _write(self, unit: Callable[[Rows], T]) -> T:
+    def _write(self, transaction: Callable[[Rows], T]) -> T:
         self.heads.require()
-        done = readable(lambda: self._store.write(unit))
+        done = readable(lambda: self._store.write(transaction))
         self.heads.step()
         return done
 

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 from sfumato.accounting.account import account
@@ -45,10 +46,10 @@ _STEPS = {
     "forfeit": (EXECUTING, FORFEITED),
     "void": (RESERVED, VOIDED),
 }
-# Of an answer that may be shared: whose it is, what it cost, its digest.
+# An answer that may be shared: the account that paid for it, its cost and its digest.
 Source: TypeAlias = tuple[str, str, str]
 NO_SOURCE: Source = ("", "", "")
-# one per event text: a ledger asks few kinds of questions
+# Cached costs, one for each event; a ledger has few different ones.
 _COSTS_KEPT = 100_000
 
 
@@ -131,13 +132,14 @@ class Replay:
 
     def rows(self) -> list[AccountRow]:
         """The account rows that must be stored."""
-        nowhere = (0, "")
-        return [
-            self.books[account_id].row(
-                account_id, *(nowhere if "/" in account_id else self.heads.get(account_id, nowhere))
-            )
-            for account_id in sorted(self.books)
-        ]
+        rows: list[AccountRow] = []
+        for account_id, book in sorted(self.books.items(), key=itemgetter(0)):
+            # only the account of a dataset has the end of a chain
+            seq, head = 0, ""
+            if "/" not in account_id:
+                seq, head = self.heads.get(account_id, (0, ""))
+            rows.append(book.row(account_id, seq, head))
+        return rows
 
     def book(self, account_id: str) -> Book:
         """An account; one below a dataset is created when it is first named."""
@@ -158,7 +160,9 @@ class Replay:
                 f"{named(entry)} opens the account {root!r} where it cannot be opened"
             )
         self.books[root] = Book(
-            *(canonical_json(contract), canonical_json(limit), canonical_json(body["gates"])),
+            contract=canonical_json(contract),
+            limit=canonical_json(limit),
+            gates=canonical_json(body["gates"]),
             policy=canonical_json(body.get("policy", {})),
         )
         self.limits[root] = [[limit["epsilon"], limit["delta"]]]
@@ -206,7 +210,9 @@ class Replay:
                 book.spent.move(charge.cost, 1)
         if after == FORFEITED:
             self.failed[charge.place] = charge
-        answer = body["answer"] if after == COMMITTED else ""
+        answer = ""
+        if after == COMMITTED:
+            answer = body["answer"]
         self._end(charge, answer, entry.seq)
         for part in body.get("parts", ()):
             self.parts += row_digest(PartRow(part, charge.row.id, entry.chain, entry.seq))
@@ -264,8 +270,10 @@ class Replay:
         book.limit = "" if limit is None else canonical_json(limit)
         book.gates = "" if gates is None else canonical_json(gates)
         had = self.limits.get(body["account"])
-        if had is not None and limit is not None and [limit["epsilon"], limit["delta"]] not in had:
-            had.append([limit["epsilon"], limit["delta"]])
+        if had is not None and limit is not None:
+            new = [limit["epsilon"], limit["delta"]]
+            if new not in had:
+                had.append(new)
         self._list(body)
 
     def refresh(self, entry: Entry, body: dict[str, Any]) -> None:
@@ -299,10 +307,12 @@ class Replay:
 
     def policy(self, entry: Entry, body: dict[str, Any]) -> None:
         """Changes the owner's decisions besides limits."""
-        if body.get(PAST, self.limits[body["account"]]) != self.limits[body["account"]]:
+        limits = self.limits[body["account"]]
+        if body.get(PAST, limits) != limits:
             self.problems.append(f"{named(entry)} does not tell the limits that there were")
         book = self.book(body["account"])
-        book.policy = merged(book.policy, {name: body[name] for name in DECISIONS if name in body})
+        decisions = {name: body[name] for name in DECISIONS if name in body}
+        book.policy = merged(book.policy, decisions)
         self._list(body)
 
     def _list(self, body: dict[str, Any]) -> None:

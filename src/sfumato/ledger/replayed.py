@@ -81,9 +81,18 @@ class Book:
 
     def to_json(self) -> list[Json]:
         """Its fields in a fixed order, for ``from_json``."""
-        spent, taken = (list[Json](map(str, total.parts)) for total in (self.spent, self.taken))
-        state = (self.frozen, self.policy, self.earlier, self.moved, self.digest)
-        return [self.contract, self.limit, self.gates, spent, taken, *state]
+        return [
+            self.contract,
+            self.limit,
+            self.gates,
+            list[Json](map(str, self.spent.parts)),
+            list[Json](map(str, self.taken.parts)),
+            self.frozen,
+            self.policy,
+            self.earlier,
+            self.moved,
+            self.digest,
+        ]
 
     @property
     def held(self) -> Sum:
@@ -92,15 +101,21 @@ class Book:
 
     def row(self, account_id: str, seq: int, head: str) -> AccountRow:
         """The row that must be stored."""
+        parent, _, _ = account_id.rpartition("/")
         return AccountRow(
-            *(account_id, account_id.rpartition("/")[0], self.contract, self.limit, self.gates),
-            *(
-                charge_text(self.spent.charge),
-                held_text(Held(*self.held.parts)),
-                self.frozen,
-                self.policy,
-            ),
-            *(canonical_json(self.earlier), seq, head, folded(account_id)),
+            account_id,
+            parent,
+            self.contract,
+            self.limit,
+            self.gates,
+            charge_text(self.spent.charge),
+            held_text(Held(*self.held.parts)),
+            self.frozen,
+            self.policy,
+            canonical_json(self.earlier),
+            seq,
+            head,
+            folded(account_id),
             moved=self.moved,
         )
 

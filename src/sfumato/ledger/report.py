@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import reduce
 from operator import add
 from pathlib import Path
+from typing import Any
 
 from sfumato.accounting.budget_gates import Charge
 from sfumato.errors import WrongUse
@@ -15,7 +16,7 @@ from sfumato.exact.rational import decimal_text
 from sfumato.exact.rounding import exp_up
 from sfumato.ledger.account_path import UNSTATED
 from sfumato.ledger.account_status import Standing
-from sfumato.ledger.balance import units_text
+from sfumato.ledger.balance import increments_text
 from sfumato.ledger.report_text import LANGUAGES
 from sfumato.ledger.request import SQL
 from sfumato.ledger.store.base import FORFEITED, SUSPENDED
@@ -23,13 +24,13 @@ from sfumato.ledger.summary import Act, Released, Summary
 from sfumato.privacy.budget import Budget
 
 _STYLE = (Path(__file__).parent / "report.css").read_text(encoding="utf-8")
-# Beyond it the factor is a number that nobody can read.
+# The largest epsilon for which e^epsilon is written as a decimal.
 _READABLE = 20
 
-# What the owner switches on and off, and says once.
+# Policies that are on or off, and those that the owner states once.
 _SWITCHES = ("sharing", "closed")
 _SAYINGS = {"without_heads": "without-heads", "other_people": "other-people"}
-# Accounts that are named with what they read again and were refused.
+# Accounts listed with their re-reads and refusals.
 _MOST_NAMED = 40
 
 Words = Mapping[str, str]
@@ -51,27 +52,22 @@ def page(history: Summary, language: str = "en") -> str:
         f'<!doctype html><html lang="{words["lang"]}"><head><meta charset="utf-8">'
         '<meta name="viewport" '
         f'content="width=device-width"><title>{title}</title><style>{_STYLE}</style></head>'
-        f"<body><main><h1>{title}</h1><p>{words['intro']}</p>{body}<footer>{html.escape(history.at)}</footer>"
-        "</main></body></html>\n"
+        f"<body><main><h1>{title}</h1><p>{words['intro']}</p>{body}"
+        f"<footer>{html.escape(history.at)}</footer></main></body></html>\n"
     )
 
 
 def _promise(history: Summary, words: Words) -> str:
     root = history.standings[0]
     assert root.limit is not None, "a dataset has a limit"
-    units = sorted(set(history.contract["units"].values()) - {"(public)"})
-    unit = " / ".join(
-        words["row"] if owner == "(row)" else words["units"].format(column=_column(owner))
-        for owner in units
-    )
+    relation = words[str(history.contract["relation"])]
     lines = [
-        _say(words, "protected", unit=unit, relation=words[str(history.contract["relation"])]),
+        _say(words, "protected", unit=_unit(history, words), relation=relation),
         _limit_in_words(history.bound, words),
     ]
     if root.earlier:
-        lines.append(
-            _say(words, "lifetime", periods=str(len(root.earlier) + 1), limit=_budget(root.limit))
-        )
+        periods = str(len(root.earlier) + 1)
+        lines.append(_say(words, "lifetime", periods=periods, limit=_budget(root.limit)))
         lines.append(_say(words, "spent-before", spent=_cost(_spent(root), words)))
     elif history.bound != root.limit:
         lines.append(_say(words, "lowered", limit=_budget(root.limit)))
@@ -81,9 +77,20 @@ def _promise(history: Summary, words: Words) -> str:
         lines.append(words["sharing"])
     if root.frozen:
         lines.append(f"<strong>{_say(words, 'frozen', reason=root.frozen)}</strong>")
-    return f"<h2>{words['promise']}</h2>{_gauge(root)}" + "".join(
-        f"<p>{line}</p>" for line in lines
+    return f"<h2>{words['promise']}</h2>{_gauge(root)}{_paragraphs(lines)}"
+
+
+def _unit(history: Summary, words: Words) -> str:
+    """The privacy units of the tables that are not public."""
+    owners = set(history.contract["units"].values()) - {"(public)"}
+    names = {"(row)": words["row"]}
+    return " / ".join(
+        names.get(owner) or words["units"].format(column=_column(owner)) for owner in sorted(owners)
     )
+
+
+def _paragraphs(lines: Iterable[str]) -> str:
+    return "".join(f"<p>{line}</p>" for line in lines)
 
 
 def _limit_in_words(limit: Budget, words: Words) -> str:
@@ -119,7 +126,9 @@ def _column(unit: str) -> str:
         parts = ast.literal_eval(unit)
     except (ValueError, SyntaxError):
         return unit
-    return ", ".join(map(str, parts)) if isinstance(parts, tuple | list) else unit
+    if not isinstance(parts, tuple | list):
+        return unit
+    return ", ".join(map(str, parts))
 
 
 def _spent(standing: Standing) -> Charge:
@@ -128,31 +137,33 @@ def _spent(standing: Standing) -> Charge:
 
 
 def _accounts(history: Summary, words: Words) -> str:
-    rows = []
-    for standing in history.standings:
-        depth = len(standing.scope.parts) - 1
-        name = standing.scope.parts[-1] if depth else words["whole"]
-        shown = words["unstated"] if depth == 1 and name == UNSTATED else name
-        limit = _budget(standing.limit) if standing.limit else words["bounded"]
-        state = words["closed"] if standing.frozen else words["open"]
-        spent = (_cost(standing.spent, words), _cost(_spent(standing), words))
-        rows.append(
-            (
-                "\u2003" * depth + shown,
-                limit,
-                *spent,
-                str(history.paid.get(standing.scope.id, 0)),
-                state,
-            )
-        )
-    header = [
-        words[name] for name in ("account", "limit", "used", "used-in-all", "charges", "state")
-    ]
-    notes = [words["shared-note"].format(count=history.shared)] if history.shared else []
+    rows = [_account(standing, history, words) for standing in history.standings]
+    names = ("account", "limit", "used", "used-in-all", "charges", "state")
+    header = [words[name] for name in names]
+    notes: list[str] = []
+    if history.shared:
+        notes.append(words["shared-note"].format(count=history.shared))
     if len(rows) < history.accounts:
         notes.append(words["accounts-note"].format(shown=len(rows), all=history.accounts))
-    told = "".join(f"<p>{note}</p>" for note in notes)
-    return f"<h2>{words['accounts']}</h2>{told}{_table(header, rows)}"
+    return f"<h2>{words['accounts']}</h2>{_paragraphs(notes)}{_table(header, rows)}"
+
+
+def _account(standing: Standing, history: Summary, words: Words) -> tuple[str, ...]:
+    """The cells of an account's row, indented by its depth."""
+    depth = len(standing.scope.parts) - 1
+    name = standing.scope.parts[-1]
+    if depth == 0:
+        name = words["whole"]
+    elif depth == 1 and name == UNSTATED:
+        name = words["unstated"]
+    return (
+        "\u2003" * depth + name,
+        _budget(standing.limit) if standing.limit else words["bounded"],
+        _cost(standing.spent, words),
+        _cost(_spent(standing), words),
+        str(history.paid.get(standing.scope.id, 0)),
+        words["closed"] if standing.frozen else words["open"],
+    )
 
 
 def _releases(history: Summary, words: Words) -> str:
@@ -163,32 +174,44 @@ def _releases(history: Summary, words: Words) -> str:
 
 
 def _release(question: Released, words: Words) -> tuple[str, ...]:
-    purpose = words["unstated"] if question.scope.purpose == UNSTATED else question.scope.purpose
-    what = question.statement or words["no-statement"]
-    if question.kind != SQL:
-        what = f"{question.kind}: {what}"
-    if question.places is not None:
-        begun, places, lost = question.places
-        what = f"{what} {words['in-pieces'].format(begun=begun, places=places)}"
-        what = f"{what} {words['not-stored'].format(lost=lost)}" if lost else what
-        what = f"{what} {words['suspended']}" if question.state == SUSPENDED else what
-    elif question.state == FORFEITED:
-        what = words[FORFEITED]
-    if question.shared:
-        what = f"{what} {words['given-again']}"
+    purpose = question.scope.purpose
     return (
-        question.at[:19].replace("T", " "),
+        _time(question.at),
         question.scope.analyst,
-        purpose,
-        what,
+        words["unstated"] if purpose == UNSTATED else purpose,
+        _what(question, words),
         _cost(question.cost, words),
     )
+
+
+def _what(question: Released, words: Words) -> str:
+    """The question, and what became of its answer."""
+    parts = [question.statement or words["no-statement"]]
+    if question.kind != SQL:
+        parts[0] = f"{question.kind}: {parts[0]}"
+    if question.places is not None:
+        begun, places, lost = question.places
+        parts.append(words["in-pieces"].format(begun=begun, places=places))
+        if lost:
+            parts.append(words["not-stored"].format(lost=lost))
+        if question.state == SUSPENDED:
+            parts.append(words["suspended"])
+    elif question.state == FORFEITED:
+        parts = [words[FORFEITED]]
+    if question.shared:
+        parts.append(words["given-again"])
+    return " ".join(parts)
+
+
+def _time(at: str) -> str:
+    """A stored time to the second, for reading."""
+    return at[:19].replace("T", " ")
 
 
 def _acts(history: Summary, words: Words) -> str:
     rows = [
         (
-            act.at[:19].replace("T", " "),
+            _time(act.at),
             act.account,
             str(act.body.get("actor") or words["unrecorded"]),
             _act(act, words),
@@ -201,55 +224,57 @@ def _acts(history: Summary, words: Words) -> str:
 
 
 def _asked_again(history: Summary, words: Words) -> str:
-    reads, refused = (
-        history.rereads,
-        {account: sum(kinds.values()) for account, kinds in history.refusals.items()},
-    )
-    accounts = sorted(
-        {*reads, *refused},
-        key=lambda account: (-reads.get(account, 0) - refused.get(account, 0), account),
-    )
-    rows = [
-        (account, str(reads.get(account, 0)), _refused(history.refusals.get(account, {}), words))
-        for account in accounts[:_MOST_NAMED]
-    ]
+    reads = history.rereads
+    refused = {account: sum(kinds.values()) for account, kinds in history.refusals.items()}
+
+    def most_first(account: str) -> tuple[int, str]:
+        return -reads.get(account, 0) - refused.get(account, 0), account
+
+    accounts = sorted({*reads, *refused}, key=most_first)
+    rows: list[tuple[str, ...]] = []
+    for account in accounts[:_MOST_NAMED]:
+        reasons = _refused(history.refusals.get(account, {}), words)
+        rows.append((account, str(reads.get(account, 0)), reasons))
     totals = {"reads": sum(reads.values()), "refusals": sum(refused.values())}
     notes = [words["asked-again-note"].format(**totals)]
     if len(rows) < len(accounts):
         notes.append(words["asked-again-shown"].format(shown=len(rows), all=len(accounts)))
-    told = "".join(f"<p>{note}</p>" for note in notes)
     header = [words[name] for name in ("account", "rereads", "refusals")]
-    return f"<h2>{words['asked-again']}</h2>{told}{_table(header, rows) if rows else ''}"
+    section = f"<h2>{words['asked-again']}</h2>{_paragraphs(notes)}"
+    if rows:
+        section += _table(header, rows)
+    return section
 
 
 def _refused(kinds: Mapping[str, int], words: Words) -> str:
     """The number of refused questions, by reason."""
-    told = ((words.get(f"refused-{kind}", kind), many) for kind, many in kinds.items())
-    return " / ".join(
-        f"{why}: {many}" for why, many in sorted(told, key=lambda pair: (-pair[1], pair[0]))
-    )
+    counts = [(-many, words.get(f"refused-{kind}", kind)) for kind, many in kinds.items()]
+    return " / ".join(f"{reason}: {-negated}" for negated, reason in sorted(counts))
 
 
 def _act(act: Act, words: Words) -> str:
-    kind = act.kind
-    if kind == "policy":
-        kind = next(
-            (
-                f"{name}-{'on' if act.body[name] else 'off'}"
-                for name in _SWITCHES
-                if name in act.body
-            ),
-            "policy",
-        )
-        kind = next((said for name, said in _SAYINGS.items() if name in act.body), kind)
+    kind = _policy(act.body) if act.kind == "policy" else act.kind
+    limit = words["no-limit"]
     form = act.body.get("limit") or act.body.get("contract")
-    limit = _budget(Budget(form["epsilon"], form["delta"])) if form else words["no-limit"]
+    if form:
+        limit = _budget(Budget(form["epsilon"], form["delta"]))
     return words[f"act-{kind}"].format(
         limit=limit,
         silence=act.body.get("without_heads", ""),
         failures=act.body.get("failures", 0),
         place=act.body.get("to") or act.body.get("from", ""),
     )
+
+
+def _policy(body: Mapping[str, Any]) -> str:
+    """The name of a policy that was set."""
+    for name, statement in _SAYINGS.items():
+        if name in body:
+            return statement
+    for name in _SWITCHES:
+        if name in body:
+            return f"{name}-on" if body[name] else f"{name}-off"
+    return "policy"
 
 
 def _checked(history: Summary, words: Words) -> str:
@@ -267,29 +292,35 @@ def _checked(history: Summary, words: Words) -> str:
 
 def _say(words: Words, key: str, **values: str) -> str:
     """A sentence with its values, escaped: they may contain names of people."""
-    return words[key].format(**{name: html.escape(value) for name, value in values.items()})
+    escaped = {name: html.escape(value) for name, value in values.items()}
+    return words[key].format(**escaped)
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    head = "".join(f"<th>{html.escape(cell)}</th>" for cell in header)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
-    )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    head = _row("th", header)
+    body = "".join(_row("td", row) for row in rows)
+    return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>"
+
+
+def _row(tag: str, cells: Iterable[str]) -> str:
+    inner = "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells)
+    return f"<tr>{inner}</tr>"
 
 
 def _cost(charge: Charge, words: Words) -> str:
-    epsilon = words["unbounded"] if charge.epsilon is None else f"ε {units_text(charge.epsilon)}"
-    return f"{epsilon}, ρ {units_text(charge.rho)}"
+    epsilon = words["unbounded"]
+    if charge.epsilon is not None:
+        epsilon = f"ε {increments_text(charge.epsilon)}"
+    return f"{epsilon}, ρ {increments_text(charge.rho)}"
 
 
 def _budget(limit: Budget) -> str:
-    text = f"ε {decimal_text(limit.epsilon)}"
-    return f"{text}, δ {decimal_text(limit.delta)}" if limit.delta else text
+    epsilon = f"ε {decimal_text(limit.epsilon)}"
+    if not limit.delta:
+        return epsilon
+    return f"{epsilon}, δ {decimal_text(limit.delta)}"
 
 
 def _left(standing: Standing) -> str:
-    options = [f"ε {decimal_text(standing.left.epsilon)}"] if standing.left.epsilon else []
-    return " / ".join(
-        [*options, f"ρ {decimal_text(standing.left.rho)}"] if standing.left.rho else options
-    )
+    left = {"ε": standing.left.epsilon, "ρ": standing.left.rho}
+    return " / ".join(f"{symbol} {decimal_text(most)}" for symbol, most in left.items() if most)

@@ -79,17 +79,22 @@ def scripts_of(character: str) -> frozenset[str]:
     """
     starts, ends, scripts = _ranges()
     place = bisect_right(starts, ord(character)) - 1
-    return scripts[place] if place >= 0 and ord(character) <= ends[place] else frozenset()
+    if place < 0 or ord(character) > ends[place]:
+        return frozenset()
+    return scripts[place]
 
 
 @cache
 def _ranges() -> tuple[tuple[int, ...], tuple[int, ...], tuple[frozenset[str], ...]]:
     """The table: first and last character of each range, and its scripts."""
-    entries = []
+    by_start: dict[int, tuple[int, frozenset[str]]] = {}
     for line in _TABLE.replace("\n  ", " ").strip().splitlines():
         scripts, _, ranges = line.partition(": ")
+        names = frozenset(scripts.split())
         for span in ranges.split():
             first, _, last = span.partition("-")
-            entries.append((int(first, 16), int(last or first, 16), frozenset(scripts.split())))
-    starts, ends, kinds = zip(*sorted(entries, key=lambda entry: entry[0]), strict=True)
+            by_start[int(first, 16)] = int(last or first, 16), names
+    starts = tuple(sorted(by_start))
+    ends = tuple(by_start[start][0] for start in starts)
+    kinds = tuple(by_start[start][1] for start in starts)
     return starts, ends, kinds

@@ -35,12 +35,31 @@ from sfumato.privacy.event import Json
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The last entry of each chain at one time, signed; ``accounts`` is the digest of all accounts
-    then.
+    """The last entry of each chain of a ledger at one time, signed with Ed25519 (RFC 8032).
+
+    ``identity`` is that of the ledger, ``at`` the time (ISO 8601, UTC). ``chains`` maps the name of
+    each chain to the number and the hash of its last entry. ``accounts`` is the digest of all
+    accounts at that time. Keys and hashes are in hexadecimal.
 
     Guarantees:
         a head that was altered is refused
         a ledger behind its head is noticed
+
+    >>> import tempfile
+    >>> from sfumato.ledger import Ledger
+    >>> from sfumato.metadata.contract import Contract
+    >>> from sfumato.privacy import Budget
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = Ledger.open(folder.name + "/ledger.db")
+    >>> ledger.adopt(Contract("tiny", "add-remove", {"people": "id"}, "1", "0"), Budget(1))
+    >>> signer = Signer(folder.name + "/key")
+    >>> head = ledger.store.read(lambda rows: signer.sign(ledger.store.identity, rows))
+    >>> Head.from_text(head.to_text()) == head
+    True
+    >>> {name: number for name, (number, _) in head.chains.items()}
+    {'tiny': 1}
+    >>> ledger.close()
+    >>> folder.cleanup()
     """
 
     identity: str
@@ -63,11 +82,8 @@ class Head:
             chains = {
                 str(chain): (int(seq), str(last)) for chain, (seq, last) in body["chains"].items()
             }
-            key, signature, accounts = (
-                str(form["public_key"]),
-                str(form["signature"]),
-                str(body.get("accounts", "")),
-            )
+            key, signature = str(form["public_key"]), str(form["signature"])
+            accounts = str(body.get("accounts", ""))
             head = cls(str(body["ledger"]), str(body["at"]), chains, key, signature, accounts)
             verifier = Ed25519PublicKey.from_public_bytes(bytes.fromhex(head.public_key))
             verifier.verify(bytes.fromhex(head.signature), head.message)
@@ -96,7 +112,9 @@ class Head:
         chains are compared.
         """
         problems = list(self._chain_differences(rows))
-        yield from problems or (() if self._is_before(since) else self._account_differences(rows))
+        if not problems and not self._is_before(since):
+            problems += self._account_differences(rows)
+        yield from problems
 
     def _is_before(self, since: Ends | None) -> bool:
         mine = {chain: seq for chain, (seq, _) in self.chains.items()}
@@ -185,10 +203,8 @@ class Signer:
         """The signed head of the present state of a ledger."""
         ends = {chain: rows.last_entry(chain) for chain in rows.chains()}
         chains = {chain: (entry.seq, entry.hash) for chain, entry in ends.items() if entry}
-        at, accounts = (
-            iso_time(rows.now()),
-            accounts_digest({row.id: account_digest(row) for row in rows.accounts()}),
-        )
+        at = iso_time(rows.now())
+        accounts = accounts_digest({row.id: account_digest(row) for row in rows.accounts()})
         unsigned = Head(identity, at, chains, self.public_key, "", accounts)
         return replace(unsigned, signature=self.signature(unsigned.message))
 

@@ -232,20 +232,23 @@ class Ledger(Instalments):
             As ``reserve``, and then nothing was taken; what a refusal names as the cost is the sum.
         """
         names = charge_ids or [token() for _ in requests]
-        ready = [(Ready.of(request), name) for request, name in zip(requests, names, strict=True)]
+        ready = [Ready.of(request) for request in requests]
 
-        def unit(rows: Rows) -> list[str]:
-            self._require_together(rows, [request for request, _ in ready])
-            new = [pair for pair in ready if share(rows, *pair) is None]
-            return [self._reserve(rows, *pair) for pair in new]
+        def transaction(rows: Rows) -> list[str]:
+            self._require_together(rows, ready)
+            new: list[tuple[Ready, str]] = []
+            for request, name in zip(ready, names, strict=True):
+                if share(rows, request, name) is None:
+                    new.append((request, name))
+            return [self._reserve(rows, request, name) for request, name in new]
 
-        return self._taken(requests[0], unit)
+        return self._taken(requests[0], transaction)
 
     def _taken(self, request: Request, take: Callable[[Rows], T]) -> T:
         """Runs a transaction that charges, together with the pending counts."""
         root = request.scope.root
 
-        def unit(rows: Rows) -> T:
+        def transaction(rows: Rows) -> T:
             taken = take(rows)
             write_tally(rows, root, counts)
             return taken
@@ -253,7 +256,7 @@ class Ledger(Instalments):
         with self._counted(request):
             counts = self._tally.take(root)
             try:
-                return self._write(unit)
+                return self._write(transaction)
             except BaseException:
                 self._tally.give_back(root, counts)
                 raise
@@ -271,12 +274,12 @@ class Ledger(Instalments):
         """
         ready, other = Ready.of(request), new_id or token()
 
-        def unit(rows: Rows) -> str:
+        def transaction(rows: Rows) -> str:
             books, row = at_step(rows, charge_id, RESERVED, VOIDED)
             void(rows, books, row, EXCHANGED)
             return self._reserve(rows, ready, other)
 
-        return self._write(unit)
+        return self._write(transaction)
 
     def execute(self, charge_id: str) -> None:
         """The durable mark after which nothing is refunded; afterwards the data may be read.
@@ -313,7 +316,7 @@ class Ledger(Instalments):
         packed = self._store.pack(body, len(body) if size is None else size)
         digest, parts = hashlib.sha256(body).hexdigest(), list[Json](sorted(set(released)))
 
-        def unit(rows: Rows) -> None:
+        def transaction(rows: Rows) -> None:
             books, row = at_step(rows, charge_id, EXECUTING, COMMITTED, fence)
             rows.put_charge(row._replace(state=COMMITTED))
             books.settle(charge_from_text(row.cost))
@@ -327,25 +330,25 @@ class Ledger(Instalments):
             rows.put_parts([PartRow(str(part), charge_id, row.dataset, seq) for part in parts])
             books.save()
 
-        self._write(unit)
+        self._write(transaction)
 
     def forfeit(self, charge_id: str, reason: str, *, fence: int = 0) -> None:
         """Ends an executing charge without an answer, at full cost; stored instalments remain."""
 
-        def unit(rows: Rows) -> None:
+        def transaction(rows: Rows) -> None:
             books, row = at_step(rows, charge_id, EXECUTING, FORFEITED, fence)
             forfeit(rows, books, row, reason)
 
-        self._write(unit)
+        self._write(transaction)
 
     def void(self, charge_id: str) -> None:
         """Refunds a reserved charge, for which nothing was read."""
 
-        def unit(rows: Rows) -> None:
+        def transaction(rows: Rows) -> None:
             books, row = at_step(rows, charge_id, RESERVED, VOIDED)
             void(rows, books, row, "")
 
-        self._write(unit)
+        self._write(transaction)
 
     def abandon(self, charge_id: str, *, fence: int = 0) -> None:
         """Ends the work on a charge, in whatever state it is.
@@ -354,7 +357,7 @@ class Ledger(Instalments):
         instalments and this is still its worker. Other states are left unchanged.
         """
 
-        def unit(rows: Rows) -> None:
+        def transaction(rows: Rows) -> None:
             unlocked = rows.charge(charge_id)
             if unlocked is None:
                 return
@@ -363,7 +366,7 @@ class Ledger(Instalments):
             if row.state in (RESERVED, EXECUTING) and fence_of(row.pieces) in (0, fence):
                 close(rows, books, row, INTERRUPTED if row.state == EXECUTING else "")
 
-        self._write(unit)
+        self._write(transaction)
 
     def sweep(self) -> int:
         """Closes every charge whose lease has ended; returns how many."""
@@ -386,8 +389,12 @@ class Ledger(Instalments):
         question = ready.request.question
 
         def ahead() -> None:
-            rows.overdue(None, 1, ready.dataset), bound_answer(rows, ready), rows.answer(question)
-            rows.under_way(question), rows.failed(ready.dataset, ready.request.analyst)
+            # prefetched with the locks; all of it is read again below
+            rows.overdue(None, 1, ready.dataset)
+            bound_answer(rows, ready)
+            rows.answer(question)
+            rows.under_way(question)
+            rows.failed(ready.dataset, ready.request.analyst)
             if ready.request.shared:
                 rows.overdue(None, MANY_OPEN, ready.dataset)
                 rows.shared_answer(ready.request.shared, ready.request.analyst)
@@ -416,11 +423,13 @@ class Ledger(Instalments):
 
         Accounts that do not pay for a shared answer need to admit only the new ones.
         """
-        close_overdue(rows, rows.now(), ready[0].dataset, EXPIRED)
-        books = Books(rows, ready[0].account)
+        account, dataset = ready[0].account, ready[0].dataset
+        close_overdue(rows, rows.now(), dataset, EXPIRED)
+        books = Books(rows, account)
         for request in ready:
             require_unanswered(rows, request)
-        new = [request for request in ready if shared_answer(rows, request) is None]
+        new = [request.cost for request in ready if shared_answer(rows, request) is None]
         if new:
-            books.require(sum((request.cost for request in new), NOTHING), books.lineage)
-        books.require(sum((request.cost for request in ready), NOTHING), [ready[0].account])
+            books.require(sum(new, NOTHING), books.lineage)
+        costs = [request.cost for request in ready]
+        books.require(sum(costs, NOTHING), [account])

@@ -134,18 +134,24 @@ def _paid(rows: Rows, root: str) -> tuple[Counter[str], int, int]:
     for row, _ in rows.history():
         if row.dataset != root or row.state not in (COMMITTED, FORFEITED):
             continue
+        charges += 1
+        shared += bool(row.source)
         source = rows.charge(row.source) if row.source else None
-        paid.update(sharers(row.account, source.account) if source else lineage_of(row.account))
-        charges, shared = charges + 1, shared + bool(row.source)
+        if source is None:
+            paid.update(lineage_of(row.account))
+        else:
+            paid.update(sharers(row.account, source.account))
     return paid, charges, shared
 
 
 def _shown(accounts: Sequence[str], paid: Mapping[str, int]) -> list[str]:
     """The accounts that fit on a page: the dataset, its purposes and the analysts who paid most."""
-    first = sorted(
-        accounts,
-        key=lambda account_id: (account_id.count("/") > 1, -paid.get(account_id, 0), account_id),
-    )[:_ACCOUNTS_SHOWN]
+
+    def rank(account_id: str) -> tuple[bool, int, str]:
+        is_analyst = account_id.count("/") > 1
+        return is_analyst, -paid.get(account_id, 0), account_id
+
+    first = sorted(accounts, key=rank)[:_ACCOUNTS_SHOWN]
     return sorted({above for account_id in first for above in lineage_of(account_id)})
 
 
@@ -163,24 +169,16 @@ class _Latest:
         self._limits: list[list[Budget]] = [[]]
 
     def see(self, at: str, kind: str, body: Mapping[str, Any], rows: Rows) -> None:
+        """Adds the end of a charge, or an act of the owner."""
         if kind in _ENDINGS:
             row = rows.charge(body["charge"])
-            if (
-                row is not None
-                and row.dataset == self._root
-                and (kind != "suspend" or row.state == SUSPENDED)
-            ):
-                if row.pieces:
-                    # it was suspended before
-                    others = [charge for charge in self.charges if charge[1].id != row.id]
-                    self.charges = deque(others, maxlen=_SHOWN)
-                self.charges.append((at, row))
-                self.at = at
+            is_over = row is not None and (kind != "suspend" or row.state == SUSPENDED)
+            if row is not None and is_over and row.dataset == self._root:
+                self._see_charge(at, row)
             return
-        named = (
-            body.get("account")
-            or Scope(body["contract"]["dataset"] if "contract" in body else body["dataset"]).id
-        )
+        named = body.get("account")
+        if not named:
+            named = Scope(body.get("contract", body)["dataset"]).id
         if lineage_of(named)[0] == self._root:
             self.acts.append(Act(at, kind, named, body))
             self.at = at
@@ -189,6 +187,14 @@ class _Latest:
             if kind == "refresh":
                 self._limits.append([])
             self._limits[-1].append(Budget(limit["epsilon"], limit["delta"]))
+
+    def _see_charge(self, at: str, row: ChargeRow) -> None:
+        if row.pieces:
+            # it may be listed already, as suspended
+            others = [charge for charge in self.charges if charge[1].id != row.id]
+            self.charges = deque(others, maxlen=_SHOWN)
+        self.charges.append((at, row))
+        self.at = at
 
     def count(self, body: Mapping[str, Any]) -> None:
         """Adds the counts of re-reads and refusals of an entry."""
@@ -208,27 +214,35 @@ class _Latest:
         if balance_admits(root.gates, root.spent, root.held):
             present = present[-1:]
         bounds = [limits[-1] for limits in closed]
-        bounds.append(
-            Budget(max(limit.epsilon for limit in present), max(limit.delta for limit in present))
-        )
+        epsilon = max(limit.epsilon for limit in present)
+        delta = max(limit.delta for limit in present)
+        bounds.append(Budget(epsilon, delta))
         return Budget(sum(limit.epsilon for limit in bounds), sum(limit.delta for limit in bounds))
 
 
 def _released(rows: Rows, at: str, row: ChargeRow) -> Released:
-    answer = rows.answer(row.question) if row.state == COMMITTED else None
+    body: dict[str, Any] = {}
     opened = rows.entry(row.chain, row.seq)
-    said = json.loads(opened.body) if opened else {}
-    statement = said.get("line") or (_statement(answer.body) if answer else "")
-    cost, kind = charge_from_json(json.loads(row.cost)), str(said.get("kind", SQL))
-    pieces = Pieces.from_text(row.pieces) if row.pieces else None
-    places = (
-        (pieces.begun, pieces.places, pieces.begun - rows.stored_instalments(row.id))
-        if pieces
-        else None
-    )
-    scope, shared = Scope.of(row.account), bool(row.source)
+    if opened is not None:
+        body = json.loads(opened.body)
+    statement = body.get("line", "")
+    if not statement and row.state == COMMITTED:
+        answer = rows.answer(row.question)
+        statement = _statement(answer.body) if answer else ""
+    places: tuple[int, int, int] | None = None
+    if row.pieces:
+        pieces = Pieces.from_text(row.pieces)
+        lost = pieces.begun - rows.stored_instalments(row.id)
+        places = pieces.begun, pieces.places, lost
     return Released(
-        at, scope, str(statement), cost, row.state, shared=shared, kind=kind, places=places
+        at,
+        Scope.of(row.account),
+        str(statement),
+        charge_from_json(json.loads(row.cost)),
+        row.state,
+        shared=bool(row.source),
+        kind=str(body.get("kind", SQL)),
+        places=places,
     )
 
 
@@ -238,4 +252,6 @@ def _statement(body: bytes) -> str:
         form = json.loads(body)
     except ValueError:
         return ""
-    return str(form.get("statement", "")) if isinstance(form, dict) else ""
+    if not isinstance(form, dict):
+        return ""
+    return str(form.get("statement", ""))

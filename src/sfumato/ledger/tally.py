@@ -11,6 +11,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 
 from sfumato.privacy.event import Json
 
@@ -47,11 +48,11 @@ class Tally:
 
     def is_due(self, dataset: str) -> bool:
         """Whether the counts should be written without waiting for a charge."""
+        now = time.monotonic()
         with self._lock:
-            late = (
-                time.monotonic() - self._written.setdefault(dataset, time.monotonic()) >= _SECONDS
-            )
-            return late and self._counts.get(dataset, Counter()).total() >= _ENOUGH
+            since_written = now - self._written.setdefault(dataset, now)
+            pending = self._counts.get(dataset, Counter()).total()
+        return since_written >= _SECONDS and pending >= _ENOUGH
 
     def datasets(self) -> list[str]:
         """The datasets with counts."""
@@ -69,12 +70,15 @@ class Tally:
         self._add(dataset, counts)
 
     def _add(self, dataset: str, more: Counts) -> None:
+        if not more:
+            return
         with self._lock:
-            counts = self._counts.setdefault(dataset, Counter()) if more else Counter()
+            counts = self._counts.setdefault(dataset, Counter())
             for (account, what, about), number in more.items():
                 name = (account, what, about)
-                known = name in counts or len(counts) < _MOST_NAMED
-                counts[name if known else (dataset, what, OTHERS)] += number
+                if name not in counts and len(counts) >= _MOST_NAMED:
+                    name = (dataset, what, OTHERS)
+                counts[name] += number
 
 
 def entry_body(counts: Counts) -> dict[str, Json]:
@@ -83,7 +87,8 @@ def entry_body(counts: Counts) -> dict[str, Json]:
     >>> entry_body(Counter({("d/p/ann", "reads", "c1"): 2}))
     {'accounts': {'d/p/ann': {'reads': {'c1': 2}}}}
     """
-    accounts: dict[str, dict[str, dict[str, Json]]] = {}
+    accounts: dict[str, Any] = {}
     for (account, what, about), number in sorted(counts.items()):
-        accounts.setdefault(account, {}).setdefault(what, {})[about] = number
-    return {"accounts": {account: dict[str, Json](counts) for account, counts in accounts.items()}}
+        of_account = accounts.setdefault(account, {})
+        of_account.setdefault(what, {})[about] = number
+    return {"accounts": accounts}

@@ -46,10 +46,12 @@ class Verified:
     @classmethod
     def of(cls, ledger: str, replay: Replay) -> "Verified":
         """The state after all entries of a ledger, none of which had a problem."""
-        # one that goes on after a failure is among both
-        unfinished = {
-            charge.place: charge for charge in (*replay.open.values(), *replay.failed.values())
-        }
+        # a charge that was resumed after a failure is in both
+        charges = (*replay.open.values(), *replay.failed.values())
+        unfinished = {charge.place: charge for charge in charges}
+        limits: dict[str, Json] = {}
+        for name, had in replay.limits.items():
+            limits[name] = [list[Json](limit) for limit in had]
         form: dict[str, Json] = {
             "format": _FORMAT,
             "ledger": ledger,
@@ -58,9 +60,7 @@ class Verified:
             "books": {name: book.to_json() for name, book in replay.books.items()},
             "charges": replay.charges,
             "unfinished": [charge.to_json() for charge in unfinished.values()],
-            "limits": {
-                name: [list[Json](limit) for limit in had] for name, had in replay.limits.items()
-            },
+            "limits": limits,
         }
         return cls(zlib.compress(canonical_json(form).encode(), 1))
 

@@ -33,19 +33,22 @@ from sfumato.ledger.verified import Verified, source_before
 
 T = TypeVar("T")
 
-# What a tampered text can raise while it is read.
+# What parsing a tampered string can raise.
 _UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, SfumatoError)
-# after every chain
+# Sorts after every chain.
 _END = (chr(0x10FFFF), 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The result of a verification; ``problems`` is empty for a sound ledger.
+    """The result of ``verify``; ``problems`` is empty for a sound ledger.
 
     ``head`` is one hash for all entries of all chains: equal heads mean equal histories.
     ``verified`` is the state from which the next ``verify`` can continue; None if there are
-    problems.
+    problems. ``entries`` and ``charges`` count the entries that were replayed and their charges.
+
+    >>> Report(entries=1, charges=0, problems=("an answer was edited",), head="").verified is None
+    True
     """
 
     entries: int
@@ -78,6 +81,21 @@ def verify(
 
     Raises:
         WrongUse: a key that is no Ed25519 public key in hexadecimal; a state of another ledger.
+
+    >>> import tempfile
+    >>> from sfumato.ledger import Signer
+    >>> from sfumato.metadata.contract import Contract
+    >>> from sfumato.privacy import Budget
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = Ledger.open(folder.name + "/ledger.db")
+    >>> ledger.adopt(Contract("tiny", "add-remove", {"people": "id"}, "1", "0"), Budget(1))
+    >>> signer = Signer(folder.name + "/key")
+    >>> published = ledger.store.read(lambda rows: signer.sign(ledger.store.identity, rows))
+    >>> report = verify(ledger, [published])
+    >>> report.entries, report.problems
+    (1, ())
+    >>> ledger.close()
+    >>> folder.cleanup()
     """
     replay = since.resume(ledger.store.identity) if since else Replay()
     if heads:
@@ -93,21 +111,18 @@ def verify(
         failed = f"the store cannot be read ({type(error).__name__})"
         report = Report(0, 0, (*replay.problems, failed), "")
     report = replace(report, problems=(*damage.result(), *report.problems))
-    return (
-        report
-        if report.problems
-        else replace(report, verified=Verified.of(ledger.store.identity, replay))
-    )
+    if report.problems:
+        return report
+    return replace(report, verified=Verified.of(ledger.store.identity, replay))
 
 
 def _damage(ledger: Ledger, *, pages: bool) -> tuple[str, ...]:
     """The problems that the store finds in its own file."""
     try:
-        return tuple(
-            f"the store is damaged: {problem}" for problem in ledger.store.damage(pages=pages)
-        )
+        problems = list(ledger.store.damage(pages=pages))
     except LedgerCorrupt as error:
-        return (f"the store is damaged: {error.problem}",)
+        problems = [error.problem]
+    return tuple(f"the store is damaged: {problem}" for problem in problems)
 
 
 def _beside(work: Callable[[], T]) -> "Future[T]":
@@ -152,13 +167,15 @@ def _check(rows: Rows, replay: Replay, heads: Sequence[Head]) -> Report:
             replay.problems.append(f"a row cannot be read ({type(error).__name__})")
     for head in heads:
         replay.problems += head.differences(rows, since=ends)
-    return Report(entries, replay.charges, tuple(replay.problems), head_digest(replay.heads))
+    return Report(entries, replay.charges, tuple(replay.problems), _head_digest(replay.heads))
 
 
-def head_digest(heads: dict[str, tuple[int, str]]) -> str:
+def _head_digest(heads: dict[str, tuple[int, str]]) -> str:
     """One hash for the heads of all chains; "" for an empty ledger."""
+    if not heads:
+        return ""
     form = canonical_json({chain: [seq, last] for chain, (seq, last) in heads.items()})
-    return hashlib.sha256(form.encode()).hexdigest() if heads else ""
+    return hashlib.sha256(form.encode()).hexdigest()
 
 
 def _replayed(rows: Rows, chain: str, replay: Replay) -> int:

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from sfumato.exact.rational import decimal_text
 from sfumato.ledger.account_status import Standing
-from sfumato.ledger.balance import Balance, units_text
+from sfumato.ledger.balance import Balance, increments_text
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.event import Json
 
@@ -27,17 +27,17 @@ class Account:
     @property
     def spent(self) -> str:
         """The sum of all epsilons; "unbounded" after the first Gaussian noise."""
-        return units_text(self.balance.spent.epsilon)
+        return increments_text(self.balance.spent.epsilon)
 
     @property
     def spent_rho(self) -> str:
         """The sum of all zCDP costs (rho)."""
-        return units_text(self.balance.spent.rho)
+        return increments_text(self.balance.spent.rho)
 
     @property
     def reserved(self) -> str:
         """The epsilon that is reserved for questions in progress."""
-        return units_text(self.balance.reserved.epsilon)
+        return increments_text(self.balance.reserved.epsilon)
 
     @property
     def left(self) -> Fraction:
@@ -55,19 +55,22 @@ class Account:
         return {
             "limit": _limit_to_json(self.limit),
             "spent": {"epsilon": self.spent, "rho": self.spent_rho},
-            "reserved": {"epsilon": self.reserved, "rho": units_text(self.balance.reserved.rho)},
+            "reserved": {
+                "epsilon": self.reserved,
+                "rho": increments_text(self.balance.reserved.rho),
+            },
             "own": {
                 "account": self.standing.scope.id,
                 "spent": {
-                    "epsilon": units_text(self.standing.spent.epsilon),
-                    "rho": units_text(self.standing.spent.rho),
+                    "epsilon": increments_text(self.standing.spent.epsilon),
+                    "rho": increments_text(self.standing.spent.rho),
                 },
                 "limit": _limit_to_json(self.standing.limit),
             },
             "left": {"epsilon": decimal_text(self.left), "rho": decimal_text(self.left_rho)},
             "gates": {
-                "pure": units_text(self.balance.gates.epsilon),
-                "zcdp": None if rho_limit is None else units_text(rho_limit),
+                "pure": increments_text(self.balance.gates.epsilon),
+                "zcdp": None if rho_limit is None else increments_text(rho_limit),
             },
         }
 
@@ -75,9 +78,9 @@ class Account:
         gates = self.balance.gates
         spent = []
         if self.balance.spent.epsilon is not None:
-            spent.append(f"epsilon {self.spent} of {units_text(gates.epsilon)} (pure gate)")
+            spent.append(f"epsilon {self.spent} of {increments_text(gates.epsilon)} (pure gate)")
         if gates.rho is not None:
-            spent.append(f"rho {self.spent_rho} of {units_text(gates.rho)} (zCDP gate)")
+            spent.append(f"rho {self.spent_rho} of {increments_text(gates.rho)} (zCDP gate)")
         if self.balance.spent.epsilon is None:
             spent.append(
                 "no epsilon is added up since Gaussian noise was bought: the zCDP gate alone counts"
@@ -95,9 +98,9 @@ class Account:
         own = self.standing
         if own.limit is None:
             return []
-        paid = f"epsilon {units_text(own.spent.epsilon)}"
+        paid = f"epsilon {increments_text(own.spent.epsilon)}"
         if own.spent.epsilon is None:
-            paid = f"rho {units_text(own.spent.rho)}"
+            paid = f"rho {increments_text(own.spent.rho)}"
         return [f"own       {own.scope.id}: {paid} of {own.limit}"]
 
 

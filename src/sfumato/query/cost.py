@@ -10,7 +10,7 @@ from sfumato.accounting.account import account
 from sfumato.accounting.budget_gates import DELTA_UNIT, Charge
 from sfumato.exact.rational import decimal_text
 from sfumato.exact.rounding import float_up
-from sfumato.ledger.balance import units_text
+from sfumato.ledger.balance import increments_text
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from sfumato.noise.truncated import Cut, Truncated
 from sfumato.plan.show import title
@@ -99,7 +99,7 @@ def cost_of_steps(charge: Charge, title: str, event: Event) -> Cost:
 def _cost(charge: Charge, items: Iterable[dict[str, str]]) -> Cost:
     """A charge in exact decimals, with its items."""
     delta = decimal_text(Fraction(charge.delta, DELTA_UNIT))
-    return Cost(units_text(charge.epsilon), units_text(charge.rho), delta, tuple(items))
+    return Cost(increments_text(charge.epsilon), increments_text(charge.rho), delta, tuple(items))
 
 
 def _steps(event: Event, times: int) -> Iterator[tuple[Event, int]]:

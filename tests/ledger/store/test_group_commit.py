@@ -178,7 +178,7 @@ def held_up(writer: Writer, recorder: Recorder) -> threading.Thread:
 
 
 def drop_one(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A caller who is interrupted before its unit has begun."""
+    """A caller who is interrupted before its transaction has begun."""
 
     def interrupt(self: Task) -> object:
         raise Interrupted

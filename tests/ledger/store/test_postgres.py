@@ -52,19 +52,19 @@ class TestPostgres(LedgerStoreContract):
 
 
 def count_up(rows: Rows) -> int:
-    """A unit that reads, decides and writes: a race would lose one."""
+    """A transaction that reads, decides and writes: a race would lose one."""
     row = rows.lock(["d"])["d"]
     rows.put_account(row._replace(seq=row.seq + 1))
     return row.seq + 1
 
 
 def counted(store: Store) -> int:
-    """How far the units have counted, on disk."""
+    """How far the transactions have counted, on disk."""
     return store.read(counted_in)
 
 
 def counted_in(rows: Rows) -> int:
-    """How far the units have counted, as a unit sees it."""
+    """How far the transactions have counted, as a transaction sees it."""
     row = rows.account("d")
     assert row is not None
     return row.seq
@@ -115,7 +115,7 @@ def crash(server: Cluster, held: int | None = None, **settings: str) -> None:
     server.start(**settings)
 
 
-# what only wakes after the test, so that nothing but our own flush brings a unit to the disk
+# what only wakes after the test, so that nothing but our own flush brings a transaction to the disk
 LAZY = {"wal_writer_delay": "10s"}
 NO_FLUSH = "SELECT set_config('synchronous_commit', $1, true)"
 
@@ -143,7 +143,7 @@ def test_the_smallest_log_is_enough(postgres: Cluster, store: Postgres) -> None:
 
 
 class Told(Exception):
-    """An error that tells what a unit has seen."""
+    """An error that tells what a transaction has seen."""
 
 
 def tell(rows: Rows) -> None:
@@ -160,11 +160,13 @@ def see_by_refusal(store: Postgres) -> int:
     return int(told.value.args[0])
 
 
-def see_by_an_idle_unit(store: Postgres) -> int:
+def see_by_an_idle_transaction(store: Postgres) -> int:
     return store.write(lambda rows: rows.lock(["d"])["d"].seq)
 
 
-EVERY_SIGHT = pytest.mark.parametrize("see", [see_by_reading, see_by_refusal, see_by_an_idle_unit])
+EVERY_SIGHT = pytest.mark.parametrize(
+    "see", [see_by_reading, see_by_refusal, see_by_an_idle_transaction]
+)
 
 
 def after_a_crash(postgres: Cluster, store: Postgres, see: Callable[[Postgres], int]) -> int:
@@ -206,7 +208,7 @@ def store_url(server: Cluster, store: Postgres) -> str:
 def test_an_account_is_free_while_the_disk_works(
     postgres: Cluster, store: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Early release of the locks: a second unit ends while the first waits for its flush."""
+    """Early release of the locks: a second transaction ends while the first waits for its flush."""
     url = store_url(postgres, store)
     with psycopg.connect(url) as gate:
         gate.execute("SELECT pg_advisory_lock(7)")
@@ -252,7 +254,7 @@ def test_a_deadlock_is_undone_and_run_again(postgres: Cluster, store: Postgres) 
     runs: list[str] = []
 
     def crossed(first: str, second: str) -> Callable[[Rows], None]:
-        def unit(rows: Rows) -> None:
+        def transaction(rows: Rows) -> None:
             runs.append(first)
             rows.lock([first])
             if runs.count(first) == 1:
@@ -260,7 +262,7 @@ def test_a_deadlock_is_undone_and_run_again(postgres: Cluster, store: Postgres) 
             row = rows.lock([second])[second]
             rows.put_account(row._replace(seq=row.seq + 1))
 
-        return unit
+        return transaction
 
     with ThreadPoolExecutor(2) as threads:
         list(threads.map(impatient.write, [crossed("d", "e"), crossed("e", "d")]))
@@ -309,7 +311,7 @@ def test_a_wire_cut_before_the_commit_was_sent_is_mended(
 ) -> None:
     runs: list[int] = []
 
-    def unit(rows: Rows) -> int:
+    def transaction(rows: Rows) -> int:
         runs.append(1)
         row = rows.lock(["d"])["d"]
         if len(runs) == 1:
@@ -317,7 +319,7 @@ def test_a_wire_cut_before_the_commit_was_sent_is_mended(
         rows.put_account(row._replace(seq=row.seq + 1))
         return counted_in(rows)
 
-    assert store.write(unit) == 1
+    assert store.write(transaction) == 1
     assert (len(runs), counted(store)) == (2, 1)
 
 

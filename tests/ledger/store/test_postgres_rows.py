@@ -33,13 +33,13 @@ def test_accounts_named_in_any_order_are_locked_in_one(store: Postgres) -> None:
     runs: list[str] = []
 
     def crossing(first: str, second: str) -> None:
-        def unit(rows: Rows) -> None:
+        def transaction(rows: Rows) -> None:
             runs.append(first)
             for row in rows.lock([first, second]).values():
                 rows.put_account(row._replace(seq=row.seq + 1))
 
         for _ in range(25):
-            store.write(unit)
+            store.write(transaction)
 
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(crossing, "abab", "baba"))
@@ -49,7 +49,7 @@ def test_accounts_named_in_any_order_are_locked_in_one(store: Postgres) -> None:
 
 
 def test_what_was_asked_ahead_is_not_asked_again(store: Postgres) -> None:
-    def unit(rows: Rows) -> None:
+    def transaction(rows: Rows) -> None:
         assert isinstance(rows, module.PostgresRows)
         ahead = lambda: (rows.charge("c"), rows.answer("q"))  # noqa: E731
         rows.lock(["a"], ahead)
@@ -75,7 +75,7 @@ def test_what_was_asked_ahead_is_not_asked_again(store: Postgres) -> None:
         # what was asked before the last locks is not believed
         assert (rows.charge("c"), len(sent)) == (None, 1)
 
-    store.write(unit)
+    store.write(transaction)
 
 
 @pytest.mark.parametrize("ids", [["a"], ["a", "new"]])
@@ -109,14 +109,14 @@ def test_long_results_come_in_pages_and_may_be_read_side_by_side(
 ) -> None:
     monkeypatch.setattr(module, "_PAGE", 2)
 
-    def unit(rows: Rows) -> list[tuple[str, str]]:
+    def transaction(rows: Rows) -> list[tuple[str, str]]:
         return [
             (left.id, right.id)
             for left, right in zip(rows.accounts(), rows.accounts(), strict=True)
         ]
 
     for run in (store.read, store.write):
-        assert run(unit) == [(name, name) for name in "abcdefg"]
+        assert run(transaction) == [(name, name) for name in "abcdefg"]
 
 
 def test_a_unit_happens_at_one_moment_and_a_later_one_not_before_it(store: Postgres) -> None:
@@ -126,12 +126,12 @@ def test_a_unit_happens_at_one_moment_and_a_later_one_not_before_it(store: Postg
 
 
 def test_a_reader_sees_one_state_whatever_is_written_meanwhile(store: Postgres) -> None:
-    def unit(rows: Rows) -> list[int]:
+    def transaction(rows: Rows) -> list[int]:
         before = [row.seq for row in rows.accounts()]
         store.write(lambda other: other.put_account(ACCOUNT._replace(id="a", seq=9)))
         return [after.seq - seq for after, seq in zip(rows.accounts(), before, strict=True)]
 
-    assert store.read(unit) == [0] * 7
+    assert store.read(transaction) == [0] * 7
     assert store.peek("a") == ACCOUNT._replace(id="a", seq=9)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients that stop, poolers, and defaults of a server that are not the ones a unit needs."""
+"""Clients that stop, poolers, and defaults of a server that are not the ones a transaction needs."""
 
 import os
 import signal
@@ -33,7 +33,7 @@ def store(database: str) -> Iterator[Postgres]:
 
 
 def count_up(rows: Rows) -> int:
-    """A unit that reads, decides and writes."""
+    """A transaction that reads, decides and writes."""
     row = rows.lock(["d"], lambda: rows.charge("c"))["d"]
     rows.put_account(row._replace(seq=row.seq + 1))
     return row.seq + 1
@@ -51,11 +51,11 @@ def stopped_after_the_lock(url: str) -> int:
     child = os.fork()
     if child == 0:
 
-        def unit(rows: Rows) -> None:
+        def transaction(rows: Rows) -> None:
             rows.lock(["d"])
             os.kill(os.getpid(), signal.SIGSTOP)
 
-        Postgres(url).write(unit)
+        Postgres(url).write(transaction)
         os._exit(1)
     os.waitpid(child, os.WUNTRACED)
     return child
@@ -143,7 +143,7 @@ def test_who_only_reads_is_not_ended_by_who_waits(
 
 
 def poisoned(database: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What units say that follow a lock timeout, which comes after so many units on the same
+    """What transactions say that follow a lock timeout, which comes after so many transactions on the same
     connection.
     """
     monkeypatch.setattr(
@@ -194,17 +194,19 @@ def test_a_connection_that_is_kept_after_an_error_is_poisoned(
 
 
 def admitted(url: str) -> int:
-    """How many of eight units that meet at one account are admitted at their first try."""
+    """How many of eight transactions that meet at one account are admitted at their first try."""
     opened = Postgres(url)
     opened.write(lambda rows: rows.put_account(ACCOUNT))
     runs: list[int] = []
 
-    def unit(rows: Rows) -> int:
+    def transaction(rows: Rows) -> int:
         runs.append(1)
         return count_up(rows)
 
     with ThreadPoolExecutor(8) as threads:
-        assert sorted(threads.map(lambda _: opened.write(unit), range(40))) == list(range(1, 41))
+        assert sorted(threads.map(lambda _: opened.write(transaction), range(40))) == list(
+            range(1, 41)
+        )
     opened.close()
     return len(runs)
 
@@ -266,7 +268,7 @@ def test_callers_share_the_few_connections_of_a_pooler(
 
 
 def errors_behind(url: str, monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
-    """The SQLSTATEs met by a caller whose next unit runs on another connection of the pooler than
+    """The SQLSTATEs met by a caller whose next transaction runs on another connection of the pooler than
     all before.
     """
     states: list[str | None] = []
@@ -303,7 +305,7 @@ def test_statements_that_are_prepared_behind_a_pooler_are_not_found(
 ) -> None:
     """The mutant: the pooler is taken for the server.
 
-    Even so the unit is run again, and nobody reads of damage.
+    Even so the transaction is run again, and nobody reads of damage.
     """
     monkeypatch.setattr(server, "_is_direct", lambda _: True)
     assert "26000" in errors_behind(bounced, monkeypatch)

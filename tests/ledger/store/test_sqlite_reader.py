@@ -129,7 +129,7 @@ def as_nobody(place: Path, check: Callable[[], bool]) -> bool:
 def test_pages_are_checked_while_rows_are_read(kind: str, request: pytest.FixtureRequest) -> None:
     reader = SQLiteReader(request.getfixturevalue(kind) / "l.db")
     with ThreadPoolExecutor(1) as threads:
-        # the unit does not end before the check has
+        # the transaction does not end before the check has
         found = reader.read(
             lambda rows: (threads.submit(reader._broken).result(10), len(list(rows.entries("d"))))
         )

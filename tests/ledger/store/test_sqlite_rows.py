@@ -122,7 +122,7 @@ def test_memory_says_what_the_tables_say(steps: list[tuple[str, int, str, int, i
         elif act == "key" and rows.key("d", f"k{number}") is None:
             rows.put_key(KEY._replace(account="d", key=f"k{number}", seq=number))
         elif act == "drop" and not rows.torn:
-            rows.drop_unit()
+            rows.drop_transaction()
         elif act == "read":
             rows.first_answer("s1", "d/p/a")
         elif act == "scan":
@@ -131,7 +131,7 @@ def test_memory_says_what_the_tables_say(steps: list[tuple[str, int, str, int, i
             connection.execute("ROLLBACK; BEGIN")
             rows.undone()
         elif act in ("keep", "commit"):
-            rows.end_unit()
+            rows.end_transaction()
             if act == "commit":
                 rows.end_batch()
                 connection.execute("COMMIT; BEGIN")
@@ -140,7 +140,7 @@ def test_memory_says_what_the_tables_say(steps: list[tuple[str, int, str, int, i
                 again.load()
                 assert asked(rows) == asked(again)
     said = asked(rows)
-    rows.end_unit()
+    rows.end_transaction()
     rows.end_batch()
     assert said == asked(rows) == asked(Tables(connection))
     connection.close()
@@ -152,7 +152,7 @@ def test_what_is_live_is_loaded_when_a_ledger_is_opened(connection: apsw.Connect
     live = [another(2), another(3, EXECUTING), another(4, FORFEITED, reason="engine")]
     for row in (*live, another(5, COMMITTED), another(6, FORFEITED, acknowledged=1)):
         first.put_charge(row)
-    first.end_unit()
+    first.end_transaction()
     first.end_batch()
     again = SQLiteRows(connection)
     assert again.overdue(None, 9) == []
@@ -164,7 +164,7 @@ def test_a_batch_writes_an_account_once_however_often_it_moved(connection: apsw.
     rows = SQLiteRows(connection)
     for number in range(32):
         rows.put_account(ACCOUNT._replace(seq=number))
-        rows.end_unit()
+        rows.end_transaction()
     before = connection.total_changes()
     rows.end_batch()
     assert connection.total_changes() - before == 1
@@ -179,7 +179,7 @@ def test_a_unit_however_long_is_not_kept_in_memory(connection: apsw.Connection) 
     assert rows.torn
     assert connection.total_changes() - before >= 8_000
     assert rows.charge("c2") == another(2, COMMITTED)
-    rows.end_unit()
+    rows.end_transaction()
     rows.end_batch()
     assert connection.total_changes() - before == 10_000
     assert rows.counts().charges == 10_000
@@ -195,7 +195,7 @@ def test_a_long_unit_may_be_sent_between_a_charge_and_its_answer(
     for number in range(3, 5_000):
         rows.put_charge(another(number))
         rows.put_answer(AnswerRow(f"q{number}", "s", "", f"c{number}", b""))
-    rows.end_unit()
+    rows.end_transaction()
     rows.end_batch()
     assert (rows.counts().charges, rows.counts().answers) == (4_998, 4_997)
 
@@ -208,7 +208,7 @@ def test_a_batch_of_any_size_writes_each_row_once_in_few_statements(
     for number in range(2, count + 2):
         rows.put_charge(another(number))
         rows.put_answer(AnswerRow(f"q{number}", "s", "", f"c{number}", b""))
-        rows.end_unit()
+        rows.end_transaction()
 
     def trace(_cursor: object, statement: str, _values: object) -> bool:
         seen.append(statement)
@@ -230,10 +230,10 @@ def test_a_batch_that_is_undone_is_not_written_by_the_next(connection: apsw.Conn
     rows.put_charge(CHARGE)
     rows.put_answer(ANSWER)
     rows.put_key(KEY)
-    rows.end_unit()
+    rows.end_transaction()
     rows.put_charge(another(2))
     rows.undone()
-    rows.end_unit()
+    rows.end_transaction()
     rows.end_batch()
     assert connection.total_changes() == before
     assert (rows.account("d"), rows.charge("c1"), rows.answer("q1"), rows.key("d/p/a", "k")) == (
@@ -249,7 +249,7 @@ def test_a_unit_that_ends_badly_before_it_reads_has_written_nothing(
     rows.put_charge(CHARGE)
     rows.append(chain_of("d", 1)[0])
     assert (rows.torn, connection.total_changes()) == (False, before)
-    rows.drop_unit()
+    rows.drop_transaction()
     assert (rows.charge("c1"), rows.last_entry("d"), rows.account("d/p"), rows.torn) == (
         None,
         None,
@@ -268,7 +268,7 @@ def test_a_unit_that_reads_what_it_wrote_can_only_be_undone_with_its_batch(
     found = getattr(rows, read)()
     list(found if isinstance(found, Iterator) else [])
     assert rows.torn
-    rows.end_unit()
+    rows.end_transaction()
     assert not rows.torn
 
 
@@ -277,12 +277,12 @@ def test_a_charge_that_has_ended_is_seen_by_its_unit_and_by_the_next(
 ) -> None:
     rows = SQLiteRows(connection)
     rows.put_charge(CHARGE)
-    rows.end_unit()
+    rows.end_transaction()
     rows.put_charge(CHARGE._replace(state=COMMITTED))
     ended: ChargeRow = CHARGE._replace(state=COMMITTED)
     assert (rows.charge("c1"), rows.under_way("q1"), rows.torn) == (ended, None, False)
     rows.put_answer(ANSWER)
-    rows.end_unit()
+    rows.end_transaction()
     assert rows.charge("c1") == ended
 
 
@@ -292,7 +292,7 @@ def test_what_every_question_asks_for_is_not_read_from_the_disk(
     rows, seen = SQLiteRows(connection), list[str]()
     rows.put_account(ACCOUNT)
     rows.put_charge(CHARGE)
-    rows.end_unit()
+    rows.end_transaction()
 
     def trace(_cursor: object, statement: str, _values: object) -> bool:
         seen.append(statement)
@@ -313,7 +313,7 @@ def test_what_every_question_asks_for_is_not_read_from_the_disk(
 def test_opening_a_ledger_reads_only_what_is_live(connection: apsw.Connection) -> None:
     rows, seen = SQLiteRows(connection), list[str]()
     rows.put_account(ACCOUNT)
-    rows.end_unit()
+    rows.end_transaction()
     rows.end_batch()
 
     def trace(_cursor: object, statement: str, _values: object) -> bool:

@@ -28,31 +28,31 @@ def test_layers_are_what_copies_would_be(steps: list[tuple[str, str, int]]) -> N
     And what is worth keeping is all there.
     """
     layers, tables = Layers[int](), dict[str, int]()
-    committed, batch, unit = dict[str, int](), dict[str, int](), dict[str, int]()
+    committed, batch, transaction = dict[str, int](), dict[str, int](), dict[str, int]()
     for act, key, value in steps:
         if act == "put":
             layers.put(key, value)
-            unit[key] = value
+            transaction[key] = value
         elif act == "keep":
-            layers.keep_unit()
-            batch = dict(unit)
+            layers.keep_transaction()
+            batch = dict(transaction)
         elif act == "drop":
-            layers.drop_unit()
-            unit = dict(batch)
+            layers.drop_transaction()
+            transaction = dict(batch)
         elif act == "sent":
             layers.sent(even)
-            tables, batch = dict(unit), dict(unit)
+            tables, batch = dict(transaction), dict(transaction)
         elif act == "commit":
-            layers.keep_unit()
+            layers.keep_transaction()
             layers.commit(even)
-            tables, committed, batch = dict(unit), dict(unit), dict(unit)
+            tables, committed, batch = dict(transaction), dict(transaction), dict(transaction)
         else:
             layers.undo()
-            tables, batch, unit = dict(committed), dict(committed), dict(committed)
+            tables, batch, transaction = dict(committed), dict(committed), dict(committed)
         assert {each: layers.get(each) or tables.get(each) for each in "abc"} == {
-            each: unit.get(each) for each in "abc"
+            each: transaction.get(each) for each in "abc"
         }
-        assert sorted(filter(even, layers.values())) == sorted(filter(even, unit.values()))
+        assert sorted(filter(even, layers.values())) == sorted(filter(even, transaction.values()))
         assert layers.known == {each: row for each, row in committed.items() if even(row)}
 
 
@@ -60,7 +60,7 @@ def test_rows_that_the_tables_have_need_no_memory() -> None:
     layers = Layers[int]()
     for number in range(1, 9):
         layers.put(str(number), number)
-    layers.keep_unit()
+    layers.keep_transaction()
     layers.put("9", 9)
     layers.sent(even)
     assert list(layers.values()) == [2, 4, 6, 8]
@@ -70,7 +70,7 @@ def test_rows_keep_the_order_in_which_they_came() -> None:
     layers = Layers[int]()
     for number in range(1, 10):
         layers.put(str(number), number)
-        layers.keep_unit()
+        layers.keep_transaction()
         if number % 3 == 0:
             layers.commit(lambda _: True)
     layers.put("1", 100)

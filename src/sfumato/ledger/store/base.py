@@ -390,7 +390,7 @@ class Store(Protocol):
         """Whether the store was opened for reading: ``write`` raises ``LedgerReadOnly``."""
         ...
 
-    def write(self, unit: Callable[[Rows], T]) -> T:
+    def write(self, transaction: Callable[[Rows], T]) -> T:
         """Runs a transaction atomically and returns its result once it is on disk.
 
         It may be rerun from its beginning after a rollback (a deadlock), and be combined with
@@ -400,7 +400,7 @@ class Store(Protocol):
         """
         ...
 
-    def read(self, unit: Callable[[Rows], T]) -> T:
+    def read(self, transaction: Callable[[Rows], T]) -> T:
         """Runs a read-only transaction over one durable state of the store.
 
         Its result must not be an iterator over rows.

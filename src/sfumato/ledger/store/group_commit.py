@@ -34,7 +34,7 @@ class Task:
     def __init__(self, work: Callable[[], object], *, writes: bool) -> None:
         self.work = work
         self.writes = writes
-        # set by a caller who waits no longer: of use only where the unit has not begun
+        # set by a caller who waits no longer: of use only where the transaction has not begun
         self.dropped = False
         # whether it has its result or error
         self.ended = False

@@ -9,13 +9,13 @@ from typing import Generic, Protocol, TypeVar
 from sfumato.errors import LedgerUnavailable
 
 
-class Closable(Protocol):
+class _Closable(Protocol):
     """A connection."""
 
     def close(self) -> None: ...
 
 
-C = TypeVar("C", bound=Closable)
+C = TypeVar("C", bound=_Closable)
 
 # How often a caller who waits looks whether there is room, in seconds.
 _LOOK = 0.05

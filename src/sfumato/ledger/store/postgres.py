@@ -56,9 +56,10 @@ from sfumato.ledger.store.rows import ACCOUNTS
 T = TypeVar("T")
 
 _CONNECTIONS = 16
-# How often a unit that the server undid is run again; so many deadlocks in a row are not chance.
+# How often a transaction that the server rolled back is rerun; so many deadlocks in a row are not
+# chance.
 _ATTEMPTS = 20
-# How often a unit waits for a lock: 30 s with the server's timeout.
+# How often a transaction waits for a lock: 30 s with the server's timeout.
 _WAITS = 6
 
 _PEEK = placed(f"{ACCOUNTS} WHERE id = ?".replace("account", f"{SCHEMA}.account", 1))
@@ -113,11 +114,11 @@ class Postgres:
             self.close()
             raise
 
-    def write(self, unit: Callable[[Rows], T]) -> T:
-        return self._with_connection(lambda connection: self._written(connection, unit))
+    def write(self, transaction: Callable[[Rows], T]) -> T:
+        return self._with_connection(lambda connection: self._written(connection, transaction))
 
-    def read(self, unit: Callable[[Rows], T]) -> T:
-        return self._with_connection(lambda connection: self._seen(connection, unit))
+    def read(self, transaction: Callable[[Rows], T]) -> T:
+        return self._with_connection(lambda connection: self._seen(connection, transaction))
 
     def pack(self, body: bytes, size: int) -> Packed:
         return pack(body, size, lambda name, whole: self.write(lambda rows: rows.keep(name, whole)))
@@ -183,14 +184,14 @@ class Postgres:
             raise _Undone from None
         raise error
 
-    def _written(self, connection: Connection, unit: Callable[[Rows], T]) -> T:
+    def _written(self, connection: Connection, transaction: Callable[[Rows], T]) -> T:
         committing, ended = False, None
         try:
             with heeding(connection, self.place), connection.pipeline() as pipeline:
                 connection.execute(server.BEGIN)
                 begun = cache(connection.execute(server.WRITING, (PATH,)).fetchone)
                 rows = PostgresRows(connection, pipeline.sync, lambda: self._later(begun()))
-                result = unit(rows)
+                result = transaction(rows)
                 self._require_all(connection, rows, str((begun() or ("", ""))[1]))
                 rows.send()
                 committing = True
@@ -229,13 +230,13 @@ class Postgres:
             not_passed(ends, connection.execute(server.ENTRIES, values).fetchall()) if ends else ""
         )
 
-    def _seen(self, connection: Connection, unit: Callable[[Rows], T]) -> T:
+    def _seen(self, connection: Connection, transaction: Callable[[Rows], T]) -> T:
         try:
             with connection.pipeline() as pipeline:
                 connection.execute(server.BEGIN_READING)
                 begun = connection.execute(server.READING, (PATH,))
                 moment = lambda: self._later(connection.execute(_CLOCK).fetchone())  # noqa: E731
-                result = unit(PostgresRows(connection, pipeline.sync, moment))
+                result = transaction(PostgresRows(connection, pipeline.sync, moment))
                 connection.execute("COMMIT")
                 flushed = connection.execute(server.IS_FLUSHED, (_value(begun),))
         except BaseException as error:
@@ -253,7 +254,8 @@ class Postgres:
             if not isinstance(error, psycopg.Error):
                 self._flush(connection)
         if status == TransactionStatus.INERROR and not isinstance(error, psycopg.Error):
-            connection.close()  # a failure that the unit did not hear of, in the same pipeline
+            # a statement of the same pipeline failed and the transaction did not see it
+            connection.close()
 
     def _flush(self, connection: Connection) -> None:
         """Returns when the log up to now is on disk."""

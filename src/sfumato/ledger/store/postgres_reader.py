@@ -63,7 +63,7 @@ class PostgresReader:
             self._connection.close()
             raise
 
-    def write(self, unit: Callable[[Rows], T]) -> T:
+    def write(self, transaction: Callable[[Rows], T]) -> T:
         raise self._opened_to_read()
 
     def pack(self, body: bytes, size: int) -> Packed:
@@ -75,8 +75,8 @@ class PostgresReader:
             remedy="Open it without read_only=True.",
         )
 
-    def read(self, unit: Callable[[Rows], T]) -> T:
-        return self._apart(lambda: unit(ReadRows(self._connection)))
+    def read(self, transaction: Callable[[Rows], T]) -> T:
+        return self._apart(lambda: transaction(ReadRows(self._connection)))
 
     def peek(self, account_id: str) -> AccountRow | None:
         return self.read(lambda rows: rows.account(account_id))

@@ -51,7 +51,7 @@ class PostgresRows(SqlRows):
         self._accounts: dict[str, AccountRow] = {}
         self._looks_ahead = False
         self._ahead: dict[tuple[str, tuple[Cell, ...]], Cursor] = {}
-        # the ends of chains: as they were under the locks, and as this unit leaves them
+        # the ends of chains: as they were under the locks, and as this transaction leaves them
         self.found: dict[str, tuple[int, str]] = {}
         self.ends: dict[str, tuple[int, str]] = {}
 

@@ -23,8 +23,8 @@ _STOPPED = "5s"
 # Whoever reads holds no lock, only old rows from being cleared away.
 _READER_STOPPED = "10min"
 
-# Said in BEGIN: the database or the role may have another default, under which a unit that waited
-# for a lock sees the rows as they were before, and is refused.
+# Stated in BEGIN, since the database or the role may have another default, under which a
+# transaction that waited for a lock sees the rows as they were before, and is refused.
 BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 WRITING = (
     f"SELECT {CLOCK}, {SERVER}, set_config('search_path', $1, true), "

@@ -90,7 +90,7 @@ _RELEASED = (
     f"{_PAID} JOIN part ON part.charge = answer.charge WHERE part.part = ? AND charge.account = ? "
     "ORDER BY part.chain, part.seq"
 )
-# one step from each chain to the next: the index is never scanned
+# Steps from each chain to the next one, so the index is never scanned.
 _CHAINS = (
     "WITH RECURSIVE name (chain) AS (SELECT min(chain) FROM {0} UNION ALL "
     "SELECT (SELECT min(chain) FROM {0} WHERE {0}.chain > name.chain) FROM name WHERE name.chain "
@@ -124,7 +124,7 @@ _APPENDED = (
     "instalment.seq "
     "WHERE instalment.charge = ? AND instalment.place > ? ORDER BY instalment.place LIMIT ?"
 )
-# the words of the partial indexes, so that they are used
+# The conditions of the partial indexes, word for word, so that the optimizer uses them.
 _OPEN = f"state IN ('{RESERVED}', '{EXECUTING}')"
 _UNENDED = "state IN (" + ", ".join(f"'{state}'" for state in UNENDED) + ")"
 _UNSEEN = f"state = '{FORFEITED}' AND acknowledged = 0"
@@ -168,14 +168,16 @@ class SqlRows(ABC):
 
     def _answer(self, row: tuple[Any, ...]) -> AnswerRow:
         """An answer from its columns."""
-        body = row[4] if not row[6] else unpack(Packed(row[4], row[6]), self._kept)
-        return AnswerRow(row[0], row[1], row[2], row[3], body, row[5])
+        question, statement, shared, charge, body, seq, coding = row
+        if coding:
+            body = unpack(Packed(body, coding), self._kept)
+        return AnswerRow(question, statement, shared, charge, body, seq)
 
     def _instalment(self, row: tuple[Any, ...]) -> InstalmentRow:
         """An instalment from its columns."""
-        return InstalmentRow(
-            row[0], row[1], unpack(Packed(row[2], row[5]), self._kept), row[3], row[4]
-        )
+        charge, place, data, chain, seq, coding = row
+        body = unpack(Packed(data, coding), self._kept)
+        return InstalmentRow(charge, place, body, chain, seq)
 
     def _one(self, sql: str, values: tuple[Cell, ...] = ()) -> tuple[Any, ...] | None:
         rows = self._all(sql, values)
@@ -193,12 +195,13 @@ class SqlRows(ABC):
         return AccountRow._make(row) if row else None
 
     def movers(self, ids: Sequence[str]) -> tuple[Sequence[str], list[Entry]]:
-        chain, places = ids[0], ", ".join("?" for _ in ids)
+        chain = ids[0]
+        places = ", ".join("?" for _ in ids)
         rows = self._all(_MOVERS.format(places), (chain, *ids, chain, chain))
         return ids, [Entry._make(row) for row in rows]
 
     def accounts(self) -> Iterator[AccountRow]:
-        return (AccountRow._make(row) for row in self._stream(f"{ACCOUNTS} ORDER BY id"))
+        return map(AccountRow._make, self._stream(f"{ACCOUNTS} ORDER BY id"))
 
     def twins(self, folded: str) -> list[str]:
         return [str(row[0]) for row in self._all(_TWINS, (folded,))]
@@ -223,20 +226,15 @@ class SqlRows(ABC):
             conditions.append((" AND lease_until <= ?", until))
         if dataset is not None:
             conditions.append((" AND dataset = ?", dataset))
-        where, values = (
-            "".join(text for text, _ in conditions),
-            tuple(value for _, value in conditions),
-        )
-        rows = self._all(
-            f"{CHARGES} WHERE {_OPEN}{where} ORDER BY lease_until, id LIMIT ?", (*values, limit)
-        )
+        where = "".join(condition for condition, _ in conditions)
+        values = [value for _, value in conditions]
+        sql = f"{CHARGES} WHERE {_OPEN}{where} ORDER BY lease_until, id LIMIT ?"
+        rows = self._all(sql, (*values, limit))
         return [ChargeRow._make(row) for row in rows]
 
     def failed(self, dataset: str, analyst: str) -> list[ChargeRow]:
-        ended, went_on = (
-            f"{_UNSEEN} AND {_COUNTED}",
-            f"{_WENT_ON} AND NOT ({_UNSEEN} AND {_COUNTED})",
-        )
+        ended = f"{_UNSEEN} AND {_COUNTED}"
+        went_on = f"{_WENT_ON} AND NOT ({_UNSEEN} AND {_COUNTED})"
         return self._failing(ended, went_on, "dataset = ? AND analyst = ?", (dataset, analyst))
 
     def failures(self, dataset: str) -> list[ChargeRow]:
@@ -245,15 +243,12 @@ class SqlRows(ABC):
     def _failing(
         self, ended: str, went_on: str, whose: str, values: tuple[str, ...]
     ) -> list[ChargeRow]:
-        """The charges of two kinds, each found through a partial index."""
-        # asked for one after the other, and both ahead of time
-        asked = [
-            self._all(f"{CHARGES} WHERE {whose} AND {state}", values) for state in (ended, went_on)
-        ]
-        return sorted(
-            (ChargeRow._make(row) for rows in asked for row in rows),
-            key=attrgetter("chain", "seq"),
-        )
+        """The charges of two kinds, which a partial index finds, in the order of the chains."""
+        # two statements, each prefetched by itself
+        rows = self._all(f"{CHARGES} WHERE {whose} AND {ended}", values)
+        more = self._all(f"{CHARGES} WHERE {whose} AND {went_on}", values)
+        charges = [ChargeRow._make(row) for row in (*rows, *more)]
+        return sorted(charges, key=attrgetter("chain", "seq"))
 
     def answer(self, question: str) -> AnswerRow | None:
         row = self._one(f"{_ANSWERS} WHERE question = ?", (question,))
@@ -283,9 +278,8 @@ class SqlRows(ABC):
 
     def put_instalment(self, row: InstalmentRow) -> None:
         packed = self._packed(row)
-        self._run(
-            _PUT_INSTALMENT, (row.charge, row.place, packed.data, row.chain, row.seq, packed.coding)
-        )
+        values = (row.charge, row.place, packed.data, row.chain, row.seq, packed.coding)
+        self._run(_PUT_INSTALMENT, values)
 
     def instalments(
         self, charge_id: str, after: int, limit: int
@@ -335,26 +329,23 @@ class SqlRows(ABC):
 
     def acts(self, chain: str) -> list[Entry]:
         kinds = ", ".join(f"'{kind}'" for kind in ACTS)
-        return [
-            Entry(*row)
-            for row in self._all(
-                f"{_ENTRIES} WHERE chain = ? AND kind IN ({kinds}) ORDER BY seq", (chain,)
-            )
-        ]
+        sql = f"{_ENTRIES} WHERE chain = ? AND kind IN ({kinds}) ORDER BY seq"
+        return [Entry(*row) for row in self._all(sql, (chain,))]
 
     def history(self, after: Ends | None = None) -> Iterator[tuple[ChargeRow, AnswerRow | None]]:
         width = len(_CHARGE)
         for row in self._ordered(_HISTORY, "charge", "seq", after):
-            answer = self._answer(row[width:]) if row[width] is not None else None
-            yield ChargeRow._make(row[:width]), answer
+            charge = ChargeRow._make(row[:width])
+            if row[width] is None:
+                yield charge, None
+            else:
+                yield charge, self._answer(row[width:])
 
     def keys(self, after: Ends | None = None) -> Iterator[KeyRow]:
-        return (KeyRow._make(row) for row in self._ordered(_KEYS, "key", "seq", after))
+        return map(KeyRow._make, self._ordered(_KEYS, "key", "seq", after))
 
     def parts(self, after: Ends | None = None) -> Iterator[PartRow]:
-        return (
-            PartRow._make(row) for row in self._ordered(_PARTS, "part", "seq, part.part", after)
-        )
+        return map(PartRow._make, self._ordered(_PARTS, "part", "seq, part.part", after))
 
     def _chains(self, table: str) -> list[str]:
         return [str(row[0]) for row in self._all(_CHAINS.format(table))]

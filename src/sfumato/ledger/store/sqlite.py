@@ -84,17 +84,17 @@ class SQLite:
         self._writer = Writer(self._batches.run, _Ending(self._batches, self._locks), self)
         _OPEN.add(self)
 
-    def write(self, unit: Callable[[Rows], T]) -> T:
+    def write(self, transaction: Callable[[Rows], T]) -> T:
         """Runs a transaction in the next batch; it is on disk when this returns."""
         self._require_here()
         rows = self._batches.rows
-        return self._writer.do(lambda: unit(rows), writes=True)
+        return self._writer.do(lambda: transaction(rows), writes=True)
 
-    def read(self, unit: Callable[[Rows], T]) -> T:
+    def read(self, transaction: Callable[[Rows], T]) -> T:
         """Runs a read-only transaction between two batches."""
         self._require_here()
         rows = self._batches.rows
-        return self._writer.do(lambda: unit(rows), writes=False)
+        return self._writer.do(lambda: transaction(rows), writes=False)
 
     def pack(self, body: bytes, size: int) -> Packed:
         """Compresses a body, or writes it to a file, on the caller's thread."""
@@ -243,7 +243,7 @@ class _Batches:
                     task.succeed(task.work())
                 except BaseException as error:
                     task.fail(self._typed(error))
-                self.rows.drop_unit()
+                self.rows.drop_transaction()
         writing = [task for task in tasks if task.writes]
         if writing:
             self._write(writing)
@@ -284,7 +284,7 @@ class _Batches:
             )
         self._opening.require_in_place()
         self._connection.execute("BEGIN IMMEDIATE")
-        outcomes = [self._unit(task) for task in tasks]
+        outcomes = [self._transaction(task) for task in tasks]
         self.rows.end_batch()
         self._commit()
         self.rows.committed()
@@ -300,14 +300,14 @@ class _Batches:
                 True  # this batch is on disk; no other begins under a mark that stands still
             )
 
-    def _unit(self, task: Task) -> tuple[object, BaseException | None]:
+    def _transaction(self, task: Task) -> tuple[object, BaseException | None]:
         try:
             value = task.work()
-            self.rows.end_unit()
+            self.rows.end_transaction()
         except BaseException as error:
             if self.rows.torn or isinstance(error, apsw.Error):
                 raise  # it has to be undone, and only the whole batch can be
-            self.rows.drop_unit()
+            self.rows.drop_transaction()
             return None, error
         return value, None
 

@@ -75,17 +75,17 @@ class SQLiteReader:
             let_go(self._locks)
             raise
 
-    def write(self, unit: Callable[[Rows], T]) -> T:
+    def write(self, transaction: Callable[[Rows], T]) -> T:
         """Raises ``LedgerReadOnly``."""
-        raise opened_to_read(self.place)
+        raise _opened_to_read(self.place)
 
-    def read(self, unit: Callable[[Rows], T]) -> T:
+    def read(self, transaction: Callable[[Rows], T]) -> T:
         """Runs a read-only transaction; one at a time."""
-        return self._apart(lambda: unit(self._rows))
+        return self._apart(lambda: transaction(self._rows))
 
     def pack(self, body: bytes, size: int) -> Packed:
         """Raises ``LedgerReadOnly``."""
-        raise opened_to_read(self.place)
+        raise _opened_to_read(self.place)
 
     def peek(self, account_id: str) -> AccountRow | None:
         """An account."""
@@ -147,7 +147,7 @@ class ReadRows(Tables):
         raise LedgerReadOnly("The ledger was opened to be read.")
 
 
-def opened_to_read(place: str) -> LedgerReadOnly:
+def _opened_to_read(place: str) -> LedgerReadOnly:
     """The error for a write to a ledger that is open for reading."""
     return LedgerReadOnly(
         f"The ledger {place!r} was opened to be read.", remedy="Open it without read_only=True."

@@ -39,7 +39,7 @@ _OPEN = (RESERVED, EXECUTING)
 _SUSPENDED = f"{CHARGES} WHERE state = '{SUSPENDED}'"
 # A power of two; SQLite takes 32,766 values in a statement.
 _ROWS_AT_ONCE = 256
-# A unit that writes more than this (an import) does not keep it all in memory.
+# A transaction that writes more than this (an import) does not keep it all in memory.
 _WRITES_KEPT = 8192
 
 _fixed = attrgetter(*(name for name in ChargeRow._fields if name not in CHANGEABLE))
@@ -80,7 +80,7 @@ class SQLiteRows(SqlRows):
         self._answers = Layers[AnswerRow]()
         self._keys = Layers[KeyRow]()
         self._batch: list[Write] = []
-        self._unit: list[Write] = []
+        self._transaction: list[Write] = []
         self._tables = Tables(connection)
         self._entries = 0
         self._epoch = time.time_ns() // 10**6 - time.monotonic_ns() // 10**6
@@ -101,19 +101,19 @@ class SQLiteRows(SqlRows):
         """The number of entries in the chains of all datasets, as of the last commit."""
         return self._entries
 
-    def end_unit(self) -> None:
+    def end_transaction(self) -> None:
         """Ends a successful transaction: its writes join the batch."""
-        self._batch += self._unit
-        self._unit = []
+        self._batch += self._transaction
+        self._transaction = []
         self.torn = False
         for layers in self._layers:
-            layers.keep_unit()
+            layers.keep_transaction()
 
-    def drop_unit(self) -> None:
+    def drop_transaction(self) -> None:
         """Drops a failed transaction of which nothing was sent to the tables."""
-        self._unit = []
+        self._transaction = []
         for layers in self._layers:
-            layers.drop_unit()
+            layers.drop_transaction()
 
     def end_batch(self) -> None:
         """Writes the batch to the tables, each account once however often it changed."""
@@ -133,7 +133,7 @@ class SQLiteRows(SqlRows):
 
     def undone(self) -> None:
         """Restores the cache after a batch that was rolled back."""
-        self._batch, self._unit, self.torn = [], [], False
+        self._batch, self._transaction, self.torn = [], [], False
         for layers in self._layers:
             layers.undo()
 
@@ -262,8 +262,8 @@ class SQLiteRows(SqlRows):
 
     def _send(self) -> None:
         writes, self._batch = self._batch, []
-        if self._unit:
-            writes, self._unit, self.torn = writes + self._unit, [], True
+        if self._transaction:
+            writes, self._transaction, self.torn = writes + self._transaction, [], True
         self._tables.write(writes)
         self._charges.sent(keep=_is_unended)
         self._failed.sent(keep=Failed.is_any)
@@ -271,8 +271,8 @@ class SQLiteRows(SqlRows):
         self._keys.sent(keep=lambda _: False)
 
     def _run(self, sql: str, values: tuple[Cell, ...] = ()) -> None:
-        self._unit.append((sql, values))
-        if len(self._unit) >= _WRITES_KEPT:
+        self._transaction.append((sql, values))
+        if len(self._transaction) >= _WRITES_KEPT:
             self._send()
 
     def _all(self, sql: str, values: tuple[Cell, ...] = ()) -> list[tuple[Any, ...]]:

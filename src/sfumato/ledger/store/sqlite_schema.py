@@ -207,13 +207,26 @@ def _account(
 ) -> None:
     """Creates a dataset's account, those of its analysts, and the first entry of its own chain."""
     dataset, contract, gates, spent = old
-    root = Scope(dataset)
+    root = Scope(dataset).id
     form = json.loads(contract)
     limit = canonical_json({"epsilon": form["epsilon"], "delta": form["delta"]})
     body: dict[str, Json] = {"continues": last.seq, "head": last.hash}
-    entry = chained(root.id, 1, last.at, "continue", body, genesis(root.id))
+    entry = chained(root, 1, last.at, "continue", body, genesis(root))
     connection.execute("INSERT INTO journal VALUES (?, ?, ?, ?, ?, ?, ?)", _cells(entry))
-    sums: dict[str, tuple[Charge, Held]] = {root.id: (NOTHING, Held())}
+    insert = "INSERT INTO account VALUES (?, ?, ?, ?, ?, ?, ?, '', ?, '[]', ?, ?)"
+    for account, (done, held) in _sums(root, paid).items():
+        parent, reserved = Scope.of(account).parent, held_text(held)
+        if account == root:
+            # what the old row said is kept even if it is wrong, so that verify still finds it
+            owned = (contract, limit, gates, spent, reserved, "{}", 1, entry.hash)
+        else:
+            owned = ("", "", "", charge_text(done), reserved, "", 0, "")
+        connection.execute(insert, (account, parent, *owned))
+
+
+def _sums(root: str, paid: Iterable[tuple[str, str, Charge]]) -> dict[str, tuple[Charge, Held]]:
+    """The spent and the reserved sum of a dataset's account and of those below it that paid."""
+    sums: dict[str, tuple[Charge, Held]] = {root: (NOTHING, Held())}
     for account, state, cost in paid:
         for account_id in Scope.of(account).lineage:
             done, held = sums.get(account_id, (NOTHING, Held()))
@@ -222,21 +235,7 @@ def _account(
             elif state != VOIDED:
                 held = held.plus(cost)
             sums[account_id] = (done, held)
-    for account, (done, held) in sums.items():
-        top = account == root.id
-        connection.execute(
-            "INSERT INTO account VALUES (?, ?, ?, ?, ?, ?, ?, '', ?, '[]', ?, ?)",
-            (
-                account,
-                Scope.of(account).parent,
-                contract if top else "",
-                limit if top else "",
-                gates if top else "",
-            )
-            # what the old row said is kept even if it is wrong, so that verify still finds it
-            + (spent if top else charge_text(done), held_text(held), "{}" if top else "")
-            + ((1, entry.hash) if top else (0, "")),
-        )
+    return sums
 
 
 def _cells(entry: Entry) -> tuple[str | int, ...]:
