@@ -265,7 +265,7 @@ def expression_of(node: exp.Expr) -> sql.Expression:
         case exp.Window():
             return _window(node)
         case exp.Explode():
-            return sql.Unnest(expression_of(node.this))
+            return sql.call("unnest", expression_of(node.this))
         case exp.Func():
             return _function(node)
         case exp.Binary() if type(node) in SIGNS:

@@ -43,7 +43,6 @@ from sfumato.engines.sql_tree import (
     TryCast,
     Typed,
     UnionAll,
-    Unnest,
     WholeNumber,
     Window,
     With,
@@ -277,10 +276,6 @@ def _window(node: Window) -> Pieces:
     return [*pieces, ")"]
 
 
-def _unnest(node: Unnest) -> Pieces:
-    return ["unnest(", node.list, ")"]
-
-
 # --- rows ----------------------------------------------------------------------------------
 
 
@@ -294,7 +289,7 @@ def _table(node: Table) -> Pieces:
 
 def _lists(node: Lists) -> Pieces:
     """DuckDB parses and binds lists several times as fast as the same number of rows."""
-    items = [As(Unnest(values), Column(name)) for name, values in node.columns]
+    items = [Call("unnest", (values,)).named(name) for name, values in node.columns]
     return ["SELECT ", *_listed(items)]
 
 
@@ -375,7 +370,6 @@ _RULES: Mapping[type[Any], Callable[[Any], Pieces]] = {
     Aggregate: _aggregate,
     Ordered: _ordered,
     Window: _window,
-    Unnest: _unnest,
     As: _as,
     Table: _table,
     Lists: _lists,

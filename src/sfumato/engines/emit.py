@@ -168,10 +168,9 @@ def _linear(
     pairs = _pairs(plan, tables, aggregates, values, narrow=fit)
     if is_plain(plan):
         return _sums_of_rows(plan, aggregates, names, pairs)
-    counted = any(isinstance(aggregate, CountUnits) for aggregate in aggregates)
-    only_units = all(isinstance(aggregate, CountUnits) for aggregate in aggregates)
-    is_weighed = unit_limits.most_rows(plan) is not None and not only_units
-    pairs = unit_limits.placed(plan, pairs, order, counted=counted)
+    of_units = [isinstance(aggregate, CountUnits) for aggregate in aggregates]
+    is_weighed = unit_limits.most_rows(plan) is not None and not all(of_units)
+    pairs = unit_limits.placed(plan, pairs, order, counted=any(of_units))
     if is_weighed:
         pairs = unit_limits.weighed(plan, pairs, plan.norm, windows=tables.windows)
     released: list[sql.Expression] = []

@@ -174,7 +174,7 @@ class Order:
 def _kept(most: int) -> sql.Named:
     """Keeps the least integers of each unit, by a streaming top-k."""
     least = sql.aggregate("min", _P, sql.Constant(most))
-    items = (sql.Unnest(least).named(_P),)
+    items = (sql.call("unnest", least).named(_P),)
     return sql.Named("kept", sql.Select(items, sql.Item(sql.Table("placed")), group=(_UNIT,)))
 
 

@@ -28,9 +28,24 @@ def test_tests_are_joined(join, word):
     assert join(iter([A, B, C])) == sql.Logic(word, (A, B, C))
 
 
-def test_a_chain_binds_from_the_left():
-    assert sql.total([A, B, C], "-") == sql.Binary("-", sql.Binary("-", A, B), C)
-    assert sql.total([A]) is A
+def test_operators_bind_as_in_python_and_an_integer_is_its_constant():
+    minus = sql.Binary("-", sql.Binary("-", A, B), sql.Binary("*", C, sql.Constant(2)))
+    assert minus == A - B - C * 2
+    assert (A // 3 <= 4) == sql.Binary("<=", sql.Binary("//", A, sql.Constant(3)), sql.Constant(4))
+    for built, sign in ((A + 1, "+"), (A % 1, "%"), (A & 1, "&"), (A >> 1, ">>"), (A / B, "/")):
+        assert built.sign == sign
+    for built, sign in ((A < 1, "<"), (A > 1, ">"), (A >= 1, ">="), (A.equals(1), "=")):
+        assert built == sql.Binary(sign, A, sql.Constant(1))
+    assert A.same(B) == sql.Binary("IS NOT DISTINCT FROM", A, B)
+
+
+def test_names_and_calls_are_short_forms():
+    assert A.named("b") == A.named(B) == sql.As(A, B)
+    assert (A.is_null, A.is_present) == (sql.IsNull(A), sql.IsNull(A, negated=True))
+    assert sql.call("least", A, 3) == sql.Call("least", (A, sql.Constant(3)))
+    assert sql.aggregate("count") == sql.Aggregate("count", (sql.Star(),))
+    assert sql.aggregate("sum", A) == sql.Aggregate("sum", (A,))
+    assert sql.number(3) == sql.Typed(sql.Constant(3), sql.SqlType.BIGINT)
 
 
 def test_every_operand_is_inside():

@@ -1,14 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small SQL tree: what the emitters build, and what each dialect's printer writes.
-
-It has the constructs that the emitters need and nothing else. A node states its operands, not its
-spelling: a printer (``duckdb_printer``, ``spark_printer``) has one rule for each class. Every node
-of a class that a printer does not list is an error, so a new construct is written for each dialect
-or refused there.
-
-``Paren`` and ``Select.breaks`` change nothing in what a statement means; they keep the DuckDB text
-as it was recorded.
-"""
+"""Expressions of the SQL tree: nodes whose value is a cell."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -371,14 +362,7 @@ class Window(Expression):
     order: tuple[Expression, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Unnest(Expression):
-    """A row for each element of a list."""
-
-    list: Expression
-
-
-# --- rows ----------------------------------------------------------------------------------
+# --- items and helpers ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,82 +373,11 @@ class As(Expression):
     name: Column
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table: a FROM item that a source wrote, or the name of a query of ``With``."""
-
-    sql: str
-
-
-@dataclass(frozen=True, slots=True)
-class Lists:
-    """A table whose columns are lists of constants of one length."""
-
-    columns: tuple[tuple[str, ListOf], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """A FROM item: a table, or the rows of a query; ``alias`` is the name of its columns."""
-
-    source: "Table | Lists | Query"
-    alias: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Join:
-    """A further FROM item; ``word``: JOIN, or LEFT, SEMI, ANTI or CROSS JOIN."""
-
-    word: str
-    item: Item
-    on: Expression | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Select:
-    """A SELECT; ``breaks`` names the clauses that begin a line."""
-
-    items: tuple[Expression, ...]
-    source: Item
-    joins: tuple[Join, ...] = ()
-    where: Expression | None = None
-    group: tuple[Expression, ...] = ()
-    qualify: Expression | None = None
-    breaks: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class UnionAll:
-    """The rows of several queries, one after the other."""
-
-    queries: "tuple[Query, ...]"
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """A query of WITH; ``materialized``: it is computed once."""
-
-    name: str
-    query: "Query"
-    materialized: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class With:
-    """A query that reads the results of others by their names."""
-
-    tables: tuple[Named, ...]
-    query: "Query"
-
-
 Operand: TypeAlias = Expression | int
-Query: TypeAlias = Select | UnionAll | With
-Node: TypeAlias = Expression | Query | Item | Join | Table | Lists | Named
 
 NULL = Constant(None)
 TRUE = Constant(value=True)
 FALSE = Constant(value=False)
-TALL = ("FROM", "GROUP BY")
 
 
 def columns(names: Iterable[str], table: str = "") -> tuple[Column, ...]:
