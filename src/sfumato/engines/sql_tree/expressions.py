@@ -235,7 +235,7 @@ class Like(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Case(Expression):
-    """The result of the first branch (test, result) whose test is TRUE; else ``otherwise``, or NULL."""
+    """The result of the first branch (test, result) whose test is TRUE; else ``otherwise``."""
 
     branches: tuple[tuple[Expression, Expression], ...]
     otherwise: Expression | None = None
@@ -276,7 +276,7 @@ class RoundHalfEven(Expression):
 
 @dataclass(frozen=True, slots=True)
 class HexNumber(Expression):
-    """The BIGINT that ``length`` of the hexadecimal digits of a string spell, from ``start`` = 1."""
+    """The BIGINT that ``length`` hexadecimal digits of a string spell, from place ``start``."""
 
     digits: Expression
     start: int
