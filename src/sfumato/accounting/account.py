@@ -45,7 +45,7 @@ from sfumato.privacy.event import (
 )
 from sfumato.privacy.unit import Relation
 
-# Beyond it e^epsilon is written with thousands of digits, and nothing is hidden.
+# Above this epsilon, e^epsilon would be a number of thousands of digits, and the protection is nil.
 _HUGE = 10_000
 
 
@@ -345,7 +345,8 @@ def relations_of(event: object) -> set[Relation]:
         case Repeated(inner):
             return relations_of(inner)
         case Sampled(PoissonSample(_, Relation.REPLACE_ONE), inner):
-            # stated for a unit that enters or leaves the sample; anything else beside it is mixed
+            # proved for a unit that enters or leaves the sample; another relation beside it would
+            # be mixed
             return (
                 set(Relation)
                 if Relation.REPLACE_ONE in relations_of(inner)
@@ -362,7 +363,7 @@ def relations_of(event: object) -> set[Relation]:
         case BoundedRange() | PureEvent() | ApproxEvent():
             return {event.relation}
         case RandomizedResponse():
-            # a report tells that there is one: it hides a value, not a presence
+            # a report reveals that the person took part: it hides a value, not presence
             return {Relation.REPLACE_ONE}
         case _:
             raise _unknown(event)
