@@ -2,14 +2,18 @@
 """Events: what a mechanism did to the data, as frozen values.
 
 An event describes the exact distribution that was sampled, so that any accountant can compute
-its cost, now or in ten years.
+its cost, now or in ten years. ``kind`` is its name in JSON. Its JSON form follows from the names,
+types and defaults of its fields (``serialization``), so none of these can ever change.
+
+An event that follows from nothing else states its ``relation`` and its ``guarantee``, which is
+what it costs. The other events are priced by a rule of ``accounting.account``.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from sfumato.errors import InvalidDeclaration, InvalidNumber, shown
 from sfumato.noise import DiscreteGaussian, Noise
@@ -22,7 +26,32 @@ from sfumato.privacy.event.check import (
     exact_positive,
 )
 from sfumato.privacy.event.sampling_designs import Design
+from sfumato.privacy.guarantee import ApproxDP, BoundedRangeDP, PureDP
 from sfumato.privacy.unit import Relation
+
+__all__ = [
+    "AdditiveNoise",
+    "ApproxEvent",
+    "BoundedRange",
+    "Composed",
+    "ContinuousLaw",
+    "ContinuousNoise",
+    "Event",
+    "Group",
+    "NoisyMax",
+    "Nonadaptive",
+    "Parallel",
+    "PureEvent",
+    "RandomizedResponse",
+    "Repeated",
+    "Rule",
+    "Sampled",
+    "Selection",
+    "Shuffled",
+    "SparseVector",
+    "Stream",
+    "Thresholded",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +64,7 @@ class AdditiveNoise:
     DiscreteGaussian(sigma_squared=Fraction(9, 1))
     """
 
+    kind: ClassVar[str] = "additive_noise"
     noise: Noise
     distance: Distance
     cells: int | None = None
@@ -70,6 +100,7 @@ class ContinuousNoise:
     Fraction(11, 10)
     """
 
+    kind: ClassVar[str] = "continuous_noise"
     law: ContinuousLaw
     scale: Fraction
     distance: Distance
@@ -108,6 +139,7 @@ class Selection:
     Fraction(1, 2)
     """
 
+    kind: ClassVar[str] = "selection"
     rule: Rule
     rate: Fraction
     distance: Distance
@@ -130,6 +162,7 @@ class NoisyMax:
     False
     """
 
+    kind: ClassVar[str] = "noisy_max"
     noise: Noise
     distance: Distance
     monotone: bool = False
@@ -152,6 +185,7 @@ class SparseVector:
     5
     """
 
+    kind: ClassVar[str] = "sparse_vector"
     threshold_noise: Noise
     query_noise: Noise
     distance: Distance
@@ -174,6 +208,7 @@ class RandomizedResponse:
     4
     """
 
+    kind: ClassVar[str] = "randomized_response"
     epsilon: Fraction
     categories: int
 
@@ -182,6 +217,16 @@ class RandomizedResponse:
         is_int = isinstance(self.categories, int) and not isinstance(self.categories, bool)
         if not is_int or self.categories < 2:
             raise InvalidDeclaration(f"{self.categories} categories.", allowed="2 or more")
+
+    @property
+    def relation(self) -> Relation:
+        """Replace-one: a report shows that there is a unit, and hides its value."""
+        return Relation.REPLACE_ONE
+
+    @property
+    def guarantee(self) -> PureDP:
+        """epsilon-DP. Proof: mechanisms/response.proof.md."""
+        return PureDP(self.epsilon)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,11 +239,17 @@ class BoundedRange:
     Fraction(1, 2)
     """
 
+    kind: ClassVar[str] = "bounded_range"
     eta: Fraction
     relation: Relation = Relation.ADD_REMOVE
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "eta", exact_positive("eta", self.eta))
+
+    @property
+    def guarantee(self) -> BoundedRangeDP:
+        """What is known of the mechanism."""
+        return BoundedRangeDP(self.eta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,11 +260,17 @@ class PureEvent:
     'add-remove'
     """
 
+    kind: ClassVar[str] = "pure"
     epsilon: Fraction
     relation: Relation = Relation.ADD_REMOVE
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", exact_positive("epsilon", self.epsilon))
+
+    @property
+    def guarantee(self) -> PureDP:
+        """What is known of the mechanism."""
+        return PureDP(self.epsilon)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +281,7 @@ class ApproxEvent:
     Fraction(1, 1000000)
     """
 
+    kind: ClassVar[str] = "approximate"
     epsilon: Fraction
     delta: Fraction
     relation: Relation = Relation.ADD_REMOVE
@@ -235,6 +293,11 @@ class ApproxEvent:
             raise InvalidNumber(f"epsilon = {self.epsilon}.", allowed="0 or greater")
         if not 0 <= self.delta <= 1:
             raise InvalidNumber(f"delta = {self.delta}.", allowed="0 or greater, and at most 1")
+
+    @property
+    def guarantee(self) -> ApproxDP:
+        """What is known of the mechanism."""
+        return ApproxDP(self.epsilon, self.delta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +311,7 @@ class Thresholded:
     20
     """
 
+    kind: ClassVar[str] = "thresholded"
     additive: AdditiveNoise
     threshold: int
     keys: int
@@ -271,6 +335,7 @@ class Sampled:
     Fraction(1, 100)
     """
 
+    kind: ClassVar[str] = "sampled"
     design: Design
     event: "Event"
 
@@ -294,14 +359,14 @@ class Shuffled:
     10000
     """
 
+    kind: ClassVar[str] = "shuffled"
     event: RandomizedResponse | PureEvent
     reports: int
 
     def __post_init__(self) -> None:
         check_count("reports", self.reports)
         local = isinstance(self.event, RandomizedResponse | PureEvent)
-        relation = getattr(self.event, "relation", Relation.REPLACE_ONE)
-        if not local or relation is not Relation.REPLACE_ONE:
+        if not local or self.event.relation is not Relation.REPLACE_ONE:
             raise InvalidDeclaration(
                 f"Shuffled reports made by {shown(self.event)}.",
                 allowed="RandomizedResponse, or PureEvent(epsilon, Relation.REPLACE_ONE)",
@@ -318,6 +383,7 @@ class Group:
     4
     """
 
+    kind: ClassVar[str] = "group"
     event: "Event"
     size: int
 
@@ -344,6 +410,7 @@ class Stream:
     (1, Fraction(4, 1))
     """
 
+    kind: ClassVar[str] = "stream"
     noise: AdditiveNoise | ContinuousNoise
     steps: int
     column: Fraction
@@ -395,6 +462,7 @@ class Composed:
     2
     """
 
+    kind: ClassVar[str] = "composed"
     events: tuple["Event", ...]
 
     def __post_init__(self) -> None:
@@ -412,6 +480,7 @@ class Parallel:
     2
     """
 
+    kind: ClassVar[str] = "parallel"
     events: tuple["Event", ...]
 
     def __post_init__(self) -> None:
@@ -430,6 +499,7 @@ class Repeated:
     10
     """
 
+    kind: ClassVar[str] = "repeated"
     event: "Event"
     times: int
 
@@ -450,6 +520,7 @@ class Nonadaptive:
     100
     """
 
+    kind: ClassVar[str] = "nonadaptive"
     event: "Event"
 
     def __post_init__(self) -> None:
