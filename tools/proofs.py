@@ -69,7 +69,7 @@ def stale(note: Path) -> list[str]:
     if not recorded:
         return [f"{note.name} names no function"]
     return [
-        f"{note.name}:{name}"
+        name if ":" in name else f"{note.name.replace('.proof.md', '.py')}:{name}"
         for name, seen in recorded
         if (_hash_in_note(note, name) or "gone") != seen
     ]

@@ -2,8 +2,8 @@
 """The JSON form of events. It is stable: later versions must read every ledger ever written.
 
 The form of an event has its ``kind`` and its fields, by their names; the type of a field says how
-it is written (``_field``). A kind is never removed and never changes its meaning. A field is omitted
-while it has its default; that of a new field is the old meaning. An unknown kind, distribution,
+it is written (``_field``). A kind is never removed and never changes its meaning. A field is left
+out while it has its default; that of a new field is the old meaning. An unknown kind, distribution,
 field or version raises.
 """
 
@@ -26,7 +26,7 @@ from sfumato.noise import (
     Truncated,
 )
 from sfumato.privacy.distance import Distance, Norm
-from sfumato.privacy.event.events import Event
+from sfumato.privacy.event.composition import Event
 from sfumato.privacy.event.sampling_designs import (
     Design,
     FixedSample,
@@ -209,17 +209,11 @@ _LAWS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {
     "geometric": (Geometric, (_fraction("scale"),)),
     "truncated": (Truncated, (_noise("whole"), _integer("lower"), _integer("upper"))),
 }
-_DESIGNS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {
-    "poisson": (PoissonSample, (_fraction("rate"), _RELATION)),
-    "fixed": (FixedSample, (_integer("size"), _integer("population"))),
-    "with_replacement": (WithReplacementSample, (_integer("size"), _integer("population"))),
-}
 _LAW_NAMES = {make: name for name, (make, _) in _LAWS.items()}
-_DESIGN_NAMES = {make: name for name, (make, _) in _DESIGNS.items()}
 
 
-def _fields(kind: type[Event]) -> tuple[_Field, ...]:
-    """How the fields of a kind of event are written and read, in their order."""
+def _fields(kind: type[Event | Design]) -> tuple[_Field, ...]:
+    """How the fields of a kind of event or sample are written and read, in their order."""
     types = get_type_hints(kind)
     return tuple(_field(field, types[field.name]) for field in fields(kind))
 
@@ -247,9 +241,15 @@ _FORMS: dict[Any, tuple[Callable[[Any], Json], Callable[[Any], object]]] = {
     Design: (_design_to_json, _design_from_json),
     tuple[Event, ...]: (lambda events: [event_to_json(event) for event in events], _events),
 }
+_DESIGNS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {
+    "poisson": (PoissonSample, _fields(PoissonSample)),
+    "fixed": (FixedSample, _fields(FixedSample)),
+    "with_replacement": (WithReplacementSample, _fields(WithReplacementSample)),
+}
 _KINDS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {
     kind.kind: (kind, _fields(kind)) for kind in get_args(Event)
 }
+_DESIGN_NAMES = {make: name for name, (make, _) in _DESIGNS.items()}
 _NAMES = {make: name for name, (make, _) in _KINDS.items()}
 
 
