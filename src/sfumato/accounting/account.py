@@ -43,7 +43,7 @@ from sfumato.privacy.event import (
 from sfumato.privacy.guarantee import ApproxDP, BoundedRangeDP, PureDP
 from sfumato.privacy.unit import Relation
 
-# Beyond it e^epsilon is written with thousands of digits, and nothing is hidden.
+# Above this epsilon, e^epsilon would be a number of thousands of digits, and the protection is nil.
 _HUGE = 10_000
 
 
@@ -352,7 +352,8 @@ def relations_of(event: object) -> set[Relation]:
         case Repeated(inner):
             return relations_of(inner)
         case Sampled(PoissonSample(_, Relation.REPLACE_ONE), inner):
-            # stated for a unit that enters or leaves the sample; anything else beside it is mixed
+            # proved for a unit that enters or leaves the sample; another relation beside it would
+            # be mixed
             return (
                 set(Relation)
                 if Relation.REPLACE_ONE in relations_of(inner)

@@ -30,15 +30,15 @@ from sfumato.privacy.event import WithReplacementSample as WithReplacement
 from sfumato.privacy.guarantee import ApproxDP
 from sfumato.privacy.unit import Relation
 
-# delta of the whole at an epsilon, from above, where what changes is in the sample so many times.
+# An upper bound of delta at an epsilon if the unit that differs is in the sample that many times.
 Whole: TypeAlias = Callable[[Fraction, int], Fraction]
 Local: TypeAlias = RandomizedResponse | PureEvent
 
-# Beyond it e^epsilon is written with thousands of digits, and nothing is hidden.
+# Above this epsilon, e^epsilon would be a number of thousands of digits, and the protection is nil.
 _HUGE = 10_000
-# More reports than these hide no worse; their sums would take long.
+# More reports count as this many: that is sound, and longer sums would be slow.
 _MOST = 10**8
-# The part of delta that sums may leave out, and how close to each other the ends of a search come.
+# The share of delta that sums may leave out, and the relative distance at which a search ends.
 _IGNORED = _CLOSE = Fraction(1, 2**24)
 
 
@@ -70,7 +70,8 @@ def before_sampling(design: Design, relation: Relation, wanted: ApproxDP) -> App
         what is bought for a sample costs at most what was wanted
 
     >>> from sfumato.privacy import PoissonSample
-    >>> whole = before_sampling(PoissonSample(Fraction(1, 100)), Relation.ADD_REMOVE, ApproxDP(Fraction(1), Fraction(0)))
+    >>> sample, wanted = PoissonSample(Fraction(1, 100)), ApproxDP(Fraction(1), Fraction(0))
+    >>> whole = before_sampling(sample, Relation.ADD_REMOVE, wanted)
     >>> round(float(whole.epsilon), 6)
     5.152298
     """
@@ -201,7 +202,8 @@ def clone_bound(event: Shuffled, delta: Number) -> Fraction:
     Raises:
         InvalidDeclaration: epsilon0 above ln(n / (16 ln(2/delta))), for which it is not proved.
 
-    >>> round(float(clone_bound(Shuffled(RandomizedResponse(Fraction(4), 2), 1_000_000), "1e-6")), 4)
+    >>> shuffled = Shuffled(RandomizedResponse(Fraction(4), 2), 1_000_000)
+    >>> round(float(clone_bound(shuffled, "1e-6")), 4)
     0.201
     """
     chance, epsilon0, reports = _delta(delta), event.event.epsilon, event.reports
@@ -228,7 +230,9 @@ def before_shuffling(
         what is bought for a shuffle costs at most what was wanted
 
     >>> wanted = ApproxDP(Fraction("0.034281"), Fraction(1, 10**6))
-    >>> round(float(before_shuffling(1_000_000, wanted, lambda epsilon0: RandomizedResponse(epsilon0, 2))), 3)
+    >>> def report(epsilon0):
+    ...     return RandomizedResponse(epsilon0, 2)
+    >>> round(float(before_shuffling(1_000_000, wanted, report)), 3)
     4.0
     """
     if wanted.epsilon <= 0 or not 0 <= wanted.delta < 1:
@@ -294,7 +298,7 @@ def _falls(
             at = min(max(secant, low + gap / 2), high - gap / 2)
         value = _straight(curve(at), level)
         is_low = value < 0
-        # an end that stays twice counts half, so that the next secant falls on its side
+        # Illinois method: an end that did not move counts half, so that the next secant moves it
         weight = 0.5 if is_low is was_low else 1.0
         if is_low:
             low, left, right = at, value, right * weight

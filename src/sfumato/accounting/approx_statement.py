@@ -30,11 +30,11 @@ from sfumato.privacy.guarantee import (
     ZeroConcentratedDP,
 )
 
-# e^-2000 is zero in every float: such an epsilon says nothing that could be shown
+# e^-2000 is zero as a float; a parameter above this gives no statement worth showing.
 _HOPELESS = 2000
-# floats tell nothing apart below it: a smaller parameter is read as this one, to its disadvantage
+# A smaller parameter is replaced by this one, which is sound, since floats cannot resolve it.
 _LEAST = Fraction(1, 10**16)
-# false alarms at place 0; half of all at place 1
+# The false alarm rate at place 0; at place 1 it is a half.
 _RAREST = 1e-40
 _GAPS = 2.0 ** np.arange(-24, 36, 0.25)
 _FINER = 2.0 ** np.linspace(-0.25, 0.25, 65)

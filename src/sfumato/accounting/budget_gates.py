@@ -42,7 +42,7 @@ class Charge:
 
     def __post_init__(self) -> None:
         pure = 0 if self.epsilon is None else self.epsilon
-        # written out: a verification makes one for each charge
+        # without a loop, for speed: a verification makes one object for each charge
         is_whole = type(pure) is int and type(self.rho) is int and type(self.delta) is int
         if not is_whole or pure < 0 or self.rho < 0 or self.delta < 0:
             raise InvalidNumber("A charge with a part that is none.", allowed="integers >= 0")

@@ -35,10 +35,11 @@ from sfumato.privacy.guarantee import ApproxDP, PureDP, ZeroConcentratedDP
 _STEPS = 1000
 _DIGITS = 5
 _PRECISION = 1e-4
-# so near a rough search comes, and so steep it takes a cost to be where it found nothing
+# The precision of the rough search, and the assumed slope of a cost (on a log scale) where it found
+# none.
 _NEARLY, _FALLS = 1e-2, -1.0
 _MOST = 10**12
-# a first guess is no smaller: no curve takes less
+# The smallest first guess of sigma; no curve requires less.
 _LEAST_SIGMA = 1e-6
 
 Target: TypeAlias = PureDP | ZeroConcentratedDP | ApproxDP

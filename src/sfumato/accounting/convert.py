@@ -26,7 +26,7 @@ from sfumato.privacy.guarantee import (
     ZeroConcentratedDP,
 )
 
-# Beyond it a float overflows; only a search for a good order looks at these floats.
+# A larger number would overflow a float; these floats only guide the search for an order.
 _LARGE = Fraction(10**100)
 _NEWTON = 12
 
@@ -269,8 +269,8 @@ def approx_from_renyi(guarantee: RenyiDP, delta: Number) -> ApproxDP:
     slack = _spent(guarantee.epsilon, delta)
     if guarantee.epsilon == 0 or slack == 1:
         return ApproxDP(Fraction(0), slack)
-    # beyond delta = 1/order the whole of P is worth looking at, and the loss is cut off at 1 -
-    # delta
+    # if delta is at least 1/order, the optimal event is the whole space, and the loss is bounded by
+    # cutting off at 1 - delta
     wide = slack * guarantee.order >= 1
     cost = log_up(1 - slack) if wide else conversion_cost(slack, guarantee.order)
     closed = max(guarantee.epsilon + cost, Fraction(0))

@@ -79,25 +79,25 @@ __all__ = ["MOST_EVENTS", "Curve", "privacy_curve"]
 
 MOST_EVENTS = 10**7
 _WIDEST, _NARROWEST = Fraction(1, 100), Fraction(1, 10**6)
-# blur with which the other direction is shown to be no worse
+# Factor of the blur of a rough sum, which suffices to show that the other direction is no worse.
 _ROUGH = 50
-# a finer lattice of more points takes minutes and gigabytes
+# The most points of a lattice; more take minutes and gigabytes.
 _MOST_POINTS = 1 << 22
 _LOOKS = 3
-# bounds that much further apart than wanted are left; another look must bring them so much closer,
-# or is the last
+# The relative distance of the bounds at which refining stops, and the factor by which a refinement
+# must narrow them to be repeated.
 _NEARLY, _WORTH = 1.0, 0.8
-# a width that saves most of the time, for what only steers
+# The width for curves that only guide a search, where accuracy would waste time.
 _ROUGHLY = 1e-2
-# squared mu of Gaussians, beyond which there is nothing left to account for
+# The largest squared mu of Gaussians that is accounted for; above it no protection is left.
 _LEAST_NOISE = 10**12
-# mechanisms with fixed scores whose shares are gone through
+# The most mechanisms with fixed scores for which a plan is given their tighter bound.
 _MOST_FIXED = 10**6
-# of what may be lost, for losses that go far up and down
+# The share of the allowed loss of weight that is spent on losses with long tails on both sides.
 _TRAVEL_LOST = 0.1
-# beyond this epsilon delta is read here
+# The largest epsilon of a curve; a delta for a larger one is read here.
 _FARTHEST = Fraction(10**6)
-# in all: squares of less are no floats
+# The smallest pure epsilon in all; the squares of smaller ones underflow.
 _FAINTEST = Fraction(1, 10**100)
 
 
@@ -172,14 +172,15 @@ class _Composed:
         if spare == 0:
             if self.plan.pure is None:
                 raise no_finite_epsilon()
-            # amplified losses are rounded up, by far less than a float
+            # amplified losses are rounded up, by much less than the spacing of floats
             least = math.nextafter(float_down(self.plan.pure), 0.0)
             return self._shown(Bracket(least if most == spare else 0.0, pure))
         worst = self._worst(partial(epsilon_at, delta=float(spare)), delta=float(spare))
         upper = min(worst.upper, pure)
         if upper == math.inf:
             upper = self._apart(spare)
-        # what own deltas are rounded by must be nothing to a reading
+        # the lower bound holds only if rounding the events' own deltas changes the delta by less
+        # than a float
         told = most <= spare * (1 + Fraction(1, 2**52))
         return self._shown(Bracket(min(worst.lower, pure) if told else 0.0, upper))
 
@@ -237,7 +238,7 @@ class _Composed:
                     way,
                 )
             )
-        # a cap is for losses that go far in one direction, which is the worse one
+        # capping helps where losses are long in one direction, so the worse direction comes first
         goals.sort(
             key=lambda goal: (goal[1] is not parts, goal[0].epsilon if delta else goal[0].delta),
             reverse=True,
@@ -265,7 +266,7 @@ class _Composed:
         """Refines the lattice until the bracket is as tight as wanted."""
         floor, again = least_lost(parts), again and goal.epsilon > 0
         if again and parts is not whole:
-            # the epsilon of which the next cap is to be above is all that the first look is for
+            # the first pass only has to find an epsilon for the next cap, so it may be rough
             goal = replace(goal, blur=_ROUGH * goal.blur)
         seen = _sum(parts, goal, exchanged=exchanged)
         bracket = read(seen)
@@ -279,12 +280,12 @@ class _Composed:
             goal, worst = finer(goal, better, *widths_at(seen, near)), goal.lost
             if len(seen.weights) * before.step(parts) > _MOST_POINTS * goal.step(parts):
                 break
-            # one more look with as few as can be lost, by the better tilt
+            # one more pass with the smallest allowed loss of weight, by the better tilt
             last, goal = goal.lost < floor >= worst, replace(goal, lost=max(goal.lost, floor))
             seen = _sum(parts, goal, exchanged=exchanged)
             closer = read(seen)
             both = Bracket(max(bracket.lower, closer.lower), min(bracket.upper, closer.upper))
-            # what rounding alone keeps apart stays so
+            # a bracket that rounding errors keep wide does not improve by more passes
             last, bracket = last or both.width >= _WORTH * bracket.width, both
             if last:
                 break
@@ -332,7 +333,7 @@ def _apart(
     body = rounded(apart.near, span=Span(apart.low, apart.high, inside=True))
     tail = rounded(apart.far, span=Span(apart.low, apart.high, inside=False))
     if tail.log_mass >= body.log_mass:
-        # the outline misled: what is seldom holds the most weight
+        # the estimate was wrong: the part assumed rare has most of the weight
         return None
     folds = even_share(part.times, apart.times)
     count, left = divmod(part.times, folds)

@@ -11,7 +11,7 @@ from fractions import Fraction
 UP = Context(prec=36, rounding=ROUND_CEILING, Emin=-(10**9), Emax=10**9, traps=[])
 DOWN = Context(prec=36, rounding=ROUND_FLOOR, Emin=-(10**9), Emax=10**9, traps=[])
 ONE = Decimal(1)
-# e^-10000 < 1e-4342: beyond it there are millions of digits for nothing
+# e^-10000 < 1e-4342; smaller values would need millions of digits.
 _NEGLIGIBLE, _NEARLY_ZERO = -10_000, Decimal("1e-4342")
 
 
@@ -37,7 +37,7 @@ def exp_above(number: Fraction) -> Decimal:
     """
     if number < _NEGLIGIBLE:
         return _NEARLY_ZERO
-    # the library rounds exp and ln to the nearest, whatever the context says
+    # decimal rounds exp and ln to the nearest, whatever the rounding mode
     return UP.next_plus(UP.exp(above(number)))
 
 

@@ -122,7 +122,7 @@ def _log_peak(gap: float) -> float:
     return gap * math.log(gap / order) - math.log(order)
 
 
-# beyond it a float overflows; only the search for a good order looks at floats
+# A larger number would overflow a float; these floats only guide the search for an order.
 _LARGE = Fraction(10**100)
 _RULES: Mapping[type, Callable[[Any, Fraction], Fraction]] = {
     PureDP: _of_pure,

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from sfumato.accounting.decimals import DOWN, ONE, UP, above, exp_above, exp_below, log_above
 
-# Beyond it e^epsilon is written with thousands of digits, and nothing is hidden.
+# Above this epsilon, e^epsilon would be a number of thousands of digits, and the protection is nil.
 HUGE = 10_000
 _HALF = Fraction(1, 2)
 

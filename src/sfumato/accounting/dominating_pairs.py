@@ -34,15 +34,15 @@ from sfumato.privacy.distance import Norm
 from sfumato.privacy.event import Event
 from sfumato.privacy.unit import Relation
 
-# shifts of integers that are followed one by one
+# The largest integer shift whose losses are enumerated.
 _MOST_SHIFT = 2**14
-# steps of a shift whose losses are added one by one
+# The most steps of a shift whose losses are added one by one.
 _MOST_STEPS = 64
-# cells that each are a use of a pair
+# The most cells that each count as a use of a pair.
 _MOST_CELLS = 10**6
-# far beyond the losses that pairs take, and a float
+# Above any loss that a pair takes; still exact as a float.
 _REFUSED = Fraction(10**9)
-# discrete Gaussian noise whose points are gone through
+# The largest variance of discrete Gaussian noise whose values are enumerated.
 MOST_VARIANCE = 2**24
 
 AnyPair: TypeAlias = Atoms | Ramp | Gaussian | Sampled | Replaced | Swapped | SwappedNormal
@@ -137,7 +137,7 @@ class FixedPlan:
         for pair, times in self.pairs:
             inner = pair.pair if isinstance(pair, Sampled | Replaced) else pair
             if isinstance(inner, SwappedNormal):
-                # the two units are twice as far apart as one from none
+                # replacing a unit moves the mean twice as far as adding one
                 squared += times * (2 * Fraction(inner.mu * (1 + 2.0**-40))) ** 2
             elif isinstance(inner, Gaussian):
                 squared += times * Fraction(inner.mu * (1 + 2.0**-40)) ** 2
@@ -203,7 +203,7 @@ def _additive(event: kinds.AdditiveNoise) -> FixedPlan | None:
 
 
 def _laplace(noise: DiscreteLaplace, event: kinds.AdditiveNoise) -> FixedPlan | None:
-    """Discrete Laplace noise: all of an L1 distance in one entry; for Linf, all entries."""
+    """The pair of discrete Laplace noise, with the L1 distance in one entry or, for Linf, in each."""
     moved, norm = math.floor(event.distance.value), event.distance.norm
     cells = 1 if norm is Norm.L1 else event.cells if norm is Norm.LINF else None
     if cells is None or cells > _MOST_CELLS or not 1 <= moved <= _MOST_SHIFT:
@@ -315,7 +315,7 @@ def _sampled(event: kinds.Sampled) -> FixedPlan | None:
     ):
         return _known(event)
     poisson = isinstance(event.design, kinds.PoissonSample)
-    # that a sample without the unit is a sample of the other one is so of sums
+    # only for sums is a sample without the unit distributed as a sample of the other dataset
     summed = isinstance(event.event, kinds.AdditiveNoise | kinds.ContinuousNoise)
     return FixedPlan(
         (((Sampled if poisson else Replaced)(parts[0].pair, float(rate)), 1),),
@@ -333,7 +333,7 @@ def _replaced(event: kinds.Sampled) -> FixedPlan | None:
     if inner is None or inner.own.upper:
         return _known(event)
     if event.design.rate > MOST_RATE:
-        # nearly everybody: as two steps of the whole
+        # a rate near 1: bounded by two steps without sampling
         normal = isinstance(event.event, kinds.ContinuousNoise) and inner.squared
         return (
             FixedPlan(squared=4 * inner.squared, pure=None, exists=rate == 1)

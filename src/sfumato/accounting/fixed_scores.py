@@ -18,11 +18,11 @@ from sfumato.exact.rational import Number
 from sfumato.exact.rounding import float_down, float_up
 
 _UNIT = 2.0**-53
-# chance of the counts that are left out, and how many multiples of the root of the number hold the
-# others
+# The probability of the binomial counts that are left out, and how many multiples of sqrt(n) from
+# the mean the others are.
 _IGNORED = 1e-100
 _REACH = math.sqrt(math.log(2 / _IGNORED) / 2) * (1 + 2.0**-30)
-# two maxima this close, relatively, count as one
+# Two maxima with a smaller relative difference count as one.
 _CLOSE = 2.0**-17
 _STEPS = 60
 _FIRST_GAP = 2.0**-22
@@ -152,7 +152,7 @@ def _excess(times: int, top: float, bottom: float, loss: float, *, sign: int) ->
     mode = min(max(round(mean), first), last)
     spread = top + bottom
     loss -= sign * 8 * _UNIT * (times * spread + loss)
-    # mechanisms that may lose the least before all of them lose no more than ``loss``
+    # the number of mechanisms with the least loss from which the total is at most ``loss``
     enough = math.floor((times * top - loss) / spread) + 1
     if enough < first:
         return _IGNORED if sign > 0 else 0.0

@@ -16,8 +16,7 @@ from sfumato.exact.rounding import exp_down, exp_up, float_down, float_up, sqrt_
 from sfumato.noise import DiscreteGaussian
 from sfumato.privacy.guarantee import ZeroConcentratedDP
 
-# so many shifts are gone through one by one; beyond, the largest of them, and one bound for the
-# rest
+# The most shifts that are enumerated; of more, the largest are, and the rest have one common bound.
 _ENUMERATED = 256
 _LAST = 64
 _SUMMED_SIGMA_SQUARED = 64**2
@@ -64,7 +63,8 @@ def gaussian_for(
     Guarantees:
         the calibrated gaussian keeps its delta
 
-    >>> round(float(gaussian_for("0.1", "1e-5", sensitivity_squared=Fraction(10**6), entries=1).sigma_squared) ** 0.5, -1)
+    >>> noise = gaussian_for("0.1", "1e-5", sensitivity_squared=Fraction(10**6), entries=1)
+    >>> round(float(noise.sigma_squared) ** 0.5, -1)
     30750.0
     """
     loss, slack = positive("epsilon", epsilon), positive("delta", delta, at_most=Fraction(1, 2))

@@ -42,7 +42,8 @@ def mu_squared(event: Event) -> Fraction:
             discrete Gaussian noise, samples of Gaussian noise, or what spends delta.
 
     >>> from sfumato.privacy import Distance, Norm
-    >>> noise = ContinuousNoise(ContinuousLaw.GAUSSIAN, Fraction(20), Distance(Norm.L2, Fraction(1)))
+    >>> one = Distance(Norm.L2, Fraction(1))
+    >>> noise = ContinuousNoise(ContinuousLaw.GAUSSIAN, Fraction(20), one)
     >>> mu_squared(Repeated(noise, 400))
     Fraction(1, 1)
     """

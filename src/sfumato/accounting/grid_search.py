@@ -15,14 +15,14 @@ from typing import Protocol, TypeAlias
 from sfumato.errors import InvalidNumber
 
 Real: TypeAlias = float | Fraction
-# (lower, upper) of the true cost at an index; a lower end of -inf: nothing is known
+# Bounds (lower, upper) of the true cost at an index; a lower bound of -inf: nothing is known.
 Reading: TypeAlias = Callable[[int], tuple[Real, Real]]
 
 _LOWER, _UPPER = 0, 1
 _FARTHEST_DECADE = 30
-# a line is followed no farther than a factor of a thousand
+# The farthest extrapolation: a factor of a thousand.
 _FARTHEST = math.log(1000)
-# by how much the logarithm of a cost falls where nothing else is known: cost times size is fixed
+# The assumed slope of the log cost where nothing is known: cost times size is constant.
 _FALLS = -1.0
 
 
@@ -148,7 +148,9 @@ def frontier(
     Raises:
         InvalidNumber: no point of the grid is known to meet the target.
 
-    >>> frontier(lambda index: (-0.5 * index, -0.5 * index), Fraction(7, 4), Counts(10**6), start=-1)
+    >>> def cost(index):
+    ...     return -0.5 * index, -0.5 * index
+    >>> frontier(cost, Fraction(7, 4), Counts(10**6), start=-1)
     Found(meets=-3, fails=-4, cost=(1.5, 1.5))
     """
     search = _Search(reading, target, grid, slope)

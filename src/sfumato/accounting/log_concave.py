@@ -14,9 +14,9 @@ from sfumato.exact.rational import Number, positive, to_fraction
 from sfumato.exact.rounding import exp_down, exp_up, float_down, float_up
 from sfumato.noise import Binomial, Skellam
 
-# thresholds whose ratio is too close to e^epsilon to compare
+# The most thresholds to check whose probability ratio is too close to e^epsilon to compare.
 _UNDECIDED = 64
-# beyond it an epsilon hides nothing
+# The largest epsilon; above it no protection is left.
 _LARGEST = Fraction(1000)
 _ITERATIONS = 60
 
@@ -67,7 +67,7 @@ class LogConcave:
             raise InvalidNumber(f"epsilon = {loss}.", allowed="0 or greater")
         if self.shift == 0:
             return Bracket(0.0, 0.0)
-        # more than 1000: from above by what is lost there, from below nothing
+        # above 1000 the upper bound is that at 1000, and the lower bound 0
         near = min(loss, _LARGEST)
         ways = [_largest_excess(noise, self.shift, near) for noise in self._directions()]
         lower = max(way.lower for way in ways) if near == loss else 0.0
@@ -97,7 +97,7 @@ def _largest_excess(noise: Skellam | Binomial, shift: int, epsilon: Fraction) ->
         moved, still = noise.above(at - shift - 1), noise.above(at - 1)
         lower = max(lower, Fraction(moved.lower) - odds[1] * Fraction(still.upper))
         upper = max(upper, Fraction(moved.upper) - odds[0] * Fraction(still.lower))
-        # from here on it falls
+        # the difference decreases from here on
         if Fraction(noise.pmf(at - shift).lower) >= odds[1] * Fraction(noise.pmf(at).upper):
             break
     else:

@@ -14,11 +14,11 @@ from statistics import NormalDist
 from sfumato.accounting.decimals import DOWN, UP, above, below, exp_above, exp_below
 from sfumato.exact.rounding import log_down, log_up, sqrt_up
 
-# sqrt(2 pi), cut after 35 places and one more
+# sqrt(2 pi), rounded down and up after 35 digits.
 _ROOT_DOWN = Decimal("2.50662827463100050241576528481104525")
 _ROOT_UP = Decimal("2.50662827463100050241576528481104526")
 _HALF = Fraction(1, 2)
-# where floats, and where our exponentials, are zero
+# Below these, floats and our exponentials are treated as zero.
 _FLOAT_SIGHT = Fraction(1, 10**300)
 _SIGHT = Fraction(1, 10**4000)
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 from sfumato.exact.bracket import Bounds, Bracket
 from sfumato.exact.rounding import float_down, float_up
 
-# longer numbers are rounded outward to so many bits
+# Numbers with more bits than the first are rounded outward to the second.
 _LONGEST, _KEPT = 4096, 320
 
 

@@ -52,10 +52,10 @@ from sfumato.privacy.event import (
 from sfumato.privacy.guarantee import PureDP, RenyiDP
 from sfumato.privacy.unit import Relation
 
-# a sum over a sample's binomial has as many terms as the order; beyond it the sample counts as the
-# whole
+# The largest order of a sum over the binomial of a sample, which has as many terms; above it
+# sampling is ignored.
 _LARGEST_SUM = 2048
-# orders near 1 for large losses, halves, then integers a ninth apart: any grid is sound
+# Orders near 1 for large losses, eighths up to 3, then integers 12% apart; any grid is sound.
 _ORDERS = tuple(
     sorted(
         {1 + Fraction(1, 2**power) for power in range(2, 24)}
@@ -63,7 +63,7 @@ _ORDERS = tuple(
         | {Fraction(round(2 ** (step / 6))) for step in range(9, 150)}
     )
 )
-# differences of so high an order have no digit left of 36
+# Finite differences of a higher order have no correct digit left of 36.
 _LARGEST_DIFFERENCE = 64
 _PATIENCE = 6
 _REFINEMENTS = 4
@@ -101,7 +101,8 @@ def epsilon_from_renyi(event: Event, delta: Number) -> Fraction:
     """The least epsilon at delta over a grid of Renyi orders; the pure one if smaller.
 
     >>> from sfumato.privacy import Distance
-    >>> step = ContinuousNoise(ContinuousLaw.GAUSSIAN, Fraction("1.1"), Distance(Norm.L2, Fraction(1)))
+    >>> one = Distance(Norm.L2, Fraction(1))
+    >>> step = ContinuousNoise(ContinuousLaw.GAUSSIAN, Fraction("1.1"), one)
     >>> run = Repeated(Sampled(PoissonSample(Fraction("0.01")), step), 1000)
     >>> round(float(epsilon_from_renyi(run, "1e-6")), 4)
     1.9814
@@ -235,7 +236,7 @@ def _sampled(event: Sampled, order: Fraction) -> Fraction:
     if not isinstance(design, PoissonSample | FixedSample):
         return _profiled(event, order)
     if isinstance(design, PoissonSample) and design.relation is Relation.REPLACE_ONE:
-        # one unit leaves, another comes
+        # replacing a unit is removing one and adding another
         return _group(Group(Sampled(PoissonSample(design.rate), inner), 2), order)
     whole = bound(inner, order)
     if design.rate == 1:

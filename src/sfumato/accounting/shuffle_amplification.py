@@ -14,7 +14,7 @@ from functools import lru_cache
 from sfumato.exact.rounding import exp_down, exp_up, log_down, log_up
 
 HALF = Fraction(1, 2)
-# Bits beyond those of what is ignored: the roundings of millions of steps stay below it.
+# Guard bits, so that the rounding errors of millions of steps stay below what is ignored.
 _GUARD = 64
 _PLACES = 256
 _PI = (
@@ -37,7 +37,8 @@ def hidden_delta(
 
     ``odds`` > ``factor`` >= 1, 0 < ``rate`` < 1, ``others`` >= 0, ``ignored`` > 0.
 
-    >>> round(float(hidden_delta(Fraction(3), Fraction(1, 2), 0, Fraction(1), Fraction(1, 10**9))), 9)
+    >>> delta = hidden_delta(Fraction(3), Fraction(1, 2), 0, Fraction(1), Fraction(1, 10**9))
+    >>> round(float(delta), 9)
     0.5
     """
     bits = _GUARD + math.ceil(1 / ignored).bit_length()
@@ -67,7 +68,7 @@ def lone_delta(high: Fraction, low: Fraction, others: int, factor: Fraction) -> 
     >>> float(lone_delta(Fraction(3, 4), Fraction(1, 4), 0, Fraction(1)))
     0.5
     """
-    # many say yes; or, on the other side, many say no
+    # either many reports are "yes", or, on the other side, many are "no"
     yes = _shown(others, low, high, low, factor)
     return max(yes, _shown(others, 1 - low, 1 - low, 1 - high, factor))
 
@@ -160,7 +161,7 @@ def _verdicts(
     beyond = _tail(clones, j, HALF, bits, upper=False)
     while True:
         yield high, beyond
-        # one clone more, on either side of j by a fair coin
+        # one more clone, which falls on either side of j with probability 1/2
         beyond += low >> 1
         clones += 1
         high = -(-high * clones // (2 * (clones - j)))

@@ -28,7 +28,7 @@ Run: TypeAlias = Callable[[Any], Any]
 CONFIDENCE = 1 - Fraction(1, 10**9)
 _MOST_RUNS = 10**8
 _REPORTS = 100
-# two directions, a bound of each of the two probabilities in each
+# Two directions with a bound of two probabilities each.
 _BOUNDS = 4
 _SLACK = 1e-12
 _HALVINGS = 20

@@ -14,7 +14,7 @@ from sfumato.audit.explore import ONE, Explored
 from sfumato.exact.bracket import Bracket
 from sfumato.exact.rounding import exp_down, exp_up, float_down, float_up, log_down, log_up
 
-# (lower, upper) under the one law and (lower, upper) under the other, of one outcome
+# The bounds (lower, upper) of the mass of one outcome, under P and then under Q.
 _Pair = tuple[int, int, int, int]
 
 

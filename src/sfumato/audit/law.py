@@ -135,7 +135,7 @@ def _run(mechanism: Any, event: Event, given: Any) -> tuple[Tape, Callable[[], o
 
 
 def _add(mechanism: Any, exact: Sequence[int]) -> object:
-    # a vector mechanism has its number of cells, the others are told
+    # a vector mechanism has its own number of cells
     cells = [] if isinstance(mechanism, VectorMechanism) else [len(exact)]
     released = mechanism.release(exact, mechanism.draw(*cells, _NONE))
     return tuple(map(int, released))

@@ -79,7 +79,7 @@ def _itself(value: Hashable) -> Key:
     return value
 
 
-# a float by its digits: the sign of zero is seen, and NaN is one value
+# floats by their hexadecimal form: 0.0 and -0.0 differ, and NaN equals itself
 _SPECIAL: dict[type, Callable[[Any], Key]] = {
     int: _itself,
     str: _itself,

@@ -226,7 +226,7 @@ def _itself(output: Any) -> Any:
     return output
 
 
-# fixed before any run
+# The features that are examined; fixed before any run.
 VIEWS: tuple[View, ...] = (
     ("the output", _itself),
     ("the sum", _sum),

@@ -27,7 +27,7 @@ from sfumato.privacy.event import Event
 
 Claim: TypeAlias = Profile | PureDP | ApproxDP | ZeroConcentratedDP
 
-# powers of two: a float divided by one is exact
+# The orders of the Renyi divergence that are tested; dividing a float by a power of two is exact.
 ORDERS = (2, 4, 16)
 # The shares of the claimed delta that are used for converting zCDP to (epsilon, delta).
 _SHARES = (Fraction(1, 16), Fraction(1, 256))
@@ -355,7 +355,7 @@ def _rho(laws: Compared, claim: Profile, slack: Fraction) -> Bracket:
         lower = max(lower, divergence.lower / order)
         upper = max(upper, divergence.upper / order)
     if not claim.delta:
-        # the upper bound is beside the tolerance, the lower one is not
+        # the upper bound leaves out the tolerance, the lower bound does not
         return Bracket(lower, max(lower, upper))
     for share in _SHARES:
         implied = approx_from_zcdp(ZeroConcentratedDP(claim.rho), share * claim.delta)

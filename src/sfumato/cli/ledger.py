@@ -27,7 +27,7 @@ from sfumato.ledger.verify import verify as verify_ledger
 from sfumato.metadata.server import is_address
 from sfumato.query.load import Declarations, read_declarations
 
-# The modules of the commands that are defined elsewhere.
+# The modules that define the other commands.
 _ELSEWHERE = {
     "accounts": "ledger_accounts",
     "allocate": "ledger_accounts",

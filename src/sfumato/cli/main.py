@@ -77,7 +77,7 @@ def run(arguments: list[str]) -> int:
         click.echo("Interrupted. A question that had begun stays charged.", err=True)
         return 3
     except (BrokenPipeError, SystemExit):
-        # click exits where the reader of its output is gone
+        # click exits if the pipe of its output is closed
         return 0
     except OSError as error:
         # the message of the system, without the path

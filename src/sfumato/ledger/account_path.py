@@ -13,7 +13,8 @@ UNSTATED = "unstated"
 # which may be quoted to three, and a key.
 LONGEST_NAME = 200
 LONGEST_KEY = 255
-# more than the 10^5 accounts of a large ledger: one too few, and a walk over all of them finds none
+# More than the 10^5 accounts of a large ledger: with a smaller cache, iterating over all of them
+# would miss every time.
 _MOST_KEPT = 1 << 17
 
 _LEVELS = ("dataset", "purpose", "analyst")

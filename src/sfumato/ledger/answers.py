@@ -172,13 +172,13 @@ class Answers(Owner):
         try:
             yield
         except (Refused, WrongUse) as refused:
-            # a name that opens no account is counted with the dataset's
+            # a refusal of an account that does not exist is counted for its dataset
             whose = account if isinstance(refused, BudgetExceeded | AccountFrozen) else root
             self._tally.refused(root, whose, type(refused).__name__)
             raise
         finally:
             if self._tally.is_due(root):
-                # what was counted stays counted
+                # a failed write keeps the counts
                 with suppress(LedgerError):
                     self._write_tally(root)
 

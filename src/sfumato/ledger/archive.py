@@ -40,12 +40,12 @@ from sfumato.ledger.store.base import (
 )
 from sfumato.ledger.verify import check
 
-# since format 3 a body may take several lines, and there are instalments
+# Since format 3, a body may take several lines, and there are instalments.
 _FORMAT = 3
 _KNOWN = (1, 2, _FORMAT)
-# of format 1, which had no closing line: taken only with a head that was kept elsewhere
+# Archives of format 1 have no closing line: they are accepted only with a head kept elsewhere.
 _UNCLOSED = 1
-# In bytes: a line holds at most so much of a body.
+# The largest part of a body in one line, in bytes.
 _CHUNK = 3 << 20
 _EMPTY = Counts(0, 0, 0, 0, 0, 0)
 _AFTER = {"execute": EXECUTING, "commit": COMMITTED, "forfeit": FORFEITED, "void": VOIDED}

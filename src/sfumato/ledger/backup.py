@@ -29,7 +29,7 @@ from sfumato.ledger.store.sqlite_reader import SQLiteReader
 from sfumato.ledger.verify import check
 from sfumato.metadata.server import is_postgres
 
-# What may lie beside a ledger file and belongs to its past.
+# Suffixes of files beside a ledger file that belong to an earlier ledger at this place.
 _BESIDE = ("", "-wal", ".open", ".head")
 _LOST = (
     "restored from a backup that may lack charges; whoever thaws it has decided that they count as "
@@ -78,9 +78,9 @@ def restore(
         a loss that is accepted freezes every dataset first
 
     Raises:
-        LedgerIncomplete: it lacks what a head knows of, or there is no head, and the loss is
-            not accepted.
-        LedgerCorrupt: it does not verify. WrongUse: something lies at the place already.
+        LedgerIncomplete: it lacks entries that a head covers, or there is no head, and the loss
+            is not accepted.
+        LedgerCorrupt: it does not verify. WrongUse: the place is in use.
     """
     if not Path(source).is_file():
         raise WrongUse(
@@ -132,7 +132,7 @@ def _copied(place: str | Path, fresh: str) -> str:
     _remove(fresh)
     if not is_postgres(str(place)):
         hot_copy(place_of(place), fresh)
-        # after the rows that name them: a large body is there before its row, and never changes
+        # copied after the rows that name them: a body is written before its row, and never changes
         BodyFiles(place_of(place)).copy_to(fresh)
         with _reading(fresh) as copy:
             return copy.identity
@@ -182,10 +182,10 @@ def _working_copy(source: str, work: str, lacking: Sequence[str], place: str) ->
         _remove(work)
         BodyFiles(str(source)).copy_to(place)
         write_durably(work, Path(source).read_bytes())
-        # the file says that it was open, and its log is in it: that is what a backup is
+        # a backup is a file that is marked as open, together with its log
         store = SQLite(work, create=False, accept_loss=True)
         try:
-            # it gets its name only when it is frozen
+            # the file is renamed to its place only after the datasets are frozen
             store.write(lambda rows: rows.put_about(LOSS, ""))
             if lacking:
                 freeze_all(Ledger(store), _LOST)

@@ -20,11 +20,11 @@ from sfumato.ledger.journal import Entry, chained, is_genuine, iso_time, read_js
 from sfumato.ledger.store.base import AccountRow, AnswerRow, InstalmentRow, KeyRow, Rows
 from sfumato.privacy.event import Json
 
-# The end of the chain is in the root's row, and moves with entries that move no account.
+# Without the end of the chain, which also changes with entries that change no account.
 _BOUND = tuple(name for name in AccountRow._fields if name not in ("seq", "head"))
 _bound = attrgetter(*_BOUND)
 _DIGEST = 32
-# How many accounts one entry of kind "bind" names: whoever checks one of them reads them all.
+# The number of accounts that one entry of kind "bind" names; checking one account reads them all.
 _TOGETHER = 100
 _REMEDY = (
     "Run 'sfumato ledger verify', find out who edited it, and restore the newest copy that "

@@ -24,14 +24,14 @@ from sfumato.ledger.store.base import (
 )
 from sfumato.privacy.event import Json
 
-# Why a charge with secret state was forfeited that its worker let go in order.
+# The reason of a charge with secret state that was forfeited when its worker ended in order.
 _LET_GO = "secret state"
-# Of a charge that was voided to take another one in its place.
+# The reason of a charge that was voided because another one replaces it.
 EXCHANGED = "exchanged"
-# The fence of a step that any worker may take; not None, which a worker could pass that has lost
-# its fence.
+# The fence of a step that any worker may take. It is not None, which a worker that has lost its
+# fence could pass.
 ANY_WORKER = -1
-# How many ended leases one transaction closes.
+# The number of ended leases that one transaction closes.
 _AT_ONCE = 64
 
 
@@ -44,7 +44,7 @@ def close_overdue(rows: Rows, until: int | None, dataset: str, reason: str) -> i
     oldest = rows.overdue(None, 1, dataset)
     if not oldest or (until is not None and oldest[0].lease_until > until):
         return 0
-    # under the lock of the dataset nothing moves: what is still overdue then, stays so
+    # read again under the lock of the dataset, which no other transaction can change
     rows.lock([dataset])
     closed = rows.overdue(until, _AT_ONCE, dataset)
     for row in closed:

@@ -8,7 +8,7 @@ import hashlib
 from sfumato.ledger.store.base import AnswerRow, ChargeRow, KeyRow, PartRow
 
 DIGEST = 16
-# of an answer: its digest and the number of its entry
+# The stored form of an answer: its digest and the number of its entry.
 NUMBER = 8
 PLACE = 2 * DIGEST + NUMBER
 

@@ -37,9 +37,9 @@ def accept_server(place: str, heads: Sequence[Head], *, accept_loss: bool = Fals
         an accepted loss freezes every dataset first
 
     Raises:
-        LedgerIncomplete: it lacks what a head knows of, or there is no head, and the loss is
-            not accepted.
-        WrongUse: the ledger lies on no server.
+        LedgerIncomplete: it lacks entries that a head covers, or there is no head, and the loss
+            is not accepted.
+        WrongUse: the ledger is not on a server.
     """
     if not is_postgres(place):
         raise WrongUse(

@@ -24,7 +24,7 @@ from sfumato.ledger.signed_heads import Head, write_durably
 
 ALLOWED = "file:///folder/name, https://host/path, or syslog:"
 _TIMEOUT = 10.0
-# Seconds that whoever asks a sink waits in all: a reply may come byte by byte, a mount not at all.
+# The longest time to wait for a sink, in seconds: a reply can come byte by byte, a mount can hang.
 PATIENCE = 15.0
 _LONGEST = 16 * 2**20
 _HERE = ("127.0.0.1", "localhost", "::1")

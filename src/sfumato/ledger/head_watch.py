@@ -16,7 +16,8 @@ from sfumato.ledger.signed_heads import Head, Signer, Source
 from sfumato.ledger.store.base import Rows, Store
 
 _OWNER = logging.getLogger("sfumato.owner")
-# Durable steps, of which a charge has three, and seconds from the first of them.
+# A head is published after this many transactions (a charge has three), or seconds after the first
+# of them.
 STEPS = 100
 SECONDS = 60.0
 
@@ -129,7 +130,7 @@ class HeadWatch:
         if self._key is None:
             return
         signer = Signer(self._key)
-        # what a sink keeps is read before the ledger: whoever published it had charged already
+        # the sink is read before the ledger: a head is published after its charges were stored
         self._require_newest(sink, sink.newest() if sink.readable else None)
         head = self._store.read(lambda rows: signer.sign(self._store.identity, rows))
         if head.chains:

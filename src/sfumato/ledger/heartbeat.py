@@ -10,10 +10,10 @@ from typing import Protocol
 
 from sfumato.errors import LeaseExpired, LedgerError
 
-# A lease is renewed when this part of it is over, and tried again as often as the thread looks.
+# The share of a lease after which it is renewed.
 _DUE = 1 / 3
-# The thread looks so often in a lease that two renewals may fail, and at least so often, in
-# seconds.
+# How many times in a lease the thread checks, so that two renewals may fail; and the longest time
+# between two checks, in seconds.
 _LOOKS, _LONGEST_PAUSE = 6, 10.0
 
 

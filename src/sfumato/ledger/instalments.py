@@ -27,7 +27,7 @@ from sfumato.ledger.pieces import Pieces
 from sfumato.ledger.store.base import EXECUTING, SUSPENDED, ChargeRow, InstalmentRow, Rows
 from sfumato.ledger.stored_answers import require_few_failures
 
-# How many instalments are read at once.
+# The number of instalments that one read returns.
 _PAGE = 1000
 
 
@@ -188,7 +188,7 @@ class Instalments(Answers):
 
         Raises:
             AccountFrozen: an account of the path is frozen: it is given no stored answer either.
-            LedgerCorrupt: one is not what was appended.
+            LedgerCorrupt: an instalment differs from what was appended.
         """
 
         def find(rows: Rows) -> list[tuple[int, bytes]]:

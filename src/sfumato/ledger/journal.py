@@ -106,7 +106,8 @@ def read_json(text: str) -> Any:
 
 
 def _hash(chain: str, seq: int, at: str, kind: str, body: str, previous: str) -> str:
-    # JSON has no raw newline, and neither have the other fields: the text has one reading
+    # neither JSON nor the other fields contain a newline, so different entries give different
+    # strings
     content = (
         canonical_json([seq, at, kind, body, previous])
         if chain == LEGACY

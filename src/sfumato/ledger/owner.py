@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 # In bytes of UTF-8.
 LONGEST_REASON = 1000
-# How many accounts ``allocate_all`` sets in one durable step.
+# The number of accounts that ``allocate_all`` sets in one transaction.
 _TOGETHER = 250
 
 
@@ -56,7 +56,7 @@ class Owner:
     """
 
     _store: Store
-    # where heads are kept away from the ledger
+    # publishes heads outside of the ledger
     heads: HeadWatch
     _actor: str = ""
 
@@ -100,7 +100,7 @@ class Owner:
             known = rows.lock([scope.id]).get(scope.id)
             require_not_moved(rows, self._store.place)
             if known is None:
-                # so that of two spellings that come at once the second sees the first
+                # so that of two spellings of a name that are opened at once, the second is refused
                 rows.lock([f"name {folded(scope.id)}"])
                 self._open(
                     rows, contract, budget, _places(rows, scope.id, [], sources, other_people)
@@ -407,7 +407,7 @@ def _places(
     new = sorted(set(sources) - set(known))
     if not new:
         return {}
-    # so that of two datasets that come at once the second sees the first
+    # so that of two datasets with one source that are opened at once, the second sees the first
     rows.lock([f"source {place}" for place in new])
     others = shared_sources(rows, dataset, new)
     if others and not other_people:

@@ -17,15 +17,15 @@ from sfumato.ledger.journal import LEGACY, Entry, canonical_json
 from sfumato.ledger.store.base import AccountRow, Rows
 from sfumato.privacy.event import Json
 
-# Whether an answer that one analyst paid for is given to another (of a dataset).
+# Of a dataset: whether an answer that one analyst paid for is shared with others.
 SHARING = "sharing"
-# What the owner said of who may spend: only accounts that were opened, or any name (of a dataset).
+# Of a dataset: whether only opened accounts may spend, or any name.
 CLOSED = "closed"
-# That an account below has been given a limit (of a dataset, or of a purpose).
+# Of a dataset or a purpose: that an account below it has been given a limit.
 LISTED = "listed"
-# The limits under which formats before 4 kept answers (of a dataset).
+# Of a dataset: the limits that are part of the answer keys of formats before 4.
 PAST = "past_limits"
-# Where the data of a dataset lies.
+# Of a dataset: the places of its data.
 SOURCES = "sources"
 
 DECISIONS = (SHARING, CLOSED, LISTED, PAST, SOURCES)

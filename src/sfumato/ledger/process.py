@@ -14,7 +14,8 @@ from sfumato.ledger.signed_heads import Key
 from sfumato.ledger.spend import Ledger
 from sfumato.metadata.server import SERVERS
 
-# By process, device and file: a fork has its own, and another name of the same file is the same.
+# The open ledgers by process, device and inode: a fork has its own, and two names of a file share
+# one.
 _GUARD = threading.Lock()
 _OPEN: dict[tuple[int, int, int], tuple[Ledger, int, Key]] = {}
 

@@ -73,16 +73,16 @@ class Replay:
     before: int = 0
     older: list[Open] = field(default_factory=list)
     find_source: Callable[[str], Source] = lambda _: NO_SOURCE
-    # by place: the failures that nobody has acknowledged yet
+    # by place: the failures that the owner has not acknowledged yet
     failed: dict[int, Open] = field(default_factory=dict)
-    # by dataset: every limit that it has had, as its keys once named it
+    # by dataset: every limit that it has had, as in the answer keys of formats before 4
     limits: dict[str, list[list[str]]] = field(default_factory=dict)
     _ended: bytearray = field(default_factory=bytearray)
     _opened_by: dict[str, "array[int]"] = field(
         default_factory=lambda: defaultdict(partial(array, "q"))
     )
     _costs: dict[bytes, tuple[Charge, dict[str, Json], str]] = field(default_factory=dict)
-    # what shared answers refer to, by charge
+    # by charge: the answers that can be shared
     _sources: dict[str, Source] = field(default_factory=dict)
 
     @property
@@ -333,7 +333,7 @@ class Replay:
     def _cost(self, entry: Entry, body: dict[str, Any]) -> tuple[Charge, dict[str, Json], str]:
         """The cost of an entry's event, which must be the one in the entry."""
         event = body["event"]
-        # version 0: nothing in the bytes but the value
+        # version 0 of marshal: equal values give equal bytes
         content = marshal.dumps(event, 0)
         known = self._costs.get(content)
         if known is None:

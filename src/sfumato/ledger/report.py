@@ -96,7 +96,7 @@ def _paragraphs(lines: Iterable[str]) -> str:
 def _limit_in_words(limit: Budget, words: Words) -> str:
     factor = f"e^{decimal_text(limit.epsilon)}"
     if limit.epsilon <= _READABLE:
-        # rounded up, so that the promise is never made to sound better than it is
+        # rounded up, so that the protection is never overstated
         hundredths = -(-(exp_up(limit.epsilon) * 100) // 1)
         factor = decimal_text(Fraction(hundredths, 100))
     kind = "delta" if limit.delta else "pure"

@@ -15,7 +15,7 @@ from sfumato.ledger.journal import canonical_json
 from sfumato.ledger.store.base import RESERVED, ChargeRow
 from sfumato.privacy.event import Event, Json, event_to_json
 
-# The kind of what is asked in SQL, which the journal need not name.
+# The kind of a question in SQL; the journal omits it.
 SQL = "sql"
 _KIND = re.compile(r"[a-z][a-z_]{0,29}")
 # In bytes of UTF-8.
@@ -166,7 +166,7 @@ def _asked(account: str, keys: Keys) -> str:
     return hashlib.sha256(canonical_json(form).encode()).hexdigest()
 
 
-# an analyst asks few kinds of questions, many times
+# cached, since an analyst repeats few prices
 @lru_cache(maxsize=1024)
 def _priced(event: Event) -> tuple[Charge, frozenset[str], Json]:
     """The cost of an event, the neighbour relations for which it is proved, and its stored form."""

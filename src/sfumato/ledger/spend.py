@@ -108,9 +108,9 @@ class Ledger(Instalments):
         self._beside = Beside(store.place, key) if store.exclusive else None
         super().__init__(store, HeadWatch(store, self._beside.key if self._beside else key))
         self._lease = lease_milliseconds(lease)
-        # a lock for each question, held while it is charged and answered
+        # a lock for each question, held from its charge to its answer
         self.turns = Turns()
-        # renews the leases of charges that take long
+        # renews the leases of charges that take long to answer
         self.heartbeats = Heartbeats(self.lease)
         try:
             if not store.read_only:

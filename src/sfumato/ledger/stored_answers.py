@@ -30,8 +30,7 @@ from sfumato.ledger.store.base import (
 )
 
 _FAILURES_BEFORE_FREEZE = 3
-# Of so many open charges of a dataset each is compared; of more, one question may be paid for
-# twice.
+# The most open charges of a dataset that are compared; with more, a question may be paid for twice.
 MANY_OPEN = 1024
 
 
@@ -60,8 +59,7 @@ def bound_answer(rows: Rows, ready: Ready) -> AnswerRow | None:
             f"The request under key {key!r} ended without an answer; {paid}.",
             remedy="Ask with a new key.",
         )
-    # a request that was made of stored parts has no answer of its own: its key is bound to one of
-    # theirs
+    # a request that reuses parts has no stored answer; its key is bound to the charge of a part
     is_own = charge.question in {keys.question for keys in ready.request.named}
     return rows.answer(charge.question) if is_own else None
 

@@ -21,7 +21,7 @@ from sfumato.ledger.tally import READS, REFUSALS, TALLY
 from sfumato.ledger.verify import Report, check
 from sfumato.privacy.budget import Budget
 
-# How many releases, and how many acts of the owner, a page shows.
+# The number of answers, and of acts of the owner, that a page shows.
 _SHOWN = 40
 _ACCOUNTS_SHOWN = 400
 _ENDINGS = ("commit", "share", "forfeit", "suspend")
@@ -107,7 +107,7 @@ def _gathered(rows: Rows, root: str, damage: list[str]) -> Summary:
     if root not in accounts:
         raise unknown_account(root)
     paid, charges, shared = _paid(rows, root)
-    # an account of which only those below it are stored has a place in the page too
+    # accounts without a row of their own are listed if an account below them is stored
     mine = sorted({above for account in accounts for above in lineage_of(account)})
     return Summary(
         json.loads(accounts[root].contract),
@@ -165,7 +165,7 @@ class _Latest:
         self.rereads = Counter[str]()
         self.refusals: dict[str, Counter[str]] = {}
         self._root = root
-        # of the dataset: the limits that were in force in each period
+        # the limits of the dataset, by period
         self._limits: list[list[Budget]] = [[]]
 
     def see(self, at: str, kind: str, body: Mapping[str, Any], rows: Rows) -> None:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-# How often a caller who waits looks whether it should go on waiting, in seconds.
+# The interval at which a waiting caller checks whether it was cancelled, in seconds.
 _LOOK = 0.02
 
 

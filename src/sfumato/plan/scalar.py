@@ -255,7 +255,7 @@ _COMPARE: Mapping[Comparison, Callable[[Any, Any], bool]] = {
 
 
 def compares(op: Comparison, left: object, right: object) -> bool:
-    """Compares two values that are not NULL."""
+    """Whether a comparison holds for two values that are not NULL."""
     return _COMPARE[op](left, right)
 
 

@@ -54,7 +54,7 @@ _SPREAD = (Statistic.VARIANCE, Statistic.DEVIATION, *_SAMPLE)
 
 
 class Kind(Enum):
-    """How the integers of a release are read."""
+    """The kind of estimate that the integers of a release give."""
 
     NUMBER = "number"
     MEAN = "mean"

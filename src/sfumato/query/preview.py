@@ -26,7 +26,7 @@ _GROUP_SIZES = (100, 1_000, 10_000, 100_000)
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """The cost and error of a question, computed for free from declarations, on any data the same.
+    """The cost and expected error of a question, computed from declarations alone; free of charge.
 
     Attributes:
         statement: the bounded SQL that would be run.

@@ -31,7 +31,7 @@ from sfumato.query.price import Price
 from sfumato.sql.bind import Parameters, scalar_queries
 from sfumato.sql.lower import may_be_null, question_of, stand_in, text_of, tree
 
-# The value of a sub-query; None: it is NULL.
+# The value of a scalar sub-query; None if it is NULL.
 Scalar: TypeAlias = Fraction | datetime.date | None
 
 

@@ -57,7 +57,9 @@ class Held:
         return _StepPayer(self, name)
 
     def recall(self, name: Name, request: Request) -> bytes | None:
-        """As ``Ledger.recall``; a shared answer is paid with the charge reserved for its step."""
+        """The stored answer of a step, as from ``Ledger.recall``; a shared one is paid with the
+        charge reserved for the step.
+        """
         charge, _ = self._charges.get(name, ("", None))
         return self._ledger.recall(request, held=charge)
 

@@ -119,7 +119,7 @@ class Aggregates:
         return Moment(self._number(node, test), statistic)
 
     def _count(self, node: exp.Count, test: Scalar | None) -> Ask:
-        """Returns what COUNT asks for."""
+        """Lowers a COUNT: of rows, of values, of distinct values or of units."""
         require_only(node, "this", "big_int")
         inner = node.this
         if isinstance(inner, exp.Distinct):

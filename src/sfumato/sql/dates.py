@@ -36,7 +36,7 @@ PARTS: Mapping[str, Part] = {
     "DAYOFWEEKISO": Part.WEEKDAY,
 }
 _TRUNCATED = (Part.YEAR, Part.QUARTER, Part.MONTH, Part.WEEK, Part.DAY)
-# The days and months of each period.
+# The length of each period, in days and months.
 _LENGTHS = {
     "DAY": (1, 0),
     "WEEK": (7, 0),
@@ -196,14 +196,14 @@ def _trunc(part: Part, moment: Scalar) -> Scalar:
 
 
 def _plus(one: Scalar, other: Scalar) -> Scalar:
-    """Returns the sum of two codes."""
+    """Returns the sum of two date codes, folded if the second is a constant."""
     if isinstance(other, Constant) and isinstance(other.value, int):
         return plus(one, other.value)
     return Arithmetic(Operation.ADD, one, other)
 
 
 def _minus(one: Scalar, other: Scalar) -> Scalar:
-    """Returns the difference of two codes."""
+    """Returns the difference of two date codes, folded if the second is a constant."""
     if isinstance(other, Constant) and isinstance(other.value, int):
         return plus(one, -other.value)
     return Arithmetic(Operation.SUBTRACT, one, other)

@@ -13,7 +13,8 @@ from sfumato.plan.scalar import Field, Scalar, children
 from sfumato.sql.reject import reject, require_only
 from sfumato.sql.typed import Person, Typed, Words
 
-# Sub-queries that each use the one below twice would double the tables at every level.
+# The most tables of a statement: sub-queries that each read the one below twice would double them
+# at every level.
 _MOST_TABLES = 50
 
 

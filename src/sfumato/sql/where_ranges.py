@@ -67,7 +67,7 @@ def about(expression: Scalar, tests: Iterable[Scalar]) -> Tests:
 
 
 def left(expression: Scalar, tests: Tests, codes: Sequence[int]) -> Sequence[int]:
-    """Returns those of ``codes`` that an expression can have where the tests are TRUE."""
+    """Returns those of ``codes`` that an expression can have in rows that pass all tests."""
     for test in tests:
         passing = _true(test, expression, frozenset(codes))
         if passing is not None:

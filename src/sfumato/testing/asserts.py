@@ -38,7 +38,7 @@ def assert_follows(
     n = len(draws)
     t = math.sqrt(math.log(2 / false_alarm) / (2 * n))
     ordered = sorted(draws)
-    # also just below each draw, where a cdf may have grown too far
+    # also just below each draw, where a wrong cdf may already be too large
     points = sorted({*draws, *(draw - 1 for draw in draws)})
     power = max(abs(cdf(x) - notices(x)) for x in points)
     if power <= 2 * t:
@@ -80,7 +80,7 @@ def assert_counts_follow(
     n = int(np.sum(counts))
     t = math.log(2 * len(right) / false_alarm)
     power = n * float(np.max(_divergence(_border(right, wrong, t / n), wrong)))
-    # "not >=": a law that is not a number must not pass
+    # "not >=" instead of "<", so that NaN fails
     if not power >= math.log(1 / false_alarm):
         raise AssertionError(
             f"{n} draws do not notice the wrong law: they may miss it with e^-{power:.3g}"

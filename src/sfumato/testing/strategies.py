@@ -149,7 +149,7 @@ def datasets(tables: st.SearchStrategy[Table]) -> st.SearchStrategy[Dataset]:
 
 
 def rows(table: Table, *, unit: str | None = None) -> st.SearchStrategy[Row]:
-    """Generates a row of the given unit; None is a row of nobody, whose unit is NULL."""
+    """Generates a row of the given unit; None is a row whose unit is NULL."""
     cells: dict[str, st.SearchStrategy[object]] = {
         name: values(kind) for name, kind in table.columns.items()
     }
@@ -160,7 +160,7 @@ def rows(table: Table, *, unit: str | None = None) -> st.SearchStrategy[Row]:
 
 @st.composite
 def data(draw: st.DrawFn, table: Table, *, max_rows: int = 8) -> Data:
-    """Generates rows of a few units and of nobody, possibly more per unit than the limits allow."""
+    """Generates rows of a few units and of none (NULL), possibly more than the limits allow."""
     if table.unit is None:
         return tuple(draw(st.lists(rows(table), max_size=max_rows)))
     names = st.sampled_from(["u1", "u2", "1", None])
@@ -184,7 +184,7 @@ def neighbours(draw: st.DrawFn, table: Table, relation: Relation) -> Neighbours:
 
 @st.composite
 def _person(draw: st.DrawFn, table: Table, name: str) -> Data:
-    """Generates the rows of one unit; if units have a column, also a row of nobody."""
+    """Generates the rows of one unit; if the unit is a column, also a row whose unit is NULL."""
     if table.unit is None:
         return (draw(rows(table)),)
     own = draw(st.lists(rows(table, unit=name), min_size=1, max_size=7))

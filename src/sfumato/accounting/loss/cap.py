@@ -18,7 +18,7 @@ from sfumato.accounting.loss.edges import MASS_ERROR, Edges, Floats, Reach, Roun
 from sfumato.accounting.loss.lattice import Cap, Lattice
 from sfumato.accounting.loss.pair import Gaussian, Sampled
 
-# rates of the Chernoff bound, of one over the distance from epsilon to the cap
+# Rates of the Chernoff bound to try, in multiples of 1 / (cap - epsilon).
 _RATES = np.geomspace(1.0, 300.0, 24)
 _UP = 1 + 2.0**-40
 _LARGEST_LOG = 700.0
@@ -52,7 +52,7 @@ class Capped:
         mass, share = (float(cell[0]) for cell in pair.cells(edges))
         doubt = float(pair.doubt(edges)[0]) + MASS_ERROR
         infinite = mass * share * float(gap[0])
-        # a share is that of a loss that is a little off
+        # the share is computed at a loss with this rounding error
         off = pair.rounding.fixed + pair.rounding.relative * (1 + highest)
         error = (infinite * doubt + 1.01 * off * (infinite + mass * math.exp(top))) * _UP
         return cls(pair, top, mass, max(infinite - error, 0.0) / _UP, (infinite + error) * _UP)
@@ -140,7 +140,7 @@ def _log_mean(steps: Sequence[Lattice], pair: Capped, rate: float) -> float:
     lowest = -math.log1p(-pair.pair.rate) * (1 + 2.0**-30)
     if not rate * max(lowest, pair.top * 2.0**-21) < _STEEPEST:
         return math.inf
-    # whatever is not shown
+    # the mass that the lattices leave out counts at the lowest loss
     total = sum(step.hidden for step in steps) * math.exp(rate * lowest)
     for step in steps:
         exponents = step.log_mass - (step.tilt + rate) * step.losses

@@ -25,21 +25,22 @@ Spectrum: TypeAlias = NDArray[np.complexfloating[Any, Any]]
 
 # ||computed - true||_2 <= 20 u (1 + log2(N)) ||true||_2 for transforms of 5-smooth length N
 _TRANSFORM = 20
-# so much more than windows may lose, and transforms are done with all the digits of the machine
+# If the error of a transform exceeds the allowed loss by this factor, it is computed in extended
+# precision.
 _WORSE = 100
 _DIRECT = 2**16
-# lattices of so many points in all are added in one go
+# Lattices with at most this many points in all are convolved at once.
 _SMALL_BATCH = 2**11
-# products of powers of 3 and 5, of which doubles are lengths of quick transforms
+# Odd products of 3 and 5; times powers of two they are the lengths of fast transforms.
 _ODD = tuple(int(3**three * 5**five) for three in range(20) for five in range(14))
 _LONGEST_POWER = 256
 _SHORT = 2**14
 _RATES = 12
 _UNCROPPED = 2**9
-# a law on one point has a width too, for what only steers
+# The assumed width of a distribution on one point; it only guides choices.
 _NARROWEST = 1e-3
 _LARGEST_LOG = 700.0
-# how often the copies that are folded at once may be in the tail
+# The most copies in one fold that may be in the tail.
 _SELDOM = 3
 
 
@@ -159,7 +160,8 @@ def merge(parts: Sequence[Lattice], budget: float, *, lost: float = LOST) -> Lat
     heap = [(part.moments()[1], next(order), part) for part in parts]
     variance = sum(entry[0] for entry in heap)
     levels = 1 + math.ceil(math.log2(len(heap)))
-    # each level has as many blocks as its variance is split in: so much of the budget for each
+    # the variance is divided among the blocks of a level, so every level has the same share of the
+    # budget
     fine = budget / (2 * levels * variance) if variance > 0 else 0.0
     lost /= 4 * len(heap)
     heapq.heapify(heap)

@@ -15,15 +15,16 @@ from sfumato.errors import InvalidNumber
 
 Floats: TypeAlias = NDArray[np.float64]
 
-# floats hold e^300 and its inverse; no protection is left far below
+# The largest loss: e^300 and its inverse are floats, and no protection is left far below.
 MAX_LOSS = 300.0
-# of the rounding of a float
+# The relative rounding error of a float.
 UNIT = 2.0**-53
-# numpy states at most 4 ulp for exp, expm1 and log1p; sixteen cover a handful of operations
+# A relative error bound: numpy states at most 4 ulp for exp, expm1 and log1p; 16 ulp cover several
+# operations.
 ULPS = 2.0**-48
-# masses under Q, if nothing better is known
+# The relative error of masses under Q, if no better bound is known.
 MASS_ERROR = 2.0**-41
-# ratios of which the gain has more digits
+# Up to this size the gain, ratio - 1, has more correct digits than the ratio.
 _NEAR = 0.5
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from sfumato.accounting.loss.edges import UNIT, Floats
 from sfumato.errors import InvalidNumber
 
-# of the weight, what windows and crops may cost in all, if nothing else is asked for
+# The share of the weight that truncation may lose in all, by default.
 LOST = 5e-7
 
 

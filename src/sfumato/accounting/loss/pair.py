@@ -27,10 +27,10 @@ from sfumato.accounting.loss.edges import (
 from sfumato.errors import InvalidNumber
 
 MAX_MU = 20.0
-# as far as any lattice reaches
+# A mass so small that every lattice covers all the rest.
 _UNSEEN = 1e-300
-# pieces of a cell are so narrow, against the farthest point, that quadrature errs by less than
-# 2^-47
+# The widths of the pieces of a cell, relative to the farthest point: quadrature then errs by less
+# than 2^-47.
 _WIDE, _NARROW = 1 / 8, 1 / 64
 
 
@@ -93,7 +93,7 @@ class Ramp:
         """
         ends = between(edges.ratio, math.exp(-self.epsilon), math.exp(self.epsilon))
         gains = between(edges.gain, math.expm1(-self.epsilon), math.expm1(self.epsilon))
-        # what a cell at the end of the support loses must not cost the digits of what is left
+        # at the end of the support, the smaller of two differences keeps its digits
         cut = np.where(ends[:-1] < 0.5, ends[1:] - ends[:-1], gains[1:] - gains[:-1])
         inside = (ends == edges.ratio) & (gains == edges.gain)
         width = np.where(inside[1:] & inside[:-1], edges.gap, cut)
@@ -244,11 +244,11 @@ class Sampled:
 
     @property
     def rounding(self) -> Rounding:
-        # the inner loss l' moves the outer one, l, by at most |l| + rate / (1 - rate) of what it
-        # moves itself
+        # an error of the inner loss changes the outer loss l by at most (|l| + rate / (1 - rate))
+        # times that error
         reach = self.pair.reach(_UNSEEN)
         inner = ULPS + self.pair.rounding.at(max(abs(reach.lower), abs(reach.upper)))
-        # what a float loses of a rate near 1 is much of what is left out
+        # with a rate near 1, its rounding error is large relative to 1 - rate
         return Rounding(2 * inner * self.rate / (1 - self.rate), inner + 2 * ULPS / (1 - self.rate))
 
     @property

@@ -16,7 +16,8 @@ from sfumato.accounting.loss.edges import MAX_LOSS, UNIT
 from sfumato.noise import Binomial, Skellam
 
 _REACH, _LEAST_REACH, _MOST_REACH = 13, 40, 1600
-# ratios beyond the last that is used: what they begin with is forgotten by then
+# How many ratios before the first used one the recurrence starts; the error of the start has
+# vanished by then.
 _BEFORE = 64
 _EXACT = Context(prec=60)
 

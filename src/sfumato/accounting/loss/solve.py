@@ -19,15 +19,16 @@ from sfumato.exact.bracket import Bracket
 
 Reader: TypeAlias = Callable[[float], float]
 
-# the bell's variance, in units of the blur; beyond this blur no lower bound is attempted
+# The variance of the smoothing bell in multiples of the blur; with a larger blur no lower bound is
+# computed.
 _BELL = 1.2
-# e^-14 of delta is nothing against it
+# A probability of e^-14 delta is negligible.
 _RARELY = 14.0
-# room for a proof by boxes (tests/accounting/loss/test_solve.py)
+# A safety factor, which the interval proof needs (tests/accounting/loss/test_solve.py).
 _MARGIN = 1.02
 _MAX_BLUR = 1 / 16
 _HUGE = 700.0
-# more than what is nothing to floats (2^-1022) can be, weights and all
+# Above everything that underflows (2^-1022), weights included.
 _FAINT = 2.0**-1010
 _STEPS = 80
 _PRECISION = 1e-8
@@ -54,7 +55,7 @@ def epsilon_at(x: Lattice, delta: float) -> Bracket:
     """
     reading = _Reading.of(x)
     top = max(float(reading.losses[-1]), 0.0) + 1.0
-    # the delta asked for is itself a rounded number
+    # the requested delta is itself a rounded number
     more, less = delta * (1 + 4 * UNIT), delta * (1 - 4 * UNIT)
     upper = 0.0
     if not reading.upper(0.0) <= less:

@@ -21,7 +21,7 @@ from sfumato.accounting.loss.edges import (
 from sfumato.accounting.loss.pair import Gaussian
 from sfumato.errors import InvalidNumber
 
-# rates so near 1 lose the digits of what is left out
+# The largest rate; closer to 1 the difference 1 - rate has too few digits.
 MOST_RATE = 1 - 2.0**-6
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from sfumato.accounting.loss.lattice import Lattice
 
-# of one over the farthest single loss
+# Rates of the Chernoff bound to try, in multiples of 1 / (the largest single loss).
 _RATES = np.geomspace(0.05, 30.0, 12)
 
 

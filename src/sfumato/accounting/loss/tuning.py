@@ -17,14 +17,15 @@ from sfumato.accounting.loss.edges import ULPS, Edges, Floats, Pair
 from sfumato.accounting.loss.lattice import LOST
 from sfumato.accounting.loss.pair import Gaussian, Ramp, Sampled
 
-# the width aimed at, of epsilon; upper and lower bound are about 2.4 blur (1 + tilt) apart
+# The target width of the bounds of epsilon; they are about 2.45 blur (1 + tilt) apart.
 WIDTH, _APART = 1e-4, 2.45
-# up to 1/16 the blur is taken off by a bell; a wider one is a shift, which large epsilons allow
+# A blur up to 1/16 is removed by a smoothing bell; a larger one shifts epsilon, which large
+# epsilons allow.
 _WIDEST, _SHIFTED = 0.03, 20.0
 _ORDERS = np.geomspace(2e-3, 1.0, 64)
-# e^300 is far within floats
+# The largest tilted exponent: e^300 is well within the range of floats.
 _STEEPEST = 300.0
-# steps and variances whose squares are still floats
+# The smallest step and variance; their squares do not underflow.
 _SHORTEST, _LEAST = 1e-100, 1e-200
 _OUTLINE = 400
 _UNSEEN = 1e-20
@@ -32,14 +33,15 @@ _FINEST = 1e-7
 _MOST_POINTS = 2**18
 _FEW_POINTS = 2**12
 _SMALL = 1.5
-# losses that go so many times as far as a cap are capped; e^-18 is hardly ever
+# Losses that exceed a cap by this factor are capped; e^-18 counts as negligible.
 _WORTH_A_CAP, _CAPS, _HARDLY = 1.5, 16, 18.0
 _FALLS = np.geomspace(0.3, 60.0, 24)
-# what floats lose of each use, and what may be lost in all where losses are far apart
+# The rounding loss of one use, the most in all where losses are far apart, and the largest log of
+# their ratio.
 _EACH, _IN_ALL, _LOOSEST = 1e-14, 1e-5, 11.0
-# a tail is kept apart from so many uses on, for so many at once, on a lattice coarser by the root
+# The shares of the allowed width that refined blur and lost weight aim for.
 _BLURRED, _MISSED = 0.6, 0.2
-# below it transforms lose more than windows and crops
+# Below this, rounding in the transforms loses more than truncation.
 LEAST_LOST = 1e-13
 _FEWEST, _FOLDED, _MANY_FOLDED, _COARSER, _FINER = 64, 256, 1024, 8, 1.45
 
@@ -132,7 +134,7 @@ def split(part: Part, step: float, goal: Aim, *, exchanged: bool, alone: bool) -
     weights = np.exp(exponent - exponent.max())
     order = np.argsort(losses)
     losses, weights = losses[order], weights[order] / weights.sum()
-    # what the far lattice adds to the blur is made up for
+    # leaves room for the blur that the coarser lattice of the tail adds
     near = min(step, goal.finest((part,))) / _FINER if alone else step / 2
     apart = partial(_split_at, losses, weights, near, goal.lost, part.times)
     fine = apart(_MANY_FOLDED) if step > goal.finest((part,)) else None
@@ -260,7 +262,7 @@ def aim(
         exponents = grown + largest - orders * epsilon
         best = int(np.argmin(exponents))
         if known is not None and known.far(parts):
-            # a smaller tilt keeps seldom losses seldom, and costs digits that there are
+            # a smaller tilt keeps rare losses rare; it costs digits, of which there are enough here
             enough = max(float(exponents[best]), math.log(known.delta) + _loose(times))
             best = min(best, int(np.argmax(exponents <= enough)))
         if known is not None and (known.far(parts) or isinstance(parts[0].pair, Capped)):
@@ -357,7 +359,7 @@ def outline(pair: Pair, outside: float) -> tuple[Floats, Floats]:
             )
             * scale
         )
-        # masses that mirror each other meet there
+        # 0 is an edge, where mirrored masses meet
         edges[int(np.argmin(np.abs(edges)))] = 0.0
         ratio = np.exp(edges)
         mass, share = pair.cells(

@@ -23,7 +23,7 @@ T = TypeVar("T")
 # By chain, the number of an entry.
 Ends: TypeAlias = Mapping[str, int]
 
-# The kinds of entries that tell of an act of the owner.
+# The kinds of entries that record an act of the owner.
 ACTS = ("account", "allocate", "refresh", "freeze", "thaw", "policy")
 
 # The states of a charge. Only these steps exist: reserved -> executing | voided;
@@ -42,9 +42,9 @@ UNENDED = (RESERVED, EXECUTING, SUSPENDED)
 EXPIRED = "expired"
 COUNTED = ("engine", "crash", EXPIRED)
 
-# What a store notes of itself (``Rows.about``). While it is UNFINISHED (being filled), or has a
-# LOSS that the owner accepted and that is not in the journal yet, nobody charges in it; never again
-# once it has a SUCCESSOR, the place of the ledger whose identity is SUCCEEDED_BY.
+# Names of values in ``Rows.about``. A store that is UNFINISHED (being filled), or has a LOSS that
+# the owner accepted and that is not in the journal yet, admits no charge. With a SUCCESSOR (the
+# place of the ledger whose identity is SUCCEEDED_BY) it never will again.
 UNFINISHED, LOSS, SUCCESSOR, PREDECESSOR = "unfinished", "loss", "successor", "predecessor"
 SUCCEEDED_BY = "succeeded_by"
 

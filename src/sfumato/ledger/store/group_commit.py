@@ -19,10 +19,9 @@ from sfumato.errors import LedgerUnavailable
 
 T = TypeVar("T")
 
-# More in one batch would only make its first callers wait for its last.
+# The largest batch; in a larger one the first callers would only wait for the last.
 _LARGEST_BATCH = 256
-# In seconds: whoever has just verified a large ledger, say, is not waited for as long as half of
-# that.
+# The longest time, in seconds, that a batch waits for callers of the last batch to return.
 _LONGEST_WAIT = 0.01
 
 
@@ -34,7 +33,7 @@ class Task:
     def __init__(self, work: Callable[[], object], *, writes: bool) -> None:
         self.work = work
         self.writes = writes
-        # set by a caller who waits no longer: of use only where the transaction has not begun
+        # set by a caller that stopped waiting; has an effect only before the transaction has begun
         self.dropped = False
         # whether it has its result or error
         self.ended = False
@@ -71,9 +70,9 @@ class _Inbox:
         self.closed = False
         self._tasks: list[Task] = []
         self._enough = 1
-        # it can be taken twice: under it, the collector may come to the end of the owner. Taken
-        # itself, not through the condition, whose ``__enter__`` is Python: Ctrl-C within it would
-        # leave the lock taken for ever
+        # Reentrant, since the garbage collector may finalize the owner while the lock is held.
+        # Acquired directly and not through the condition, whose ``__enter__`` is Python code:
+        # Ctrl-C within it would leave the lock held for ever.
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
 
@@ -97,7 +96,7 @@ class _Inbox:
         more. Empty at the end.
         """
         with self._lock:
-            # at least one: a batch of none is the end
+            # at least one, since an empty batch ends the thread
             self._enough = max(1, min(len(self._tasks) + returning, _LARGEST_BATCH))
             if self._enough > 1:
                 self._changed.wait_for(self._is_enough, patience)
@@ -151,7 +150,7 @@ class Writer:
             raise
 
     def close(self) -> None:
-        """Waits for submitted work, then for ``end``."""
+        """Waits until the submitted work and the final ``end`` are done, and stops the thread."""
         self._closing()
 
     def abandon(self) -> None:
@@ -187,7 +186,7 @@ def _serve(inbox: _Inbox, run: Callable[[Sequence[Task]], None]) -> None:
         finally:
             _fail(batch)
         returning, patience = len(tasks), _patience(time.perf_counter() - begun)
-        # a caller's result must not live on in this thread while it waits
+        # so that this thread keeps no reference to a caller's result while it waits
         del batch, tasks
 
 

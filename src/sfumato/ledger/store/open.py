@@ -22,7 +22,7 @@ def open_store(
     acknowledged transactions, so that the owner can decide.
     """
     if is_address(place) and not is_postgres(place):
-        # taken for a path it would be the name of a file, with its password
+        # if it were used as a path, its password would become a file name
         raise LedgerUnavailable(
             "The address of a ledger that is not written as one of PostgreSQL.",
             allowed=f"a path, or {POSTGRES}",

@@ -17,7 +17,7 @@ class _Closable(Protocol):
 
 C = TypeVar("C", bound=_Closable)
 
-# How often a caller who waits looks whether there is room, in seconds.
+# The interval at which a waiting caller checks for a free slot, in seconds.
 _LOOK = 0.05
 
 
@@ -32,11 +32,12 @@ class Pool(Generic[C]):
         self._connect = connect
         self._reusable = reusable
         self._size = size
-        # taken itself: Ctrl-C within a condition's ``__enter__`` would leave it taken for ever
+        # acquired directly: Ctrl-C within the ``__enter__`` of a condition would leave it held for
+        # ever
         self._lock = threading.RLock()
         self._change = threading.Condition(self._lock)
         self._idle: list[C] = []
-        # those who have come, and those of them who have a place
+        # all callers, and those of them that have a slot
         self._callers: set[object] = set()
         self._inside: set[object] = set()
         self._closed = False
@@ -53,7 +54,8 @@ class Pool(Generic[C]):
             finally:
                 self._give_back(connection)
         finally:
-            # each is one step, whether or not the caller was there: Ctrl-C comes before or after it
+            # each call is atomic and has no effect if the caller is absent, so Ctrl-C may come at
+            # any point
             self._inside.discard(caller)
             self._callers.discard(caller)
             with self._lock:

@@ -51,7 +51,7 @@ class PostgresRows(SqlRows):
         self._accounts: dict[str, AccountRow] = {}
         self._looks_ahead = False
         self._ahead: dict[tuple[str, tuple[Cell, ...]], Cursor] = {}
-        # the ends of chains: as they were under the locks, and as this transaction leaves them
+        # the ends of chains: as read under the locks, and after this transaction
         self.found: dict[str, tuple[int, str]] = {}
         self.ends: dict[str, tuple[int, str]] = {}
 
@@ -80,7 +80,7 @@ class PostgresRows(SqlRows):
         super().append(entry)
 
     def put_parts(self, rows: Sequence[PartRow]) -> None:
-        # one statement, whatever their number: what waits may hold each text once
+        # one statement for all rows, since a pipeline can hold each statement once
         if rows:
             _, _, one = PUT_PART.partition(" VALUES ")
             self._run(

@@ -34,11 +34,11 @@ from sfumato.ledger.store.rows import (
 from sfumato.noise.entropy import token
 
 SCHEMA = "sfumato"
-# Nobody's temporary table stands before ours.
+# pg_temp is last, so that a temporary table cannot shadow one of the ledger.
 PATH = f"{SCHEMA}, pg_temp"
 
-# Which server this is, and since which promotion of a standby: another one may have forgotten
-# something.
+# The identity of the server and its timeline, which changes when a standby is promoted: another
+# server may lack entries.
 SERVER = (
     "((SELECT system_identifier FROM pg_control_system())::text || '/' "
     "|| left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))"
@@ -105,7 +105,7 @@ _ALONE = (
     "set_config('idle_in_transaction_session_timeout', '5s', true)"
 )
 
-# What must be there and valid for the tables to keep their promises; ``damage`` looks.
+# Constraints and triggers that must exist and be valid; ``damage`` checks them.
 GUARDS = frozenset(
     {
         *(
@@ -132,7 +132,7 @@ GUARDS = frozenset(
 
 def has_tables(connection: psycopg.Connection[Any]) -> bool:
     """Whether the schema exists, as a ledger or otherwise."""
-    # not to_regclass: a session remembers for a while that it found nothing
+    # not to_regclass, whose negative result a session caches for a while
     query = "SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = $1 AND tablename = 'meta')"
     return connection.execute(query, (SCHEMA,)).fetchone() == (True,)
 
@@ -142,7 +142,7 @@ def create_tables(connection: psycopg.Connection[Any]) -> None:
     with _alone(connection):
         if has_tables(connection):
             return
-        # an owner may have made the schema for a role that may not
+        # the schema may have been created by an owner for a role that cannot create it
         if (
             connection.execute("SELECT FROM pg_namespace WHERE nspname = $1", (SCHEMA,)).fetchone()
             is None
@@ -198,7 +198,7 @@ def _from_3(connection: psycopg.Connection[Any]) -> None:
     """Format 3 to format 4."""
     keep_server(connection)
     _fold_names(connection)
-    # last: it binds the accounts as they are then
+    # last, since it binds the accounts as they are after the other steps
     _bind(connection)
 
 

@@ -20,7 +20,7 @@ from sfumato.ledger.store.postgres_schema import SCHEMA, SERVER
 
 OLDEST_SERVER = 140000
 _STOPPED = "5s"
-# Whoever reads holds no lock, only old rows from being cleared away.
+# The timeout of idle readers: they hold no locks, but delay the vacuum of old rows.
 _READER_STOPPED = "10min"
 
 # Stated in BEGIN, since the database or the role may have another default, under which a
@@ -33,25 +33,26 @@ WRITING = (
     f"set_config('idle_in_transaction_session_timeout', '{_STOPPED}', true)"
 )
 BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-# The snapshot is older than this position: the log up to here holds all that the reader can see.
+# The snapshot is older than this WAL position, so the log up to it has everything that the reader
+# can see.
 READING = (
     "SELECT pg_current_wal_insert_lsn()::text, set_config('search_path', $1, true), "
     f"set_config('idle_in_transaction_session_timeout', '{_READER_STOPPED}', true)"
 )
-# Of a standby that is waited for it is not known here how far it is.
+# False with synchronous standbys, whose progress is not known here.
 IS_FLUSHED = (
     "SELECT pg_current_wal_flush_lsn() >= $1::pg_lsn AND "
     "current_setting('synchronous_standby_names') = ''"
 )
-# A role may have warnings turned off, and only a warning says that the wait for a standby was
+# The role may have warnings turned off, and only a warning reports that the wait for a standby was
 # cancelled.
 FLUSH = (
     "SELECT set_config('synchronous_commit', $1, true), set_config('client_min_messages', "
     "'warning', true), "
     "pg_logical_emit_message(true, 'sfumato', '')"
 )
-# Clients that hold rows of a ledger and are waited for in the middle of a batch. The server itself
-# ends those that are idle between two batches, and those that only read hold nobody up.
+# Ends connections that hold locks and stopped sending in the middle of a batch. The server itself
+# ends those that are idle between two batches; readers block nobody.
 END_STOPPED = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() "
     "AND state = 'active' AND wait_event_type = 'Client' AND pg_has_role(usesysid, 'USAGE') "
@@ -60,7 +61,7 @@ END_STOPPED = (
     "WHERE relnamespace = to_regnamespace($1) AND mode IN ('RowShareLock', 'RowExclusiveLock') AND "
     "granted)"
 )
-# The server that the ledger says it lies on, and the one that it does lie on.
+# The identity of the server that the ledger records, and of the one it is on.
 SERVERS = f"SELECT (SELECT value FROM {SCHEMA}.meta WHERE name = 'server'), {SERVER}"
 ENTRIES = (
     f"SELECT chain, seq, hash FROM {SCHEMA}.journal "

@@ -62,7 +62,7 @@ class SQLite:
             hold(f"{self.place}.lock", self.place, self._locks, create=create)
             if create:
                 make(self.place)
-            # the file itself too: a hard link to it has another name and the same lock
+            # locks the file itself too: a hard link has another name and shares this lock
             hold(self.place, self.place, self._locks, create=False)
             require_one_place(self.place)
             clear_unfinished(self.place)
@@ -317,8 +317,8 @@ class _Batches:
         except apsw.FullError:
             raise
         except apsw.Error:
-            # after a flush that failed, the kernel may call the lost pages clean: only a new
-            # opening, which reads what is there, knows what was kept
+            # after a failed fsync the kernel may mark lost pages as clean: only reopening the file
+            # shows what was written
             self._lost = True
             raise
 
@@ -345,7 +345,7 @@ class _Ending:
             let_go(self._locks)
 
 
-# Every store of this process, for its forks to let go of.
+# All open stores of this process; a fork closes its copies.
 _OPEN: "weakref.WeakSet[SQLite]" = weakref.WeakSet()
 
 
@@ -360,7 +360,7 @@ os.register_at_fork(after_in_child=_abandon_all)
 def _opened(path: str) -> apsw.Connection:
     try:
         connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
-        # the log is left, and left as it is, until the file says that it is closed
+        # the log must stay unchanged until the file is marked as closed
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         return connection
     except apsw.Error as error:

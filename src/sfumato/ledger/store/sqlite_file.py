@@ -22,10 +22,10 @@ from sfumato.errors import (
 from sfumato.ledger.store import sqlite_schema
 from sfumato.ledger.store.open_mark import incomplete, sync_folder
 
-# What SQLite lets a log grow to before it checkpoints by itself: 1000 pages with their headers.
+# The size at which SQLite checkpoints a log: 1000 pages with their headers.
 _LOG_HEADER = 32
 _LOG_SIZE = _LOG_HEADER + 1000 * (4096 + 24)
-# What only a ledger leaves beside it.
+# Suffixes of files that only a ledger creates.
 _LEFT = ("-wal", ".open", ".head")
 _MOUNTS = "/proc/self/mountinfo"
 _OCTAL = re.compile(r"\\([0-7]{3})")

@@ -58,7 +58,7 @@ class SQLiteReader:
         self._process = os.getpid()
         self._locks: list[int] = []
         self._turn = threading.Lock()
-        # of a reader that is forgotten; a fork only closes its copy
+        # releases the lock of a reader that was not closed; a fork only closes its copy
         weakref.finalize(self, let_go, self._locks, unlock=False)
         _share(self.place, self._locks)
         self._log = is_log(f"{self.place}-wal")
@@ -173,11 +173,10 @@ def _share(path: str, held: list[int]) -> None:
 def _opened(path: str) -> apsw.Connection:
     """A connection that reads the file, and the log if there is one."""
     if Path(f"{path}-wal").exists():
-        # SQLite's own locks are left out: they need a file that can be written, and flock holds
-        # here
+        # without SQLite's own locks, which need write access; flock protects the file instead
         connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY, vfs="unix-none")
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-        # the index of the log is kept in memory then, not in a file
+        # keeps the index of the log in memory instead of a file
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
     else:
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI

@@ -39,7 +39,7 @@ _OPEN = (RESERVED, EXECUTING)
 _SUSPENDED = f"{CHARGES} WHERE state = '{SUSPENDED}'"
 # A power of two; SQLite takes 32,766 values in a statement.
 _ROWS_AT_ONCE = 256
-# A transaction that writes more than this (an import) does not keep it all in memory.
+# A larger transaction (an import) writes to the tables before it ends, to limit memory.
 _WRITES_KEPT = 8192
 
 _fixed = attrgetter(*(name for name in ChargeRow._fields if name not in CHANGEABLE))
@@ -138,7 +138,7 @@ class SQLiteRows(SqlRows):
             layers.undo()
 
     def now(self) -> int:
-        # the clock on the wall may be set back while the ledger is open; this one cannot
+        # a monotonic clock, since the system time may be set back while the ledger is open
         return self._epoch + time.monotonic_ns() // 10**6
 
     def lock(
@@ -182,7 +182,7 @@ class SQLiteRows(SqlRows):
 
     def put_account(self, row: AccountRow) -> None:
         self.held.put(row.id, row)
-        # whoever moves an account has compared it
+        # its row was checked against the journal before this change
         self._unproven.discard(row.id)
 
     def charge(self, charge_id: str) -> ChargeRow | None:
@@ -220,7 +220,7 @@ class SQLiteRows(SqlRows):
         return nsmallest(limit, charges, key=attrgetter("lease_until", "id"))
 
     def failures(self, dataset: str) -> list[ChargeRow]:
-        # of the tables: only the owner asks, and there may be many
+        # read from the tables: only the owner needs them, and there may be many
         return super().failures(dataset)
 
     def failed(self, dataset: str, analyst: str) -> list[ChargeRow]:
@@ -289,7 +289,7 @@ class Tables(SqlRows):
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
-        # of a copy in memory there are none: it is of an older format
+        # a copy in memory is of an older format and has no such files
         self.bodies = BodyFiles(connection.filename)
 
     def suspended(self) -> list[ChargeRow]:
@@ -310,7 +310,7 @@ class Tables(SqlRows):
         for sql, rows in together.items():
             start = 0
             while start < len(rows):
-                # powers of two: so few statements that SQLite keeps them all compiled
+                # powers of two, so that SQLite can cache all compiled statements
                 count = min(_ROWS_AT_ONCE, 1 << (len(rows) - start).bit_length() - 1)
                 some = rows[start : start + count]
                 self._connection.execute(

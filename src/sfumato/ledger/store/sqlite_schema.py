@@ -110,7 +110,7 @@ def _from_2(connection: apsw.Connection) -> None:
 def _from_3(connection: apsw.Connection) -> None:
     """Format 3 to format 4."""
     _fold_names(connection)
-    # last: it binds the accounts as they are then
+    # last, since it binds the accounts as they are after the other steps
     _bind(connection)
 
 
