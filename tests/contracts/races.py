@@ -15,7 +15,7 @@ from typing import Any
 
 from sfumato.errors import BudgetExceeded
 from sfumato.ledger import Ledger, verify
-from sfumato.ledger.account_transaction import Books
+from sfumato.ledger.account_transaction import LockedAccounts
 from sfumato.ledger.store import postgres  # noqa: F401  # before the forks
 from sfumato.privacy.budget import Budget
 from tests.contracts.charges import contract, pure
@@ -102,7 +102,7 @@ def compete(race: Race, ledger: Ledger, dataset: str, number: int) -> dict[str, 
     """One question a thread, all at the same moment."""
     together, found = threading.Barrier(race.threads), {"paid": 0, "refused": 0, "faults": []}
     if race.mutant == CHECK_THEN_ACT:
-        Books.require = lambda *_: None  # type: ignore[method-assign,assignment]
+        LockedAccounts.require = lambda *_: None  # type: ignore[method-assign,assignment]
 
     def call(index: int) -> None:
         request = pure(

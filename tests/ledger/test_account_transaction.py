@@ -15,7 +15,7 @@ from sfumato.errors import (
 )
 from sfumato.ledger import Ledger, Request
 from sfumato.ledger.account_path import Scope
-from sfumato.ledger.account_transaction import Books, child
+from sfumato.ledger.account_transaction import LockedAccounts, child
 from sfumato.ledger.journal import is_intact, iso_time
 from sfumato.ledger.store.base import AccountRow, Rows
 from sfumato.privacy import Budget
@@ -41,10 +41,10 @@ def act(ledger: Ledger, what: str, cost: Charge, scope: Scope = ANN) -> None:
     """One movement on a path."""
 
     def transaction(rows: Rows) -> None:
-        books = Books(rows, scope.id)
-        getattr(books, what)(*((cost, scope.lineage) if what in ("spend", "require") else (cost,)))
-        books.note("test", {})
-        books.save()
+        locked = LockedAccounts(rows, scope.id)
+        getattr(locked, what)(*((cost, scope.lineage) if what in ("spend", "require") else (cost,)))
+        locked.record("test", {})
+        locked.save()
 
     ledger.store.write(transaction)
 
@@ -61,7 +61,7 @@ def test_a_charge_debits_every_account_of_its_path(ledger: Ledger) -> None:
     act(ledger, "settle", TENTH)
     assert epsilons(ledger) == [(1, 0)] * 3
     act(ledger, "hold", TENTH)
-    act(ledger, "let_go", TENTH)
+    act(ledger, "release", TENTH)
     assert epsilons(ledger) == [(1, 0)] * 3
     act(ledger, "spend", TENTH, Scope("d", "research", "bob"))
     assert epsilons(ledger) == [(2, 0), (2, 0), (1, 0)]
@@ -93,9 +93,9 @@ def test_a_charge_that_one_account_of_its_path_does_not_admit_is_refused(
 def test_a_check_of_the_dataset_alone_would_be_noticed(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    require = Books.require
+    require = LockedAccounts.require
     monkeypatch.setattr(
-        Books, "require", lambda self, cost, payers: require(self, cost, payers[:1])
+        LockedAccounts, "require", lambda self, cost, payers: require(self, cost, payers[:1])
     )
     with pytest.raises(pytest.fail.Exception):
         test_a_charge_that_one_account_of_its_path_does_not_admit_is_refused(
@@ -103,26 +103,26 @@ def test_a_check_of_the_dataset_alone_would_be_noticed(
         )
 
 
-def test_what_was_not_held_cannot_be_let_go(ledger: Ledger) -> None:
+def test_what_was_not_held_cannot_be_released(ledger: Ledger) -> None:
     act(ledger, "hold", TENTH)
     with pytest.raises(ValueError, match="less than nothing"):
-        act(ledger, "let_go", Charge(10**11, 6 * 10**9, 0))
+        act(ledger, "release", Charge(10**11, 6 * 10**9, 0))
     assert epsilons(ledger) == [(0, 1)] * 3
 
 
 def test_an_account_below_a_frozen_one_is_frozen(ledger: Ledger) -> None:
     ledger.freeze("d", purpose="research", reason="an audit")
     with pytest.raises(AccountFrozen, match="'d/research' is frozen: an audit"):
-        ledger.store.read(lambda rows: Books(rows, "d/research/ann").require_open())
-    ledger.store.read(lambda rows: Books(rows, "d/ads/ann").require_open())
+        ledger.store.read(lambda rows: LockedAccounts(rows, "d/research/ann").require_open())
+    ledger.store.read(lambda rows: LockedAccounts(rows, "d/ads/ann").require_open())
 
 
 def test_what_was_proved_for_other_neighbours_is_not_charged(ledger: Ledger) -> None:
     def check(rows: Rows) -> None:
-        books = Books(rows, "d")
-        books.require_relation(["add-remove"])
-        books.require_relation([])
-        books.require_relation(["add-remove", "replace-one"])
+        locked = LockedAccounts(rows, "d")
+        locked.require_relation(["add-remove"])
+        locked.require_relation([])
+        locked.require_relation(["add-remove", "replace-one"])
 
     with pytest.raises(
         ContractMismatch, match="A cost for replace-one neighbours cannot be charged to 'd'"
@@ -134,9 +134,9 @@ def test_a_note_goes_to_the_end_of_the_chain(ledger: Ledger) -> None:
     before = len(entries(ledger))
 
     def transaction(rows: Rows) -> tuple[int, int]:
-        books = Books(rows, "d/research")
-        numbers = books.note("thaw", {"account": "d"}), books.note("thaw", {"account": "d"})
-        books.save()
+        locked = LockedAccounts(rows, "d/research")
+        numbers = locked.record("thaw", {"account": "d"}), locked.record("thaw", {"account": "d"})
+        locked.save()
         return numbers
 
     assert ledger.store.write(transaction) == (before + 1, before + 2)
@@ -148,7 +148,7 @@ def test_a_note_goes_to_the_end_of_the_chain(ledger: Ledger) -> None:
 
 def test_a_dataset_that_nobody_opened_has_no_books(ledger: Ledger) -> None:
     with pytest.raises(LedgerUnavailable, match="no account of dataset 'e'"):
-        ledger.store.read(lambda rows: Books(rows, "e/p"))
+        ledger.store.read(lambda rows: LockedAccounts(rows, "e/p"))
 
 
 def test_an_account_that_nobody_has_used_is_empty_and_unlimited() -> None:
@@ -173,7 +173,7 @@ def test_a_refused_charge_leaves_the_books_as_they_were(ledger: Ledger) -> None:
 def test_a_name_that_is_not_listed_opens_no_account_of_a_closed_dataset(ledger: Ledger) -> None:
     def listed(account_id: str) -> bool:
         try:
-            ledger.store.read(lambda rows: Books(rows, account_id).require_listed())
+            ledger.store.read(lambda rows: LockedAccounts(rows, account_id).require_listed())
         except NotListed:
             return False
         return True

@@ -11,7 +11,7 @@ import pytest
 
 from sfumato.errors import AccountFrozen
 from sfumato.ledger import Ledger, closing, verify
-from sfumato.ledger.account_transaction import Books
+from sfumato.ledger.account_transaction import LockedAccounts
 from sfumato.ledger.store.base import COMMITTED, EXECUTING, FORFEITED, VOIDED, ChargeRow, Rows
 from tests.contracts.charges import in_state, opened, pure
 from tests.contracts.crashes import Mutant, crashed
@@ -95,9 +95,9 @@ def test_three_crashes_freeze_the_account_too(tmp_path: Path) -> None:
     assert ledger.balance("d").spent.epsilon == 3 * 10**11
 
 
-def forgiving(rows: Rows, books: Books, row: ChargeRow, reason: str) -> None:
+def forgiving(rows: Rows, locked: LockedAccounts, row: ChargeRow, reason: str) -> None:
     """A broken recovery: what was executing is given back."""
-    closing.void(rows, books, row, reason)
+    closing.void(rows, locked, row, reason)
 
 
 def test_a_recovery_that_gives_back_what_was_read_is_caught(

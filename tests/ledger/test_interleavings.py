@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sfumato.errors import AccountFrozen, BudgetExceeded, InProgress, LedgerUnavailable, NotListed
 from sfumato.ledger import Ledger, verify
-from sfumato.ledger.account_transaction import Books
+from sfumato.ledger.account_transaction import LockedAccounts
 from sfumato.ledger.store.base import COMMITTED, EXECUTING, FORFEITED, RESERVED, VOIDED
 from sfumato.privacy import Budget
 from tests.contracts.charges import contract, pure
@@ -200,15 +200,15 @@ def test_any_interleaving_is_what_plain_integers_say(wanted: list[tuple]) -> Non
 
 
 def test_a_ledger_that_forgot_one_account_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    hold = Books.hold
+    hold = LockedAccounts.hold
 
-    def forgetful(self: Books, cost: object) -> None:
+    def forgetful(self: LockedAccounts, cost: object) -> None:
         """A broken hold: the analyst's account is not among those that move."""
         kept = dict(self.accounts)
         del self.accounts[self.lineage[-1]]
         hold(self, cost)
         self.accounts = kept | self.accounts
 
-    monkeypatch.setattr(Books, "hold", forgetful)
+    monkeypatch.setattr(LockedAccounts, "hold", forgetful)
     with pytest.raises(AssertionError):
         interleave([("reserve", "p", "ann", 1, 0)])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sfumato.errors import BudgetExceeded, WrongUse
 from sfumato.ledger import Ledger, Request, verify
 from sfumato.ledger import account_transaction as books_module
-from sfumato.ledger.account_transaction import Books
+from sfumato.ledger.account_transaction import LockedAccounts
 from sfumato.ledger.names import folded, is_highly_restrictive, require_well_formed
 from sfumato.privacy import Budget
 from tests.contracts.charges import contract, head, opened, paid, pure
@@ -189,7 +189,7 @@ def test_two_unseen_names_are_two_accounts(ledger: Ledger) -> None:
 
 def test_a_batch_in_memory_has_its_twins(ledger: Ledger) -> None:
     def transaction(rows: object) -> list[str]:
-        Books(rows, "d/new").put(Books(rows, "d/new").own)
+        LockedAccounts(rows, "d/new").put(LockedAccounts(rows, "d/new").own)
         return rows.twins("d/new")  # not saved: nobody has it
 
     assert ledger.store.write(transaction) == []

@@ -10,7 +10,7 @@ import pytest
 
 from sfumato.errors import AccountFrozen, BudgetExceeded, InProgress, KeyUsed, WrongUse
 from sfumato.ledger import Ledger, Request, stored_answers, verify
-from sfumato.ledger.account_transaction import Books
+from sfumato.ledger.account_transaction import LockedAccounts
 from sfumato.ledger.request import Keys
 from sfumato.ledger.store.base import EXECUTING, FORFEITED, RESERVED, VOIDED
 from sfumato.ledger.stored_answers import sharers
@@ -201,7 +201,7 @@ def test_an_answer_given_to_a_frozen_account_would_be_noticed(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sfumato.ledger.answers.require_open", lambda path: None)
-    monkeypatch.setattr(Books, "require_open", lambda books: None)
+    monkeypatch.setattr(LockedAccounts, "require_open", lambda locked: None)
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         test_a_frozen_account_is_given_no_stored_answer(ledger, ("research",))
 

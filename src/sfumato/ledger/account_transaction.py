@@ -29,7 +29,7 @@ from sfumato.ledger.store.base import AccountRow, Rows
 from sfumato.privacy.event import Json
 
 
-class Books:
+class LockedAccounts:
     """The locked accounts of a path. ``save`` writes the changes; ``ahead`` is for ``Rows.lock``.
 
     Guarantees:
@@ -138,7 +138,7 @@ class Books:
         for row in list(self.accounts.values()):
             self.put(row._replace(held=held_text(held_from_text(row.held).plus(cost))))
 
-    def let_go(self, cost: Charge) -> None:
+    def release(self, cost: Charge) -> None:
         """Releases a reserved cost on every account of the path."""
         for row in list(self.accounts.values()):
             self.put(row._replace(held=held_text(held_from_text(row.held).minus(cost))))
@@ -155,7 +155,7 @@ class Books:
             row = self.accounts[payer]
             self.put(row._replace(spent=charge_text(charge_from_text(row.spent) + cost)))
 
-    def note(self, kind: str, body: Mapping[str, Json]) -> int:
+    def record(self, kind: str, body: Mapping[str, Json]) -> int:
         """Appends an entry to the dataset's chain and returns its number."""
         seq = self.root.seq + 1
         moved = [self.accounts[account_id] for account_id in sorted(self._moved)]
@@ -174,7 +174,7 @@ class Books:
         return entry.seq
 
     def put(self, row: AccountRow) -> None:
-        """Changes an account of the dataset; the next ``note`` records it.
+        """Changes an account of the dataset; the next ``record`` records it.
 
         The name of a new account is checked.
         """

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 
 from sfumato.errors import AccountFrozen, BudgetExceeded, LedgerError, Refused, WrongUse
-from sfumato.ledger.account_transaction import Books, require_open
+from sfumato.ledger.account_transaction import LockedAccounts, require_open
 from sfumato.ledger.binding import require_answer
 from sfumato.ledger.closing import EXCHANGED, give_up
 from sfumato.ledger.head_watch import HeadWatch
@@ -209,9 +209,9 @@ def write_tally(rows: Rows, dataset: str, counts: Counts) -> None:
     It changes no account.
     """
     if counts:
-        books = Books(rows, dataset)
-        books.note(TALLY, entry_body(counts))
-        books.save()
+        locked = LockedAccounts(rows, dataset)
+        locked.record(TALLY, entry_body(counts))
+        locked.save()
 
 
 def _body(row: AnswerRow | None) -> bytes | None:

@@ -8,7 +8,7 @@ until another worker resumes it.
 from collections.abc import Callable
 
 from sfumato.errors import AccountFrozen, LeaseExpired, LedgerUnavailable
-from sfumato.ledger.account_transaction import Books
+from sfumato.ledger.account_transaction import LockedAccounts
 from sfumato.ledger.balance import charge_from_text
 from sfumato.ledger.pieces import Pieces, fence_of
 from sfumato.ledger.store.base import (
@@ -48,31 +48,31 @@ def close_overdue(rows: Rows, until: int | None, dataset: str, reason: str) -> i
     rows.lock([dataset])
     closed = rows.overdue(until, _AT_ONCE, dataset)
     for row in closed:
-        books = Books(rows, row.account)
-        close(rows, books, row, reason)
+        locked = LockedAccounts(rows, row.account)
+        close(rows, locked, row, reason)
     return len(closed)
 
 
-def close(rows: Rows, books: Books, row: ChargeRow, reason: str) -> None:
+def close(rows: Rows, locked: LockedAccounts, row: ChargeRow, reason: str) -> None:
     """Closes a reserved or executing charge, according to its state."""
     if row.state == RESERVED:
-        void(rows, books, row, reason)
+        void(rows, locked, row, reason)
     elif row.pieces:
-        suspend(rows, books, row, reason)
+        suspend(rows, locked, row, reason)
     else:
-        forfeit(rows, books, row, reason)
+        forfeit(rows, locked, row, reason)
 
 
 def close_for(until: Callable[[Rows], int | None], dataset: str, reason: str, rows: Rows) -> int:
     return close_overdue(rows, until(rows), dataset, reason)
 
 
-def void(rows: Rows, books: Books, row: ChargeRow, reason: str) -> None:
+def void(rows: Rows, locked: LockedAccounts, row: ChargeRow, reason: str) -> None:
     """reserved -> voided: releases the cost on every account."""
     rows.put_charge(row._replace(state=VOIDED, reason=reason))
-    books.let_go(charge_from_text(row.cost))
-    books.note("void", {"charge": row.id, "reason": reason} if reason else {"charge": row.id})
-    books.save()
+    locked.release(charge_from_text(row.cost))
+    locked.record("void", {"charge": row.id, "reason": reason} if reason else {"charge": row.id})
+    locked.save()
 
 
 def give_up(rows: Rows, charge_id: str, reason: str) -> None:
@@ -80,32 +80,32 @@ def give_up(rows: Rows, charge_id: str, reason: str) -> None:
     unlocked = rows.charge(charge_id)
     if unlocked is None:
         return
-    books = Books(rows, unlocked.account)
+    locked = LockedAccounts(rows, unlocked.account)
     row = rows.charge(charge_id)
     if row is not None and row.state == RESERVED:
-        void(rows, books, row, reason)
+        void(rows, locked, row, reason)
 
 
-def forfeit(rows: Rows, books: Books, row: ChargeRow, reason: str) -> None:
+def forfeit(rows: Rows, locked: LockedAccounts, row: ChargeRow, reason: str) -> None:
     """executing -> forfeited: the cost is spent on every account."""
     rows.put_charge(row._replace(state=FORFEITED, reason=reason))
-    books.settle(charge_from_text(row.cost))
-    books.note("forfeit", {"charge": row.id, "reason": reason})
-    books.save()
+    locked.settle(charge_from_text(row.cost))
+    locked.record("forfeit", {"charge": row.id, "reason": reason})
+    locked.save()
 
 
-def suspend(rows: Rows, books: Books, row: ChargeRow, reason: str) -> None:
+def suspend(rows: Rows, locked: LockedAccounts, row: ChargeRow, reason: str) -> None:
     """executing -> suspended: the cost stays reserved.
 
     With secret state, the charge is forfeited.
     """
     if Pieces.from_text(row.pieces).secret:
-        forfeit(rows, books, row, reason or _LET_GO)
+        forfeit(rows, locked, row, reason or _LET_GO)
         return
     failures = row.failures + (reason in COUNTED)
     rows.put_charge(row._replace(state=SUSPENDED, reason=reason, lease_until=0, failures=failures))
-    books.note("suspend", {"charge": row.id, "reason": reason})
-    books.save()
+    locked.record("suspend", {"charge": row.id, "reason": reason})
+    locked.save()
 
 
 def execute(
@@ -115,23 +115,23 @@ def execute(
 
     If the account was frozen meanwhile, the charge is voided and the reason returned.
     """
-    books, row = at_step(rows, charge_id, RESERVED, EXECUTING)
+    locked, row = at_step(rows, charge_id, RESERVED, EXECUTING)
     try:
-        books.require_open()
+        locked.require_open()
     except AccountFrozen as frozen:
-        void(rows, books, row, "frozen")
+        void(rows, locked, row, "frozen")
         return frozen
     text = pieces.to_text() if pieces else ""
     rows.put_charge(row._replace(state=EXECUTING, lease_until=rows.now() + lease, pieces=text))
     about: dict[str, Json] = {"places": pieces.places, "secret": pieces.secret} if pieces else {}
-    books.note("execute", {"charge": charge_id, **about})
-    books.save()
+    locked.record("execute", {"charge": charge_id, **about})
+    locked.save()
     return None
 
 
 def at_step(
     rows: Rows, charge_id: str, before: str, after: str, fence: int = ANY_WORKER
-) -> tuple[Books, ChargeRow]:
+) -> tuple[LockedAccounts, ChargeRow]:
     """Locks a charge and its accounts, and checks that it is in the state in which the step begins.
 
     ``fence`` is the number of the worker; 0 for a charge with a single answer.
@@ -145,12 +145,12 @@ def at_step(
         raise LedgerUnavailable(
             f"Charge {charge_id} is unknown, not {before}; it cannot become {after}."
         )
-    books = Books(rows, unlocked.account, lambda: rows.charge(charge_id))
+    locked = LockedAccounts(rows, unlocked.account, lambda: rows.charge(charge_id))
     row = rows.charge(charge_id) or unlocked
     if fence != ANY_WORKER and fence_of(row.pieces) != fence:
         raise _late(f"Charge {charge_id} is {row.state}, and another worker has it.")
     if row.state == before:
-        return books, row
+        return locked, row
     if row.reason == EXPIRED:
         raise _late(f"Charge {charge_id} is {row.state}, not {before}: its lease had ended.")
     raise LedgerUnavailable(

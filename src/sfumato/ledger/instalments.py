@@ -78,12 +78,12 @@ class Instalments(Answers):
         """
 
         def transaction(rows: Rows) -> None:
-            books, row = at_step(rows, charge_id, EXECUTING, EXECUTING, fence)
-            books.require_open()
+            locked, row = at_step(rows, charge_id, EXECUTING, EXECUTING, fence)
+            locked.require_open()
             pieces = _pieces(row).with_begun(up_to)
             rows.put_charge(self._renewed(rows, row)._replace(pieces=pieces.to_text()))
-            books.note("begin", {"charge": charge_id, "up_to": up_to})
-            books.save()
+            locked.record("begin", {"charge": charge_id, "up_to": up_to})
+            locked.save()
 
         self._write(transaction)
 
@@ -104,12 +104,14 @@ class Instalments(Answers):
         digest = hashlib.sha256(body).hexdigest()
 
         def transaction(rows: Rows) -> None:
-            books, row = at_step(rows, charge_id, EXECUTING, EXECUTING, fence)
+            locked, row = at_step(rows, charge_id, EXECUTING, EXECUTING, fence)
             pieces = _pieces(row).with_appended(place)
             rows.put_charge(row._replace(pieces=pieces.to_text()))
-            seq = books.note("append", {"charge": charge_id, "place": place, "instalment": digest})
+            seq = locked.record(
+                "append", {"charge": charge_id, "place": place, "instalment": digest}
+            )
             rows.put_instalment(InstalmentRow(charge_id, place, body, row.dataset, seq, packed))
-            books.save()
+            locked.save()
 
         self._write(transaction)
 
@@ -123,9 +125,9 @@ class Instalments(Answers):
         """
 
         def transaction(rows: Rows) -> None:
-            books, row = at_step(rows, charge_id, EXECUTING, SUSPENDED, fence)
+            locked, row = at_step(rows, charge_id, EXECUTING, SUSPENDED, fence)
             _pieces(row)
-            suspend(rows, books, row, reason)
+            suspend(rows, locked, row, reason)
 
         self._write(transaction)
 
@@ -140,14 +142,14 @@ class Instalments(Answers):
         """
 
         def transaction(rows: Rows) -> Pieces:
-            books, row = at_step(rows, charge_id, SUSPENDED, EXECUTING)
-            books.require_open()
+            locked, row = at_step(rows, charge_id, SUSPENDED, EXECUTING)
+            locked.require_open()
             require_few_failures(rows, row.dataset, row.analyst)
             pieces = Pieces.from_text(row.pieces).taken_over()
             going = row._replace(state=EXECUTING, reason="", pieces=pieces.to_text())
             rows.put_charge(going._replace(lease_until=rows.now() + self._lease))
-            books.note("resume", {"charge": charge_id, "fence": pieces.fence})
-            books.save()
+            locked.record("resume", {"charge": charge_id, "fence": pieces.fence})
+            locked.save()
             return pieces
 
         return self._write(transaction)

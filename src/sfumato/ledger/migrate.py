@@ -14,7 +14,7 @@ import json
 from pathlib import Path
 
 from sfumato.errors import LedgerBusy, LedgerCorrupt, LedgerMissing, LedgerMoved, shown
-from sfumato.ledger.account_transaction import Books
+from sfumato.ledger.account_transaction import LockedAccounts
 from sfumato.ledger.archive import begin_filling, fill, history, require_empty
 from sfumato.ledger.liveness import moved, moved_reason
 from sfumato.ledger.signed_heads import Key
@@ -116,13 +116,13 @@ def _leave(source: Store, target: Store) -> None:
                 remedy="Try again when they ended.",
             )
         for root in roots:
-            books = Books(rows, root)
-            before = books.root.frozen
+            locked = LockedAccounts(rows, root)
+            before = locked.root.frozen
             reason = moved_reason(target.place)
-            books.put(books.root._replace(frozen=reason))
+            locked.put(locked.root._replace(frozen=reason))
             move: dict[str, Json] = {"account": root, "to": target.place}
-            books.note("move", {**move, "frozen": before, "reason": reason})
-            books.save()
+            locked.record("move", {**move, "frozen": before, "reason": reason})
+            locked.save()
         rows.put_about(SUCCESSOR, target.place)
         rows.put_about(SUCCEEDED_BY, target.identity)
 
@@ -138,7 +138,7 @@ def _arrive(source: Store, target: Store, rows: Rows, lines: list[str]) -> None:
     if problems:
         raise LedgerCorrupt("What arrived does not say what happened:\n" + "\n".join(problems[:50]))
     for root in [row.id for row in rows.accounts() if not row.parent]:
-        books = Books(rows, root)
+        locked = LockedAccounts(rows, root)
         last = rows.last_entry(root)
         if last is None or last.kind != "move":
             raise LedgerBusy(
@@ -146,8 +146,8 @@ def _arrive(source: Store, target: Store, rows: Rows, lines: list[str]) -> None:
                 remedy="Close the sessions there, and thaw nothing.",
             )
         before = json.loads(last.body)["frozen"]
-        books.put(books.root._replace(frozen=before))
-        books.note("arrive", {"account": root, "from": source.place, "frozen": before})
-        books.save()
+        locked.put(locked.root._replace(frozen=before))
+        locked.record("arrive", {"account": root, "from": source.place, "frozen": before})
+        locked.save()
     rows.put_about(PREDECESSOR, source.identity)
     rows.put_about(UNFINISHED, "")

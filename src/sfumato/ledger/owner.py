@@ -12,7 +12,7 @@ from typing import Self, TypeVar
 from sfumato.accounting.budget_gates import NOTHING, Gates
 from sfumato.errors import LedgerCorrupt, WrongUse
 from sfumato.ledger.account_path import LONGEST_NAME, Scope, lineage_of, require_storable
-from sfumato.ledger.account_transaction import Books, child, unknown_account
+from sfumato.ledger.account_transaction import LockedAccounts, child, unknown_account
 from sfumato.ledger.balance import balance_admits, charge_text, gates_to_json
 from sfumato.ledger.binding import moved_to
 from sfumato.ledger.head_watch import HeadWatch
@@ -110,9 +110,9 @@ class Owner:
             self._bring_forward(rows, known)
             told = _places(rows, scope.id, decided(known).get(SOURCES, []), sources, other_people)
             if told:
-                books = Books(rows, scope.id)
-                books.put(with_policy(books.root, {SOURCES: told[SOURCES]}))
-                self._tell(books, "policy", {"account": scope.id, **told}, "")
+                locked = LockedAccounts(rows, scope.id)
+                locked.put(with_policy(locked.root, {SOURCES: told[SOURCES]}))
+                self._tell(locked, "policy", {"account": scope.id, **told}, "")
             return False
 
         if self._write(transaction):
@@ -153,15 +153,15 @@ class Owner:
             {parent for account in limited_accounts(acts) for parent in lineage_of(account)[:-1]}
         )
         past: dict[str, Json] = {PAST: list[Json](past_limits(acts))}
-        books = Books(rows, known.id)
-        books.take(above)
+        locked = LockedAccounts(rows, known.id)
+        locked.take(above)
         for account_id in above:
-            books.put(with_policy(books.accounts[account_id], {LISTED: True}))
-        books.put(with_policy(books.root, past))
-        books.note(
+            locked.put(with_policy(locked.accounts[account_id], {LISTED: True}))
+        locked.put(with_policy(locked.root, past))
+        locked.record(
             "policy", {"account": known.id, **past, "lists": list[Json](above), "actor": self.actor}
         )
-        books.save()
+        locked.save()
 
     def past_limits(self, dataset: str) -> tuple[tuple[str, str], ...]:
         """The limits (epsilon, delta) under which formats before 4 stored a dataset's answers."""
@@ -229,10 +229,10 @@ class Owner:
         )
 
     def _allocate(self, rows: Rows, scope: Scope, limit: Json, gates: Json, reason: str) -> None:
-        books = Books(rows, scope.id)
-        books.put(_limited(books.own, limit, gates))
+        locked = LockedAccounts(rows, scope.id)
+        locked.put(_limited(locked.own, limit, gates))
         body: dict[str, Json] = {"account": scope.id, "limit": limit, "gates": gates}
-        self._tell(books, "allocate", body | _listed(books), reason)
+        self._tell(locked, "allocate", body | _listed(locked), reason)
 
     def restrict(self, dataset: str, *, closed: bool, reason: str = "") -> None:
         """Decides whether only accounts that the owner has opened may spend, or any.
@@ -261,7 +261,7 @@ class Owner:
 
         def transaction(rows: Rows) -> None:
             self._tell(
-                Books(rows, scope.id),
+                LockedAccounts(rows, scope.id),
                 "policy",
                 {"account": scope.id, "without_heads": silence},
                 reason,
@@ -287,8 +287,8 @@ class Owner:
         limit, gates = _limit_to_json(budget), gates_to_json(Gates.of(budget))
 
         def transaction(rows: Rows) -> None:
-            books = Books(rows, scope.id)
-            own = books.own
+            locked = LockedAccounts(rows, scope.id)
+            own = locked.own
             if own.gates and not balance_admits(own.gates, own.spent, own.held):
                 raise WrongUse(
                     f"The account {scope.id!r} has spent more than its limit, which was lowered.",
@@ -300,11 +300,11 @@ class Owner:
                 "spent": json.loads(own.spent),
             }
             earlier = canonical_json([*json.loads(own.earlier), closed])
-            books.put(
+            locked.put(
                 _limited(own._replace(spent=charge_text(NOTHING), earlier=earlier), limit, gates)
             )
             body: dict[str, Json] = {"account": scope.id, "limit": limit, "gates": gates}
-            self._tell(books, "refresh", body | _listed(books), reason)
+            self._tell(locked, "refresh", body | _listed(locked), reason)
 
         self._write(transaction)
 
@@ -324,9 +324,9 @@ class Owner:
         require_reason(reason, needed=True)
 
         def transaction(rows: Rows) -> None:
-            books = Books(rows, scope.id)
-            books.put(books.own._replace(frozen=reason))
-            self._tell(books, "freeze", {"account": scope.id}, reason)
+            locked = LockedAccounts(rows, scope.id)
+            locked.put(locked.own._replace(frozen=reason))
+            self._tell(locked, "freeze", {"account": scope.id}, reason)
 
         self._write(transaction)
 
@@ -338,13 +338,13 @@ class Owner:
         require_reason(reason)
 
         def transaction(rows: Rows) -> int:
-            books = Books(rows, scope.id)
+            locked = LockedAccounts(rows, scope.id)
             require_not_moved(rows, self._store.place)
             seen = [row for row in rows.failures(scope.root) if is_below(row, scope.id)]
             for row in seen:
                 rows.put_charge(row._replace(acknowledged=int(row.state == FORFEITED), failures=0))
-            books.put(books.own._replace(frozen=""))
-            self._tell(books, "thaw", {"account": scope.id, "failures": len(seen)}, reason)
+            locked.put(locked.own._replace(frozen=""))
+            self._tell(locked, "thaw", {"account": scope.id, "failures": len(seen)}, reason)
             return len(seen)
 
         return self._write(transaction)
@@ -354,17 +354,17 @@ class Owner:
         require_reason(reason)
 
         def transaction(rows: Rows) -> None:
-            books = Books(rows, scope.id)
-            books.put(with_policy(books.root, decision))
-            self._tell(books, "policy", {"account": scope.id, **decision}, reason)
+            locked = LockedAccounts(rows, scope.id)
+            locked.put(with_policy(locked.root, decision))
+            self._tell(locked, "policy", {"account": scope.id, **decision}, reason)
 
         self._write(transaction)
 
-    def _tell(self, books: Books, kind: str, body: dict[str, Json], reason: str) -> None:
+    def _tell(self, locked: LockedAccounts, kind: str, body: dict[str, Json], reason: str) -> None:
         """Records a command with its actor and reason."""
         why: dict[str, Json] = {"reason": reason} if reason else {}
-        books.note(kind, {**body, "actor": self.actor, **why})
-        books.save()
+        locked.record(kind, {**body, "actor": self.actor, **why})
+        locked.save()
 
     def _row(self, dataset: str) -> AccountRow:
         row = self._store.peek(Scope(dataset).id)
@@ -431,11 +431,11 @@ def require_reason(reason: str, *, needed: bool = False) -> None:
         )
 
 
-def _listed(books: Books) -> dict[str, Json]:
+def _listed(locked: LockedAccounts) -> dict[str, Json]:
     """Remembers that names below the accounts above are listed; of which it is the first."""
-    above = to_list(books.accounts[account_id] for account_id in books.lineage[:-1])
+    above = to_list(locked.accounts[account_id] for account_id in locked.lineage[:-1])
     for account_id in above:
-        books.put(with_policy(books.accounts[account_id], {LISTED: True}))
+        locked.put(with_policy(locked.accounts[account_id], {LISTED: True}))
     return {"lists": list[Json](above)} if above else {}
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sfumato.errors import LedgerCorrupt, LedgerError, WrongUse
-from sfumato.ledger.account_transaction import Books
+from sfumato.ledger.account_transaction import LockedAccounts
 from sfumato.ledger.head_sinks import Sink
 from sfumato.ledger.head_watch import behind, replace_heads
 from sfumato.ledger.liveness import recovered_reason, require_live
@@ -76,9 +76,9 @@ def _freeze(rows: Rows, why: str, reason: str) -> None:
             remedy="Restore the newest backup that verifies.",
         )
     for root in [row.id for row in rows.accounts() if not row.parent]:
-        books = Books(rows, root)
+        locked = LockedAccounts(rows, root)
         frozen = recovered_reason(reason)
-        books.put(books.root._replace(frozen=frozen))
-        books.note("recover", {"account": root, "reason": frozen, "missing": why})
-        books.save()
+        locked.put(locked.root._replace(frozen=frozen))
+        locked.record("recover", {"account": root, "reason": frozen, "missing": why})
+        locked.save()
     rows.put_about(LOSS, "")

@@ -18,7 +18,7 @@ from sfumato.accounting.budget_gates import NOTHING
 from sfumato.errors import LedgerError
 from sfumato.ledger.account_path import Scope, lineage_of
 from sfumato.ledger.account_status import Standing, standing_of
-from sfumato.ledger.account_transaction import Books, balance_of
+from sfumato.ledger.account_transaction import LockedAccounts, balance_of
 from sfumato.ledger.answers import write_tally
 from sfumato.ledger.balance import Balance, charge_from_text
 from sfumato.ledger.closing import (
@@ -275,8 +275,8 @@ class Ledger(Instalments):
         ready, other = Ready.of(request), new_id or token()
 
         def transaction(rows: Rows) -> str:
-            books, row = at_step(rows, charge_id, RESERVED, VOIDED)
-            void(rows, books, row, EXCHANGED)
+            locked, row = at_step(rows, charge_id, RESERVED, VOIDED)
+            void(rows, locked, row, EXCHANGED)
             return self._reserve(rows, ready, other)
 
         return self._write(transaction)
@@ -317,10 +317,10 @@ class Ledger(Instalments):
         digest, parts = hashlib.sha256(body).hexdigest(), list[Json](sorted(set(released)))
 
         def transaction(rows: Rows) -> None:
-            books, row = at_step(rows, charge_id, EXECUTING, COMMITTED, fence)
+            locked, row = at_step(rows, charge_id, EXECUTING, COMMITTED, fence)
             rows.put_charge(row._replace(state=COMMITTED))
-            books.settle(charge_from_text(row.cost))
-            seq = books.note(
+            locked.settle(charge_from_text(row.cost))
+            seq = locked.record(
                 "commit",
                 {"charge": charge_id, "answer": digest} | ({"parts": parts} if parts else {}),
             )
@@ -328,7 +328,7 @@ class Ledger(Instalments):
                 AnswerRow(row.question, row.statement, row.shared, row.id, body, seq, packed)
             )
             rows.put_parts([PartRow(str(part), charge_id, row.dataset, seq) for part in parts])
-            books.save()
+            locked.save()
 
         self._write(transaction)
 
@@ -336,8 +336,8 @@ class Ledger(Instalments):
         """Ends an executing charge without an answer, at full cost; stored instalments remain."""
 
         def transaction(rows: Rows) -> None:
-            books, row = at_step(rows, charge_id, EXECUTING, FORFEITED, fence)
-            forfeit(rows, books, row, reason)
+            locked, row = at_step(rows, charge_id, EXECUTING, FORFEITED, fence)
+            forfeit(rows, locked, row, reason)
 
         self._write(transaction)
 
@@ -345,8 +345,8 @@ class Ledger(Instalments):
         """Refunds a reserved charge, for which nothing was read."""
 
         def transaction(rows: Rows) -> None:
-            books, row = at_step(rows, charge_id, RESERVED, VOIDED)
-            void(rows, books, row, "")
+            locked, row = at_step(rows, charge_id, RESERVED, VOIDED)
+            void(rows, locked, row, "")
 
         self._write(transaction)
 
@@ -361,10 +361,10 @@ class Ledger(Instalments):
             unlocked = rows.charge(charge_id)
             if unlocked is None:
                 return
-            books = Books(rows, unlocked.account, lambda: rows.charge(charge_id))
+            locked = LockedAccounts(rows, unlocked.account, lambda: rows.charge(charge_id))
             row = rows.charge(charge_id) or unlocked
             if row.state in (RESERVED, EXECUTING) and fence_of(row.pieces) in (0, fence):
-                close(rows, books, row, INTERRUPTED if row.state == EXECUTING else "")
+                close(rows, locked, row, INTERRUPTED if row.state == EXECUTING else "")
 
         self._write(transaction)
 
@@ -399,22 +399,22 @@ class Ledger(Instalments):
                 rows.overdue(None, MANY_OPEN, ready.dataset)
                 rows.shared_answer(ready.request.shared, ready.request.analyst)
 
-        books = Books(rows, ready.account, ahead)
+        locked = LockedAccounts(rows, ready.account, ahead)
         if close_overdue(rows, rows.now(), ready.dataset, EXPIRED):
-            books = Books(rows, ready.account)
+            locked = LockedAccounts(rows, ready.account)
         require_unanswered(rows, ready)
         if shared_answer(rows, ready) is not None:
             raise in_progress()
-        books.require_relation(ready.relations)
-        books.require_listed()
-        books.require_open()
+        locked.require_relation(ready.relations)
+        locked.require_listed()
+        locked.require_open()
         require_few_failures(rows, ready.dataset, ready.request.analyst)
-        books.require(ready.cost, books.lineage)
-        books.hold(ready.cost)
-        seq = books.note("reserve", ready.body(charge_id))
+        locked.require(ready.cost, locked.lineage)
+        locked.hold(ready.cost)
+        seq = locked.record("reserve", ready.body(charge_id))
         rows.put_charge(ready.row(charge_id, seq)._replace(lease_until=rows.now() + self._lease))
         bind(rows, ready, charge_id, seq)
-        books.save()
+        locked.save()
         return charge_id
 
     def _require_together(self, rows: Rows, ready: Sequence[Ready]) -> None:
@@ -425,11 +425,11 @@ class Ledger(Instalments):
         """
         account, dataset = ready[0].account, ready[0].dataset
         close_overdue(rows, rows.now(), dataset, EXPIRED)
-        books = Books(rows, account)
+        locked = LockedAccounts(rows, account)
         for request in ready:
             require_unanswered(rows, request)
         new = [request.cost for request in ready if shared_answer(rows, request) is None]
         if new:
-            books.require(sum(new, NOTHING), books.lineage)
+            locked.require(sum(new, NOTHING), locked.lineage)
         costs = [request.cost for request in ready]
-        books.require(sum(costs, NOTHING), [account])
+        locked.require(sum(costs, NOTHING), [account])

@@ -11,7 +11,7 @@ import hashlib
 
 from sfumato.errors import AccountFrozen, InProgress, KeyUsed, LedgerUnavailable, WrongUse
 from sfumato.ledger.account_path import lineage_of, scope_of
-from sfumato.ledger.account_transaction import Books
+from sfumato.ledger.account_transaction import LockedAccounts
 from sfumato.ledger.balance import charge_to_json
 from sfumato.ledger.binding import require_answer, require_key
 from sfumato.ledger.journal import canonical_json
@@ -78,16 +78,16 @@ def bind_stored(rows: Rows, ready: Ready, charge_id: str) -> None:
         KeyUsed: as ``bound_answer``.
         AccountFrozen: an account of the path is frozen.
     """
-    books = Books(rows, ready.account)
-    books.require_open()
+    locked = LockedAccounts(rows, ready.account)
+    locked.require_open()
     bound_answer(rows, ready)
     account, key = ready.account, ready.request.key
     if key and rows.key(account, key) is None:
-        seq = books.note(
+        seq = locked.record(
             "recall", {"account": account, "key": key, "request": ready.hash, "charge": charge_id}
         )
         bind(rows, ready, charge_id, seq)
-        books.save()
+        locked.save()
 
 
 def own_answer(rows: Rows, request: Request) -> AnswerRow | None:
@@ -179,12 +179,12 @@ def sharers(account: str, source: str) -> tuple[str, ...]:
 
 def give(rows: Rows, ready: Ready, charge_id: str) -> bytes | None:
     """The stored answer to a request: bound to its key, or paid for by a new charge."""
-    books = Books(rows, ready.account)
+    locked = LockedAccounts(rows, ready.account)
     bound = bound_answer(rows, ready)
     own = require_answer(rows, bound or own_answer(rows, ready.request))
     if own is None:
         return share(rows, ready, charge_id)
-    books.require_open()
+    locked.require_open()
     if bound is None:
         bind_stored(rows, ready, own.charge)
     return own.body
@@ -194,7 +194,7 @@ def share(rows: Rows, ready: Ready, charge_id: str) -> bytes | None:
     """The answer of another account, paid for by the accounts that have not; None if there is
     none.
     """
-    books, shared = Books(rows, ready.account), shared_answer(rows, ready)
+    locked, shared = LockedAccounts(rows, ready.account), shared_answer(rows, ready)
     if shared is None:
         return None
     require_answer(rows, shared)
@@ -204,19 +204,19 @@ def share(rows: Rows, ready: Ready, charge_id: str) -> bytes | None:
             "One shared question with two costs.",
             allowed="one key of sharing for one question and price",
         )
-    books.require_open()
-    books.require_listed()
+    locked.require_open()
+    locked.require_listed()
     require_few_failures(rows, ready.dataset, ready.request.analyst)
     payers = sharers(ready.account, source.account)
-    books.require(ready.cost, payers)
-    books.spend(ready.cost, payers)
+    locked.require(ready.cost, payers)
+    locked.spend(ready.cost, payers)
     digest = hashlib.sha256(shared.body).hexdigest()
-    seq = books.note("share", ready.body(charge_id, source=source.id, answer=digest))
+    seq = locked.record("share", ready.body(charge_id, source=source.id, answer=digest))
     row = ready.row(charge_id, seq)._replace(state=COMMITTED, source=source.id)
     rows.put_charge(row)
     rows.put_answer(AnswerRow(row.question, row.statement, "", charge_id, shared.body, seq))
     bind(rows, ready, charge_id, seq)
-    books.save()
+    locked.save()
     return shared.body
 
 
