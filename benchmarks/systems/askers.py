@@ -98,7 +98,7 @@ def _long_question() -> Iterator[None]:
         return (Statement(_LONG, (0,)),)
 
     asker = threading.Thread(target=ask)
-    with patch.object(engine, "statements", emitted):
+    with patch.object(engine, "_statements", emitted):
         asker.start()
         reads.wait()
     # it reads the data by then

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.engines import linear_aggregates, value_sql
+from sfumato.engines import linear_aggregates, sql_tree, value_sql
 from sfumato.engines.duckdb import DuckDB
 from sfumato.errors import InvalidDeclaration, WrongUse
 from sfumato.mechanisms.grid import GridQuantiles
@@ -26,6 +26,7 @@ from sfumato.query.pipeline import compile_plan
 from sfumato.sql import understand
 from tests.attacks import shop
 from tests.attacks.questions import ANSWERED
+from tests.contracts.verbatim import Verbatim
 
 UNIT = sf.Unit("who", max_rows=10**6)
 
@@ -95,7 +96,7 @@ def test_the_order_of_a_sum_does_not_matter(monkeypatch):
         "_sum",
         lambda name, *, narrow: dict.fromkeys(
             honest(name, narrow=narrow),
-            f"TRY_CAST(coalesce(sum(CAST({name} AS FLOAT)), 0) AS HUGEINT)",
+            Verbatim(f"TRY_CAST(coalesce(sum(CAST({name} AS FLOAT)), 0) AS HUGEINT)"),
         ),
     )
     assert apart() != [0, 0]
@@ -131,7 +132,9 @@ def test_what_is_beyond_the_bounds_is_the_bound_in_every_aggregate(monkeypatch):
     assert one[0] == (30_001, 61 * 500 - 30_001) and one[-1] == (60 * 500**2 + 1,)
     assert integers(beyond, kind, CLIPPED) == one
     monkeypatch.setattr(
-        value_sql, "_clipped", lambda value, low, high, kind, inside: f"TRY_CAST({value} AS BIGINT)"
+        value_sql,
+        "_clipped",
+        lambda value, ends, kind, inside, present: sql_tree.TryCast(value, sql_tree.SqlType.BIGINT),
     )
     assert integers(pa.array([600.0] * 60 + [1.0]), kind, "SUM(v)") != one[:1]
 

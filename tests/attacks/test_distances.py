@@ -15,7 +15,7 @@ from fractions import Fraction
 import pytest
 
 import sfumato as sf
-from sfumato.engines import emit
+from sfumato.engines import emit, unit_limits
 from sfumato.engines.base import Exact
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.reference import Reference
@@ -202,14 +202,14 @@ def one_row_more(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def no_weight(monkeypatch: pytest.MonkeyPatch) -> None:
     """An engine that forgets that a unit in many groups weighs less in each."""
-    monkeypatch.setattr(emit, "_most", lambda plan: None)
+    monkeypatch.setattr(unit_limits, "most_rows", lambda plan: None)
 
 
 def one_group_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """An engine that keeps one group of a unit too many."""
-    honest = emit._kept
+    honest = unit_limits.kept
     monkeypatch.setattr(
-        emit, "_kept", lambda plan: None if honest(plan) is None else honest(plan) + 1
+        unit_limits, "kept", lambda plan: None if honest(plan) is None else honest(plan) + 1
     )
 
 

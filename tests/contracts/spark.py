@@ -12,13 +12,14 @@ import duckdb
 import pytest
 
 from sfumato.engines.spark import SparkEngine
-from sfumato.engines.spark_statement import Rows, translated
+from sfumato.engines.spark_printer import Rows, printed
 from tests.contracts.require import program
+from tests.contracts.sql_text import Parsed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Both", "both", "interpreted", "java_errors", "spark"]
+__all__ = ["Both", "both", "interpreted", "java_errors", "on_spark", "spark"]
 
 # What an application may be set to, and what no statement of ours may depend on.
 HOSTILE = {
@@ -80,6 +81,19 @@ def interpreted(engine: SparkEngine) -> SparkEngine:
     return engine
 
 
+def on_spark(
+    sql: str,
+    tables: Mapping[str, Rows] | None = None,
+    *,
+    narrow: bool = False,
+    gathered: bool = False,
+) -> str:
+    """DuckDB text as Spark SQL."""
+    parsed = Parsed(sql)
+    known = parsed.tables | dict(tables or {})
+    return printed(parsed.query, known, narrow=narrow, gathered=gathered)
+
+
 class Both:
     """Statements of the emitter's, on DuckDB and on Spark."""
 
@@ -90,7 +104,7 @@ class Both:
         """What each gives, in the order of texts."""
         with duckdb.connect() as connection:
             expected = connection.execute(sql).fetchall()
-        found = self.session.sql(translated(sql, {}, narrow=narrow)).collect()
+        found = self.session.sql(on_spark(sql, narrow=narrow)).collect()
         return tuple(
             sorted((tuple(map(_plain, row)) for row in rows), key=repr)
             for rows in (expected, found)
@@ -109,7 +123,7 @@ class Both:
         self, sql: str, tables: Mapping[str, Rows], *, gathered: bool = False
     ) -> list[Any]:
         """What a statement over tables gives on Spark."""
-        text = translated(sql, tables, narrow=False, gathered=gathered)
+        text = on_spark(sql, tables, gathered=gathered)
         return [tuple(row) for row in self.session.sql(text).collect()]
 
 

@@ -19,11 +19,13 @@ from sfumato.engines import cube as module
 from sfumato.engines import duckdb as engine_module
 from sfumato.engines.cube import coded, counted, dense, names
 from sfumato.engines.duckdb import DuckDB
+from sfumato.engines.duckdb_printer import printed
 from sfumato.engines.stop import Patience, Stop
 from sfumato.errors import Cancelled, EngineFailed, UnknownName, WrongUse
 from sfumato.plan.value import Value
 from tests.contracts import cubes, world
 from tests.contracts.effort import examples
+from tests.contracts.verbatim import Verbatim, changed
 from tests.contracts.world import content, declared
 
 PEOPLE = world.scan("people", "people.")
@@ -63,7 +65,7 @@ def test_codes_are_in_the_narrowest_type():
     engine = DuckDB(declared(SEVERAL))
     for sizes, found in (((255, 65_535), [1, 1, 1]), ((256, 65_536), [0, 1, 2])):
         axes = [Value(f"x{size}", sf.Integer(-3, size - 4), N.expression) for size in sizes]
-        sql = coded(cubes.bounded(PEOPLE, *axes), engine._sources)
+        sql = printed(coded(cubes.bounded(PEOPLE, *axes), engine._sources))
         # the weight is an INTEGER too
         assert [sql.count(each) for each in ("AS UTINYINT", "AS USMALLINT", "AS INTEGER")] == found
     engine.close()
@@ -74,10 +76,10 @@ def test_names_and_totals_follow_the_weights():
     assert names(TWO) == ["a0", "a1", "weight"]
     assert names(rows) == ["a0"]
     assert (
-        counted(rows, "t", (0,))
+        printed(counted(rows, "t", (0,)))
         == "SELECT a0, TRY_CAST(count(*) * 1 AS BIGINT) AS total FROM t GROUP BY a0"
     )
-    assert "GROUP BY" not in counted(TWO, "t", ())
+    assert "GROUP BY" not in printed(counted(TWO, "t", ()))
 
 
 def test_cells_without_a_row_are_zeros():
@@ -109,10 +111,10 @@ _WRONG = {
 def test_a_wrong_table_is_noticed(monkeypatch, suite, name):
     old, new = _WRONG[name]
     assert suite.marginals(declared(SEVERAL), TWO, CLIQUES)
-    sql = coded(TWO, DuckDB(declared(SEVERAL))._sources)
+    sql = printed(coded(TWO, DuckDB(declared(SEVERAL))._sources))
     assert old in sql
     head, _, tail = sql.rpartition(old)
-    monkeypatch.setattr(engine_module, "coded", lambda *_: head + new + tail)
+    monkeypatch.setattr(engine_module, "coded", lambda *_: Verbatim(head + new + tail))
     try:
         same = suite.marginals(declared(SEVERAL), TWO, CLIQUES)
     except IndexError:
@@ -121,9 +123,7 @@ def test_a_wrong_table_is_noticed(monkeypatch, suite, name):
 
 
 def test_a_marginal_that_counts_rows_is_noticed(monkeypatch, suite):
-    monkeypatch.setattr(
-        module, "counted", lambda *given: counted(*given).replace("sum(weight)", "count(weight)")
-    )
+    monkeypatch.setattr(module, *changed(module, "counted", "sum(weight)", "count(weight)"))
     assert not suite.marginals(declared(SEVERAL), TWO, CLIQUES)
 
 
@@ -164,7 +164,7 @@ def test_nothing_is_read_before_it_is_entered():
 def test_a_failure_is_one_constant_message(monkeypatch, caplog):
     rows = content(people=[{"who": CANARY, "n": CANARY, "b": True}] * 3)
     broken = f"SELECT CAST(who AS BIGINT) AS a0 FROM people WHERE who = '{CANARY}'"
-    monkeypatch.setattr(engine_module, "coded", lambda *_: broken)
+    monkeypatch.setattr(engine_module, "coded", lambda *_: Verbatim(broken))
     caplog.set_level(logging.DEBUG)
     with (
         closing(DuckDB(declared(rows))) as engine,

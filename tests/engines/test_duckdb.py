@@ -352,7 +352,7 @@ def test_an_engine_failure_is_one_constant_message(asker, tmp_path, caplog, monk
         with monkeypatch.context() as patch:
             if broken is not None:
                 patch.setattr(
-                    "sfumato.engines.duckdb.statements",
+                    "sfumato.engines.duckdb._statements",
                     lambda *_, sql=broken: (Statement(sql, (0,)),),
                 )
             said, logged = failure_of(
@@ -408,7 +408,7 @@ def test_a_run_that_takes_too_long_is_ended(asker, tmp_path, caplog, monkeypatch
     (tmp_path / "data.csv").write_bytes(b"a,b\n1,x\n")
     # two statements: the second one is ended too
     monkeypatch.setattr(
-        "sfumato.engines.duckdb.statements", lambda *_: (Statement(ENDLESS, (0,)),) * 2
+        "sfumato.engines.duckdb._statements", lambda *_: (Statement(ENDLESS, (0,)),) * 2
     )
     with closing(
         DuckDB(
@@ -425,7 +425,9 @@ def test_a_run_that_takes_too_long_is_ended(asker, tmp_path, caplog, monkeypatch
     "question", ["SELECT SUM(a) AS s FROM t", "SELECT b, COUNT(*) AS n FROM t GROUP BY b"]
 )
 def test_ctrl_c_ends_the_statement_and_stays_what_it_is(question, tmp_path, monkeypatch):
-    monkeypatch.setattr("sfumato.engines.duckdb.statements", lambda *_: (Statement(ENDLESS, (0,)),))
+    monkeypatch.setattr(
+        "sfumato.engines.duckdb._statements", lambda *_: (Statement(ENDLESS, (0,)),)
+    )
     limits = sf.Local(progress=lambda share: os.kill(os.getpid(), signal.SIGINT), time_limit=60)
     columns, ledger = {"a": sf.Integer(0, 9), "b": sf.Text()}, tmp_path / "l.db"
     table, budget = (
@@ -453,7 +455,7 @@ def test_all_runs_have_one_watcher_which_does_not_keep_the_engine(asker, engine)
 def test_memory_has_a_limit(asker, tmp_path, caplog, monkeypatch):
     (tmp_path / "data.csv").write_bytes(b"a,b\n1,x\n")
     heavy = "SELECT list(range) FROM range(100000000)"
-    monkeypatch.setattr("sfumato.engines.duckdb.statements", lambda *_: (Statement(heavy, (0,)),))
+    monkeypatch.setattr("sfumato.engines.duckdb._statements", lambda *_: (Statement(heavy, (0,)),))
     with closing(
         DuckDB(
             {"people": sf.Table(tmp_path / "data.csv", columns=COLUMNS)},

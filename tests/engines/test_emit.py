@@ -8,9 +8,10 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.engines import duckdb, emit
+from sfumato.engines import duckdb, emit, unit_limits
 from sfumato.engines.duckdb import DuckDB
-from sfumato.engines.emit import statements
+from sfumato.engines.duckdb_printer import printed
+from sfumato.engines.emit import queries
 from sfumato.engines.group_sampling import Order
 from sfumato.engines.value_sql import Source
 from sfumato.errors import EngineFailed
@@ -26,6 +27,7 @@ from sfumato.plan.aggregate import (
 from sfumato.privacy.distance import Norm
 from tests.contracts.conformance import KEY, differs, reference
 from tests.contracts.examples import EXAMPLES, FIVE, MEDIAN, PEOPLE, N
+from tests.contracts.verbatim import Verbatim, changed
 from tests.contracts.world import FINE, by, content, declared, plan, read
 
 LETTERS = by(PEOPLE, "people.c")
@@ -39,19 +41,19 @@ def test_the_engine_gives_the_integers_of_the_reference():
 
 def odd_by_windows(monkeypatch):
     """The examples of which windows make something else of the weights than the reference does."""
-    monkeypatch.setattr(duckdb, "statements", partial(statements, windows=True))
+    monkeypatch.setattr(duckdb, "queries", partial(queries, windows=True))
     return [name for name in EXAMPLES if differs(DuckDB, name)]
 
 
 def test_windows_give_the_weights_that_a_join_gives(monkeypatch):
     assert not odd_by_windows(monkeypatch)
     limited = plan(PEOPLE, CountRows(), keys=(LETTERS,), limits=(2, 1, 3), fine=FINE)
-    (shown,) = statements(limited, SOURCES, "key", windows=True)
-    assert "OVER (PARTITION BY unit) AS BIGINT) AS total" in shown.sql
+    (shown,) = queries(limited, SOURCES, "key", windows=True)
+    assert "OVER (PARTITION BY unit) AS BIGINT) AS total" in printed(shown.query)
 
 
 def test_a_window_over_all_units_is_noticed(monkeypatch):
-    monkeypatch.setattr(emit, *changed("_weighed", "PARTITION BY unit"))
+    monkeypatch.setattr(unit_limits, *changed(unit_limits, "weighed", "PARTITION BY unit"))
     assert odd_by_windows(monkeypatch)
 
 
@@ -75,55 +77,21 @@ def test_no_row_can_make_a_statement_fail():
                     )
 
 
-def changed(name, cut, put=""):
-    """A function of the emitter with something in its SQL changed."""
-    honest = getattr(emit, name)
-
-    def wrong(*arguments, **options):
-        return honest(*arguments, **options).replace(cut, put)
-
-    return name, wrong
-
-
-_weight, _weighed, _most = emit._weight, emit._weighed, emit._most
-_kept, _clipped = emit._kept, emit.clipped
+_clipped = emit.clipped
 _first, OTHER_ORDER = emit._first, Order("another key", numbered=False)
-OTHER = {Norm.L1: Norm.L2, Norm.L2: Norm.L1}
 MUTANTS = {
-    "one group for each unit": ("_is_spread", lambda plan: False),
-    "no weight": ("_most", lambda plan: None),
-    "a row more before it is weighed": (
-        "_most",
-        lambda plan: None if _most(plan) is None else _most(plan) + 1,
-    ),
-    "the weight of the other norm": (
-        "_weighed",
-        lambda plan, pairs, norm, windows: _weighed(plan, pairs, OTHER[norm], windows=windows),
-    ),
-    "a weight rounded up": (
-        "_weight",
-        lambda plan, norm, most: f"({_weight(plan, norm, most)} + 1)",
-    ),
-    "squares that are not added up": changed(
-        "_weighed", "least(n, 2) * least(n, 2)", "least(n, 2)"
-    ),
-    "one group more": ("_kept", lambda plan: None if _kept(plan) is None else _kept(plan) + 1),
-    "groups in order of the keys": changed("_by", "h, "),
-    "a tie for two groups": ("_by", lambda plan: "h % 2, k0 NULLS LAST"),
     "other groups than the first": (
         "_first",
         lambda plan, tables, places, order: _first(plan, tables, places, OTHER_ORDER),
     ),
-    "rows of a unit that are not cut": changed("_first", "least(n, 2)", "n"),
-    "groups of all units together": changed("_placed", "PARTITION BY unit", ""),
-    "rows counted before they are cut": changed("_weighed", "sum(least(n, 2))", "sum(n)"),
+    "rows of a unit that are not cut": changed(emit, "_first", "least(n, 2)", "n"),
     "values of all groups together": changed(
-        "_distinct", "PARTITION BY unit, k0", "PARTITION BY unit"
+        emit, "_distinct", "PARTITION BY unit, k0", "PARTITION BY unit"
     ),
-    "values that are not distinct": changed("_distinct", "count(DISTINCT v0)", "count(v0)"),
-    "values beyond the limit": changed("_distinct", " <= 2", " <= 3"),
-    "heavy units as they are": changed("_leaves", "OR held > 2", ""),
-    "light units as they are": changed("_leaves", f"weight < {FINE}", "FALSE"),
+    "values that are not distinct": changed(emit, "_distinct", "count(DISTINCT v0)", "count(v0)"),
+    "values beyond the limit": changed(emit, "_distinct", " <= 2", " <= 3"),
+    "heavy units as they are": changed(emit, "_leaves", "OR held > 2", ""),
+    "light units as they are": changed(emit, "_leaves", f"weight < {FINE}", "FALSE"),
     "sums that are not clipped": (
         "clipped",
         lambda aggregate, names, limit, narrow: _clipped(aggregate, names, None),
@@ -162,7 +130,7 @@ SILENT = {
 
 @pytest.mark.parametrize("name", SILENT)
 def test_there_is_no_window_where_no_limit_can_bind(name):
-    texts = [each.sql for each in statements(SILENT[name], SOURCES, "key")]
+    texts = [printed(part.query) for part in queries(SILENT[name], SOURCES, "key")]
     ordered = [text for text in texts if "OVER" in text]
     # the values of a unit are put in order, its groups are not
     assert all("row_number() OVER (PARTITION BY unit ORDER BY h, v0)" in text for text in ordered)
@@ -170,7 +138,7 @@ def test_there_is_no_window_where_no_limit_can_bind(name):
 
 
 def test_what_is_linear_is_one_statement():
-    found = statements(EXAMPLES["clipped rows"][0], SOURCES, "key")
+    found = queries(EXAMPLES["clipped rows"][0], SOURCES, "key")
     assert [each.places for each in found] == [(0, 1, 2, 3, 4, 5), (6,), (7,)]
 
 
@@ -183,7 +151,7 @@ def test_a_private_value_never_enters_the_statement(asker):
     with closing(DuckDB(ask.tables)) as engine:
         assert engine.run(bounded, "key")[0] == {("canary",): (1,)}
         assert "canary" not in engine.statement(bounded) + "".join(
-            each.sql for each in statements(bounded, engine._sources, "key")
+            printed(part.query) for part in queries(bounded, engine._sources, "key")
         )
 
 
@@ -204,7 +172,7 @@ def test_groups_come_in_one_order_whatever_the_rows(asker):
 
 
 def test_a_statement_that_fails_is_noticed(monkeypatch):
-    monkeypatch.setattr(emit, "_weight", lambda plan, norm, most: "1 // 0")
+    monkeypatch.setattr(unit_limits, "_weight", lambda plan, norm, most: Verbatim("1 // 0"))
     tables = declared(FIVE)
     with closing(DuckDB(tables)) as engine, pytest.raises(EngineFailed):
         engine.run(EXAMPLES["weights in L1"][0], KEY)

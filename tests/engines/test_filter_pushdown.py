@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.engines import filter_pushdown
 from sfumato.engines.duckdb import DuckDB
+from sfumato.engines.duckdb_printer import printed
 from sfumato.engines.filter_pushdown import names_read, passing, split
 from sfumato.engines.reference import Reference
 from sfumato.engines.value_sql import Source
@@ -38,6 +39,7 @@ from sfumato.plan.scalar import (
 from sfumato.plan.stages import Raw
 from tests.contracts.conformance import differs
 from tests.contracts.examples import PEOPLE, STAYS, N
+from tests.contracts.verbatim import Verbatim
 from tests.contracts.world import content, plan, read, scan
 
 NAN, INF = float("nan"), float("inf")
@@ -213,10 +215,17 @@ _between, _listed, _passing, column_text = (
     filter_pushdown.column_text,
 )
 _rounded = filter_pushdown._rounded
+
+
+def _with_sign(sign, test):
+    """A test with the same sign in all comparisons of its direction."""
+    return Verbatim(printed(test).replace(sign, sign[0]).replace(sign[0], sign))
+
+
 MUTANTS = {
     "nothing beyond the bounds": (
         "_between",
-        lambda run, kind, raw: f"{raw} BETWEEN {run[0]} AND {run[1]}",
+        lambda run, kind, raw: Verbatim(f"{printed(raw)} BETWEEN {run[0]} AND {run[1]}"),
     ),
     "the lower end left out": (
         "_between",
@@ -226,22 +235,22 @@ MUTANTS = {
         "_listed",
         lambda words, name, source: _listed([*words, "0"], name, source),
     ),
-    "missing is a number": ("column_text", lambda name, source: "'no marker'"),
+    "missing is a number": ("column_text", lambda name, source: Verbatim("'no marker'")),
     "NULL is like any other": (
         "_passes",
         lambda test, code: code is not None and evaluate(test, lambda leaf: code) is True,
     ),
     "halves go up": (
         "_rounded",
-        lambda run, *rest: _rounded(run, *rest).replace(">=", ">").replace(">", ">="),
+        lambda run, *rest: _with_sign(">=", _rounded(run, *rest)),
     ),
     "halves go down": (
         "_rounded",
-        lambda run, *rest: _rounded(run, *rest).replace("<=", "<").replace("<", "<="),
+        lambda run, *rest: _with_sign("<=", _rounded(run, *rest)),
     ),
     "codes are not rounded": (
         "_rounded",
-        lambda run, kind, read: f"{read} BETWEEN {run[0]} AND {run[1]}",
+        lambda run, kind, read: Verbatim(f"{printed(read)} BETWEEN {run[0]} AND {run[1]}"),
     ),
     "turns forgotten": ("_turns", lambda test: set()),
 }
@@ -365,7 +374,7 @@ OLDEST = first(PEOPLE, (), (N.expression, read(PEOPLE, "people.c").expression), 
 
 def asked(relation, sources=PHYSICAL):
     rest, found = split(relation, sources)
-    return rest, {name: list(each) for name, each in found.items()}
+    return rest, {name: [printed(test) for test in tests] for name, tests in found.items()}
 
 
 def test_tests_of_one_column_are_asked_of_the_table_and_others_stay():

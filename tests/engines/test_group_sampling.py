@@ -9,15 +9,18 @@ from contextlib import closing
 import duckdb
 import pytest
 
-from sfumato.engines import emit, group_sampling, reference
+from sfumato.engines import emit, group_sampling, reference, unit_limits
 from sfumato.engines.duckdb import DuckDB
+from sfumato.engines.duckdb_printer import printed, text
 from sfumato.engines.group_sampling import LARGEST, Order
-from sfumato.engines.value_sql import text
+from sfumato.engines.sql_tree import Column
 from tests.contracts.conformance import differs
 from tests.contracts.examples import EXAMPLES
+from tests.contracts.verbatim import Verbatim
 
 # --- what the SQL gives is what the reference does --------------------------------------------
 
+KEYS_OF = [Column("k0"), Column("k1")]
 ENDS = [
     0,
     1,
@@ -43,11 +46,14 @@ def rows_of(units, kind):
         for unit in units
         for code, word in GROUPS
     )
-    return f"SELECT *, length(CAST(unit AS VARCHAR)) AS n FROM (VALUES {listed}) AS t(unit, k0, k1)"
+    return Verbatim(
+        f"SELECT *, length(CAST(unit AS VARCHAR)) AS n FROM (VALUES {listed}) AS t(unit, k0, k1)"
+    )
 
 
 def placed(units, kind, key, *, by_row=False):
-    sql = Order(key, kind == "BIGINT", by_row=by_row).placed(rows_of(units, kind), ["k0", "k1"])
+    order = Order(key, kind == "BIGINT", by_row=by_row)
+    sql = printed(order.placed(rows_of(units, kind), KEYS_OF))
     with closing(duckdb.connect()) as connection:
         found = connection.execute(f"SELECT unit, k0, k1, h FROM ({sql})").fetchall()
     return {(str(unit), code, word): place for unit, code, word, place in found}
@@ -69,7 +75,9 @@ def test_the_order_is_that_of_the_reference(units, kind):
 def test_no_number_can_overflow(monkeypatch):
     # the largest numbers that md5 can give
     monkeypatch.setattr(group_sampling.hashlib, "md5", lambda *_, **__: _Largest())
-    monkeypatch.setattr(group_sampling, "_hexadecimal", lambda *_: f"{2**32 - 1}::BIGINT")
+    monkeypatch.setattr(
+        group_sampling.sql, "HexNumber", lambda *_: Verbatim(f"{2**32 - 1}::BIGINT")
+    )
     for by_row in (False, True):
         assert len(placed(ENDS, "BIGINT", "key", by_row=by_row)) == 72
         assert len(placed([str(each) for each in ENDS], "VARCHAR", "key", by_row=by_row)) == 72
@@ -83,7 +91,7 @@ class _Largest:
 def test_a_unit_keeps_its_first_groups():
     for kind, most in itertools.product(("BIGINT", "VARCHAR"), (1, 2, 5, 6, 8)):
         units = ENDS if kind == "BIGINT" else [*TEXTS, *map(str, ENDS)]
-        declared = f"SELECT DISTINCT k0, k1 FROM ({rows_of(['p'], 'VARCHAR')})"
+        declared = Verbatim(f"SELECT DISTINCT k0, k1 FROM ({printed(rows_of(['p'], 'VARCHAR'))})")
         firsts = Order("key", kind == "BIGINT")
         expected = {}
         for unit in units:
@@ -93,10 +101,14 @@ def test_a_unit_keeps_its_first_groups():
                 expected[group] = (counted + 1, summed + len(str(unit)))
         with closing(duckdb.connect()) as connection:
             both = connection.execute(
-                firsts.first(rows_of(units, kind), ["k0", "k1"], most, f"least(n, {LARGEST})")
+                printed(
+                    firsts.first(
+                        rows_of(units, kind), KEYS_OF, most, Verbatim(f"least(n, {LARGEST})")
+                    )
+                )
             ).fetchall()
             alone = connection.execute(
-                firsts.first(rows_of(units, kind), ["k0", "k1"], most, groups=declared)
+                printed(firsts.first(rows_of(units, kind), KEYS_OF, most, groups=declared))
             ).fetchall()
         assert {row[:2]: row[2:] for row in both} == expected
         assert {row[:2]: row[2:] for row in alone} == {
@@ -108,9 +120,9 @@ def changed(name, cut, put):
     honest = getattr(Order, name)
 
     def wrong(self, *arguments, **options):
-        made = honest(self, *arguments, **options)
+        made = printed(honest(self, *arguments, **options))
         assert cut in made
-        return made.replace(cut, put)
+        return Verbatim(made.replace(cut, put))
 
     return name, wrong
 
@@ -131,7 +143,7 @@ MUTANTS = {
 def test_a_mutant_of_the_order_is_noticed(monkeypatch, mutant):
     if "ties" in mutant:
         # every group is tied with every other
-        monkeypatch.setattr(Order, "place", property(lambda self: "a - a"))
+        monkeypatch.setattr(Order, "place", property(lambda self: Verbatim("a - a")))
         monkeypatch.setattr(reference, "place", lambda key, *held: 0)
         assert not differs(DuckDB, "first groups")
     monkeypatch.setattr(Order, *MUTANTS[mutant])
@@ -141,7 +153,9 @@ def test_a_mutant_of_the_order_is_noticed(monkeypatch, mutant):
 
 
 def test_both_ways_to_keep_the_first_groups_agree(monkeypatch):
-    short = [name for name, (plan, _) in EXAMPLES.items() if (emit._kept(plan) or 9) <= emit._FEW]
+    short = [
+        name for name, (plan, _) in EXAMPLES.items() if (unit_limits.kept(plan) or 9) <= emit._FEW
+    ]
     assert "rows of first groups" in short
     monkeypatch.setattr(emit, "_is_of_first", lambda *_: False)
     assert not [name for name in short if differs(DuckDB, name)]

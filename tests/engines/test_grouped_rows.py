@@ -3,19 +3,26 @@
 
 import pytest
 
-from sfumato.engines import grouped_rows
+from sfumato.engines import grouped_rows, sql_tree
 from sfumato.engines.duckdb import DuckDB
+from sfumato.engines.duckdb_printer import printed
 from sfumato.engines.expression import typed
 from tests.contracts.conformance import differs
 from tests.contracts.examples import EXAMPLES
+from tests.contracts.verbatim import Verbatim
 
 _in_group = grouped_rows._in_group
 MUTANTS = {
-    "keys in a type that is too narrow": ("narrow", lambda read: f"({typed(read)} & 1)"),
-    "rows that are in no group": ("_in_group", lambda key, name: ""),
+    "keys in a type that is too narrow": (
+        "narrow",
+        lambda read: Verbatim(f"({printed(typed(read))} & 1)"),
+    ),
+    "rows that are in no group": ("_in_group", lambda key, column: None),
     "NULL in every group": (
         "_in_group",
-        lambda key, name: f"({name} IS NULL OR {_in_group(key, name) or 'TRUE'})",
+        lambda key, column: sql_tree.Paren(
+            sql_tree.Logic("OR", (sql_tree.IsNull(column), _in_group(key, column) or sql_tree.TRUE))
+        ),
     ),
 }
 

@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.engines import duckdb, emit, grouped_rows, layout, relation
+from sfumato.engines import duckdb, emit, grouped_rows, layout, relation, sql_tree
+from sfumato.engines.duckdb_printer import printed
 from sfumato.engines.prepare import prepare
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import (
@@ -32,6 +33,7 @@ from sfumato.plan.value import GroupKey, Value
 from tests.contracts import layouts, plans, world
 from tests.contracts.effort import examples
 from tests.contracts.layouts import any_row, both, plan
+from tests.contracts.verbatim import Verbatim
 from tests.contracts.world import by, content, read, scan
 
 PEOPLE = scan("people")
@@ -161,20 +163,20 @@ def _numbered_anew(*arguments):
 
 
 def _every_row(found, tables):
-    return _honest_scan(found, tables).partition(" WHERE place")[0]
+    return replace(_honest_scan(found, tables), where=None)
 
 
 def _looked_up_in_all(found, tables):
     made = relation.rows(found, tables)
     if not isinstance(found, Semi):
         return made
-    return made.replace(
-        relation.rows(found.units, tables.joined), relation.rows(found.units, tables)
-    )
+    (join,) = made.joins
+    every = sql_tree.Item(relation.rows(found.units, tables), join.item.alias)
+    return replace(made, joins=(replace(join, item=every),))
 
 
 def _without_instead_of_with(found, tables):
-    return relation.rows(found, tables).replace(" ANTI JOIN ", " SEMI JOIN ")
+    return Verbatim(printed(relation.rows(found, tables)).replace(" ANTI JOIN ", " SEMI JOIN "))
 
 
 def _rows_for_units(found, tables):

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.engines import linear_aggregates
+from sfumato.engines.duckdb_printer import printed
 from sfumato.engines.linear_aggregates import clipped, fits, integers, sums
 from sfumato.metadata.column import Column, Integer
 from sfumato.plan.aggregate import (
@@ -21,6 +22,7 @@ from sfumato.plan.aggregate import (
     Variance,
 )
 from sfumato.plan.value import Value
+from tests.contracts.verbatim import Verbatim
 
 NAMED = [(-3, 4), (2, 9), (-9, -2), (0, 5000), (-(2**52), 2**52)]
 CONNECTION = duckdb.connect()
@@ -35,10 +37,11 @@ def computed(aggregate, codes, limit, *, narrow=False):
     names = {aggregate.value.expression: "v0"}
     cells = ", ".join(f"({'NULL' if code is None else code}::BIGINT)" for code in codes)
     listed = ", ".join(
-        f"{sql} AS {name}" for name, sql in sums(aggregate, names, narrow=narrow).items()
+        f"{printed(sql)} AS {name}" for name, sql in sums(aggregate, names, narrow=narrow).items()
     )
+    read = ", ".join(map(printed, clipped(aggregate, names, limit, narrow=narrow)))
     found = CONNECTION.execute(
-        f"SELECT {', '.join(clipped(aggregate, names, limit, narrow=narrow))} FROM (SELECT {listed} FROM (VALUES {cells}) AS t(v0))"
+        f"SELECT {read} FROM (SELECT {listed} FROM (VALUES {cells}) AS t(v0))"
     ).fetchone()
     return [int(each) for each in found]
 
@@ -85,7 +88,7 @@ def test_what_fits_64_bits_is_computed_in_them():
     huge = [f"({2**36 - 1} * {end})::HUGEINT" for end in (0, widest)]
     for total in huge:
         given = f"(SELECT {2**36 - 1} AS m_v0, TRY_CAST({total} AS BIGINT) AS s_v0)"
-        read = ", ".join(clipped(Mean(value(0, widest)), names, 7, narrow=True))
+        read = ", ".join(map(printed, clipped(Mean(value(0, widest)), names, 7, narrow=True)))
         assert CONNECTION.execute(f"SELECT {read} FROM {given}").fetchone() in (
             (0, 7 * widest),
             (7 * widest, 0),
@@ -103,7 +106,8 @@ def test_aggregates_of_one_value_share_their_sums():
         Mean(value(0, 9)),
     ):
         shared |= sums(aggregate, names)
-    assert shared == {"m_v0": "count(v0)", "s_v0": "coalesce(sum(v0), 0)"}
+    texts = {name: printed(total) for name, total in shared.items()}
+    assert texts == {"m_v0": "count(v0)", "s_v0": "coalesce(sum(v0), 0)"}
 
 
 def test_a_variance_over_another_range_has_its_own_sums():
@@ -129,6 +133,8 @@ def test_what_is_not_linear_is_refused(function):
 
 def test_a_wrong_sum_is_noticed(monkeypatch):
     assert computed(Mean(value(2, 9)), [2, 5, None], None) == [3, 11]
-    monkeypatch.setattr(linear_aggregates, "_count", lambda name: {f"m_{name}": "count(*)"})
+    monkeypatch.setattr(
+        linear_aggregates, "_count", lambda name: {f"m_{name}": Verbatim("count(*)")}
+    )
     assert computed(Mean(value(2, 9)), [2, 5, None], None) == [1, 20]
     assert prod(computed(CountValues(value(2, 9)), [2, None], None)) == 2

@@ -19,11 +19,14 @@ import pytest
 import sfumato as sf
 from sfumato.engines import declared, value_sql
 from sfumato.engines.duckdb import DuckDB
+from sfumato.engines.duckdb_printer import printed
+from sfumato.engines.sql_tree import Expression
 from sfumato.errors import EngineFailed, InvalidDeclaration, InvalidSource
 from sfumato.metadata.column import Column
 from sfumato.plan.aggregate import CountRows
 from sfumato.plan.relation import Scan
 from sfumato.plan.value import GroupKey, Value
+from tests.contracts.verbatim import Verbatim
 from tests.contracts.world import plan
 
 MOST, LEAST = 2**63 - 1, -(2**63)
@@ -185,13 +188,12 @@ def test_milliseconds_that_are_read_are_noticed(tmp_path, monkeypatch):
 def test_a_moment_that_is_printed_before_it_is_looked_at_is_noticed(tmp_path, monkeypatch):
     honest = value_sql.text_reading
 
-    def after(raw: str, family: str) -> str:
-        sane = f"TRY_CAST({raw} AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'"
-        return (
-            f"TRY(CASE WHEN {sane} THEN TRY_CAST({raw} AS VARCHAR) END)"
-            if family == "date"
-            else honest(raw, family)
-        )
+    def after(raw: Expression, family: str) -> Expression:
+        if family != "date":
+            return honest(raw, family)
+        text = printed(raw)
+        sane = f"TRY_CAST({text} AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'"
+        return Verbatim(f"TRY(CASE WHEN {sane} THEN TRY_CAST({text} AS VARCHAR) END)")
 
     path = parquet(tmp_path, repeated(READ["timestamp[us]"]))
     assert counted(path, sf.Text())

@@ -19,8 +19,8 @@ import sfumato as sf
 from sfumato.engines import duckdb as duckdb_room
 from sfumato.engines import postgres as room
 from sfumato.engines.duckdb import DuckDB
+from sfumato.engines.duckdb_printer import quote
 from sfumato.engines.postgres import ServerFailed, fill, served
-from sfumato.engines.value_sql import quote
 from sfumato.errors import EngineFailed, InvalidDeclaration, InvalidSource
 from sfumato.metadata.column import Column
 from sfumato.metadata.dataset import Dataset

@@ -539,10 +539,10 @@ def test_a_lost_task_changes_nothing(spark, tmp_path):
 
 @pytest.mark.long
 def test_a_task_that_is_redrawn_is_noticed(spark, tmp_path, monkeypatch):
-    drawn = module.translated
+    drawn = module.printed
     monkeypatch.setattr(
         module,
-        "translated",
+        "printed",
         lambda *a, **b: drawn(*a, **b).replace("md5(CAST(", "md5(CAST(uuid() || "),
     )
     assert not survives(spark, tmp_path)

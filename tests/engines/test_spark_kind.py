@@ -2,7 +2,6 @@
 """Types are joined as numbers are, and names and texts arrive as they are."""
 
 import pytest
-from sqlglot import parse_one
 
 from sfumato.engines import spark_kind as module
 from sfumato.engines.spark_kind import (
@@ -15,6 +14,7 @@ from sfumato.engines.spark_kind import (
     required,
     widened,
 )
+from sfumato.engines.sql_tree import Constant
 
 ODD = [
            "", "a", "it's", 'say "hi"', "back\\slash", "\\'", "a`b", "`", "${x}", "$", "\\u0041", "a\nb\tc\r",
@@ -81,18 +81,17 @@ class Constants:
     narrow = False
 
     def __call__(self, node):
-        return Typed(
-            node.this,
-            Kind.VARCHAR if node.is_string else Kind.BIGINT if int(node.this) < 9 else Kind.HUGEINT,
-        )
+        if isinstance(node.value, str):
+            return Typed(node.value, Kind.VARCHAR)
+        return Typed(str(node.value), Kind.BIGINT if node.value < 9 else Kind.HUGEINT)
 
 
 def test_values_are_widened_alike():
-    one, many = parse_one("1"), parse_one("99")
+    one, many = Constant(1), Constant(99)
     assert alike([one, one], Constants()) == (["1", "1"], Kind.BIGINT)
     assert alike([one, many], Constants()) == (["CAST(1 AS DECIMAL(38,0))", "99"], Kind.HUGEINT)
     with pytest.raises(TypeError, match="several types"):
-        alike([one, parse_one("'a'")], Constants())
+        alike([one, Constant("a")], Constants())
     assert widened(Typed("x", Kind.DATE), Kind.DATE) == "x"
 
 

@@ -17,12 +17,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import sfumato as sf
-from sfumato.engines import expression, value_sql
+from sfumato.engines import duckdb_printer, expression
 from sfumato.engines.declared import held
-from sfumato.engines.emit import statements
+from sfumato.engines.duckdb_printer import printed, text
+from sfumato.engines.emit import queries
 from sfumato.engines.sources import opened
+from sfumato.engines.sql_tree import Opaque
 from sfumato.engines.value_codes import code_of
-from sfumato.engines.value_sql import Source, text
+from sfumato.engines.value_sql import Source
 from sfumato.metadata.column import Column, Text
 from sfumato.plan.aggregate import CountRows
 from sfumato.plan.evaluate import evaluate
@@ -222,7 +224,7 @@ def asked(column, source, step):
     tests = nested(of_text(column) if isinstance(column.type, Text) else of_code(column))[::step]
     scan = Scan("t", "", (column,))
     plans = [plan(Filter(scan, test), CountRows()) for test in tests]
-    return tests, [statements(each, {"t": source}, "key")[0].sql for each in plans]
+    return tests, [printed(queries(each, {"t": source}, "key")[0].query) for each in plans]
 
 
 def wrong(sources, column, cells, *, step=1):
@@ -269,12 +271,12 @@ def noticed(sources, wanted, stored, kinds):
 
 
 def test_a_reading_of_texts_that_statistics_see_through_is_noticed(sources, monkeypatch):
-    monkeypatch.setattr(value_sql, "unforeseen", lambda chosen: chosen)
+    monkeypatch.setitem(duckdb_printer._RULES, Opaque, lambda node: [node.value])
     assert noticed(sources, {Like, Member}, pa.string(), Text)
 
 
 def test_a_choice_among_codes_that_statistics_see_through_is_noticed(sources, monkeypatch):
-    monkeypatch.setattr(expression, "unforeseen", lambda chosen: f"({chosen})")
+    monkeypatch.setitem(duckdb_printer._RULES, Opaque, lambda node: ["(", node.value, ")"])
     assert noticed(sources, {Member}, pa.int64(), sf.Integer)
 
 
@@ -299,5 +301,5 @@ def test_a_choice_among_texts_in_a_plan_is_noticed(sources, monkeypatch):
 
     monkeypatch.setattr(expression, "is_text", chosen)
     monkeypatch.setattr(expression, "_text", written_out)
-    monkeypatch.setattr(expression, "unforeseen", lambda chosen: f"({chosen})")
+    monkeypatch.setitem(duckdb_printer._RULES, Opaque, lambda node: ["(", node.value, ")"])
     assert noticed(sources, {Like, Member}, pa.string(), Text)

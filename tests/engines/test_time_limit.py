@@ -36,7 +36,7 @@ def quick(monkeypatch):
 
 @pytest.fixture
 def endless(monkeypatch):
-    monkeypatch.setattr(duckdb, "statements", lambda *_: (Statement(ENDLESS, (0,)),))
+    monkeypatch.setattr(duckdb, "_statements", lambda *_: (Statement(ENDLESS, (0,)),))
 
 
 def test_what_takes_too_long_is_interrupted_until_it_ends():

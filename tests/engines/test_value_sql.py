@@ -20,10 +20,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.engines import value_sql
+from sfumato.engines import sql_tree, value_sql
 from sfumato.engines.duckdb import DuckDB
+from sfumato.engines.duckdb_printer import printed, quote, text
 from sfumato.engines.value_codes import NUMBER_PATTERN, text_of
-from sfumato.engines.value_sql import Source, named, quote, text
+from sfumato.engines.value_sql import Source, named
 from sfumato.errors import EngineFailed
 from sfumato.plan.aggregate import CountDistinct, CountRows, CountUnits
 from sfumato.plan.relation import Filter
@@ -31,6 +32,7 @@ from sfumato.plan.scalar import Compare, Comparison, Constant
 from sfumato.plan.value import GroupKey
 from sfumato.testing.strategies import column_types, values
 from tests.contracts.effort import examples
+from tests.contracts.verbatim import Verbatim
 from tests.contracts.world import FINE
 
 NUMBERS = (
@@ -186,7 +188,7 @@ def test_nan_is_missing_whatever_a_file_says_of_its_numbers(asker, tmp_path, wid
 
 
 def test_a_reading_that_believes_the_file_is_noticed(asker, tmp_path, monkeypatch):
-    monkeypatch.setattr(value_sql, "_raw", lambda column, family: quote(column))
+    monkeypatch.setattr(value_sql, "_raw", lambda column, family: value_sql.stored(column))
     assert not agree_on_every_few(asker, tmp_path, pa.float64(), 1)
 
 
@@ -299,7 +301,9 @@ def test_a_huge_integer_does_not_make_a_reading_fail(asker, tmp_path):
 
 def test_a_bare_cast_fails_on_a_row_and_is_noticed(asker, monkeypatch):
     monkeypatch.setattr(
-        value_sql, "_guarded", lambda cast, raw, family, pattern: cast.replace("TRY_CAST", "CAST")
+        value_sql,
+        "_guarded",
+        lambda cast, raw, family, pattern: sql_tree.Cast(cast.value, cast.type),
     )
     assert failures(asker, pa.table({"x": PHYSICAL_EDGES["text"]})) > 0
 
@@ -326,7 +330,9 @@ def test_a_half_is_rounded_to_even(asker, kind):
     ],
 )
 def test_a_mutant_that_rounds_otherwise_is_noticed(asker, monkeypatch, mutant):
-    monkeypatch.setattr(value_sql, "_half_even", lambda y, kind: mutant.format(y=y))
+    monkeypatch.setattr(
+        value_sql, "_half_even", lambda y, kind: Verbatim(mutant.format(y=printed(y)))
+    )
     halves = pa.table({"x": [0.5, 1.5, 2.5]})
     ask = asker(halves, {"x": WIDE[0]})
     plan = ask.counts()
@@ -341,7 +347,9 @@ def test_several_columns_name_a_unit_without_confusion():
         connection.executemany("INSERT INTO t VALUES (?, ?)", pairs)
         found = [
             row[0]
-            for row in connection.execute(f"SELECT {named(['a', 'b'], source)} FROM t").fetchall()
+            for row in connection.execute(
+                f"SELECT {printed(named(['a', 'b'], source))} FROM t"
+            ).fetchall()
         ]
     expected = [
         f"{len(a)}:{a}{len(text_of(b))}:{b}" if a is not None and b is not None else None
@@ -390,7 +398,7 @@ POWERS = [Fraction(2) ** power for power in (-996, -13, -1, 0, 3, 996)]
 @pytest.mark.parametrize("step", [*POWERS, Fraction(1, 10), Fraction(3)])
 def test_a_number_of_steps_is_the_quotient_rounded_once(step):
     kind, divided = sf.Real(0, 8 * step, step=step), float(step)
-    written = value_sql._steps("x", "float", kind)
+    written = printed(value_sql._steps(sql_tree.Column("x"), "float", kind))
     assert ("/" not in written) is (step in POWERS)
     numbers = [0.1, -7.3, 5e-324, 1.7e308, math.pi * divided, 5.5 * divided, math.inf, -0.0]
     with duckdb.connect() as connection:
@@ -405,7 +413,7 @@ def test_a_number_of_steps_is_the_quotient_rounded_once(step):
     ("low", "high"), [(-128, 127), (-129, 127), (0, 128), (-(2**15), 0), (0, 2**31 - 1), (0, 2**31)]
 )
 def test_the_narrowest_type_holds_every_code_and_the_next_one_not(low, high):
-    name = value_sql.narrowest(sf.Integer(low, high))
+    name = value_sql.narrowest(sf.Integer(low, high)).value
     with duckdb.connect() as connection:
         assert connection.execute(f"SELECT ({low})::{name}, ({high})::{name}").fetchone() == (
             low,
@@ -418,4 +426,4 @@ def test_the_narrowest_type_holds_every_code_and_the_next_one_not(low, high):
                 f"SELECT TRY_CAST(({low}) AS {each}), TRY_CAST({high} AS {each})"
             ).fetchone()
             assert None in found
-    assert value_sql.narrowest(sf.Text()) == "VARCHAR"
+    assert value_sql.narrowest(sf.Text()) is sql_tree.SqlType.VARCHAR

@@ -362,7 +362,7 @@ def interrupted(
         stop.stop()
 
     with monkeypatch.context() as patch:
-        patch.setattr(duckdb_room, "statements", lambda *_: (Statement(ENDLESS, (0,)),))
+        patch.setattr(duckdb_room, "_statements", lambda *_: (Statement(ENDLESS, (0,)),))
         patch.setattr(Ledger, "execute", executed)
         with pytest.raises(Cancelled) as cancelled:
             asking.query(COUNT, epsilon="0.1", **(options or {"stop": stop}))
@@ -424,7 +424,7 @@ def test_a_stop_from_another_thread_interrupts_what_runs(
 def test_a_session_that_closes_leaves_no_charge_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(duckdb_room, "statements", lambda *_: (Statement(ENDLESS, (0,)),))
+    monkeypatch.setattr(duckdb_room, "_statements", lambda *_: (Statement(ENDLESS, (0,)),))
     asking, running, ends = session(tmp_path, budget=(1, 0)), threading.Event(), []
     rows, spill = duckdb_room._rows, Path(asking._engine._spill)
 

@@ -64,9 +64,9 @@ def test_noise_is_in_no_statement(visits, tmp_path, monkeypatch):
     from sfumato.engines import spark as module
 
     texts = []
-    translated = module.translated
+    printed = module.printed
     monkeypatch.setattr(
-        module, "translated", lambda *a, **b: texts.append(translated(*a, **b)) or texts[-1]
+        module, "printed", lambda *a, **b: texts.append(printed(*a, **b)) or texts[-1]
     )
     with session({"visits": visits}, tmp_path) as asked:
         asked.query(BY_WARD, epsilon="0.001")

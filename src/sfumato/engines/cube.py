@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DuckDB SQL for a bounded cube: a table of small integers and its marginals. Proof: cube.proof.md.
+"""SQL trees for a bounded cube: a table of small integers and its marginals. Proof: cube.proof.md.
 
 The table has a column for each axis, the index of the row's cell on it, and the weight of the row
 where that can be below one. It has no unit and no value. Later statements only add up cells.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import NoReturn
 
 import numpy as np
 
+from sfumato.engines import sql_tree as sql
 from sfumato.engines.expression import typed
 from sfumato.engines.filter_pushdown import pushed_down
-from sfumato.engines.relation import rows
+from sfumato.engines.linear_aggregates import or_zero, shifted
+from sfumato.engines.relation import UNIT, rows
 from sfumato.engines.value_sql import Source
 from sfumato.errors import WrongUse
 from sfumato.metadata.column import Text
@@ -23,7 +26,8 @@ from sfumato.plan.value import GroupKey
 # No unit has more rows than this. A larger declared limit is cut to it, so that its product with a
 # weight fits 64 bits.
 _MOST = 2**40
-_WIDTHS = (("UTINYINT", 2**8), ("USMALLINT", 2**16))
+_WIDTHS = ((sql.SqlType.UTINYINT, 2**8), (sql.SqlType.USMALLINT, 2**16))
+_WEIGHT = sql.Column("weight")
 
 
 def coded(
@@ -31,32 +35,44 @@ def coded(
     sources: Mapping[str, Source],
     *,
     windows: bool = False,
-) -> str:
+) -> sql.Query:
     """Returns the SELECT of the table of codes; ``windows`` as in ``Tables``.
 
     Guarantees:
         no row can make a cube fail
     """
     raw, tables = pushed_down(plan.cube.raw, sources, windows=windows)
-    source = rows(raw.relation, tables)
-    items = [f"{_place(key, windows=windows)} AS {_name(at)}" for at, key in enumerate(raw.keys)]
+    source = sql.Item(rows(raw.relation, tables))
+    items = []
+    for at, key in enumerate(raw.keys):
+        items.append(_place(key, windows=windows).named(_column(at)))
     if not plan.is_weighed:
-        return f"SELECT {', '.join(items)} FROM ({source})"
+        return sql.Select(tuple(items), source)
+    found = sql.Named("found", sql.Select((UNIT, *items), source), materialized=True)
+    shown = [replace(_column(at), table="f") for at in range(len(raw.keys))]
+    weight = sql.call("coalesce", _WEIGHT, plan.refinement)
+    stored = sql.TryCast(weight, sql.SqlType.INTEGER).named(_WEIGHT)
+    same = sql.Column("unit", "f").equals(sql.Column("unit", "u"))
+    joined = sql.Join("LEFT JOIN", sql.Item(_light(plan), "u"), same)
+    rows_of = sql.Item(sql.Table("found"), "f")
+    return sql.With((found,), sql.Select((*shown, stored), rows_of, (joined,)))
+
+
+def _light(plan: BoundedCube) -> sql.Query:
+    """Selects the units with more rows than the limit, and the weight of each of their rows."""
     most = min(plan.most, _MOST)
-    fine = plan.refinement
-    units = "SELECT unit, count(*) AS n FROM (SELECT * FROM found) GROUP BY unit"
-    light = f"SELECT unit, {fine * most} // n AS weight FROM ({units}) WHERE n > {most}"
-    shown = ", ".join(f"f.{_name(at)}" for at in range(len(raw.keys)))
-    return (
-        f"WITH found AS MATERIALIZED (SELECT unit, {', '.join(items)} FROM ({source}))\n"
-        f"SELECT {shown}, TRY_CAST(coalesce(weight, {fine}) AS INTEGER) AS weight "
-        f"FROM found AS f LEFT JOIN ({light}) AS u ON f.unit = u.unit"
-    )
+    size = sql.Column("n")
+    every = sql.Select((sql.Star(),), sql.Item(sql.Table("found")))
+    count = sql.aggregate("count").named(size)
+    units = sql.Select((UNIT, count), sql.Item(every), group=(UNIT,))
+    share = sql.Constant(plan.refinement * most) // size
+    is_heavy = size > most
+    return sql.Select((UNIT, share.named(_WEIGHT)), sql.Item(units), where=is_heavy)
 
 
 def names(plan: BoundedCube) -> list[str]:
     """Returns the column names of the table of codes."""
-    columns = [_name(place) for place in range(len(plan.cube.axes))]
+    columns = [_column(place).name for place in range(len(plan.cube.axes))]
     if plan.is_weighed:
         columns.append("weight")
     return columns
@@ -66,14 +82,14 @@ def counted(
     plan: BoundedCube,
     table: str,
     clique: Places,
-) -> str:
+) -> sql.Query:
     """Returns the SELECT of a marginal: the cells that have a row, and their total weights."""
-    by = ", ".join(map(_name, clique))
-    total = "coalesce(sum(weight), 0)" if plan.is_weighed else f"count(*) * {plan.refinement}"
-    total = f"TRY_CAST({total} AS BIGINT)"
-    if not by:
-        return f"SELECT {total} AS total FROM {table}"
-    return f"SELECT {by}, {total} AS total FROM {table} GROUP BY {by}"
+    total: sql.Expression = sql.aggregate("count") * plan.refinement
+    if plan.is_weighed:
+        total = or_zero(sql.aggregate("sum", _WEIGHT))
+    by = tuple(map(_column, clique))
+    shown = sql.TryCast(total, sql.SqlType.BIGINT).named("total")
+    return sql.Select((*by, shown), sql.Item(sql.Table(table)), group=by)
 
 
 def dense(columns: Sequence[Integers], shape: tuple[int, ...]) -> Integers:
@@ -87,13 +103,13 @@ def dense(columns: Sequence[Integers], shape: tuple[int, ...]) -> Integers:
 class Coded:
     """An open table of codes; it releases nothing but marginals, and its repr shows nothing.
 
-    ``ask`` runs a SELECT over the table and returns its columns.
+    ``ask`` runs a query over the table and returns its columns.
     """
 
     __slots__ = ("_ask", "_plan", "_table")
 
     def __init__(
-        self, plan: BoundedCube, table: str, ask: Callable[[str], Sequence[Integers]]
+        self, plan: BoundedCube, table: str, ask: Callable[[sql.Query], Sequence[Integers]]
     ) -> None:
         self._plan = plan
         self._table = table
@@ -111,22 +127,22 @@ class Coded:
         raise WrongUse("An open table of codes is not pickled.", remedy="Open it where it is used.")
 
 
-def _name(place: int) -> str:
-    return f"a{place}"
+def _column(place: int) -> sql.Column:
+    return sql.Column(f"a{place}")
 
 
-def _place(key: GroupKey, *, windows: bool) -> str:
+def _place(key: GroupKey, *, windows: bool) -> sql.Expression:
     """Returns the cell index of a row on an axis, in the narrowest type; NULL is the last cell."""
     kind = key.value.type
     assert not isinstance(kind, Text), "an axis has declared values"
-    stored = "INTEGER" if windows else _narrowest(kind.size)
-    cell = f"{typed(key.value)} - ({kind.lower_code})"
-    return f"TRY_CAST(coalesce({cell}, {kind.size}) AS {stored})"
+    stored = sql.SqlType.INTEGER if windows else _narrowest(kind.size)
+    cell = shifted(typed(key.value), kind.lower_code)
+    return sql.TryCast(sql.call("coalesce", cell, kind.size), stored)
 
 
-def _narrowest(size: int) -> str:
+def _narrowest(size: int) -> sql.SqlType:
     """Returns the narrowest type of the indices from 0 to ``size``."""
-    for name, cells in _WIDTHS:
+    for narrow, cells in _WIDTHS:
         if size < cells:
-            return name
-    return "INTEGER"
+            return narrow
+    return sql.SqlType.INTEGER

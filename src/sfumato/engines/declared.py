@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 import duckdb
 
+from sfumato.engines.duckdb_printer import quote, text
 from sfumato.engines.files import no_column, unreadable
 from sfumato.engines.sources import Opened, opened, opened_again
-from sfumato.engines.value_sql import Source, quote, text
+from sfumato.engines.value_sql import Source
 from sfumato.errors import InvalidDeclaration, InvalidSource
 from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
 from sfumato.metadata.table import Table

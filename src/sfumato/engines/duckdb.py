@@ -23,7 +23,8 @@ import duckdb
 from sfumato.engines.base import Exact, UnitRows
 from sfumato.engines.cube import Coded, coded
 from sfumato.engines.declared import fitting_sources, held, held_again, owner_columns
-from sfumato.engines.emit import Statement, statements
+from sfumato.engines.duckdb_printer import printed, quote, text
+from sfumato.engines.emit import Statement, queries
 from sfumato.engines.interruption import is_stopped
 from sfumato.engines.lane import Lane
 from sfumato.engines.lanes import Lanes
@@ -38,7 +39,7 @@ from sfumato.engines.rows import listed, mapped, write
 from sfumato.engines.sources import Opened, opened
 from sfumato.engines.stop import ENDLESS, Patience
 from sfumato.engines.time_limit import Watch
-from sfumato.engines.value_sql import Source, column_text, quote, text
+from sfumato.engines.value_sql import Source, column_text
 from sfumato.errors import Cancelled, EngineFailed, InvalidSource
 from sfumato.metadata.table import Table
 from sfumato.noise.entropy import token
@@ -163,7 +164,7 @@ class DuckDB:
         for name, table in tables.items():
             source = self._sources[name]
             for column in dict.fromkeys([*table.columns, *owner_columns(tables, name)]):
-                test = f"length({column_text(column, source)}) < 0"
+                test = f"length({printed(column_text(column, source))}) < 0"
                 counted = f"SELECT count(*) FROM {source.sql} WHERE {test}"
                 if self._found(_rows, [counted], {name: {column}}) is None:
                     raise InvalidSource(
@@ -185,7 +186,7 @@ class DuckDB:
         kept = {
             table: Source(quote(f"{table} prepared"), {}, coded=True) for table in kept_tables(plan)
         }
-        emitted = statements(plan, self._declared | kept, "<sampling key>")
+        emitted = _statements(plan, self._declared | kept, "<sampling key>")
         return ";\n\n".join(statement.sql for statement in emitted)
 
     def wait(self, patience: Patience = ENDLESS) -> None:
@@ -208,7 +209,7 @@ class DuckDB:
         """
         self._require_current(plan)
         self._look_again(read_tables(plan))
-        emitted = statements(plan, self._sources_of(plan), sampling_key)
+        emitted = _statements(plan, self._sources_of(plan), sampling_key)
         return partial(self._run, plan, emitted, patience)
 
     def run(self, plan: Bounded, sampling_key: str) -> Exact:
@@ -244,7 +245,7 @@ class DuckDB:
         """Opens a bounded cube as a table of codes, deleted on exit; raises as ``ready`` does."""
         asked = stored_columns(plan.cube.relation)
         self._look_again(asked)
-        return self._coded(plan, coded(plan, self._sources), asked, patience)
+        return self._coded(plan, printed(coded(plan, self._sources)), asked, patience)
 
     def rows(
         self, plan: BoundedRows, key: str, patience: Patience = ENDLESS
@@ -275,7 +276,7 @@ class DuckDB:
         table = quote(f"codes {token()}")
         try:
             self._one(_rows, f"CREATE TABLE {table} AS {sql}", asked, patience)
-            yield Coded(plan, table, lambda query: self._one(_arrays, query, {}, patience))
+            yield Coded(plan, table, lambda query: self._one(_arrays, printed(query), {}, patience))
         finally:
             with suppress(duckdb.Error), self._lock:
                 self._connection.execute(f"DROP TABLE IF EXISTS {table}")
@@ -449,6 +450,12 @@ class DuckDB:
             "SET lock_configuration = true",
         ):
             self._connection.execute(setting)
+
+
+def _statements(plan: Bounded, sources: Mapping[str, Source], sampling_key: str) -> list[Statement]:
+    """Returns the statements of a plan in DuckDB SQL."""
+    emitted = queries(plan, sources, sampling_key)
+    return [Statement(printed(part.query), part.places) for part in emitted]
 
 
 def _rows(connection: duckdb.DuckDBPyConnection, statement: str) -> Rows:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DuckDB SQL for expressions over a row: codes (BIGINT), strings (VARCHAR) and Booleans.
+"""SQL trees for expressions over a row: codes (BIGINT), strings (VARCHAR) and Booleans.
 
 No expression can fail: ``plan.value_range`` keeps every result within 62 bits, so no operation
 overflows, and where DuckDB would raise, skip or round, the wanted result is spelled out. Each
@@ -9,7 +9,8 @@ expression.proof.md.
 
 from collections.abc import Callable
 
-from sfumato.engines.value_sql import narrowest, quote, text, unforeseen
+from sfumato.engines import sql_tree as sql
+from sfumato.engines.value_sql import narrowest
 from sfumato.metadata.column import Column, Text
 from sfumato.plan.scalar import (
     And,
@@ -40,34 +41,40 @@ from sfumato.plan.value_range import is_text, span
 
 _TRUTHS = (Compare, Member, Like, IsNull, Not, And, Or)
 _LARGEST = 2**63 - 1
+_NO_TRUTH = sql.Typed(sql.NULL, sql.SqlType.BOOLEAN)
+_NO_CODE = sql.Typed(sql.NULL, sql.SqlType.BIGINT)
+_NO_TEXT = sql.Typed(sql.NULL, sql.SqlType.VARCHAR)
 
 
-def alias(column: Column) -> str:
+def alias(column: Column) -> sql.Column:
     """Returns the name of a column inside a statement.
 
     Names in DuckDB are case-insensitive, so the positions of capitals are appended as a bit mask.
 
-    >>> alias(Column("e.amount", Text())), alias(Column("Age", Text()))
-    ('"c_e.amount"', '"c_Age^1"')
+    >>> alias(Column("e.amount", Text())).name, alias(Column("Age", Text())).name
+    ('c_e.amount', 'c_Age^1')
     """
     capitals = 0
     for place, letter in enumerate(column.name):
         if letter != letter.lower():
             capitals |= 1 << place
+    name = f"c_{column.name}"
     if capitals or "^" in column.name:
-        return quote(f"c_{column.name}^{capitals:x}")
-    return quote(f"c_{column.name}")
+        name += f"^{capitals:x}"
+    return sql.Column(name, quoted=True)
 
 
-def value(expression: Scalar) -> str:
+def value(expression: Scalar) -> sql.Expression:
     """Returns the SQL of an expression whose value is a code or a string.
 
     Guarantees:
         no row can make an expression fail
         an expression means what evaluate says
 
+    >>> from sfumato.engines.duckdb_printer import printed
     >>> from sfumato.metadata.column import Integer
-    >>> value(Arithmetic(Operation.ADD, Field(Column("age", Integer(0, 120))), Constant(1)))
+    >>> age = Field(Column("age", Integer(0, 120)))
+    >>> printed(value(Arithmetic(Operation.ADD, age, Constant(1))))
     '("c_age" + 1::BIGINT)'
     """
     if is_text(expression):
@@ -75,7 +82,7 @@ def value(expression: Scalar) -> str:
     return _code(expression)
 
 
-def typed(read: Value) -> str:
+def typed(read: Value) -> sql.Expression:
     """Returns the SQL of a value: a string if it is declared as one, else a code.
 
     An expression that is always NULL can be either.
@@ -85,93 +92,113 @@ def typed(read: Value) -> str:
     return _code(read.expression)
 
 
-def narrow(read: Value) -> str:
+def narrow(read: Value) -> sql.Expression:
     """Casts a value to the narrowest type that fits its codes; for grouping, not for arithmetic."""
     kind = narrowest(read.type)
-    if kind in ("VARCHAR", "BIGINT"):
+    if kind in (sql.SqlType.VARCHAR, sql.SqlType.BIGINT):
         return typed(read)
-    return f"TRY_CAST({typed(read)} AS {kind})"
+    return sql.TryCast(typed(read), kind)
 
 
-def truth(expression: Scalar) -> str:
+def truth(expression: Scalar) -> sql.Expression:
     """Returns the SQL of a test: TRUE, FALSE or NULL."""
     match expression:
         case Constant(bool() | None as constant):
             if constant is None:
-                return "NULL::BOOLEAN"
-            return str(constant).upper()
+                return _NO_TRUTH
+            return sql.Constant(constant)
         case Not(operand):
-            return f"(NOT {truth(operand)})"
-        case And(operands) | Or(operands) if operands:
-            word = " AND " if isinstance(expression, And) else " OR "
-            return "(" + word.join(map(truth, operands)) + ")"
-        case And() | Or():
-            return str(isinstance(expression, And)).upper()
+            return sql.Paren(sql.Not(truth(operand)))
+        case And(operands):
+            return _paren(sql.conjunction(map(truth, operands)), sql.TRUE)
+        case Or(operands):
+            return _paren(sql.disjunction(map(truth, operands)), sql.FALSE)
         case IsNull(operand):
-            return f"({_any(operand)} IS NULL)"
-        case Compare(op, left, right):
-            if _is_truth(left) and _is_truth(right):
-                return f"({truth(left)} {op.value} {truth(right)})"
-            if is_text(left) is not is_text(right):
-                return "NULL::BOOLEAN"
-            return f"({value(left)} {op.value} {value(right)})"
+            return sql.Paren(_any(operand).is_null)
+        case Compare():
+            return _compared(expression)
         case Member(operand, values):
             return _member(operand, values)
         case Like(operand, pattern):
             if not is_text(operand):
-                return "NULL::BOOLEAN"
-            return f"({_text(operand)} LIKE {text(pattern)})"
+                return _NO_TRUTH
+            return sql.Paren(sql.Like(_text(operand), pattern))
         case Case() | Coalesce():
             return _chosen(expression, truth)
         case _:
             raise TypeError(f"{type(expression).__name__} is no test")
 
 
-def _text(expression: Scalar) -> str:
+def _paren(test: sql.Expression | None, otherwise: sql.Expression) -> sql.Expression:
+    if test is None:
+        return otherwise
+    return sql.Paren(test)
+
+
+def _compared(test: Compare) -> sql.Expression:
+    sign = test.op.value
+    if _is_truth(test.left) and _is_truth(test.right):
+        return sql.Paren(sql.Binary(sign, truth(test.left), truth(test.right)))
+    if is_text(test.left) is not is_text(test.right):
+        return _NO_TRUTH
+    return sql.Paren(sql.Binary(sign, value(test.left), value(test.right)))
+
+
+def _text(expression: Scalar) -> sql.Expression:
     match expression:
         case Field(Column(_, Text()) as column):
             return alias(column)
         case Constant(str() | None as constant):
             if constant is None:
-                return "NULL::VARCHAR"
-            return text(constant)
+                return _NO_TEXT
+            return sql.Constant(constant)
         case _:
             raise TypeError(f"{type(expression).__name__} is no text")
 
 
-def _code(expression: Scalar) -> str:
+def _code(expression: Scalar) -> sql.Expression:
     match expression:
         case Field(column) if not isinstance(column.type, Text):
             return alias(column)
         case Constant(int() | None as constant) if not isinstance(constant, bool):
             if constant is None:
-                return "NULL::BIGINT"
-            return f"{constant}::BIGINT"
+                return _NO_CODE
+            return sql.number(constant)
         case Case() | Coalesce():
             return _chosen(expression, _code)
         case Arithmetic(op, left, right) if op is not Operation.DIVIDE:
-            return f"({_code(left)} {op.value} {_code(right)})"
+            return sql.Paren(sql.Binary(op.value, _code(left), _code(right)))
         case Extreme():
             return _extreme(expression)
         case FloorDivide(operand, divisor):
             return _floor_divide(operand, divisor)
         case Quotient(left, right):
-            return f"({_code(left)} // {_divisor(right)})"
+            return sql.Paren(_code(left) // _divisor(right))
         case Lookup(operand, first, table):
             return _lookup(operand, first, table)
-        case DatePart(part, operand):
-            # for a day that is always NULL, date_part returns a DOUBLE
-            return f"TRY_CAST(date_part('{part.value}', {_day(operand)}) AS BIGINT)"
-        case DateTrunc(part, operand):
-            if part in (Part.DAY, Part.WEEKDAY):
-                return _code(operand)
-            start = f"date_trunc('{part.value}', {_day(operand)})"
-            return f"date_diff('day', DATE '1970-01-01', {start})"
+        case DatePart():
+            return _date_part(expression)
+        case DateTrunc():
+            return _date_trunc(expression)
         case _:
             raise TypeError(f"{type(expression).__name__} has no code over a row")
 
 
-def _any(expression: Scalar) -> str:
+def _date_part(expression: DatePart) -> sql.Expression:
+    number = sql.call("date_part", sql.Constant(expression.part.value), _day(expression.operand))
+    # for a day that is always NULL, date_part returns a DOUBLE
+    return sql.TryCast(number, sql.SqlType.BIGINT)
+
+
+def _date_trunc(expression: DateTrunc) -> sql.Expression:
+    part = expression.part
+    if part in (Part.DAY, Part.WEEKDAY):
+        return _code(expression.operand)
+    start = sql.call("date_trunc", sql.Constant(part.value), _day(expression.operand))
+    return sql.call("date_diff", sql.Constant("day"), sql.Day("1970-01-01"), start)
+
+
+def _any(expression: Scalar) -> sql.Expression:
     if _is_truth(expression):
         return truth(expression)
     return value(expression)
@@ -189,54 +216,54 @@ def _is_truth(expression: Scalar) -> bool:
             return isinstance(expression, _TRUTHS)
 
 
-def _chosen(expression: Case | Coalesce, inner: Callable[[Scalar], str]) -> str:
+def _chosen(
+    expression: Case | Coalesce, inner: Callable[[Scalar], sql.Expression]
+) -> sql.Expression:
     """Returns the SQL of CASE or COALESCE; ``inner`` writes the results, which are of one type."""
     if isinstance(expression, Coalesce):
-        return unforeseen(f"coalesce({', '.join(map(inner, expression.operands))})")
-    branches = ""
-    for test, result in expression.branches:
-        branches += f" WHEN {truth(test)} THEN {inner(result)}"
-    otherwise = inner(expression.otherwise)
-    return unforeseen(f"CASE{branches or ' WHEN FALSE THEN NULL'} ELSE {otherwise} END")
+        return sql.Opaque(sql.Call("coalesce", tuple(map(inner, expression.operands))))
+    branches = [(truth(test), inner(result)) for test, result in expression.branches]
+    if not branches:
+        branches = [(sql.FALSE, sql.NULL)]
+    return sql.Opaque(sql.Case(tuple(branches), inner(expression.otherwise)))
 
 
-def _member(operand: Scalar, values: tuple[int, ...] | tuple[str, ...]) -> str:
+def _member(operand: Scalar, values: tuple[int, ...] | tuple[str, ...]) -> sql.Expression:
     constants = []
     for constant in values:
         if isinstance(constant, str) is is_text(operand):
             constants.append(_constant(constant))
-    if not constants:
-        return f"(CASE WHEN {value(operand)} IS NOT NULL THEN FALSE END)"
-    return f"({value(operand)} IN ({', '.join(constants)}))"
+    if constants:
+        return sql.Paren(sql.In(value(operand), tuple(constants)))
+    is_present = value(operand).is_present
+    return sql.Paren(sql.Case(((is_present, sql.FALSE),)))
 
 
-def _constant(constant: int | str) -> str:
+def _constant(constant: int | str) -> sql.Expression:
     if isinstance(constant, str):
-        return text(constant)
-    return f"{constant}::BIGINT"
+        return sql.Constant(constant)
+    return sql.number(constant)
 
 
-def _extreme(expression: Extreme) -> str:
+def _extreme(expression: Extreme) -> sql.Expression:
     """Returns the SQL of GREATEST or LEAST that is NULL if an operand is.
 
     DuckDB's functions skip NULL. Where a few columns decide whether an operand is NULL, they are
     tested; otherwise the operands are sorted with NULL first, which is slower but writes each
     operand once.
     """
-    operands = [_code(operand) for operand in expression.operands]
+    operands = tuple(map(_code, expression.operands))
     asked = _strict_columns(expression)
     if asked is None:
-        order = "DESC" if expression.greatest else "ASC"
-        return f"list_sort([{', '.join(operands)}]::BIGINT[], '{order}', 'NULLS FIRST')[1]"
-    name = "greatest" if expression.greatest else "least"
-    call = f"{name}({', '.join(operands)})"
-    tests = " AND ".join(f"{column} IS NOT NULL" for column in asked)
-    if tests:
-        return f"(CASE WHEN {tests} THEN {call} END)"
-    return call
+        return sql.FirstOf(operands, expression.greatest)
+    call = sql.Call("greatest" if expression.greatest else "least", operands)
+    test = sql.conjunction(column.is_present for column in asked)
+    if test is None:
+        return call
+    return sql.Paren(sql.Case(((test, call),)))
 
 
-def _strict_columns(expression: Scalar) -> tuple[str, ...] | None:
+def _strict_columns(expression: Scalar) -> tuple[sql.Column, ...] | None:
     """Returns columns such that the expression is NULL exactly if one of them is.
 
     Returns None if no such columns are known.
@@ -247,7 +274,7 @@ def _strict_columns(expression: Scalar) -> tuple[str, ...] | None:
         case Constant(constant) if constant is not None:
             return ()
         case Arithmetic() | Extreme() | FloorDivide() | DatePart() | DateTrunc():
-            names: list[str] = []
+            names: list[sql.Column] = []
             for child in children(expression):
                 inner = _strict_columns(child)
                 if inner is None:
@@ -258,7 +285,7 @@ def _strict_columns(expression: Scalar) -> tuple[str, ...] | None:
             return None
 
 
-def _floor_divide(operand: Scalar, divisor: int) -> str:
+def _floor_divide(operand: Scalar, divisor: int) -> sql.Expression:
     """Returns floor(operand / divisor).
 
     DuckDB's ``//`` truncates, so the operand is first made non-negative by adding a multiple of the
@@ -268,51 +295,57 @@ def _floor_divide(operand: Scalar, divisor: int) -> str:
     ends = span(operand)
     step = min(divisor, 2**62 + 1)
     if ends is None:
-        return "NULL::BIGINT"
+        return _NO_CODE
     low, high = ends
     times = max(0, -(low // step))
+    code = _code(operand)
     if times == 0:
-        return f"({_code(operand)} // {step}::BIGINT)"
-    wide = "BIGINT" if max(high, 0) + times * step <= _LARGEST else "HUGEINT"
-    shifted = f"({_code(operand)}::{wide} + {times * step}::{wide})"
-    return f"TRY_CAST({shifted} // {step}::{wide} - {times}::{wide} AS BIGINT)"
+        return sql.Paren(code // sql.number(step))
+    is_short = max(high, 0) + times * step <= _LARGEST
+    wide = sql.SqlType.BIGINT if is_short else sql.SqlType.HUGEINT
+    added = sql.Typed(sql.Constant(times * step), wide)
+    shifted = sql.Paren(sql.Typed(code, wide) + added)
+    quotient = shifted // sql.Typed(sql.Constant(step), wide)
+    above = sql.Typed(sql.Constant(times), wide)
+    return sql.TryCast(quotient - above, sql.SqlType.BIGINT)
 
 
 def _lookup(
     operand: Scalar,
     first: int,
     table: tuple[int | None, ...],
-) -> str:
+) -> sql.Expression:
     """Looks an operand up in the part of the table that its range can reach.
 
     The table is a list, whose first index is 1; an index outside of it gives NULL.
     """
     ends = span(operand)
     if ends is None:
-        return "NULL::BIGINT"
+        return _NO_CODE
     low, high = ends
     reached = table[max(low - first, 0) : max(high - first + 1, 0)]
     if not reached:
-        return "NULL::BIGINT"
+        return _NO_CODE
     before = max(low, first) - 1
     after = before + len(reached) + 1
-    codes = ", ".join("NULL" if code is None else str(code) for code in reached)
-    clipped = f"least(greatest({_code(operand)}, {before}::BIGINT), {after}::BIGINT)"
-    return f"([{codes}]::BIGINT[])[{clipped} - {before}::BIGINT]"
+    codes = sql.ListOf(tuple(map(sql.Constant, reached)), sql.SqlType.BIGINT)
+    above = sql.call("greatest", _code(operand), sql.number(before))
+    clipped = sql.call("least", above, sql.number(after))
+    return sql.Element(codes, clipped - sql.number(before))
 
 
-def _divisor(expression: Scalar) -> str:
+def _divisor(expression: Scalar) -> sql.Expression:
     """Returns a divisor with NULL in place of zero, at which DuckDB raises."""
     ends = span(expression)
     written = _code(expression)
     if ends is None or ends[0] > 0 or ends[1] < 0:
         return written
     if isinstance(expression, Field):
-        return f"nullif({written}, 0)"
+        return sql.call("nullif", written, 0)
     # nullif would write its operand twice
-    return f"list_filter([{written}], lambda x: x <> 0)[1]"
+    return sql.NonZero(written)
 
 
-def _day(operand: Scalar) -> str:
+def _day(operand: Scalar) -> sql.Expression:
     """Converts a code of a day to a DATE."""
-    return f"(DATE '1970-01-01' + TRY_CAST({_code(operand)} AS INTEGER))"
+    return sql.DateOfCode(_code(operand))

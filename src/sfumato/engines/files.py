@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import duckdb
 
-from sfumato.engines.value_sql import text
+from sfumato.engines.duckdb_printer import text
 from sfumato.errors import InvalidDeclaration, InvalidSource, shown, without_secrets
 
 _OWNER = logging.getLogger("sfumato.owner")

@@ -12,8 +12,9 @@ from dataclasses import replace
 from itertools import chain
 from typing import TypeAlias
 
+from sfumato.engines import sql_tree as sql
 from sfumato.engines.relation import Tables
-from sfumato.engines.value_sql import Source, column_text, no_nan, quote, reading, text
+from sfumato.engines.value_sql import Source, column_text, no_nan, reading, real, stored
 from sfumato.errors import unknown
 from sfumato.metadata.column import Boolean, Category, Column, Date, Integer, Real, Text
 from sfumato.plan.aggregate import read_value
@@ -57,7 +58,7 @@ _EXACT = 2**51
 # An integer as DuckDB prints it.
 _NUMBER = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
 
-Tests: TypeAlias = dict[str, tuple[str, ...]]
+Tests: TypeAlias = dict[str, tuple[sql.Expression, ...]]
 Run: TypeAlias = tuple[int, int]
 
 
@@ -118,13 +119,13 @@ def _split_filter(
     rest = []
     for conjunct in conjuncts(predicate):
         column = None if scan is None else _only_column(conjunct, scan)
-        stored = None
+        test = None
         if scan is not None and column is not None:
-            stored = _stored_test(conjunct, column, scan, sources[scan.table])
-        if stored is None or column is None:
+            test = _stored_test(conjunct, column, scan, sources[scan.table])
+        if test is None or column is None:
             rest.append(conjunct)
         else:
-            tests[column.name] = (*tests.get(column.name, ()), stored)
+            tests[column.name] = (*tests.get(column.name, ()), test)
     if not rest:
         return inner, tests
     return Filter(inner, rest[0] if len(rest) == 1 else And(tuple(rest))), tests
@@ -191,7 +192,7 @@ def _stored_test(
     column: Column,
     scan: Scan,
     source: Source,
-) -> str | None:
+) -> sql.Expression | None:
     """Returns a condition on the stored column that is TRUE exactly where the test of its code is.
 
     Returns None if there is no simple one.
@@ -213,11 +214,12 @@ def _stored_test(
         return _any([_rounded(run, kind, reading(name, kind, source)) for run in runs])
     if isinstance(kind, Real) or not _is_stored_as_code(kind, name, source):
         return None
-    condition = _any([_between(run, kind, quote(name)) for run in runs])
+    condition = _any([_between(run, kind, stored(name)) for run in runs])
     if not kind.missing:
         return condition
-    markers = ", ".join(text(marker) for marker in kind.missing)
-    return f"({condition} AND {column_text(name, source)} NOT IN ({markers}))"
+    markers = tuple(sql.Constant(marker) for marker in kind.missing)
+    is_present = sql.In(column_text(name, source), markers, negated=True)
+    return sql.Paren(sql.Logic("AND", (condition, is_present)))
 
 
 def _words(runs: Sequence[Run], kind: Category | Boolean) -> list[str]:
@@ -406,63 +408,68 @@ def _turns(test: Scalar) -> set[int] | None:
             return None
 
 
-def _between(run: Run, kind: Integer | Date, raw: str) -> str:
+def _between(run: Run, kind: Integer | Date, raw: sql.Expression) -> sql.Expression:
     """Tests whether a stored value has a code in a run; a value beyond a bound has its code."""
     low, high = run
     tests = []
     if low > kind.lower_code:
-        tests.append(f"{raw} >= {_stored(low, kind)}")
+        tests.append(raw >= _literal(low, kind))
     if high < kind.upper_code:
-        tests.append(f"{raw} <= {_stored(high, kind)}")
-    if tests:
-        return f"({' AND '.join(tests)})"
-    return f"{raw} IS NOT NULL"
+        tests.append(raw <= _literal(high, kind))
+    test = sql.conjunction(tests)
+    if test is None:
+        return raw.is_present
+    return sql.Paren(test)
 
 
-def _stored(code: int, kind: Integer | Date) -> str:
+def _literal(code: int, kind: Integer | Date) -> sql.Expression:
     """Returns the stored value of a code as a literal."""
     if isinstance(kind, Date):
-        return f"DATE '{kind.decode(code)}'"
-    return str(code)
+        return sql.Day(str(kind.decode(code)))
+    return sql.Constant(code)
 
 
-def _rounded(run: Run, kind: Integer | Real, read: str) -> str:
+def _rounded(run: Run, kind: Integer | Real, read: sql.Expression) -> sql.Expression:
     """Tests whether a number rounds, half to even, to a code in a run; see ``_between``."""
     low, high = run
-    tests = []
+    tests: list[sql.Expression] = []
     if low > kind.lower_code:
-        tests.append(f"{read} {'>' if low % 2 else '>='} {low - 0.5!r}::DOUBLE")
+        tests.append(sql.Binary(">" if low % 2 else ">=", read, real(low - 0.5)))
     if high < kind.upper_code:
-        tests.append(f"{read} {'<' if high % 2 else '<='} {high + 0.5!r}::DOUBLE")
+        tests.append(sql.Binary("<" if high % 2 else "<=", read, real(high + 0.5)))
     else:
         tests.append(no_nan(read))
-    return f"({' AND '.join(tests)})"
+    test = sql.conjunction(tests)
+    assert test is not None, "one end is tested, or NaN"
+    return sql.Paren(test)
 
 
-def _any(tests: Sequence[str]) -> str:
-    if tests:
-        return f"({' OR '.join(tests)})"
-    return "FALSE"
+def _any(tests: Sequence[sql.Expression]) -> sql.Expression:
+    test = sql.disjunction(tests)
+    if test is None:
+        return sql.FALSE
+    return sql.Paren(test)
 
 
 def _listed(
     words: Sequence[str],
     name: str,
     source: Source,
-) -> str:
+) -> sql.Expression:
     """Tests whether the string of a stored value is one of ``words``.
 
     A stored integer is compared with the integers that they spell.
     """
+    read: sql.Expression
     if source.is_short(name):
-        read = quote(name)
-        members = [word for word in words if _is_short(word)]
+        read = stored(name)
+        members = [sql.Constant(int(word)) for word in words if _is_short(word)]
     else:
         read = column_text(name, source)
-        members = [text(word) for word in words]
+        members = [sql.Constant(word) for word in words]
     if members:
-        return f"({read} IN ({', '.join(members)}))"
-    return "FALSE"
+        return sql.Paren(sql.In(read, tuple(members)))
+    return sql.FALSE
 
 
 def _is_short(word: str) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DuckDB SQL for the sampling order: the place of a group, or of a value, among those of a unit.
+"""SQL trees for the sampling order: the place of a group, or of a value, among those of a unit.
 
 Each group has two numbers, a and b, from the md5 of the sampling key and the group; each unit has a
 number y, from the sampling key and the number of the unit. The place of the group is the upper 24
@@ -11,10 +11,10 @@ group_sampling.proof.md.
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from sfumato.engines.value_codes import WHOLE_PATTERN
-from sfumato.engines.value_sql import narrowest, text
+from sfumato.engines import sql_tree as sql
+from sfumato.engines.value_sql import narrowest
 from sfumato.plan.value import GroupKey
 
 PRIME = 2**31 - 1
@@ -27,6 +27,8 @@ _AMOUNT = 8
 LARGEST = 2**_AMOUNT - 1
 # Declared groups are listed in a statement if there are at most this many.
 _LISTED = 2**12
+_UNIT, _P, _R = sql.columns(["unit", "p", "r"])
+_FOUND = sql.Item(sql.Table("found"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class Order:
     numbered: bool
     by_row: bool = False
 
-    def placed(self, rows: str, names: Sequence[str]) -> str:
+    def placed(self, rows: sql.Query, names: Sequence[sql.Column]) -> sql.Query:
         """Adds the column ``h`` to rows: the place of the values of ``names`` for the unit.
 
         Guarantees:
@@ -50,24 +52,37 @@ class Order:
         """
         if self.by_row:
             return self._placed_by_row(rows, names)
-        numbers = self.numbers("found", names)
-        return (
-            f"WITH found AS MATERIALIZED ({rows})\n"
-            f"SELECT found.*, {self.place} AS h FROM found JOIN ({numbers}) AS o ON {_same(names)}"
-            f"{self.units('found')}"
-        )
+        numbers = sql.Item(self.numbers(_FOUND, names), "o")
+        joins = sql.Join("JOIN", numbers, _same(names)), *self.units("found")
+        items = sql.Star("found"), self.place.named("h")
+        found = sql.Named("found", rows, materialized=True)
+        return sql.With((found,), sql.Select(items, _FOUND, joins))
 
-    def _placed_by_row(self, rows: str, names: Sequence[str]) -> str:
-        unit = "unit" if self.numbered else _NUMBER
-        hashed = f"SELECT *, md5({self._words(names)}) AS o_m, {unit} AS o_id FROM ({rows})"
-        a = _hexadecimal("o_m", 1, 8)
-        b = _hexadecimal("o_m", 9, 8)
-        numbered = f"SELECT *, {a} AS o_a, {b} AS o_b, {self._y('o_id')} AS o_y FROM ({hashed})"
-        return f"SELECT *, {_place('o_a', 'o_y', 'o_b')} AS h FROM ({numbered})"
+    def _placed_by_row(self, rows: sql.Query, names: Sequence[sql.Column]) -> sql.Query:
+        unit = _UNIT if self.numbered else _NUMBER
+        digits = sql.Column("o_m")
+        number = sql.Column("o_id")
+        a, b, y = sql.columns(["o_a", "o_b", "o_y"])
+        md5 = sql.call("md5", self._words(names))
+        hashed = (sql.Star(), md5.named(digits), unit.named(number))
+        numbered = (
+            sql.Star(),
+            sql.HexNumber(digits, 1, 8).named(a),
+            sql.HexNumber(digits, 9, 8).named(b),
+            self._y(number).named(y),
+        )
+        source = sql.Select(numbered, sql.Item(sql.Select(hashed, sql.Item(rows))))
+        placed = _place(a, y, b).named("h")
+        return sql.Select((sql.Star(), placed), sql.Item(source))
 
     def first(
-        self, rows: str, names: Sequence[str], most: int, amount: str = "", groups: str = ""
-    ) -> str:
+        self,
+        rows: sql.Query,
+        names: Sequence[sql.Column],
+        most: int,
+        amount: sql.Expression | None = None,
+        groups: sql.Query | None = None,
+    ) -> sql.Query:
         """Counts, for each group, the units that keep it among their first ``most`` groups.
 
         The column ``units`` is this count; the column ``amount`` is the sum of the expression
@@ -79,100 +94,145 @@ class Order:
         Guarantees:
             a unit keeps its first groups
         """
-        shown = ", ".join(names)
-        by = ", ".join(f"{name} NULLS FIRST" for name in names)
-        materialized = "" if groups else "MATERIALIZED "
-        numbers = self.numbers(f"({groups})" if groups else "found", names)
-        added = f", sum(p & {LARGEST}) AS amount" if amount else ""
-        numbered = f"SELECT *, row_number() OVER (ORDER BY {by}) AS r FROM ({numbers})"
-        packed = f"(({self.place}) * {2**_GROUP} + r) * {2**_AMOUNT} + {amount or 0}"
-        return (
-            f"WITH found AS {materialized}({rows}),\n"
-            f"o AS MATERIALIZED ({numbered}),\n"
-            f"placed AS (SELECT found.unit, {packed} AS p\n"
-            f"FROM found JOIN o ON {_same(names)}{self.units('found')}),\n"
-            f"kept AS (SELECT unnest(min(p, {most})) AS p FROM placed GROUP BY unit),\n"
-            f"c AS (SELECT (p >> {_AMOUNT}) & {2**_GROUP - 1} AS r, count(*) AS units{added} "
-            f"FROM kept GROUP BY r)\n"
-            f"SELECT {shown}, units{', amount' if amount else ''} FROM c JOIN o ON c.r = o.r"
+        tables = (
+            sql.Named("found", rows, materialized=groups is None),
+            self._ranked(_FOUND if groups is None else sql.Item(groups), names),
+            sql.Named("placed", self._packed(names, amount)),
+            _kept(most),
+            _counts(with_amount=amount is not None),
         )
+        same = sql.Column("r", "c").equals(sql.Column("r", "o"))
+        joined = sql.Join("JOIN", sql.Item(sql.Table("o")), same)
+        shown = *names, *sql.columns(["units"] if amount is None else ["units", "amount"])
+        return sql.With(tables, sql.Select(shown, sql.Item(sql.Table("c")), (joined,)))
+
+    def _ranked(self, groups: sql.Item, names: Sequence[sql.Column]) -> sql.Named:
+        """Numbers the groups in the order of the ties: the column ``r``."""
+        ordered = tuple(sql.Ordered(name, nulls="FIRST") for name in names)
+        rank = sql.Window(sql.Aggregate("row_number"), (), ordered).named(_R)
+        ranked = sql.Select((sql.Star(), rank), sql.Item(self.numbers(groups, names)))
+        return sql.Named("o", ranked, materialized=True)
+
+    def _packed(self, names: Sequence[sql.Column], amount: sql.Expression | None) -> sql.Query:
+        """Selects one integer for each unit and group: its place, its group and its amount."""
+        places = sql.Paren(self.place) * 2**_GROUP
+        ranked = sql.Paren(places + _R)
+        moved = ranked * 2**_AMOUNT
+        packed = moved + (sql.Constant(0) if amount is None else amount)
+        joins = sql.Join("JOIN", sql.Item(sql.Table("o")), _same(names)), *self.units("found")
+        items = sql.Column("unit", "found"), packed.named(_P)
+        return sql.Select(items, _FOUND, joins, breaks=("FROM",))
 
     @property
-    def place(self) -> str:
+    def place(self) -> sql.Expression:
         """The place of a row, given the columns a and b of its group."""
-        y = self._y("unit") if self.numbered else "y"
-        return _place("a", y, "b")
+        y = self._y(_UNIT) if self.numbered else sql.Column("y")
+        return _place(sql.Column("a"), y, sql.Column("b"))
 
-    def numbers(self, rows: str, names: Sequence[str]) -> str:
+    def numbers(self, rows: sql.Item, names: Sequence[sql.Column]) -> sql.Query:
         """Selects each distinct value of the names once, with its numbers a and b."""
-        shown = ", ".join(names)
-        a = _hexadecimal("m", 1, 8)
-        b = _hexadecimal("m", 9, 8)
-        distinct = f"SELECT {shown} FROM {rows} GROUP BY {shown}"
-        return (
-            f"SELECT {shown}, {a} AS a, {b} AS b FROM "
-            f"(SELECT {shown}, md5({self._words(names)}) AS m FROM ({distinct}))"
-        )
+        digits = sql.Column("m")
+        a = sql.HexNumber(digits, 1, 8).named("a")
+        b = sql.HexNumber(digits, 9, 8).named("b")
+        distinct = sql.Select(tuple(names), rows, group=tuple(names))
+        md5 = sql.call("md5", self._words(names)).named(digits)
+        return sql.Select((*names, a, b), sql.Item(sql.Select((*names, md5), sql.Item(distinct))))
 
-    def _words(self, names: Sequence[str]) -> str:
+    def _words(self, names: Sequence[sql.Column]) -> sql.Expression:
         """Returns the string that md5 is applied to."""
-        words = [text(self.key)]
-        words += [f"coalesce(CAST({name} AS VARCHAR), 'N')" for name in names]
-        return " || '|' || ".join(words)
+        words: list[sql.Expression] = [sql.Constant(self.key)]
+        for name in names:
+            shown = sql.Cast(name, sql.SqlType.VARCHAR)
+            words += [sql.Constant("|"), sql.call("coalesce", shown, sql.Constant("N"))]
+        return sql.Concat(tuple(words))
 
-    def units(self, rows: str) -> str:
-        """Returns a join that adds the number y of each unit; empty where units are integers."""
+    def units(self, rows: str) -> tuple[sql.Join, ...]:
+        """Returns a join that adds the number y of each unit; none where units are integers."""
         if self.numbered:
-            return ""
-        every = f"SELECT unit, {_NUMBER} AS id FROM (SELECT unit FROM {rows} GROUP BY unit)"
-        mixed = f"SELECT unit, {self._y('id')} AS y FROM ({every})"
-        return f" JOIN ({mixed}) AS u ON {rows}.unit = u.unit"
+            return ()
+        number = sql.Column("id")
+        distinct = sql.Select((_UNIT,), sql.Item(sql.Table(rows)), group=(_UNIT,))
+        every = sql.Select((_UNIT, _NUMBER.named(number)), sql.Item(distinct))
+        mixed = sql.Select((_UNIT, self._y(number).named("y")), sql.Item(every))
+        same = sql.Column("unit", rows).equals(sql.Column("unit", "u"))
+        return (sql.Join("JOIN", sql.Item(mixed, "u"), same),)
 
-    def _y(self, name: str) -> str:
+    def _y(self, name: sql.Column) -> sql.Expression:
         """Returns the number y of a unit: linear in the pieces of its number, modulo the prime."""
         digits = hashlib.md5(self.key.encode(), usedforsecurity=False).hexdigest()
         first, *times = (int(digits[start : start + 8], 16) for start in range(0, 32, 8))
-        terms = [str(first)]
+        terms: list[sql.Expression] = [sql.Constant(first)]
         for factor, shift in zip(times, range(0, 64, _PIECE), strict=True):
-            shifted = f"({name} >> {shift})" if shift else name
-            terms.append(f"{factor} * ({shifted} & {2**_PIECE - 1})")
-        return f"(({' + '.join(terms)}) % {PRIME})"
+            shifted: sql.Expression = name
+            if shift:
+                shifted = _shifted(name, shift)
+            piece = sql.Paren(shifted & 2**_PIECE - 1)
+            terms.append(sql.Constant(factor) * piece)
+        return _modulo_prime(sum(terms[1:], terms[0]))
 
 
-def _same(names: Sequence[str]) -> str:
-    return " AND ".join(f"found.{name} IS NOT DISTINCT FROM o.{name}" for name in names)
+def _kept(most: int) -> sql.Named:
+    """Keeps the least integers of each unit, by a streaming top-k."""
+    least = sql.aggregate("min", _P, sql.Constant(most))
+    items = (sql.call("unnest", least).named(_P),)
+    return sql.Named("kept", sql.Select(items, sql.Item(sql.Table("placed")), group=(_UNIT,)))
 
 
-def every_group(keys: Sequence[GroupKey], names: Sequence[str]) -> str:
+def _counts(*, with_amount: bool) -> sql.Named:
+    """Counts the kept places of each group, and adds up their amounts where there are any."""
+    group = _shifted(_P, _AMOUNT) & 2**_GROUP - 1
+    items = [group.named(_R), sql.aggregate("count").named("units")]
+    if with_amount:
+        amount = _P & LARGEST
+        items.append(sql.aggregate("sum", amount).named("amount"))
+    return sql.Named("c", sql.Select(tuple(items), sql.Item(sql.Table("kept")), group=(_R,)))
+
+
+def _same(names: Sequence[sql.Column]) -> sql.Expression:
+    """Tests whether the names have the same values in ``found`` and in ``o``."""
+    tests = []
+    for name in names:
+        left = replace(name, table="found")
+        tests.append(left.same(replace(name, table="o")))
+    test = sql.conjunction(tests)
+    assert test is not None, "groups have a key"
+    return test
+
+
+def every_group(keys: Sequence[GroupKey], names: Sequence[sql.Column]) -> sql.Query | None:
     """Returns a SELECT of the declared groups.
 
-    It is empty if there are too many to list, or if a key is not declared.
+    It is None if there are too many to list, or if a key is not declared.
     """
     listed = []
     size = 1
     for key, name in zip(keys, names, strict=True):
         if key.codes is None:
-            return ""
-        codes = [*map(str, key.codes), *["NULL"] * key.missing]
+            return None
+        codes = [*map(sql.Constant, key.codes), *[sql.NULL] * key.missing]
         size *= len(codes)
-        typed = f"[{', '.join(codes)}]::{narrowest(key.value.type)}[]"
-        listed.append(f"(SELECT unnest({typed}) AS {name})")
-    if size <= _LISTED:
-        return f"SELECT * FROM {' CROSS JOIN '.join(listed)}"
-    return ""
+        values = sql.ListOf(tuple(codes), narrowest(key.value.type))
+        listed.append(sql.Item(sql.Lists(((name.name, values),))))
+    if size > _LISTED:
+        return None
+    first, *others = listed
+    return sql.Select(
+        (sql.Star(),), first, tuple(sql.Join("CROSS JOIN", other) for other in others)
+    )
 
 
-def _place(a: str, y: str, b: str) -> str:
-    return f"(({a} * {y} + {b}) % {PRIME}) >> {_COARSE}"
+def _place(a: sql.Expression, y: sql.Expression, b: sql.Expression) -> sql.Expression:
+    mixed = a * y + b
+    return _modulo_prime(mixed) >> _COARSE
 
 
-def _hexadecimal(digits: str, start: int, length: int) -> str:
-    return f"TRY_CAST('0x' || substr({digits}, {start}, {length}) AS BIGINT)"
+def _modulo_prime(value: sql.Expression) -> sql.Expression:
+    return sql.Paren(sql.Paren(value) % PRIME)
+
+
+def _shifted(value: sql.Expression, places: int) -> sql.Expression:
+    return sql.Paren(value >> places)
 
 
 # the number of a unit whose name is a string
-_NUMBER = (
-    f"coalesce(CASE WHEN regexp_full_match(unit, {text(WHOLE_PATTERN)}) "
-    f"THEN TRY_CAST(unit AS BIGINT) END, "
-    f"{_hexadecimal('md5(unit)', 1, 15)})"
-)
+_NUMBER = sql.call("coalesce", sql.WholeNumber(_UNIT), sql.HexNumber(sql.call("md5", _UNIT), 1, 15))

@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DuckDB SQL for the rows of a plan that are in a group. Proof: grouped_rows.proof.md."""
+"""SQL trees for the rows of a plan that are in a group. Proof: grouped_rows.proof.md."""
 
 from collections.abc import Mapping, Sequence
 
+from sfumato.engines import sql_tree as sql
 from sfumato.engines.expression import narrow, truth, typed
 from sfumato.engines.preaggregation import Apart
-from sfumato.engines.relation import Tables, rows
+from sfumato.engines.relation import UNIT, Tables, rows, same_unit
 from sfumato.metadata.column import Text
 from sfumato.plan.stages import Bounded
 from sfumato.plan.value import GroupKey
 
+ROW_COUNT = sql.aggregate("count").named("n")
 
-def key_names(plan: Bounded) -> list[str]:
-    """Returns the column names of the keys."""
-    return [f"k{index}" for index in range(len(plan.tracked.raw.keys))]
+
+def key_names(plan: Bounded) -> list[sql.Column]:
+    """Returns the columns of the keys."""
+    return [sql.Column(f"k{index}") for index in range(len(plan.tracked.raw.keys))]
 
 
 def is_plain(plan: Bounded) -> bool:
@@ -21,29 +24,33 @@ def is_plain(plan: Bounded) -> bool:
     return plan.tracked.unit is None or plan.tracked.kept is not None
 
 
-def unit_and_keys(plan: Bounded) -> list[str]:
+def unit_and_keys(plan: Bounded) -> list[sql.Column]:
     """Returns the columns that a (unit, group) row is grouped by."""
     keys = key_names(plan)
     if is_plain(plan):
         return keys
-    return ["unit", *keys]
+    return [UNIT, *keys]
 
 
 def select(
-    items: Sequence[str],
-    source: str,
-    group: Sequence[str] = (),
-) -> str:
-    """Returns a SELECT from a sub-query, with GROUP BY if ``group`` is not empty."""
-    by = f"\nGROUP BY {', '.join(group)}" if group else ""
-    return f"SELECT {', '.join(items)}\nFROM ({source}){by}"
+    items: Sequence[sql.Expression],
+    source: sql.Query,
+    group: Sequence[sql.Expression] = (),
+) -> sql.Select:
+    """Returns a SELECT from a query, with GROUP BY if ``group`` is not empty."""
+    return sql.Select(
+        tuple(items),
+        sql.Item(source),
+        group=tuple(group),
+        breaks=sql.TALL,
+    )
 
 
 def rows_in_groups(
     plan: Bounded,
     tables: Tables,
-    read: Mapping[str, str],
-) -> str:
+    read: Mapping[str, sql.Expression],
+) -> sql.Query:
     """Selects the rows that are in a group: the unit (where it matters), the keys and ``read``.
 
     ``read`` maps a column name to its expression.
@@ -51,63 +58,73 @@ def rows_in_groups(
     raw = plan.tracked.raw
     source = rows(raw.relation, tables)
     plain = is_plain(plan)
-    items = [] if plain else ["unit"]
+    items: list[sql.Expression] = [] if plain else [UNIT]
     written = typed if plain or tables.windows else narrow
-    for key, name in zip(raw.keys, key_names(plan), strict=True):
-        items.append(f"{written(key.value)} AS {name}")
-    items += [f"{expression} AS {name}" for name, expression in read.items()]
-    if items == ["unit"]:
+    for key, column in zip(raw.keys, key_names(plan), strict=True):
+        items.append(written(key.value).named(column))
+    items += as_columns(read)
+    if items == [UNIT]:
         return source
-    return _in_groups(plan, f"SELECT {', '.join(items) or '1'} FROM ({source})")
+    selected = tuple(items) or (sql.Constant(1),)
+    return _in_groups(plan, sql.Select(selected, sql.Item(source)))
+
+
+def as_columns(read: Mapping[str, sql.Expression]) -> list[sql.As]:
+    """Returns SELECT items: expressions by the names of their columns."""
+    return [expression.named(name) for name, expression in read.items()]
 
 
 def summed_before_join(
-    plan: Bounded, tables: Tables, apart: Apart, added: tuple[Mapping[str, str], Sequence[str]]
-) -> str:
+    plan: Bounded,
+    tables: Tables,
+    apart: Apart,
+    added: tuple[Mapping[str, sql.Expression], Sequence[sql.Expression]],
+) -> sql.Query:
     """Aggregates by unit, then joins the columns that the keys read; each unit is in one group.
 
     ``added`` is what is read of each row, by name, and the sums over it.
     """
     read, summed = added
-    items = ["unit", *(f"{expression} AS {name}" for name, expression in read.items())]
-    source = select(items, rows(apart.source, tables))
-    units = select(["unit", "count(*) AS n", *summed], source, ["unit"])
-    shown = ["l.*"]
-    for key, name in zip(plan.tracked.raw.keys, key_names(plan), strict=True):
-        shown.append(f"{typed(key.value)} AS {name}")
-    join = "LEFT JOIN" if apart.outer else "JOIN"
-    joined = (
-        f"SELECT {', '.join(shown)} FROM ({units}) AS l "
-        f"{join} ({rows(apart.other, tables)}) AS r ON l.unit = r.unit"
+    source = select([UNIT, *as_columns(read)], rows(apart.source, tables))
+    units = select([UNIT, ROW_COUNT, *summed], source, [UNIT])
+    shown: list[sql.Expression] = [sql.Star("l")]
+    for key, column in zip(plan.tracked.raw.keys, key_names(plan), strict=True):
+        shown.append(typed(key.value).named(column))
+    word = "LEFT JOIN" if apart.outer else "JOIN"
+    joined = sql.Select(
+        tuple(shown),
+        sql.Item(units, "l"),
+        (same_unit(word, rows(apart.other, tables)),),
+        where=sql.conjunction(map(truth, apart.tests)),
     )
-    tests = " AND ".join(truth(test) for test in apart.tests)
-    return _in_groups(plan, f"{joined} WHERE {tests}" if tests else joined)
+    return _in_groups(plan, joined)
 
 
-def _in_groups(plan: Bounded, source: str) -> str:
+def _in_groups(plan: Bounded, source: sql.Query) -> sql.Query:
     """Selects the rows whose keys are those of a group."""
     conditions = map(_in_group, plan.tracked.raw.keys, key_names(plan))
-    tests = " AND ".join(filter(None, conditions))
+    tests = [condition for condition in conditions if condition is not None]
     if tests:
-        return f"SELECT * FROM ({source}) WHERE {tests}"
+        return sql.Select((sql.Star(),), sql.Item(source), where=sql.conjunction(tests))
     return source
 
 
-def _in_group(key: GroupKey, name: str) -> str:
-    """Tests whether the key ``name`` of a row is that of a group; empty if it always is."""
+def _in_group(key: GroupKey, column: sql.Column) -> sql.Expression | None:
+    """Tests whether a key of a row is that of a group; None if it always is."""
     kind = key.value.type
     codes = key.codes
     if codes is None or (not isinstance(kind, Text) and len(codes) == kind.size):
         # every code is within the type of its value
         if key.missing:
-            return ""
-        return f"{name} IS NOT NULL"
+            return None
+        return column.is_present
     if not codes:
-        return f"{name} IS NULL"
+        return column.is_null
+    declared: sql.Expression
     if codes[-1] - codes[0] == len(codes) - 1:
-        declared = f"{name} BETWEEN {codes[0]} AND {codes[-1]}"
+        declared = sql.Between(column, sql.Constant(codes[0]), sql.Constant(codes[-1]))
     else:
-        declared = f"{name} IN ({', '.join(map(str, codes))})"
+        declared = sql.In(column, tuple(map(sql.Constant, codes)))
     if key.missing:
-        return f"({name} IS NULL OR {declared})"
+        return sql.Paren(sql.Logic("OR", (column.is_null, declared)))
     return declared

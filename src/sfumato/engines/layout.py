@@ -6,9 +6,11 @@ every unit are a sample, for any t. Equal rows of a unit are numbered; otherwise
 equal, and all of them would be kept or none. Proof: layout.proof.md.
 """
 
+from sfumato.engines import sql_tree as sql
+from sfumato.engines.duckdb_printer import printed, text
 from sfumato.engines.expression import alias
 from sfumato.engines.relation import Tables, first_in_layout, in_layout, rows
-from sfumato.engines.value_sql import narrowest, text
+from sfumato.engines.value_sql import narrowest
 from sfumato.errors import unknown
 from sfumato.metadata.column import Column, Real, Text
 from sfumato.metadata.dataset import Dataset
@@ -48,8 +50,8 @@ def layout_statements(
     """
     items = []
     for column in scan.columns:
-        stored = f"CAST({alias(column)} AS {narrowest(column.type)})"
-        items.append(f"{stored} AS {in_layout(scan, column)}")
+        stored = sql.Cast(alias(column), narrowest(column.type))
+        items.append(printed(stored.named(in_layout(scan, column))))
     items += [_mark(scan, column) for column in scan.columns if _is_marked(column)]
     items += ["u.number AS unit", "CAST(place AS INTEGER) AS place"]
     # as strings, because one table may store an integer where another one stores a string
@@ -73,9 +75,9 @@ def placed(
     most: int,
 ) -> str:
     """Selects the rows of a table with their place; rows beyond ``most`` are left out."""
-    names = [alias(column) for column in scan.columns]
+    names = [printed(alias(column)) for column in scan.columns]
     number = f"row_number() OVER (PARTITION BY {', '.join(['unit', *names])}) AS number"
-    numbered = f"SELECT *, {number} FROM ({rows(scan, tables)})"
+    numbered = f"SELECT *, {number} FROM ({printed(rows(scan, tables))})"
     words = [text(key)]
     words += [f"coalesce(CAST({name} AS VARCHAR), 'N')" for name in names]
     words += ["CAST(unit AS VARCHAR)", "CAST(number AS VARCHAR)"]
@@ -87,8 +89,8 @@ def placed(
 
 def _mark(scan: Scan, column: Column) -> str:
     """Returns the item that is TRUE of the first row of its unit with its value of a column."""
-    number = f"row_number() OVER (PARTITION BY p.unit, {alias(column)} ORDER BY place)"
-    return f"{number} = 1 AS {first_in_layout(scan, column)}"
+    number = f"row_number() OVER (PARTITION BY p.unit, {printed(alias(column))} ORDER BY place)"
+    return f"{number} = 1 AS {printed(first_in_layout(scan, column))}"
 
 
 def _is_marked(column: Column) -> bool:

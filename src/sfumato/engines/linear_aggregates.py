@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The aggregates that are sums over rows, as DuckDB SQL over a few sums of each (unit, group).
+"""The aggregates that are sums over rows, as SQL trees over a few sums of each (unit, group).
 
 ``n`` is its number of rows. For a value ``v0``, ``m_v0`` is the number of rows where it is not NULL
 and ``s_v0`` the sum; for a variance, ``t_...`` is the sum of the levels and ``q_...`` the sum of
@@ -10,6 +10,7 @@ linear_aggregates.proof.md.
 
 from collections.abc import Mapping
 
+from sfumato.engines import sql_tree as sql
 from sfumato.plan.aggregate import (
     Aggregate,
     CountRows,
@@ -51,7 +52,7 @@ def sums(
     names: Names,
     *,
     narrow: bool = False,
-) -> dict[str, str]:
+) -> dict[str, sql.Expression]:
     """Returns the sums over the rows of a group that an aggregate needs, by column name."""
     match aggregate:
         case CountRows() | CountUnits():
@@ -65,30 +66,46 @@ def sums(
         case Variance(read):
             name = names[read.expression]
             scale = _scale(aggregate, names)
-            level = f"(({name} - ({read.numeric.lower_code})) // {aggregate.coarse})"
+            level = _level(aggregate, name)
             squares = {
                 f"t_{scale}": _added(level, narrow=narrow),
-                f"q_{scale}": _added(f"{level} * {level}", narrow=narrow),
+                f"q_{scale}": _added(level * level, narrow=narrow),
             }
             return _count(name) | squares
         case _:
             raise TypeError(f"{type(aggregate).__name__} is not linear")
 
 
-def _count(name: str) -> dict[str, str]:
-    return {f"m_{name}": f"count({name})"}
+def _level(aggregate: Variance, name: str) -> sql.Expression:
+    """Returns the level of a value: how many steps it lies above the least one."""
+    above = shifted(sql.Column(name), aggregate.value.numeric.lower_code)
+    return sql.Paren(sql.Paren(above) // aggregate.coarse)
 
 
-def _sum(name: str, *, narrow: bool) -> dict[str, str]:
-    total = _added(name, narrow=narrow)
-    return {f"s_{name}": total}
+def shifted(value: sql.Expression, least: int) -> sql.Expression:
+    """Returns how far a code lies above the least one."""
+    return value - sql.Paren(sql.Constant(least))
 
 
-def _added(read: str, *, narrow: bool) -> str:
+def _count(name: str) -> dict[str, sql.Expression]:
+    return {f"m_{name}": sql.aggregate("count", sql.Column(name))}
+
+
+def _sum(name: str, *, narrow: bool) -> dict[str, sql.Expression]:
+    return {f"s_{name}": _added(sql.Column(name), narrow=narrow)}
+
+
+def _added(read: sql.Expression, *, narrow: bool) -> sql.Expression:
     """Returns the sum of an expression: HUGEINT unless narrow, and 0 without any row."""
+    total: sql.Expression = sql.aggregate("sum", read)
     if narrow:
-        return f"coalesce(TRY_CAST(sum({read}) AS BIGINT), 0)"
-    return f"coalesce(sum({read}), 0)"
+        total = sql.TryCast(total, sql.SqlType.BIGINT)
+    return or_zero(total)
+
+
+def or_zero(value: sql.Expression) -> sql.Expression:
+    """Returns a value, 0 in place of NULL."""
+    return sql.call("coalesce", value, 0)
 
 
 def _scale(aggregate: Variance, names: Names) -> str:
@@ -103,54 +120,76 @@ def integers(
     names: Names,
     *,
     narrow: bool = False,
-) -> list[str]:
+) -> list[sql.Expression]:
     """Returns the integers of an aggregate as expressions over its ``sums``."""
-    wide = "" if narrow else "::HUGEINT"
     match aggregate:
         case CountRows() | CountUnits():
-            return ["n"]
+            return [sql.Column("n")]
         case CountValues(read):
-            return [f"m_{names[read.expression]}"]
+            return [sql.Column(f"m_{names[read.expression]}")]
         case Sum(read):
-            return [f"s_{names[read.expression]}"]
+            return [sql.Column(f"s_{names[read.expression]}")]
         case Mean(read):
-            name = names[read.expression]
-            kind = read.numeric
-            count = f"m_{name}"
-            total = f"s_{name}"
-            above = total
-            if kind.lower_code:
-                above = f"{total} - ({kind.lower_code}) * {count}{wide}"
-            return [above, f"({kind.upper_code}) * {count}{wide} - {total}"]
-        case Variance(read):
-            scale = _scale(aggregate, names)
-            top = levels(aggregate)
-            count = f"m_{names[read.expression]}"
-            once = f"t_{scale}"
-            square = f"q_{scale}"
-            return [
-                square,
-                f"2 * ({top} * {once} - {square})",
-                f"{count}{wide} * {top * top} - {2 * top} * {once} + {square}",
-            ]
+            return _mean(read, names[read.expression], narrow=narrow)
+        case Variance():
+            return _variance(aggregate, names, narrow=narrow)
         case _:
             raise TypeError(f"{type(aggregate).__name__} is not linear")
 
 
+def _mean(read: Value, name: str, *, narrow: bool) -> list[sql.Expression]:
+    """Returns the sum of the distances from the least code, and from the greatest one."""
+    total = sql.Column(f"s_{name}")
+    count = _wide(sql.Column(f"m_{name}"), narrow=narrow)
+    low = read.numeric.lower_code
+    above: sql.Expression = total
+    if low:
+        above = total - _product(low, count)
+    return [above, _product(read.numeric.upper_code, count) - total]
+
+
+def _variance(aggregate: Variance, names: Names, *, narrow: bool) -> list[sql.Expression]:
+    """Returns three sums over the level u of T: of u^2, of 2 u (T - u) and of (T - u)^2."""
+    scale = _scale(aggregate, names)
+    top = levels(aggregate)
+    count = _wide(sql.Column(f"m_{names[aggregate.value.expression]}"), narrow=narrow)
+    once = sql.Column(f"t_{scale}")
+    square = sql.Column(f"q_{scale}")
+    rest = sql.Binary("-", sql.Constant(top) * once, square)
+    squares = count * (top * top)
+    twice = sql.Constant(2 * top) * once
+    return [
+        square,
+        sql.Constant(2) * sql.Paren(rest),
+        squares - twice + square,
+    ]
+
+
+def _wide(value: sql.Expression, *, narrow: bool) -> sql.Expression:
+    """Casts to HUGEINT unless 64 bits are enough."""
+    if narrow:
+        return value
+    return sql.Typed(value, sql.SqlType.HUGEINT)
+
+
+def _product(factor: int, value: sql.Expression) -> sql.Expression:
+    return sql.Paren(sql.Constant(factor)) * value
+
+
 def clipped(
     aggregate: Aggregate, names: Names, limit: int | None, *, narrow: bool = False
-) -> list[str]:
+) -> list[sql.Expression]:
     """Returns the integers of an aggregate, clipped to those of at most ``limit`` rows."""
     whole = integers(aggregate, names, narrow=narrow)
     if limit is None:
-        return [f"({integer})::HUGEINT" for integer in whole]
+        return [sql.Typed(sql.Paren(integer), sql.SqlType.HUGEINT) for integer in whole]
     match aggregate:
         case CountRows() | CountValues():
-            return [f"least({whole[0]}, {limit})"]
+            return [sql.call("least", whole[0], limit)]
         case Sum(read):
             return [_between(whole[0], *_ends(read, limit))]
         case Mean(read) | Variance(read):
-            count = f"m_{names[read.expression]}"
+            count = sql.Column(f"m_{names[read.expression]}")
             return [_scaled(integer, count, limit) for integer in whole]
         case _:
             raise TypeError(f"{type(aggregate).__name__} is not linear")
@@ -162,14 +201,17 @@ def _ends(read: Value, limit: int) -> tuple[int, int]:
     return limit * min(kind.lower_code, 0), limit * max(kind.upper_code, 0)
 
 
-def _between(total: str, low: int, high: int) -> str:
+def _between(total: sql.Expression, low: int, high: int) -> sql.Expression:
     """Clips an expression to a range."""
-    return (
-        f"CASE WHEN {total} < {low} THEN {low} WHEN {total} > {high} THEN {high} ELSE {total} END"
-    )
+    least = sql.Constant(low)
+    most = sql.Constant(high)
+    branches = (total < least, least), (total > most, most)
+    return sql.Case(branches, total)
 
 
-def _scaled(integer: str, count: str, limit: int) -> str:
+def _scaled(integer: sql.Expression, count: sql.Expression, limit: int) -> sql.Expression:
     """Scales an integer of ``count`` rows down to ``limit`` rows if there are more."""
-    scaled = f"(({integer}) * {limit}) // nullif({count}, 0)"
-    return f"CASE WHEN {count} > {limit} THEN {scaled} ELSE {integer} END"
+    product = sql.Paren(integer) * limit
+    scaled = sql.Paren(product) // sql.call("nullif", count, 0)
+    is_heavy = count > limit
+    return sql.Case(((is_heavy, scaled),), integer)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from sfumato.engines.value_sql import quote
+from sfumato.engines.duckdb_printer import quote
 from sfumato.errors import InvalidSource
 from sfumato.metadata.server import Server
 from sfumato.metadata.table import Table

@@ -14,10 +14,11 @@ from pathlib import Path
 
 import duckdb
 
+from sfumato.engines.duckdb_printer import text
 from sfumato.engines.layout import whole
 from sfumato.engines.relation import stored_columns
 from sfumato.engines.sources import files_of
-from sfumato.engines.value_sql import Source, text
+from sfumato.engines.value_sql import Source
 from sfumato.errors import InvalidSource, shown
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.table import Table

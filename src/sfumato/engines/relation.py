@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DuckDB SQL for the rows of a relation: codes, and the unit. Proof: relation.proof.md.
+"""SQL trees for the rows of a relation: codes, and the unit. Proof: relation.proof.md.
 
 Each relation is one SELECT. Its columns are named by ``alias``; the unit is the column ``unit``.
 Rows of a public table, and rows that are units themselves, have no column ``unit``.
@@ -9,8 +9,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from sfumato.engines import sql_tree as sql
 from sfumato.engines.expression import alias, truth, typed, value
-from sfumato.engines.value_sql import Source, code, listed, named, quote, reading
+from sfumato.engines.value_sql import Source, code, listed, named, reading, stored
 from sfumato.errors import unknown
 from sfumato.metadata.column import Boolean, Category, Column, Text
 from sfumato.plan.owner import Owner
@@ -33,6 +34,9 @@ from sfumato.plan.scope import nodes, provided
 from sfumato.plan.value import Value
 from sfumato.plan.value_range import is_text
 
+UNIT = sql.Column("unit")
+_ALL = (sql.Star(),)
+
 
 @dataclass(frozen=True, slots=True)
 class Tables:
@@ -51,7 +55,7 @@ class Tables:
     numbered: bool
     kept: int = 0
     first: Column | None = None
-    tests: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    tests: Mapping[str, tuple[sql.Expression, ...]] = field(default_factory=dict)
     read: frozenset[str] | None = None
     windows: bool = False
 
@@ -117,7 +121,7 @@ def _add_owner_columns(stored: dict[str, set[str]], scan: Scan) -> None:
         owner = owner.owner
 
 
-def rows(relation: Relation, tables: Tables) -> str:
+def rows(relation: Relation, tables: Tables) -> sql.Query:
     """Returns the SELECT of a relation.
 
     Guarantees:
@@ -129,21 +133,14 @@ def rows(relation: Relation, tables: Tables) -> str:
         case Filter(Ranked() as ranked, Member(Field(column), (1,))) if column == ranked.column:
             return _first(ranked, tables)
         case Filter(source, predicate):
-            return f"SELECT * FROM ({rows(source, tables)}) WHERE {truth(predicate)}"
+            return sql.Select(_ALL, sql.Item(rows(source, tables)), where=truth(predicate))
         case PublicJoin():
             return _public_join(relation, tables)
-        case UnitJoin(source, other, outer):
-            shown = tables.shown(provided(other))
-            return (
-                f"SELECT l.*{_of_right(shown)} FROM ({rows(source, tables)}) AS l "
-                f"{_join(outer=outer)} ({rows(other, tables.joined)}) AS r ON l.unit = r.unit"
-            )
+        case UnitJoin():
+            return _unit_join(relation, tables)
         case Semi(source, units, negated):
-            join = "ANTI JOIN" if negated else "SEMI JOIN"
-            return (
-                f"SELECT l.* FROM ({rows(source, tables)}) AS l "
-                f"{join} ({rows(units, tables.joined)}) AS r ON l.unit = r.unit"
-            )
+            joined = same_unit("ANTI JOIN" if negated else "SEMI JOIN", rows(units, tables.joined))
+            return sql.Select((sql.Star("l"),), sql.Item(rows(source, tables), "l"), (joined,))
         case PerUnit():
             return _per_unit(relation, tables)
         case Ranked():
@@ -154,32 +151,39 @@ def rows(relation: Relation, tables: Tables) -> str:
             raise unknown(relation)
 
 
+def _unit_join(join: UnitJoin, tables: Tables) -> sql.Query:
+    shown = tables.shown(provided(join.other))
+    joined = same_unit(_join(outer=join.outer), rows(join.other, tables.joined))
+    left = sql.Item(rows(join.source, tables), "l")
+    return sql.Select((sql.Star("l"), *_of_right(shown)), left, (joined,))
+
+
 def _is_owned(relation: Relation) -> bool:
     """Whether rows have a unit other than themselves."""
     return all(scan.owner is not None for scan in scans(relation))
 
 
-def _union(union: Union, tables: Tables) -> str:
-    unit = ["unit"] if _is_owned(union) else []
-    selects = []
+def _union(union: Union, tables: Tables) -> sql.Query:
+    unit = [UNIT] if _is_owned(union) else []
+    queries = []
     for source, values in zip(union.sources, union.values, strict=True):
         items = _items([*unit, *map(_named, values, union.columns)])
-        selects.append(f"(SELECT {items} FROM ({rows(source, tables)}))")
-    return " UNION ALL ".join(selects)
+        queries.append(sql.Select(items, sql.Item(rows(source, tables))))
+    return sql.UnionAll(tuple(queries))
 
 
-def _named(expression: Scalar, column: Column) -> str:
+def _named(expression: Scalar, column: Column) -> sql.As:
     """Returns a SELECT item: an expression as a column."""
-    return f"{typed(Value(column.name, column.type, expression))} AS {alias(column)}"
+    return typed(Value(column.name, column.type, expression)).named(alias(column))
 
 
-def _of_right(columns: Sequence[Column]) -> str:
+def _of_right(columns: Sequence[Column]) -> list[sql.Expression]:
     """Returns more SELECT items: columns of the right side of a join."""
-    return "".join(f", r.{alias(column)}" for column in columns)
+    return [replace(alias(column), table="r") for column in columns]
 
 
-def _items(items: list[str]) -> str:
-    return ", ".join(items) or "1"
+def _items(items: Sequence[sql.Expression]) -> tuple[sql.Expression, ...]:
+    return tuple(items) or (sql.Constant(1),)
 
 
 def _join(*, outer: bool) -> str:
@@ -188,10 +192,16 @@ def _join(*, outer: bool) -> str:
     return "JOIN"
 
 
+def same_unit(word: str, other: sql.Query) -> sql.Join:
+    """Joins the rows ``r`` of the same unit."""
+    left, right = sql.columns(["unit"], "l") + sql.columns(["unit"], "r")
+    return sql.Join(word, sql.Item(other, "r"), left.equals(right))
+
+
 # --- tables --------------------------------------------------------------------------------
 
 
-def _scan(scan: Scan, tables: Tables) -> str:
+def _scan(scan: Scan, tables: Tables) -> sql.Query:
     """Selects the codes of a table.
 
     The inner SELECT reads each value in the form in which it is compared (a number of steps, a
@@ -201,143 +211,187 @@ def _scan(scan: Scan, tables: Tables) -> str:
     if source.coded:
         return _layout_scan(scan, tables)
     readings = []
+    for column in tables.shown(scan.columns):
+        name = column.name.removeprefix(scan.prefix)
+        readings.append(reading(name, column.type, source).named(alias(column)))
+    codes, joins = _codes(scan, tables)
+    test = _stored_tests(scan, tables)
+    if scan.owner is None:
+        inner: sql.Query = sql.Select(_items(readings), sql.Item(sql.Table(source.sql)), where=test)
+        return sql.Select(_items(codes), sql.Item(inner, "s"), joins)
+    inner = _owned(readings, scan.owner, source, tables, test)
+    unit = sql.Column("unit", "s")
+    return sql.Select((*codes, unit), sql.Item(inner, "s"), joins, where=unit.is_present)
+
+
+def _codes(scan: Scan, tables: Tables) -> tuple[list[sql.As], tuple[sql.Join, ...]]:
+    """Returns the codes of the readings ``s`` of a table, and the joins that look them up."""
+    source = tables.sources[scan.table]
     codes = []
     joins = []
     for index, column in enumerate(tables.shown(scan.columns)):
-        name = column.name.removeprefix(scan.prefix)
-        kind = column.type
         shown = alias(column)
-        readings.append(f"{reading(name, kind, source)} AS {shown}")
-        if isinstance(kind, Category | Boolean):
-            codes.append(f"d{index}.code AS {shown}")
-            joins.append(f" LEFT JOIN {listed(kind)} AS d{index} ON s.{shown} = d{index}.text")
+        read = replace(shown, table="s")
+        if isinstance(column.type, Category | Boolean):
+            codes.append(sql.Column("code", f"d{index}").named(shown))
+            joins.append(_codes_of(column.type, f"d{index}", read))
         else:
-            codes.append(f"{code(kind, f's.{shown}', short=source.is_short(name))} AS {shown}")
-    tests: list[str] = []
+            short = source.is_short(column.name.removeprefix(scan.prefix))
+            codes.append(code(column.type, read, short=short).named(shown))
+    return codes, tuple(joins)
+
+
+def _codes_of(kind: Category | Boolean, name: str, read: sql.Expression) -> sql.Join:
+    """Joins the code of a string."""
+    same = read.equals(sql.Column("text", name))
+    return sql.Join("LEFT JOIN", sql.Item(listed(kind), name), same)
+
+
+def _stored_tests(scan: Scan, tables: Tables) -> sql.Expression | None:
+    """Returns the conditions on the stored values of a table."""
+    tests: list[sql.Expression] = []
     for column in scan.columns:
         tests += tables.tests.get(column.name, ())
-    stored = f"{source.sql} WHERE {' AND '.join(tests)}" if tests else source.sql
-    joined = "".join(joins)
-    if scan.owner is None:
-        inner = f"SELECT {_items(readings)} FROM {stored}"
-        return f"SELECT {_items(codes)} FROM ({inner}) AS s{joined}"
-    inner = _owned(readings, scan.owner, replace(source, sql=stored), tables)
-    items = _items([*codes, "s.unit"])
-    return f"SELECT {items} FROM ({inner}) AS s{joined} WHERE s.unit IS NOT NULL"
+    return sql.conjunction(tests)
 
 
-def _layout_scan(scan: Scan, tables: Tables) -> str:
+def _layout_scan(scan: Scan, tables: Tables) -> sql.Query:
     """Selects the codes of a prepared layout."""
-    items = []
+    items: list[sql.Expression] = []
     for column in scan.columns:
-        stored = "VARCHAR" if isinstance(column.type, Text) else "BIGINT"
-        items.append(f"CAST({in_layout(scan, column)} AS {stored}) AS {alias(column)}")
-    test = f"place <= {tables.kept}"
+        is_text = isinstance(column.type, Text)
+        kind = sql.SqlType.VARCHAR if is_text else sql.SqlType.BIGINT
+        items.append(sql.Cast(in_layout(scan, column), kind).named(alias(column)))
+    tests: list[sql.Expression] = [
+        sql.Column("place") <= tables.kept,
+    ]
     if tables.first is not None:
-        test += f" AND {first_in_layout(scan, tables.first)}"
-    return f"SELECT {_items([*items, 'unit'])} FROM {tables.sources[scan.table].sql} WHERE {test}"
+        tests.append(first_in_layout(scan, tables.first))
+    source = sql.Item(sql.Table(tables.sources[scan.table].sql))
+    return sql.Select((*items, UNIT), source, where=sql.conjunction(tests))
 
 
-def in_layout(scan: Scan, column: Column) -> str:
+def in_layout(scan: Scan, column: Column) -> sql.Column:
     """Returns the column of a prepared layout that stores the codes of a scanned column."""
-    return quote(f"c_{column.name.removeprefix(scan.prefix)}")
+    return stored(f"c_{column.name.removeprefix(scan.prefix)}")
 
 
-def first_in_layout(scan: Scan, column: Column) -> str:
+def first_in_layout(scan: Scan, column: Column) -> sql.Column:
     """Returns the Boolean column of a layout that marks the first rows of a column's values.
 
     It is TRUE of a row that is the first of its unit with its value of ``column``.
     """
-    return quote(f"f_{column.name.removeprefix(scan.prefix)}")
+    return stored(f"f_{column.name.removeprefix(scan.prefix)}")
 
 
 def _owned(
-    items: list[str],
+    items: Sequence[sql.Expression],
     owner: Owner,
     source: Source,
     tables: Tables,
-) -> str:
-    """Selects items of a table and the unit of each row; a row without an owner may be dropped."""
+    test: sql.Expression | None = None,
+) -> sql.Query:
+    """Selects items of a table and the unit of each row; a row without an owner may be dropped.
+
+    ``test`` is a condition on stored values.
+    """
+    rows_of = sql.Item(sql.Table(source.sql))
     if owner.via is None or owner.owner is None:
         unit = named(owner.columns, source)
         if tables.numbered:
-            unit = f"CAST({quote(owner.columns[0])} AS BIGINT)"
-        return f"SELECT {_items([*items, f'{unit} AS unit'])} FROM {source.sql}"
-    above = tables.sources[owner.via]
-    key = f"{named(owner.keys, above)} AS key"
-    # if a key leads to several units, the smallest one, compared as strings
-    smallest = "min_by(unit, CAST(unit AS VARCHAR))" if tables.numbered else "min(unit)"
-    owners = (
-        f"SELECT key, {smallest} AS unit FROM ({_owned([key], owner.owner, above, tables)}) "
-        "WHERE key IS NOT NULL AND unit IS NOT NULL GROUP BY key"
-    )
-    own = f"SELECT {_items([*items, f'{named(owner.columns, source)} AS link'])} FROM {source.sql}"
-    return (
-        f"SELECT l.* EXCLUDE (link), r.unit FROM ({own}) AS l "
-        f"JOIN ({owners}) AS r ON l.link = r.key"
-    )
+            unit = sql.Cast(stored(owner.columns[0]), sql.SqlType.BIGINT)
+        return sql.Select((*items, unit.named(UNIT)), rows_of, where=test)
+    link = named(owner.columns, source).named("link")
+    own = sql.Select((*items, link), rows_of, where=test)
+    owners = _owners(owner.keys, owner.owner, tables.sources[owner.via], tables)
+    same = sql.Column("link", "l").equals(sql.Column("key", "r"))
+    joined = sql.Join("JOIN", sql.Item(owners, "r"), same)
+    shown = sql.Star("l", ("link",)), sql.Column("unit", "r")
+    return sql.Select(shown, sql.Item(own, "l"), (joined,))
 
 
-def _public_join(join: PublicJoin, tables: Tables) -> str:
+def _owners(keys: Sequence[str], owner: Owner, source: Source, tables: Tables) -> sql.Query:
+    """Selects each key of a table with its unit.
+
+    If a key leads to several units, it is the smallest one, compared as strings.
+    """
+    key = sql.Column("key")
+    smallest = sql.aggregate("min", UNIT)
+    if tables.numbered:
+        smallest = sql.aggregate("min_by", UNIT, sql.Cast(UNIT, sql.SqlType.VARCHAR))
+    above = _owned([named(keys, source).named(key)], owner, source, tables)
+    is_known = sql.conjunction(column.is_present for column in (key, UNIT))
+    items = key, smallest.named(UNIT)
+    return sql.Select(items, sql.Item(above), where=is_known, group=(key,))
+
+
+def _public_join(join: PublicJoin, tables: Tables) -> sql.Query:
     """Joins the first public row of each key in the order of its columns, NULL first."""
     scan = join.table
-    key = alias(join.right)
-    read = Scan(
-        scan.table,
-        scan.prefix,
-        tuple(dict.fromkeys((*scan.columns, join.right))),
-    )
-    order = ", ".join(f"{alias(column)} NULLS FIRST" for column in scan.columns) or "1"
+    right = alias(join.right)
+    key = sql.Column("key")
     is_comparable = isinstance(join.right.type, Text) is is_text(join.left)
-    left = value(join.left) if is_comparable else "NULL"
-    public = (
-        f"SELECT * FROM ({rows(read, tables)}) WHERE {key} IS NOT NULL "
-        f"QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY {order}) = 1"
-    )
-    source = f"SELECT *, {left} AS key FROM ({rows(join.source, tables)})"
-    return (
-        f"SELECT l.* EXCLUDE (key){_of_right(scan.columns)} FROM ({source}) AS l "
-        f"{_join(outer=join.outer)} ({public}) AS r ON l.key = r.{key}"
+    left = value(join.left) if is_comparable else sql.NULL
+    source = sql.Select((*_ALL, left.named(key)), sql.Item(rows(join.source, tables)))
+    same = sql.Column("key", "l").equals(replace(right, table="r"))
+    joined = sql.Join(_join(outer=join.outer), sql.Item(_first_public(join, tables), "r"), same)
+    shown = sql.Star("l", ("key",)), *_of_right(scan.columns)
+    return sql.Select(shown, sql.Item(source, "l"), (joined,))
+
+
+def _first_public(join: PublicJoin, tables: Tables) -> sql.Query:
+    """Selects the first public row of each key."""
+    scan = join.table
+    right = alias(join.right)
+    read = Scan(scan.table, scan.prefix, tuple(dict.fromkeys((*scan.columns, join.right))))
+    order = [sql.Ordered(alias(column), nulls="FIRST") for column in scan.columns]
+    number = sql.Window(sql.Aggregate("row_number"), (right,), _items(order))
+    return sql.Select(
+        _ALL,
+        sql.Item(rows(read, tables)),
+        where=right.is_present,
+        qualify=number.equals(1),
     )
 
 
 # --- rows of one unit ----------------------------------------------------------------------
 
 
-def _per_unit(relation: PerUnit, tables: Tables) -> str:
+def _per_unit(relation: PerUnit, tables: Tables) -> sql.Query:
     keys = [alias(column) for column, _ in relation.keys]
-    items = ["unit", *(_named(key.expression, column) for column, key in relation.keys)]
-    summaries = ["unit", *keys]
-    cut = ["unit", *keys]
+    items: list[sql.Expression] = [UNIT]
+    items += [_named(key.expression, column) for column, key in relation.keys]
+    summaries: list[sql.Expression] = [UNIT, *keys]
+    cut: list[sql.Expression] = [UNIT, *keys]
     for index, computed in enumerate(relation.columns):
         shown = alias(computed.column)
-        read = f"v{index}"
+        read = sql.Column(f"v{index}")
         if computed.value is not None:
-            items.append(f"{typed(computed.value)} AS {read}")
-        summaries.append(f"{_summary(computed, read)} AS {shown}")
-        cut.append(f"{_cut(computed.column)} AS {shown}")
-    inner = f"SELECT {_items(items)} FROM ({rows(relation.source, tables)})"
-    by = _items(["unit", *keys])
-    return f"SELECT {_items(cut)} FROM (SELECT {_items(summaries)} FROM ({inner}) GROUP BY {by})"
+            items.append(typed(computed.value).named(read))
+        summaries.append(_summary(computed, read).named(shown))
+        cut.append(_cut(computed.column).named(shown))
+    inner = sql.Select(tuple(items), sql.Item(rows(relation.source, tables)))
+    summed = sql.Select(tuple(summaries), sql.Item(inner), group=(UNIT, *keys))
+    return sql.Select(tuple(cut), sql.Item(summed))
 
 
-def _summary(computed: Computed, read: str) -> str:
+def _summary(computed: Computed, read: sql.Expression) -> sql.Expression:
     match computed.summary:
         case Summary.COUNT:
-            return "count(*)"
+            return sql.aggregate("count")
         case Summary.COUNT_VALUES:
-            return f"count({read})"
+            return sql.aggregate("count", read)
         case Summary.COUNT_DISTINCT:
-            return f"count(DISTINCT {read})"
+            return sql.Aggregate("count", (read,), distinct=True)
         case Summary.MEAN:
             return _mean(computed, read)
         case Summary.SUM | Summary.MINIMUM | Summary.MAXIMUM:
-            return f"{computed.summary.value}({read})"
+            return sql.aggregate(computed.summary.value, read)
         case _:
             raise unknown(computed.summary)
 
 
-def _mean(computed: Computed, read: str) -> str:
+def _mean(computed: Computed, read: sql.Expression) -> sql.Expression:
     """Returns floor(f sum / count + 1/2), for f codes of the mean in one code of the value.
 
     The numerator is computed from values shifted to be non-negative, where // rounds down.
@@ -347,47 +401,57 @@ def _mean(computed: Computed, read: str) -> str:
     )
     times, under = computed.finer.as_integer_ratio()
     least = times * computed.value.type.lower_code // under
-    count = f"count({read})::HUGEINT"
-    above = f"{2 * times} * sum({read})::HUGEINT + ({under - 2 * under * least}) * {count}"
-    return f"({above}) // nullif({2 * under} * {count}, 0) + ({least})"
+    count = sql.Typed(sql.aggregate("count", read), sql.SqlType.HUGEINT)
+    total = sql.Typed(sql.aggregate("sum", read), sql.SqlType.HUGEINT)
+    scaled = sql.Constant(2 * times) * total
+    raised = _times(under - 2 * under * least, count)
+    above = sql.Paren(scaled + raised)
+    twice = sql.Constant(2 * under) * count
+    mean = above // sql.call("nullif", twice, 0)
+    return mean + sql.Paren(sql.Constant(least))
 
 
-def _cut(column: Column) -> str:
+def _times(factor: int, value: sql.Expression) -> sql.Expression:
+    return sql.Paren(sql.Constant(factor)) * value
+
+
+def _cut(column: Column) -> sql.Expression:
     """Clips a column to its range; NULL stays NULL."""
     assert not isinstance(column.type, Text), "a plan computes no text"
     name = alias(column)
-    low = column.type.lower_code
-    high = column.type.upper_code
-    ends = f"WHEN {name} < {low} THEN {low} WHEN {name} > {high} THEN {high}"
-    return f"CASE {ends} ELSE TRY_CAST({name} AS BIGINT) END"
+    low = sql.Constant(column.type.lower_code)
+    high = sql.Constant(column.type.upper_code)
+    branches = (name < low, low), (name > high, high)
+    return sql.Case(branches, sql.TryCast(name, sql.SqlType.BIGINT))
 
 
-def _first(relation: Ranked, tables: Tables) -> str:
+def _first(relation: Ranked, tables: Tables) -> sql.Query:
     """Selects the first row of each unit.
 
     Needs no window function if the rows have a single column and the first row has its minimum.
     """
     number = alias(relation.column)
+    one = sql.number(1).named(number)
     tie = relation.ties[0] if len(relation.ties) == 1 else None
-    source = f"({rows(relation.source, tables)})"
     if tables.kept == 1:
-        return f"SELECT *, 1::BIGINT AS {number} FROM {source}"
+        return sql.Select((*_ALL, one), sql.Item(rows(relation.source, tables)))
     shown = tables.shown(provided(relation.source))
     if not isinstance(tie, Field) or relation.order or shown != [tie.column]:
-        return f"SELECT * FROM ({_ranked(relation, tables)}) WHERE {number} = 1"
+        is_first = number.equals(1)
+        return sql.Select(_ALL, sql.Item(_ranked(relation, tables)), where=is_first)
     least = alias(tie.column)
-    items = f"unit, min({least}) AS {least}, 1::BIGINT AS {number}"
-    return f"SELECT {items} FROM {source} GROUP BY unit"
+    items = UNIT, sql.aggregate("min", least).named(least), one
+    return sql.Select(items, sql.Item(rows(relation.source, tables)), group=(UNIT,))
 
 
-def _ranked(relation: Ranked, tables: Tables) -> str:
+def _ranked(relation: Ranked, tables: Tables) -> sql.Query:
+    assert not isinstance(relation.column.type, Text), "a rank is a number"
     order = []
     for key in relation.order:
         direction = "DESC" if key.descending else "ASC"
-        order.append(f"{value(key.expression)} {direction} NULLS LAST")
-    order += [f"{value(tie)} ASC NULLS LAST" for tie in relation.ties]
-    assert not isinstance(relation.column.type, Text), "a rank is a number"
-    by = f" ORDER BY {', '.join(order)}" if order else ""
-    number = f"row_number() OVER (PARTITION BY unit{by})"
-    cut = f"least({number}, {relation.column.type.upper_code})"
-    return f"SELECT *, {cut} AS {alias(relation.column)} FROM ({rows(relation.source, tables)})"
+        order.append(sql.Ordered(value(key.expression), direction, "LAST"))
+    order += [sql.Ordered(value(tie), "ASC", "LAST") for tie in relation.ties]
+    number = sql.Window(sql.Aggregate("row_number"), (UNIT,), tuple(order))
+    cut = sql.call("least", number, relation.column.type.upper_code)
+    shown = *_ALL, cut.named(alias(relation.column))
+    return sql.Select(shown, sql.Item(rows(relation.source, tables)))

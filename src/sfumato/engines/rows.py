@@ -12,10 +12,11 @@ import duckdb
 import numpy as np
 
 from sfumato.engines.base import UnitRows
+from sfumato.engines.duckdb_printer import printed, text
 from sfumato.engines.expression import typed
 from sfumato.engines.filter_pushdown import pushed_down
 from sfumato.engines.relation import rows
-from sfumato.engines.value_sql import Source, text
+from sfumato.engines.value_sql import Source
 from sfumato.noise.law import Integers
 from sfumato.plan.rows import MISSING, BoundedRows
 
@@ -40,8 +41,8 @@ def listed(
     unit = [] if plan.unit is None else ["unit"]
     items = [*unit]
     for name, value in zip(names, plan.rows.values, strict=True):
-        items.append(f"{typed(value)} AS {name}")
-    source = f"SELECT {', '.join(items)} FROM ({rows(raw.relation, tables)})"
+        items.append(f"{printed(typed(value))} AS {name}")
+    source = f"SELECT {', '.join(items)} FROM ({printed(rows(raw.relation, tables))})"
     # equal rows of a unit are numbered; otherwise all of them would be kept, or none
     number = f"row_number() OVER (PARTITION BY {', '.join([*unit, *names])}) AS number"
     sorted_names = [f"{name} NULLS FIRST" for name in names]

@@ -16,6 +16,7 @@ from typing import Any
 
 import duckdb
 
+from sfumato.engines.duckdb_printer import quote, text
 from sfumato.engines.files import (
     Mark,
     from_file,
@@ -26,7 +27,6 @@ from sfumato.engines.files import (
     unreadable,
 )
 from sfumato.engines.postgres import Served, served
-from sfumato.engines.value_sql import quote, text
 from sfumato.errors import InvalidSource, shown
 from sfumato.metadata.server import Server
 from sfumato.metadata.table import Table

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Spark engine: the same plans and the same integers, for data that outgrows one machine.
 
-It runs the SQL of ``emit``, translated construct by construct (``spark_statement``), in its own
+It runs the queries of ``emit`` as ``spark_printer`` prints them, in its own
 session of the Spark application, so that other sessions' settings cannot change the meaning of a
 statement. The integers are collected once; no noise is ever in Spark. Every run-time error reaches
 the analyst as the same message (RULES 24).
@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
 from itertools import chain
@@ -22,16 +22,16 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from sfumato.engines.base import Exact, UnitRows
 from sfumato.engines.cube import Coded, coded
 from sfumato.engines.declared import owner_columns
-from sfumato.engines.emit import Statement, statements
+from sfumato.engines.emit import Statement, queries
 from sfumato.engines.interruption import is_cancelled_job
 from sfumato.engines.lanes import Lanes
 from sfumato.engines.result_rows import Groups, Rows, columns, gather
 from sfumato.engines.spark_cube import opened_cube
 from sfumato.engines.spark_frame import frame_of, require_moments, require_plain
 from sfumato.engines.spark_kind import identifier, largest_code
+from sfumato.engines.spark_printer import printed
 from sfumato.engines.spark_quiet import quiet
 from sfumato.engines.spark_source import Read, declared, read
-from sfumato.engines.spark_statement import translated
 from sfumato.engines.stop import ENDLESS, Patience, is_duration
 from sfumato.errors import (
     Cancelled,
@@ -290,9 +290,9 @@ class SparkEngine:
         """
         self._require_there()
         sources = {name: read.source for name, read in self._reads.items()}
-        tables = {name: read.rows for name, read in self._reads.items()}
+        tables = {read.source.sql: read.rows for read in self._reads.values()}
         narrow = largest_code(plan) < _NARROW
-        sql = translated(coded(plan, sources, windows=True), tables, narrow=narrow)
+        sql = printed(coded(plan, sources, windows=True), tables, narrow=narrow)
 
         def make(keep: Callable[["DataFrame"], None]) -> None:
             self._one(keep, sql, patience)
@@ -437,15 +437,15 @@ def _statements(plan: Bounded, reads: Mapping[str, Read], sampling_key: str) -> 
         # such a plan counts each row by itself; without its layout nothing would bound a unit
         raise TypeError("a plan of a prepared layout, which Spark does not read")
     sources = {name: read.source for name, read in reads.items()}
-    tables = {name: read.rows for name, read in reads.items()}
+    tables = {read.source.sql: read.rows for read in reads.values()}
     limit = plan.tracked.limits.rows
     narrow = largest_code(plan) < _NARROW
     gathered = limit is not None and limit <= _FEW
-    translated_statements = []
-    for statement in statements(plan, sources, sampling_key, windows=True):
-        sql = translated(statement.sql, tables, narrow=narrow, gathered=gathered)
-        translated_statements.append(replace(statement, sql=sql))
-    return translated_statements
+    written = []
+    for part in queries(plan, sources, sampling_key, windows=True):
+        sql = printed(part.query, tables, narrow=narrow, gathered=gathered)
+        written.append(Statement(sql, part.places))
+    return written
 
 
 def _rows(frame: "DataFrame") -> Rows:

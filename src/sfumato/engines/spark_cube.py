@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from sfumato.engines.cube import Coded, names
 from sfumato.engines.spark_kind import Kind, identifier
+from sfumato.engines.spark_printer import Rows, printed
 from sfumato.engines.spark_quiet import quiet
-from sfumato.engines.spark_statement import Rows, translated
+from sfumato.engines.sql_tree import Query
 from sfumato.noise.entropy import token
 from sfumato.noise.law import Integers
 from sfumato.plan.cube import BoundedCube
@@ -39,9 +40,9 @@ def opened_cube(
         frame.createGlobalTempView(view)
         frame.count()
 
-    def marginal(sql: str) -> list[Integers]:
+    def marginal(query: Query) -> list[Integers]:
         # narrow: it adds up weights, each at most 2^20
-        return ask(_arrays, translated(sql, {"codes": codes}, narrow=True))
+        return ask(_arrays, printed(query, {"codes": codes}, narrow=True))
 
     try:
         make(keep)

@@ -1,19 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translates expressions of the emitted SQL to Spark SQL. Proof: spark_expression.proof.md.
+"""Prints the expressions of the SQL tree as Spark SQL. Proof: spark_expression.proof.md.
 
-A node, an argument of a node, a cast or a pattern that is not listed raises TypeError. Every
+A node of a class that is not listed, or an operand of a type that is not, raises TypeError. Every
 expression has a type, so there is no implicit cast: HUGEINT is DECIMAL(38,0), ``//`` truncates
-exactly, and nothing that may raise at run time is written. The input is SQL that ``emit`` wrote,
-never an analyst's.
+exactly, and nothing that may raise at run time is written.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from sqlglot import exp
-
-from sfumato.engines.spark_function import FUNCTIONS
+from sfumato.engines import sql_tree as sql
+from sfumato.engines.spark_function import CALLS, FUNCTIONS
 from sfumato.engines.spark_kind import (
     NUMBERS,
     TRUTHS,
@@ -26,28 +24,23 @@ from sfumato.engines.spark_kind import (
     common,
     identifier,
     literal,
-    present,
     required,
     widened,
 )
-from sfumato.engines.value_codes import WHOLE_PATTERN
 
 Columns: TypeAlias = Mapping[str, Kind]
 
 # Only SQL up to this length is written twice, so the output is linear in the size of the input.
 _SHORT_TEXT = 500
-# A number of this many hexadecimal digits is below 2^60.
-_MOST_DIGITS = 15
-_TYPE = exp.DataType.Type
+# The types that Spark has, too.
 _NAMED = {
-    _TYPE.INT: Kind.INTEGER,
-    _TYPE.BIGINT: Kind.BIGINT,
-    _TYPE.INT128: Kind.HUGEINT,
-    _TYPE.DOUBLE: Kind.DOUBLE,
-    _TYPE.TEXT: Kind.VARCHAR,
-    _TYPE.BOOLEAN: Kind.BOOLEAN,
-    _TYPE.DATE: Kind.DATE,
-    _TYPE.ARRAY: Kind.LIST,
+    sql.SqlType.INTEGER: Kind.INTEGER,
+    sql.SqlType.BIGINT: Kind.BIGINT,
+    sql.SqlType.HUGEINT: Kind.HUGEINT,
+    sql.SqlType.DOUBLE: Kind.DOUBLE,
+    sql.SqlType.VARCHAR: Kind.VARCHAR,
+    sql.SqlType.BOOLEAN: Kind.BOOLEAN,
+    sql.SqlType.DATE: Kind.DATE,
 }
 # The types from which each type may be cast: these casts agree on both engines for every value.
 _CASTS = {
@@ -66,31 +59,22 @@ _CASTS = {
     },
     Kind.BOOLEAN: {Kind.NULL},
     Kind.DATE: {Kind.NULL, Kind.VARCHAR, Kind.DATE, Kind.TIMESTAMP},
-    Kind.LIST: {Kind.LIST},
 }
-_SIGNS = {
-    exp.Add: "+",
-    exp.Sub: "-",
-    exp.Mul: "*",
-    exp.Mod: "%",
-    exp.EQ: "=",
-    exp.NEQ: "<>",
-    exp.LT: "<",
-    exp.LTE: "<=",
-    exp.GT: ">",
-    exp.GTE: ">=",
-    exp.NullSafeEQ: "<=>",
-    exp.And: "AND",
-    exp.Or: "OR",
-    exp.Coalesce: "coalesce",
-    exp.Greatest: "greatest",
-    exp.Least: "least",
+_ARITHMETIC = ("+", "-", "*", "%")
+_COMPARISONS = {
+    "=": "=",
+    "<>": "<>",
+    "<": "<",
+    "<=": "<=",
+    ">": ">",
+    ">=": ">=",
+    "IS NOT DISTINCT FROM": "<=>",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Translates expressions over the columns of a FROM clause, given by relation and name."""
+    """Prints expressions over the columns of a FROM clause, given by relation and name."""
 
     relations: Mapping[str, Columns]
     narrow: bool
@@ -100,30 +84,28 @@ class Scope:
         compare=False,
     )
 
-    def __call__(self, node: exp.Expr) -> Typed:
-        """Translates an expression.
+    def __call__(self, node: sql.Expression) -> Typed:
+        """Prints an expression.
 
         Guarantees:
             what is not listed has no meaning on spark
 
         Raises:
-            TypeError: a node, an argument or a type that is not listed.
+            TypeError: a node or a type that is not listed.
         """
         if id(node) not in self._written:
             # operands first: an expression may be deeper than Python's stack
-            inside = [*node.walk(prune=_is_lambda)]
-            for part in reversed(inside):
-                if type(part) in _RULES or type(part) in FUNCTIONS:
+            for part in reversed([*sql.inside(node)]):
+                if id(part) not in self._written and type(part) in _RULES:
                     self._written[id(part)] = self._write(part)
-            self._written.setdefault(id(node), self._write(node))
+            if id(node) not in self._written:
+                self._written[id(node)] = self._write(node)
         return self._written[id(node)]
 
-    def _write(self, node: exp.Expr) -> Typed:
-        rule, arguments = _RULES.get(type(node)) or FUNCTIONS.get(type(node)) or (None, "")
-        given = present(node).keys()
-        if rule is None or not given <= {*arguments.split()}:
-            names = ", ".join(sorted(given))
-            raise TypeError(f"{type(node).__name__} with {names} has no meaning on Spark")
+    def _write(self, node: sql.Expression) -> Typed:
+        rule = _RULES.get(type(node))
+        if rule is None:
+            raise TypeError(f"{type(node).__name__} has no meaning on Spark")
         return rule(node, self)
 
     def column(self, relation: str, name: str) -> Kind:
@@ -135,161 +117,138 @@ class Scope:
         return kinds[0]
 
 
-def _is_lambda(node: exp.Expr) -> bool:
-    """Whether only the function around a node can translate it."""
-    return isinstance(node, exp.Lambda)
-
-
 # --- leaves and casts ----------------------------------------------------------------------
 
 
-def _literal(node: exp.Literal, _: Writer) -> Typed:
-    if node.is_string:
-        return Typed(literal(node.this), Kind.VARCHAR)
-    if not node.this.isdigit():
-        return Typed(f"CAST({literal(node.this)} AS DOUBLE)", Kind.DOUBLE)
-    if int(node.this) < 2**63:
-        return Typed(f"{node.this}L", Kind.BIGINT)
-    return Typed(f"{node.this}BD", Kind.HUGEINT)
+def _constant(node: sql.Constant, _: Writer) -> Typed:
+    match node.value:
+        case None:
+            return Typed("NULL", Kind.NULL)
+        case bool():
+            return Typed("TRUE" if node.value else "FALSE", Kind.BOOLEAN)
+        case str():
+            return Typed(literal(node.value), Kind.VARCHAR)
+        case _ if node.value < 0:
+            value = _magnitude(-node.value)
+            return Typed(f"(-{value.sql})", value.kind)
+        case _:
+            return _magnitude(node.value)
 
 
-def _null(_: exp.Null, __: Writer) -> Typed:
-    return Typed("NULL", Kind.NULL)
+def _magnitude(value: int | float) -> Typed:
+    """Prints a number that is not negative."""
+    if isinstance(value, float):
+        return Typed(f"CAST({literal(repr(value))} AS DOUBLE)", Kind.DOUBLE)
+    if value < 2**63:
+        return Typed(f"{value}L", Kind.BIGINT)
+    return Typed(f"{value}BD", Kind.HUGEINT)
 
 
-def _boolean(node: exp.Boolean, _: Writer) -> Typed:
-    return Typed("TRUE" if node.this else "FALSE", Kind.BOOLEAN)
+def _day(node: sql.Day, _: Writer) -> Typed:
+    return Typed(f"CAST({literal(node.value)} AS DATE)", Kind.DATE)
 
 
-def _column(node: exp.Column, write: Writer) -> Typed:
-    if not isinstance(node.this, exp.Identifier):
-        raise TypeError("a star among expressions")
+def _column(node: sql.Column, write: Writer) -> Typed:
     relation = f"{identifier(node.table)}." if node.table else ""
     return Typed(f"{relation}{identifier(node.name)}", write.column(node.table, node.name))
 
 
-def _paren(node: exp.Paren, write: Writer) -> Typed:
-    return write(node.this)
+def _paren(node: sql.Paren, write: Writer) -> Typed:
+    return write(node.value)
 
 
-def _cast(node: exp.Cast, write: Writer) -> Typed:
-    """Translates TRY_CAST, or a cast that cannot fail."""
-    kind = _NAMED.get(node.to.this)
-    value = write(node.this)
-    is_tried = isinstance(node, exp.TryCast)
-    if kind is Kind.BIGINT and is_tried:
-        digits = _hexadecimal(node.this)
-        if digits is not None:
-            number = f"conv({required(write(digits), Kind.VARCHAR)}, 16, 10)"
-            return Typed(f"try_cast({number} AS BIGINT)", kind)
-    is_known = is_tried and _is_exact(node, value, kind)
-    if kind is None or not (is_known or value.kind in _CASTS[kind]):
-        raise _no_cast(node, value)
-    if kind is Kind.LIST and not _is_of_bigint(node.to):
+def _cast(node: sql.Cast | sql.Typed, write: Writer) -> Typed:
+    """Prints a cast that cannot fail."""
+    kind = _NAMED.get(node.type)
+    value = write(node.value)
+    if kind is None or value.kind not in _CASTS[kind]:
         raise _no_cast(node, value)
     if value.kind is kind:
         return value
-    if value.kind is Kind.VARCHAR and not is_tried and not isinstance(node.this, exp.Literal):
+    if value.kind is Kind.VARCHAR and not isinstance(node.value, sql.Constant):
         raise TypeError("a cast that may fail")
-    return Typed(f"{'try_cast' if is_tried else 'CAST'}({value.sql} AS {kind.value})", kind)
+    return Typed(f"CAST({value.sql} AS {kind.value})", kind)
 
 
-def _no_cast(node: exp.Cast, value: Typed) -> TypeError:
-    return TypeError(f"a cast of {value.kind.name} to {node.to.sql()}")
+def _try_cast(node: sql.TryCast, write: Writer) -> Typed:
+    kind = _NAMED.get(node.type)
+    value = write(node.value)
+    is_exact = value.kind is Kind.DOUBLE and _is_floor(node.value)
+    is_known = is_exact and kind in (Kind.BIGINT, Kind.HUGEINT)
+    if kind is None or not (is_known or value.kind in _CASTS[kind]):
+        raise _no_cast(node, value)
+    if value.kind is kind:
+        return value
+    return Typed(f"try_cast({value.sql} AS {kind.value})", kind)
 
 
-def _is_exact(
-    node: exp.Cast,
-    value: Typed,
-    kind: Kind | None,
-) -> bool:
-    """Whether a cast to an integer agrees on both engines because of what its operand is."""
-    if value.kind is Kind.DOUBLE:
-        return kind in (Kind.BIGINT, Kind.HUGEINT) and _is_rounded(node.this)
-    return value.kind is Kind.VARCHAR and kind is Kind.BIGINT and _is_printed(node)
+def _no_cast(node: sql.Cast | sql.Typed | sql.TryCast, value: Typed) -> TypeError:
+    return TypeError(f"a cast of {value.kind.name} to {node.type.value}")
 
 
-def _hexadecimal(node: exp.Expr) -> exp.Expr | None:
-    """Returns the first digits of an md5 if the expression says that they are hexadecimal."""
-    if not isinstance(node, exp.DPipe) or node.this != exp.Literal.string("0x"):
-        return None
-    digits = node.expression
-    if not isinstance(digits, exp.Substring) or int(digits.args["length"].this) > _MOST_DIGITS:
-        raise TypeError("a hexadecimal number that may not fit")
-    return digits
-
-
-def _is_of_bigint(kind: exp.DataType) -> bool:
-    return [inner.this for inner in kind.expressions] == [_TYPE.BIGINT]
-
-
-def _is_printed(node: exp.Cast) -> bool:
-    """Whether a string is cast only where it is an integer as it is printed.
-
-    The engines differ in which other strings they accept.
-    """
-    test = node.parent.this if isinstance(node.parent, exp.If) else None
-    return (
-        isinstance(test, exp.RegexpFullMatch)
-        and test.this == node.this
-        and test.expression.this == WHOLE_PATTERN
-    )
-
-
-def _is_rounded(node: exp.Expr) -> bool:
+def _is_floor(node: sql.Expression) -> bool:
     """Whether a double is known to have no fraction.
 
     A cast of any other double to an integer rounds on DuckDB and truncates on Spark.
     """
-    if isinstance(node, exp.Sub):
-        added = node.this.unnest()
-        return isinstance(added, exp.Add) and added.expression == node.expression
-    return isinstance(node, exp.Floor)
+    return isinstance(node, sql.Call) and node.name == "floor"
+
+
+def _round_half_even(node: sql.RoundHalfEven, write: Writer) -> Typed:
+    """Prints the addition that leaves no fraction, and the cast that is exact then."""
+    value = required(write(node.value), Kind.DOUBLE)
+    rounder = "CAST('6755399441055744.0' AS DOUBLE)"
+    return Typed(f"try_cast((({value} + {rounder}) - {rounder}) AS BIGINT)", Kind.BIGINT)
 
 
 # --- arithmetic ----------------------------------------------------------------------------
 
 
-def _arithmetic(node: exp.Binary, write: Writer) -> Typed:
-    left = write(node.this)
-    right = write(node.expression)
-    if isinstance(node, exp.Add) and left.kind is Kind.DATE and right.kind is Kind.INTEGER:
-        return Typed(f"date_add({left.sql}, {right.sql})", Kind.DATE)
+def _binary(node: sql.Binary, write: Writer) -> Typed:
+    if node.sign in _ARITHMETIC:
+        return _arithmetic(node, write)
+    if node.sign in _COMPARISONS:
+        (left, right), _ = alike((node.left, node.right), write)
+        return Typed(f"({left} {_COMPARISONS[node.sign]} {right})", Kind.BOOLEAN)
+    rule = _OPERATORS.get(node.sign)
+    if rule is None:
+        raise TypeError(f"{node.sign} has no meaning on Spark")
+    return rule(node, write)
+
+
+def _arithmetic(node: sql.Binary, write: Writer) -> Typed:
+    left = write(node.left)
+    right = write(node.right)
     kind = common((left.kind, right.kind, Kind.BIGINT))
-    if kind is Kind.DOUBLE and isinstance(node, exp.Mod):
+    if kind is Kind.DOUBLE and node.sign == "%":
         raise TypeError("a remainder of doubles")
-    return Typed(f"({widened(left, kind)} {_SIGNS[type(node)]} {widened(right, kind)})", kind)
+    return Typed(f"({widened(left, kind)} {node.sign} {widened(right, kind)})", kind)
 
 
-def _bits(node: exp.BitwiseAnd, write: Writer) -> Typed:
-    left = required(write(node.this), Kind.BIGINT)
-    right = required(write(node.expression), Kind.BIGINT)
+def _bits(node: sql.Binary, write: Writer) -> Typed:
+    left = required(write(node.left), Kind.BIGINT)
+    right = required(write(node.right), Kind.BIGINT)
     return Typed(f"({left} & {right})", Kind.BIGINT)
 
 
-def _shifted(node: exp.BitwiseRightShift, write: Writer) -> Typed:
-    """Translates a shift by less than 64 bits; it is arithmetic on both engines."""
-    places = node.expression
-    if not (isinstance(places, exp.Literal) and places.this.isdigit() and int(places.this) < 64):
+def _shifted(node: sql.Binary, write: Writer) -> Typed:
+    """Prints a shift by less than 64 bits; it is arithmetic on both engines."""
+    places = node.right.value if isinstance(node.right, sql.Constant) else None
+    if not isinstance(places, int) or not 0 <= places < 64:
         raise TypeError("a shift by no constant")
-    value = required(write(node.this), Kind.BIGINT)
-    return Typed(f"shiftright({value}, {int(places.this)})", Kind.BIGINT)
+    value = required(write(node.left), Kind.BIGINT)
+    return Typed(f"shiftright({value}, {places})", Kind.BIGINT)
 
 
-def _negative(node: exp.Neg, write: Writer) -> Typed:
-    value = write(node.this)
-    return Typed(f"(-{required(value, *NUMBERS)})", value.kind)
-
-
-def _divide(node: exp.Div, write: Writer) -> Typed:
-    left = required(write(node.this), Kind.DOUBLE)
-    right = required(write(node.expression), Kind.DOUBLE)
+def _divide(node: sql.Binary, write: Writer) -> Typed:
+    left = required(write(node.left), Kind.DOUBLE)
+    right = required(write(node.right), Kind.DOUBLE)
     return Typed(f"({left} / {right})", Kind.DOUBLE)
 
 
-def _truncated(node: exp.IntDiv, write: Writer) -> Typed:
-    """Translates ``//``; of decimals, the remainder is subtracted first, so division is exact."""
-    (left, right), kind = alike((node.this, node.expression), write)
+def _truncated(node: sql.Binary, write: Writer) -> Typed:
+    """Prints ``//``; of decimals, the remainder is subtracted first, so division is exact."""
+    (left, right), kind = alike((node.left, node.right), write)
     if kind is Kind.BIGINT:
         return Typed(f"({left} div {right})", kind)
     required(Typed("", kind), Kind.HUGEINT)
@@ -299,101 +258,72 @@ def _truncated(node: exp.IntDiv, write: Writer) -> Typed:
     return Typed(f"get(transform(array({left}), a -> {quotient}), 0)", kind)
 
 
-def _floor(node: exp.Floor, write: Writer) -> Typed:
-    return Typed(f"CAST(floor({required(write(node.this), Kind.DOUBLE)}) AS DOUBLE)", Kind.DOUBLE)
-
-
-def _root(node: exp.Sqrt, write: Writer) -> Typed:
-    return Typed(f"sqrt({required(write(node.this), Kind.DOUBLE)})", Kind.DOUBLE)
+_OPERATORS = {"/": _divide, "//": _truncated, "&": _bits, ">>": _shifted}
 
 
 # --- tests and choices ---------------------------------------------------------------------
 
 
-def _compare(node: exp.Binary, write: Writer) -> Typed:
-    (left, right), _ = alike((node.this, node.expression), write)
-    return Typed(f"({left} {_SIGNS[type(node)]} {right})", Kind.BOOLEAN)
-
-
-def _between(node: exp.Between, write: Writer) -> Typed:
-    operands = node.this, node.args["low"], node.args["high"]
-    (value, low, high), _ = alike(operands, write)
+def _between(node: sql.Between, write: Writer) -> Typed:
+    (value, low, high), _ = alike((node.value, node.low, node.high), write)
     return Typed(f"({value} BETWEEN {low} AND {high})", Kind.BOOLEAN)
 
 
-def _member(node: exp.In, write: Writer) -> Typed:
-    (value, *values), _ = alike((node.this, *node.expressions), write)
-    return Typed(f"({value} IN ({', '.join(values)}))", Kind.BOOLEAN)
+def _member(node: sql.In, write: Writer) -> Typed:
+    (value, *values), _ = alike((node.value, *node.options), write)
+    return _negated(f"({value} IN ({', '.join(values)}))", negated=node.negated)
 
 
-def _is_null(node: exp.Is, write: Writer) -> Typed:
-    if not isinstance(node.expression, exp.Null):
-        raise TypeError("IS without NULL")
-    return Typed(f"({write(node.this).sql} IS NULL)", Kind.BOOLEAN)
+def _is_null(node: sql.IsNull, write: Writer) -> Typed:
+    return _negated(f"({write(node.value).sql} IS NULL)", negated=node.negated)
 
 
-def _connect(node: exp.Connector, write: Writer) -> Typed:
-    sides = [required(write(side), *TRUTHS) for side in node.flatten()]
-    sign = f" {_SIGNS[type(node)]} "
-    return Typed(f"({sign.join(sides)})", Kind.BOOLEAN)
+def _negated(test: str, *, negated: bool) -> Typed:
+    return Typed(f"(NOT {test})" if negated else test, Kind.BOOLEAN)
 
 
-def _not(node: exp.Not, write: Writer) -> Typed:
-    return Typed(f"(NOT {required(write(node.this), *TRUTHS)})", Kind.BOOLEAN)
+def _connect(node: sql.Logic, write: Writer) -> Typed:
+    sides = [required(write(side), *TRUTHS) for side in node.operands]
+    return Typed(f"({f' {node.word} '.join(sides)})", Kind.BOOLEAN)
 
 
-def _case(node: exp.Case, write: Writer) -> Typed:
-    branches = node.args["ifs"]
-    results = [branch.args["true"] for branch in branches]
-    results.append(node.args.get("default") or exp.Null())
+def _not(node: sql.Not, write: Writer) -> Typed:
+    return Typed(f"(NOT {required(write(node.operand), *TRUTHS)})", Kind.BOOLEAN)
+
+
+def _case(node: sql.Case, write: Writer) -> Typed:
+    results = [result for _, result in node.branches]
+    results.append(node.otherwise or sql.NULL)
     (*values, otherwise), kind = alike(results, write)
     written = []
-    for branch, value in zip(branches, values, strict=True):
-        test = required(write(branch.this), *TRUTHS)
-        written.append(f"WHEN {test} THEN {value}")
+    for (test, _), value in zip(node.branches, values, strict=True):
+        written.append(f"WHEN {required(write(test), *TRUTHS)} THEN {value}")
     return Typed(f"(CASE {' '.join(written)} ELSE {otherwise} END)", kind)
 
 
-def _chosen(node: exp.Func, write: Writer) -> Typed:
-    """Translates COALESCE, and GREATEST and LEAST, which skip NULL on both engines."""
-    values, kind = alike((node.this, *node.expressions), write)
-    if len(values) == 1:
-        return Typed(values[0], kind)
-    return Typed(f"{_SIGNS[type(node)]}({', '.join(values)})", kind)
-
-
-def _null_if(node: exp.Nullif, write: Writer) -> Typed:
-    (value, other), kind = alike((node.this, node.expression), write)
-    return Typed(f"nullif({value}, {other})", kind)
+def _call(node: sql.Call, write: Writer) -> Typed:
+    rule = CALLS.get(node.name)
+    if rule is None:
+        raise TypeError(f"{node.name} has no meaning on Spark")
+    return rule(node, write)
 
 
 _RULES: Rules = {
-    exp.Literal: (_literal, "this is_string"),
-    exp.Null: (_null, ""),
-    exp.Boolean: (_boolean, "this"),
-    exp.Column: (_column, "this table"),
-    exp.Paren: (_paren, "this"),
-    exp.Cast: (_cast, "this to"),
-    exp.TryCast: (_cast, "this to safe"),
-    exp.Neg: (_negative, "this"),
-    exp.Div: (_divide, "this expression"),
-    exp.IntDiv: (_truncated, "this expression"),
-    exp.BitwiseAnd: (_bits, "this expression"),
-    exp.BitwiseRightShift: (_shifted, "this expression"),
-    exp.Floor: (_floor, "this"),
-    exp.Sqrt: (_root, "this"),
-    exp.Between: (_between, "this low high"),
-    exp.In: (_member, "this expressions"),
-    exp.Is: (_is_null, "this expression"),
-    exp.Not: (_not, "this"),
-    exp.Case: (_case, "ifs default"),
-    exp.Coalesce: (_chosen, "this expressions"),
-    exp.Nullif: (_null_if, "this expression"),
-    **dict.fromkeys((exp.Add, exp.Sub, exp.Mul, exp.Mod), (_arithmetic, "this expression")),
-    **dict.fromkeys(
-        (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ),
-        (_compare, "this expression"),
-    ),
-    **dict.fromkeys((exp.And, exp.Or), (_connect, "this expression")),
-    **dict.fromkeys((exp.Greatest, exp.Least), (_chosen, "this expressions ignore_nulls")),
+    sql.Constant: _constant,
+    sql.Day: _day,
+    sql.Column: _column,
+    sql.Paren: _paren,
+    sql.Cast: _cast,
+    sql.Typed: _cast,
+    sql.TryCast: _try_cast,
+    sql.RoundHalfEven: _round_half_even,
+    sql.Binary: _binary,
+    sql.Between: _between,
+    sql.In: _member,
+    sql.IsNull: _is_null,
+    sql.Logic: _connect,
+    sql.Not: _not,
+    sql.Case: _case,
+    sql.Call: _call,
+    **FUNCTIONS,
 }

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translates functions of the emitted SQL to Spark SQL: strings, days, lists, aggregates."""
+"""Prints the functions of the SQL tree as Spark SQL: strings, days, lists, aggregates."""
 
-from sqlglot import exp
+from collections.abc import Callable, Iterable, Mapping
 
+from sfumato.engines import sql_tree as sql
 from sfumato.engines.spark_kind import (
     TRUTHS,
     WHOLE,
@@ -10,6 +11,7 @@ from sfumato.engines.spark_kind import (
     Rules,
     Typed,
     Writer,
+    alike,
     literal,
     required,
     widened,
@@ -24,174 +26,254 @@ _PARTS = {
     "day": "day({})",
     "isodow": "(weekday({}) + 1)",
 }
+_STARTS = ("year", "quarter", "month", "week")
 # 2^40 numbers below this add up to less than 2^62.
 _PART = 2**22
+# A number of this many hexadecimal digits is below 2^60.
+_MOST_DIGITS = 15
 
 
-def _tried(node: exp.Try, write: Writer) -> Typed:
-    """Translates TRY of an expression that cannot fail to the expression itself.
+def _opaque(node: sql.Opaque, write: Writer) -> Typed:
+    """Prints the value itself: on Spark, sources are read without statistics."""
+    if not isinstance(node.value, sql.Column | sql.Case) and not _is_coalesce(node.value):
+        raise TypeError("more than a column or a choice")
+    return write(node.value)
 
-    It only hides column statistics from DuckDB's optimizer; on Spark, sources are read without
-    them.
+
+def _is_coalesce(node: sql.Expression) -> bool:
+    return isinstance(node, sql.Call) and node.name == "coalesce"
+
+
+def _operands(node: sql.Call, count: int) -> tuple[sql.Expression, ...]:
+    """Returns the operands of a function.
+
+    Raises:
+        TypeError: it has more or fewer.
     """
-    if not isinstance(node.this, exp.Column | exp.Case | exp.Coalesce):
-        raise TypeError("TRY of more than a column or a choice")
-    return write(node.this)
+    if len(node.operands) != count:
+        raise TypeError(f"{node.name} of {len(node.operands)}")
+    return node.operands
+
+
+def _word(node: sql.Expression) -> str:
+    """Returns a string constant; "" for anything else."""
+    if isinstance(node, sql.Constant) and isinstance(node.value, str):
+        return node.value
+    return ""
+
+
+# --- numbers -------------------------------------------------------------------------------
+
+
+def _chosen(node: sql.Call, write: Writer) -> Typed:
+    """Prints COALESCE, and GREATEST and LEAST, which skip NULL on both engines."""
+    values, kind = alike(node.operands, write)
+    if len(values) == 1:
+        return Typed(values[0], kind)
+    return Typed(f"{node.name}({', '.join(values)})", kind)
+
+
+def _null_if(node: sql.Call, write: Writer) -> Typed:
+    (value, other), kind = alike(_operands(node, 2), write)
+    return Typed(f"nullif({value}, {other})", kind)
+
+
+def _floor(node: sql.Call, write: Writer) -> Typed:
+    (value,) = _operands(node, 1)
+    return Typed(f"CAST(floor({required(write(value), Kind.DOUBLE)}) AS DOUBLE)", Kind.DOUBLE)
+
+
+def _root(node: sql.Call, write: Writer) -> Typed:
+    (value,) = _operands(node, 1)
+    return Typed(f"sqrt({required(write(value), Kind.DOUBLE)})", Kind.DOUBLE)
+
+
+def _non_zero(node: sql.NonZero, write: Writer) -> Typed:
+    listed = _array((node.value,), write)
+    return Typed(f"get(filter({listed}, a -> a <> 0L), {_FIRST})", Kind.BIGINT)
 
 
 # --- texts ---------------------------------------------------------------------------------
 
 
-def _joined(node: exp.DPipe, write: Writer) -> Typed:
-    sides = [required(write(side), Kind.VARCHAR) for side in node.flatten()]
+def _joined(node: sql.Concat, write: Writer) -> Typed:
+    sides = [required(write(side), Kind.VARCHAR) for side in node.operands]
     return Typed(f"({' || '.join(sides)})", Kind.VARCHAR)
 
 
-def _hash(node: exp.MD5, write: Writer) -> Typed:
-    value = required(write(node.this), Kind.VARCHAR)
-    return Typed(f"md5(CAST({value} AS BINARY))", Kind.VARCHAR)
+def _hash(node: sql.Call, write: Writer) -> Typed:
+    (value,) = _operands(node, 1)
+    return Typed(f"md5(CAST({required(write(value), Kind.VARCHAR)} AS BINARY))", Kind.VARCHAR)
 
 
-def _part(node: exp.Substring, write: Writer) -> Typed:
-    """Translates a substring with constant start and length."""
-    start = _place(node, "start")
-    length = _place(node, "length")
-    value = required(write(node.this), Kind.VARCHAR)
-    return Typed(f"substring({value}, {start}, {length})", Kind.VARCHAR)
+def _length(node: sql.Call, write: Writer) -> Typed:
+    (value,) = _operands(node, 1)
+    return Typed(f"CAST(length({required(write(value), Kind.VARCHAR)}) AS BIGINT)", Kind.BIGINT)
 
 
-def _place(node: exp.Substring, name: str) -> int:
-    """Returns an argument of a substring that is a positive constant."""
-    constant = node.args.get(name)
-    if isinstance(constant, exp.Literal) and constant.this.isdigit() and int(constant.this) > 0:
-        return int(constant.this)
-    raise TypeError("a part of a text at no constant place")
+def _hex_number(node: sql.HexNumber, write: Writer) -> Typed:
+    """Prints the number that digits spell: up to 15 of them, so that it fits."""
+    if node.start < 1 or not 1 <= node.length <= _MOST_DIGITS:
+        raise TypeError("a hexadecimal number that may not fit")
+    value = required(write(node.digits), Kind.VARCHAR)
+    digits = f"substring({value}, {node.start}, {node.length})"
+    return Typed(f"try_cast(conv({digits}, 16, 10) AS BIGINT)", Kind.BIGINT)
 
 
-def _length(node: exp.Length, write: Writer) -> Typed:
-    value = required(write(node.this), Kind.VARCHAR)
-    return Typed(f"CAST(length({value}) AS BIGINT)", Kind.BIGINT)
+def _whole_number(node: sql.WholeNumber, write: Writer) -> Typed:
+    """Prints a cast of the strings alone that both engines accept."""
+    value = required(write(node.text), Kind.VARCHAR)
+    test = _full_match(value, WHOLE_PATTERN)
+    number = f"try_cast({value} AS BIGINT)"
+    return Typed(f"(CASE WHEN {test} THEN {number} ELSE CAST(NULL AS BIGINT) END)", Kind.BIGINT)
 
 
-def _like(node: exp.Like, write: Writer) -> Typed:
-    """Translates LIKE with a constant pattern, in which DuckDB takes a backslash literally."""
-    pattern = node.expression
-    if not (isinstance(pattern, exp.Literal) and pattern.is_string):
-        raise TypeError("a pattern that is no constant")
-    value = required(write(node.this), Kind.VARCHAR)
-    escaped = literal(pattern.this.replace(chr(92), chr(92) * 2))
+def _like(node: sql.Like, write: Writer) -> Typed:
+    """Prints LIKE, in whose pattern DuckDB takes a backslash literally."""
+    value = required(write(node.value), Kind.VARCHAR)
+    escaped = literal(node.pattern.replace(chr(92), chr(92) * 2))
     return Typed(f"({value} LIKE {escaped})", Kind.BOOLEAN)
 
 
-def _matched(node: exp.RegexpFullMatch, write: Writer) -> Typed:
-    """Translates a match of a known pattern, and anchors it.
+def _matched(node: sql.Call, write: Writer) -> Typed:
+    """Prints a match of a known pattern.
 
     These patterns mean the same in Java: they have ASCII classes and repeats, and no anchor.
     """
-    if node.expression.this not in (NUMBER_PATTERN, DATE_PATTERN, WHOLE_PATTERN):
+    value, pattern = _operands(node, 2)
+    word = _word(pattern)
+    if word not in (NUMBER_PATTERN, DATE_PATTERN):
         raise TypeError("a pattern that was not compared")
-    whole = literal(rf"\A(?:{node.expression.this})\z")
-    return Typed(f"({required(write(node.this), Kind.VARCHAR)} RLIKE {whole})", Kind.BOOLEAN)
+    return Typed(_full_match(required(write(value), Kind.VARCHAR), word), Kind.BOOLEAN)
 
 
-def _replaced(node: exp.RegexpReplace, write: Writer) -> Typed:
-    if (node.expression.this, node.args["replacement"].this) != (r"\.0+$", ""):
+def _full_match(value: str, pattern: str) -> str:
+    """Returns a match of the whole string, which needs anchors on Spark."""
+    whole = literal(rf"\A(?:{pattern})\z")
+    return f"({value} RLIKE {whole})"
+
+
+def _replaced(node: sql.Call, write: Writer) -> Typed:
+    value, pattern, put = _operands(node, 3)
+    if (_word(pattern), put) != (r"\.0+$", sql.Constant("")):
         raise TypeError("a pattern that was not compared")
-    value = required(write(node.this), Kind.VARCHAR)
     # in Java, $ also matches before a line end at the end
-    pattern = literal(node.expression.this[:-1] + chr(92) + "z")
-    return Typed(f"regexp_replace({value}, {pattern}, '')", Kind.VARCHAR)
+    whole = literal(_word(pattern)[:-1] + chr(92) + "z")
+    raw = required(write(value), Kind.VARCHAR)
+    return Typed(f"regexp_replace({raw}, {whole}, '')", Kind.VARCHAR)
 
 
 # --- days ----------------------------------------------------------------------------------
 
 
-def _date_part(node: exp.Anonymous, write: Writer) -> Typed:
-    part = node.expressions[0].name if node.name == "date_part" else ""
-    if part not in _PARTS:
-        raise TypeError(f"{node.name} has no meaning on Spark")
-    value = required(write(node.expressions[1]), Kind.DATE)
-    return Typed(f"CAST({_PARTS[part].format(value)} AS BIGINT)", Kind.BIGINT)
+def _date_of_code(node: sql.DateOfCode, write: Writer) -> Typed:
+    days = required(write(node.days), Kind.BIGINT)
+    start = "CAST('1970-01-01' AS DATE)"
+    return Typed(f"date_add({start}, try_cast({days} AS INT))", Kind.DATE)
 
 
-def _date_trunc(node: exp.Func, write: Writer) -> Typed:
-    part = node.args["unit"].name
-    if part not in ("YEAR", "QUARTER", "MONTH", "WEEK"):
-        raise TypeError(f"the start of a {part}")
-    return Typed(f"trunc({required(write(node.this), Kind.DATE)}, '{part}')", Kind.DATE)
+def _date_part(node: sql.Call, write: Writer) -> Typed:
+    part, day = _operands(node, 2)
+    if _word(part) not in _PARTS:
+        raise TypeError("a part of a date that was not compared")
+    value = required(write(day), Kind.DATE)
+    return Typed(f"CAST({_PARTS[_word(part)].format(value)} AS BIGINT)", Kind.BIGINT)
 
 
-def _days_between(node: exp.DateDiff, write: Writer) -> Typed:
-    if node.args["unit"].name != "DAY":
+def _date_trunc(node: sql.Call, write: Writer) -> Typed:
+    part, day = _operands(node, 2)
+    if _word(part) not in _STARTS:
+        raise TypeError("the start of a part that was not compared")
+    value = required(write(day), Kind.DATE)
+    return Typed(f"trunc({value}, '{_word(part).upper()}')", Kind.DATE)
+
+
+def _days_between(node: sql.Call, write: Writer) -> Typed:
+    part, first, last = _operands(node, 3)
+    if _word(part) != "day":
         raise TypeError("a difference that is not in days")
-    last = required(write(node.this), Kind.DATE)
-    first = required(write(node.expression), Kind.DATE)
-    return Typed(f"CAST(datediff({last}, {first}) AS BIGINT)", Kind.BIGINT)
+    days = [required(write(day), Kind.DATE) for day in (last, first)]
+    return Typed(f"CAST(datediff({days[0]}, {days[1]}) AS BIGINT)", Kind.BIGINT)
 
 
 # --- lists ---------------------------------------------------------------------------------
 
 
-def _list(node: exp.Array, write: Writer) -> Typed:
-    values = [widened(write(value), Kind.BIGINT) for value in node.expressions]
-    return Typed(f"array({', '.join(values)})", Kind.LIST)
+def _list(node: sql.ListOf, write: Writer) -> Typed:
+    if node.type not in (None, sql.SqlType.BIGINT):
+        raise TypeError("a list of narrow integers")
+    return Typed(_array(node.values, write), Kind.LIST)
 
 
-def _element(node: exp.Bracket, write: Writer) -> Typed:
-    """Translates an index, which starts at 1 on DuckDB; one beyond the list gives NULL on both."""
-    (place,) = node.expressions
-    index = f"CAST({required(write(place), Kind.BIGINT)} - 1L AS INT)"
-    return Typed(f"get({required(write(node.this), Kind.LIST)}, {index})", Kind.BIGINT)
+def _array(nodes: Iterable[sql.Expression], write: Writer) -> str:
+    """Prints a list of integers of 64 bits."""
+    values = []
+    for node in nodes:
+        value = write(node)
+        required(value, Kind.NULL, Kind.INTEGER, Kind.BIGINT)
+        values.append(widened(value, Kind.BIGINT))
+    return f"array({', '.join(values)})"
 
 
-def _sorted(node: exp.ArraySort, write: Writer) -> Typed:
-    """Translates a sort with NULL first.
+def _element(node: sql.Element, write: Writer) -> Typed:
+    """Prints an index, which starts at 1 on DuckDB; one beyond the list gives NULL on both."""
+    index = f"CAST({required(write(node.index), Kind.BIGINT)} - 1L AS INT)"
+    return Typed(f"get({required(write(node.list), Kind.LIST)}, {index})", Kind.BIGINT)
+
+
+def _first_of(node: sql.FirstOf, write: Writer) -> Typed:
+    """Prints the first of a sorted list, NULL before all others.
 
     Spark puts NULL first in ascending order only; for descending order the list is negated.
     """
-    inside = required(write(node.this), Kind.LIST)
-    ascending = node.args.get("asc")
-    if ascending is None or ascending.this:
-        return Typed(f"sort_array({inside}, true)", Kind.LIST)
-    return Typed(f"transform(sort_array(transform({inside}, a -> -a), true), a -> -a)", Kind.LIST)
+    listed = _array(node.values, write)
+    ordered = f"sort_array({listed}, true)"
+    if node.greatest:
+        negated = f"sort_array(transform({listed}, a -> -a), true)"
+        ordered = f"transform({negated}, a -> -a)"
+    return Typed(f"get({ordered}, {_FIRST})", Kind.BIGINT)
 
 
-def _filtered(node: exp.ArrayFilter, write: Writer) -> Typed:
-    if node.expression.sql(dialect="duckdb") != "LAMBDA x : x <> 0":
-        raise TypeError("a test that is not x <> 0")
-    return Typed(f"filter({required(write(node.this), Kind.LIST)}, a -> a <> 0L)", Kind.LIST)
+_FIRST = "CAST(1L - 1L AS INT)"
 
 
 # --- aggregates and windows ----------------------------------------------------------------
 
 
-def _aggregate(
-    node: exp.Expr,
+def _aggregate(node: sql.Aggregate, write: Writer) -> Typed:
+    after = ""
+    if node.where is not None:
+        after = f" FILTER (WHERE {required(write(node.where), *TRUTHS)})"
+    return _aggregated(node, write, after)
+
+
+def _aggregated(
+    node: sql.Aggregate,
     write: Writer,
-    after: str = "",
+    after: str,
 ) -> Typed:
-    """Translates an aggregate or a rank; ``after`` is its FILTER or OVER clause."""
-    match node:
-        case exp.RowNumber() | exp.DenseRank():
-            name = "row_number" if isinstance(node, exp.RowNumber) else "dense_rank"
-            return Typed(f"{name}(){after}", Kind.INTEGER)
-        case exp.Count():
-            return Typed(f"count({_counted(node.this, write)}){after}", Kind.BIGINT)
-        case exp.Sum():
-            return Typed(_added(node.this, write, after), Kind.HUGEINT)
-        case exp.Min() | exp.Max():
-            value = write(node.this)
-            name = "min" if isinstance(node, exp.Min) else "max"
-            return Typed(f"{name}({value.sql}){after}", value.kind)
-        case exp.ArgMin():
-            value = write(node.this)
-            return Typed(f"min_by({value.sql}, {write(node.expression).sql}){after}", value.kind)
+    """Prints an aggregate or a rank; ``after`` is its FILTER or OVER clause."""
+    if node.distinct and node.name != "count":
+        raise TypeError(f"{node.name} of distinct values")
+    match node.name, node.operands:
+        case "row_number" | "dense_rank", ():
+            return Typed(f"{node.name}(){after}", Kind.INTEGER)
+        case "count", (value,):
+            return Typed(f"count({_counted(node, value, write)}){after}", Kind.BIGINT)
+        case "sum", (value,):
+            return Typed(_added(value, write, after), Kind.HUGEINT)
+        case "min" | "max", (value,):
+            read = write(value)
+            return Typed(f"{node.name}({read.sql}){after}", read.kind)
+        case "min_by", (value, key):
+            read = write(value)
+            return Typed(f"min_by({read.sql}, {write(key).sql}){after}", read.kind)
         case _:
-            raise TypeError(f"{type(node).__name__} is no aggregate")
+            raise TypeError(f"{node.name} is no aggregate")
 
 
-def _added(node: exp.Expr, write: Writer, after: str) -> str:
-    """Translates a sum.
+def _added(node: sql.Expression, write: Writer, after: str) -> str:
+    """Prints a sum.
 
     On Spark a sum has the type of its operand, so 64-bit numbers are split into pieces of 22 bits
     that are added up separately.
@@ -201,7 +283,7 @@ def _added(node: exp.Expr, write: Writer, after: str) -> str:
         return f"sum({value.sql}){after}"
     whole = widened(value, Kind.BIGINT)
     huge = Kind.HUGEINT.value
-    if write.narrow and node.find(exp.Mul) is None:
+    if write.narrow and not _is_product(node):
         return f"CAST(sum({whole}){after} AS {huge})"
     pieces = (
         f"shiftright({whole}, 44)",
@@ -212,64 +294,62 @@ def _added(node: exp.Expr, write: Writer, after: str) -> str:
     return f"(({high} * {_PART}BD + {middle}) * {_PART}BD + {low})"
 
 
-def _counted(node: exp.Expr, write: Writer) -> str:
-    if isinstance(node, exp.Star):
+def _is_product(node: sql.Expression) -> bool:
+    """Whether there is a product in an expression."""
+    return any(isinstance(part, sql.Binary) and part.sign == "*" for part in sql.inside(node))
+
+
+def _counted(node: sql.Aggregate, value: sql.Expression, write: Writer) -> str:
+    if value == sql.Star():
         return "1"
-    if isinstance(node, exp.Distinct):
-        (inner,) = node.expressions
-        return f"DISTINCT {write(inner).sql}"
-    return write(node).sql
+    distinct = "DISTINCT " if node.distinct else ""
+    return f"{distinct}{write(value).sql}"
 
 
-def _with_filter(node: exp.Filter, write: Writer) -> Typed:
-    test = required(write(node.expression.this), *TRUTHS)
-    return _aggregate(node.this, write, f" FILTER (WHERE {test})")
-
-
-def _with_window(node: exp.Window, write: Writer) -> Typed:
-    partition = ", ".join(write(key).sql for key in node.args["partition_by"])
-    order = []
-    if node.args.get("order"):
-        order = [_ordered(key, write) for key in node.args["order"].expressions]
-    elif isinstance(node.this, exp.RowNumber):
+def _window(node: sql.Window, write: Writer) -> Typed:
+    if node.function.where is not None or not node.partition:
+        raise TypeError("a window with a filter, or over all rows")
+    partition = ", ".join(write(key).sql for key in node.partition)
+    order = [_ordered(key, write) for key in node.order]
+    if not order and node.function.name == "row_number":
         # Spark requires an order; this one makes all rows equal
         order = ["NULL"]
     by = f" ORDER BY {', '.join(order)}" if order else ""
-    return _aggregate(
-        node.this,
-        write,
-        f" OVER (PARTITION BY {partition}{by})",
-    )
+    return _aggregated(node.function, write, f" OVER (PARTITION BY {partition}{by})")
 
 
-def _ordered(node: exp.Ordered, write: Writer) -> str:
-    direction = "DESC" if node.args.get("desc") else "ASC"
-    nulls = "FIRST" if node.args.get("nulls_first") else "LAST"
-    return f"{write(node.this).sql} {direction} NULLS {nulls}"
+def _ordered(node: sql.Expression, write: Writer) -> str:
+    if not isinstance(node, sql.Ordered):
+        node = sql.Ordered(node)
+    return f"{write(node.value).sql} {node.direction or 'ASC'} NULLS {node.nulls or 'LAST'}"
 
 
+CALLS: Mapping[str, Callable[[sql.Call, Writer], Typed]] = {
+    "coalesce": _chosen,
+    "greatest": _chosen,
+    "least": _chosen,
+    "nullif": _null_if,
+    "floor": _floor,
+    "sqrt": _root,
+    "md5": _hash,
+    "length": _length,
+    "regexp_full_match": _matched,
+    "regexp_replace": _replaced,
+    "date_part": _date_part,
+    "date_trunc": _date_trunc,
+    "date_diff": _days_between,
+}
 FUNCTIONS: Rules = {
-    exp.Try: (_tried, "this"),
-    exp.DPipe: (_joined, "this expression safe"),
-    exp.MD5: (_hash, "this"),
-    exp.Substring: (_part, "this start length"),
-    exp.Length: (_length, "this"),
-    exp.Like: (_like, "this expression"),
-    exp.RegexpFullMatch: (_matched, "this expression"),
-    exp.RegexpReplace: (_replaced, "this expression replacement single_replace"),
-    exp.Anonymous: (_date_part, "this expressions"),
-    exp.DateTrunc: (_date_trunc, "this unit"),
-    exp.TimestampTrunc: (_date_trunc, "this unit"),
-    exp.DateDiff: (_days_between, "this expression unit date_part_boundary"),
-    exp.Array: (_list, "expressions"),
-    exp.Bracket: (_element, "this expressions"),
-    exp.ArraySort: (_sorted, "this asc nulls_first"),
-    exp.ArrayFilter: (_filtered, "this expression"),
-    exp.Count: (_aggregate, "this big_int"),
-    exp.Sum: (_aggregate, "this"),
-    exp.Min: (_aggregate, "this"),
-    exp.Max: (_aggregate, "this"),
-    exp.ArgMin: (_aggregate, "this expression"),
-    exp.Filter: (_with_filter, "this expression"),
-    exp.Window: (_with_window, "this partition_by order over"),
+    sql.Opaque: _opaque,
+    sql.Concat: _joined,
+    sql.HexNumber: _hex_number,
+    sql.WholeNumber: _whole_number,
+    sql.Like: _like,
+    sql.DateOfCode: _date_of_code,
+    sql.NonZero: _non_zero,
+    sql.ListOf: _list,
+    sql.Element: _element,
+    sql.FirstOf: _first_of,
+    sql.Aggregate: _aggregate,
+    sql.Window: _window,
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The types of emitted SQL on Spark, and how identifiers and string literals are written there."""
+"""The types of the SQL tree on Spark, and how identifiers and strings are written there."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
@@ -7,13 +7,12 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from sqlglot import exp
-
+from sfumato.engines.sql_tree import Expression
 from sfumato.metadata.column import Boolean, Category, Date, Integer, Real, Text
 
 
 class Kind(Enum):
-    """The types of the emitted SQL; the value is the name of the type on Spark."""
+    """The types of expressions; the value is the name of the type on Spark."""
 
     NULL = "VOID"
     INTEGER = "INT"
@@ -42,7 +41,7 @@ class Typed(NamedTuple):
 
 
 class Writer(Protocol):
-    """Translates an expression in the scope of a FROM clause.
+    """Prints an expression in the scope of a FROM clause.
 
     ``narrow``: no sum, except one of products, exceeds 64 bits.
     """
@@ -50,16 +49,15 @@ class Writer(Protocol):
     @property
     def narrow(self) -> bool: ...
 
-    def __call__(self, node: exp.Expr) -> Typed: ...
+    def __call__(self, node: Expression) -> Typed: ...
 
     def column(self, relation: str, name: str) -> Kind:
         """Returns the type of a column; TypeError unless exactly one relation has it."""
         ...
 
 
-# The function that translates a node, and the arguments that the node may have.
-Rule: TypeAlias = tuple[Callable[[Any, Writer], Typed], str]
-Rules: TypeAlias = Mapping[type[exp.Expr], Rule]
+# What prints the nodes of each class.
+Rules: TypeAlias = Mapping[type[Expression], Callable[[Any, Writer], Typed]]
 
 
 def identifier(name: str) -> str:
@@ -88,15 +86,6 @@ def _escaped(letter: str) -> str:
     return letter
 
 
-def present(node: exp.Expr) -> dict[str, Any]:
-    """Returns the arguments of a node that are set."""
-    return {
-        name: value
-        for name, value in node.args.items()
-        if value is not None and value is not False and value != []
-    }
-
-
 def widened(value: Typed, kind: Kind) -> str:
     """Casts a value to a wider type."""
     if value.kind is kind:
@@ -120,8 +109,8 @@ def common(kinds: Iterable[Kind]) -> Kind:
     return max(known, key=NUMBERS.index)
 
 
-def alike(nodes: Iterable[exp.Expr], write: Writer) -> tuple[list[str], Kind]:
-    """Translates expressions and casts them to their common type."""
+def alike(nodes: Iterable[Expression], write: Writer) -> tuple[list[str], Kind]:
+    """Prints expressions and casts them to their common type."""
     values = [write(node) for node in nodes]
     kind = common(value.kind for value in values)
     return [widened(value, kind) for value in values], kind

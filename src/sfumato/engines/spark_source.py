@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.engines.declared import owner_columns, plain_type
+from sfumato.engines.duckdb_printer import quote
 from sfumato.engines.files import no_column
 from sfumato.engines.spark_kind import Kind, identifier, literal
-from sfumato.engines.spark_statement import Rows
+from sfumato.engines.spark_printer import Rows
 from sfumato.engines.value_codes import text_of
-from sfumato.engines.value_sql import Source, quote
+from sfumato.engines.value_sql import Source
 from sfumato.errors import InvalidDeclaration, InvalidSource
 from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
 from sfumato.metadata.table import Table

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DuckDB SQL that reads a stored value: its string, and its code under a declaration.
+"""Expressions that read a stored value: its string, and its code under a declaration.
 
 No value can make it fail: casts are TRY_CAST, rounding is spelled out, and a string is a number or
 a date only if it has the form of one. Proof: value_sql.proof.md.
@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from sfumato.engines import sql_tree as sql
 from sfumato.engines.value_codes import DATE_PATTERN, NUMBER_PATTERN
 from sfumato.errors import unknown
 from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
@@ -24,9 +25,8 @@ _FAMILIES = {
     "boolean": ("BOOLEAN",),
     "null": ("NULL",),
 }
-_WIDTHS = (("TINYINT", 7), ("SMALLINT", 15), ("INTEGER", 31))
-# 1.5 * 2^52: added to a number of magnitude below 2^51, it gives one between 2^52 and 2^53
-_ROUNDER = "6755399441055744.0::DOUBLE"
+_WIDTHS = ((sql.SqlType.TINYINT, 7), (sql.SqlType.SMALLINT, 15), (sql.SqlType.INTEGER, 31))
+_ZERO_DAY = sql.Day("1970-01-01")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,25 +60,7 @@ class Source:
         return "other"
 
 
-def quote(name: str) -> str:
-    """Returns a quoted identifier.
-
-    >>> quote('a"b')
-    '"a""b"'
-    """
-    return '"' + name.replace('"', '""') + '"'
-
-
-def text(value: str) -> str:
-    """Returns a string literal.
-
-    >>> text("it's")
-    "'it''s'"
-    """
-    return "'" + value.replace("'", "''") + "'"
-
-
-def named(columns: Sequence[str], source: Source) -> str:
+def named(columns: Sequence[str], source: Source) -> sql.Expression:
     """Returns the name that columns spell; NULL if one of them is NULL.
 
     It is the string of a single column; of several, each string follows its length.
@@ -86,10 +68,14 @@ def named(columns: Sequence[str], source: Source) -> str:
     texts = [column_text(column, source) for column in columns]
     if len(texts) == 1:
         return texts[0]
-    return " || ".join(f"CAST(length({name}) AS VARCHAR) || ':' || {name}" for name in texts)
+    pieces: list[sql.Expression] = []
+    for name in texts:
+        length = sql.Cast(sql.call("length", name), sql.SqlType.VARCHAR)
+        pieces += [length, sql.Constant(":"), name]
+    return sql.Concat(tuple(pieces))
 
 
-def column_text(column: str, source: Source) -> str:
+def column_text(column: str, source: Source) -> sql.Expression:
     """Returns a column as a string, NULL for a missing value.
 
     Units are named, and categories compared, by these strings.
@@ -102,7 +88,7 @@ def reading(
     column: str,
     kind: ColumnType,
     source: Source,
-) -> str:
+) -> sql.Expression:
     """Reads a value in the form in which it is compared: a number of steps, a day or a string.
 
     A missing value is NULL; NaN stays NaN.
@@ -118,36 +104,28 @@ def reading(
         case Integer() | Real():
             read = _steps(raw, family, kind)
         case Date():
-            read = _guarded(
-                f"TRY_CAST({raw} AS DATE)",
-                raw,
-                family,
-                DATE_PATTERN,
-            )
+            day = sql.TryCast(raw, sql.SqlType.DATE)
+            read = _guarded(day, raw, family, DATE_PATTERN)
         case Category() | Boolean() | Text():
             read = text_reading(raw, family)
         case _:
             raise unknown(kind)
     if not kind.missing:
         return read
-    listed = ", ".join(text(marker) for marker in kind.missing)
-    chosen = f"CASE WHEN {text_reading(raw, family)} NOT IN ({listed}) THEN {read} END"
+    markers = tuple(sql.Constant(marker) for marker in kind.missing)
+    is_present = sql.In(text_reading(raw, family), markers, negated=True)
+    chosen = sql.Case(((is_present, read),))
     if isinstance(kind, Category | Boolean | Text):
-        return unforeseen(chosen)
+        return sql.Opaque(chosen)
     return chosen
 
 
-def unforeseen(chosen: str) -> str:
-    """Wraps CASE or COALESCE in TRY, so that the optimizer cannot use column statistics.
-
-    If a test such as ``LIKE 'a%'`` or IN holds for every value in a column's statistics, DuckDB
-    replaces it by IS NOT NULL of the column, which is wrong where the CASE maps a value to NULL.
-    TRY is the identity on an expression that cannot fail.
-    """
-    return f"TRY({chosen})"
-
-
-def code(kind: ColumnType, value: str, *, short: bool) -> str:
+def code(
+    kind: ColumnType,
+    value: sql.Expression,
+    *,
+    short: bool,
+) -> sql.Expression:
     """Returns the code of a ``reading``; NULL for a missing, undeclared or NaN value.
 
     ``short``: the reading of an ``Integer`` is a stored integer. The reading of a category is
@@ -158,133 +136,165 @@ def code(kind: ColumnType, value: str, *, short: bool) -> str:
     """
     match kind:
         case Integer() | Real():
-            ends = str(kind.lower_code), str(kind.upper_code)
+            ends = sql.Constant(kind.lower_code), sql.Constant(kind.upper_code)
             if short and isinstance(kind, Integer):
-                inside = f"TRY_CAST({value} AS BIGINT)"
-                present = f"{value} IS NOT NULL"
+                inside: sql.Expression = sql.TryCast(value, sql.SqlType.BIGINT)
+                present: sql.Expression = value.is_present
             else:
                 inside = _half_even(value, kind)
                 present = no_nan(value)
             return _clipped(value, ends, kind, inside, present)
         case Date():
-            low = kind.decode(kind.lower_code)
-            high = kind.decode(kind.upper_code)
-            inside = f"date_diff('day', DATE '1970-01-01', {value})"
-            ends = f"DATE '{low}'", f"DATE '{high}'"
-            return _clipped(value, ends, kind, inside, f"{value} IS NOT NULL")
+            days = (
+                sql.Day(str(kind.decode(kind.lower_code))),
+                sql.Day(str(kind.decode(kind.upper_code))),
+            )
+            inside = sql.call("date_diff", sql.Constant("day"), _ZERO_DAY, value)
+            return _clipped(value, days, kind, inside, value.is_present)
         case Category() | Boolean() | Text():
             return value
         case _:
             raise unknown(kind)
 
 
-def listed(kind: Category | Boolean) -> str:
-    """Returns a FROM item with the declared strings and their codes; each string is in it once.
-
-    DuckDB parses and binds two lists several times as fast as the same number of rows.
-    """
-    texts = ", ".join(text(word) for word, _ in kind.texts())
-    codes = ", ".join(str(number) for _, number in kind.texts())
-    return f"(SELECT unnest([{texts}]) AS text, unnest([{codes}]::BIGINT[]) AS code)"
+def listed(kind: Category | Boolean) -> sql.Lists:
+    """Returns a table of the declared strings and their codes; each string is in it once."""
+    texts = tuple(sql.Constant(word) for word, _ in kind.texts())
+    codes = tuple(sql.Constant(number) for _, number in kind.texts())
+    return sql.Lists((("text", sql.ListOf(texts)), ("code", sql.ListOf(codes, sql.SqlType.BIGINT))))
 
 
-def narrowest(kind: ColumnType) -> str:
+def narrowest(kind: ColumnType) -> sql.SqlType:
     """Returns the narrowest type that fits every code of a column; VARCHAR for a string."""
     if isinstance(kind, Text):
-        return "VARCHAR"
-    for name, bits in _WIDTHS:
+        return sql.SqlType.VARCHAR
+    for narrow, bits in _WIDTHS:
         if -(2**bits) <= kind.lower_code and kind.upper_code < 2**bits:
-            return name
-    return "BIGINT"
+            return narrow
+    return sql.SqlType.BIGINT
 
 
-def _raw(column: str, family: str) -> str:
+def stored(column: str) -> sql.Column:
+    """Returns a stored column by its name."""
+    return sql.Column(column, quoted=True)
+
+
+def _raw(column: str, family: str) -> sql.Expression:
     """Returns a column so that DuckDB ignores the min/max statistics of its Parquet file.
 
     These statistics leave NaN out. With them DuckDB would decide that a test for NaN is false, and
-    one row would change what another one means. TRY is the identity on an expression that cannot
-    fail, and the optimizer has no statistics of its result.
+    one row would change what another one means.
     """
     if family == "float":
-        return f"TRY({quote(column)})"
-    return quote(column)
+        return sql.Opaque(stored(column))
+    return stored(column)
 
 
-def text_reading(raw: str, family: str) -> str:
+def text_reading(raw: sql.Expression, family: str) -> sql.Expression:
     """Returns the string by which a value is compared; an integral float has no fraction."""
-    if family == "text":
-        return f"CAST({raw} AS VARCHAR)"
-    if family == "float":
-        wide = f"TRY_CAST({raw} AS DOUBLE)"
-        whole = f"TRY_CAST({raw} AS BIGINT)"
-        otherwise = f"TRY_CAST({wide} AS VARCHAR)"
-        return f"CASE WHEN {whole} = {raw} THEN CAST({whole} AS VARCHAR) ELSE {otherwise} END"
-    if family == "decimal":
-        # not by a cast back to the type, which a rounded value may not fit
-        return f"regexp_replace(TRY_CAST({raw} AS VARCHAR), '\\.0+$', '')"
-    if family == "date":
-        # DuckDB cannot print every timestamp that it can store, and casts a whole dictionary of
-        # them before it evaluates a CASE: the input of the cast is restricted to what it can print
-        sane = f"TRY_CAST({raw} AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'"
-        return f"TRY_CAST({unforeseen(f'CASE WHEN {sane} THEN {raw} END')} AS VARCHAR)"
-    return f"TRY_CAST({raw} AS VARCHAR)"
+    match family:
+        case "text":
+            return sql.Cast(raw, sql.SqlType.VARCHAR)
+        case "float":
+            return _float_text(raw)
+        case "decimal":
+            # not by a cast back to the type, which a rounded value may not fit
+            printed = sql.TryCast(raw, sql.SqlType.VARCHAR)
+            return sql.call("regexp_replace", printed, sql.Constant(r"\.0+$"), sql.Constant(""))
+        case "date":
+            return _moment_text(raw)
+        case _:
+            return sql.TryCast(raw, sql.SqlType.VARCHAR)
 
 
-def _steps(raw: str, family: str, kind: Integer | Real) -> str:
+def _float_text(raw: sql.Expression) -> sql.Expression:
+    whole = sql.TryCast(raw, sql.SqlType.BIGINT)
+    wide = sql.TryCast(raw, sql.SqlType.DOUBLE)
+    is_whole = whole.equals(raw)
+    return sql.Case(
+        ((is_whole, sql.Cast(whole, sql.SqlType.VARCHAR)),), sql.TryCast(wide, sql.SqlType.VARCHAR)
+    )
+
+
+def _moment_text(raw: sql.Expression) -> sql.Expression:
+    """DuckDB cannot print every timestamp that it can store.
+
+    It casts a whole dictionary of them before it evaluates a CASE, so the input of the cast is
+    restricted to what it can print.
+    """
+    day = sql.TryCast(raw, sql.SqlType.DATE)
+    is_printable = sql.Between(day, sql.Day("0001-01-01"), sql.Day("9999-12-31"))
+    printable = sql.Opaque(sql.Case(((is_printable, raw),)))
+    return sql.TryCast(printable, sql.SqlType.VARCHAR)
+
+
+def _steps(raw: sql.Expression, family: str, kind: Integer | Real) -> sql.Expression:
     """Returns value / step, correctly rounded and therefore monotone.
 
     If the step is a power of two, it is the product with the inverse, which is exact too.
     """
-    number = _guarded(
-        f"TRY_CAST({raw} AS DOUBLE)",
-        raw,
-        family,
-        NUMBER_PATTERN,
-    )
+    double = sql.TryCast(raw, sql.SqlType.DOUBLE)
+    read = _guarded(double, raw, family, NUMBER_PATTERN)
     step = float(kind.step)
     mantissa, _ = math.frexp(step)
     if mantissa == 0.5:
-        return f"{number} * {1 / step!r}::DOUBLE"
-    return f"{number} / {step!r}::DOUBLE"
+        return read * real(1 / step)
+    return read / real(step)
 
 
-def no_nan(value: str) -> str:
+def real(value: float) -> sql.Typed:
+    """Returns a constant of type DOUBLE."""
+    return sql.Typed(sql.Constant(value), sql.SqlType.DOUBLE)
+
+
+def no_nan(value: sql.Expression) -> sql.Expression:
     """Tests whether a float is not NaN, which DuckDB orders above infinity."""
-    return f"{value} <= 'inf'::DOUBLE"
+    return value <= sql.Typed(sql.Constant("inf"), sql.SqlType.DOUBLE)
 
 
 def _guarded(
-    cast: str,
-    raw: str,
+    cast: sql.Expression,
+    raw: sql.Expression,
     family: str,
     pattern: str,
-) -> str:
+) -> sql.Expression:
     """Restricts a cast of a string to those that match the pattern."""
     if family != "text":
         return cast
-    return f"CASE WHEN regexp_full_match({raw}, {text(pattern)}) THEN {cast} END"
+    is_match = sql.call("regexp_full_match", raw, sql.Constant(pattern))
+    return sql.Case(((is_match, cast),))
 
 
 def _clipped(
-    value: str, ends: tuple[str, str], kind: Integer | Real | Date, inside: str, present: str
-) -> str:
+    value: sql.Expression,
+    ends: tuple[sql.Expression, sql.Expression],
+    kind: Integer | Real | Date,
+    inside: sql.Expression,
+    present: sql.Expression,
+) -> sql.Expression:
     """Clips a reading to the range of its type; the most frequent case is tested first."""
-    return (
-        f"CASE WHEN {value} BETWEEN {ends[0]} AND {ends[1]} THEN {inside} WHEN {value} < {ends[0]} "
-        f"THEN {kind.lower_code} WHEN {present} THEN {kind.upper_code} END"
+    low, high = ends
+    branches = (
+        (sql.Between(value, low, high), inside),
+        (value < low, sql.Constant(kind.lower_code)),
+        (present, sql.Constant(kind.upper_code)),
     )
+    return sql.Case(branches)
 
 
-def _half_even(y: str, kind: Integer | Real) -> str:
+def _half_even(y: sql.Expression, kind: Integer | Real) -> sql.Expression:
     """Rounds a double half to even.
 
-    A double between 2^52 and 2^53 has no fraction, so an addition whose result is there rounds.
     For codes of magnitude 2^51 and more the rounding is spelled out. It is TRY_CAST although the
     value is in range, because an optimizer may evaluate it outside of its CASE.
     """
     if max(abs(kind.lower_code), abs(kind.upper_code)) < 2**51:
-        return f"TRY_CAST(({y} + {_ROUNDER}) - {_ROUNDER} AS BIGINT)"
-    floor = f"TRY_CAST(floor({y}) AS BIGINT)"
-    rest = f"({y} - floor({y}))"
-    up = f"{rest} > 0.5 OR ({rest} = 0.5 AND {floor} % 2 <> 0)"
-    return f"{floor} + CASE WHEN {up} THEN 1 ELSE 0 END"
+        return sql.RoundHalfEven(y)
+    below = sql.call("floor", y)
+    floor = sql.TryCast(below, sql.SqlType.BIGINT)
+    rest = sql.Paren(y - below)
+    half = sql.Constant(0.5)
+    is_odd = sql.Binary("<>", floor % 2, sql.Constant(0))
+    is_tie = sql.Paren(sql.Logic("AND", (rest.equals(half), is_odd)))
+    up = sql.Logic("OR", (rest > half, is_tie))
+    return floor + sql.Case(((up, sql.Constant(1)),), sql.Constant(0))

@@ -1,0 +1,456 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Expressions of the SQL tree: nodes whose value is a cell."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+
+class SqlType(Enum):
+    """A type that a value is cast to; the value is its name in DuckDB."""
+
+    TINYINT = "TINYINT"
+    SMALLINT = "SMALLINT"
+    INTEGER = "INTEGER"
+    BIGINT = "BIGINT"
+    HUGEINT = "HUGEINT"
+    UTINYINT = "UTINYINT"
+    USMALLINT = "USMALLINT"
+    DOUBLE = "DOUBLE"
+    VARCHAR = "VARCHAR"
+    BOOLEAN = "BOOLEAN"
+    DATE = "DATE"
+
+
+class Expression:
+    """A node whose value is a cell: of each row, or of each group where it aggregates.
+
+    Python's operators build the same operators of SQL, and an integer stands for its constant. They
+    add no parentheses: an operand that binds less tightly stands in ``Paren``.
+
+    >>> Column("n") * 3 <= 10
+    Binary(sign='<=', left=Binary(sign='*', left=..., right=...), right=Constant(value=10))
+    """
+
+    __slots__ = ()
+
+    def __add__(self, other: "Operand") -> "Binary":
+        return Binary("+", self, operand(other))
+
+    def __sub__(self, other: "Operand") -> "Binary":
+        return Binary("-", self, operand(other))
+
+    def __mul__(self, other: "Operand") -> "Binary":
+        return Binary("*", self, operand(other))
+
+    def __truediv__(self, other: "Operand") -> "Binary":
+        return Binary("/", self, operand(other))
+
+    def __floordiv__(self, other: "Operand") -> "Binary":
+        return Binary("//", self, operand(other))
+
+    def __mod__(self, other: "Operand") -> "Binary":
+        return Binary("%", self, operand(other))
+
+    def __and__(self, other: "Operand") -> "Binary":
+        return Binary("&", self, operand(other))
+
+    def __rshift__(self, other: "Operand") -> "Binary":
+        return Binary(">>", self, operand(other))
+
+    def __lt__(self, other: "Operand") -> "Binary":
+        return Binary("<", self, operand(other))
+
+    def __le__(self, other: "Operand") -> "Binary":
+        return Binary("<=", self, operand(other))
+
+    def __gt__(self, other: "Operand") -> "Binary":
+        return Binary(">", self, operand(other))
+
+    def __ge__(self, other: "Operand") -> "Binary":
+        return Binary(">=", self, operand(other))
+
+    def equals(self, other: "Operand") -> "Binary":
+        """Compares by ``=``: ``==`` asks whether two nodes are the same node."""
+        return Binary("=", self, operand(other))
+
+    def same(self, other: "Expression") -> "Binary":
+        """Compares by IS NOT DISTINCT FROM, for which NULL equals NULL."""
+        return Binary("IS NOT DISTINCT FROM", self, other)
+
+    def named(self, name: "Column | str") -> "As":
+        """Returns an item of SELECT, by a column or by a word of ours."""
+        return As(self, Column(name) if isinstance(name, str) else name)
+
+    @property
+    def is_null(self) -> "IsNull":
+        """Whether the value is NULL."""
+        return IsNull(self)
+
+    @property
+    def is_present(self) -> "IsNull":
+        """Whether the value is not NULL."""
+        return IsNull(self, negated=True)
+
+
+# --- leaves --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Expression):
+    """A column by its name, and by its table where several are in scope.
+
+    ``quoted``: the name is a declared one and may hold anything; others are words of ours.
+    """
+
+    name: str
+    table: str = ""
+    quoted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Star(Expression):
+    """All columns of a table, or of all tables in scope, but those named in ``without``."""
+
+    table: str = ""
+    without: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Constant(Expression):
+    """An integer, a number with a fraction, a string, TRUE, FALSE or NULL."""
+
+    value: int | float | str | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Day(Expression):
+    """A date, as YYYY-MM-DD."""
+
+    value: str
+
+
+# --- values --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Paren(Expression):
+    """The same value, in parentheses."""
+
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Cast(Expression):
+    """A cast that cannot fail."""
+
+    value: Expression
+    type: SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class Typed(Expression):
+    """A cast that cannot fail, written behind its operand: ``1::BIGINT``."""
+
+    value: Expression
+    type: SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class TryCast(Expression):
+    """A cast that is NULL where it fails."""
+
+    value: Expression
+    type: SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class Binary(Expression):
+    """Arithmetic or a comparison; a chain of one operator binds from the left.
+
+    ``sign``: ``+ - * / // % & >> = <> < <= > >=`` or ``IS NOT DISTINCT FROM``. ``//`` truncates.
+    """
+
+    sign: str
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Concat(Expression):
+    """Strings, joined."""
+
+    operands: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Logic(Expression):
+    """The conjunction (``AND``) or disjunction (``OR``) of two tests or more."""
+
+    word: str
+    operands: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not(Expression):
+    """The negation of a test."""
+
+    operand: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull(Expression):
+    """Whether a value is NULL; ``negated``: whether it is not."""
+
+    value: Expression
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Between(Expression):
+    """Whether a value lies in a closed range."""
+
+    value: Expression
+    low: Expression
+    high: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class In(Expression):
+    """Whether a value is one of several; ``negated``: whether it is none of them."""
+
+    value: Expression
+    options: tuple[Expression, ...]
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Like(Expression):
+    """Whether a string matches a pattern of ``%`` and ``_``."""
+
+    value: Expression
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class Case(Expression):
+    """The result of the first branch (test, result) whose test is TRUE; else ``otherwise``."""
+
+    branches: tuple[tuple[Expression, Expression], ...]
+    otherwise: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Expression):
+    """A function by its DuckDB name."""
+
+    name: str
+    operands: tuple[Expression, ...]
+
+
+# --- idioms: several words in one dialect, other words in another ----------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque(Expression):
+    """The same value, so that the optimizer knows no statistics of it.
+
+    DuckDB replaces a test that holds for every value in a column's statistics by IS NOT NULL of the
+    column, which is wrong where a CASE maps a value to NULL. It has no statistics of a TRY.
+    """
+
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class RoundHalfEven(Expression):
+    """A double of magnitude below 2^51 as the nearest BIGINT, ties to even.
+
+    An addition of 1.5 * 2^52 gives a double between 2^52 and 2^53, which has no fraction, so the
+    addition rounds.
+    """
+
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class HexNumber(Expression):
+    """The BIGINT that ``length`` hexadecimal digits of a string spell, from place ``start``."""
+
+    digits: Expression
+    start: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class WholeNumber(Expression):
+    """The BIGINT that a string spells as an integer is printed; NULL for any other string."""
+
+    text: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class DateOfCode(Expression):
+    """The date that is so many days after 1970-01-01."""
+
+    days: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class NonZero(Expression):
+    """An integer, NULL in place of zero; written once."""
+
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf(Expression):
+    """A list of integers, typed where a type is given."""
+
+    values: tuple[Expression, ...]
+    type: SqlType | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Element(Expression):
+    """The element of a list at an index from 1; NULL outside of the list."""
+
+    list: Expression
+    index: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class FirstOf(Expression):
+    """The least of some integers, or the greatest; NULL if one of them is NULL."""
+
+    values: tuple[Expression, ...]
+    greatest: bool
+
+
+# --- aggregates and windows ----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate(Expression):
+    """An aggregate, or a function of a window, by its DuckDB name.
+
+    ``where``: only the rows that pass this test count. ``distinct``: each value counts once.
+    """
+
+    name: str
+    operands: tuple[Expression, ...] = ()
+    where: Expression | None = None
+    distinct: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered(Expression):
+    """An item of ORDER BY; without ``direction`` ascending, without ``nulls`` NULL is last."""
+
+    value: Expression
+    direction: str = ""
+    nulls: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Window(Expression):
+    """An aggregate over the rows of a partition, or up to a row in the order of its partition."""
+
+    function: Aggregate
+    partition: tuple[Expression, ...]
+    order: tuple[Expression, ...] = ()
+
+
+# --- items and helpers ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class As(Expression):
+    """An item of SELECT with a name."""
+
+    value: Expression
+    name: Column
+
+
+Operand: TypeAlias = Expression | int
+
+NULL = Constant(None)
+TRUE = Constant(value=True)
+FALSE = Constant(value=False)
+
+
+def columns(names: Iterable[str], table: str = "") -> tuple[Column, ...]:
+    """Returns columns of ours by their names.
+
+    >>> columns(["unit", "k0"])
+    (Column(name='unit', table='', quoted=False), Column(name='k0', table='', quoted=False))
+    """
+    return tuple(Column(name, table) for name in names)
+
+
+def number(value: int) -> Typed:
+    """Returns an integer constant of type BIGINT."""
+    return Typed(Constant(value), SqlType.BIGINT)
+
+
+def operand(value: Operand) -> Expression:
+    """Returns an expression as it is, an integer as its constant."""
+    if isinstance(value, Expression):
+        return value
+    return Constant(value)
+
+
+def call(name: str, *operands: Operand) -> Call:
+    """Returns a call of a function.
+
+    >>> call("least", Column("n"), 3)
+    Call(name='least', operands=(Column(...), Constant(value=3)))
+    """
+    return Call(name, tuple(map(operand, operands)))
+
+
+def aggregate(name: str, *operands: Expression) -> Aggregate:
+    """Returns an aggregate; without operands that of rows: ``count(*)``."""
+    return Aggregate(name, operands or (Star(),))
+
+
+def conjunction(tests: Iterable[Expression]) -> Expression | None:
+    """Returns the conjunction of tests, a single one as it is; None if there is none."""
+    return _joined("AND", tuple(tests))
+
+
+def disjunction(tests: Iterable[Expression]) -> Expression | None:
+    """Returns the disjunction of tests, a single one as it is; None if there is none."""
+    return _joined("OR", tuple(tests))
+
+
+def _joined(word: str, operands: tuple[Expression, ...]) -> Expression | None:
+    if len(operands) > 1:
+        return Logic(word, operands)
+    if operands:
+        return operands[0]
+    return None
+
+
+def inside(node: Expression) -> Iterator[Expression]:
+    """Yields an expression and all operands below it, each after what it stands in."""
+    waiting = [node]
+    while waiting:
+        part = waiting.pop()
+        yield part
+        names: tuple[str, ...] = part.__slots__
+        for name in names:
+            waiting += _expressions(getattr(part, name))
+
+
+def _expressions(value: object) -> list[Expression]:
+    """Returns the expressions in a field of a node."""
+    if isinstance(value, Expression):
+        return [value]
+    if not isinstance(value, tuple):
+        return []
+    operands = []
+    for part in value:
+        operands += _expressions(part)
+    return operands

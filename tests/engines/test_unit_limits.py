@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The limits of a unit are those of the reference: each one that is wrong is noticed."""
+
+import pytest
+
+from sfumato.engines import unit_limits
+from sfumato.engines.duckdb import DuckDB
+from sfumato.engines.duckdb_printer import printed
+from sfumato.privacy.distance import Norm
+from tests.contracts.conformance import differs
+from tests.contracts.examples import EXAMPLES
+from tests.contracts.verbatim import Verbatim, changed
+
+_weight, _weighed, _most = unit_limits._weight, unit_limits.weighed, unit_limits.most_rows
+_kept, _by = unit_limits.kept, unit_limits.group_order
+OTHER = {Norm.L1: Norm.L2, Norm.L2: Norm.L1}
+MUTANTS = {
+    "one group for each unit": ("is_spread", lambda plan: False),
+    "no weight": ("most_rows", lambda plan: None),
+    "a row more before it is weighed": (
+        "most_rows",
+        lambda plan: None if _most(plan) is None else _most(plan) + 1,
+    ),
+    "the weight of the other norm": (
+        "weighed",
+        lambda plan, pairs, norm, windows: _weighed(plan, pairs, OTHER[norm], windows=windows),
+    ),
+    "a weight rounded up": (
+        "_weight",
+        lambda plan, norm, most: Verbatim(f"({printed(_weight(plan, norm, most))} + 1)"),
+    ),
+    "squares that are not added up": changed(
+        unit_limits, "weighed", "least(n, 2) * least(n, 2)", "least(n, 2)"
+    ),
+    "one group more": ("kept", lambda plan: None if _kept(plan) is None else _kept(plan) + 1),
+    "groups in order of the keys": ("group_order", lambda plan: _by(plan)[1:]),
+    "a tie for two groups": (
+        "group_order",
+        lambda plan: (Verbatim("h % 2"), Verbatim("k0 NULLS LAST")),
+    ),
+    "groups of all units together": changed(unit_limits, "placed", "PARTITION BY unit", ""),
+    "rows counted before they are cut": changed(
+        unit_limits, "weighed", "sum(least(n, 2))", "sum(n)"
+    ),
+}
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_a_wrong_limit_is_noticed(monkeypatch, mutant):
+    monkeypatch.setattr(unit_limits, *MUTANTS[mutant])
+    assert any(differs(DuckDB, name) for name in EXAMPLES)
+
+
+def test_the_least_of_the_limits_that_are_set():
+    assert unit_limits.least(3, None, 2) == 2
+    assert unit_limits.least(None, None) is None
+
+
+def test_a_limit_that_is_not_set_cuts_nothing():
+    for cut in (unit_limits.cut_to, unit_limits.at_most):
+        with pytest.raises(AssertionError, match="limit"):
+            cut(unit_limits.ROWS, None)
