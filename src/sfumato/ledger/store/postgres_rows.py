@@ -100,7 +100,7 @@ class PostgresRows(SqlRows):
 
         They are to different tables or accounts, so their order does not matter.
         """
-        writes: list[tuple[str, tuple[Cell, ...]]] = [*self._writes.items()]
+        writes = list(self._writes.items())
         writes += [(PUT_ACCOUNT, row) for row in self._accounts.values()]
         self._writes, self._accounts = {}, {}
         if not writes:
