@@ -43,7 +43,7 @@ from sfumato.query.preview import Preview
 from sfumato.query.price import Price, Wish, price
 from sfumato.query.release import Asked, release
 from sfumato.query.reuse import Shelf, reuse
-from sfumato.query.subqueries import Alone, First, Foreseen, Paid, Rehearsed, Step, resolved
+from sfumato.query.subqueries import Rehearsal, Resolver, Step, previewed, refused
 from sfumato.query.table import parts_from_json
 from sfumato.query.target import Reference, typical_size, wanted
 from sfumato.query.tasks import Tasks
@@ -139,7 +139,7 @@ class Session(Tasks):
         """The cost and the expected error of a question, for free and without reading the data."""
         self._door.require_open()
         asked = price(epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon)
-        step = resolved(sql, parameters, asked, self.dataset, Foreseen())
+        step = Resolver(sql, parameters, asked, self.dataset).resolve(previewed)
         planned = self._planned(step)
         return Preview(planned, step.dataset, self._engine.statement(planned.bounded))
 
@@ -197,30 +197,31 @@ class Session(Tasks):
             if body is not None:
                 return Answer(body, recalled=True)
         with self._door.inside():
-            resolve = partial(resolved, sql, parameters, asked, self.dataset)
+            question = Resolver(sql, parameters, asked, self.dataset)
             answer, as_asked = persistently(
-                lambda: self._asked_once(resolve, key or "", patience), patience
+                lambda: self._asked_once(question, key or "", patience), patience
             )
         if name == name_of(sql, parameters, asked, self._asker):
             # still the same day
             self._known.keep(name, as_asked)
         return answer
 
-    def _asked_once(
-        self, resolve: Callable[[First], Step], key: str, patience: Patience
-    ) -> tuple[Answer, Asked]:
+    def _asked_once(self, question: Resolver, key: str, patience: Patience) -> tuple[Answer, Asked]:
         """Answers a question and its sub-queries; also returns the question as it was asked.
+
+        If the asker has paid for all sub-queries and limits, or there is none, they are resolved
+        once; otherwise with placeholders first, and again with the answers.
 
         Raises:
             InProgress: another caller is asking one of its sub-queries; nothing was charged.
         """
-        first = Rehearsed(self._planned, self._own)
-        step = resolve(first)
-        if not first.is_needed:
+        rehearsal = Rehearsal(self._planned, self._own)
+        step = question.resolve(rehearsal)
+        if not question.guesses:
             return self._answered(step, key, patience)
-        if first.doubtful:
-            self._planned(resolve(Rehearsed(self._planned, self._own, nulls=True)))
-        steps = self._foreseen(resolve, [*first.plans, (step, self._planned(step))])
+        if question.doubtful:
+            self._planned(question.resolve(Rehearsal(self._planned, self._own), nulls=True))
+        steps = self._foreseen(question, [*rehearsal.plans, (step, self._planned(step))])
         if key:
             require_key(*steps[-1], key, self._ledger)
         with together(self._ledger, wanted_charges(steps, self._ledger)) as held:
@@ -230,10 +231,10 @@ class Session(Tasks):
                 paid, _ = answered(step)
                 return paid
 
-            return answered(resolve(Paid(answer)), key)
+            return answered(question.resolve(answer), key)
 
     def _foreseen(
-        self, resolve: Callable[[First], Step], plans: list[tuple[Step, Planned]]
+        self, question: Resolver, plans: list[tuple[Step, Planned]]
     ) -> list[tuple[Step, Asked]]:
         """The steps of a question with their keys.
 
@@ -242,9 +243,9 @@ class Session(Tasks):
         if any(not step.guessed and self._others(step) is not None for step, _ in plans[:-1]):
             # a refusal that depends on an answer is shown only to askers who paid for that answer
             with suppress(SfumatoError):
-                first = Rehearsed(self._planned, self._own, others=self._others)
-                step = resolve(first)
-                plans = [*first.plans, (step, self._planned(step))]
+                rehearsal = Rehearsal(self._planned, self._own, self._others)
+                step = question.resolve(rehearsal)
+                plans = [*rehearsal.plans, (step, self._planned(step))]
         steps = []
         for step, planned in plans:
             steps.append((step, Asked.of(planned, self._asker.about(step.dataset))))
@@ -272,7 +273,7 @@ class Session(Tasks):
         """
         self._door.require_open()
         asked = price(epsilon=epsilon, rho=rho)
-        step = resolved(sql, parameters, asked, self.dataset, Alone())
+        step = Resolver(sql, parameters, asked, self.dataset).resolve(refused)
         norm = Norm.L1 if asked.epsilon is not None else Norm.L2
         parts = checks(step.question, compile_plan(step.question.raw, step.dataset, norm))
         share = asked.scaled(Fraction(1, len(parts)))
