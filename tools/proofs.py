@@ -2,7 +2,8 @@
 """Keeps proof notes and the functions that they prove together.
 
 A note ``name.proof.md`` begins with lines ``- `function`: `hash``` (or ``Class.method``) for
-the functions of ``name.py`` beside it. ``check`` fails where a function changed after its
+the functions of ``name.py`` beside it; a function of another file has its path below src/sfumato
+before it, ``- `room/file.py:function`: `hash```. ``check`` fails where a function changed after its
 hash was recorded; ``update`` records the hashes, to be run after reading the note again.
 The hash is of the syntax tree without docstrings, so comments and layout do not count.
 """
@@ -15,7 +16,9 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-LINE = re.compile(r"^- `(?P<name>[\w.]+)`: `(?P<hash>[0-9a-f]{16}|pending|)`$", re.MULTILINE)
+LINE = re.compile(
+    r"^- `(?P<name>(?:[\w/]+\.py:)?[\w.]+)`: `(?P<hash>[0-9a-f]{16}|pending|)`$", re.MULTILINE
+)
 
 
 def notes() -> list[Path]:
@@ -62,23 +65,29 @@ def _shape(node: object) -> object:
 
 def stale(note: Path) -> list[str]:
     """The functions of a note whose hash is not the recorded one, and those that are gone."""
-    source = note.with_name(note.name.replace(".proof.md", ".py"))
     recorded = LINE.findall(note.read_text(encoding="utf-8"))
     if not recorded:
         return [f"{note.name} names no function"]
     return [
-        f"{source.name}:{name}"
+        name if ":" in name else f"{note.name.replace('.proof.md', '.py')}:{name}"
         for name, seen in recorded
-        if (hash_of(source, name) or "gone") != seen
+        if (_hash_in_note(note, name) or "gone") != seen
     ]
+
+
+def _hash_in_note(note: Path, name: str) -> str:
+    """The hash of a function that a note names."""
+    path, _, function = name.rpartition(":")
+    if path:
+        return hash_of(ROOT / "src/sfumato" / path, function)
+    return hash_of(note.with_name(note.name.replace(".proof.md", ".py")), function)
 
 
 def update(note: Path) -> None:
     """Records the present hashes in a note."""
-    source = note.with_name(note.name.replace(".proof.md", ".py"))
     text = note.read_text(encoding="utf-8")
     note.write_text(
-        LINE.sub(lambda found: f"- `{found['name']}`: `{hash_of(source, found['name'])}`", text),
+        LINE.sub(lambda line: f"- `{line['name']}`: `{_hash_in_note(note, line['name'])}`", text),
         encoding="utf-8",
     )
 

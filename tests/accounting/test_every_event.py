@@ -17,56 +17,22 @@ from sfumato.errors import InvalidDeclaration
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.privacy import (
     AdditiveNoise,
-    ApproxEvent,
-    BoundedRange,
     Composed,
-    ContinuousLaw,
-    ContinuousNoise,
     Distance,
     Event,
-    Group,
     NoisyMax,
-    Nonadaptive,
     Norm,
-    Parallel,
     PoissonSample,
     PureEvent,
-    RandomizedResponse,
     Relation,
     Repeated,
-    Rule,
     Sampled,
-    Selection,
-    Shuffled,
-    SparseVector,
-    Stream,
     Thresholded,
 )
 from sfumato.privacy.event import event_to_json
+from tests.contracts.events import ABOUT_VALUES, EACH_KIND
 
 L1, L2, LINF = (Distance(norm, Fraction(1)) for norm in (Norm.L1, Norm.L2, Norm.LINF))
-
-EACH_KIND: list[Event] = [
-    AdditiveNoise(DiscreteLaplace(2), L1),
-    ContinuousNoise(ContinuousLaw.LAPLACE, Fraction(2), L1),
-    Selection(Rule.EXPONENTIAL, Fraction(1, 2), LINF),
-    NoisyMax(DiscreteLaplace(2), LINF),
-    SparseVector(DiscreteLaplace(2), DiscreteLaplace(2), LINF, 1),
-    RandomizedResponse(Fraction(1), 2),
-    BoundedRange(Fraction(1)),
-    PureEvent(Fraction(1)),
-    ApproxEvent(Fraction(1), Fraction(1, 10**6)),
-    Thresholded(AdditiveNoise(DiscreteLaplace(2), LINF, cells=1), 40, 1),
-    Sampled(PoissonSample(Fraction(1, 2)), PureEvent(Fraction(1))),
-    Shuffled(RandomizedResponse(Fraction(1), 2), 10),
-    Group(PureEvent(Fraction(1)), 2),
-    Stream(ContinuousNoise(ContinuousLaw.GAUSSIAN, Fraction(2), L2), 4, Fraction(1)),
-    Composed((PureEvent(Fraction(1)),)),
-    Parallel((PureEvent(Fraction(1)),)),
-    Repeated(PureEvent(Fraction(1)), 2),
-    Nonadaptive(PureEvent(Fraction(1))),
-]
-ABOUT_VALUES = (RandomizedResponse, Shuffled)
 
 
 def test_the_list_holds_every_kind_of_event():

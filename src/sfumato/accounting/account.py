@@ -4,6 +4,7 @@
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Protocol, get_args, runtime_checkable
 
 from sfumato.accounting.profile import Profile
 from sfumato.errors import InvalidDeclaration, shown
@@ -19,8 +20,6 @@ from sfumato.noise import (
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import (
     AdditiveNoise,
-    ApproxEvent,
-    BoundedRange,
     Composed,
     ContinuousLaw,
     ContinuousNoise,
@@ -31,8 +30,6 @@ from sfumato.privacy.event import (
     Nonadaptive,
     Parallel,
     PoissonSample,
-    PureEvent,
-    RandomizedResponse,
     Repeated,
     Rule,
     Sampled,
@@ -43,10 +40,22 @@ from sfumato.privacy.event import (
     Thresholded,
     WithReplacementSample,
 )
+from sfumato.privacy.guarantee import ApproxDP, BoundedRangeDP, PureDP
 from sfumato.privacy.unit import Relation
 
 # Above this epsilon, e^epsilon would be a number of thousands of digits, and the protection is nil.
 _HUGE = 10_000
+
+
+@runtime_checkable
+class _Stated(Protocol):
+    """An event that states what it costs, and for which neighbours."""
+
+    @property
+    def guarantee(self) -> PureDP | ApproxDP | BoundedRangeDP: ...
+
+    @property
+    def relation(self) -> Relation: ...
 
 
 def account(event: Event) -> Profile:
@@ -167,18 +176,16 @@ def _loss(noise: object, event: NoisyMax | SparseVector, times: int) -> Fraction
     return times * math.ceil(event.distance.value) / noise.scale
 
 
-def _response(event: RandomizedResponse) -> Profile:
-    return Profile.pure(event.epsilon)
-
-
-def _ranged(event: BoundedRange) -> Profile:
-    return Profile(event.eta, event.eta**2 / 8)
-
-
-def _known(event: PureEvent | ApproxEvent) -> Profile:
-    return Profile.pure(
-        event.epsilon, event.delta if isinstance(event, ApproxEvent) else Fraction(0)
-    )
+def _stated(event: _Stated) -> Profile:
+    """The cost of an event that states its guarantee."""
+    guarantee = event.guarantee
+    match guarantee:
+        case PureDP():
+            return Profile.pure(guarantee.epsilon)
+        case ApproxDP():
+            return Profile.pure(guarantee.epsilon, guarantee.delta)
+        case BoundedRangeDP():
+            return Profile(guarantee.eta, guarantee.eta**2 / 8)
 
 
 def _thresholded(event: Thresholded) -> Profile:
@@ -360,25 +367,20 @@ def relations_of(event: object) -> set[Relation]:
             return relations_of(inner)
         case AdditiveNoise() | ContinuousNoise() | Selection() | NoisyMax() | SparseVector():
             return {event.distance.relation}
-        case BoundedRange() | PureEvent() | ApproxEvent():
+        case _Stated():
             return {event.relation}
-        case RandomizedResponse():
-            # a report reveals that the person took part: it hides a value, not presence
-            return {Relation.REPLACE_ONE}
         case _:
             raise _unknown(event)
 
 
+_STATED = {kind: _stated for kind in get_args(Event) if hasattr(kind, "guarantee")}
 _EVENTS: dict[type, Callable[..., Profile]] = {
+    **_STATED,
     AdditiveNoise: _additive,
     ContinuousNoise: _continuous,
     Selection: _selection,
     NoisyMax: _noisy_max,
     SparseVector: _sparse_vector,
-    RandomizedResponse: _response,
-    BoundedRange: _ranged,
-    PureEvent: _known,
-    ApproxEvent: _known,
     Thresholded: _thresholded,
     Sampled: _sampled,
     Shuffled: _shuffled,
@@ -399,7 +401,7 @@ _ONE_CELL = "Read privacy_curve of one integer (cells=1), as a plan fixed in adv
 def _unknown(event: object) -> InvalidDeclaration:
     return InvalidDeclaration(
         f"The accountant has no rule for {type(event).__name__}: the kind is unknown.",
-        allowed=", ".join(kind.__name__ for kind in _EVENTS),
+        allowed=", ".join(kind.__name__ for kind in get_args(Event)),
         remedy="Describe what was done by one of these kinds.",
     )
 

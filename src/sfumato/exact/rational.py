@@ -119,11 +119,15 @@ def decimal_text(number: Fraction) -> str:
     >>> decimal_text(Fraction(1, 40)), decimal_text(Fraction(1, 3)), decimal_text(Fraction(7))
     ('0.025', '1/3', '7')
     """
-    rest, twos, fives = number.denominator, 0, 0
+    rest = number.denominator
+    twos = 0
+    fives = 0
     while rest % 2 == 0:
-        rest, twos = rest // 2, twos + 1
+        rest //= 2
+        twos += 1
     while rest % 5 == 0:
-        rest, fives = rest // 5, fives + 1
+        rest //= 5
+        fives += 1
     places = max(twos, fives)
     if rest != 1 or places > 30:
         return f"{number.numerator}/{number.denominator}"

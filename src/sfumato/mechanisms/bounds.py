@@ -69,7 +69,8 @@ class ApproximateBounds:
     @property
     def edges(self) -> tuple[int, ...]:
         """The edges of the bins. A bin includes its upper edge; the first bin includes both."""
-        lower, upper = self.within.lower_code, self.within.upper_code
+        lower = self.within.lower_code
+        upper = self.within.upper_code
         return tuple(edge for edge in _GRID if lower <= edge <= upper)
 
     @property

@@ -150,7 +150,9 @@ def rank_scores(weights: Sequence[int], level: Fraction) -> NDArray[Any]:
     >>> rank_scores([1, 2, 1], Fraction(1, 2)).tolist()
     [-2, 0, -2]
     """
-    part, whole, total = level.numerator, level.denominator, sum(weights)
+    part = level.numerator
+    whole = level.denominator
+    total = sum(weights)
     # int64 if no difference can overflow, else Python integers
     array = np.array(weights, np.int64 if whole * total < _ADDABLE else object)
     ends = whole * np.cumsum(array)

@@ -151,7 +151,8 @@ class ClippedMoment:
         """The private bounds and the noisy sums; missing rows are dropped."""
         codes = on_lattice(rows, self.clip.within)
         bounds = self.clip.release(codes, entropy=entropy)
-        lower, upper = bounds[0], bounds[-1]
+        lower = bounds[0]
+        upper = bounds[-1]
         parts = _steps(np.clip(codes, lower, upper) - lower, upper - lower)
         noise = self.additive.draw(self.statistic.amounts, entropy)
         noisy = self.additive.release(sums(parts, _STEPS, self.statistic), noise)

@@ -161,6 +161,7 @@ def _overtakes(scale: Fraction, lead: int) -> Fraction:
     """
     if lead < 0:
         return Fraction(1)
-    lower, upper = exp_down(-1 / scale), exp_up(-1 / scale)
+    lower = exp_down(-1 / scale)
+    upper = exp_up(-1 / scale)
     factor = lead * (1 - lower) + (1 + upper + 2 * upper**2) / (1 + lower)
     return exp_up(-lead / scale) * factor / (1 + lower) ** 2

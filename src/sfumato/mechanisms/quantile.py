@@ -279,7 +279,8 @@ def _pieces(rows: Integers, ends: tuple[int, int], q: Fraction) -> Candidates:
     stops = np.concatenate((values + 1, gap_stops))
     less = np.concatenate((upto - counts, passed))
     more = len(rows) - np.concatenate((upto, passed))
-    parts, over = q.denominator, q.numerator
+    parts = q.denominator
+    over = q.numerator
     too_high = parts * less - over * len(rows)
     too_low = parts * more - (parts - over) * len(rows)
     errors = np.maximum(np.maximum(too_high, too_low), 0)

@@ -171,7 +171,8 @@ class SparseSession:
                 remedy="Open one in this process: a new charge.",
             )
         with self._lock:
-            noise, self._noise = self._noise, None
+            noise = self._noise
+            self._noise = None
             if noise is None:
                 raise BudgetExceeded(
                     f"This sparse vector has given its {self._mechanism.positives} positives.",

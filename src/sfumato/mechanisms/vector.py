@@ -115,7 +115,8 @@ def add_saturating(exact: Vector, noise: Vector) -> Integers:
     >>> add_saturating([2**61, -5, 0], [1, 2, -(2**80)]).tolist()
     [2305843009213693952, -3, -2305843009213693952]
     """
-    left, right = _clamped(exact, _LARGEST), _clamped(noise, 2 * _LARGEST)
+    left = _clamped(exact, _LARGEST)
+    right = _clamped(noise, 2 * _LARGEST)
     if left.shape != right.shape:
         raise InvalidDeclaration(
             f"Noise of shape {right.shape}.", allowed=f"the shape {left.shape} of what it is for"

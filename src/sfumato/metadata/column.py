@@ -93,7 +93,8 @@ class Real(_Coded):
             raise InvalidDeclaration(
                 f"A step of {step}.", allowed="greater than 0 and at most upper - lower"
             )
-        low_code, high_code = round(low / spacing), round(high / spacing)
+        low_code = round(low / spacing)
+        high_code = round(high / spacing)
         if low_code == high_code or not 1e-300 < float_up(spacing) < 1e300:
             raise InvalidDeclaration(
                 "A Real whose bounds fall on one step, or whose step no float can hold.",
@@ -127,7 +128,8 @@ class Date(_Coded):
         *,
         missing: str | Sequence[str] | None = None,
     ) -> None:
-        low, high = date_code(lower), date_code(upper)
+        low = date_code(lower)
+        high = date_code(upper)
         if low is None or high is None or low >= high:
             raise InvalidDeclaration(
                 f"Date({shown(lower)}, {shown(upper)}).",
@@ -136,7 +138,8 @@ class Date(_Coded):
         _set_codes(self, low, high, Fraction(1), missing)
 
     def __repr__(self) -> str:
-        low, high = self.decode(self.lower_code), self.decode(self.upper_code)
+        low = self.decode(self.lower_code)
+        high = self.decode(self.upper_code)
         return f"Date('{low}', '{high}'{_shown(self.missing)})"
 
     def decode(self, code: int) -> datetime.date:
@@ -159,7 +162,8 @@ class Category(_Coded):
 
     def __init__(self, *values: object, missing: str | Sequence[str] | None = None) -> None:
         pairs = _category_pairs(values)
-        stored, labels = [str(value) for value, _ in pairs], [str(label) for _, label in pairs]
+        stored = [str(value) for value, _ in pairs]
+        labels = [str(label) for _, label in pairs]
         for names in (stored, labels):
             if not names or len(set(names)) != len(names) or "" in names:
                 raise InvalidDeclaration(
@@ -189,7 +193,8 @@ class Category(_Coded):
         return tuple((value, code) for code, value in enumerate(self.values))
 
 
-_TRUE, _FALSE = ("true", "True", "TRUE", "1"), ("false", "False", "FALSE", "0")
+_TRUE = ("true", "True", "TRUE", "1")
+_FALSE = ("false", "False", "FALSE", "0")
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)

@@ -82,7 +82,8 @@ class Dataset:
 
     def _require_owner(self, name: str) -> None:
         """Refuses a chain of ``via`` that does not end at a unit whose columns hold its id."""
-        seen, unit = [name], self.tables[name].unit
+        seen = [name]
+        unit = self.tables[name].unit
         while unit is not None and unit.target is not None:
             target, column = unit.target
             other = self.tables.get(target)

@@ -62,7 +62,9 @@ def _below(
     ours = digits(depth)
     # a set bit means that this digit of the number of its lane is 0
     drawn = words(len(lanes) * len(ours), entropy).reshape(len(ours), len(lanes))
-    below, zeros, ones = np.zeros_like(lanes), lanes.copy(), np.zeros_like(lanes)
+    below = np.zeros_like(lanes)
+    zeros = lanes.copy()
+    ones = np.zeros_like(lanes)
     for zero, one in zip(drawn, ours, strict=True):
         if one:
             below |= zero
@@ -82,7 +84,8 @@ def _digits(bias: Bounds, skipped: int, levels: int) -> list[bool]:
 
     A bias of one is 0.111...
     """
-    wanted, guard = skipped + levels, 64
+    wanted = skipped + levels
+    guard = 64
     while True:
         lower, upper = bias(wanted + guard)
         if lower >> guard == upper >> guard:

@@ -185,10 +185,12 @@ class BernoulliLogistic(Coin):
 
     def bounds(self, precision: int) -> tuple[int, int]:
         """Bounds of 2^precision times odds e^-gamma / (1 + odds e^-gamma)."""
-        for_true, for_false = self.odds.numerator, self.odds.denominator
+        for_true = self.odds.numerator
+        for_false = self.odds.denominator
         fine = precision + 2 + for_true.bit_length()
         least, most = exp_scaled(self.gamma.numerator, self.gamma.denominator, fine)
-        lower, upper = for_true * least, for_true * most
+        lower = for_true * least
+        upper = for_true * most
         false = for_false << fine
         rounded_down = (lower << precision) // (lower + false)
         rounded_up = -(-(upper << precision) // (upper + false))

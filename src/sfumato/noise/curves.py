@@ -156,9 +156,11 @@ def _ends(heights: Integers, shift: int, *, two_sided: bool) -> tuple[Integers, 
     ``heights`` are those at 0, B, 2B, ..., where B is the length of a block.
     """
     if shift:
-        near, far = heights[:-1], heights[1:]
+        near = heights[:-1]
+        far = heights[1:]
         # block -1 - j lies between the heights of block j, one integer further out
-        near_left, far_left = near, far
+        near_left = near
+        far_left = far
     else:
         near = far = heights[:-1]
         near_left = far_left = heights[1:]

@@ -22,7 +22,8 @@ ONE = 1 << 31
 ERROR = 8
 # for t beyond this e^-t < 2^-32, and the result is 0
 _END = 23
-_COARSE, _FINE = 5, 5
+_COARSE = 5
+_FINE = 5
 _BLOCK = 1 << 15
 
 

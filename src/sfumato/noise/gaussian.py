@@ -159,7 +159,8 @@ def _normaliser(sigma_squared: Fraction) -> tuple[Fraction, Fraction]:
         upper = 1 + 2 * sum((high for _, high in positive_half), rest)
         return lower, upper
     # Poisson summation: sqrt(2 pi sigma^2) <= Z <= that times 1 + 1e-30 for sigma >= 64.
-    pi_down, pi_up = Fraction(3141592653589793, 10**15), Fraction(3141592653589794, 10**15)
+    pi_down = Fraction(3141592653589793, 10**15)
+    pi_up = Fraction(3141592653589794, 10**15)
     root = sqrt_up(2 * pi_up * sigma_squared)
     return root * (pi_down / pi_up), root * (1 + Fraction(1, 10**30))
 
@@ -171,15 +172,20 @@ def _weights(sigma_squared: Fraction) -> tuple[list[tuple[Fraction, Fraction]], 
     Uses w(x+1) = w(x) r(x) and r(x+1) = r(x) c, in multiples of 2^-200, rounded down and up.
     """
     one = 1 << _BITS
-    first, ratio = -1 / (2 * sigma_squared), -1 / sigma_squared
-    low_r, low_c = int(exp_down(first) * one), int(exp_down(ratio) * one)
-    high_r, high_c = int(exp_up(first) * one) + 1, int(exp_up(ratio) * one) + 1
+    first = -1 / (2 * sigma_squared)
+    ratio = -1 / sigma_squared
+    low_r = int(exp_down(first) * one)
+    low_c = int(exp_down(ratio) * one)
+    high_r = int(exp_up(first) * one) + 1
+    high_c = int(exp_up(ratio) * one) + 1
     low = high = one
     weights: list[tuple[Fraction, Fraction]] = []
     while len(weights) < 2 or high > one >> 133:
         weights.append((Fraction(low, one), Fraction(high, one)))
-        low, low_r = low * low_r >> _BITS, low_r * low_c >> _BITS
-        high, high_r = (high * high_r >> _BITS) + 1, (high_r * high_c >> _BITS) + 1
+        low = low * low_r >> _BITS
+        low_r = low_r * low_c >> _BITS
+        high = (high * high_r >> _BITS) + 1
+        high_r = (high_r * high_c >> _BITS) + 1
     # The next x is beyond 13 sigma, where (sigma <= 64) each term is below 0.9 of the one
     # before it, so all remaining terms add up to less than ten times the next one.
     return weights, 10 * Fraction(high, one)

@@ -14,7 +14,8 @@ from sfumato.noise.entropy import Entropy, below
 
 def geometric(scale: Fraction, entropy: Entropy) -> int:
     """Draws x >= 0 with probability proportional to exp(-x / scale)."""
-    over, under = scale.numerator, scale.denominator
+    over = scale.numerator
+    under = scale.denominator
     while True:
         offset = below(over, entropy)
         if bernoulli_exp(offset, over, entropy):
@@ -39,7 +40,8 @@ def gaussian(sigma_squared: Fraction, entropy: Entropy) -> int:
     """Draws an integer x with probability proportional to exp(-x^2 / (2 sigma^2))."""
     proposal_scale = math.isqrt(int(sigma_squared)) + 1
     # accept y with probability exp(-(|y| - sigma^2/t)^2 / (2 sigma^2)), as a ratio of integers
-    over, under = sigma_squared.numerator, sigma_squared.denominator * proposal_scale
+    over = sigma_squared.numerator
+    under = sigma_squared.denominator * proposal_scale
     bottom = 2 * over * under * proposal_scale
     while True:
         candidate = laplace(Fraction(proposal_scale), entropy)

@@ -29,7 +29,8 @@ Floats: TypeAlias = NDArray[np.float64]
 # the columns of the sampler cover this many standard deviations to either side
 _REACH = 7
 # stated probabilities have _BITS fractional bits relative to the largest, and end below 2^_REST
-_BITS, _REST = 200, 60
+_BITS = 200
+_REST = 60
 # fractional bits of the heights from which the columns are made
 _FALL = 96
 # a distribution with more variance is drawn as a sum of independent pieces of at most this
@@ -82,12 +83,14 @@ class BinomialRatio:
 
     def up(self, x: int) -> tuple[int, int]:
         """P(x + 1) / P(x) = (n - x) p / ((x + 1) (1 - p))."""
-        over, under = self.probability.numerator, self.probability.denominator
+        over = self.probability.numerator
+        under = self.probability.denominator
         return (self.trials - x) * over, (x + 1) * (under - over)
 
     def down(self, x: int) -> tuple[int, int]:
         """P(x - 1) / P(x) = x (1 - p) / ((n - x + 1) p)."""
-        over, under = self.probability.numerator, self.probability.denominator
+        over = self.probability.numerator
+        under = self.probability.denominator
         return x * (under - over), (self.trials - x + 1) * over
 
 

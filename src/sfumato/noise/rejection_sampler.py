@@ -31,8 +31,12 @@ _HEIGHT_BITS = 18
 _FRACTION_BITS = 44
 _SLACK = 20
 # the table names a block by its number, in a hard cell plus _HARD; cells without a column are _NONE
-_BLOCKS, _HARD, _NONE = 1 << 20, 1 << 21, 1 << 22
-_SHORT_BLOCKS, _SHORT_HARD, _SHORT_NONE = 1 << 13, 1 << 14, (1 << 15) - 1
+_BLOCKS = 1 << 20
+_HARD = 1 << 21
+_NONE = 1 << 22
+_SHORT_BLOCKS = 1 << 13
+_SHORT_HARD = 1 << 14
+_SHORT_NONE = (1 << 15) - 1
 _LANES = 1 << 14
 _BATCH = 32 * _LANES
 _FEW = 32
@@ -108,7 +112,9 @@ class Cells:
     def __init__(
         self, curve: Curve, *, bits: int, fineness: int, height_bits: int = _HEIGHT_BITS
     ) -> None:
-        self.curve, self.bits, self.height_bits = curve, bits, height_bits
+        self.curve = curve
+        self.bits = bits
+        self.height_bits = height_bits
         self._height_mask = (1 << height_bits) - 1
         self.shift = curve.shift(fineness)
         self.blocks = curve.blocks(self.shift)
@@ -123,9 +129,13 @@ class Cells:
             code = "<u2"
         self._dtype = np.dtype(code)
         self._spare = 8 * self._dtype.itemsize - bits
-        self._limit, self._hard, self._none = _BLOCKS, _HARD, _NONE
+        self._limit = _BLOCKS
+        self._hard = _HARD
+        self._none = _NONE
         if self.blocks <= _SHORT_BLOCKS:
-            self._limit, self._hard, self._none = _SHORT_BLOCKS, _SHORT_HARD, _SHORT_NONE
+            self._limit = _SHORT_BLOCKS
+            self._hard = _SHORT_HARD
+            self._none = _SHORT_NONE
         # a word of 64 bits holds a cell and an offset, one of 96 the height too
         if self.blocks > self._limit or word_bits > 64 or word_bits + height_bits > 96:
             raise OverflowError("A table of noise whose cells do not fit a word.")
@@ -148,13 +158,16 @@ class Cells:
         self._escape = int(starts[-1])
         escapes = self._escapes(tail, self.height)
         self._void = self._escape + escapes
-        self._stretch, self._outside = stretch, outside
+        self._stretch = stretch
+        self._outside = outside
         hat = 2 * stretch * sides << _FRACTION_BITS
         self._share = Fraction(hat, self.height * escapes << self.shift)
         self.table = self._table(easy, columns)
         self._cell = self.table.data
-        self._starts, self._tops = starts[:-1], tops
-        self._starts_list, self._tops_list = starts[:-1].tolist(), tops.tolist()
+        self._starts = starts[:-1]
+        self._tops = tops
+        self._starts_list = starts[:-1].tolist()
+        self._tops_list = tops.tolist()
 
     def _table(self, easy: Integers, columns: Integers) -> NDArray[Any]:
         """The table from a cell to the name of its block: easy cells first in each column."""
@@ -248,7 +261,9 @@ class Cells:
         values = numbers << self.shift | offsets
         undecided = (under < 0) & ~rejected | outside
         for lane in undecided.nonzero()[0]:
-            cell, number, offset = int(cells[lane]), int(numbers[lane]), int(offsets[lane])
+            cell = int(cells[lane])
+            number = int(numbers[lane])
+            offset = int(offsets[lane])
             x = self._attempt(cell, number, offset, int(heights[lane]), entropy)
             rejected[lane] = x is None
             values[lane] = x or 0
@@ -269,7 +284,8 @@ class Cells:
         while True:
             word = entropy.bits(96)
             cell = word & (1 << self.bits) - 1
-            name, offset = self._cell[cell], word >> self.bits & self._mask
+            name = self._cell[cell]
+            offset = word >> self.bits & self._mask
             if name < self._limit:
                 return name << self.shift | offset
             height = word >> 96 - self.height_bits

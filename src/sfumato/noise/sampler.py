@@ -29,7 +29,8 @@ class Sampler:
     __slots__ = ("_curve", "_large", "_plain", "_small", "_wide")
 
     def __init__(self, curve: Curve, wide: Callable[[Entropy], int] | None = None) -> None:
-        self._curve, self._plain = curve, wide
+        self._curve = curve
+        self._plain = wide
         self._wide = wide if curve.width > WIDEST else None
         self._small: Cells | None = None
         self._large: Cells | None = None

@@ -296,7 +296,8 @@ def _gaps(scores: Scores, rate: Fraction) -> _Gaps:
     values = vector("scores", scores)
     if not isinstance(values, np.ndarray):
         return _listed(values, rate)
-    best, whole = values.max().item(), values.dtype == np.int64
+    best = values.max().item()
+    whole = values.dtype == np.int64
     worst = best if whole else values.min().item()
     if not (math.isfinite(best) and math.isfinite(worst)):
         raise _not_finite()

@@ -119,7 +119,8 @@ class DiscreteStaircase:
     @property
     def variance(self) -> Bracket:
         """The variance, from the sum of the squares on each stair."""
-        r, d = self.step, self.sensitivity
+        r = self.step
+        d = self.sensitivity
         low, high = self._further
         centre = Fraction((r - 1) * r * (2 * r - 1), 6)
         flat = r * (r + d - 1) + Fraction((d - 1) * (2 * d - 1), 6)

@@ -31,7 +31,9 @@ Cut: TypeAlias = DiscreteLaplace | DiscreteGaussian | Geometric
 # Draws are int64 if the support is strictly within +-2^62.
 _MOST = 1 << 62
 # |x| / scale is computed from the first 38 bits of |x| and from floor(2^82 / scale).
-_PLACE_BITS, _RATE_BITS, _SPLIT_BITS = 38, 82, 20
+_PLACE_BITS = 38
+_RATE_BITS = 82
+_SPLIT_BITS = 20
 
 
 @dataclass(frozen=True, slots=True)

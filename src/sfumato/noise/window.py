@@ -19,9 +19,11 @@ Bounds: TypeAlias = tuple[Fraction, Fraction]
 
 _NONE: Bounds = (Fraction(0), Fraction(0))
 # Steps of sigma / 64, up to 40 sigma; beyond that the weight is below every positive float.
-_STEPS, _REACH = 64, 40
+_STEPS = 64
+_REACH = 40
 # Moments up to _FEW are summed term by term. Panels are wide beyond an energy of _NEGLIGIBLE.
-_FEW, _NEGLIGIBLE = 1024, 64
+_FEW = 1024
+_NEGLIGIBLE = 64
 # Fixed-point one: the range of floats, and 200 bits more.
 _ONE = 1 << 1300
 

@@ -9,6 +9,8 @@ from sfumato.errors import InvalidDeclaration, InvalidNumber
 from sfumato.privacy.event.check import check_count, exact_positive
 from sfumato.privacy.unit import Relation
 
+__all__ = ["Design", "FixedSample", "PoissonSample", "WithReplacementSample"]
+
 
 @dataclass(frozen=True, slots=True)
 class PoissonSample:

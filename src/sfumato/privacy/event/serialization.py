@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The JSON form of events. It is stable: later versions must read every ledger ever written.
 
-A kind is never removed and never changes its meaning. A new field is omitted while it has its
-default, which is the old meaning. An unknown kind, distribution, field or version raises.
+The form of an event has its ``kind`` and its fields, by their names; the type of a field says how
+it is written (``_field``). A kind is never removed and never changes its meaning. A field is left
+out while it has its default; that of a new field is the old meaning. An unknown kind, distribution,
+field or version raises.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, Field, dataclass, fields
 from enum import Enum
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args, get_type_hints
 
 from sfumato.errors import InvalidDeclaration, SfumatoError
 from sfumato.exact.rational import to_fraction
@@ -24,8 +26,7 @@ from sfumato.noise import (
     Truncated,
 )
 from sfumato.privacy.distance import Distance, Norm
-from sfumato.privacy.event import events
-from sfumato.privacy.event.events import Event
+from sfumato.privacy.event.composition import Event
 from sfumato.privacy.event.sampling_designs import (
     Design,
     FixedSample,
@@ -33,6 +34,8 @@ from sfumato.privacy.event.sampling_designs import (
     WithReplacementSample,
 )
 from sfumato.privacy.unit import Relation
+
+__all__ = ["VERSION", "Json", "event_from_json", "event_to_json"]
 
 VERSION = 1
 Json: TypeAlias = "Mapping[str, Json] | Sequence[Json] | str | int | float | bool | None"
@@ -51,8 +54,9 @@ class _Field:
 def event_to_json(event: Event) -> Json:
     """The stable JSON form of an event.
 
+    >>> from sfumato.privacy import AdditiveNoise
     >>> one = Distance(Norm.L1, Fraction(1))
-    >>> event_to_json(events.AdditiveNoise(DiscreteLaplace(10), one))["kind"]
+    >>> event_to_json(AdditiveNoise(DiscreteLaplace(10), one))["kind"]
     'additive_noise'
     """
     kind = _NAMES.get(type(event))
@@ -177,30 +181,21 @@ def _fraction(name: str) -> _Field:
     return _Field(name, str, _number)
 
 
-def _integer(name: str, absent: object = ...) -> _Field:
-    return _Field(name, int, _whole, absent)
-
-
-def _noise(name: str) -> _Field:
-    return _Field(name, _noise_to_json, _noise_from_json)
-
-
-def _flag(name: str) -> _Field:
-    return _Field(name, bool, _truth, absent=False)
-
-
-def _event(name: str) -> _Field:
-    return _Field(name, event_to_json, event_from_json)
+def _integer(name: str) -> _Field:
+    return _Field(name, int, _whole)
 
 
 def _choice(name: str, kind: type[Enum], absent: object = ...) -> _Field:
     return _Field(name, lambda member: str(member.value), kind, absent)
 
 
+def _noise(name: str) -> _Field:
+    return _Field(name, _noise_to_json, _noise_from_json)
+
+
 _RELATION = _choice("relation", Relation, absent=Relation.ADD_REMOVE)
 _DISTANCE = (_choice("norm", Norm), _RELATION)
 _DISTANCE_FIELD = _Field("distance", str, str)
-_EVENTS = _Field("events", lambda events: [event_to_json(event) for event in events], _events)
 
 _LAWS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {
     "discrete_laplace": (DiscreteLaplace, (_fraction("scale"),)),
@@ -214,72 +209,46 @@ _LAWS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {
     "geometric": (Geometric, (_fraction("scale"),)),
     "truncated": (Truncated, (_noise("whole"), _integer("lower"), _integer("upper"))),
 }
+_LAW_NAMES = {make: name for name, (make, _) in _LAWS.items()}
+
+
+def _fields(kind: type[Event | Design]) -> tuple[_Field, ...]:
+    """How the fields of a kind of event or sample are written and read, in their order."""
+    types = get_type_hints(kind)
+    return tuple(_field(field, types[field.name]) for field in fields(kind))
+
+
+def _field(field: Field[Any], annotation: Any) -> _Field:
+    """How a field is written and read, by its type; its default is omitted."""
+    if annotation is Distance:
+        return _DISTANCE_FIELD
+    absent = ... if field.default is MISSING else field.default
+    kinds = get_args(annotation) or (annotation,)
+    if set(kinds) <= set(get_args(Event)):
+        return _Field(field.name, event_to_json, event_from_json, absent)
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        return _choice(field.name, annotation, absent)
+    write, read = _FORMS[annotation]
+    return _Field(field.name, write, read, absent)
+
+
+_FORMS: dict[Any, tuple[Callable[[Any], Json], Callable[[Any], object]]] = {
+    Fraction: (str, _number),
+    int: (int, _whole),
+    int | None: (int, _whole),
+    bool: (bool, _truth),
+    Noise: (_noise_to_json, _noise_from_json),
+    Design: (_design_to_json, _design_from_json),
+    tuple[Event, ...]: (lambda events: [event_to_json(event) for event in events], _events),
+}
 _DESIGNS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {
-    "poisson": (PoissonSample, (_fraction("rate"), _RELATION)),
-    "fixed": (FixedSample, (_integer("size"), _integer("population"))),
-    "with_replacement": (WithReplacementSample, (_integer("size"), _integer("population"))),
+    "poisson": (PoissonSample, _fields(PoissonSample)),
+    "fixed": (FixedSample, _fields(FixedSample)),
+    "with_replacement": (WithReplacementSample, _fields(WithReplacementSample)),
 }
 _KINDS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {
-    "additive_noise": (
-        events.AdditiveNoise,
-        (_noise("noise"), _DISTANCE_FIELD, _integer("cells", absent=None)),
-    ),
-    "continuous_noise": (
-        events.ContinuousNoise,
-        (_choice("law", events.ContinuousLaw), _fraction("scale"), _DISTANCE_FIELD),
-    ),
-    "selection": (
-        events.Selection,
-        (_choice("rule", events.Rule), _fraction("rate"), _DISTANCE_FIELD, _flag("monotone")),
-    ),
-    "noisy_max": (
-        events.NoisyMax,
-        (_noise("noise"), _DISTANCE_FIELD, _flag("monotone"), _flag("gap")),
-    ),
-    "sparse_vector": (
-        events.SparseVector,
-        (
-            _noise("threshold_noise"),
-            _noise("query_noise"),
-            _DISTANCE_FIELD,
-            _integer("positives"),
-            _flag("monotone"),
-            _flag("gap"),
-        ),
-    ),
-    "randomized_response": (
-        events.RandomizedResponse,
-        (_fraction("epsilon"), _integer("categories")),
-    ),
-    "bounded_range": (events.BoundedRange, (_fraction("eta"), _RELATION)),
-    "pure": (events.PureEvent, (_fraction("epsilon"), _RELATION)),
-    "approximate": (events.ApproxEvent, (_fraction("epsilon"), _fraction("delta"), _RELATION)),
-    "thresholded": (
-        events.Thresholded,
-        (_event("additive"), _integer("threshold"), _integer("keys")),
-    ),
-    "sampled": (
-        events.Sampled,
-        (_Field("design", _design_to_json, _design_from_json), _event("event")),
-    ),
-    "shuffled": (events.Shuffled, (_event("event"), _integer("reports"))),
-    "group": (events.Group, (_event("event"), _integer("size"))),
-    "stream": (
-        events.Stream,
-        (
-            _event("noise"),
-            _integer("steps"),
-            _fraction("column"),
-            _integer("participations", absent=1),
-            _integer("separation", absent=1),
-        ),
-    ),
-    "composed": (events.Composed, (_EVENTS,)),
-    "parallel": (events.Parallel, (_EVENTS,)),
-    "repeated": (events.Repeated, (_event("event"), _integer("times"))),
-    "nonadaptive": (events.Nonadaptive, (_event("event"),)),
+    kind.kind: (kind, _fields(kind)) for kind in get_args(Event)
 }
-_LAW_NAMES = {make: name for name, (make, _) in _LAWS.items()}
 _DESIGN_NAMES = {make: name for name, (make, _) in _DESIGNS.items()}
 _NAMES = {make: name for name, (make, _) in _KINDS.items()}
 
