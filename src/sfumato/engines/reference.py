@@ -381,7 +381,9 @@ class _Unit:
 def _linear(aggregate: Linear, inside: Sequence[Row], limit: int | None) -> list[int]:
     """Returns the integers of the rows in a group, clipped as if there were at most ``limit``."""
     rows = [aggregate.row(code) for code in _counted(aggregate, inside)]
-    whole = [sum(row[place] for row in rows) for place in range(aggregate.width)]
+    whole = [0] * aggregate.width
+    for row in rows:
+        whole = [total + integer for total, integer in zip(whole, row, strict=True)]
     if limit is None or len(rows) <= limit:
         return whole
     if isinstance(aggregate, Sum):
