@@ -25,6 +25,9 @@ class Aggregate(ABC):
     What the privacy proof needs has no default: a class that does not state it cannot be made.
     ``counts`` says what it counts ("rows", "units", "values"); it is empty for an aggregate whose
     estimate is no count, of which heavy units only weigh less.
+
+    >>> [isinstance(part, Aggregate) for part in (CountRows(), CountUnits())]
+    [True, True]
     """
 
     __slots__ = ()
