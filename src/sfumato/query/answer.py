@@ -89,7 +89,9 @@ class Answer:
         """The cost of the answer, with one item for each part."""
         form = cast(dict[str, Json], self.form["cost"])
         items = cast(list[dict[str, str]], form["items"])
-        epsilon, rho, delta = str(form["epsilon"]), str(form["rho"]), str(form["delta"])
+        epsilon = str(form["epsilon"])
+        rho = str(form["rho"])
+        delta = str(form["delta"])
         return Cost(epsilon, rho, delta, tuple(items))
 
     def error(self, confidence: Number = 0.95) -> list[dict[str, Json]]:
@@ -248,7 +250,8 @@ class Answer:
         low = high = None
         # the interval of a quantile is one of ranks, not of values
         if "rank_error" not in error:
-            low, high = error["low"], error["high"]
+            low = error["low"]
+            high = error["high"]
         point = float(cast(float, value or 0))
         return Bar(label, series, point, low, high, untold=is_untold(error))
 
@@ -268,7 +271,9 @@ class Answer:
 
     def _paid(self) -> str:
         """A remark that an answer was paid before; empty for a new one."""
-        return " (paid before, nothing now)" if self.recalled else ""
+        if self.recalled:
+            return " (paid before, nothing now)"
+        return ""
 
     def __repr__(self) -> str:
         header, body = cells(self.columns, self.form["rows"], self.form["errors"])
@@ -282,7 +287,9 @@ class Answer:
         cost = html.escape(self.receipt().removeprefix("cost "))
         shown_table = f"{html_table(header, body)}<p>{cost}</p>"
         notes = "".join(f"<li>{html.escape(line)}</li>" for line in (*self.notes, *self.bias))
-        return f"{shown_table}<ul>{notes}</ul>" if notes else shown_table
+        if notes:
+            return f"{shown_table}<ul>{notes}</ul>"
+        return shown_table
 
 
 def _is_beyond_int64(value: object) -> bool:
@@ -292,7 +299,9 @@ def _is_beyond_int64(value: object) -> bool:
 
 def _float_or_none(value: object) -> float | None:
     """A number as a float; None stays None."""
-    return None if value is None else float(cast(float, value))
+    if value is None:
+        return None
+    return float(cast(float, value))
 
 
 def _cut(

@@ -78,7 +78,9 @@ class Asker:
 
     def about(self, dataset: Dataset) -> "Asker":
         """The same asker, for the same data under other limits of its units."""
-        return self if dataset is self.dataset else replace(self, dataset=dataset)
+        if dataset is self.dataset:
+            return self
+        return replace(self, dataset=dataset)
 
     @property
     def account(self) -> str:

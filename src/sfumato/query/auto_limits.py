@@ -72,7 +72,9 @@ def learnt_limit(place: Fraction, groups: int | None) -> int:
     (8, 5)
     """
     limit: int = _POWERS[min(max(round(place), 0), len(_POWERS) - 1)]
-    return limit if groups is None else min(limit, groups)
+    if groups is None:
+        return limit
+    return min(limit, groups)
 
 
 def units_needed(price: Price) -> int:

@@ -78,7 +78,8 @@ def charged(
         EngineFailed: the task or the engine failed; the charge is forfeited.
     """
     # each property is read once, so that what is charged is what is run
-    event, size = task.event, sized(task.size)
+    event = task.event
+    size = sized(task.size)
     names = terms.names or asker.names(*named(task), event)
     request = replace(asker.request(event, names, terms.key), line=task.line)
     cells = stated(event, task.cells)
@@ -121,7 +122,9 @@ def _once(order: _Order, asker: Asker, engine: Engine, ledger: Ledger) -> Stored
     Raises:
         InProgress: another process is asking the same; nothing was charged.
     """
-    request, payer, patience = order.request, order.payer, order.patience
+    request = order.request
+    payer = order.payer
+    patience = order.patience
     stored = payer.recall(request)
     if stored is None:
         require = None if patience.is_endless else patience.require
@@ -150,7 +153,8 @@ def _carried_out(order: _Order, opened: Opened, ledger: Ledger) -> Stored:
     """Runs a task: reserve, draw, execute, run, commit, in this order."""
     request = order.request
     # the id is chosen here: a caller that is interrupted does not see what ``reserve`` returns
-    charge, taken = token(), False
+    charge = token()
+    taken = False
     try:
         charge, taken = order.payer.reserve(request, charge), True
         noise = drawn(request.event, order.cells)
@@ -193,4 +197,6 @@ def run_task(
         # the curator has logged a step that failed
         if not isinstance(failure, EngineFailed):
             _OWNER.error("charge %s: the task failed: %s", curator.charge, type(failure).__name__)
-    return (None, failed or ENGINE) if failed or body is None else (body, "")
+    if failed or body is None:
+        return (None, failed or ENGINE)
+    return (body, "")

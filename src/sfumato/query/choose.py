@@ -176,8 +176,12 @@ def _weight(part: Part, bounded: Bounded) -> Fraction:
     pure = bounded.norm is Norm.L1
     if isinstance(part.aggregate, Quantiles):
         ratio = value * part.groups * len(part.aggregate.levels) / scale
-        return ratio if pure else ratio**2 / part.groups
-    return value / scale if pure else value / scale**2
+        if pure:
+            return ratio
+        return ratio**2 / part.groups
+    if pure:
+        return value / scale
+    return value / scale**2
 
 
 def _mechanism(part: Part, bounded: Bounded, cost: Fraction, delta: Fraction | None) -> Mechanism:
@@ -190,7 +194,9 @@ def _mechanism(part: Part, bounded: Bounded, cost: Fraction, delta: Fraction | N
         assert delta is not None, "required before"
         show = threshold_geometric if pure else threshold_gaussian
         return show(part.groups, cost, delta, part.distance.relation)
-    return laplace(part.distance, cost) if pure else gaussian(part.distance, cost)
+    if pure:
+        return laplace(part.distance, cost)
+    return gaussian(part.distance, cost)
 
 
 def plans_for_target(
@@ -242,7 +248,9 @@ def _costs(bounded: Bounded, wanted: Wanted, max_epsilon: Fraction) -> list[Frac
         if cost is None:
             return None
         costs.append(cost)
-    return costs if sum(costs) <= most else None
+    if sum(costs) <= most:
+        return costs
+    return None
 
 
 def _within(wanted: Wanted, reach: int) -> Callable[[Noise], bool]:
@@ -252,7 +260,8 @@ def _within(wanted: Wanted, reach: int) -> Callable[[Noise], bool]:
 
 def _unreachable(candidates: Sequence[Bounded], wanted: Wanted, price: Price) -> TargetUnreachable:
     """The refusal of an error, with the least error that max_epsilon buys, to two digits."""
-    most, target = price.most, price.target
+    most = price.most
+    target = price.target
     assert most is not None and target is not None, "called with a target"
 
     def buys(steps: int) -> bool:
@@ -298,7 +307,9 @@ def share_of_left(charge: Charge, balances: Sequence[Balance]) -> Fraction | Non
     """The largest share that a charge takes of a balance; None if one balance does not admit it."""
     shares = [balance.gates.share(charge, balance.taken) for balance in balances]
     known = [share for share in shares if share is not None]
-    return max(known) if len(known) == len(shares) else None
+    if len(known) == len(shares):
+        return max(known)
+    return None
 
 
 def closing(norm: Norm, charge: Charge, balances: Sequence[Balance]) -> list[str]:
@@ -314,7 +325,9 @@ def closing(norm: Norm, charge: Charge, balances: Sequence[Balance]) -> list[str
 
 def name_of(norm: Norm) -> str:
     """The name of the noise law that a norm is used with."""
-    return "Laplace" if norm is Norm.L1 else "Gaussian"
+    if norm is Norm.L1:
+        return "Laplace"
+    return "Gaussian"
 
 
 def _least(

@@ -144,7 +144,8 @@ class Expression:
 
     def between(self, low: Literal, high: Literal) -> "Expression":
         """Whether the expression is at least ``low`` and at most ``high``."""
-        value, least = _operand(self, Binding.SUM), _operand(low, Binding.SUM)
+        value = _operand(self, Binding.SUM)
+        least = _operand(low, Binding.SUM)
         most = _operand(high, Binding.SUM)
         return Expression(f"{value} BETWEEN {least} AND {most}", Binding.TEST)
 
@@ -218,7 +219,9 @@ class Expression:
         return Expression(f"{left} {operator} {right}", Binding.TEST)
 
     def __repr__(self) -> str:
-        return self.text if self.name is None else f"{self.text} AS {_name(self.name)}"
+        if self.name is None:
+            return self.text
+        return f"{self.text} AS {_name(self.name)}"
 
 
 def col(name: str) -> Expression:
@@ -357,7 +360,9 @@ def _operand(value: Operand, least: Binding) -> str:
             f"{operand!r} is a column of the answer, and nothing is computed of it.",
             remedy="Give the name last, around the whole.",
         )
-    return operand.text if operand.binding >= least else f"({operand.text})"
+    if operand.binding >= least:
+        return operand.text
+    return f"({operand.text})"
 
 
 def _constant(value: Literal) -> Expression:

@@ -133,7 +133,8 @@ class _Limit:
         """The number of a unit that the limit bounds."""
         if self.counted is None:
             return Computed(self.column, self.over)
-        column, kind = self.counted.column, self.counted.column.type
+        column = self.counted.column
+        kind = self.counted.column.type
         field = Field(column)
         if self.squared and isinstance(kind, Integer):
             square = Arithmetic(Operation.MULTIPLY, field, field)
@@ -151,10 +152,12 @@ class _Limit:
 
 def _limits(bounded: Bounded) -> Iterator[_Limit]:
     """The limits that can change the answer."""
-    raw, tracked = bounded.tracked.raw, bounded.tracked
+    raw = bounded.tracked.raw
+    tracked = bounded.tracked
     if tracked.unit is None or is_single(raw.relation):
         return
-    limits, rows = tracked.limits, tracked.limits.rows
+    limits = tracked.limits
+    rows = tracked.limits.rows
     kept = [isinstance(aggregate, CountUnits | CountDistinct) for aggregate in raw.aggregates]
     linear = not all(kept)
     spread = not is_one_group(raw.relation, [key.value.expression for key in raw.keys])

@@ -58,7 +58,8 @@ class Released:
 
     def point(self, row: int, statistic: Statistic = Statistic.VALUE, place: int = 0) -> Fraction:
         """The estimate in a row; the middle of the range if there is no support."""
-        values, read = self.values[row], self.reading
+        values = self.values[row]
+        read = self.reading
         if read.kind is Kind.NUMBER:
             return values[0] * read.unit
         if read.kind is Kind.QUANTILES:
@@ -90,7 +91,8 @@ class Released:
 
         For a quantile it is the whole range, since only its rank is known (``rank_error``).
         """
-        values, read = self.values[row], self.reading
+        values = self.values[row]
+        read = self.reading
         if self.noise is None:
             return read.least, read.upper
         if read.kind is Kind.NUMBER:
@@ -145,7 +147,8 @@ class Released:
 
     def _mean_shares(self, row: int, miss: Fraction) -> Range:
         """An interval of the mean as a share of the span."""
-        values, noise = self.values[row], self.noise
+        values = self.values[row]
+        noise = self.noise
         if len(values) == 2 and self.copies[row] == 1 and noise is not None:
             low, high = share_interval(values[0], values[1], noise, miss)
             return Fraction(low), Fraction(high)
@@ -178,7 +181,8 @@ class Released:
         values = self.values[row]
         error = self._error(row, miss)
         share = bernstein.share(values, error, bernstein.Statistic.VARIANCE)
-        low, high = share.lower * self.reading.span**2, share.upper * self.reading.span**2
+        low = share.lower * self.reading.span**2
+        high = share.upper * self.reading.span**2
         rounding = self.reading.rounding
         if statistic in _SAMPLE:
             # n / (n - 1) decreases, and is at most 2 for two rows or more
@@ -192,7 +196,9 @@ class Released:
         least = sqrt_down(low) if low else low
         most = sqrt_up(high) if high else high
         least, most = max(least - rounding, Fraction(0)), most + rounding
-        return (least, most) if statistic in _ROOT else (least**2, most**2)
+        if statistic in _ROOT:
+            return (least, most)
+        return (least**2, most**2)
 
 
 @lru_cache(maxsize=64)
@@ -299,7 +305,9 @@ def _range(expression: Scalar, interval: Callable[[Estimate], Range]) -> Range |
             return Fraction(value), Fraction(value)
         case Arithmetic(op, left, right):
             operands = _ranges((left, right), interval)
-            return None if operands is None else _combine(op, *operands)
+            if operands is None:
+                return None
+            return _combine(op, *operands)
         case FloorDivide(operand, divisor):
             inner = _range(operand, interval)
             if inner is None:

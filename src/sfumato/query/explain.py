@@ -71,7 +71,8 @@ def _clipping(column: Column) -> Iterator[str]:
 
 def _ends(kind: Integer | Real | Date) -> str:
     """The bounds of a type as an interval in brackets."""
-    low, high = kind.lower_code, kind.upper_code
+    low = kind.lower_code
+    high = kind.upper_code
     if isinstance(kind, Date):
         return f"[{kind.decode(low).isoformat()}, {kind.decode(high).isoformat()}]"
     return f"[{decimal_text(low * kind.step)}, {decimal_text(high * kind.step)}]"
@@ -95,7 +96,8 @@ def _is_cut(computed: Computed, kind: Integer | Real) -> bool:
     if computed.summary is Summary.COUNT_DISTINCT:
         most = UNLIMITED if isinstance(inner, Text) else min(inner.size, UNLIMITED)
         return kind.upper_code < most
-    low, high = computed.value.numeric.lower_code, computed.value.numeric.upper_code
+    low = computed.value.numeric.lower_code
+    high = computed.value.numeric.upper_code
     return kind.upper_code < high * UNLIMITED or kind.lower_code > low * UNLIMITED
 
 
@@ -119,7 +121,8 @@ def _unit_bounding(bounded: Bounded) -> Iterator[str]:
 
 def _limit_bounding(bounded: Bounded) -> Iterator[str]:
     """How the rows and groups of a unit were limited and weighted."""
-    limits, is_open = bounded.tracked.limits, bounded.tracked.raw.is_open
+    limits = bounded.tracked.limits
+    is_open = bounded.tracked.raw.is_open
     aggregates = [part.aggregate for part in bounded.parts]
     weighed = [_is_weighed(aggregate) for aggregate in aggregates]
     groups = limits.in_groups
@@ -137,7 +140,8 @@ def _limit_bounding(bounded: Bounded) -> Iterator[str]:
 
 def _weighing(bounded: Bounded) -> Iterator[str]:
     """The weights of units that have more rows in all groups than the limits allow."""
-    limits, raw = bounded.tracked.limits, bounded.tracked.raw
+    limits = bounded.tracked.limits
+    raw = bounded.tracked.raw
     keys = [key.value.expression for key in raw.keys]
     spread = not raw.is_open and not is_one_group(raw.relation, keys)
     most = limits.in_all if spread else limits.total
@@ -210,7 +214,8 @@ def _bias_of_layout(bounded: Bounded) -> Iterator[str]:
 
 def _bias_of_rows(raw: Raw) -> Iterator[str]:
     """The bias of clipping what WHERE compares and GROUP BY groups."""
-    relation, keys = raw.relation, raw.keys
+    relation = raw.relation
+    keys = raw.keys
     compared = origin(relation, *predicates(relation))
     grouped = origin(relation, *(key.value.expression for key in keys))
     for word, done, read in (("WHERE", "compared", compared), ("GROUP BY", "grouped", grouped)):

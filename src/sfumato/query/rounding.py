@@ -42,14 +42,18 @@ def move_of(aggregate: Aggregate) -> Move | None:
         return None
     far = value.rounding + _nearest(value)
     codes = value.numeric.lower_code, value.numeric.upper_code
-    return Move(far, max(map(abs, codes)) * value.step) if far else None
+    if far:
+        return Move(far, max(map(abs, codes)) * value.step)
+    return None
 
 
 def _nearest(value: Value) -> Fraction:
     """Half a step for a column whose step was derived from its range; 0 for a declared step."""
     kind = value.type
     rounded = isinstance(value.expression, Field) and isinstance(kind, Real) and is_of_range(kind)
-    return value.step / 2 if rounded else Fraction(0)
+    if rounded:
+        return value.step / 2
+    return Fraction(0)
 
 
 def is_beyond(move: Move, part: Released, row: int, read: Estimate, half_width: Json) -> bool:

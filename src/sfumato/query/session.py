@@ -86,7 +86,8 @@ class Session(Tasks):
         # None for a session that ``asking_as`` made: it closes nothing
         self._let_go: Callable[[Ledger], object] | None = let_go
         self._door = Door()
-        self._shelf, self._known = Shelf(ledger), Known()
+        self._shelf = Shelf(ledger)
+        self._known = Known()
         self._limit = budget
         contract = Contract.of(dataset, budget)
         self._asker = Asker(
@@ -410,7 +411,9 @@ class Session(Tasks):
 
     def _plans(self, step: Step) -> list[Planned]:
         """The candidate plans of a step: one for a price, one for each noise law for an error."""
-        question, dataset, price = step.question, step.dataset, step.price
+        question = step.question
+        dataset = step.dataset
+        price = step.price
         if price.target is None:
             return [plan_for_price(question, dataset, price, self._kept)]
         goal = wanted(question, dataset, price.target, self._references(question))

@@ -43,7 +43,9 @@ def refinement(plan: Tracked) -> int:
     linear = any(not isinstance(item, CountUnits | CountDistinct) for item in aggregates)
     # rows of a unit beyond its row limit have smaller weights, which a leaf must be able to hold
     shared = any(isinstance(item, Quantiles) for item in aggregates)
-    return _FINE if (weighs and linear) or shared else 1
+    if (weighs and linear) or shared:
+        return _FINE
+    return 1
 
 
 def distance(
@@ -86,7 +88,9 @@ def full_weight(unit: str | None, relation: Rows) -> int:
 
     It is 1 if no weight is below 1.
     """
-    return 1 if unit is None or is_single(relation) else _FINE
+    if unit is None or is_single(relation):
+        return 1
+    return _FINE
 
 
 def marginal(most: int, fine: int, norm: Norm, relation: Relation) -> Distance:
@@ -145,8 +149,12 @@ def _replaced(aggregate: Aggregate, plan: Tracked, norm: Norm, one: int) -> int:
         # one integer between M * min(lower, 0) and M * max(upper, 0)
         codes, (rows, _, total) = aggregate.value.numeric, _limits(aggregate, plan)
         reach = (max(codes.upper_code, 0) - min(codes.lower_code, 0)) * min(rows, total)
-        return reach if norm is Norm.L1 else reach * reach
+        if norm is Norm.L1:
+            return reach
+        return reach * reach
     if single:
         return one
     # |a - b|_1 <= |a|_1 + |b|_1; |a - b|_2^2 <= |a|_2^2 + |b|_2^2 where no entry is negative
-    return one * 2 if norm is Norm.L1 or aggregate.never_negative else one * 4
+    if norm is Norm.L1 or aggregate.never_negative:
+        return one * 2
+    return one * 4

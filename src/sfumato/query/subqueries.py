@@ -94,7 +94,8 @@ class Resolver:
 
     def _step(self, sql: str | exp.Select, parameters: Parameters | None, price: Price) -> Step:
         """The step of a statement; its sub-queries and limits share the price."""
-        select, guesses = tree(sql), self.guesses
+        select = tree(sql)
+        guesses = self.guesses
         share = price.scaled(Fraction(1, len(scalar_queries(select)) + 1))
         notes: list[str] = []
 
@@ -170,7 +171,9 @@ class Rehearsal:
         own: Policy = lambda step: None,
         others: Policy = lambda step: None,
     ) -> None:
-        self._plan, self._own, self._others = plan, own, others
+        self._plan = plan
+        self._own = own
+        self._others = others
         self.plans: list[tuple[Step, Planned]] = []
 
     def __call__(self, step: Step) -> Answer | None:
@@ -180,7 +183,9 @@ class Rehearsal:
             if paid is not None:
                 return paid
         self.plans.append((step, self._plan(step)))
-        return None if step.guessed else self._others(step)
+        if step.guessed:
+            return None
+        return self._others(step)
 
 
 def previewed(step: Step) -> None:

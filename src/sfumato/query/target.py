@@ -92,7 +92,9 @@ def wanted(
     """
     _require_plain_aggregates(question)
     size = _declared_size(question, dataset)
-    amounts, sizes, notes = [], [], []
+    amounts = []
+    sizes = []
+    notes = []
     for index, aggregate in enumerate(question.raw.aggregates):
         reference = stored.get(index)
         amount, note = _amount(aggregate, target, size, reference)
@@ -147,7 +149,9 @@ def typical_size(sizes: Sequence[Fraction]) -> Fraction:
 def _declared_size(question: Question, dataset: Dataset) -> int | None:
     """The declared number of rows that a question reads, if it reads a whole table."""
     whole = isinstance(question.raw.relation, Scan) and not question.raw.keys
-    return dataset.tables[question.table].size if whole else None
+    if whole:
+        return dataset.tables[question.table].size
+    return None
 
 
 def _amount(
@@ -181,7 +185,9 @@ def _size(
     if size is not None:
         return Fraction(size)
     if stored is not None and stored.size > 0:
-        return stored.typical if average else stored.size
+        if average:
+            return stored.typical
+        return stored.size
     raise NoReference(
         f"The error of {aggregate.title} depends on how many rows a group has, which is not "
         "public.",

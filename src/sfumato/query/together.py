@@ -198,7 +198,8 @@ def ceiling(price: Price, norm: Norm, relation: Relation) -> Event:
     Guarantees:
         no question costs more than the ceiling of its price
     """
-    epsilon, rho = price.epsilon, price.rho
+    epsilon = price.epsilon
+    rho = price.rho
     if price.target is not None and price.most is not None:
         epsilon, rho = (price.most, None) if norm is Norm.L1 else (None, price.most**2 / 2)
     if epsilon is not None:

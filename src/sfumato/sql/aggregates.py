@@ -343,12 +343,16 @@ def _and(test: Scalar, other: Scalar | None) -> Scalar:
 
 def _called(node: exp.Expr) -> str:
     """Returns the name of an aggregate, for messages."""
-    return "A quantile" if isinstance(node, exp.WithinGroup) else called(node)
+    if isinstance(node, exp.WithinGroup):
+        return "A quantile"
+    return called(node)
 
 
 def _name(node: exp.Expr) -> str:
     """Returns the name of a column, or an expression as SQL text."""
-    return node.name if isinstance(node, exp.Column) else _sql(node)
+    if isinstance(node, exp.Column):
+        return node.name
+    return _sql(node)
 
 
 def _sql(node: exp.Expr) -> str:

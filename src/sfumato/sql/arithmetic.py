@@ -47,7 +47,8 @@ class _Marks(TypedDict):
 
 def add(one: Number, other: Number) -> Number:
     """Returns the sum of two numbers."""
-    first, second = known(one), known(other)
+    first = known(one)
+    second = known(other)
     if isinstance(first, Fraction) and isinstance(second, Fraction):
         return number(first + second)
     wrap, (left, right) = together([one, other])
@@ -75,7 +76,8 @@ def multiply(one: Number, other: Number) -> Number:
 
     A constant factor only changes the step.
     """
-    factor, second = known(one), known(other)
+    factor = known(one)
+    second = known(other)
     if isinstance(factor, Fraction) and isinstance(second, Fraction):
         return number(factor * second)
     if isinstance(second, Fraction):
@@ -92,7 +94,8 @@ def multiply(one: Number, other: Number) -> Number:
     size = largest(one.expression) * one.step
     other_size = largest(other.expression) * other.step
     rounding = one.rounding * other_size + other.rounding * (size + one.rounding)
-    step, most = one.step * other.step, LARGEST - 2
+    step = one.step * other.step
+    most = LARGEST - 2
     if largest(product) > most:
         # a comparison with it needs codes just beyond its range
         product = clipped(product, -most, most)
@@ -121,7 +124,8 @@ def divide(one: Number, other: Number, *, skips_zero: bool = False) -> Number:
     divisor = known(other)
     if isinstance(divisor, Fraction) and divisor:
         return multiply(one, number(1 / divisor))
-    above, below = span(one.expression), span(other.expression)
+    above = span(one.expression)
+    below = span(other.expression)
     if below is not None and below[0] <= 0 <= below[1]:
         if not skips_zero:
             raise may_be_zero()
@@ -343,7 +347,8 @@ def _scaled(one: Number, factor: Fraction) -> Number:
     if factor == 0:
         return Number(times(one.expression, 0), Fraction(1))
     expression = one.expression if factor > 0 else _negated(one.expression)
-    step, rounding = one.step * abs(factor), one.rounding * abs(factor)
+    step = one.step * abs(factor)
+    rounding = one.rounding * abs(factor)
     scaled = replace(one, expression=expression, step=step, rounding=rounding, ratio=None)
     if one.ratio is None:
         return scaled
@@ -359,7 +364,8 @@ def _of_ratio(quotient: Number, above: Number, ratio: Ratio) -> Number:
 
 def _excess(one: int, other: int) -> tuple[int, int]:
     """Returns how many low bits each of two factors must drop for a product of at most 62 bits."""
-    lost, other_lost = 0, 0
+    lost = 0
+    other_lost = 0
     while one * other > LARGEST:
         if one >= other:
             one = one // 2 + 1

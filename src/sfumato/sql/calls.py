@@ -56,7 +56,9 @@ def placed(node: exp.Expr, select: exp.Select, scope: Scope) -> exp.Expr:
         node = select.expressions[int(place) - 1]
     elif isinstance(node, exp.Column) and not node.table and not scope.owns(node):
         node = _aliased(node, select)
-    return node.this if isinstance(node, exp.Alias) else node
+    if isinstance(node, exp.Alias):
+        return node.this
+    return node
 
 
 def _aliased(node: exp.Column, select: exp.Select) -> exp.Expr:

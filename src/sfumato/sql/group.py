@@ -67,7 +67,8 @@ def grouped(select: exp.Select, scope: Scope, rows: Rows, relation: Relation) ->
     values: list[Typed] = []
     keys: list[GroupKey] = []
     places: dict[int, int] = {}
-    absent, tests = frozenset(_absent(relation)), scope.written(holding(relation))
+    absent = frozenset(_absent(relation))
+    tests = scope.written(holding(relation))
     wanted = dict.fromkeys(node for chosen in sets for node in chosen)
     require_few(len(wanted), "keys of GROUP BY")
     for node in wanted:

@@ -143,7 +143,8 @@ def _semi(context: Context, left: From, right: From, on: _On, *, negated: bool) 
 
 def _on(context: Context, left: From, right: From, node: exp.Join) -> _On:
     """Returns the condition of a join, by its parts."""
-    mine, theirs = left.scope(context), right.scope(context)
+    mine = left.scope(context)
+    theirs = right.scope(context)
     parts: set[int] = set()
     pairs: list[tuple[exp.Expr, exp.Expr]] = []
     rest: list[exp.Expr] = []
@@ -176,7 +177,8 @@ def _pair(
     """Returns the two sides of an equality, the left table's first; None if a side is of both."""
     if not isinstance(test, exp.EQ):
         return None
-    first, second = test.this, test.expression
+    first = test.this
+    second = test.expression
     for one, other in ((first, second), (second, first)):
         if not mine.owns(one) or not theirs.owns(other):
             continue

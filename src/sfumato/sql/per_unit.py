@@ -268,7 +268,8 @@ class Summaries:
     def _sum(self, operand: Number, node: exp.Expr, test: Scalar | None) -> Number:
         """Returns SUM; its range is that of the value times the limit of rows."""
         value = value_of(kept(operand, test), node.sql(dialect="duckdb"))
-        low, high = value.numeric.lower_code, value.numeric.upper_code
+        low = value.numeric.lower_code
+        high = value.numeric.upper_code
         if low < 0:
             low = max(low * self._limit, -MAX_CODE)
         if high > 0:
@@ -287,7 +288,8 @@ class Summaries:
         if (value.step / step).denominator > MAX_UNDER:
             halvings = math.floor(math.log2(value.step / step))
             step = value.step / 2 ** max(halvings, 0)
-        lower, upper = math.floor(low / step), math.ceil(high / step)
+        lower = math.floor(low / step)
+        upper = math.ceil(high / step)
         kind = number_type(lower, upper, step)
         mean = as_number(self._column(Summary.MEAN, kind, value), node)
         cut = operand.cut or value.rounding != operand.rounding
@@ -296,7 +298,8 @@ class Summaries:
 
     def quotient(self, node: exp.Div) -> Number | None:
         """Returns SUM(x) / COUNT(x) as a mean; None for any other quotient."""
-        above, below = node.this.unnest(), node.expression.unnest()
+        above = node.this.unnest()
+        below = node.expression.unnest()
         if isinstance(below, exp.Nullif) and literal(below.expression) == 0:
             below = below.this.unnest()
         if not isinstance(above, exp.Sum) or not isinstance(below, exp.Count):

@@ -164,7 +164,8 @@ class Rows:
             UnsupportedSql: a string and the answer of a scalar sub-query. Whether the answer is
                 among the declared strings would decide about the refusal.
         """
-        left, right = self._tested(one), self._tested(other)
+        left = self._tested(one)
+        right = self._tested(other)
         compares_left = isinstance(left, Label) and is_answered(other)
         compares_right = isinstance(right, Label) and is_answered(one)
         if compares_left or compares_right:
@@ -336,10 +337,12 @@ def as_number(typed: Typed, node: exp.Expr) -> Number:
 
 def bounds_needed(what: str, typed: Words) -> MissingDeclaration:
     """Returns the refusal of a Text column where a number is needed."""
-    name, declared = "column", "sf.Text()"
+    name = "column"
+    declared = "sf.Text()"
     if isinstance(typed.expression, Field):
         column = typed.expression.column
-        name, declared = column.name.rpartition(".")[2], repr(column.type)
+        name = column.name.rpartition(".")[2]
+        declared = repr(column.type)
     return MissingDeclaration(
         f"{what} needs declared bounds, and {name!r} is declared as {declared}.",
         allowed="sf.Integer(lower, upper) or sf.Real(lower, upper)",
