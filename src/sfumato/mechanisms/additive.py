@@ -66,7 +66,8 @@ class AdditiveMechanism:
 
     def event(self, distance: Distance) -> AdditiveNoise:
         """The event of a release whose sensitivity is ``distance``."""
-        _require(distance, _NORM[type(self.noise)], type(self.noise).__name__)
+        law = type(self.noise)
+        _require(distance, _NORM[law], law.__name__)
         return AdditiveNoise(self.noise, distance, self.cells)
 
     def draw(self, cells: int, entropy: Entropy = SYSTEM) -> tuple[int, ...]:
@@ -95,7 +96,8 @@ class AdditiveMechanism:
         Raises:
             InvalidDeclaration: as ``release``.
         """
-        if exact.ndim != 1 or exact.dtype != np.int64 or self.cells not in (None, len(exact)):
+        is_int64 = exact.ndim == 1 and exact.dtype == np.int64
+        if not is_int64 or self.cells not in (None, len(exact)):
             raise InvalidDeclaration(
                 f"{exact.shape} of {exact.dtype}.", allowed="the declared number of int64"
             )
@@ -165,7 +167,10 @@ def gaussian(distance: Distance, rho: Number) -> AdditiveMechanism:
 
 
 def calibrated_gaussian(
-    distance: Distance, epsilon: Number, delta: Number, cells: int | None = None
+    distance: Distance,
+    epsilon: Number,
+    delta: Number,
+    cells: int | None = None,
 ) -> AdditiveMechanism:
     """The discrete Gaussian mechanism with nearly minimal variance for (epsilon, delta)-DP (L2).
 
@@ -193,14 +198,17 @@ def staircase(distance: Distance, epsilon: Number) -> AdditiveMechanism:
     2
     """
     _require(distance, Norm.LINF, "Staircase noise")
-    return AdditiveMechanism(DiscreteStaircase(epsilon, math.ceil(distance.value)), cells=1)
+    noise = DiscreteStaircase(epsilon, math.ceil(distance.value))
+    return AdditiveMechanism(noise, cells=1)
 
 
 def _reach(values: Integers) -> int:
     """The largest absolute value, 0 for an empty array."""
     if not values.size:
         return 0
-    return max(abs(int(values.min())), abs(int(values.max())))
+    least = int(values.min())
+    most = int(values.max())
+    return max(abs(least), abs(most))
 
 
 def _integer(value: object) -> int:

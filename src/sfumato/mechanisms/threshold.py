@@ -80,7 +80,8 @@ class ThresholdMechanism:
                 allowed="by one a key: Distance(Norm.LINF, 1, relation)",
             )
         cells = _touched(self.keys, distance.relation)
-        return Thresholded(AdditiveNoise(self.noise, distance, cells), self.threshold, self.keys)
+        counts = AdditiveNoise(self.noise, distance, cells)
+        return Thresholded(counts, self.threshold, self.keys)
 
     def release(self, counts: Mapping[K, int], entropy: Entropy = SYSTEM) -> dict[K, int]:
         """The released keys with their noisy counts, sorted by key.
@@ -127,7 +128,8 @@ class ThresholdMechanism:
             there = start + np.flatnonzero(counts[start : start + _AT_ONCE] >= 1)
             noisy = counts[there] + self.noise.sample(len(there), entropy)
             passed = noisy >= self.threshold
-            released += zip(keys_at(there[passed]), noisy[passed].tolist(), strict=True)
+            counts = noisy[passed].tolist()
+            released += zip(keys_at(there[passed]), counts, strict=True)
         return dict(sorted(released, key=lambda item: _rank(item[0])))
 
     def shown(self, units: int) -> Bracket:
@@ -154,7 +156,10 @@ class ThresholdMechanism:
 
 
 def threshold_laplace(
-    keys: int, epsilon: Number, delta: Number, relation: Relation
+    keys: int,
+    epsilon: Number,
+    delta: Number,
+    relation: Relation,
 ) -> ThresholdMechanism:
     """Discrete Laplace noise of scale keys / epsilon, and the smallest threshold for delta.
 
@@ -180,7 +185,10 @@ def threshold_laplace(
 
 
 def threshold_gaussian(
-    keys: int, rho: Number, delta: Number, relation: Relation
+    keys: int,
+    rho: Number,
+    delta: Number,
+    relation: Relation,
 ) -> ThresholdMechanism:
     """Discrete Gaussian noise of sigma^2 = keys / (2 rho), and the smallest threshold for delta.
 
@@ -195,7 +203,8 @@ def threshold_gaussian(
     touched = _touched(keys, relation)
     cap = _delta(delta)
     noise = DiscreteGaussian(sigma_squared=touched / (2 * positive("rho", rho)))
-    guess = math.isqrt(int(2 * noise.sigma_squared * log_up(touched / cap)))
+    logarithm = log_up(touched / cap)
+    guess = math.isqrt(int(2 * noise.sigma_squared * logarithm))
 
     def build(threshold: int) -> ThresholdMechanism:
         return ThresholdMechanism(noise, threshold, keys)
@@ -204,7 +213,10 @@ def threshold_gaussian(
 
 
 def threshold_geometric(
-    keys: int, epsilon: Number, delta: Number, relation: Relation
+    keys: int,
+    epsilon: Number,
+    delta: Number,
+    relation: Relation,
 ) -> ThresholdMechanism:
     """Discrete Laplace noise truncated at the threshold, and the smallest threshold for delta.
 
@@ -220,7 +232,8 @@ def threshold_geometric(
     touched = _touched(keys, relation)
     cap = _delta(delta)
     noise = DiscreteLaplace(touched / positive("epsilon", epsilon))
-    guess = int(noise.scale * log_up(touched / cap / (2 * noise.scale + 1)))
+    odds = touched / cap / (2 * noise.scale + 1)
+    guess = int(noise.scale * log_up(odds))
 
     def build(threshold: int) -> ThresholdMechanism:
         truncated = Truncated(noise, 1 - threshold, threshold - 1)
@@ -257,7 +270,8 @@ def _calibrated(
             f"delta = {decimal_text(cap)} is below what this noise can be shown to keep.",
             allowed="a larger delta, or other noise",
         )
-    return build(smallest(pays, below=min(max(guess, 1), far)))
+    start = min(max(guess, 1), far)
+    return build(smallest(pays, below=start))
 
 
 def _touched(keys: int, relation: Relation) -> int:

@@ -41,7 +41,8 @@ class Binomial:
 
     def __init__(self, trials: int, probability: Number) -> None:
         bias = positive("probability", probability)
-        if isinstance(trials, bool) or not isinstance(trials, int) or trials < 1 or bias >= 1:
+        is_integer = isinstance(trials, int) and not isinstance(trials, bool)
+        if not is_integer or trials < 1 or bias >= 1:
             raise InvalidNumber(
                 f"A binomial of {shown(trials)} trials of probability {bias}.",
                 allowed="trials >= 1, 0 < probability < 1",
@@ -73,7 +74,8 @@ class Binomial:
         """P(X = x)."""
         if not 0 <= x <= self.trials:
             return Bracket(0.0, 0.0)
-        return stated(BinomialRatio(self.trials, self.probability)).probability(x)
+        ratio = BinomialRatio(self.trials, self.probability)
+        return stated(ratio).probability(x)
 
     def cdf(self, x: int) -> Bracket:
         """P(X <= x), as P(trials - X >= trials - x)."""
@@ -85,7 +87,8 @@ class Binomial:
             return Bracket(1.0, 1.0)
         if x >= self.trials:
             return Bracket(0.0, 0.0)
-        return stated(BinomialRatio(self.trials, self.probability)).at_least(x + 1)
+        ratio = BinomialRatio(self.trials, self.probability)
+        return stated(ratio).at_least(x + 1)
 
     def tail(self, half_width: int) -> Bracket:
         """P(|X| > half_width) = P(X > half_width)."""
@@ -93,11 +96,13 @@ class Binomial:
 
     def quantile(self, probability: Number) -> int:
         """The smallest x with P(X <= x) >= probability, certain not to be too small."""
-        return quantile_of(self.cdf, probability, guess=int(self.trials * self.probability))
+        mean = int(self.trials * self.probability)
+        return quantile_of(self.cdf, probability, guess=mean)
 
     def half_width(self, confidence: Number) -> int:
         """The smallest h with P(X <= h) >= confidence, certain not to be too small."""
-        return half_width_of(self.tail, confidence, guess=int(self.trials * self.probability))
+        mean = int(self.trials * self.probability)
+        return half_width_of(self.tail, confidence, guess=mean)
 
     @property
     def variance(self) -> Bracket:

@@ -20,7 +20,13 @@ _BLOCK = 1 << 13
 _ALL = ~np.uint64(0)
 
 
-def random_bits(count: int, bias: Bounds, entropy: Entropy = SYSTEM, *, levels: int = 12) -> Words:
+def random_bits(
+    count: int,
+    bias: Bounds,
+    entropy: Entropy = SYSTEM,
+    *,
+    levels: int = 12,
+) -> Words:
     """Draws ``count`` independent bits, each true with probability ``bias``, packed into words.
 
     Bit i is ``words[i // 64] >> (i % 64) & 1``. ``bias`` returns bounds of a real number in
@@ -46,14 +52,18 @@ def random_bits(count: int, bias: Bounds, entropy: Entropy = SYSTEM, *, levels: 
     drawn = np.empty(whole + (rest > 0), np.uint64)
     for start in range(0, len(drawn), _BLOCK):
         part = drawn[start : start + _BLOCK]
-        part[:] = _below(np.full(len(part), _ALL), digits, entropy)
+        every_lane = np.full(len(part), _ALL)
+        part[:] = _below(every_lane, digits, entropy)
     if rest:
         drawn[-1] &= np.uint64((1 << rest) - 1)
     return drawn
 
 
 def _below(
-    lanes: Words, digits: Callable[[int], list[bool]], entropy: Entropy, depth: int = 0
+    lanes: Words,
+    digits: Callable[[int], list[bool]],
+    entropy: Entropy,
+    depth: int = 0,
 ) -> Words:
     """Sets each bit of ``lanes`` whose number is below the bias, from digit block ``depth`` on.
 
@@ -75,7 +85,8 @@ def _below(
     equal = zeros & ~ones
     rest = np.flatnonzero(equal)
     if len(rest):
-        below[rest] |= equal[rest] & _below(equal[rest], digits, entropy, depth + 1)
+        still_equal = equal[rest]
+        below[rest] |= still_equal & _below(still_equal, digits, entropy, depth + 1)
     return below
 
 

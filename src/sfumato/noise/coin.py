@@ -95,13 +95,16 @@ class Coin(ABC):
 
     def quantile(self, probability: Number) -> int:
         """The smallest x with P(X <= x) >= probability, certain not to be too small."""
-        return int(self.cdf(0).lower < open_unit("probability", probability))
+        wanted = open_unit("probability", probability)
+        return int(self.cdf(0).lower < wanted)
 
     @property
     def variance(self) -> Bracket:
         """p (1 - p)."""
         lower, upper = self._true()
-        return bracket(lower * (1 - upper), upper * (1 - lower))
+        least = lower * (1 - upper)
+        most = upper * (1 - lower)
+        return bracket(least, most)
 
     def _true(self) -> tuple[Fraction, Fraction]:
         """Bounds of P(True), down to 2^-1900 within a relative 2^-59 of it and of P(False)."""
@@ -110,7 +113,9 @@ class Coin(ABC):
             lower, upper = self.bounds(precision)
             known = lower >> 60 and ((1 << precision) - upper) >> 60
             if lower == upper or known or precision >= _FINEST:
-                return Fraction(lower, 1 << precision), Fraction(upper, 1 << precision)
+                least = Fraction(lower, 1 << precision)
+                most = Fraction(upper, 1 << precision)
+                return least, most
             precision *= 2
 
 
@@ -157,7 +162,9 @@ class BernoulliExp(Coin):
 
     def bounds(self, precision: int) -> tuple[int, int]:
         """Bounds of 2^precision e^-gamma."""
-        lower, upper = exp_scaled(self.gamma.numerator, self.gamma.denominator, precision)
+        over = self.gamma.numerator
+        under = self.gamma.denominator
+        lower, upper = exp_scaled(over, under, precision)
         return lower, min(upper, 1 << precision)
 
 
@@ -188,7 +195,9 @@ class BernoulliLogistic(Coin):
         for_true = self.odds.numerator
         for_false = self.odds.denominator
         fine = precision + 2 + for_true.bit_length()
-        least, most = exp_scaled(self.gamma.numerator, self.gamma.denominator, fine)
+        over = self.gamma.numerator
+        under = self.gamma.denominator
+        least, most = exp_scaled(over, under, fine)
         lower = for_true * least
         upper = for_true * most
         false = for_false << fine

@@ -42,7 +42,8 @@ class Even(ABC):
 
     def shift(self, fineness: int) -> int:
         """The largest shift with at least ``fineness`` blocks of 2^shift per width, or 0."""
-        return max(int(self.width / fineness).bit_length() - 1, 0)
+        width = int(self.width / fineness)
+        return max(width.bit_length() - 1, 0)
 
     def blocks(self, shift: int) -> int:
         """The number of blocks of 2^shift integers that cover ``reach`` widths."""
@@ -50,7 +51,8 @@ class Even(ABC):
 
     def ends(self, shift: int, blocks: int) -> tuple[Integers, Integers]:
         """2^31 f at the near and at the far end of each block, within the error of ``decay``."""
-        heights = decay(np.array(self.energies(1 << shift, blocks + 1)))
+        energies = self.energies(1 << shift, blocks + 1)
+        heights = decay(np.array(energies))
         return _ends(heights, shift, two_sided=self.two_sided)
 
     def bounds(self, x: int, precision: int) -> tuple[int, int]:
@@ -129,7 +131,8 @@ class Parabola(Even):
         second = max(longest - 31, 0)
         third = max(min(shift, 31) + min(longest, 31) - 31, 0)
         over = self.sigma_squared.denominator << 62 + first + second + third
-        return QuadraticRise(first, second, third, over // (2 * self.sigma_squared.numerator))
+        factor = over // (2 * self.sigma_squared.numerator)
+        return QuadraticRise(first, second, third, factor)
 
     def halving(self, x: int) -> int:
         """sigma^2 / x: beyond x the energy grows by at least 1 over each such distance."""

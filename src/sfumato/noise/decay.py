@@ -62,12 +62,16 @@ def coins(
     """
     result = np.empty(len(t), np.bool_)
     for start in range(0, len(t), _BLOCK):
-        result[start : start + _BLOCK] = _block(t[start : start + _BLOCK], start, exact, entropy)
+        end = start + _BLOCK
+        result[start:end] = _block(t[start:end], start, exact, entropy)
     return result
 
 
 def _block(
-    t: Integers, start: int, exact: Callable[[int], tuple[int, int]], entropy: Entropy
+    t: Integers,
+    start: int,
+    exact: Callable[[int], tuple[int, int]],
+    entropy: Entropy,
 ) -> NDArray[np.bool_]:
     """Draws the coins of one block.
 
@@ -77,15 +81,19 @@ def _block(
     drawn = _shorts(len(t), entropy)
     cell = np.minimum(t >> FRACTION - _COARSE - _FINE, len(surely) - 1)
     result: NDArray[np.bool_] = drawn < surely.take(cell)
-    doubt = np.flatnonzero(~result & (drawn <= perhaps.take(cell)))
+    possible = drawn <= perhaps.take(cell)
+    doubt = np.flatnonzero(~result & possible)
     if len(doubt) == 0:
         return result
     prefix = drawn[doubt].astype(np.int64) << 16 | _shorts(len(doubt), entropy)
     value = decay(t[doubt])
     result[doubt] = yes = prefix + 1 <= 2 * (value - ERROR)
-    for lane in np.flatnonzero(~yes & (prefix < 2 * (value + ERROR))):
-        bias = partial(exp_scaled, *exact(start + int(doubt[lane])))
-        result[doubt[lane]] = is_below(bias, entropy, prefix=int(prefix[lane]), known=32)
+    undecided = ~yes & (prefix < 2 * (value + ERROR))
+    for lane in np.flatnonzero(undecided):
+        place = int(doubt[lane])
+        bias = partial(exp_scaled, *exact(start + place))
+        known = int(prefix[lane])
+        result[place] = is_below(bias, entropy, prefix=known, known=32)
     return result
 
 

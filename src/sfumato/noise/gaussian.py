@@ -54,7 +54,8 @@ class DiscreteGaussian:
             sigma_squared = root * root
         object.__setattr__(self, "sigma_squared", positive("sigma_squared", sigma_squared))
         wide = partial(plain.gaussian, self.sigma_squared)
-        object.__setattr__(self, "_sampler", Sampler(Parabola(self.sigma_squared), wide))
+        curve = Parabola(self.sigma_squared)
+        object.__setattr__(self, "_sampler", Sampler(curve, wide))
 
     def __reduce__(self) -> tuple[object, ...]:
         # rebuild, so that the sampler and the stated law agree after unpickling too
@@ -85,14 +86,18 @@ class DiscreteGaussian:
         if x >= 0:
             return self._above(x)
         mirrored = self._above(-x - 1)
-        return Bracket(_minus(mirrored.upper), _minus(mirrored.lower, up=True))
+        least = _minus(mirrored.upper)
+        most = _minus(mirrored.lower, up=True)
+        return Bracket(least, most)
 
     def tail(self, half_width: int) -> Bracket:
         """P(|X| > half_width)."""
         if half_width < 0:
             return Bracket(1.0, 1.0)
         above = self._above(half_width)
-        return Bracket(2 * above.lower, min(2 * above.upper, 1.0))
+        least = 2 * above.lower
+        most = min(2 * above.upper, 1.0)
+        return Bracket(least, most)
 
     def quantile(self, probability: Number) -> int:
         """The smallest x with P(X <= x) >= probability, certain not to be too small."""
@@ -129,12 +134,14 @@ def _midpoint(sigma: float, start: float) -> Bracket:
     v = start / sigma
     decay = math.exp(-v * v / 2)
     density = decay / math.sqrt(2 * math.pi)
-    value = math.erfc(v / math.sqrt(2)) / 2 - v * density / 24 / sigma / sigma
+    normal_tail = math.erfc(v / math.sqrt(2)) / 2
+    value = normal_tail - v * density / 24 / sigma / sigma
     # the total variation of (u^2 - 1) e^(-u^2/2) beyond v; its maximum is 2 e^(-3/2), at sqrt 3
     variation = (v * v - 1) * decay
     if v * v < 3:
         variation = 2 * 0.4462603203 - variation
-    error = variation / (24 * math.sqrt(2 * math.pi)) / sigma / sigma / sigma
+    scaled = variation / (24 * math.sqrt(2 * math.pi))
+    error = scaled / sigma / sigma / sigma
     slack = error * (1 + _LIBM_SLACK)
     lower = value * (1 - _LIBM_SLACK) - slack
     upper = value * (1 + _LIBM_SLACK) + slack
@@ -155,14 +162,16 @@ def _normaliser(sigma_squared: Fraction) -> tuple[Fraction, Fraction]:
     if sigma_squared <= _SUMMED_SIGMA**2:
         weights, rest = _weights(sigma_squared)
         positive_half = weights[1:]
-        lower = 1 + 2 * sum((low for low, _ in positive_half), Fraction(0))
-        upper = 1 + 2 * sum((high for _, high in positive_half), rest)
-        return lower, upper
+        low_half = sum((low for low, _ in positive_half), Fraction(0))
+        high_half = sum((high for _, high in positive_half), rest)
+        return 1 + 2 * low_half, 1 + 2 * high_half
     # Poisson summation: sqrt(2 pi sigma^2) <= Z <= that times 1 + 1e-30 for sigma >= 64.
     pi_down = Fraction(3141592653589793, 10**15)
     pi_up = Fraction(3141592653589794, 10**15)
     root = sqrt_up(2 * pi_up * sigma_squared)
-    return root * (pi_down / pi_up), root * (1 + Fraction(1, 10**30))
+    least = root * (pi_down / pi_up)
+    most = root * (1 + Fraction(1, 10**30))
+    return least, most
 
 
 @lru_cache(maxsize=64)
@@ -181,7 +190,8 @@ def _weights(sigma_squared: Fraction) -> tuple[list[tuple[Fraction, Fraction]], 
     low = high = one
     weights: list[tuple[Fraction, Fraction]] = []
     while len(weights) < 2 or high > one >> 133:
-        weights.append((Fraction(low, one), Fraction(high, one)))
+        bounds = Fraction(low, one), Fraction(high, one)
+        weights.append(bounds)
         low = low * low_r >> _BITS
         low_r = low_r * low_c >> _BITS
         high = (high * high_r >> _BITS) + 1
@@ -196,8 +206,11 @@ def _tail_sums(sigma_squared: Fraction) -> list[Bracket]:
     """Bounds of P(X >= x) for x = 0, 1, ...; the last one holds for every larger x too."""
     weights, rest = _weights(sigma_squared)
     lower_z, upper_z = _normaliser(sigma_squared)
-    lows = list(accumulate((low for low, _ in reversed(weights))))[::-1]
-    highs = list(accumulate((high for _, high in reversed(weights)), initial=rest))[:0:-1]
+    # summed from the smallest weight on
+    lows = list(accumulate(low for low, _ in reversed(weights)))
+    highs = list(accumulate((high for _, high in reversed(weights)), initial=rest))
+    lows.reverse()
+    highs = highs[:0:-1]
     sums = [
         Bracket(float_down(low / upper_z), float_up(high / lower_z))
         for low, high in zip(lows, highs, strict=True)

@@ -143,8 +143,10 @@ class RatioCurve:
     def ends(self, shift: int, blocks: int) -> tuple[Integers, Integers]:
         """2^31 f at each integer, at most 1 too low."""
         drop = _FALL - 31
-        right = [value >> drop for value in islice(self._walk(1, _FALL), blocks)]
-        left = [value >> drop for value in islice(self._walk(-1, _FALL), blocks + 1)]
+        to_right = islice(self._walk(1, _FALL), blocks)
+        to_left = islice(self._walk(-1, _FALL), blocks + 1)
+        right = [value >> drop for value in to_right]
+        left = [value >> drop for value in to_left]
         heights = np.array([*left[:0:-1], *right])
         return heights, heights
 
@@ -156,7 +158,8 @@ class RatioCurve:
         """Bounds of 2^precision f(x), by a walk to x whose steps each lose less than 1."""
         steps = abs(x)
         extra = steps.bit_length() + 8
-        walk = self._walk(1 if x > 0 else -1, precision + extra)
+        direction = 1 if x > 0 else -1
+        walk = self._walk(direction, precision + extra)
         lower = next(islice(walk, steps, None))
         return lower >> extra, (lower + steps >> extra) + 1
 
@@ -241,16 +244,21 @@ class Stated:
         place = x - self.first
         if not 0 <= place < len(self.pmf[0]):
             return Bracket(0.0, self.rest)
-        return Bracket(float(self.pmf[0][place]), float(self.pmf[1][place]))
+        least = float(self.pmf[0][place])
+        most = float(self.pmf[1][place])
+        return Bracket(least, most)
 
     def at_least(self, x: int) -> Bracket:
         """P(X >= x)."""
         place = x - self.first
         if place < 0:
-            return Bracket(math.nextafter(1.0 - self.rest, 0.0), 1.0)
+            least = math.nextafter(1.0 - self.rest, 0.0)
+            return Bracket(least, 1.0)
         if place >= len(self.pmf[0]):
             return Bracket(0.0, self.rest)
-        return Bracket(float(self.upper_tail[0][place]), min(float(self.upper_tail[1][place]), 1.0))
+        least = float(self.upper_tail[0][place])
+        most = min(float(self.upper_tail[1][place]), 1.0)
+        return Bracket(least, most)
 
 
 @lru_cache(maxsize=16)
@@ -284,9 +292,11 @@ def _side(curve: RatioCurve, direction: int) -> tuple[list[int], int]:
     step = curve.ratio.up if direction > 0 else curve.ratio.down
     for value in curve._walk(direction, _BITS):
         # the ratios fall outward, so the rest is at most a geometric series
-        over, under = step(curve.ratio.mode + direction * max(len(values) - 1, 0))
+        passed = max(len(values) - 1, 0)
+        over, under = step(curve.ratio.mode + direction * passed)
         if value >> _REST == 0 and over < under:
-            return values, (value + len(values)) * -(-under // (under - over))
+            most = (value + len(values)) * -(-under // (under - over))
+            return values, most
         values.append(value)
     raise AssertionError("a walk does not end")
 

@@ -110,7 +110,12 @@ class Cells:
     """
 
     def __init__(
-        self, curve: Curve, *, bits: int, fineness: int, height_bits: int = _HEIGHT_BITS
+        self,
+        curve: Curve,
+        *,
+        bits: int,
+        fineness: int,
+        height_bits: int = _HEIGHT_BITS,
     ) -> None:
         self.curve = curve
         self.bits = bits
@@ -148,12 +153,14 @@ class Cells:
         outside = self.blocks << self.shift
         sides = 2 if self.first else 1
         stretch = self.curve.halving(outside)
-        bound = max(self.curve.bounds(x, 31)[1] for x in (outside, -outside)[:sides])
+        places = (outside, -outside)[:sides]
+        bound = max(self.curve.bounds(place, 31)[1] for place in places)
         tail = -(-2 * stretch * sides * bound >> self.shift) << _FRACTION_BITS - 31
         areas = tops + ERROR << _FRACTION_BITS - 31
         self.height = self._height(areas, tail)
         columns = -(-areas // self.height)
-        easy = np.maximum(lows - ERROR << _FRACTION_BITS - 31, 0) // self.height
+        certain = np.maximum(lows - ERROR << _FRACTION_BITS - 31, 0)
+        easy = certain // self.height
         starts = np.concatenate(([0], np.cumsum(columns)))
         self._escape = int(starts[-1])
         escapes = self._escapes(tail, self.height)
@@ -172,12 +179,14 @@ class Cells:
     def _table(self, easy: Integers, columns: Integers) -> NDArray[Any]:
         """The table from a cell to the name of its block: easy cells first in each column."""
         numbers = np.arange(self.first, self.blocks)
-        names = np.stack((numbers, numbers + self._hard), axis=1).ravel()
-        counts = np.stack((easy, columns - easy), axis=1).ravel()
-        all_names = np.append(names, self._none)
-        all_counts = np.append(counts, (1 << self.bits) - self._escape)
+        names = np.stack((numbers, numbers + self._hard), axis=1)
+        counts = np.stack((easy, columns - easy), axis=1)
+        others = (1 << self.bits) - self._escape
+        all_names = np.append(names.ravel(), self._none)
+        all_counts = np.append(counts.ravel(), others)
         is_short = self._limit == _SHORT_BLOCKS
-        return np.repeat(all_names.astype(np.int16 if is_short else np.int32), all_counts)
+        code = np.int16 if is_short else np.int32
+        return np.repeat(all_names.astype(code), all_counts)
 
     def _height(self, areas: Integers, tail: int) -> int:
         """A nearly minimal height of a cell for which 2^bits cells suffice, times 2^44."""
@@ -187,7 +196,8 @@ class Cells:
         high = area // (cells - len(areas) - 2) + 1
         for _ in range(5):
             middle = (low + high + 1) // 2
-            needed = int((-(-areas // middle)).sum()) + self._escapes(tail, middle)
+            columns = -(-areas // middle)
+            needed = int(columns.sum()) + self._escapes(tail, middle)
             if needed <= cells:
                 high = middle
             else:
@@ -206,20 +216,23 @@ class Cells:
 
     def _batch(self, out: Integers, entropy: Entropy) -> None:
         """Draws one batch: easy cells as arrays, then the hard ones, one by one if few."""
-        hard = [self._lanes(out, start, entropy) for start in range(0, len(out), _LANES)]
+        starts = range(0, len(out), _LANES)
+        hard = [self._lanes(out, start, entropy) for start in starts]
         if len(hard) == 1:
             lanes, names, drawn = hard[0]
         else:
             lanes, names, drawn = [np.concatenate(parts) for parts in zip(*hard, strict=True)]
         if len(lanes) > _FEW:
-            self._many(out, lanes, names.astype(np.int64) - self._hard, drawn, entropy)
+            numbers = names.astype(np.int64) - self._hard
+            self._many(out, lanes, numbers, drawn, entropy)
         elif len(lanes):
             heights = entropy.bits(len(lanes) * self.height_bits)
             values = []
             for name, word in zip(names.tolist(), drawn.tolist(), strict=True):
                 height = heights & self._height_mask
                 heights >>= self.height_bits
-                values.append(self._settled(name - self._hard, word, height, entropy))
+                number = name - self._hard
+                values.append(self._settled(number, word, height, entropy))
             out[lanes] = values
 
     def _lanes(
@@ -244,7 +257,12 @@ class Cells:
         return lanes, names[hard], drawn[hard]
 
     def _many(
-        self, out: Integers, lanes: Integers, numbers: Integers, drawn: Words, entropy: Entropy
+        self,
+        out: Integers,
+        lanes: Integers,
+        numbers: Integers,
+        drawn: Words,
+        entropy: Entropy,
     ) -> None:
         """Decides hard cells as arrays; the tail and points very close to the curve one by one.
 
@@ -252,7 +270,8 @@ class Cells:
         """
         cells = (drawn >> self._spare).astype(np.int64)
         offsets = (drawn & self._mask).astype(np.int64)
-        heights = (words(len(lanes), entropy) >> 64 - self.height_bits).astype(np.int64)
+        height_words = words(len(lanes), entropy) >> 64 - self.height_bits
+        heights = height_words.astype(np.int64)
         outside = cells >= self._escape
         block = np.where(outside, 0, numbers - self.first)
         places = cells - self._starts[block] << self.height_bits | heights
@@ -264,7 +283,8 @@ class Cells:
             cell = int(cells[lane])
             number = int(numbers[lane])
             offset = int(offsets[lane])
-            x = self._attempt(cell, number, offset, int(heights[lane]), entropy)
+            height = int(heights[lane])
+            x = self._attempt(cell, number, offset, height, entropy)
             rejected[lane] = x is None
             values[lane] = x or 0
         out[lanes] = values
@@ -272,7 +292,13 @@ class Cells:
         self.fill(again, entropy)
         out[lanes[rejected]] = again
 
-    def _settled(self, number: int, word: int, height: int, entropy: Entropy) -> int:
+    def _settled(
+        self,
+        number: int,
+        word: int,
+        height: int,
+        entropy: Entropy,
+    ) -> int:
         """The draw of a random word whose cell is hard; a new draw if that is rejected."""
         cell = word >> self._spare
         offset = word & self._mask
@@ -294,7 +320,12 @@ class Cells:
                 return x
 
     def _attempt(
-        self, cell: int, number: int, offset: int, height: int, entropy: Entropy
+        self,
+        cell: int,
+        number: int,
+        offset: int,
+        height: int,
+        entropy: Entropy,
     ) -> int | None:
         """The draw of a hard cell, or None if its point is above the curve."""
         if cell >= self._escape:
@@ -310,7 +341,13 @@ class Cells:
             return x
         return None
 
-    def _margins(self, number: Ints, offset: Ints, height: Ints, top: Ints) -> tuple[Ints, Ints]:
+    def _margins(
+        self,
+        number: Ints,
+        offset: Ints,
+        height: Ints,
+        top: Ints,
+    ) -> tuple[Ints, Ints]:
         """Two lower bounds: how far the point is under the curve, and how far above it.
 
         If the first is >= 0 the point is under the curve, if the second is >= 0 above it; if
@@ -331,7 +368,13 @@ class Cells:
         above = start - (top + ERROR) * most
         return under, above
 
-    def _is_under(self, x: int, level: int, height: int, entropy: Entropy) -> bool:
+    def _is_under(
+        self,
+        x: int,
+        level: int,
+        height: int,
+        entropy: Entropy,
+    ) -> bool:
         """Whether a point is under the curve, exactly; draws more bits of its height if needed.
 
         The point is in the cell number ``level`` of its column; ``height`` are the first bits.

@@ -47,7 +47,11 @@ _HUGE = 2.0**500
 
 
 def exponential(
-    scores: Scores, rate: Fraction, entropy: Entropy = SYSTEM, *, weights: Weights | None = None
+    scores: Scores,
+    rate: Fraction,
+    entropy: Entropy = SYSTEM,
+    *,
+    weights: Weights | None = None,
 ) -> int:
     """Draws the index i of a candidate with probability proportional to w_i exp(rate u_i), exactly.
 
@@ -95,7 +99,8 @@ def permute_and_flip(scores: Scores, rate: Fraction, entropy: Entropy = SYSTEM) 
     heads = [np.packbits(_halvings(gaps.bits(block, _FLIPS), entropy)) for block in blocks]
     counts = [int(np.bitwise_count(packed).sum()) for packed in heads]
     while True:
-        at, rank = _locate(list(accumulate(counts)), below(sum(counts), entropy))
+        drawn = below(sum(counts), entropy)
+        at, rank = _locate(list(accumulate(counts)), drawn)
         flags = np.unpackbits(heads[at])
         offset = int(np.flatnonzero(flags)[rank])
         index = at * _BLOCK + offset
@@ -114,7 +119,8 @@ def vector(name: str, values: Scores | Weights) -> NDArray[Any] | Sequence[Any]:
     >>> vector("scores", [1, 2]).dtype, vector("scores", [1, Fraction(1, 2)])
     (dtype('int64'), [1, Fraction(1, 2)])
     """
-    if isinstance(values, np.ma.MaskedArray) or not isinstance(values, np.ndarray | Sequence):
+    is_masked = isinstance(values, np.ma.MaskedArray)
+    if is_masked or not isinstance(values, np.ndarray | Sequence):
         raise _unfit(f"{name} of type {type(values).__name__}")
     if isinstance(values, np.ndarray) and (values.ndim != 1 or values.dtype.kind not in "iubfO"):
         raise _unfit(f"{name} of dtype {values.dtype} and shape {values.shape}")
@@ -261,7 +267,12 @@ class _Majorant:
         return self.gaps.bits(block, _FAR) - sizes
 
 
-def _bounds(weight: int, gap: Fraction, shift: int, precision: int) -> tuple[int, int]:
+def _bounds(
+    weight: int,
+    gap: Fraction,
+    shift: int,
+    precision: int,
+) -> tuple[int, int]:
     """Integers lower <= 2^precision weight e^-gap 2^shift <= upper."""
     inner = max(precision + shift + weight.bit_length(), 0)
     lower, upper = exp_scaled(gap.numerator, gap.denominator, inner)

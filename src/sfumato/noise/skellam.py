@@ -46,7 +46,8 @@ class Skellam:
             raise InvalidNumber(f"A Skellam of rate {float(mean):g}.", allowed="at most 2^25")
         object.__setattr__(self, "rate", mean)
         count = pieces_for(mean)
-        object.__setattr__(self, "_pieces", Pieces((PoissonRatio(mean / count), count)))
+        piece = PoissonRatio(mean / count)
+        object.__setattr__(self, "_pieces", Pieces((piece, count)))
 
     def sample_one(self, entropy: Entropy = SYSTEM) -> int:
         """One exact draw."""
@@ -82,7 +83,9 @@ class Skellam:
         if half_width < 0:
             return Bracket(1.0, 1.0)
         above = self.above(half_width)
-        return Bracket(2 * above.lower, min(2 * above.upper, 1.0))
+        least = 2 * above.lower
+        most = min(2 * above.upper, 1.0)
+        return Bracket(least, most)
 
     def quantile(self, probability: Number) -> int:
         """The smallest x with P(X <= x) >= probability, certain not to be too small."""
@@ -108,7 +111,13 @@ def _shifted(rate: Fraction, shift: int, *, tails: bool) -> tuple[float, float]:
     return lower, upper
 
 
-def _dot(law: Stated, shift: int, side: int, *, tails: bool) -> float:
+def _dot(
+    law: Stated,
+    shift: int,
+    side: int,
+    *,
+    tails: bool,
+) -> float:
     """The lower (side 0) or upper (side 1) bound of ``_shifted``.
 
     A sum of floats, moved outward by more than n + 2 rounding errors can change it.
@@ -116,7 +125,8 @@ def _dot(law: Stated, shift: int, side: int, *, tails: bool) -> float:
     first = law.pmf[side]
     second = law.upper_tail[side] if tails else law.pmf[side]
     overlap = max(len(first) - shift, 0)
-    total = float(np.sum(first[:overlap] * second[shift : shift + overlap]))
+    products = first[:overlap] * second[shift : shift + overlap]
+    total = float(np.sum(products))
     slack = (len(first) + 2) * 2.0**-52
     if side == 0:
         return total * (1 - slack)

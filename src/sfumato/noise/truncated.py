@@ -96,7 +96,8 @@ class Truncated:
             drawn[:] = [self.sample_one(entropy) for _ in range(size)]
             return drawn.reshape(shape)
         propose = self._flat if self._is_narrow else self._inside
-        return accepted(size, lambda count: propose(count, entropy)).reshape(shape)
+        drawn = accepted(size, lambda count: propose(count, entropy))
+        return drawn.reshape(shape)
 
     def pmf(self, x: int) -> Bracket:
         """P(X = x)."""
@@ -135,9 +136,13 @@ class Truncated:
         most = right_first[1] - left_first[0]
         nearest = max(least, -most, Fraction(0))
         farthest = max(most, -least)
-        upper = (right_second[1] + left_second[1]) / low - (nearest / high) ** 2
-        lower = (right_second[0] + left_second[0]) / high - (farthest / low) ** 2
-        return Bracket(max(float_down(lower), 0.0), float_up(upper))
+        most_square = (right_second[1] + left_second[1]) / low
+        least_square = (right_second[0] + left_second[0]) / high
+        upper = most_square - (nearest / high) ** 2
+        lower = least_square - (farthest / low) ** 2
+        lowest = max(float_down(lower), 0.0)
+        highest = float_up(upper)
+        return Bracket(lowest, highest)
 
     def _inside(self, count: int, entropy: Entropy) -> Integers:
         """Draws ``count`` times from ``whole`` and keeps the draws inside the bounds."""
@@ -195,7 +200,9 @@ class Truncated:
         last = min(last, self.upper)
         right = self._weight.mass(max(first, 0), last)
         left = self._weight.mass(max(-last, 1), -first)
-        return right[0] + left[0], right[1] + left[1]
+        least = right[0] + left[0]
+        most = right[1] + left[1]
+        return least, most
 
 
 # cached, since calibration, cost and statement of a threshold ask for the same few

@@ -53,7 +53,8 @@ def below_many(bound: int, shape: Shape, entropy: Entropy = SYSTEM) -> Integers:
     share = np.uint64((1 << 64) // bound)
 
     def quotients(count: int) -> Integers:
-        drawn = (words(count, entropy) // share).view(np.int64)
+        quotients = words(count, entropy) // share
+        drawn = quotients.view(np.int64)
         if drawn.max() < bound:
             return drawn
         return drawn[drawn < bound]
@@ -74,7 +75,8 @@ def permutation(n: int, entropy: Entropy = SYSTEM) -> Integers:
     [0, 1, 2, 3, 4]
     """
     _whole("n", n, 0, 1 << 60)
-    return _shuffled(n, entropy, dropped=max(n - 1, 0).bit_length())
+    number_bits = max(n - 1, 0).bit_length()
+    return _shuffled(n, entropy, dropped=number_bits)
 
 
 def subset(n: int, k: int, entropy: Entropy = SYSTEM) -> Integers:
@@ -152,7 +154,8 @@ def _shuffle_ties(keys: Words, entropy: Entropy, *, dropped: int) -> None:
     ties = [np.empty(0, np.int64)]
     for start in range(0, len(keys), _BLOCK):
         top = keys[start : start + _BLOCK + 1] >> shift
-        ties.append(start + np.flatnonzero(top[1:] == top[:-1]))
+        equal = top[1:] == top[:-1]
+        ties.append(start + np.flatnonzero(equal))
     first = np.concatenate(ties)
     tied = np.union1d(first, first + 1)
     run = keys[tied] >> shift
@@ -160,15 +163,23 @@ def _shuffle_ties(keys: Words, entropy: Entropy, *, dropped: int) -> None:
         drawn = words(len(tied), entropy)
         order = np.lexsort((drawn, run))
         ordered = drawn[order]
-        collides = (run[1:] == run[:-1]) & (ordered[1:] == ordered[:-1])
+        same_run = run[1:] == run[:-1]
+        same_key = ordered[1:] == ordered[:-1]
+        collides = same_run & same_key
         if not collides.any():
             break
     keys[tied] = keys[tied[order]]
 
 
-def _whole(name: str, value: int, least: int, most: int) -> None:
+def _whole(
+    name: str,
+    value: int,
+    least: int,
+    most: int,
+) -> None:
     """Raises ``InvalidNumber`` unless ``value`` is an integer from ``least`` to ``most``."""
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+    is_integer = isinstance(value, int) and not isinstance(value, bool)
+    if not is_integer or not least <= value <= most:
         raise InvalidNumber(
             f"{name} = {shown(value)}.", allowed=f"an integer from {least} to {most}"
         )

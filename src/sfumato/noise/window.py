@@ -104,7 +104,8 @@ class GaussianWeight:
         return reach * reach < self.sigma_squared
 
     def rate(self, bits: int) -> int:
-        return math.isqrt(math.floor((1 << 2 * bits) / self.sigma_squared))
+        square = (1 << 2 * bits) / self.sigma_squared
+        return math.isqrt(math.floor(square))
 
     def mass(self, first: int, last: int) -> Bounds:
         if last < first:
@@ -149,8 +150,10 @@ class GaussianWeight:
 def _steps(weight: GaussianWeight, step: int, count: int) -> tuple[list[int], list[int]]:
     """Running sums of the lower and of the upper bounds of ``count`` steps, times ``_ONE``."""
     stretches = [weight.stretch(index * step, step) for index in range(count)]
-    lows = accumulate((math.floor(low * _ONE) for low, _ in stretches), initial=0)
-    highs = accumulate((math.ceil(high * _ONE) for _, high in stretches), initial=0)
+    scaled_lows = (math.floor(low * _ONE) for low, _ in stretches)
+    scaled_highs = (math.ceil(high * _ONE) for _, high in stretches)
+    lows = accumulate(scaled_lows, initial=0)
+    highs = accumulate(scaled_highs, initial=0)
     return list(lows), list(highs)
 
 
@@ -206,4 +209,6 @@ def _series(rate: Fraction, length: int) -> Bounds:
 
 def _scaled(energy: Fraction, bounds: Bounds) -> Bounds:
     """``bounds`` times e^-energy, rounded outward."""
-    return exp_down(-energy) * bounds[0], exp_up(-energy) * bounds[1]
+    least = exp_down(-energy) * bounds[0]
+    most = exp_up(-energy) * bounds[1]
+    return least, most
