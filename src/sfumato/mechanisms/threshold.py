@@ -128,8 +128,8 @@ class ThresholdMechanism:
             there = start + np.flatnonzero(counts[start : start + _AT_ONCE] >= 1)
             noisy = counts[there] + self.noise.sample(len(there), entropy)
             passed = noisy >= self.threshold
-            counts = noisy[passed].tolist()
-            released += zip(keys_at(there[passed]), counts, strict=True)
+            shown = noisy[passed].tolist()
+            released += zip(keys_at(there[passed]), shown, strict=True)
         return dict(sorted(released, key=lambda item: _rank(item[0])))
 
     def shown(self, units: int) -> Bracket:

@@ -79,7 +79,8 @@ class Binomial:
 
     def cdf(self, x: int) -> Bracket:
         """P(X <= x), as P(trials - X >= trials - x)."""
-        return self._mirrored().above(self.trials - x - 1)
+        mirrored = self._mirrored()
+        return mirrored.above(self.trials - x - 1)
 
     def above(self, x: int) -> Bracket:
         """P(X > x)."""
@@ -92,7 +93,9 @@ class Binomial:
 
     def tail(self, half_width: int) -> Bracket:
         """P(|X| > half_width) = P(X > half_width)."""
-        return self.above(half_width) if half_width >= 0 else Bracket(1.0, 1.0)
+        if half_width < 0:
+            return Bracket(1.0, 1.0)
+        return self.above(half_width)
 
     def quantile(self, probability: Number) -> int:
         """The smallest x with P(X <= x) >= probability, certain not to be too small."""

@@ -71,7 +71,8 @@ def _below(
     """
     ours = digits(depth)
     # a set bit means that this digit of the number of its lane is 0
-    drawn = words(len(lanes) * len(ours), entropy).reshape(len(ours), len(lanes))
+    flat = words(len(lanes) * len(ours), entropy)
+    drawn = flat.reshape(len(ours), len(lanes))
     below = np.zeros_like(lanes)
     zeros = lanes.copy()
     ones = np.zeros_like(lanes)

@@ -52,8 +52,9 @@ class Coin(ABC):
         drawn = np.empty(size_of(shape), np.uint8)
         for start in range(0, len(drawn), _BLOCK):
             part = drawn[start : start + _BLOCK]
-            packed = self.bits(len(part), entropy).astype("<u8", copy=False)
-            as_bytes = packed.view(np.uint8)
+            packed = self.bits(len(part), entropy)
+            little_endian = packed.astype("<u8", copy=False)
+            as_bytes = little_endian.view(np.uint8)
             part[:] = np.unpackbits(as_bytes, count=len(part), bitorder="little")
         return drawn.view(np.bool_).reshape(shape)
 
@@ -111,7 +112,8 @@ class Coin(ABC):
         precision = 64
         while True:
             lower, upper = self.bounds(precision)
-            known = lower >> 60 and ((1 << precision) - upper) >> 60
+            least_false = (1 << precision) - upper
+            known = lower >> 60 and least_false >> 60
             if lower == upper or known or precision >= _FINEST:
                 least = Fraction(lower, 1 << precision)
                 most = Fraction(upper, 1 << precision)

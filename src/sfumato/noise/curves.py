@@ -47,7 +47,8 @@ class Even(ABC):
 
     def blocks(self, shift: int) -> int:
         """The number of blocks of 2^shift integers that cover ``reach`` widths."""
-        return ceil(self.reach * self.width / (1 << shift))
+        reach = self.reach * self.width
+        return ceil(reach / (1 << shift))
 
     def ends(self, shift: int, blocks: int) -> tuple[Integers, Integers]:
         """2^31 f at the near and at the far end of each block, within the error of ``decay``."""
@@ -116,7 +117,9 @@ class Parabola(Even):
 
     def energy(self, x: int) -> tuple[int, int]:
         """x^2 / (2 sigma^2), as numerator and denominator."""
-        return x * x * self.sigma_squared.denominator, 2 * self.sigma_squared.numerator
+        over = x * x * self.sigma_squared.denominator
+        under = 2 * self.sigma_squared.numerator
+        return over, under
 
     def energies(self, step: int, count: int) -> list[int]:
         """floor(2^42 energy(j step)) for j < count."""

@@ -85,9 +85,11 @@ def _block(
     doubt = np.flatnonzero(~result & possible)
     if len(doubt) == 0:
         return result
-    prefix = drawn[doubt].astype(np.int64) << 16 | _shorts(len(doubt), entropy)
+    first_bits = drawn[doubt].astype(np.int64)
+    prefix = first_bits << 16 | _shorts(len(doubt), entropy)
     value = decay(t[doubt])
-    result[doubt] = yes = prefix + 1 <= 2 * (value - ERROR)
+    yes = prefix + 1 <= 2 * (value - ERROR)
+    result[doubt] = yes
     undecided = ~yes & (prefix < 2 * (value + ERROR))
     for lane in np.flatnonzero(undecided):
         place = int(doubt[lane])
@@ -133,8 +135,10 @@ def _sixteen() -> tuple[NDArray[np.uint16], NDArray[np.uint16]]:
     cells = 12 << _COARSE + _FINE
     starts = np.arange(cells + 1, dtype=np.int64) << FRACTION - _COARSE - _FINE
     edges = decay(starts)
-    surely = np.clip(edges[1:] - ERROR >> 15, 0, 2**16 - 1)
-    perhaps = np.clip(edges[:-1] + ERROR >> 15, 0, 2**16 - 1)
+    lows = edges[1:] - ERROR >> 15
+    highs = edges[:-1] + ERROR >> 15
+    surely = np.clip(lows, 0, 2**16 - 1)
+    perhaps = np.clip(highs, 0, 2**16 - 1)
     # the last cell also covers every larger t
     surely[-1] = 0
     return surely.astype(np.uint16), perhaps.astype(np.uint16)

@@ -72,7 +72,8 @@ class DiscreteGaussian:
     def pmf(self, x: int) -> Bracket:
         """P(X = x)."""
         lower, upper = _normaliser(self.sigma_squared)
-        rate = -Fraction(int(x) ** 2) / (2 * self.sigma_squared)
+        square = Fraction(int(x) ** 2)
+        rate = -square / (2 * self.sigma_squared)
         least = float_down(exp_down(rate) / upper)
         most = float_up(exp_up(rate) / lower)
         return Bracket(max(least, 0.0), most)
@@ -114,7 +115,8 @@ class DiscreteGaussian:
         upper = float_up(self.sigma_squared)
         if self.sigma_squared < 1:
             return Bracket(0.0, upper)
-        lower = float_down(self.sigma_squared * (1 - Fraction(1, 10**6)))
+        share = 1 - Fraction(1, 10**6)
+        lower = float_down(self.sigma_squared * share)
         return Bracket(lower, upper)
 
     def _above(self, x: int) -> Bracket:
@@ -126,7 +128,8 @@ class DiscreteGaussian:
             return Bracket(0.0, sums[-1].upper)
         if int(x) ** 2 > 1600 * self.sigma_squared:
             return Bracket(0.0, 1e-300)
-        return _midpoint(float(sqrt_up(self.sigma_squared)), x + 0.5)
+        sigma = float(sqrt_up(self.sigma_squared))
+        return _midpoint(sigma, x + 0.5)
 
 
 def _midpoint(sigma: float, start: float) -> Bracket:

@@ -60,8 +60,10 @@ class DiscreteLaplace:
         """P(X = x)."""
         lower_g, upper_g = self._ratio()
         rate = Fraction(-abs(int(x))) / self.scale
-        least = exp_down(rate) * (1 - upper_g) / (1 + upper_g)
-        most = exp_up(rate) * (1 - lower_g) / (1 + lower_g)
+        least_share = (1 - upper_g) / (1 + upper_g)
+        most_share = (1 - lower_g) / (1 + lower_g)
+        least = exp_down(rate) * least_share
+        most = exp_up(rate) * most_share
         return bracket(least, most)
 
     def cdf(self, x: int) -> Bracket:

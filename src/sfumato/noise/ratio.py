@@ -85,13 +85,17 @@ class BinomialRatio:
         """P(x + 1) / P(x) = (n - x) p / ((x + 1) (1 - p))."""
         over = self.probability.numerator
         under = self.probability.denominator
-        return (self.trials - x) * over, (x + 1) * (under - over)
+        gain = (self.trials - x) * over
+        loss = (x + 1) * (under - over)
+        return gain, loss
 
     def down(self, x: int) -> tuple[int, int]:
         """P(x - 1) / P(x) = x (1 - p) / ((n - x + 1) p)."""
         over = self.probability.numerator
         under = self.probability.denominator
-        return x * (under - over), (self.trials - x + 1) * over
+        gain = x * (under - over)
+        loss = (self.trials - x + 1) * over
+        return gain, loss
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +171,8 @@ class RatioCurve:
         """1 / (1 - r), where r is the larger of the ratios at both ends."""
         mode = self.ratio.mode
         over_right, under_right = self.ratio.up(mode + x)
-        over_left, under_left = self.ratio.down(max(mode - x, 0))
+        leftmost = max(mode - x, 0)
+        over_left, under_left = self.ratio.down(leftmost)
         right = -(-under_right // (under_right - over_right))
         left = -(-under_left // (under_left - over_left))
         return max(right, left)
@@ -274,12 +279,15 @@ def stated(ratio: Ratio) -> Stated:
     highs = [low + steps for low in lows]
     low_sums = list(accumulate(reversed(lows)))[::-1]
     counts = range(len(lows), 0, -1)
-    high_sums = [low + steps * terms + beyond for low, terms in zip(low_sums, counts, strict=True)]
+    high_sums = []
+    for low, terms in zip(low_sums, counts, strict=True):
+        high_sums.append(low + steps * terms + beyond)
+    outside = _up([below + beyond], least)
     return Stated(
         first=ratio.mode - len(left) + 1,
         pmf=(_down(lows, most), _up(highs, least)),
         upper_tail=(_down(low_sums, most), _up(high_sums, least)),
-        rest=float(_up([below + beyond], least)[0]),
+        rest=float(outside[0]),
     )
 
 
@@ -295,7 +303,8 @@ def _side(curve: RatioCurve, direction: int) -> tuple[list[int], int]:
         passed = max(len(values) - 1, 0)
         over, under = step(curve.ratio.mode + direction * passed)
         if value >> _REST == 0 and over < under:
-            most = (value + len(values)) * -(-under // (under - over))
+            terms = -(-under // (under - over))
+            most = (value + len(values)) * terms
             return values, most
         values.append(value)
     raise AssertionError("a walk does not end")

@@ -161,14 +161,16 @@ class Cells:
         columns = -(-areas // self.height)
         certain = np.maximum(lows - ERROR << _FRACTION_BITS - 31, 0)
         easy = certain // self.height
-        starts = np.concatenate(([0], np.cumsum(columns)))
+        ends = np.cumsum(columns)
+        starts = np.concatenate(([0], ends))
         self._escape = int(starts[-1])
         escapes = self._escapes(tail, self.height)
         self._void = self._escape + escapes
         self._stretch = stretch
         self._outside = outside
         hat = 2 * stretch * sides << _FRACTION_BITS
-        self._share = Fraction(hat, self.height * escapes << self.shift)
+        cells_area = self.height * escapes << self.shift
+        self._share = Fraction(hat, cells_area)
         self.table = self._table(easy, columns)
         self._cell = self.table.data
         self._starts = starts[:-1]
@@ -288,7 +290,8 @@ class Cells:
             rejected[lane] = x is None
             values[lane] = x or 0
         out[lanes] = values
-        again = np.empty(int(rejected.sum()), np.int64)
+        missing = int(rejected.sum())
+        again = np.empty(missing, np.int64)
         self.fill(again, entropy)
         out[lanes[rejected]] = again
 
@@ -384,7 +387,9 @@ class Cells:
             """The part of the cell under the curve; below 0 if none of it is, above 1 if all is."""
             lower, upper = self.curve.bounds(x, precision + _FRACTION_BITS)
             below_cell = level << precision
-            return lower // self.height - below_cell, -(-upper // self.height) - below_cell
+            least = lower // self.height
+            most = -(-upper // self.height)
+            return least - below_cell, most - below_cell
 
         return is_below(share, entropy, prefix=height, known=self.height_bits)
 
@@ -399,7 +404,8 @@ class Cells:
             return None
         magnitude = self._outside + beyond
         x = -magnitude if negative else magnitude
-        if not is_below(partial(self._share_of, x, turns), entropy):
+        share = partial(self._share_of, x, turns)
+        if not is_below(share, entropy):
             return None
         # for widths up to 2^52 this cuts with a probability below e^-1000
         return max(min(x, _MOST), -_MOST)

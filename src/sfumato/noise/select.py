@@ -73,9 +73,11 @@ def exponential(
     sums = (int(majorant.powers(block).sum()) for block in blocks)
     ends = list(accumulate(sums))
     while True:
-        at, rest = _locate(ends, below(ends[-1], entropy))
+        drawn = below(ends[-1], entropy)
+        at, rest = _locate(ends, drawn)
         powers = majorant.powers(blocks[at])
-        offset = int(np.searchsorted(np.cumsum(powers), rest, side="right"))
+        running = np.cumsum(powers)
+        offset = int(np.searchsorted(running, rest, side="right"))
         index = at * _BLOCK + offset
         ratio = majorant.ratio(index, int(powers[offset]))
         if is_below(ratio, entropy):
@@ -96,7 +98,10 @@ def permute_and_flip(scores: Scores, rate: Fraction, entropy: Entropy = SYSTEM) 
     """
     gaps = _gaps(scores, rate)
     blocks = _blocks(gaps.count)
-    heads = [np.packbits(_halvings(gaps.bits(block, _FLIPS), entropy)) for block in blocks]
+    heads = []
+    for block in blocks:
+        flips = _halvings(gaps.bits(block, _FLIPS), entropy)
+        heads.append(np.packbits(flips))
     counts = [int(np.bitwise_count(packed).sum()) for packed in heads]
     while True:
         drawn = below(sum(counts), entropy)
@@ -104,7 +109,8 @@ def permute_and_flip(scores: Scores, rate: Fraction, entropy: Entropy = SYSTEM) 
         flags = np.unpackbits(heads[at])
         offset = int(np.flatnonzero(flags)[rank])
         index = at * _BLOCK + offset
-        halvings = int(gaps.bits(slice(index, index + 1), _FLIPS)[0])
+        its_bits = gaps.bits(slice(index, index + 1), _FLIPS)
+        halvings = int(its_bits[0])
         ratio = partial(_bounds, 1, gaps.exact(index), halvings)
         if is_below(ratio, entropy):
             return index
@@ -153,7 +159,9 @@ def integers(name: str, values: Integers | Sequence[int]) -> NDArray[Any]:
     """
     exact = vector(name, values)
     if isinstance(exact, np.ndarray) and exact.dtype == np.int64:
-        largest = max(-exact.min().item(), exact.max().item())
+        least = exact.min().item()
+        most = exact.max().item()
+        largest = max(-least, most)
         return exact if largest <= _ADDABLE else exact.astype(object)
     if isinstance(exact, np.ndarray) or not all(isinstance(value, int) for value in exact):
         raise InvalidNumber(f"{name} that are not integers.", allowed="integers")
@@ -189,7 +197,8 @@ class _Array:
         return len(self.scores)
 
     def exact(self, index: int) -> Fraction:
-        gap = Fraction(self.best) - Fraction(self.scores.item(index))
+        score = Fraction(self.scores.item(index))
+        gap = Fraction(self.best) - score
         return self.rate * gap
 
     def bits(self, block: slice, most: int) -> Integers:

@@ -132,8 +132,10 @@ class DiscreteStaircase:
             growth = (2 * r + 2 * d - 1) * further + 2 * further * further
             return centre + further * (flat + growth)
 
-        least = 2 * squares(low) / (2 * (r + high) - 1)
-        most = 2 * squares(high) / (2 * (r + low) - 1)
+        most_total = 2 * (r + high) - 1
+        least_total = 2 * (r + low) - 1
+        least = 2 * squares(low) / most_total
+        most = 2 * squares(high) / least_total
         lowest = max(float_down(least), 0.0)
         highest = float_up(most)
         return Bracket(lowest, highest)
@@ -153,7 +155,8 @@ class DiscreteStaircase:
             offsets = below_many(self.sensitivity - self.step, second, entropy)
             magnitude[outer] += self.step + offsets
         np.minimum(magnitude, _MOST, out=magnitude)
-        negative = (words(count, entropy) & 1).astype(np.bool_)
+        signs = words(count, entropy) & 1
+        negative = signs.astype(np.bool_)
         magnitude[negative] *= -1
         kept: Integers = magnitude[~(negative & (magnitude == 0))]
         return kept

@@ -147,14 +147,20 @@ class Truncated:
     def _inside(self, count: int, entropy: Entropy) -> Integers:
         """Draws ``count`` times from ``whole`` and keeps the draws inside the bounds."""
         drawn = self.whole.sample(count, entropy)
-        return drawn[(drawn >= self.lower) & (drawn <= self.upper)]
+        above_lower = drawn >= self.lower
+        below_upper = drawn <= self.upper
+        return drawn[above_lower & below_upper]
 
     def _flat(self, count: int, entropy: Entropy) -> Integers:
         """Draws ``count`` uniform integers of the support; keeps each with its weight."""
         drawn = below_many(self.upper - self.lower + 1, count, entropy)
         drawn += self.lower
         energies = self._energies(np.abs(drawn))
-        kept = coins(energies, lambda lane: self._energy(int(drawn[lane])), entropy)
+
+        def exact(lane: int) -> tuple[int, int]:
+            return self._energy(int(drawn[lane]))
+
+        kept = coins(energies, exact, entropy)
         return drawn[kept]
 
     def _energy(self, x: int) -> tuple[int, int]:

@@ -53,8 +53,8 @@ def below_many(bound: int, shape: Shape, entropy: Entropy = SYSTEM) -> Integers:
     share = np.uint64((1 << 64) // bound)
 
     def quotients(count: int) -> Integers:
-        quotients = words(count, entropy) // share
-        drawn = quotients.view(np.int64)
+        divided = words(count, entropy) // share
+        drawn = divided.view(np.int64)
         if drawn.max() < bound:
             return drawn
         return drawn[drawn < bound]

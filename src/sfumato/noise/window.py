@@ -121,7 +121,9 @@ class GaussianWeight:
         rest = self.stretch(end * step, last + 1 - end * step)
         low_middle = Fraction(lows[end] - lows[begin], _ONE)
         high_middle = Fraction(highs[end] - highs[begin], _ONE)
-        return head[0] + low_middle + rest[0], head[1] + high_middle + rest[1]
+        least = head[0] + low_middle + rest[0]
+        most = head[1] + high_middle + rest[1]
+        return least, most
 
     def stretch(self, first: int, length: int) -> Bounds:
         """Bounds of the sum of w(first + j) over 0 <= j < length.
@@ -138,12 +140,14 @@ class GaussianWeight:
     @property
     def panel(self) -> int:
         sigma = math.isqrt(int(self.sigma_squared))
-        return self._step * max(sigma // (16 * self._step), 1)
+        steps = sigma // (16 * self._step)
+        return self._step * max(steps, 1)
 
     @property
     def _step(self) -> int:
         """The length of a step: sigma / 64, rounded down, at least 1."""
-        return max(math.isqrt(int(self.sigma_squared)) // _STEPS, 1)
+        sigma = math.isqrt(int(self.sigma_squared))
+        return max(sigma // _STEPS, 1)
 
 
 @lru_cache(maxsize=16)
