@@ -185,14 +185,14 @@ def watched(subject: T, tape: Tape) -> T:
     copied = copy.copy(subject)
     for member in fields(subject):
         part = getattr(subject, member.name)
-        if is_law(part):
+        if _is_law(part):
             object.__setattr__(copied, member.name, Watched(part, tape))
         elif is_dataclass(part) and not isinstance(part, type):
             object.__setattr__(copied, member.name, watched(part, tape))
     return copied
 
 
-def is_law(part: object) -> bool:
+def _is_law(part: object) -> bool:
     """Whether an object draws integers and states their probabilities."""
     return callable(getattr(part, "pmf", None)) and callable(getattr(part, "sample", None))
 

@@ -129,18 +129,20 @@ class Owner:
             PAST: list[Json](),
             SOURCES: places.pop(SOURCES, list[Json]()),
         }
+        fresh = with_policy(child(scope.id), decisions)._replace(contract=canonical_json(form))
+        (row,), digests = moved_to([_limited(fresh, limit, gates)], 1)
         body: dict[str, Json] = {
             "account": scope.id,
             "contract": form,
             "limit": limit,
             "gates": gates,
+            "policy": decisions,
+            "actor": self.actor,
+            "moved": digests,
+            **places,
         }
-        body |= {"policy": decisions, "actor": self.actor, **places}
-        fresh = with_policy(child(scope.id), decisions)._replace(contract=canonical_json(form))
-        (row,), said = moved_to([_limited(fresh, limit, gates)], 1)
-        entry = chained(
-            scope.id, 1, iso_time(rows.now()), "account", {**body, "moved": said}, genesis(scope.id)
-        )
+        at, start = iso_time(rows.now()), genesis(scope.id)
+        entry = chained(scope.id, 1, at, "account", body, start)
         rows.append(entry)
         rows.put_account(row._replace(seq=entry.seq, head=entry.hash))
 
@@ -149,9 +151,10 @@ class Owner:
         if PAST in decided(known):
             return
         acts = earlier_acts(rows, known.id)
-        above = sorted(
-            {parent for account in limited_accounts(acts) for parent in lineage_of(account)[:-1]}
-        )
+        parents: set[str] = set()
+        for account in limited_accounts(acts):
+            parents.update(lineage_of(account)[:-1])
+        above = sorted(parents)
         past: dict[str, Json] = {PAST: list[Json](past_limits(acts))}
         locked = LockedAccounts(rows, known.id)
         locked.take(above)
@@ -217,16 +220,17 @@ class Owner:
             changed = 0
             for scope, limit, gates in some:
                 known = rows.account(scope.id)
-                if known is None or known.limit != ("" if limit is None else canonical_json(limit)):
+                stored = "" if limit is None else canonical_json(limit)
+                if known is None or known.limit != stored:
                     self._allocate(rows, scope, limit, gates, reason)
                     changed += 1
             return changed
 
-        starts = range(0, len(wanted), _TOGETHER)
-        return sum(
-            self._write(partial(transaction, some=wanted[start : start + _TOGETHER]))
-            for start in starts
-        )
+        changed = 0
+        for start in range(0, len(wanted), _TOGETHER):
+            some = wanted[start : start + _TOGETHER]
+            changed += self._write(partial(transaction, some=some))
+        return changed
 
     def _allocate(self, rows: Rows, scope: Scope, limit: Json, gates: Json, reason: str) -> None:
         locked = LockedAccounts(rows, scope.id)
@@ -397,12 +401,12 @@ def is_below(row: ChargeRow, account_id: str) -> bool:
 def _places(
     rows: Rows, dataset: str, known: Sequence[str], sources: Collection[str], other_people: str
 ) -> dict[str, Json]:
-    """Where the data of a dataset lies, with new places, and why they may be another's too; empty
-    if none is new.
+    """The members of an entry that adds places of a dataset's data; empty if none is new.
+
+    If another dataset has a new place too, they contain the owner's reason.
 
     Raises:
-        ContractMismatch: another dataset has a new one, and nobody says that these are other
-            people.
+        ContractMismatch: another dataset has a new place, and the owner gave no reason.
     """
     new = sorted(set(sources) - set(known))
     if not new:
@@ -412,10 +416,10 @@ def _places(
     others = shared_sources(rows, dataset, new)
     if others and not other_people:
         raise same_people(dataset, others)
-    told: dict[str, Json] = {SOURCES: [*known, *new]}
-    return told | (
-        {"other_people": list[Json](sorted(others)), "reason": other_people} if others else {}
-    )
+    body: dict[str, Json] = {SOURCES: [*known, *new]}
+    if others:
+        body |= {"other_people": list[Json](sorted(others)), "reason": other_people}
+    return body
 
 
 def require_reason(reason: str, *, needed: bool = False) -> None:

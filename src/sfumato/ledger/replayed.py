@@ -141,10 +141,18 @@ class Open:
     @classmethod
     def from_json(cls, place: int, form: list[Any]) -> "Open":
         """Parses a stored charge. ``place`` is its position in the array of digests."""
-        row, (state, reason, pieces, failures, answered) = ChargeRow._make(form[0]), form[1:]
-        cost, lineage = charge_from_text(row.cost), lineage_of(row.account)
+        cells, state, reason, pieces, failures, answered = form
+        row = ChargeRow._make(cells)
         return cls(
-            place, row, cost, lineage, state, reason, pieces, int(failures), bytes.fromhex(answered)
+            place,
+            row,
+            charge_from_text(row.cost),
+            lineage_of(row.account),
+            state,
+            reason,
+            pieces,
+            int(failures),
+            bytes.fromhex(answered),
         )
 
     def to_json(self) -> list[Json]:

@@ -191,10 +191,12 @@ def give(rows: Rows, ready: Ready, charge_id: str) -> bytes | None:
 
 
 def share(rows: Rows, ready: Ready, charge_id: str) -> bytes | None:
-    """The answer of another account, paid for by the accounts that have not; None if there is
-    none.
+    """Shares the answer of another account: the accounts that have not paid for it do so now.
+
+    Returns its bytes; None if there is none.
     """
-    locked, shared = LockedAccounts(rows, ready.account), shared_answer(rows, ready)
+    locked = LockedAccounts(rows, ready.account)
+    shared = shared_answer(rows, ready)
     if shared is None:
         return None
     require_answer(rows, shared)

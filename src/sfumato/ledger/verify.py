@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import attrgetter
 from typing import TypeVar
 
 from sfumato.errors import LedgerCorrupt, SfumatoError
@@ -231,9 +232,8 @@ def _compare_accounts(rows: Rows, replay: Replay, ends: Ends | None) -> None:
 
 
 def _account_differences(stored: AccountRow, said: AccountRow) -> Iterator[str]:
-    if (stored.parent, stored.contract, stored.limit, stored.gates, stored.folded) != (
-        *(said.parent, said.contract, said.limit, said.gates, said.folded),
-    ):
+    fixed = attrgetter("parent", "contract", "limit", "gates", "folded")
+    if fixed(stored) != fixed(said):
         yield "does not have the contract and the limit of the journal"
     if (stored.spent, stored.held, stored.earlier) != (said.spent, said.held, said.earlier):
         yield "is not the sum of its charges"

@@ -100,14 +100,18 @@ class PostgresRows(SqlRows):
 
         They are to different tables or accounts, so their order does not matter.
         """
-        writes = [*self._writes.items(), *((PUT_ACCOUNT, row) for row in self._accounts.values())]
+        writes = list(self._writes.items())
+        writes += [(PUT_ACCOUNT, row) for row in self._accounts.values()]
         self._writes, self._accounts = {}, {}
-        if writes:
-            self._ahead = {}
-            *others, last = (sql for sql, _ in writes)
-            heads = ", ".join(f"write{number} AS ({sql})" for number, sql in enumerate(others))
-            values = tuple(value for _, values in writes for value in values)
-            self._telling.execute(placed(f"WITH {heads} {last}" if heads else last), values)
+        if not writes:
+            return
+        self._ahead = {}
+        *others, sql = (sql for sql, _ in writes)
+        if others:
+            heads = ", ".join(f"write{number} AS ({one})" for number, one in enumerate(others))
+            sql = f"WITH {heads} {sql}"
+        values = tuple(value for _, values in writes for value in values)
+        self._telling.execute(placed(sql), values)
 
     def _locked(
         self, ids: list[str], ahead: Callable[[], object] | None = None
