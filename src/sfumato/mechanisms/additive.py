@@ -66,8 +66,7 @@ class AdditiveMechanism:
 
     def event(self, distance: Distance) -> AdditiveNoise:
         """The event of a release whose sensitivity is ``distance``."""
-        law = type(self.noise)
-        _require(distance, _NORM[law], law.__name__)
+        _require(distance, _NORM[type(self.noise)], type(self.noise).__name__)
         return AdditiveNoise(self.noise, distance, self.cells)
 
     def draw(self, cells: int, entropy: Entropy = SYSTEM) -> tuple[int, ...]:
@@ -96,8 +95,7 @@ class AdditiveMechanism:
         Raises:
             InvalidDeclaration: as ``release``.
         """
-        is_int64 = exact.ndim == 1 and exact.dtype == np.int64
-        if not is_int64 or self.cells not in (None, len(exact)):
+        if exact.ndim != 1 or exact.dtype != np.int64 or self.cells not in (None, len(exact)):
             raise InvalidDeclaration(
                 f"{exact.shape} of {exact.dtype}.", allowed="the declared number of int64"
             )
@@ -198,17 +196,14 @@ def staircase(distance: Distance, epsilon: Number) -> AdditiveMechanism:
     2
     """
     _require(distance, Norm.LINF, "Staircase noise")
-    noise = DiscreteStaircase(epsilon, math.ceil(distance.value))
-    return AdditiveMechanism(noise, cells=1)
+    return AdditiveMechanism(DiscreteStaircase(epsilon, math.ceil(distance.value)), cells=1)
 
 
 def _reach(values: Integers) -> int:
     """The largest absolute value, 0 for an empty array."""
     if not values.size:
         return 0
-    least = int(values.min())
-    most = int(values.max())
-    return max(abs(least), abs(most))
+    return max(abs(int(values.min())), abs(int(values.max())))
 
 
 def _integer(value: object) -> int:

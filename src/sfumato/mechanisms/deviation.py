@@ -26,7 +26,5 @@ def deviation(coins: int, variance: Fraction, confidence: Number) -> Fraction:
     miss = 1 - open_unit("confidence", confidence)
     logarithm = log_up(2 / miss)
     hoeffding = sqrt_up(coins * logarithm / 2)
-    total_variance = coins * variance
-    root = sqrt_up(logarithm**2 / 9 + 2 * total_variance * logarithm)
-    bernstein = logarithm / 3 + root
+    bernstein = logarithm / 3 + sqrt_up(logarithm**2 / 9 + 2 * coins * variance * logarithm)
     return min(hoeffding, bernstein, Fraction(coins))

@@ -80,8 +80,7 @@ class ThresholdMechanism:
                 allowed="by one a key: Distance(Norm.LINF, 1, relation)",
             )
         cells = _touched(self.keys, distance.relation)
-        counts = AdditiveNoise(self.noise, distance, cells)
-        return Thresholded(counts, self.threshold, self.keys)
+        return Thresholded(AdditiveNoise(self.noise, distance, cells), self.threshold, self.keys)
 
     def release(self, counts: Mapping[K, int], entropy: Entropy = SYSTEM) -> dict[K, int]:
         """The released keys with their noisy counts, sorted by key.
@@ -128,8 +127,7 @@ class ThresholdMechanism:
             there = start + np.flatnonzero(counts[start : start + _AT_ONCE] >= 1)
             noisy = counts[there] + self.noise.sample(len(there), entropy)
             passed = noisy >= self.threshold
-            shown = noisy[passed].tolist()
-            released += zip(keys_at(there[passed]), shown, strict=True)
+            released += zip(keys_at(there[passed]), noisy[passed].tolist(), strict=True)
         return dict(sorted(released, key=lambda item: _rank(item[0])))
 
     def shown(self, units: int) -> Bracket:
@@ -203,8 +201,7 @@ def threshold_gaussian(
     touched = _touched(keys, relation)
     cap = _delta(delta)
     noise = DiscreteGaussian(sigma_squared=touched / (2 * positive("rho", rho)))
-    logarithm = log_up(touched / cap)
-    guess = math.isqrt(int(2 * noise.sigma_squared * logarithm))
+    guess = math.isqrt(int(2 * noise.sigma_squared * log_up(touched / cap)))
 
     def build(threshold: int) -> ThresholdMechanism:
         return ThresholdMechanism(noise, threshold, keys)
@@ -232,8 +229,7 @@ def threshold_geometric(
     touched = _touched(keys, relation)
     cap = _delta(delta)
     noise = DiscreteLaplace(touched / positive("epsilon", epsilon))
-    odds = touched / cap / (2 * noise.scale + 1)
-    guess = int(noise.scale * log_up(odds))
+    guess = int(noise.scale * log_up(touched / cap / (2 * noise.scale + 1)))
 
     def build(threshold: int) -> ThresholdMechanism:
         truncated = Truncated(noise, 1 - threshold, threshold - 1)
@@ -270,8 +266,7 @@ def _calibrated(
             f"delta = {decimal_text(cap)} is below what this noise can be shown to keep.",
             allowed="a larger delta, or other noise",
         )
-    start = min(max(guess, 1), far)
-    return build(smallest(pays, below=start))
+    return build(smallest(pays, below=min(max(guess, 1), far)))
 
 
 def _touched(keys: int, relation: Relation) -> int:

@@ -41,8 +41,7 @@ class Binomial:
 
     def __init__(self, trials: int, probability: Number) -> None:
         bias = positive("probability", probability)
-        is_integer = isinstance(trials, int) and not isinstance(trials, bool)
-        if not is_integer or trials < 1 or bias >= 1:
+        if isinstance(trials, bool) or not isinstance(trials, int) or trials < 1 or bias >= 1:
             raise InvalidNumber(
                 f"A binomial of {shown(trials)} trials of probability {bias}.",
                 allowed="trials >= 1, 0 < probability < 1",
@@ -74,13 +73,11 @@ class Binomial:
         """P(X = x)."""
         if not 0 <= x <= self.trials:
             return Bracket(0.0, 0.0)
-        ratio = BinomialRatio(self.trials, self.probability)
-        return stated(ratio).probability(x)
+        return stated(BinomialRatio(self.trials, self.probability)).probability(x)
 
     def cdf(self, x: int) -> Bracket:
         """P(X <= x), as P(trials - X >= trials - x)."""
-        mirrored = self._mirrored()
-        return mirrored.above(self.trials - x - 1)
+        return self._mirrored().above(self.trials - x - 1)
 
     def above(self, x: int) -> Bracket:
         """P(X > x)."""
@@ -88,24 +85,19 @@ class Binomial:
             return Bracket(1.0, 1.0)
         if x >= self.trials:
             return Bracket(0.0, 0.0)
-        ratio = BinomialRatio(self.trials, self.probability)
-        return stated(ratio).at_least(x + 1)
+        return stated(BinomialRatio(self.trials, self.probability)).at_least(x + 1)
 
     def tail(self, half_width: int) -> Bracket:
         """P(|X| > half_width) = P(X > half_width)."""
-        if half_width < 0:
-            return Bracket(1.0, 1.0)
-        return self.above(half_width)
+        return self.above(half_width) if half_width >= 0 else Bracket(1.0, 1.0)
 
     def quantile(self, probability: Number) -> int:
         """The smallest x with P(X <= x) >= probability, certain not to be too small."""
-        mean = int(self.trials * self.probability)
-        return quantile_of(self.cdf, probability, guess=mean)
+        return quantile_of(self.cdf, probability, guess=int(self.trials * self.probability))
 
     def half_width(self, confidence: Number) -> int:
         """The smallest h with P(X <= h) >= confidence, certain not to be too small."""
-        mean = int(self.trials * self.probability)
-        return half_width_of(self.tail, confidence, guess=mean)
+        return half_width_of(self.tail, confidence, guess=int(self.trials * self.probability))
 
     @property
     def variance(self) -> Bracket:

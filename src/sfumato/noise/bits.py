@@ -52,8 +52,7 @@ def random_bits(
     drawn = np.empty(whole + (rest > 0), np.uint64)
     for start in range(0, len(drawn), _BLOCK):
         part = drawn[start : start + _BLOCK]
-        every_lane = np.full(len(part), _ALL)
-        part[:] = _below(every_lane, digits, entropy)
+        part[:] = _below(np.full(len(part), _ALL), digits, entropy)
     if rest:
         drawn[-1] &= np.uint64((1 << rest) - 1)
     return drawn
@@ -71,8 +70,7 @@ def _below(
     """
     ours = digits(depth)
     # a set bit means that this digit of the number of its lane is 0
-    flat = words(len(lanes) * len(ours), entropy)
-    drawn = flat.reshape(len(ours), len(lanes))
+    drawn = words(len(lanes) * len(ours), entropy).reshape(len(ours), len(lanes))
     below = np.zeros_like(lanes)
     zeros = lanes.copy()
     ones = np.zeros_like(lanes)
@@ -86,8 +84,7 @@ def _below(
     equal = zeros & ~ones
     rest = np.flatnonzero(equal)
     if len(rest):
-        still_equal = equal[rest]
-        below[rest] |= still_equal & _below(still_equal, digits, entropy, depth + 1)
+        below[rest] |= equal[rest] & _below(equal[rest], digits, entropy, depth + 1)
     return below
 
 

@@ -52,9 +52,8 @@ class Coin(ABC):
         drawn = np.empty(size_of(shape), np.uint8)
         for start in range(0, len(drawn), _BLOCK):
             part = drawn[start : start + _BLOCK]
-            packed = self.bits(len(part), entropy)
-            little_endian = packed.astype("<u8", copy=False)
-            as_bytes = little_endian.view(np.uint8)
+            packed = self.bits(len(part), entropy).astype("<u8", copy=False)
+            as_bytes = packed.view(np.uint8)
             part[:] = np.unpackbits(as_bytes, count=len(part), bitorder="little")
         return drawn.view(np.bool_).reshape(shape)
 
@@ -96,28 +95,22 @@ class Coin(ABC):
 
     def quantile(self, probability: Number) -> int:
         """The smallest x with P(X <= x) >= probability, certain not to be too small."""
-        wanted = open_unit("probability", probability)
-        return int(self.cdf(0).lower < wanted)
+        return int(self.cdf(0).lower < open_unit("probability", probability))
 
     @property
     def variance(self) -> Bracket:
         """p (1 - p)."""
         lower, upper = self._true()
-        least = lower * (1 - upper)
-        most = upper * (1 - lower)
-        return bracket(least, most)
+        return bracket(lower * (1 - upper), upper * (1 - lower))
 
     def _true(self) -> tuple[Fraction, Fraction]:
         """Bounds of P(True), down to 2^-1900 within a relative 2^-59 of it and of P(False)."""
         precision = 64
         while True:
             lower, upper = self.bounds(precision)
-            least_false = (1 << precision) - upper
-            known = lower >> 60 and least_false >> 60
+            known = lower >> 60 and ((1 << precision) - upper) >> 60
             if lower == upper or known or precision >= _FINEST:
-                least = Fraction(lower, 1 << precision)
-                most = Fraction(upper, 1 << precision)
-                return least, most
+                return Fraction(lower, 1 << precision), Fraction(upper, 1 << precision)
             precision *= 2
 
 
@@ -164,9 +157,7 @@ class BernoulliExp(Coin):
 
     def bounds(self, precision: int) -> tuple[int, int]:
         """Bounds of 2^precision e^-gamma."""
-        over = self.gamma.numerator
-        under = self.gamma.denominator
-        lower, upper = exp_scaled(over, under, precision)
+        lower, upper = exp_scaled(self.gamma.numerator, self.gamma.denominator, precision)
         return lower, min(upper, 1 << precision)
 
 
@@ -197,9 +188,7 @@ class BernoulliLogistic(Coin):
         for_true = self.odds.numerator
         for_false = self.odds.denominator
         fine = precision + 2 + for_true.bit_length()
-        over = self.gamma.numerator
-        under = self.gamma.denominator
-        least, most = exp_scaled(over, under, fine)
+        least, most = exp_scaled(self.gamma.numerator, self.gamma.denominator, fine)
         lower = for_true * least
         upper = for_true * most
         false = for_false << fine

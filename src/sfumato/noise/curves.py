@@ -42,18 +42,15 @@ class Even(ABC):
 
     def shift(self, fineness: int) -> int:
         """The largest shift with at least ``fineness`` blocks of 2^shift per width, or 0."""
-        width = int(self.width / fineness)
-        return max(width.bit_length() - 1, 0)
+        return max(int(self.width / fineness).bit_length() - 1, 0)
 
     def blocks(self, shift: int) -> int:
         """The number of blocks of 2^shift integers that cover ``reach`` widths."""
-        reach = self.reach * self.width
-        return ceil(reach / (1 << shift))
+        return ceil(self.reach * self.width / (1 << shift))
 
     def ends(self, shift: int, blocks: int) -> tuple[Integers, Integers]:
         """2^31 f at the near and at the far end of each block, within the error of ``decay``."""
-        energies = self.energies(1 << shift, blocks + 1)
-        heights = decay(np.array(energies))
+        heights = decay(np.array(self.energies(1 << shift, blocks + 1)))
         return _ends(heights, shift, two_sided=self.two_sided)
 
     def bounds(self, x: int, precision: int) -> tuple[int, int]:
@@ -117,9 +114,7 @@ class Parabola(Even):
 
     def energy(self, x: int) -> tuple[int, int]:
         """x^2 / (2 sigma^2), as numerator and denominator."""
-        over = x * x * self.sigma_squared.denominator
-        under = 2 * self.sigma_squared.numerator
-        return over, under
+        return x * x * self.sigma_squared.denominator, 2 * self.sigma_squared.numerator
 
     def energies(self, step: int, count: int) -> list[int]:
         """floor(2^42 energy(j step)) for j < count."""
@@ -134,8 +129,7 @@ class Parabola(Even):
         second = max(longest - 31, 0)
         third = max(min(shift, 31) + min(longest, 31) - 31, 0)
         over = self.sigma_squared.denominator << 62 + first + second + third
-        factor = over // (2 * self.sigma_squared.numerator)
-        return QuadraticRise(first, second, third, factor)
+        return QuadraticRise(first, second, third, over // (2 * self.sigma_squared.numerator))
 
     def halving(self, x: int) -> int:
         """sigma^2 / x: beyond x the energy grows by at least 1 over each such distance."""

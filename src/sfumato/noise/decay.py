@@ -62,8 +62,7 @@ def coins(
     """
     result = np.empty(len(t), np.bool_)
     for start in range(0, len(t), _BLOCK):
-        end = start + _BLOCK
-        result[start:end] = _block(t[start:end], start, exact, entropy)
+        result[start : start + _BLOCK] = _block(t[start : start + _BLOCK], start, exact, entropy)
     return result
 
 
@@ -81,21 +80,16 @@ def _block(
     drawn = _shorts(len(t), entropy)
     cell = np.minimum(t >> FRACTION - _COARSE - _FINE, len(surely) - 1)
     result: NDArray[np.bool_] = drawn < surely.take(cell)
-    possible = drawn <= perhaps.take(cell)
-    doubt = np.flatnonzero(~result & possible)
+    doubt = np.flatnonzero(~result & (drawn <= perhaps.take(cell)))
     if len(doubt) == 0:
         return result
-    first_bits = drawn[doubt].astype(np.int64)
-    prefix = first_bits << 16 | _shorts(len(doubt), entropy)
+    prefix = drawn[doubt].astype(np.int64) << 16 | _shorts(len(doubt), entropy)
     value = decay(t[doubt])
     yes = prefix + 1 <= 2 * (value - ERROR)
     result[doubt] = yes
-    undecided = ~yes & (prefix < 2 * (value + ERROR))
-    for lane in np.flatnonzero(undecided):
-        place = int(doubt[lane])
-        bias = partial(exp_scaled, *exact(start + place))
-        known = int(prefix[lane])
-        result[place] = is_below(bias, entropy, prefix=known, known=32)
+    for lane in np.flatnonzero(~yes & (prefix < 2 * (value + ERROR))):
+        bias = partial(exp_scaled, *exact(start + int(doubt[lane])))
+        result[doubt[lane]] = is_below(bias, entropy, prefix=int(prefix[lane]), known=32)
     return result
 
 
@@ -135,10 +129,8 @@ def _sixteen() -> tuple[NDArray[np.uint16], NDArray[np.uint16]]:
     cells = 12 << _COARSE + _FINE
     starts = np.arange(cells + 1, dtype=np.int64) << FRACTION - _COARSE - _FINE
     edges = decay(starts)
-    lows = edges[1:] - ERROR >> 15
-    highs = edges[:-1] + ERROR >> 15
-    surely = np.clip(lows, 0, 2**16 - 1)
-    perhaps = np.clip(highs, 0, 2**16 - 1)
+    surely = np.clip(edges[1:] - ERROR >> 15, 0, 2**16 - 1)
+    perhaps = np.clip(edges[:-1] + ERROR >> 15, 0, 2**16 - 1)
     # the last cell also covers every larger t
     surely[-1] = 0
     return surely.astype(np.uint16), perhaps.astype(np.uint16)

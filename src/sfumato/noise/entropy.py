@@ -56,9 +56,7 @@ class _Stream(threading.local):
         """Overwrites the beginning of ``target`` with key stream; returns the number of bytes."""
         if self.cipher is None or self.left <= 0 or self.process != os.getpid():
             secret = os.urandom(48)
-            key = secret[:32]
-            nonce = secret[32:]
-            self.cipher = Cipher(AES(key), CTR(nonce)).encryptor()
+            self.cipher = Cipher(AES(secret[:32]), CTR(secret[32:])).encryptor()
             self.left = _REKEY
             self.process = os.getpid()
         size = min(len(target), self.left, len(_ZEROS))
@@ -85,8 +83,7 @@ class SystemEntropy:
 
     def bits(self, count: int) -> int:
         size = (count + 7) // 8
-        drawn = int.from_bytes(os.urandom(size), "little")
-        return drawn >> (8 * size - count)
+        return int.from_bytes(os.urandom(size), "little") >> (8 * size - count)
 
     def fill(self, buffer: Bytes) -> None:
         # reshape would copy any other buffer, and the caller's bytes would stay unchanged

@@ -54,8 +54,7 @@ class DiscreteGaussian:
             sigma_squared = root * root
         object.__setattr__(self, "sigma_squared", positive("sigma_squared", sigma_squared))
         wide = partial(plain.gaussian, self.sigma_squared)
-        curve = Parabola(self.sigma_squared)
-        object.__setattr__(self, "_sampler", Sampler(curve, wide))
+        object.__setattr__(self, "_sampler", Sampler(Parabola(self.sigma_squared), wide))
 
     def __reduce__(self) -> tuple[object, ...]:
         # rebuild, so that the sampler and the stated law agree after unpickling too
@@ -72,8 +71,7 @@ class DiscreteGaussian:
     def pmf(self, x: int) -> Bracket:
         """P(X = x)."""
         lower, upper = _normaliser(self.sigma_squared)
-        square = Fraction(int(x) ** 2)
-        rate = -square / (2 * self.sigma_squared)
+        rate = -Fraction(int(x) ** 2) / (2 * self.sigma_squared)
         least = float_down(exp_down(rate) / upper)
         most = float_up(exp_up(rate) / lower)
         return Bracket(max(least, 0.0), most)
@@ -87,18 +85,14 @@ class DiscreteGaussian:
         if x >= 0:
             return self._above(x)
         mirrored = self._above(-x - 1)
-        least = _minus(mirrored.upper)
-        most = _minus(mirrored.lower, up=True)
-        return Bracket(least, most)
+        return Bracket(_minus(mirrored.upper), _minus(mirrored.lower, up=True))
 
     def tail(self, half_width: int) -> Bracket:
         """P(|X| > half_width)."""
         if half_width < 0:
             return Bracket(1.0, 1.0)
         above = self._above(half_width)
-        least = 2 * above.lower
-        most = min(2 * above.upper, 1.0)
-        return Bracket(least, most)
+        return Bracket(2 * above.lower, min(2 * above.upper, 1.0))
 
     def quantile(self, probability: Number) -> int:
         """The smallest x with P(X <= x) >= probability, certain not to be too small."""
@@ -115,8 +109,7 @@ class DiscreteGaussian:
         upper = float_up(self.sigma_squared)
         if self.sigma_squared < 1:
             return Bracket(0.0, upper)
-        share = 1 - Fraction(1, 10**6)
-        lower = float_down(self.sigma_squared * share)
+        lower = float_down(self.sigma_squared * (1 - Fraction(1, 10**6)))
         return Bracket(lower, upper)
 
     def _above(self, x: int) -> Bracket:
@@ -128,8 +121,7 @@ class DiscreteGaussian:
             return Bracket(0.0, sums[-1].upper)
         if int(x) ** 2 > 1600 * self.sigma_squared:
             return Bracket(0.0, 1e-300)
-        sigma = float(sqrt_up(self.sigma_squared))
-        return _midpoint(sigma, x + 0.5)
+        return _midpoint(float(sqrt_up(self.sigma_squared)), x + 0.5)
 
 
 def _midpoint(sigma: float, start: float) -> Bracket:
@@ -137,14 +129,12 @@ def _midpoint(sigma: float, start: float) -> Bracket:
     v = start / sigma
     decay = math.exp(-v * v / 2)
     density = decay / math.sqrt(2 * math.pi)
-    normal_tail = math.erfc(v / math.sqrt(2)) / 2
-    value = normal_tail - v * density / 24 / sigma / sigma
+    value = math.erfc(v / math.sqrt(2)) / 2 - v * density / 24 / sigma / sigma
     # the total variation of (u^2 - 1) e^(-u^2/2) beyond v; its maximum is 2 e^(-3/2), at sqrt 3
     variation = (v * v - 1) * decay
     if v * v < 3:
         variation = 2 * 0.4462603203 - variation
-    scaled = variation / (24 * math.sqrt(2 * math.pi))
-    error = scaled / sigma / sigma / sigma
+    error = variation / (24 * math.sqrt(2 * math.pi)) / sigma / sigma / sigma
     slack = error * (1 + _LIBM_SLACK)
     lower = value * (1 - _LIBM_SLACK) - slack
     upper = value * (1 + _LIBM_SLACK) + slack
@@ -165,16 +155,14 @@ def _normaliser(sigma_squared: Fraction) -> tuple[Fraction, Fraction]:
     if sigma_squared <= _SUMMED_SIGMA**2:
         weights, rest = _weights(sigma_squared)
         positive_half = weights[1:]
-        low_half = sum((low for low, _ in positive_half), Fraction(0))
-        high_half = sum((high for _, high in positive_half), rest)
-        return 1 + 2 * low_half, 1 + 2 * high_half
+        lower = 1 + 2 * sum((low for low, _ in positive_half), Fraction(0))
+        upper = 1 + 2 * sum((high for _, high in positive_half), rest)
+        return lower, upper
     # Poisson summation: sqrt(2 pi sigma^2) <= Z <= that times 1 + 1e-30 for sigma >= 64.
     pi_down = Fraction(3141592653589793, 10**15)
     pi_up = Fraction(3141592653589794, 10**15)
     root = sqrt_up(2 * pi_up * sigma_squared)
-    least = root * (pi_down / pi_up)
-    most = root * (1 + Fraction(1, 10**30))
-    return least, most
+    return root * (pi_down / pi_up), root * (1 + Fraction(1, 10**30))
 
 
 @lru_cache(maxsize=64)
@@ -193,8 +181,7 @@ def _weights(sigma_squared: Fraction) -> tuple[list[tuple[Fraction, Fraction]], 
     low = high = one
     weights: list[tuple[Fraction, Fraction]] = []
     while len(weights) < 2 or high > one >> 133:
-        bounds = Fraction(low, one), Fraction(high, one)
-        weights.append(bounds)
+        weights.append((Fraction(low, one), Fraction(high, one)))
         low = low * low_r >> _BITS
         low_r = low_r * low_c >> _BITS
         high = (high * high_r >> _BITS) + 1
@@ -209,11 +196,8 @@ def _tail_sums(sigma_squared: Fraction) -> list[Bracket]:
     """Bounds of P(X >= x) for x = 0, 1, ...; the last one holds for every larger x too."""
     weights, rest = _weights(sigma_squared)
     lower_z, upper_z = _normaliser(sigma_squared)
-    # summed from the smallest weight on
-    lows = list(accumulate(low for low, _ in reversed(weights)))
-    highs = list(accumulate((high for _, high in reversed(weights)), initial=rest))
-    lows.reverse()
-    highs = highs[:0:-1]
+    lows = list(accumulate((low for low, _ in reversed(weights))))[::-1]
+    highs = list(accumulate((high for _, high in reversed(weights)), initial=rest))[:0:-1]
     sums = [
         Bracket(float_down(low / upper_z), float_up(high / lower_z))
         for low, high in zip(lows, highs, strict=True)

@@ -60,9 +60,7 @@ class Geometric:
             return Bracket(0.0, 0.0)
         rate = Fraction(-int(x)) / self.scale
         lower, upper = self._ratio()
-        least = exp_down(rate) * (1 - upper)
-        most = exp_up(rate) * (1 - lower)
-        return bracket(least, most)
+        return bracket(exp_down(rate) * (1 - upper), exp_up(rate) * (1 - lower))
 
     def cdf(self, x: int) -> Bracket:
         """P(X <= x)."""
@@ -98,9 +96,7 @@ class Geometric:
         if self.scale > 10**20:
             # it is 1 / (4 sinh^2(1/2s)), and 1/x^2 - 1/3 <= 1/sinh^2(x) <= 1/x^2
             square = self.scale**2
-            lowest = float_down(square - Fraction(1, 12))
-            highest = float_up(square)
-            return Bracket(lowest, highest)
+            return Bracket(float_down(square - Fraction(1, 12)), float_up(square))
         lower, upper = self._ratio()
         least = lower / (1 - lower) ** 2
         most = upper / (1 - upper) ** 2

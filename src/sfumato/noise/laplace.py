@@ -60,10 +60,8 @@ class DiscreteLaplace:
         """P(X = x)."""
         lower_g, upper_g = self._ratio()
         rate = Fraction(-abs(int(x))) / self.scale
-        least_share = (1 - upper_g) / (1 + upper_g)
-        most_share = (1 - lower_g) / (1 + lower_g)
-        least = exp_down(rate) * least_share
-        most = exp_up(rate) * most_share
+        least = exp_down(rate) * (1 - upper_g) / (1 + upper_g)
+        most = exp_up(rate) * (1 - lower_g) / (1 + lower_g)
         return bracket(least, most)
 
     def cdf(self, x: int) -> Bracket:
@@ -93,8 +91,7 @@ class DiscreteLaplace:
         miss = 1 - open_unit("confidence", confidence)
         _, upper_g = self._ratio()
         # the h at which 2 exp(-(h+1)/scale) / (1 + g) is about ``miss``
-        odds = 2 / (miss * (1 + upper_g))
-        guess = int(self.scale * log_up(odds))
+        guess = int(self.scale * log_up(2 / (miss * (1 + upper_g))))
         return half_width_of(self.tail, confidence, guess=max(guess, 0))
 
     @property
@@ -103,9 +100,7 @@ class DiscreteLaplace:
         if self.scale > 10**20:
             # it is 1 / (2 sinh^2(1/2s)), and 1/x^2 - 1/3 <= 1/sinh^2(x) <= 1/x^2
             twice = 2 * self.scale**2
-            lowest = float_down(twice - Fraction(1, 6))
-            highest = float_up(twice)
-            return Bracket(lowest, highest)
+            return Bracket(float_down(twice - Fraction(1, 6)), float_up(twice))
         lower, upper = self._ratio()
         least = 2 * lower / (1 - lower) ** 2
         most = 2 * upper / (1 - upper) ** 2
@@ -120,6 +115,4 @@ class DiscreteLaplace:
         """Bounds of P(X > x) = exp(-(x+1)/scale) / (1 + g), x >= 0."""
         lower_g, upper_g = self._ratio()
         rate = -Fraction(int(x) + 1) / self.scale
-        least = exp_down(rate) / (1 + upper_g)
-        most = exp_up(rate) / (1 + lower_g)
-        return least, most
+        return exp_down(rate) / (1 + upper_g), exp_up(rate) / (1 + lower_g)

@@ -85,17 +85,13 @@ class BinomialRatio:
         """P(x + 1) / P(x) = (n - x) p / ((x + 1) (1 - p))."""
         over = self.probability.numerator
         under = self.probability.denominator
-        gain = (self.trials - x) * over
-        loss = (x + 1) * (under - over)
-        return gain, loss
+        return (self.trials - x) * over, (x + 1) * (under - over)
 
     def down(self, x: int) -> tuple[int, int]:
         """P(x - 1) / P(x) = x (1 - p) / ((n - x + 1) p)."""
         over = self.probability.numerator
         under = self.probability.denominator
-        gain = x * (under - over)
-        loss = (self.trials - x + 1) * over
-        return gain, loss
+        return x * (under - over), (self.trials - x + 1) * over
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +143,8 @@ class RatioCurve:
     def ends(self, shift: int, blocks: int) -> tuple[Integers, Integers]:
         """2^31 f at each integer, at most 1 too low."""
         drop = _FALL - 31
-        to_right = islice(self._walk(1, _FALL), blocks)
-        to_left = islice(self._walk(-1, _FALL), blocks + 1)
-        right = [value >> drop for value in to_right]
-        left = [value >> drop for value in to_left]
+        right = [value >> drop for value in islice(self._walk(1, _FALL), blocks)]
+        left = [value >> drop for value in islice(self._walk(-1, _FALL), blocks + 1)]
         heights = np.array([*left[:0:-1], *right])
         return heights, heights
 
@@ -162,8 +156,7 @@ class RatioCurve:
         """Bounds of 2^precision f(x), by a walk to x whose steps each lose less than 1."""
         steps = abs(x)
         extra = steps.bit_length() + 8
-        direction = 1 if x > 0 else -1
-        walk = self._walk(direction, precision + extra)
+        walk = self._walk(1 if x > 0 else -1, precision + extra)
         lower = next(islice(walk, steps, None))
         return lower >> extra, (lower + steps >> extra) + 1
 
@@ -171,8 +164,7 @@ class RatioCurve:
         """1 / (1 - r), where r is the larger of the ratios at both ends."""
         mode = self.ratio.mode
         over_right, under_right = self.ratio.up(mode + x)
-        leftmost = max(mode - x, 0)
-        over_left, under_left = self.ratio.down(leftmost)
+        over_left, under_left = self.ratio.down(max(mode - x, 0))
         right = -(-under_right // (under_right - over_right))
         left = -(-under_left // (under_left - over_left))
         return max(right, left)
@@ -249,21 +241,18 @@ class Stated:
         place = x - self.first
         if not 0 <= place < len(self.pmf[0]):
             return Bracket(0.0, self.rest)
-        least = float(self.pmf[0][place])
-        most = float(self.pmf[1][place])
-        return Bracket(least, most)
+        return Bracket(float(self.pmf[0][place]), float(self.pmf[1][place]))
 
     def at_least(self, x: int) -> Bracket:
         """P(X >= x)."""
         place = x - self.first
         if place < 0:
-            least = math.nextafter(1.0 - self.rest, 0.0)
-            return Bracket(least, 1.0)
+            return Bracket(math.nextafter(1.0 - self.rest, 0.0), 1.0)
         if place >= len(self.pmf[0]):
             return Bracket(0.0, self.rest)
         least = float(self.upper_tail[0][place])
-        most = min(float(self.upper_tail[1][place]), 1.0)
-        return Bracket(least, most)
+        most = float(self.upper_tail[1][place])
+        return Bracket(least, min(most, 1.0))
 
 
 @lru_cache(maxsize=16)
@@ -282,12 +271,11 @@ def stated(ratio: Ratio) -> Stated:
     high_sums = []
     for low, terms in zip(low_sums, counts, strict=True):
         high_sums.append(low + steps * terms + beyond)
-    outside = _up([below + beyond], least)
     return Stated(
         first=ratio.mode - len(left) + 1,
         pmf=(_down(lows, most), _up(highs, least)),
         upper_tail=(_down(low_sums, most), _up(high_sums, least)),
-        rest=float(outside[0]),
+        rest=float(_up([below + beyond], least)[0]),
     )
 
 
@@ -300,12 +288,9 @@ def _side(curve: RatioCurve, direction: int) -> tuple[list[int], int]:
     step = curve.ratio.up if direction > 0 else curve.ratio.down
     for value in curve._walk(direction, _BITS):
         # the ratios fall outward, so the rest is at most a geometric series
-        passed = max(len(values) - 1, 0)
-        over, under = step(curve.ratio.mode + direction * passed)
+        over, under = step(curve.ratio.mode + direction * max(len(values) - 1, 0))
         if value >> _REST == 0 and over < under:
-            terms = -(-under // (under - over))
-            most = (value + len(values)) * terms
-            return values, most
+            return values, (value + len(values)) * -(-under // (under - over))
         values.append(value)
     raise AssertionError("a walk does not end")
 

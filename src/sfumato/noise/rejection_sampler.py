@@ -153,8 +153,7 @@ class Cells:
         outside = self.blocks << self.shift
         sides = 2 if self.first else 1
         stretch = self.curve.halving(outside)
-        places = (outside, -outside)[:sides]
-        bound = max(self.curve.bounds(place, 31)[1] for place in places)
+        bound = max(self.curve.bounds(x, 31)[1] for x in (outside, -outside)[:sides])
         tail = -(-2 * stretch * sides * bound >> self.shift) << _FRACTION_BITS - 31
         areas = tops + ERROR << _FRACTION_BITS - 31
         self.height = self._height(areas, tail)
@@ -178,14 +177,12 @@ class Cells:
     def _table(self, easy: Integers, columns: Integers) -> NDArray[Any]:
         """The table from a cell to the name of its block: easy cells first in each column."""
         numbers = np.arange(self.first, self.blocks)
-        names = np.stack((numbers, numbers + self._hard), axis=1)
-        counts = np.stack((easy, columns - easy), axis=1)
-        others = (1 << self.bits) - self._escape
-        all_names = np.append(names.ravel(), self._none)
-        all_counts = np.append(counts.ravel(), others)
+        names = np.stack((numbers, numbers + self._hard), axis=1).ravel()
+        counts = np.stack((easy, columns - easy), axis=1).ravel()
+        all_names = np.append(names, self._none)
+        all_counts = np.append(counts, (1 << self.bits) - self._escape)
         is_short = self._limit == _SHORT_BLOCKS
-        code = np.int16 if is_short else np.int32
-        return np.repeat(all_names.astype(code), all_counts)
+        return np.repeat(all_names.astype(np.int16 if is_short else np.int32), all_counts)
 
     def _height(self, areas: Integers, tail: int) -> int:
         """A nearly minimal height of a cell for which 2^bits cells suffice, times 2^44."""
@@ -195,8 +192,7 @@ class Cells:
         high = area // (cells - len(areas) - 2) + 1
         for _ in range(5):
             middle = (low + high + 1) // 2
-            columns = -(-areas // middle)
-            needed = int(columns.sum()) + self._escapes(tail, middle)
+            needed = int((-(-areas // middle)).sum()) + self._escapes(tail, middle)
             if needed <= cells:
                 high = middle
             else:
@@ -215,23 +211,20 @@ class Cells:
 
     def _batch(self, out: Integers, entropy: Entropy) -> None:
         """Draws one batch: easy cells as arrays, then the hard ones, one by one if few."""
-        starts = range(0, len(out), _LANES)
-        hard = [self._lanes(out, start, entropy) for start in starts]
+        hard = [self._lanes(out, start, entropy) for start in range(0, len(out), _LANES)]
         if len(hard) == 1:
             lanes, names, drawn = hard[0]
         else:
             lanes, names, drawn = [np.concatenate(parts) for parts in zip(*hard, strict=True)]
         if len(lanes) > _FEW:
-            numbers = names.astype(np.int64) - self._hard
-            self._many(out, lanes, numbers, drawn, entropy)
+            self._many(out, lanes, names.astype(np.int64) - self._hard, drawn, entropy)
         elif len(lanes):
             heights = entropy.bits(len(lanes) * self.height_bits)
             values = []
             for name, word in zip(names.tolist(), drawn.tolist(), strict=True):
                 height = heights & self._height_mask
                 heights >>= self.height_bits
-                number = name - self._hard
-                values.append(self._settled(number, word, height, entropy))
+                values.append(self._settled(name - self._hard, word, height, entropy))
             out[lanes] = values
 
     def _lanes(
@@ -269,8 +262,7 @@ class Cells:
         """
         cells = (drawn >> self._spare).astype(np.int64)
         offsets = (drawn & self._mask).astype(np.int64)
-        height_words = words(len(lanes), entropy) >> 64 - self.height_bits
-        heights = height_words.astype(np.int64)
+        heights = (words(len(lanes), entropy) >> 64 - self.height_bits).astype(np.int64)
         outside = cells >= self._escape
         block = np.where(outside, 0, numbers - self.first)
         places = cells - self._starts[block] << self.height_bits | heights
@@ -282,13 +274,11 @@ class Cells:
             cell = int(cells[lane])
             number = int(numbers[lane])
             offset = int(offsets[lane])
-            height = int(heights[lane])
-            x = self._attempt(cell, number, offset, height, entropy)
+            x = self._attempt(cell, number, offset, int(heights[lane]), entropy)
             rejected[lane] = x is None
             values[lane] = x or 0
         out[lanes] = values
-        missing = int(rejected.sum())
-        again = np.empty(missing, np.int64)
+        again = np.empty(int(rejected.sum()), np.int64)
         self.fill(again, entropy)
         out[lanes[rejected]] = again
 
@@ -384,9 +374,7 @@ class Cells:
             """The part of the cell under the curve; below 0 if none of it is, above 1 if all is."""
             lower, upper = self.curve.bounds(x, precision + _FRACTION_BITS)
             below_cell = level << precision
-            least = lower // self.height
-            most = -(-upper // self.height)
-            return least - below_cell, most - below_cell
+            return lower // self.height - below_cell, -(-upper // self.height) - below_cell
 
         return is_below(share, entropy, prefix=height, known=self.height_bits)
 
@@ -401,8 +389,7 @@ class Cells:
             return None
         magnitude = self._outside + beyond
         x = -magnitude if negative else magnitude
-        share = partial(self._share_of, x, turns)
-        if not is_below(share, entropy):
+        if not is_below(partial(self._share_of, x, turns), entropy):
             return None
         # for widths up to 2^52 this cuts with a probability below e^-1000
         return max(min(x, _MOST), -_MOST)

@@ -66,8 +66,7 @@ class Sampler:
 @lru_cache(maxsize=256)
 def _small(curve: Curve) -> Cells:
     """A table that is quick to build: at least 2^10 cells, 8 to 16 blocks per width."""
-    columns = _columns(curve, 8)
-    bits = max(10, columns.bit_length() + 3)
+    bits = max(10, _columns(curve, 8).bit_length() + 3)
     return Cells(curve, bits=bits, fineness=8)
 
 

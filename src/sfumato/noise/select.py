@@ -73,11 +73,9 @@ def exponential(
     sums = (int(majorant.powers(block).sum()) for block in blocks)
     ends = list(accumulate(sums))
     while True:
-        drawn = below(ends[-1], entropy)
-        at, rest = _locate(ends, drawn)
+        at, rest = _locate(ends, below(ends[-1], entropy))
         powers = majorant.powers(blocks[at])
-        running = np.cumsum(powers)
-        offset = int(np.searchsorted(running, rest, side="right"))
+        offset = int(np.searchsorted(np.cumsum(powers), rest, side="right"))
         index = at * _BLOCK + offset
         ratio = majorant.ratio(index, int(powers[offset]))
         if is_below(ratio, entropy):
@@ -104,13 +102,11 @@ def permute_and_flip(scores: Scores, rate: Fraction, entropy: Entropy = SYSTEM) 
         heads.append(np.packbits(flips))
     counts = [int(np.bitwise_count(packed).sum()) for packed in heads]
     while True:
-        drawn = below(sum(counts), entropy)
-        at, rank = _locate(list(accumulate(counts)), drawn)
+        at, rank = _locate(list(accumulate(counts)), below(sum(counts), entropy))
         flags = np.unpackbits(heads[at])
         offset = int(np.flatnonzero(flags)[rank])
         index = at * _BLOCK + offset
-        its_bits = gaps.bits(slice(index, index + 1), _FLIPS)
-        halvings = int(its_bits[0])
+        halvings = int(gaps.bits(slice(index, index + 1), _FLIPS)[0])
         ratio = partial(_bounds, 1, gaps.exact(index), halvings)
         if is_below(ratio, entropy):
             return index
@@ -125,8 +121,7 @@ def vector(name: str, values: Scores | Weights) -> NDArray[Any] | Sequence[Any]:
     >>> vector("scores", [1, 2]).dtype, vector("scores", [1, Fraction(1, 2)])
     (dtype('int64'), [1, Fraction(1, 2)])
     """
-    is_masked = isinstance(values, np.ma.MaskedArray)
-    if is_masked or not isinstance(values, np.ndarray | Sequence):
+    if isinstance(values, np.ma.MaskedArray) or not isinstance(values, np.ndarray | Sequence):
         raise _unfit(f"{name} of type {type(values).__name__}")
     if isinstance(values, np.ndarray) and (values.ndim != 1 or values.dtype.kind not in "iubfO"):
         raise _unfit(f"{name} of dtype {values.dtype} and shape {values.shape}")
@@ -159,9 +154,7 @@ def integers(name: str, values: Integers | Sequence[int]) -> NDArray[Any]:
     """
     exact = vector(name, values)
     if isinstance(exact, np.ndarray) and exact.dtype == np.int64:
-        least = exact.min().item()
-        most = exact.max().item()
-        largest = max(-least, most)
+        largest = max(-exact.min().item(), exact.max().item())
         return exact if largest <= _ADDABLE else exact.astype(object)
     if isinstance(exact, np.ndarray) or not all(isinstance(value, int) for value in exact):
         raise InvalidNumber(f"{name} that are not integers.", allowed="integers")
@@ -197,8 +190,7 @@ class _Array:
         return len(self.scores)
 
     def exact(self, index: int) -> Fraction:
-        score = Fraction(self.scores.item(index))
-        gap = Fraction(self.best) - score
+        gap = Fraction(self.best) - Fraction(self.scores.item(index))
         return self.rate * gap
 
     def bits(self, block: slice, most: int) -> Integers:

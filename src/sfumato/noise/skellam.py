@@ -46,8 +46,7 @@ class Skellam:
             raise InvalidNumber(f"A Skellam of rate {float(mean):g}.", allowed="at most 2^25")
         object.__setattr__(self, "rate", mean)
         count = pieces_for(mean)
-        piece = PoissonRatio(mean / count)
-        object.__setattr__(self, "_pieces", Pieces((piece, count)))
+        object.__setattr__(self, "_pieces", Pieces((PoissonRatio(mean / count), count)))
 
     def sample_one(self, entropy: Entropy = SYSTEM) -> int:
         """One exact draw."""
@@ -83,9 +82,7 @@ class Skellam:
         if half_width < 0:
             return Bracket(1.0, 1.0)
         above = self.above(half_width)
-        least = 2 * above.lower
-        most = min(2 * above.upper, 1.0)
-        return Bracket(least, most)
+        return Bracket(2 * above.lower, min(2 * above.upper, 1.0))
 
     def quantile(self, probability: Number) -> int:
         """The smallest x with P(X <= x) >= probability, certain not to be too small."""
@@ -125,8 +122,7 @@ def _dot(
     first = law.pmf[side]
     second = law.upper_tail[side] if tails else law.pmf[side]
     overlap = max(len(first) - shift, 0)
-    products = first[:overlap] * second[shift : shift + overlap]
-    total = float(np.sum(products))
+    total = float(np.sum(first[:overlap] * second[shift : shift + overlap]))
     slack = (len(first) + 2) * 2.0**-52
     if side == 0:
         return total * (1 - slack)

@@ -99,9 +99,7 @@ class DiscreteStaircase:
         """P(X > x)."""
         if x < 0:
             mirrored = self.above(-x - 1)
-            least = 1 - Fraction(mirrored.upper)
-            most = 1 - Fraction(mirrored.lower)
-            return bracket(least, most)
+            return bracket(1 - Fraction(mirrored.upper), 1 - Fraction(mirrored.lower))
         return self._beyond(x, 1)
 
     def tail(self, half_width: int) -> Bracket:
@@ -125,26 +123,20 @@ class DiscreteStaircase:
         d = self.sensitivity
         low, high = self._further
         centre = Fraction((r - 1) * r * (2 * r - 1), 6)
-        squares_below = Fraction((d - 1) * (2 * d - 1), 6)
-        flat = r * (r + d - 1) + squares_below
+        flat = r * (r + d - 1) + Fraction((d - 1) * (2 * d - 1), 6)
 
         def squares(further: Fraction) -> Fraction:
             growth = (2 * r + 2 * d - 1) * further + 2 * further * further
             return centre + further * (flat + growth)
 
-        most_total = 2 * (r + high) - 1
-        least_total = 2 * (r + low) - 1
-        least = 2 * squares(low) / most_total
-        most = 2 * squares(high) / least_total
-        lowest = max(float_down(least), 0.0)
-        highest = float_up(most)
-        return Bracket(lowest, highest)
+        least = 2 * squares(low) / (2 * (r + high) - 1)
+        most = 2 * squares(high) / (2 * (r + low) - 1)
+        return Bracket(max(float_down(least), 0.0), float_up(most))
 
     def _proposals(self, count: int, entropy: Entropy) -> Integers:
         """At most ``count`` draws: stairs, parts, places and signs, without the lanes of -0."""
         stairs = self._stairs.sample(count, entropy)
-        most_stairs = _MOST // self.sensitivity + 1
-        magnitude = np.minimum(stairs, most_stairs) * self.sensitivity
+        magnitude = np.minimum(stairs, _MOST // self.sensitivity + 1) * self.sensitivity
         part = self._part
         outer = np.zeros(count, np.bool_)
         if part is not None:
@@ -155,8 +147,7 @@ class DiscreteStaircase:
             offsets = below_many(self.sensitivity - self.step, second, entropy)
             magnitude[outer] += self.step + offsets
         np.minimum(magnitude, _MOST, out=magnitude)
-        signs = words(count, entropy) & 1
-        negative = signs.astype(np.bool_)
+        negative = (words(count, entropy) & 1).astype(np.bool_)
         magnitude[negative] *= -1
         kept: Integers = magnitude[~(negative & (magnitude == 0))]
         return kept
@@ -197,10 +188,8 @@ class DiscreteStaircase:
         """Bounds of the probability of ``places`` integers, each of weight e^(-epsilon stair)."""
         low, high = self._further
         height = stair * self.epsilon
-        most_total = 2 * (self.step + high) - 1
-        least_total = 2 * (self.step + low) - 1
-        least = places[0] * exp_down(-height) / most_total
-        most = places[1] * exp_up(-height) / least_total
+        least = places[0] * exp_down(-height) / (2 * (self.step + high) - 1)
+        most = places[1] * exp_up(-height) / (2 * (self.step + low) - 1)
         return bracket(least, most)
 
 

@@ -96,8 +96,7 @@ class Truncated:
             drawn[:] = [self.sample_one(entropy) for _ in range(size)]
             return drawn.reshape(shape)
         propose = self._flat if self._is_narrow else self._inside
-        drawn = accepted(size, lambda count: propose(count, entropy))
-        return drawn.reshape(shape)
+        return accepted(size, lambda count: propose(count, entropy)).reshape(shape)
 
     def pmf(self, x: int) -> Bracket:
         """P(X = x)."""
@@ -136,31 +135,21 @@ class Truncated:
         most = right_first[1] - left_first[0]
         nearest = max(least, -most, Fraction(0))
         farthest = max(most, -least)
-        most_square = (right_second[1] + left_second[1]) / low
-        least_square = (right_second[0] + left_second[0]) / high
-        upper = most_square - (nearest / high) ** 2
-        lower = least_square - (farthest / low) ** 2
-        lowest = max(float_down(lower), 0.0)
-        highest = float_up(upper)
-        return Bracket(lowest, highest)
+        upper = (right_second[1] + left_second[1]) / low - (nearest / high) ** 2
+        lower = (right_second[0] + left_second[0]) / high - (farthest / low) ** 2
+        return Bracket(max(float_down(lower), 0.0), float_up(upper))
 
     def _inside(self, count: int, entropy: Entropy) -> Integers:
         """Draws ``count`` times from ``whole`` and keeps the draws inside the bounds."""
         drawn = self.whole.sample(count, entropy)
-        above_lower = drawn >= self.lower
-        below_upper = drawn <= self.upper
-        return drawn[above_lower & below_upper]
+        return drawn[(drawn >= self.lower) & (drawn <= self.upper)]
 
     def _flat(self, count: int, entropy: Entropy) -> Integers:
         """Draws ``count`` uniform integers of the support; keeps each with its weight."""
         drawn = below_many(self.upper - self.lower + 1, count, entropy)
         drawn += self.lower
         energies = self._energies(np.abs(drawn))
-
-        def exact(lane: int) -> tuple[int, int]:
-            return self._energy(int(drawn[lane]))
-
-        kept = coins(energies, exact, entropy)
+        kept = coins(energies, lambda lane: self._energy(int(drawn[lane])), entropy)
         return drawn[kept]
 
     def _energy(self, x: int) -> tuple[int, int]:
@@ -206,9 +195,7 @@ class Truncated:
         last = min(last, self.upper)
         right = self._weight.mass(max(first, 0), last)
         left = self._weight.mass(max(-last, 1), -first)
-        least = right[0] + left[0]
-        most = right[1] + left[1]
-        return least, most
+        return right[0] + left[0], right[1] + left[1]
 
 
 # cached, since calibration, cost and statement of a threshold ask for the same few

@@ -53,8 +53,7 @@ def below_many(bound: int, shape: Shape, entropy: Entropy = SYSTEM) -> Integers:
     share = np.uint64((1 << 64) // bound)
 
     def quotients(count: int) -> Integers:
-        divided = words(count, entropy) // share
-        drawn = divided.view(np.int64)
+        drawn = (words(count, entropy) // share).view(np.int64)
         if drawn.max() < bound:
             return drawn
         return drawn[drawn < bound]
@@ -75,8 +74,7 @@ def permutation(n: int, entropy: Entropy = SYSTEM) -> Integers:
     [0, 1, 2, 3, 4]
     """
     _whole("n", n, 0, 1 << 60)
-    number_bits = max(n - 1, 0).bit_length()
-    return _shuffled(n, entropy, dropped=number_bits)
+    return _shuffled(n, entropy, dropped=max(n - 1, 0).bit_length())
 
 
 def subset(n: int, k: int, entropy: Entropy = SYSTEM) -> Integers:
@@ -154,8 +152,7 @@ def _shuffle_ties(keys: Words, entropy: Entropy, *, dropped: int) -> None:
     ties = [np.empty(0, np.int64)]
     for start in range(0, len(keys), _BLOCK):
         top = keys[start : start + _BLOCK + 1] >> shift
-        equal = top[1:] == top[:-1]
-        ties.append(start + np.flatnonzero(equal))
+        ties.append(start + np.flatnonzero(top[1:] == top[:-1]))
     first = np.concatenate(ties)
     tied = np.union1d(first, first + 1)
     run = keys[tied] >> shift
@@ -163,9 +160,7 @@ def _shuffle_ties(keys: Words, entropy: Entropy, *, dropped: int) -> None:
         drawn = words(len(tied), entropy)
         order = np.lexsort((drawn, run))
         ordered = drawn[order]
-        same_run = run[1:] == run[:-1]
-        same_key = ordered[1:] == ordered[:-1]
-        collides = same_run & same_key
+        collides = (run[1:] == run[:-1]) & (ordered[1:] == ordered[:-1])
         if not collides.any():
             break
     keys[tied] = keys[tied[order]]
@@ -178,8 +173,7 @@ def _whole(
     most: int,
 ) -> None:
     """Raises ``InvalidNumber`` unless ``value`` is an integer from ``least`` to ``most``."""
-    is_integer = isinstance(value, int) and not isinstance(value, bool)
-    if not is_integer or not least <= value <= most:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise InvalidNumber(
             f"{name} = {shown(value)}.", allowed=f"an integer from {least} to {most}"
         )

@@ -104,8 +104,7 @@ class GaussianWeight:
         return reach * reach < self.sigma_squared
 
     def rate(self, bits: int) -> int:
-        square = (1 << 2 * bits) / self.sigma_squared
-        return math.isqrt(math.floor(square))
+        return math.isqrt(math.floor((1 << 2 * bits) / self.sigma_squared))
 
     def mass(self, first: int, last: int) -> Bounds:
         if last < first:
@@ -121,9 +120,7 @@ class GaussianWeight:
         rest = self.stretch(end * step, last + 1 - end * step)
         low_middle = Fraction(lows[end] - lows[begin], _ONE)
         high_middle = Fraction(highs[end] - highs[begin], _ONE)
-        least = head[0] + low_middle + rest[0]
-        most = head[1] + high_middle + rest[1]
-        return least, most
+        return head[0] + low_middle + rest[0], head[1] + high_middle + rest[1]
 
     def stretch(self, first: int, length: int) -> Bounds:
         """Bounds of the sum of w(first + j) over 0 <= j < length.
@@ -140,24 +137,20 @@ class GaussianWeight:
     @property
     def panel(self) -> int:
         sigma = math.isqrt(int(self.sigma_squared))
-        steps = sigma // (16 * self._step)
-        return self._step * max(steps, 1)
+        return self._step * max(sigma // (16 * self._step), 1)
 
     @property
     def _step(self) -> int:
         """The length of a step: sigma / 64, rounded down, at least 1."""
-        sigma = math.isqrt(int(self.sigma_squared))
-        return max(sigma // _STEPS, 1)
+        return max(math.isqrt(int(self.sigma_squared)) // _STEPS, 1)
 
 
 @lru_cache(maxsize=16)
 def _steps(weight: GaussianWeight, step: int, count: int) -> tuple[list[int], list[int]]:
     """Running sums of the lower and of the upper bounds of ``count`` steps, times ``_ONE``."""
     stretches = [weight.stretch(index * step, step) for index in range(count)]
-    scaled_lows = (math.floor(low * _ONE) for low, _ in stretches)
-    scaled_highs = (math.ceil(high * _ONE) for _, high in stretches)
-    lows = accumulate(scaled_lows, initial=0)
-    highs = accumulate(scaled_highs, initial=0)
+    lows = accumulate((math.floor(low * _ONE) for low, _ in stretches), initial=0)
+    highs = accumulate((math.ceil(high * _ONE) for _, high in stretches), initial=0)
     return list(lows), list(highs)
 
 
@@ -213,6 +206,4 @@ def _series(rate: Fraction, length: int) -> Bounds:
 
 def _scaled(energy: Fraction, bounds: Bounds) -> Bounds:
     """``bounds`` times e^-energy, rounded outward."""
-    least = exp_down(-energy) * bounds[0]
-    most = exp_up(-energy) * bounds[1]
-    return least, most
+    return exp_down(-energy) * bounds[0], exp_up(-energy) * bounds[1]
