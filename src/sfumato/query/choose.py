@@ -18,7 +18,7 @@ from sfumato.mechanisms.threshold import ThresholdMechanism, threshold_gaussian,
 from sfumato.metadata.dataset import Dataset
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from sfumato.noise.search import smallest
-from sfumato.plan.aggregate import CountUnits, Quantiles, largest
+from sfumato.plan.aggregate import CountUnits, Quantiles
 from sfumato.plan.question import Question
 from sfumato.plan.stages import Bounded, Part, Raw
 from sfumato.privacy.distance import Distance, Norm
@@ -171,7 +171,7 @@ def _weights(bounded: Bounded) -> list[Fraction]:
 
 def _weight(part: Part, bounded: Bounded) -> Fraction:
     """The sensitivity of a part, divided by what one row of weight 1 adds (squared for L2)."""
-    scale = Fraction(largest(part.aggregate) * bounded.refinement)
+    scale = Fraction(part.aggregate.largest * bounded.refinement)
     value = part.distance.value
     pure = bounded.norm is Norm.L1
     if isinstance(part.aggregate, Quantiles):

@@ -19,7 +19,7 @@ from sfumato.mechanisms.grid import GridQuantiles
 from sfumato.mechanisms.selection import SelectionMechanism
 from sfumato.mechanisms.threshold import ThresholdMechanism
 from sfumato.noise import Integers
-from sfumato.plan.aggregate import Quantiles, width
+from sfumato.plan.aggregate import Quantiles
 from sfumato.privacy.distance import Norm
 from sfumato.privacy.event import Design
 from sfumato.query.cells import Cells, Units
@@ -141,7 +141,7 @@ class Curator:
             if not isinstance(part.aggregate, Quantiles):
                 raise InvalidDeclaration("Quantiles of what has no leaves.")
             self._reserved.take(mechanism.event(leaves.distance(Norm.LINF), part.groups))
-            exact, size = leaves.exact(self._opened), width(part.aggregate)
+            exact, size = leaves.exact(self._opened), part.aggregate.width
             return tuple(
                 mechanism.release(exact[start : start + size])
                 for start in range(0, len(exact), size)

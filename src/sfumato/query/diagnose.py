@@ -25,7 +25,6 @@ from sfumato.plan.aggregate import (
     CountValues,
     Mean,
     Quantiles,
-    read_value,
 )
 from sfumato.plan.output import Item, Output
 from sfumato.plan.question import Question
@@ -251,7 +250,7 @@ def _bounded_columns(raw: Raw) -> Iterator[tuple[Column, Column]]:
     """The scanned columns whose clipped values an aggregate reads, each with its wide column."""
     declared = {column for scan in scans(raw.relation) for column in scan.columns}
     for aggregate in raw.aggregates:
-        value = read_value(aggregate)
+        value = aggregate.read
         if value is None or isinstance(aggregate, CountValues):
             continue
         for leaf in leaves(value.expression):

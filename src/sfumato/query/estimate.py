@@ -4,30 +4,16 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
 from typing import TypeAlias
 
-from sfumato.errors import unknown
 from sfumato.exact.rounding import sqrt_down, sqrt_up
 from sfumato.mechanisms import bernstein
 from sfumato.mechanisms.selection import union
-from sfumato.metadata.column import Date, Text
 from sfumato.noise import Noise
-from sfumato.plan.aggregate import (
-    Aggregate,
-    CountDistinct,
-    CountRows,
-    CountUnits,
-    CountValues,
-    Mean,
-    Quantiles,
-    Sum,
-    Variance,
-    levels,
-)
 from sfumato.plan.evaluate import evaluate
+from sfumato.plan.reading import Kind, Reading
 from sfumato.plan.scalar import (
     Arithmetic,
     Case,
@@ -51,90 +37,6 @@ Range: TypeAlias = tuple[Fraction, Fraction]
 _SAMPLE = (Statistic.VARIANCE_OF_SAMPLE, Statistic.DEVIATION_OF_SAMPLE)
 _ROOT = (Statistic.DEVIATION, Statistic.DEVIATION_OF_SAMPLE)
 _SPREAD = (Statistic.VARIANCE, Statistic.DEVIATION, *_SAMPLE)
-
-
-class Kind(Enum):
-    """The kind of estimate that the integers of a release give."""
-
-    NUMBER = "number"
-    MEAN = "mean"
-    VARIANCE = "variance"
-    QUANTILES = "quantiles"
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """How the integers of an aggregate translate into its estimates.
-
-    * Number: the integer n is the number n ``unit``.
-    * Mean: the integers (a, b) are (a + b) ``unit`` rows with the mean ``lower`` + ``span``
-      a / (a + b).
-    * Variance: the integers (a, b, c) are (a + b + c) ``unit`` rows with the mean ``lower`` +
-      ``span`` (a + b/2) / (a + b + c).
-    * Quantiles: leaf j is the value ``lower`` + ``span`` j; a weight w is w ``unit`` rows.
-
-    Means and quantiles are at most ``upper``, since the last level of a grid may end beyond the
-    range. ``least`` is the lower end of the range of quantiles, where ``lower`` is the middle of
-    the first leaf. ``rounding`` is the largest distance of a value from the middle of its level.
-    """
-
-    kind: Kind
-    unit: Fraction
-    lower: Fraction = Fraction(0)
-    span: Fraction = Fraction(0)
-    upper: Fraction = Fraction(0)
-    is_date: bool = False
-    least: Fraction = Fraction(0)
-    rounding: Fraction = Fraction(0)
-
-
-def reading_of(aggregate: Aggregate, fine: int) -> Reading:
-    """The reading of an aggregate's integers, whose resolution is 1/``fine`` of a step."""
-    match aggregate:
-        case Sum(value):
-            return Reading(Kind.NUMBER, value.step / fine)
-        case Mean():
-            return _reading_of_shares(aggregate, Kind.MEAN, 1, fine)
-        case Variance():
-            return _reading_of_shares(aggregate, Kind.VARIANCE, aggregate.coarse, fine)
-        case Quantiles():
-            return _reading_of_leaves(aggregate, fine)
-        case CountRows() | CountUnits() | CountValues() | CountDistinct():
-            return Reading(Kind.NUMBER, Fraction(1, fine))
-        case _:
-            raise unknown(aggregate)
-
-
-def _reading_of_shares(aggregate: Mean | Variance, kind: Kind, coarse: int, fine: int) -> Reading:
-    """The reading of a mean or a variance whose levels have ``coarse`` steps."""
-    numeric, step = aggregate.value.numeric, aggregate.value.step
-    width = levels(aggregate)
-    degree = 2 if kind is Kind.VARIANCE else 1
-    half = Fraction(coarse - 1, 2)
-    return Reading(
-        kind,
-        unit=Fraction(1, fine * width**degree),
-        lower=(numeric.lower_code + half) * step,
-        span=width * coarse * step,
-        upper=numeric.upper_code * step,
-        rounding=half * step,
-    )
-
-
-def _reading_of_leaves(aggregate: Quantiles, fine: int) -> Reading:
-    """The reading of quantiles: the middles of the leaves of their grid."""
-    kind = aggregate.value.type
-    assert not isinstance(kind, Text), "lowering admits no text here"
-    middle = kind.lower_code + Fraction(aggregate.coarse - 1, 2)
-    return Reading(
-        Kind.QUANTILES,
-        unit=Fraction(1, fine),
-        lower=middle * kind.step,
-        span=aggregate.coarse * kind.step,
-        upper=kind.upper_code * kind.step,
-        is_date=isinstance(kind, Date),
-        least=kind.lower_code * kind.step,
-    )
 
 
 @dataclass(frozen=True, slots=True)

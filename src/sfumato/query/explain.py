@@ -3,25 +3,17 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from sfumato.errors import unknown
 from sfumato.exact.rational import decimal_text, two_digits
 from sfumato.metadata.column import Column, Date, Integer, Real, Text
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import (
     Aggregate,
     CountDistinct,
-    CountRows,
     CountUnits,
-    CountValues,
-    Mean,
     Quantiles,
-    Sum,
-    Variance,
-    read_value,
 )
 from sfumato.plan.relation import UNLIMITED, Computed, Semi, Summary, is_single, predicates, scans
 from sfumato.plan.scope import is_one_group, nodes
-from sfumato.plan.show import title
 from sfumato.plan.stages import Bounded, Part, Raw
 from sfumato.plan.value import NEGLIGIBLE, GroupKey, Value
 from sfumato.privacy.distance import Norm
@@ -49,7 +41,7 @@ def bounding(bounded: Bounded) -> list[str]:
     """Sentences on what was clipped, rounded, limited or weighted before the noise."""
     expressions = []
     for part in bounded.parts:
-        value = read_value(part.aggregate)
+        value = part.aggregate.read
         if value is not None:
             expressions.append(value.expression)
     read = origin(bounded.tracked.raw.relation, *expressions)
@@ -140,7 +132,7 @@ def _limit_bounding(bounded: Bounded) -> Iterator[str]:
         yield f"COUNT(DISTINCT ...) sees a unit in at most {groups} groups, chosen by a keyed hash."
     for aggregate in aggregates:
         if isinstance(aggregate, CountDistinct) and limits.rows:
-            yield f"{title(aggregate)} sees at most {limits.rows} values of a unit in a group."
+            yield f"{aggregate.title} sees at most {limits.rows} values of a unit in a group."
 
 
 def _weighing(bounded: Bounded) -> Iterator[str]:
@@ -177,7 +169,7 @@ def _kept_bounding(bounded: Bounded) -> Iterator[str]:
     seen: dict[int, list[str]] = {}
     for part in bounded.parts:
         most = bounded.tracked.counted(part.aggregate)
-        seen.setdefault(most, []).append(title(part.aggregate))
+        seen.setdefault(most, []).append(part.aggregate.title)
     for most, titles in seen.items():
         yield (
             f"At most {most} rows of a unit count in {', '.join(titles)}: "
@@ -267,40 +259,46 @@ def _never_above(bounded: Bounded) -> str:
 
 def _bias_of(aggregate: Aggregate, bounded: Bounded, below: str, *, limited: bool) -> Iterator[str]:
     """The bias of one aggregate; ``limited`` if a unit may have several rows."""
-    name, limits, kept = title(aggregate), bounded.tracked.limits, bounded.tracked.kept
-    if isinstance(aggregate, Sum | Mean | Variance | Quantiles | CountDistinct):
-        read = origin(bounded.tracked.raw.relation, aggregate.value.expression)
-        yield from _clipped_values(name, read)
-    if isinstance(aggregate, Sum | Mean | Variance | Quantiles | CountValues | CountDistinct):
-        # a count too: a quotient whose divisor is rounded to zero is NULL
-        yield from _rounded(name, aggregate.value)
-    if isinstance(aggregate, Variance | Quantiles):
-        yield from _coarsened(name, aggregate)
-    if not limited:
-        return
-    match aggregate:
-        case Sum() | Mean() | Variance() | Quantiles():
+    name = aggregate.title
+    value = aggregate.read
+    if value is not None:
+        if aggregate.reads_codes:
+            yield from _clipped_values(name, origin(bounded.tracked.raw.relation, value.expression))
+        # a count of values too: a quotient whose divisor is rounded to zero is NULL
+        yield from _rounded(name, value)
+        yield from _coarsened(name, aggregate, value)
+    if limited:
+        yield from _limited(aggregate, bounded, below)
+
+
+def _limited(aggregate: Aggregate, bounded: Bounded, below: str) -> Iterator[str]:
+    """The bias of the limits of a unit."""
+    name = aggregate.title
+    limits = bounded.tracked.limits
+    kept = bounded.tracked.kept
+    match aggregate.counts:
+        case "":
             if kept is None:
                 yield (
                     f"{name}: units beyond the row and group limits "
                     "weigh less than in the raw data."
                 )
-        case CountUnits():
+        case "units":
             if limits.groups or limits.total or kept:
                 yield f"{name}: {below}units beyond the limits are missing from it."
-        case CountDistinct():
+        case "values":
             yield (
                 f"{name}: {below}values that only units beyond the limits have are missing from it."
             )
-        case CountRows() | CountValues():
+        case "rows":
             yield f"{name}: {below}rows beyond the limits are missing from it."
         case _:
-            raise unknown(aggregate)
+            raise TypeError(f"{type(aggregate).__name__} is not known here")
 
 
-def _coarsened(name: str, aggregate: Variance | Quantiles) -> Iterator[str]:
+def _coarsened(name: str, aggregate: Aggregate, value: Value) -> Iterator[str]:
     """The grid on which an aggregate reads its values, if it is coarser than declared."""
-    kind = aggregate.value.type
+    kind = value.type
     if aggregate.coarse > 1 and not isinstance(kind, Text):
         size = decimal_text(aggregate.coarse * kind.step)
         yield f"{name}: values are read on a public grid of {size}."
@@ -361,6 +359,6 @@ def _described(part: Part, item: Mapping[str, str]) -> str:
         cost += f", delta {item['delta']}"
     noise = "," if part.distance.norm is Norm.LINF else " noise of"
     return (
-        f"{title(part.aggregate)}: {item['mechanism']}{noise} {item['parameter']} on integers, "
+        f"{part.aggregate.title}: {item['mechanism']}{noise} {item['parameter']} on integers, "
         f"{item['sensitivity']}; {cost}."
     )

@@ -11,13 +11,13 @@ from sfumato.mechanisms.bernstein import share_error
 from sfumato.mechanisms.grid import GridQuantiles
 from sfumato.mechanisms.threshold import ThresholdMechanism
 from sfumato.metadata.dataset import Dataset
-from sfumato.plan.aggregate import width
+from sfumato.plan.reading import Kind, Reading
 from sfumato.plan.scalar import Estimate, Key
 from sfumato.plan.statistic import Statistic
 from sfumato.privacy.event import Json
 from sfumato.query.choose import Planned
 from sfumato.query.cost import Cost
-from sfumato.query.estimate import Kind, Reading, Released, reading_of
+from sfumato.query.estimate import Released
 from sfumato.query.explain import explain
 from sfumato.query.render import number, text_table
 
@@ -62,15 +62,15 @@ class Preview:
         """The expected error of one estimate, with a line for each group size if it matters."""
         bounded, mechanism = self.planned.bounded, self.planned.mechanisms[estimate.index]
         part, statistic = bounded.parts[estimate.index], estimate.statistic
-        reading = reading_of(part.aggregate, bounded.refinement)
+        reading = part.aggregate.reading(bounded.refinement)
         if isinstance(mechanism, GridQuantiles):
-            ranks = mechanism.error(level, width(part.aggregate))[estimate.place]
+            ranks = mechanism.error(level, part.aggregate.width)[estimate.place]
             return [_line(name, None) | {"rank_error": _shown(ranks * reading.unit)}]
         if isinstance(mechanism, ThresholdMechanism):
             return [_line(name, Fraction(mechanism.error(level)))]
         linear = reading.kind is Kind.NUMBER or statistic in (Statistic.COUNT, Statistic.SUM)
         if linear:
-            zeros = (0,) * width(part.aggregate)
+            zeros = (0,) * part.aggregate.width
             empty = Released("", reading, mechanism.noise, (zeros,), (1,))
             _, half_width = empty.interval(0, 1 - level, statistic)
             return [_line(name, half_width)]

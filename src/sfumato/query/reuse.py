@@ -11,7 +11,6 @@ from sfumato.ledger.spend import Ledger
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.mechanisms.grid import GridQuantiles
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise
-from sfumato.plan.show import title
 from sfumato.privacy.event import Json
 from sfumato.query.choose import Mechanism, Stored
 from sfumato.query.estimate import Released
@@ -92,7 +91,7 @@ def reuse(asked: Asked, shelf: Shelf) -> Asked:
         return asked
     notes = list(planned.notes)
     for place, part in stored.items():
-        name = title(planned.bounded.parts[place].aggregate)
+        name = planned.bounded.parts[place].aggregate.title
         charge = f"charge {part.charge[:12]}"
         notes.append(f"{name} was released before ({charge}) and is read again, at no cost.")
     return replace(asked, planned=replace(planned, stored=stored, notes=tuple(notes)))

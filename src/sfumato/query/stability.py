@@ -15,9 +15,6 @@ from sfumato.plan.aggregate import (
     CountUnits,
     Quantiles,
     Sum,
-    largest,
-    never_negative,
-    width,
 )
 from sfumato.plan.relation import Relation as Rows
 from sfumato.plan.relation import is_single
@@ -109,7 +106,7 @@ def marginal(most: int, fine: int, norm: Norm, relation: Relation) -> Distance:
 def _contribution(aggregate: Aggregate, plan: Tracked, norm: Norm) -> int:
     """The largest norm (L1, or L2 squared) that one unit adds to a part's integers."""
     rows, groups, total = _limits(aggregate, plan)
-    size = largest(aggregate)
+    size = aggregate.largest
     if norm is Norm.L1:
         return size * min(groups * rows, total)
     return size * size * min(groups * rows * rows, rows * total)
@@ -143,7 +140,7 @@ def _limits(aggregate: Aggregate, plan: Tracked) -> tuple[int, int, int]:
 
 def _replaced(aggregate: Aggregate, plan: Tracked, norm: Norm, one: int) -> int:
     """The norm of the difference of two contributions, each of norm at most ``one``."""
-    single = plan.groups == 1 and width(aggregate) == 1
+    single = plan.groups == 1 and aggregate.width == 1
     if single and isinstance(aggregate, Sum):
         # one integer between M * min(lower, 0) and M * max(upper, 0)
         codes, (rows, _, total) = aggregate.value.numeric, _limits(aggregate, plan)
@@ -152,4 +149,4 @@ def _replaced(aggregate: Aggregate, plan: Tracked, norm: Norm, one: int) -> int:
     if single:
         return one
     # |a - b|_1 <= |a|_1 + |b|_1; |a - b|_2^2 <= |a|_2^2 + |b|_2^2 where no entry is negative
-    return one * 2 if norm is Norm.L1 or never_negative(aggregate) else one * 4
+    return one * 2 if norm is Norm.L1 or aggregate.never_negative else one * 4

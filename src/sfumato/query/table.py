@@ -15,6 +15,7 @@ from sfumato.ledger.journal import canonical_json
 from sfumato.noise import DiscreteGaussian, Noise
 from sfumato.plan.evaluate import day
 from sfumato.plan.output import Item, Order, Output
+from sfumato.plan.reading import Kind, Reading
 from sfumato.plan.scalar import (
     And,
     Case,
@@ -35,7 +36,7 @@ from sfumato.plan.show import canonical
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import AdditiveNoise, Json, event_from_json, event_to_json
 from sfumato.query.asker import FORMAT
-from sfumato.query.estimate import Kind, Reading, Released, ranges_of, value_of
+from sfumato.query.estimate import Released, ranges_of, value_of
 from sfumato.query.rounding import Move, is_beyond
 
 _DEFAULT_MISS = Fraction(5, 100)

@@ -263,7 +263,11 @@ def _release(value: Value, statistic: Statistic, others: set[Statistic]) -> Aggr
 
 def _is_for(release: Aggregate, statistic: Statistic) -> bool:
     """Whether a statistic is the main value of a release."""
-    main = {CountValues: Statistic.COUNT, Sum: Statistic.SUM, Mean: Statistic.MEAN}
+    main: Mapping[type[Aggregate], Statistic] = {
+        CountValues: Statistic.COUNT,
+        Sum: Statistic.SUM,
+        Mean: Statistic.MEAN,
+    }
     return main.get(type(release)) is statistic
 
 
