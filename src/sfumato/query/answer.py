@@ -240,7 +240,11 @@ class Answer:
         return names
 
     def _bar(
-        self, row: Sequence[Json], line: Sequence[Json], place: int, keys: Sequence[int]
+        self,
+        row: Sequence[Json],
+        line: Sequence[Json],
+        place: int,
+        keys: Sequence[int],
     ) -> Bar:
         """The bar of one row: its value, its interval, and the labels from its keys."""
         error = cast(dict[str, float | None], line[place])
@@ -305,7 +309,10 @@ def _float_or_none(value: object) -> float | None:
 
 
 def _cut(
-    lines: Sequence[Json], rows: Sequence[Sequence[Json]], output: Output, parts: Sequence[Released]
+    lines: Sequence[Json],
+    rows: Sequence[Sequence[Json]],
+    output: Output,
+    parts: Sequence[Released],
 ) -> list[Json]:
     """The intervals of an answer whose counts were made consistent: those of counts cut at 0."""
     counts = [is_count(item.expression, parts) for item in output.items]

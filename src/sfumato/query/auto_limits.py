@@ -49,7 +49,13 @@ def _learning(limit: str, question: Question) -> Question:
     raw = Raw(relation, (), (Quantiles(_power(column), (_LEVEL,)),))
     output = Output((Item(limit, Estimate(0)),))
     text = f"{limit} of: {question.text}"
-    return replace(question, text=text, raw=raw, output=output, notes=())
+    return replace(
+        question,
+        text=text,
+        raw=raw,
+        output=output,
+        notes=(),
+    )
 
 
 def with_limits(dataset: Dataset, table: str, learnt: dict[str, int]) -> Dataset:

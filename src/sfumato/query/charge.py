@@ -53,7 +53,11 @@ TERMS = Terms()
 
 
 def charged(
-    task: Task, asker: Asker, engine: Engine, ledger: Ledger, terms: Terms = TERMS
+    task: Task,
+    asker: Asker,
+    engine: Engine,
+    ledger: Ledger,
+    terms: Terms = TERMS,
 ) -> Stored:
     """Answers a task: returns the stored answer, or charges, runs and stores a new one.
 
@@ -116,7 +120,12 @@ class _Order:
     patience: Patience
 
 
-def _once(order: _Order, asker: Asker, engine: Engine, ledger: Ledger) -> Stored:
+def _once(
+    order: _Order,
+    asker: Asker,
+    engine: Engine,
+    ledger: Ledger,
+) -> Stored:
     """The stored answer, or a new one; other threads with the same question wait meanwhile.
 
     Raises:
@@ -136,7 +145,12 @@ def _once(order: _Order, asker: Asker, engine: Engine, ledger: Ledger) -> Stored
     return Stored(stored, "", recalled=True)
 
 
-def opened_plan(task: Task, asker: Asker, engine: Engine, patience: Patience) -> Opened:
+def opened_plan(
+    task: Task,
+    asker: Asker,
+    engine: Engine,
+    patience: Patience,
+) -> Opened:
     """Opens the plan of a task; whatever can fail without reading the data fails here, free."""
     patience.require()
     plan = task.ready(asker.dataset)
@@ -176,7 +190,10 @@ def _carried_out(order: _Order, opened: Opened, ledger: Ledger) -> Stored:
 
 
 def run_task(
-    task: Task, size: int | None, curator: Curator, opened: Opened
+    task: Task,
+    size: int | None,
+    curator: Curator,
+    opened: Opened,
 ) -> tuple[bytes | None, str]:
     """Runs a task on open data: returns its bytes, or None and the reason of the failure.
 

@@ -108,7 +108,10 @@ def _event(mechanism: Mechanism, part: Part) -> Event:
 
 
 def plan_for_price(
-    question: Question, dataset: Dataset, price: Price, kept: Mapping[str, int] = UNPREPARED
+    question: Question,
+    dataset: Dataset,
+    price: Price,
+    kept: Mapping[str, int] = UNPREPARED,
 ) -> Planned:
     """The plan with the least error at a stated epsilon or rho; ``kept`` are the prepared layouts.
 
@@ -184,7 +187,12 @@ def _weight(part: Part, bounded: Bounded) -> Fraction:
     return value / scale**2
 
 
-def _mechanism(part: Part, bounded: Bounded, cost: Fraction, delta: Fraction | None) -> Mechanism:
+def _mechanism(
+    part: Part,
+    bounded: Bounded,
+    cost: Fraction,
+    delta: Fraction | None,
+) -> Mechanism:
     """The mechanism that a share of the cost buys for a part."""
     pure = bounded.norm is Norm.L1
     if isinstance(part.aggregate, Quantiles):
@@ -331,7 +339,11 @@ def name_of(norm: Norm) -> str:
 
 
 def _least(
-    part: Part, norm: Norm, grid: Fraction, most: Fraction, meets: Callable[[Noise], bool]
+    part: Part,
+    norm: Norm,
+    grid: Fraction,
+    most: Fraction,
+    meets: Callable[[Noise], bool],
 ) -> Fraction | None:
     """The least multiple of ``grid`` whose noise meets the error; None if ``most`` does not."""
 

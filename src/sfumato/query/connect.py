@@ -140,7 +140,12 @@ def _opened(ledger: str | Path | Ledger, key: Key) -> tuple[Ledger, Callable[[Le
 
 
 def _adopt(
-    ledger: Ledger, declared: Dataset, limit: Budget, *, closed: bool | None, other_people: str
+    ledger: Ledger,
+    declared: Dataset,
+    limit: Budget,
+    *,
+    closed: bool | None,
+    other_people: str,
 ) -> None:
     """Opens the account of a dataset, or checks that its contract is the stored one."""
     if closed is not None and not isinstance(closed, bool):

@@ -72,7 +72,12 @@ class Curator:
         "charge",
     )
 
-    def __init__(self, charge: str, reserved: Reserved, opened: Opened) -> None:
+    def __init__(
+        self,
+        charge: str,
+        reserved: Reserved,
+        opened: Opened,
+    ) -> None:
         self.charge = charge
         self._reserved = reserved
         self._opened = opened

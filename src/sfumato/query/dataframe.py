@@ -45,7 +45,12 @@ class Binding(IntEnum):
     ATOM = 8
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    eq=False,
+    repr=False,
+)
 class Expression:
     """A SQL expression: a column, a constant, or a comparison, calculation or aggregate of these.
 
@@ -270,7 +275,13 @@ class Frame:
         passed = tuple(_operand(_expression(test), Binding.AND) for test in tests)
         return replace(self, tests=self.tests + passed)
 
-    def join(self, table: str, *, on: str, how: str = "inner") -> "Frame":
+    def join(
+        self,
+        table: str,
+        *,
+        on: str,
+        how: str = "inner",
+    ) -> "Frame":
         """Joins another table on the column ``on``, which is the unit or a public key."""
         if how not in ("inner", "left"):
             raise WrongUse(f"how={shown(how)}.", allowed='"inner" or "left"')
@@ -345,7 +356,12 @@ def _name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _binary(left: Operand, operator: str, right: Operand, binding: Binding) -> Expression:
+def _binary(
+    left: Operand,
+    operator: str,
+    right: Operand,
+    binding: Binding,
+) -> Expression:
     """A binary operation. Operators are left-associative, so the right side must bind tighter."""
     first = _operand(left, binding)
     second = _operand(right, Binding(binding + 1))

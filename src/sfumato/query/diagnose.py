@@ -94,7 +94,12 @@ def checks(question: Question, bounded: Bounded) -> tuple[Check, ...]:
 
 
 def _check(
-    question: Question, name: str, relation: Relation, values: Sequence[Value], *, units: bool
+    question: Question,
+    name: str,
+    relation: Relation,
+    values: Sequence[Value],
+    *,
+    units: bool,
 ) -> Check:
     """The question for which share of the rows each value is 1."""
     raw = Raw(relation, (), tuple(map(Mean, values)))
@@ -103,7 +108,13 @@ def _check(
         for read in (Statistic.MEAN, Statistic.SUM, Statistic.COUNT):
             items.append(Item(f"{value.name} ({read.value})", Estimate(index, read)))
     text = f"{name} of: {question.text}"
-    asked = replace(question, text=text, raw=raw, output=Output(tuple(items)), notes=())
+    asked = replace(
+        question,
+        text=text,
+        raw=raw,
+        output=Output(tuple(items)),
+        notes=(),
+    )
     return Check(asked, units, tuple(value.name for value in values))
 
 
@@ -199,7 +210,12 @@ def _weighed(bounded: Bounded, rows: int, most: int) -> Iterator[_Limit]:
         yield _Limit("squares", counted, Summary.SUM, rows * most, text, squared=True)
 
 
-def _counted(name: str, most: int, text: str, value: Value | None = None) -> _Limit:
+def _counted(
+    name: str,
+    most: int,
+    text: str,
+    value: Value | None = None,
+) -> _Limit:
     """A limit of a unit's rows in one group, or of its distinct values."""
     column = Column(f"diagnosed.{name}.of", Integer(0, most + 1))
     what = Summary.COUNT if value is None else Summary.COUNT_DISTINCT

@@ -56,7 +56,12 @@ class Released:
     rates: tuple[Fraction, ...] = ()
     leaves: int = 0
 
-    def point(self, row: int, statistic: Statistic = Statistic.VALUE, place: int = 0) -> Fraction:
+    def point(
+        self,
+        row: int,
+        statistic: Statistic = Statistic.VALUE,
+        place: int = 0,
+    ) -> Fraction:
         """The estimate in a row; the middle of the range if there is no support."""
         values = self.values[row]
         read = self.reading
@@ -85,7 +90,11 @@ class Released:
         return empty.interval(0, miss, statistic)
 
     def interval(
-        self, row: int, miss: Fraction, statistic: Statistic = Statistic.VALUE, place: int = 0
+        self,
+        row: int,
+        miss: Fraction,
+        statistic: Statistic = Statistic.VALUE,
+        place: int = 0,
     ) -> Range:
         """An interval that contains the bounded statistic with probability at least 1 - miss.
 
@@ -126,7 +135,12 @@ class Released:
         far = self.reading.rounding * max(rows, Fraction(0))
         return low - far, high + far
 
-    def _around(self, row: int, coefficients: tuple[Fraction, ...], miss: Fraction) -> Range:
+    def _around(
+        self,
+        row: int,
+        coefficients: tuple[Fraction, ...],
+        miss: Fraction,
+    ) -> Range:
         """The interval of a linear combination of the integers of a row."""
         assert self.noise is not None, "called for additive releases only"
         middle = _weighed(self.values[row], coefficients)
@@ -176,7 +190,12 @@ class Released:
             return sqrt_down(variance)
         return variance
 
-    def _spread_interval(self, row: int, statistic: Statistic, miss: Fraction) -> Range:
+    def _spread_interval(
+        self,
+        row: int,
+        statistic: Statistic,
+        miss: Fraction,
+    ) -> Range:
         """The interval of a variance or a standard deviation."""
         values = self.values[row]
         error = self._error(row, miss)
@@ -225,7 +244,10 @@ def _weighed(values: Sequence[int], coefficients: Sequence[Fraction]) -> Fractio
 
 
 def value_of(
-    expression: Scalar, parts: Sequence[Released], row: int, codes: Sequence[int | str | None]
+    expression: Scalar,
+    parts: Sequence[Released],
+    row: int,
+    codes: Sequence[int | str | None],
 ) -> Value:
     """The value of an output expression in a row, from the estimates and the group's keys."""
 
@@ -250,7 +272,10 @@ class Cell:
 
 
 def ranges_of(
-    expression: Scalar, parts: Sequence[Released], rows: Sequence[int], miss: Fraction
+    expression: Scalar,
+    parts: Sequence[Released],
+    rows: Sequence[int],
+    miss: Fraction,
 ) -> list[Cell]:
     """The interval of an output expression in each row.
 

@@ -262,7 +262,13 @@ def _never_above(bounded: Bounded) -> str:
     return "never above the raw count; "
 
 
-def _bias_of(aggregate: Aggregate, bounded: Bounded, below: str, *, limited: bool) -> Iterator[str]:
+def _bias_of(
+    aggregate: Aggregate,
+    bounded: Bounded,
+    below: str,
+    *,
+    limited: bool,
+) -> Iterator[str]:
     """The bias of one aggregate; ``limited`` if a unit may have several rows."""
     name = aggregate.title
     value = aggregate.read

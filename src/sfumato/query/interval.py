@@ -31,7 +31,12 @@ _LEVELS = 64
 _FARTHEST = 2.0**200
 
 
-def share_interval(a: int, b: int, noise: Noise, miss: Fraction) -> tuple[float, float]:
+def share_interval(
+    a: int,
+    b: int,
+    noise: Noise,
+    miss: Fraction,
+) -> tuple[float, float]:
     """An interval in [0, 1] that contains u / (u + v) with probability at least 1 - miss.
 
     Guarantees:

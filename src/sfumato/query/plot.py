@@ -124,7 +124,12 @@ def _label(label: str, top: int) -> str:
     return f'<text {place} class="a" text-anchor="end">{_text(label[:28])}</text>'
 
 
-def _bar(bar: Bar, x: Callable[[float], float], top: int, colour: int) -> str:
+def _bar(
+    bar: Bar,
+    x: Callable[[float], float],
+    top: int,
+    colour: int,
+) -> str:
     """One bar with its tooltip and its whisker; ``x`` maps a value to its position."""
     middle = top + _ROW / 2
     zero = x(0.0)

@@ -58,7 +58,12 @@ class Preview:
                 lines.append(_line(item.name, None))
         return lines
 
-    def _of_estimate(self, name: str, estimate: Estimate, level: Fraction) -> list[dict[str, Json]]:
+    def _of_estimate(
+        self,
+        name: str,
+        estimate: Estimate,
+        level: Fraction,
+    ) -> list[dict[str, Json]]:
         """The expected error of one estimate, with a line for each group size if it matters."""
         bounded = self.planned.bounded
         mechanism = self.planned.mechanisms[estimate.index]
@@ -111,7 +116,12 @@ def _line(name: str, half_width: Fraction | None, rows: int | None = None) -> di
     return {"column": name, "rows": rows, "half_width": shown}
 
 
-def _of_size(reading: Reading, statistic: Statistic, far: int, size: int) -> Fraction:
+def _of_size(
+    reading: Reading,
+    statistic: Statistic,
+    far: int,
+    size: int,
+) -> Fraction:
     """The largest half-width of a mean or a spread over ``size`` rows, at most the range itself.
 
     ``far`` is the largest error of each noisy integer.

@@ -219,7 +219,10 @@ def release(
 
 
 def _body(
-    task: SqlTask, charge: str, groups: Sequence[Codes], released: Sequence[Released]
+    task: SqlTask,
+    charge: str,
+    groups: Sequence[Codes],
+    released: Sequence[Released],
 ) -> bytes:
     """The bytes of an answer, from the parts ``released`` now and those that are stored."""
     planned = task.asked.planned

@@ -52,14 +52,24 @@ class Shelf:
                     break
         return first
 
-    def _earliest(self, bodies: Iterable[bytes], key: str, mechanism: Mechanism) -> Stored | None:
+    def _earliest(
+        self,
+        bodies: Iterable[bytes],
+        key: str,
+        mechanism: Mechanism,
+    ) -> Stored | None:
         """The part with a key in the first of several answers in which it is exact enough."""
         for body in bodies:
             if self._fits(body, key, mechanism):
                 return _part(body, key)
         return None
 
-    def _fits(self, body: bytes, key: str, mechanism: Mechanism) -> bool:
+    def _fits(
+        self,
+        body: bytes,
+        key: str,
+        mechanism: Mechanism,
+    ) -> bool:
         law = self._law(body, key)
         return law is not None and is_as_exact(law, mechanism)
 

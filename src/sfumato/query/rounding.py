@@ -56,7 +56,13 @@ def _nearest(value: Value) -> Fraction:
     return Fraction(0)
 
 
-def is_beyond(move: Move, part: Released, row: int, read: Estimate, half_width: Json) -> bool:
+def is_beyond(
+    move: Move,
+    part: Released,
+    row: int,
+    read: Estimate,
+    half_width: Json,
+) -> bool:
     """Whether rounding may move an estimate by more than a tenth of its interval's half-width.
 
     A sum moves once for each row. If no count of rows was released, the sum itself and the largest

@@ -107,7 +107,11 @@ class OpenSeries:
     """
 
     def __init__(
-        self, series: Series, event: Composed | Repeated, worker: Worker, begun: _Begun
+        self,
+        series: Series,
+        event: Composed | Repeated,
+        worker: Worker,
+        begun: _Begun,
     ) -> None:
         # the event is read once, so that what was charged is what is run
         self._series = series

@@ -139,7 +139,13 @@ class Session(Tasks):
     ) -> Preview:
         """The cost and the expected error of a question, for free and without reading the data."""
         self._door.require_open()
-        asked = price(epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon)
+        asked = price(
+            epsilon=epsilon,
+            rho=rho,
+            delta=delta,
+            error=error,
+            max_epsilon=max_epsilon,
+        )
         step = Resolver(sql, parameters, asked, self.dataset).resolve(previewed)
         planned = self._planned(step)
         return Preview(planned, step.dataset, self._engine.statement(planned.bounded))
@@ -190,7 +196,13 @@ class Session(Tasks):
         """
         self._door.require_open()
         patience = ENDLESS if stop is None and time_limit is None else Patience(stop, time_limit)
-        asked = price(epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon)
+        asked = price(
+            epsilon=epsilon,
+            rho=rho,
+            delta=delta,
+            error=error,
+            max_epsilon=max_epsilon,
+        )
         name = name_of(sql, parameters, asked, self._asker)
         known = self._known.find(name)
         if known is not None:
@@ -207,7 +219,12 @@ class Session(Tasks):
             self._known.keep(name, as_asked)
         return answer
 
-    def _asked_once(self, question: Resolver, key: str, patience: Patience) -> tuple[Answer, Asked]:
+    def _asked_once(
+        self,
+        question: Resolver,
+        key: str,
+        patience: Patience,
+    ) -> tuple[Answer, Asked]:
         """Answers a question and its sub-queries; also returns the question as it was asked.
 
         If the asker has paid for all sub-queries and limits, or there is none, they are resolved
@@ -375,7 +392,11 @@ class Session(Tasks):
         return None
 
     def _answered(
-        self, step: Step, key: str = "", patience: Patience = ENDLESS, held: Held | None = None
+        self,
+        step: Step,
+        key: str = "",
+        patience: Patience = ENDLESS,
+        held: Held | None = None,
     ) -> tuple[Answer, Asked]:
         """Answers a step, which is charged unless it is stored.
 

@@ -49,7 +49,11 @@ def refinement(plan: Tracked) -> int:
 
 
 def distance(
-    aggregate: Aggregate, plan: Tracked, norm: Norm, relation: Relation, fine: int
+    aggregate: Aggregate,
+    plan: Tracked,
+    norm: Norm,
+    relation: Relation,
+    fine: int,
 ) -> Distance:
     """The distance of one part's integers between neighbouring datasets.
 
@@ -93,7 +97,12 @@ def full_weight(unit: str | None, relation: Rows) -> int:
     return _FINE
 
 
-def marginal(most: int, fine: int, norm: Norm, relation: Relation) -> Distance:
+def marginal(
+    most: int,
+    fine: int,
+    norm: Norm,
+    relation: Relation,
+) -> Distance:
     """The distance of one marginal between neighbours, for row weights floor(f min(1, T / N)).
 
     N is the number of rows of the unit. In Linf it bounds the change in the L1 distance between
@@ -142,7 +151,12 @@ def _limits(aggregate: Aggregate, plan: Tracked) -> tuple[int, int, int]:
     return limits.rows, groups, total
 
 
-def _replaced(aggregate: Aggregate, plan: Tracked, norm: Norm, one: int) -> int:
+def _replaced(
+    aggregate: Aggregate,
+    plan: Tracked,
+    norm: Norm,
+    one: int,
+) -> int:
     """The norm of the difference of two contributions, each of norm at most ``one``."""
     single = plan.groups == 1 and aggregate.width == 1
     if single and isinstance(aggregate, Sum):

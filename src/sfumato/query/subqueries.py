@@ -92,7 +92,12 @@ class Resolver:
         self.doubtful = False
         return self._step(*self._statement)
 
-    def _step(self, sql: str | exp.Select, parameters: Parameters | None, price: Price) -> Step:
+    def _step(
+        self,
+        sql: str | exp.Select,
+        parameters: Parameters | None,
+        price: Price,
+    ) -> Step:
         """The step of a statement; its sub-queries and limits share the price."""
         select = tree(sql)
         guesses = self.guesses

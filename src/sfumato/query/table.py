@@ -105,7 +105,10 @@ def _column(item: Item, parts: Sequence[Released], key_types: Sequence[str]) -> 
 
 
 def error_rows(
-    output: Output, parts: Sequence[Released], order: Sequence[int], miss: Fraction
+    output: Output,
+    parts: Sequence[Released],
+    order: Sequence[int],
+    miss: Fraction,
 ) -> list[Json]:
     """The interval of each cell, row by row, at confidence 1 - miss; null for a key."""
     columns = [_errors(item.expression, parts, order, miss) for item in output.items]
@@ -136,7 +139,10 @@ def _rows(output: Output, parts: Sequence[Released], groups: Sequence[Group]) ->
 
 
 def _sorted(
-    rows: list[int], order: Order, parts: Sequence[Released], groups: Sequence[Group]
+    rows: list[int],
+    order: Order,
+    parts: Sequence[Released],
+    groups: Sequence[Group],
 ) -> list[int]:
     values = {row: value_of(order.expression, parts, row, groups[row]) for row in rows}
     empty = [row for row in rows if values[row] is None]
@@ -220,7 +226,10 @@ def _type(expression: Scalar, parts: Sequence[Released], key_types: Sequence[str
 
 
 def _errors(
-    expression: Scalar, parts: Sequence[Released], rows: Sequence[int], miss: Fraction
+    expression: Scalar,
+    parts: Sequence[Released],
+    rows: Sequence[int],
+    miss: Fraction,
 ) -> list[Json]:
     """The interval of each cell of a column as JSON; null for a key."""
     if not _is_released(expression):

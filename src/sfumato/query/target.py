@@ -59,7 +59,12 @@ class Wanted:
     notes: tuple[str, ...]
     average: bool = False
 
-    def reach(self, index: int, part: Part, fine: int) -> int:
+    def reach(
+        self,
+        index: int,
+        part: Part,
+        fine: int,
+    ) -> int:
         """The largest noise, in the integers of a part, that keeps its wanted error."""
         amount = self.amounts[index]
         aggregate = part.aggregate
@@ -82,7 +87,10 @@ class Wanted:
 
 
 def wanted(
-    question: Question, dataset: Dataset, target: Target, stored: Mapping[int, Reference]
+    question: Question,
+    dataset: Dataset,
+    target: Target,
+    stored: Mapping[int, Reference],
 ) -> Wanted:
     """The wanted error of every part.
 
@@ -155,7 +163,10 @@ def _declared_size(question: Question, dataset: Dataset) -> int | None:
 
 
 def _amount(
-    aggregate: Aggregate, target: Target, size: int | None, stored: Reference | None
+    aggregate: Aggregate,
+    target: Target,
+    size: int | None,
+    stored: Reference | None,
 ) -> tuple[Fraction, str]:
     """The wanted error of a part as a number, and a note on what it is relative to."""
     if not target.relative:
@@ -177,7 +188,11 @@ def _amount(
 
 
 def _size(
-    aggregate: Aggregate, size: int | None, stored: Reference | None, *, average: bool
+    aggregate: Aggregate,
+    size: int | None,
+    stored: Reference | None,
+    *,
+    average: bool,
 ) -> Fraction:
     """The rows behind a mean: the declared size if each row is its own unit, or a stored one."""
     if not isinstance(aggregate, Mean):

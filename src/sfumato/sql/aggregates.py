@@ -83,7 +83,12 @@ Ask: TypeAlias = Moment | Level | Aggregate
 class Aggregates:
     """Lowers the aggregate calls of one SELECT."""
 
-    def __init__(self, scope: Scope, rows: Rows, relation: Relation) -> None:
+    def __init__(
+        self,
+        scope: Scope,
+        rows: Rows,
+        relation: Relation,
+    ) -> None:
         self._scope = scope
         self._rows = rows
         self._unlimited = frozenset(_unlimited(relation))
@@ -203,7 +208,12 @@ class Aggregates:
         self._require_limited(value, node, operand)
         return Level(value, level)
 
-    def _require_limited(self, value: Value, node: exp.Expr, operand: exp.Expr) -> None:
+    def _require_limited(
+        self,
+        value: Value,
+        node: exp.Expr,
+        operand: exp.Expr,
+    ) -> None:
         """Refuses a value whose range depends on a number of rows without a declared limit."""
         if not self._unlimited or isinstance(value.type, Text) or value.type.size < UNLIMITED:
             return

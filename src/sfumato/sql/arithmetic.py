@@ -149,7 +149,11 @@ class _QuotientRange:
 
     @classmethod
     def of(
-        cls, one: Number, other: Number, above: tuple[int, int], below: tuple[int, int]
+        cls,
+        one: Number,
+        other: Number,
+        above: tuple[int, int],
+        below: tuple[int, int],
     ) -> "_QuotientRange":
         """Returns the range of one / other, whose codes lie in ``above`` and ``below``."""
         low, high = below
@@ -164,7 +168,13 @@ class _QuotientRange:
         return cls(min(ends), max(ends), size, least)
 
 
-def _divided(one: Number, other: Number, ends: _QuotientRange, *, skips_zero: bool) -> Number:
+def _divided(
+    one: Number,
+    other: Number,
+    ends: _QuotientRange,
+    *,
+    skips_zero: bool,
+) -> Number:
     """Returns the quotient of two numbers, on the finest step that keeps within 62 bits."""
     exact = Ratio(one, other)
     step = _quotient_step(one, other, ends.size)
@@ -332,7 +342,12 @@ def together(parts: Sequence[Number]) -> tuple[Callable[[Scalar], Number], list[
     return lambda code: Number(code, step, rounding, **marks), codes
 
 
-def bucket(one: Number, low: Fraction, high: Fraction, count: int) -> Number:
+def bucket(
+    one: Number,
+    low: Fraction,
+    high: Fraction,
+    count: int,
+) -> Number:
     """Returns WIDTH_BUCKET: 0 below ``low``, 1 to ``count``, ``count`` + 1 from ``high`` on."""
     scale = count / (high - low)
     place = floored(one.expression, one.step * scale, 1 - low * scale)
@@ -349,7 +364,13 @@ def _scaled(one: Number, factor: Fraction) -> Number:
     expression = one.expression if factor > 0 else _negated(one.expression)
     step = one.step * abs(factor)
     rounding = one.rounding * abs(factor)
-    scaled = replace(one, expression=expression, step=step, rounding=rounding, ratio=None)
+    scaled = replace(
+        one,
+        expression=expression,
+        step=step,
+        rounding=rounding,
+        ratio=None,
+    )
     if one.ratio is None:
         return scaled
     return _of_ratio(scaled, _scaled(one.ratio.above, factor), one.ratio)
@@ -387,7 +408,11 @@ def _coarser(one: Number, bits: int) -> Number:
 
 
 def _stepped(
-    one: Number, expression: Scalar, step: Fraction, *, jump: Fraction | None = None
+    one: Number,
+    expression: Scalar,
+    step: Fraction,
+    *,
+    jump: Fraction | None = None,
 ) -> Number:
     """Returns a step function of a number.
 
@@ -414,7 +439,12 @@ def _negated(expression: Scalar) -> Scalar:
     return Arithmetic(Operation.SUBTRACT, _ZERO, expression)
 
 
-def _within(expression: Scalar, low: Fraction, high: Fraction, step: Fraction) -> Scalar:
+def _within(
+    expression: Scalar,
+    low: Fraction,
+    high: Fraction,
+    step: Fraction,
+) -> Scalar:
     """Returns a quotient clipped to the range of its exact value, truncated toward zero."""
     return clipped(expression, int(low / step), int(high / step))
 

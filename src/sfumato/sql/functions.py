@@ -44,7 +44,12 @@ def _add(rows: Rows, node: exp.Expr) -> Typed:
     return arithmetic.add(first, second)
 
 
-def _add_to_date(node: exp.Expr, one: Typed, other: Typed, sign: int) -> Typed | None:
+def _add_to_date(
+    node: exp.Expr,
+    one: Typed,
+    other: Typed,
+    sign: int,
+) -> Typed | None:
     """Lowers + and - with a date or an interval as an operand; None if the operands are numbers."""
     moment = later = None
     if isinstance(one, Day) or isinstance(other, Interval):

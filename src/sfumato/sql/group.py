@@ -54,7 +54,12 @@ class Group:
     sets: tuple[tuple[int, ...], ...]
 
 
-def grouped(select: exp.Select, scope: Scope, rows: Rows, relation: Relation) -> Group:
+def grouped(
+    select: exp.Select,
+    scope: Scope,
+    rows: Rows,
+    relation: Relation,
+) -> Group:
     """Returns the keys of GROUP BY, each expression once.
 
     Raises:
@@ -110,7 +115,12 @@ def require_linear(group: Group, aggregates: Sequence[Aggregate]) -> None:
         )
 
 
-def _key(node: exp.Expr, typed: Typed, absent: frozenset[Column], tests: Tests) -> GroupKey:
+def _key(
+    node: exp.Expr,
+    typed: Typed,
+    absent: frozenset[Column],
+    tests: Tests,
+) -> GroupKey:
     """Returns a key of the plan, with its declared groups."""
     name = node.name if isinstance(node, exp.Column) else node.sql(dialect="duckdb")
     value = value_of(typed, name)

@@ -60,7 +60,12 @@ def floored(expression: Scalar, ratio: Fraction, shift: Fraction = Fraction(0)) 
     return FloorDivide(scaled, under)
 
 
-def _floored_apart(expression: Scalar, factor: int, extra: int, under: int) -> Scalar:
+def _floored_apart(
+    expression: Scalar,
+    factor: int,
+    extra: int,
+    under: int,
+) -> Scalar:
     """Returns floor((code * factor + extra) / under), from the code's quotient and remainder."""
     whole, rest = divmod(factor, under)
     quotient = FloorDivide(expression, under)

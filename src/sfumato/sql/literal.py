@@ -58,7 +58,12 @@ def literal(node: exp.Expr | None) -> Literal | None:
             return None
 
 
-def whole(node: exp.Expr | None, name: str, low: int, high: int) -> int:
+def whole(
+    node: exp.Expr | None,
+    name: str,
+    low: int,
+    high: int,
+) -> int:
     """Returns the integer from ``low`` to ``high`` that a node denotes.
 
     Raises:

@@ -98,7 +98,12 @@ class Scope:
     ``width`` is the number of columns that identify a unit together.
     """
 
-    def __init__(self, context: Context, sources: Sequence[Source], width: int) -> None:
+    def __init__(
+        self,
+        context: Context,
+        sources: Sequence[Source],
+        width: int,
+    ) -> None:
         self._context = context
         self.sources = tuple(sources)
         self.width = width

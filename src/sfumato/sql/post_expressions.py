@@ -192,7 +192,12 @@ class Finished:
             remedy="ROUND(..., 2)",
         )
 
-    def _compare(self, op: Comparison, left: exp.Expr, right: exp.Expr) -> Scalar:
+    def _compare(
+        self,
+        op: Comparison,
+        left: exp.Expr,
+        right: exp.Expr,
+    ) -> Scalar:
         """Returns the comparison of two expressions."""
         return _compared(op, self.value(left), self.value(right))
 
@@ -242,7 +247,10 @@ class Finished:
         return self._chosen(tests, results, node.args.get("default"))
 
     def _chosen(
-        self, tests: Sequence[Scalar], results: Sequence[exp.Expr], default: exp.Expr | None
+        self,
+        tests: Sequence[Scalar],
+        results: Sequence[exp.Expr],
+        default: exp.Expr | None,
     ) -> Typed:
         """Returns the value of the first branch whose test is TRUE, else the default."""
         values = [self.value(result) for result in results]

@@ -129,7 +129,12 @@ def _negated(expression: Scalar) -> Scalar:
     return Arithmetic(Operation.SUBTRACT, _ZERO, expression)
 
 
-def _exactly(op: Comparison, above: Scalar, below: Scalar, value: Fraction) -> Scalar:
+def _exactly(
+    op: Comparison,
+    above: Scalar,
+    below: Scalar,
+    value: Fraction,
+) -> Scalar:
     """Returns the test ``above op value * below`` of integers.
 
     A product that is not an integer is rounded down or up, as the comparison needs.

@@ -94,7 +94,10 @@ class Rows:
     """
 
     def __init__(
-        self, names: Names, functions: Functions, done: Mapping[int, Typed] | None = None
+        self,
+        names: Names,
+        functions: Functions,
+        done: Mapping[int, Typed] | None = None,
     ) -> None:
         self._names = names
         self._functions = functions
@@ -240,7 +243,12 @@ class Rows:
             self.tell(tested, value)
         return compare.member(tested, values)
 
-    def _compared(self, op: Comparison, left: Typed, right: Typed) -> Scalar:
+    def _compared(
+        self,
+        op: Comparison,
+        left: Typed,
+        right: Typed,
+    ) -> Scalar:
         """Returns a comparison, and reports how far its operands are rounded."""
         self.tell(left, right)
         return compare.compare(op, left, right)
@@ -305,7 +313,10 @@ class Rows:
         return self._compared(Comparison.EQ, left, right)
 
     def _chosen(
-        self, tests: Sequence[Scalar], results: Sequence[exp.Expr], default: exp.Expr | None
+        self,
+        tests: Sequence[Scalar],
+        results: Sequence[exp.Expr],
+        default: exp.Expr | None,
     ) -> Typed:
         """Returns the value of the first branch whose test is TRUE, else the default."""
         values = [self.value(result) for result in results]

@@ -29,7 +29,12 @@ class Inner:
     source: Callable[[exp.Select], From]
 
 
-def filtered(context: Context, rows: From, node: exp.Expr, inner: Inner) -> From:
+def filtered(
+    context: Context,
+    rows: From,
+    node: exp.Expr,
+    inner: Inner,
+) -> From:
     """Returns the rows that pass a WHERE condition."""
     expressions = Rows(rows.scope(context), FUNCTIONS)
     tests = []
@@ -73,7 +78,10 @@ def conjuncts(node: exp.Expr) -> list[exp.Expr]:
 
 
 def _semi(
-    context: Context, rows: From, node: exp.Expr, inner: Inner
+    context: Context,
+    rows: From,
+    node: exp.Expr,
+    inner: Inner,
 ) -> tuple[Relation, bool] | None:
     """Returns the units that an IN or EXISTS selects, and whether the test is negated.
 
@@ -98,7 +106,12 @@ def _semi(
     return units.relation, negated
 
 
-def _listed(context: Context, rows: From, node: exp.In, inner: Inner) -> From:
+def _listed(
+    context: Context,
+    rows: From,
+    node: exp.In,
+    inner: Inner,
+) -> From:
     """Returns the rows of unit IN (SELECT unit FROM ...)."""
     units = inner.rows(node.args["query"])
     mine = rows.scope(context)
@@ -119,7 +132,12 @@ def _listed(context: Context, rows: From, node: exp.In, inner: Inner) -> From:
     return units
 
 
-def _existing(context: Context, rows: From, node: exp.Exists, inner: Inner) -> From:
+def _existing(
+    context: Context,
+    rows: From,
+    node: exp.Exists,
+    inner: Inner,
+) -> From:
     """Returns the rows of EXISTS (SELECT ... WHERE inner.unit = outer.unit AND tests).
 
     The other tests must read the inner row alone.
