@@ -57,7 +57,8 @@ def placed(node: exp.Expr, select: exp.Select, scope: Scope) -> exp.Expr:
     elif isinstance(node, exp.Column) and not node.table and not scope.owns(node):
         node = _aliased(node, select)
     if isinstance(node, exp.Alias):
-        return node.this
+        aliased: exp.Expr = node.this
+        return aliased
     return node
 
 
