@@ -14,6 +14,7 @@ import pytest
 from flint import arb, ctx
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sfumato.privacy.spacing import Relation
 
 from sfumato.accounting import curve
 from sfumato.accounting.account import account
@@ -48,7 +49,6 @@ from sfumato.privacy.event import (
     Thresholded,
 )
 from sfumato.privacy.event import Sampled as SampledEvent
-from sfumato.privacy.unit import Relation
 from tests.accounting import laws
 from tests.accounting.loss import oracle
 

@@ -18,7 +18,7 @@ from sfumato.exact.bracket import Bounds, Bracket
 from sfumato.exact.rational import Number
 from sfumato.exact.rounding import float_down, float_up
 
-_UNIT = 2.0**-53
+_ROUNDOFF = 2.0**-53
 # The probability of the binomial counts that are left out, and how many multiples of sqrt(n) from
 # the mean the others are.
 _IGNORED = 1e-100
@@ -111,8 +111,8 @@ class FixedScores:
     def _bound(self, first: int, last: int, loss: float) -> float:
         """An upper bound over shares from the worst one of ``first`` to that of ``last``."""
         eta = math.nextafter(self.eta, math.inf)
-        least = _worst_top(eta, self.times, loss, first) * (1 - 16 * _UNIT)
-        top = min(_worst_top(eta, self.times, loss, last) * (1 + 16 * _UNIT), eta)
+        least = _worst_top(eta, self.times, loss, first) * (1 - 16 * _ROUNDOFF)
+        top = min(_worst_top(eta, self.times, loss, last) * (1 + 16 * _ROUNDOFF), eta)
         return _excess(self.times, top, math.nextafter(eta - least, math.inf), loss, sign=1)
 
     def _best(self, loss: float) -> tuple[int, float]:
@@ -150,7 +150,7 @@ def _excess(times: int, top: float, bottom: float, loss: float, *, sign: int) ->
     first, weights = _binomial_weights(times, odds)
     last = first + len(weights) - 1
     spread = top + bottom
-    loss -= sign * 8 * _UNIT * (times * spread + loss)
+    loss -= sign * 8 * _ROUNDOFF * (times * spread + loss)
     # the number of mechanisms with the least loss from which the total is at most ``loss``
     enough = math.floor((times * top - loss) / spread) + 1
     if enough < first:
@@ -159,7 +159,7 @@ def _excess(times: int, top: float, bottom: float, loss: float, *, sign: int) ->
     below = loss - (times * top - count * spread)
     gain = np.maximum(-np.expm1(np.minimum(below, 0.0)), 0.0)
     mean = float((weights[: len(count)] * gain).sum() / weights.sum())
-    return mean * (1 + sign * 64 * _UNIT * (len(weights) + 1)) + sign * _IGNORED
+    return mean * (1 + sign * 64 * _ROUNDOFF * (len(weights) + 1)) + sign * _IGNORED
 
 
 def _binomial_weights(times: int, odds: float) -> tuple[int, NDArray[np.float64]]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.accounting.loss.edges import MASS_ERROR, ULPS, UNIT, Edges, Floats, Pair, Reach
+from sfumato.accounting.loss.edges import MASS_ERROR, ROUNDOFF, ULPS, Edges, Floats, Pair, Reach
 from sfumato.accounting.loss.lattice import Lattice
 
 
@@ -100,7 +100,7 @@ def _tilted(
     weights = np.zeros(len(losses))
     weights[there] = np.exp(exponents + logs - peak)
     sizes = 1 + np.abs(exponents) + np.abs(logs) + abs(peak)
-    off = weights[there] * (doubts[there] / masses[there] + 16 * UNIT * sizes)
+    off = weights[there] * (doubts[there] / masses[there] + 16 * ROUNDOFF * sizes)
     return weights, peak, float(off.sum()) * (1 + 2.0**-30)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.accounting.loss.atoms import Atoms
-from sfumato.accounting.loss.edges import MAX_LOSS, UNIT
+from sfumato.accounting.loss.edges import MAX_LOSS, ROUNDOFF
 from sfumato.noise import Binomial, Skellam
 
 _REACH, _LEAST_REACH, _MOST_REACH = 13, 40, 1600
@@ -50,7 +50,7 @@ def shifted(noise: Skellam | Binomial, shift: int) -> Atoms | None:
     middle = 0 if isinstance(noise, Skellam) else noise.trials // 2
     outside = 2 * noise.above(middle + reach - shift).upper
     return Atoms(
-        tuple(losses.tolist()), tuple(weights[shift:]), None, outside, fixed=64 * shift * UNIT
+        tuple(losses.tolist()), tuple(weights[shift:]), None, outside, fixed=64 * shift * ROUNDOFF
     )
 
 

@@ -88,7 +88,9 @@ class Aim:
     def far(self, parts: Sequence[Part]) -> bool:
         """Whether some losses are so far apart that one lattice cannot be fine enough."""
         return (
-            len(parts) == 1 and parts[0].pair.unit is None and self.step(parts) > self.finest(parts)
+            len(parts) == 1
+            and parts[0].pair.spacing is None
+            and self.step(parts) > self.finest(parts)
         )
 
     def step(self, parts: Sequence[Part]) -> float:
@@ -100,16 +102,16 @@ class Aim:
         step = max(
             self.finest(parts), max(span.upper - span.lower for span in spans) / _MOST_POINTS
         )
-        unit = parts[0].pair.unit
+        spacing = parts[0].pair.spacing
         if len(parts) > 1:
             return 2.0 ** math.floor(math.log2(1.5 * step))
-        if unit is None:
+        if spacing is None:
             return step
-        if step < unit:
-            return unit / math.ceil(unit / step) if parts[0].pair.continuous else unit
-        if spans[0].upper - spans[0].lower <= _FEW_POINTS * unit:
-            return unit
-        return unit * 2.0 ** math.floor(math.log2(step / unit))
+        if step < spacing:
+            return spacing / math.ceil(spacing / step) if parts[0].pair.continuous else spacing
+        if spans[0].upper - spans[0].lower <= _FEW_POINTS * spacing:
+            return spacing
+        return spacing * 2.0 ** math.floor(math.log2(step / spacing))
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,7 @@ class Split:
 
 def split(part: Part, step: float, goal: Aim, *, exchanged: bool, alone: bool) -> Split | None:
     """Where nearly all losses are close together and few very far: how to separate them."""
-    if not part.pair.continuous or part.times < _FEWEST or part.pair.unit is not None:
+    if not part.pair.continuous or part.times < _FEWEST or part.pair.spacing is not None:
         return None
     losses, masses = outline(part.pair, goal.outside / part.times)
     exponent = (-goal.tilt if exchanged else 1 + goal.tilt) * losses + np.log(masses)
