@@ -31,6 +31,7 @@ from sfumato.query.answer import Answer
 from sfumato.query.asker import Asker
 from sfumato.query.charge import persistently
 from sfumato.query.choose import Planned, cheapest, plan_for_price, plans_for_target
+from sfumato.query.data_check import DataCheck, check_data
 from sfumato.query.dataframe import Frame, frame
 from sfumato.query.diagnose import checks
 from sfumato.query.diagnosis import Diagnosis, diagnosis
@@ -79,7 +80,10 @@ class Session(Tasks):
         purpose: str,
         kept: Mapping[str, int] = UNPREPARED,
         let_go: Callable[[Ledger], object] = Ledger.close,
+        is_owners: bool = False,
     ) -> None:
+        # whether exact counts of the data may be shown: ``check_data``
+        self._is_owners = is_owners
         self._engine = engine
         self._kept = kept
         self._ledger = ledger
@@ -123,6 +127,7 @@ class Session(Tasks):
         other = copy(self)
         other._asker = replace(self._asker, analyst=analyst, purpose=purpose)
         other._let_go = None
+        other._is_owners = False
         return other
 
     def preview(
@@ -298,6 +303,32 @@ class Session(Tasks):
                 recalled = self._is_known(question)
                 answers.append(self._released(question, recalled=recalled, payer=payer))
         return answers
+
+    def check_data(self, *, report: Callable[[str], None] | None = None) -> DataCheck:
+        """How all of the data is read, for its owner: exact counts, which are **not private**.
+
+        For each column: what is missing, what could not be read and how it is written, what is
+        clipped. For each table: what the limits of its units take, and keys without a partner.
+        Nothing is charged, and the result is stored nowhere. ``report`` is called with a line
+        before each column.
+
+        Only the owner's own session has it: one that ``sf.connect`` or ``sf.load`` opened for the
+        analyst "owner", over a ledger file of the user who runs this process.
+
+        Raises:
+            WrongUse: this is not the owner's own session; or Spark reads the data.
+            InvalidSource: a column cannot be read to its end.
+        """
+        self._door.require_open()
+        if not self._is_owners:
+            raise WrongUse(
+                "check_data shows exact counts, and this is not the owner's own session.",
+                allowed='a session of sf.connect for the analyst "owner", over a ledger file '
+                "that belongs to the user of this process",
+                remedy="Run sfumato check --data where the data is.",
+            )
+        with self._door.inside():
+            return check_data(self._engine, self.dataset, report)
 
     def table(self, name: str) -> Frame:
         """Begins a question without SQL: ``where``, ``join``, ``group_by``, ``agg``, ``query``."""
