@@ -17,7 +17,8 @@ _MASKS = (
 )
 _FIRST, _SECOND = r"^([0-9]{1,2})[^0-9]", r"^[0-9]{1,2}[^0-9]([0-9]{1,2})[^0-9]"
 _YEAR_LAST = re.compile(r"(9{1,2})([/. -])(9{1,2})\2(9999|99)(?!9)(.*)")
-_YEAR_FIRST = re.compile(r"9999([/. -]?)(9{1,2})\1(9{1,2})(?!9)(.*)")
+_YEAR_FIRST = re.compile(r"9999([/. -])(9{1,2})\1(9{1,2})(?!9)(.*)")
+_DIGITS = "99999999"
 # The largest number of a month.
 _MONTHS = 12
 
@@ -58,6 +59,8 @@ def date_form(form: str, first: int | None, second: int | None) -> str:
     >>> date_form("99/99/9999", 9, 9), date_form("99999999", None, None), date_form("aaa", 3, 4)
     ('dd/mm/yyyy or mm/dd/yyyy', 'yyyymmdd', 'aaa')
     """
+    if form == _DIGITS:
+        return "yyyymmdd"
     year_first = _YEAR_FIRST.fullmatch(form)
     if year_first is not None:
         sign, month, day, rest = year_first.groups()
