@@ -47,7 +47,9 @@ def test_verdicts_of_many_laws(report: Callable[[str], None]) -> None:
     points = 0
     for curve, f in random_laws(2):
         if curve.width >= 16:
-            fine = Cells(curve, bits=19, fineness=8)
+            # a word of 64 bits holds a cell and an offset
+            bits = min(19, 64 - curve.shift(8))
+            fine = Cells(curve, bits=bits, fineness=8)
             assert wrong_verdicts(fine, f, seed=3, points=400) == []
             points += 4 * 400
     report(f"{points} verdicts on points close to the curve are right")

@@ -22,7 +22,6 @@ from sfumato.engines.duckdb import DuckDB
 from sfumato.exact.rational import decimal_text
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.table import Table
-from sfumato.plan.show import title
 from sfumato.plan.stages import Bounded, Part
 from sfumato.privacy.distance import Norm
 from sfumato.privacy.unit import Relation
@@ -61,7 +60,7 @@ def _lines(asked: Question, engine: DuckDB) -> Iterator[str]:
         for norm in (Norm.L1, Norm.L2)
     }
     for place, aggregate in enumerate(asked.raw.aggregates):
-        yield f"-- {title(aggregate)}"
+        yield f"-- {aggregate.title}"
         for relation in Relation:
             pure, concentrated = (
                 _moved(plans[relation, norm], place) for norm in (Norm.L1, Norm.L2)

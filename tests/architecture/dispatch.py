@@ -10,10 +10,18 @@ from sfumato.metadata.column import ColumnType
 from sfumato.plan.aggregate import Aggregate
 from sfumato.plan.relation import Relation
 
+
+def below(kind: type) -> set[str]:
+    """The names of all classes below one."""
+    names = set[str]()
+    for inner in kind.__subclasses__():
+        names |= {inner.__name__} | below(inner)
+    return names
+
+
 # Statistic.SUM is no aggregate: only patterns of classes count.
-UNIONS = [
-    {kind.__name__ for kind in get_args(union)} for union in (Relation, Aggregate, ColumnType)
-]
+UNIONS = [{kind.__name__ for kind in get_args(union)} for union in (Relation, ColumnType)]
+UNIONS.append(below(Aggregate))
 
 
 def matched(pattern: ast.pattern) -> Iterator[str]:

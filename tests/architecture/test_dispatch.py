@@ -13,8 +13,8 @@ from sfumato.engines import relation as engine
 from sfumato.engines.spark_kind import largest_code
 from sfumato.metadata.column import Column
 from sfumato.noise import DiscreteLaplace
-from sfumato.plan import aggregate, relation, scalar, scope, show
-from sfumato.query import clipping_probe, estimate, lineage, reuse
+from sfumato.plan import relation, scalar, scope
+from sfumato.query import clipping_probe, lineage, reuse
 from sfumato.query.passes import prune
 from sfumato.sql import lower, tables, typed, where_ranges
 from tests.architecture.dispatch import dispatches, refuses
@@ -54,11 +54,6 @@ CALLS: dict[str, Callable[[], object]] = {
     "children": lambda: scalar.children(NODE),
     "substituted": lambda: clipping_probe._substituted(NODE, lambda leaf: leaf),
     "is_number": lambda: lower._is_number(NODE),
-    "width": lambda: aggregate.width(NODE),
-    "largest": lambda: aggregate.largest(NODE),
-    "never_negative": lambda: aggregate.never_negative(NODE),
-    "title": lambda: show.title(NODE),
-    "reading_of": lambda: estimate.reading_of(NODE, 1),
     "column": lambda: typed.read(Column("c", NODE)),
     "value_of": lambda: typed.value_of(NODE, "v"),
     "code of a value": lambda: value_codes.code_of(Column("c", NODE), 1),
@@ -93,7 +88,7 @@ def test_a_silent_default_is_noticed(monkeypatch):
 
 def test_every_match_over_a_closed_union_ends_in_a_refusal():
     found = {path: dispatches(path) for path in sorted(SOURCE.rglob("*.py"))}
-    assert sum(map(len, found.values())) >= 40
+    assert sum(map(len, found.values())) >= 30
     assert [
         f"{path}:{each.lineno}"
         for path, many in found.items()

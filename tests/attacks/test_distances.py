@@ -19,7 +19,7 @@ from sfumato.engines import emit, unit_limits
 from sfumato.engines.base import Exact
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.reference import Reference
-from sfumato.plan.aggregate import CountUnits, Quantiles, width
+from sfumato.plan.aggregate import CountUnits, Quantiles
 from sfumato.plan.stages import Bounded, Part
 from sfumato.privacy.distance import Norm
 from sfumato.query import stability
@@ -126,7 +126,7 @@ def moves(plan: Bounded, one: Exact, other: Exact) -> list[Move]:
 
 
 def _shares(plan: Bounded, part: Part, one: Mapping, other: Mapping) -> Iterator[Fraction]:
-    zeros = (0,) * width(part.aggregate)
+    zeros = (0,) * part.aggregate.width
     apart = [
         [a - b for a, b in zip(one.get(group, zeros), other.get(group, zeros), strict=True)]
         for group in {*one, *other}

@@ -36,11 +36,10 @@ import duckdb
 from sfumato.engines.duckdb import DuckDB
 from sfumato.errors import Refused
 from sfumato.metadata.column import Category, Text
-from sfumato.plan.aggregate import Quantiles, Variance, read_value
+from sfumato.plan.aggregate import Quantiles, Variance
 from sfumato.plan.question import Question
 from sfumato.plan.scalar import Estimate, Field, leaves
 from sfumato.privacy.distance import Norm
-from sfumato.query.estimate import reading_of
 from sfumato.query.table import Group
 from sfumato.sql import understand
 from tests.contracts.grammar import Statement, Writer
@@ -148,7 +147,7 @@ def allowed(question: Question, place: int) -> Fraction:
     expression = question.output.items[place].expression
     assert isinstance(expression, Estimate), "a column of the grammar is an aggregate"
     aggregate = question.raw.aggregates[expression.index]
-    value = read_value(aggregate)
+    value = aggregate.read
     assert value is not None and not isinstance(value.type, Text), "asked of numbers"
     width = (value.type.upper_code - value.type.lower_code) * value.type.step
     largest = max(abs(value.type.upper_code), abs(value.type.lower_code)) * value.type.step
@@ -164,7 +163,7 @@ def allowed(question: Question, place: int) -> Fraction:
         # the middle of a leaf stands for all of its codes
         told += Fraction(aggregate.coarse - 1, 2) * value.type.step
     if isinstance(aggregate, Variance):
-        told += reading_of(aggregate, 1).rounding
+        told += aggregate.reading(1).rounding
         # the square root of what floats lose of a square
         return told + (width + largest) / 10**5
     return told + largest * _FLOATS

@@ -8,13 +8,13 @@ from itertools import accumulate
 
 from sfumato.engines.base import Engine
 from sfumato.metadata.dataset import Dataset
-from sfumato.plan.aggregate import Quantiles, width
+from sfumato.plan.aggregate import Quantiles
 from sfumato.plan.question import Question
+from sfumato.plan.reading import Kind
 from sfumato.plan.scalar import Value
-from sfumato.plan.show import title
 from sfumato.privacy.distance import Norm
 from sfumato.query.add_noise import every_group
-from sfumato.query.estimate import Kind, Released, reading_of, value_of
+from sfumato.query.estimate import Released, value_of
 from sfumato.query.pipeline import compile_plan
 from sfumato.query.table import Group, merged
 
@@ -35,12 +35,12 @@ def rows_unnoised(
     groups = every_group(bounded.tracked.raw.keys)
     parts = []
     for part, integers in zip(bounded.parts, exact, strict=True):
-        zeros = (0,) * width(part.aggregate)
-        reading = reading_of(part.aggregate, bounded.refinement)
+        zeros = (0,) * part.aggregate.width
+        reading = part.aggregate.reading(bounded.refinement)
         values = tuple(tuple(map(int, dict(integers).get(group, zeros))) for group in groups)
         if isinstance(part.aggregate, Quantiles):
             values = tuple(_leaves(each, part.aggregate.levels) for each in values)
-        parts.append(Released(title(part.aggregate), reading, None, values, (1,) * len(groups)))
+        parts.append(Released(part.aggregate.title, reading, None, values, (1,) * len(groups)))
 
     rows = merged(question.output, parts, groups)
 

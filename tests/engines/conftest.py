@@ -11,7 +11,7 @@ from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.reference import Reference
 from sfumato.metadata.column import Column
 from sfumato.metadata.dataset import Dataset
-from sfumato.plan.aggregate import CountRows, CountValues, Sum, width
+from sfumato.plan.aggregate import CountRows, CountValues, Sum
 from sfumato.plan.owner import owner_of
 from sfumato.plan.relation import Scan
 from sfumato.plan.value import Value
@@ -51,7 +51,7 @@ class Asker:
 def flat(plan, exact) -> dict[tuple[object, ...], tuple[int, ...]]:
     """The integers of all parts of each group, one after the other."""
     groups: Iterable = dict.fromkeys(group for part in exact for group in part)
-    sizes = [width(part.aggregate) for part in plan.parts]
+    sizes = [part.aggregate.width for part in plan.parts]
     return {
         group: tuple(
             each

@@ -14,7 +14,7 @@ from sfumato.engines.linear_aggregates import clipped, fits, sums
 from sfumato.engines.spark_kind import Kind
 from sfumato.engines.spark_printer import Rows
 from sfumato.metadata.column import MAX_CODE, Column, Integer
-from sfumato.plan.aggregate import Mean, Variance, levels
+from sfumato.plan.aggregate import Mean, Variance
 from sfumato.plan.value import Value
 from tests.contracts.spark import on_spark
 
@@ -160,7 +160,7 @@ def test_a_sum_of_as_many_rows_as_there_can_be_is_exact_on_spark(both, code):
 @pytest.mark.parametrize("read", [WIDEST, POSITIVE])
 def test_sums_of_the_finest_variance_are_exact_on_spark(both, read):
     variance = Variance(read)
-    assert levels(variance) >= 2**26 - 1 and not fits(variance, LIMIT)
+    assert variance.levels >= 2**26 - 1 and not fits(variance, LIMIT)
     total, square = (
         printed(added)
         for name, added in sums(variance, {read.expression: "v0"}).items()
@@ -174,7 +174,7 @@ def test_sums_of_the_finest_variance_are_exact_on_spark(both, read):
 
 def moments(aggregate, level, count):
     """The integers of rows that are all on one level, cut to the limit, by definition."""
-    top = levels(aggregate)
+    top = aggregate.levels
     return [
         each * count * LIMIT // count
         for each in (level**2, 2 * level * (top - level), (top - level) ** 2)
@@ -183,7 +183,7 @@ def moments(aggregate, level, count):
 
 def test_what_is_made_of_the_largest_sums_is_exact_on_spark(both):
     variance, mean = Variance(WIDEST), Mean(WIDEST)
-    names, top = {WIDEST.expression: "v0"}, levels(variance)
+    names, top = {WIDEST.expression: "v0"}, variance.levels
     once, square = (name for name in sums(variance, names) if name[0] in "tq")
     total = next(name for name in sums(mean, names) if name[0] == "s")
     weighed = [

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How many integers an aggregate has, and the most that a row adds to them."""
 
+import inspect
 from fractions import Fraction
 
 import pytest
@@ -10,26 +11,22 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.engines.reference import Reference
 from sfumato.metadata.column import Column
-from sfumato.plan import aggregate as aggregates
 from sfumato.plan.aggregate import (
     CountDistinct,
     CountRows,
     CountUnits,
     CountValues,
+    Linear,
     Mean,
     Quantiles,
     Sum,
     Variance,
-    largest,
-    levels,
-    never_negative,
-    read_value,
-    width,
 )
 from sfumato.plan.relation import Scan
 from sfumato.plan.stages import Bounded, Limits, Part, Raw, Tracked
 from sfumato.plan.value import Value
 from sfumato.privacy.distance import Distance, Norm
+from sfumato.query import stability
 
 HALF = (Fraction(1, 2),)
 TEXT = Value.of(Column("x", sf.Text()))
@@ -71,7 +68,7 @@ WIDE, DAYS = number(0, 5000), Value.of(Column("x", sf.Date("2019-01-01", "2019-1
     ],
 )
 def test_the_most_that_a_row_adds(aggregate, integers, most, positive):
-    assert (width(aggregate), largest(aggregate), never_negative(aggregate)) == (
+    assert (aggregate.width, aggregate.largest, aggregate.never_negative) == (
         integers,
         most,
         positive,
@@ -79,7 +76,7 @@ def test_the_most_that_a_row_adds(aggregate, integers, most, positive):
 
 
 def test_an_aggregate_reads_one_value_or_none():
-    assert [read_value(each) for each in (CountRows(), CountUnits(), Sum(WIDE))] == [
+    assert [each.read for each in (CountRows(), CountUnits(), Sum(WIDE))] == [
         None,
         None,
         WIDE,
@@ -90,8 +87,8 @@ def test_an_aggregate_reads_one_value_or_none():
 def test_levels_and_leaves_are_at_most_1024_or_a_millionth_and_hold_every_code(low, whole):
     value = number(low, low + whole)
     spread, grid = Variance(value), Quantiles(value, HALF)
-    assert (levels(spread) - 1) * spread.coarse < whole <= levels(spread) * spread.coarse
-    assert levels(spread) <= 2**26 and levels(Mean(value)) == whole
+    assert (spread.levels - 1) * spread.coarse < whole <= spread.levels * spread.coarse
+    assert spread.levels <= 2**26 and Mean(value).levels == whole
     assert spread.coarse == 1 or spread.coarse * 10**6 < whole
     assert whole // grid.coarse == grid.leaves - 1 <= 1023
 
@@ -109,7 +106,7 @@ def integers(aggregate, code):
     return (
         Reference({"t": [{"x": str(float(Fraction(value)))}]})
         .run(plan, "key")[0]
-        .get((), (0,) * width(aggregate))
+        .get((), (0,) * aggregate.width)
     )
 
 
@@ -118,9 +115,9 @@ def within(aggregate):
     kind = aggregate.value.numeric
     added = [integers(aggregate, code) for code in range(kind.lower_code, kind.upper_code + 1)]
     return all(
-        len(each) == width(aggregate)
-        and sum(map(abs, each)) <= largest(aggregate)
-        and (min(each) >= 0 or not never_negative(aggregate))
+        len(each) == aggregate.width
+        and sum(map(abs, each)) <= aggregate.largest
+        and (min(each) >= 0 or not aggregate.never_negative)
         for each in added
     )
 
@@ -139,20 +136,50 @@ def test_no_row_adds_more_than_the_largest(aggregate):
 
 @pytest.mark.parametrize("aggregate", [Mean(SIGNED), Variance(SIGNED)])
 def test_the_parts_of_a_row_always_add_up_to_the_largest(aggregate):
-    assert {sum(integers(aggregate, code)) for code in range(-7, 4)} == {largest(aggregate)}
+    assert {sum(integers(aggregate, code)) for code in range(-7, 4)} == {aggregate.largest}
 
 
 @pytest.mark.parametrize("aggregate", [Mean(SIGNED), Variance(SIGNED)])
 def test_too_small_a_range_is_noticed(aggregate, monkeypatch):
-    honest = aggregates.levels
-    monkeypatch.setattr(aggregates, "levels", lambda each: honest(each) - 1)
+    kind = type(aggregate)
+    honest = kind.largest.fget
+    monkeypatch.setattr(kind, "largest", property(lambda one: honest(one) - 1))
     assert not within(aggregate)
 
 
-@pytest.mark.parametrize("asked", [width, largest, never_negative])
-def test_of_an_aggregate_that_is_not_known_nothing_is_said(asked):
-    class Unheard:
-        """What somebody adds without saying how much a row of it adds."""
+@pytest.mark.parametrize(
+    "unsaid", ["width", "largest", "never_negative", "read", "title", "reading", "row"]
+)
+def test_an_aggregate_that_leaves_something_unsaid_has_no_default(unsaid):
+    said = {name: value for name, value in vars(Sum).items() if not name.startswith("__")}
+    del said["value"], said[unsaid]
+    unheard = type("Unheard", (Linear,), {**said, "__slots__": ()})()
+    with pytest.raises(NotImplementedError):
+        getattr(unheard, unsaid)(1)
+    # what the proof asks of each part before anything is charged
+    if unsaid in ("largest", "width", "never_negative"):
+        assert unsaid in _contribution_asks()
 
-    with pytest.raises(TypeError, match="Unheard is not known here"):
-        asked(Unheard())
+
+def _contribution_asks():
+    """The names that the distance of a part is computed from."""
+    source = inspect.getsource(stability._contribution) + inspect.getsource(stability._replaced)
+    return {name for name in ("largest", "width", "never_negative") if f".{name}" in source}
+
+
+@pytest.mark.parametrize("aggregate", [Sum(SIGNED), Mean(SIGNED), Variance(SIGNED)])
+def test_the_integers_of_a_row_are_those_that_engines_add(aggregate):
+    assert all(aggregate.row(code) == integers(aggregate, code) for code in range(-7, 4))
+
+
+def test_an_aggregate_says_what_it_counts():
+    counted = [kind(SIGNED).counts for kind in (CountValues, CountDistinct, Sum, Mean, Variance)]
+    assert [CountRows().counts, CountUnits().counts, *counted] == [
+        "rows",
+        "units",
+        "rows",
+        "values",
+        "",
+        "",
+        "",
+    ]

@@ -28,7 +28,7 @@ from sfumato.plan.aggregate import (
 from sfumato.plan.relation import Computed, PerUnit, Scan, Summary
 from sfumato.plan.scalar import Comparison, Constant, Estimate, Key
 from sfumato.plan.scalar import Part as PartOfDate
-from sfumato.plan.show import canonical, form, title
+from sfumato.plan.show import canonical, form
 from sfumato.plan.stages import Raw
 from sfumato.plan.value import GroupKey, Value
 from tests.contracts import plans as world
@@ -108,7 +108,7 @@ def named(name):
 
 def test_the_name_of_a_value_is_no_part_of_the_form(monkeypatch):
     assert canonical(named("age")) == canonical(named("e.age"))
-    assert [title(each) for each in named("e.age").aggregates] == [
+    assert [each.title for each in named("e.age").aggregates] == [
         "SUM(e.age)",
         "QUANTILE(e.age, 0.5)",
     ]
@@ -167,7 +167,7 @@ def test_titles_are_what_one_writes():
     quantiles = Quantiles(AGE, (Fraction(1, 4), Fraction(1, 2)))
     single = (CountRows(), CountUnits(), quantiles)
     of_age = [make(AGE) for make in (CountValues, CountDistinct, Sum, Mean, Variance)]
-    assert [title(each) for each in (*single, *of_age)] == [
+    assert [each.title for each in (*single, *of_age)] == [
         "COUNT(*)",
         "COUNT(DISTINCT unit)",
         "QUANTILE(age, 0.25, 0.5)",

@@ -14,7 +14,7 @@ from sfumato.mechanisms.grid import GridQuantiles
 from sfumato.mechanisms.threshold import ThresholdMechanism
 from sfumato.metadata.column import Boolean, Category, Column, Integer, Text
 from sfumato.noise import DiscreteLaplace
-from sfumato.plan.aggregate import Aggregate, CountRows, CountUnits, Mean, Quantiles, width
+from sfumato.plan.aggregate import Aggregate, CountRows, CountUnits, Mean, Quantiles
 from sfumato.plan.output import Output
 from sfumato.plan.question import Question
 from sfumato.plan.relation import Scan
@@ -149,7 +149,7 @@ def test_groups_shown_without_the_threshold_are_noticed(monkeypatch: pytest.Monk
 def test_quantiles_are_selected_group_by_group() -> None:
     plan = planned((SEX,), [(Quantiles(AGE, (Fraction(1, 2),)), _grid())])
     leaves = {(0,): (0,) * 3 + (9,) + (0,) * 6, (1,): (0,) * 8 + (5, 0)}
-    assert width(plan.bounded.parts[0].aggregate) == 10
+    assert plan.bounded.parts[0].aggregate.width == 10
     _, (middle,) = asked(plan, (leaves,))
     assert middle.values == ((3,), (8,))
     assert (middle.noise, middle.leaves, middle.rates) == (None, 10, (1000 * 2,))

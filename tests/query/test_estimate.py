@@ -12,13 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.exact.rounding import sqrt_down
-from sfumato.metadata.column import Column, Date, Integer, Real
+from sfumato.metadata.column import Column, Integer
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise
-from sfumato.plan.aggregate import CountRows, Mean, Quantiles, Sum, Variance
+from sfumato.plan.aggregate import Variance
+from sfumato.plan.reading import Kind, Reading
 from sfumato.plan.scalar import Arithmetic, Constant, Estimate, IsNull, Key, Operation, Scalar
 from sfumato.plan.statistic import Statistic
 from sfumato.plan.value import Value
-from sfumato.query.estimate import Kind, Range, Reading, Released, ranges_of, reading_of, value_of
+from sfumato.query.estimate import Range, Released, ranges_of, value_of
 from sfumato.testing import assert_at_most
 from tests.contracts.released import means, numbers, variances
 
@@ -137,39 +138,6 @@ def test_a_mean_is_in_its_declared_range(u: int, v: int) -> None:
         assert part.point(0) == 55
 
 
-def test_readings_turn_integers_into_values() -> None:
-    age, hours = (
-        Value.of(Column(*each))
-        for each in (("age", Integer(17, 90)), ("hours", Real(2, 10, step="0.25")))
-    )
-    assert reading_of(CountRows(), 8) == Reading(Kind.NUMBER, Fraction(1, 8))
-    assert reading_of(Sum(hours), 2) == Reading(Kind.NUMBER, Fraction(1, 8))
-    # a row adds 73, or 32, to its pair
-    assert reading_of(Mean(age), 4) == Reading(
-        Kind.MEAN, Fraction(1, 4 * 73), Fraction(17), Fraction(73), Fraction(90)
-    )
-    assert reading_of(Mean(hours), 1) == Reading(
-        Kind.MEAN, Fraction(1, 32), Fraction(2), Fraction(8), Fraction(10)
-    )
-    assert reading_of(Variance(age), 1) == Reading(
-        Kind.VARIANCE, Fraction(1, 73**2), Fraction(17), Fraction(73), Fraction(90)
-    )
-    day = Value.of(Column("day", Date("1970-01-01", "1970-01-31")))
-    assert reading_of(Quantiles(day, (Fraction(1, 2),)), 1) == Reading(
-        Kind.QUANTILES, ONE, ZERO, ONE, Fraction(30), is_date=True
-    )
-
-
-def test_coarse_levels_stand_for_their_middle() -> None:
-    income = Value.of(Column("income", Integer(0, 4 * 1024 - 1)))
-    assert Quantiles(income, (Fraction(1, 2),)).coarse == 4
-    quantiles = reading_of(Quantiles(income, (Fraction(1, 2),)), 1)
-    assert (quantiles.lower, quantiles.least, quantiles.upper) == (Fraction(3, 2), 0, 4 * 1024 - 1)
-    coarse = reading_of(Variance(income, 2**10), 1)
-    assert (coarse.lower, coarse.rounding) == (Fraction(3, 2), Fraction(3, 2))
-    assert reading_of(Variance(income), 1).rounding == 0
-
-
 SPREADS = (
     Statistic.MEAN,
     Statistic.SUM,
@@ -196,7 +164,7 @@ def held(codes: list[int], statistic: Statistic) -> bool:
         sum((top - u) ** 2 for u in levels),
     )
     part = Released(
-        "", reading_of(Variance(income, 2**10), 1), DiscreteLaplace("0.01"), (triple,), (1,)
+        "", Variance(income, 2**10).reading(1), DiscreteLaplace("0.01"), (triple,), (1,)
     )
     exact = {
         Statistic.MEAN: Fraction(sum(codes), len(codes)),
@@ -217,9 +185,10 @@ def test_an_interval_that_forgets_the_levels_is_noticed(
 ) -> None:
     codes = [[0, 0, 7, 4095, 8], [1, 3, 2], [0, 3]]
     assert all(held(each, statistic) for each in codes)
-    honest = reading_of
+    honest = Variance.reading
     monkeypatch.setattr(
-        f"{__name__}.reading_of",
+        Variance,
+        "reading",
         lambda aggregate, fine: replace(honest(aggregate, fine), rounding=Fraction(0)),
     )
     assert not all(held(each, statistic) for each in codes)

@@ -130,13 +130,13 @@ def test_nothing_is_kept_beyond_a_bound(monkeypatch: pytest.MonkeyPatch) -> None
 def planned_for(asking: Session, monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """What is planned from now on."""
     seen: list[object] = []
-    honest = asking_room.resolved
+    honest = asking_room.Resolver
 
     def noted(sql: object, *rest: object) -> object:
         seen.append(sql)
         return honest(sql, *rest)
 
-    monkeypatch.setattr(asking_room, "resolved", noted)
+    monkeypatch.setattr(asking_room, "Resolver", noted)
     return seen
 
 

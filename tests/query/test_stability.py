@@ -27,7 +27,6 @@ from sfumato.plan.aggregate import (
     Quantiles,
     Sum,
     Variance,
-    width,
 )
 from sfumato.plan.owner import owner_of
 from sfumato.plan.relation import Computed, PerUnit, PublicJoin, Scan, Summary, scans
@@ -73,7 +72,7 @@ def differences(plan: Bounded, pair: Pair) -> list[list[list[int]]]:
     both = [Reference(content).run(plan, "key") for content in (pair.one, pair.other)]
     found = []
     for part, one, other in zip(plan.parts, *both, strict=True):
-        zeros = (0,) * width(part.aggregate)
+        zeros = (0,) * part.aggregate.width
         groups = {*one, *other}
         found.append(
             [
@@ -673,29 +672,29 @@ MUTANTS = {
     ),
     "one variance taken as one integer": (
         stability,
-        "width",
-        lambda _: 1,
+        "_replaced",
+        not_replaced,
         "one variance replaced",
         BOTH,
     ),
     "signed sums taken as positive": (
-        stability,
+        Sum,
         "never_negative",
-        lambda _: True,
+        property(lambda _: True),
         "sums replaced",
         ONLY_L2,
     ),
     "the range of a sum for its size": (
-        stability,
+        Sum,
         "largest",
-        range_of_sum,
+        property(range_of_sum),
         "the upper bound is larger",
         BOTH,
     ),
     "the range of a variance not squared": (
-        stability,
+        Variance,
         "largest",
-        level_as_code,
+        property(level_as_code),
         "a variance moves by its range squared",
         BOTH,
     ),

@@ -23,7 +23,6 @@ from sfumato.plan.aggregate import (
     Mean,
     Sum,
     Variance,
-    width,
 )
 from sfumato.plan.relation import Filter, Semi, UnitJoin
 from sfumato.plan.scalar import Constant, Member
@@ -80,7 +79,7 @@ def moves(plan, dataset, pair, key="key"):
     }
     one, other = (Reference(content, samples).run(plan, "") for content in (pair.one, pair.other))
     for part, left, right in zip(plan.parts, one, other, strict=True):
-        zeros = (0,) * width(part.aggregate)
+        zeros = (0,) * part.aggregate.width
         yield (
             part,
             [

@@ -11,7 +11,7 @@ import sfumato as sf
 from sfumato.errors import BudgetExceeded, MissingDeclaration, Refused, WrongUse
 from sfumato.query.choose import plan_for_price
 from sfumato.query.price import price
-from sfumato.query.subqueries import Foreseen, Rehearsed, Step, resolved, stand_in
+from sfumato.query.subqueries import Rehearsal, Resolver, Step, previewed, stand_in
 from sfumato.sql.lower import understand
 from tests.contracts.people import EXACTLY, dataset, session
 
@@ -19,16 +19,11 @@ ABOVE = "SELECT COUNT(*) AS n FROM people WHERE age > (SELECT AVG(age) FROM peop
 DATASET = dataset()
 
 
-def rehearsed(sql: str) -> tuple[Step, Rehearsed]:
+def rehearsed(sql: str) -> tuple[Step, Rehearsal]:
     """A question with stand-ins."""
-    first = Rehearsed(lambda step: plan_for_price(step.question, step.dataset, step.price))
-    return resolved(
-        sql,
-        None,
-        price(epsilon=1, delta="1e-7") if "job" in sql else price(epsilon=1),
-        DATASET,
-        first,
-    ), first
+    rehearsal = Rehearsal(lambda step: plan_for_price(step.question, step.dataset, step.price))
+    whole = price(epsilon=1, delta="1e-7") if "job" in sql else price(epsilon=1)
+    return Resolver(sql, None, whole, DATASET).resolve(rehearsal), rehearsal
 
 
 def test_the_price_is_shared_among_a_question_and_its_sub_queries() -> None:
@@ -129,5 +124,27 @@ def test_a_preview_says_that_the_number_is_not_known(tmp_path: Path) -> None:
 
 def test_a_limit_to_be_learnt_has_no_preview() -> None:
     declared = dataset(unit=sf.Unit("person", max_rows=sf.AUTO))
+    question = Resolver("SELECT COUNT(*) FROM people", None, price(epsilon=1), declared)
     with pytest.raises(MissingDeclaration, match=r"sf\.AUTO"):
-        resolved("SELECT COUNT(*) FROM people", None, price(epsilon=1), declared, Foreseen())
+        question.resolve(previewed)
+
+
+def test_a_question_whose_sub_queries_are_paid_is_resolved_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passes = []
+    honest = Resolver.resolve
+
+    def noted(question: Resolver, *rest: object, **more: object) -> Step:
+        passes.append(rest)
+        return honest(question, *rest, **more)
+
+    monkeypatch.setattr(Resolver, "resolve", noted)
+    with session(tmp_path) as opened:
+        opened.query("SELECT COUNT(*) AS n FROM people", epsilon=1)
+        assert len(passes) == 1
+        opened.query("SELECT AVG(age) FROM people", epsilon=1)
+        passes.clear()
+        answer = opened.query(ABOVE, epsilon=2)
+        assert len(passes) == 1
+        assert "was answered first" in answer.notes[0]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sfumato.engines.value_codes import code_of, text_of
 from sfumato.metadata.column import Boolean, Category, Column, Date, Integer, Real, Text
-from sfumato.plan.aggregate import CountUnits, Mean, Sum, read_value
+from sfumato.plan.aggregate import CountUnits, Mean, Sum
 from sfumato.plan.relation import Filter
 from sfumato.plan.scalar import Field, leaves
 from sfumato.privacy.distance import Norm
@@ -117,7 +117,10 @@ def test_a_plan_asks_what_its_table_has(drawn):
     dataset = drawn.draw(datasets(tables()))
     table = dataset.tables[TABLE]
     raw = drawn.draw(plans(table))
-    values = [*(key.value for key in raw.keys), *filter(None, map(read_value, raw.aggregates))]
+    values = [
+        *(key.value for key in raw.keys),
+        *(item.read for item in raw.aggregates if item.read is not None),
+    ]
     read = [value.expression for value in values]
     if isinstance(raw.relation, Filter):
         read.append(raw.relation.predicate)

@@ -70,13 +70,16 @@ def printed(node: Node) -> str:
     """
     # with a stack of its own: an expression may be deeper than Python's
     words: list[str] = []
-    waiting: list[str | Node] = [node]
+    waiting = [iter(_RULES[type(node)](node))]
     while waiting:
-        piece = waiting.pop()
-        if isinstance(piece, str):
-            words.append(piece)
+        for piece in waiting[-1]:
+            if type(piece) is str:
+                words.append(piece)
+            else:
+                waiting.append(iter(_RULES[type(piece)](piece)))
+                break
         else:
-            waiting += reversed(_RULES[type(piece)](piece))
+            waiting.pop()
     return "".join(words)
 
 

@@ -30,19 +30,14 @@ from sfumato.engines.linear_aggregates import clipped, fits, integers, or_zero, 
 from sfumato.engines.preaggregation import taken_apart
 from sfumato.engines.relation import UNIT, Tables
 from sfumato.engines.value_sql import Source
-from sfumato.errors import unknown
 from sfumato.metadata.column import Text
 from sfumato.plan.aggregate import (
     Aggregate,
     CountDistinct,
     CountRows,
     CountUnits,
-    CountValues,
-    Mean,
+    Linear,
     Quantiles,
-    Sum,
-    Variance,
-    read_value,
 )
 from sfumato.plan.scalar import Scalar
 from sfumato.plan.stages import Bounded
@@ -115,10 +110,10 @@ def _own_query(plan: Bounded, tables: Tables, place: int, order: Order) -> sql.Q
             return _distinct(plan, tables, read, order)
         case Quantiles():
             return _leaves(plan, tables, aggregate, order)
-        case CountUnits() | CountRows() | CountValues() | Sum() | Mean() | Variance():
+        case CountUnits() | Linear():
             return None
         case _:
-            raise unknown(aggregate)
+            raise TypeError(f"{type(aggregate).__name__} is not known here")
 
 
 def _tables(plan: Bounded, place: int, tables: Tables) -> Tables:
@@ -141,7 +136,7 @@ def _read(plan: Bounded, places: Sequence[int]) -> dict[Scalar, Value]:
     """
     values: dict[Scalar, Value] = {}
     for place in places:
-        value = read_value(plan.parts[place].aggregate)
+        value = plan.parts[place].aggregate.read
         if value is None:
             continue
         if value.expression in values and isinstance(value.type, Text):

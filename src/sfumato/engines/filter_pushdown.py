@@ -17,7 +17,6 @@ from sfumato.engines.relation import Tables
 from sfumato.engines.value_sql import Source, column_text, no_nan, reading, real, stored
 from sfumato.errors import unknown
 from sfumato.metadata.column import Boolean, Category, Column, Date, Integer, Real, Text
-from sfumato.plan.aggregate import read_value
 from sfumato.plan.evaluate import evaluate
 from sfumato.plan.relation import (
     Filter,
@@ -151,7 +150,7 @@ def names_read(raw: Raw) -> frozenset[str]:
     """Returns the names of the columns that a question reads, in its relation or of its rows."""
     read: list[Scalar] = [key.value.expression for key in raw.keys]
     for aggregate in raw.aggregates:
-        value = read_value(aggregate)
+        value = aggregate.read
         if value is not None:
             read.append(value.expression)
     names = set()

@@ -19,7 +19,6 @@ from sfumato.plan.aggregate import (
     Mean,
     Sum,
     Variance,
-    levels,
 )
 from sfumato.plan.scalar import Scalar
 from sfumato.plan.value import Value
@@ -42,7 +41,7 @@ def fits(aggregate: Aggregate, limit: int | None) -> bool:
             high = read.numeric.upper_code
             return max(abs(low), abs(high), high - low) * limit * _ROWS < 2**62
         case Variance():
-            return 4 * levels(aggregate) ** 2 * limit * _ROWS < 2**62
+            return 4 * aggregate.levels**2 * limit * _ROWS < 2**62
         case _:
             raise TypeError(f"{type(aggregate).__name__} is not linear")
 
@@ -151,7 +150,7 @@ def _mean(read: Value, name: str, *, narrow: bool) -> list[sql.Expression]:
 def _variance(aggregate: Variance, names: Names, *, narrow: bool) -> list[sql.Expression]:
     """Returns three sums over the level u of T: of u^2, of 2 u (T - u) and of (T - u)^2."""
     scale = _scale(aggregate, names)
-    top = levels(aggregate)
+    top = aggregate.levels
     count = _wide(sql.Column(f"m_{names[aggregate.value.expression]}"), narrow=narrow)
     once = sql.Column(f"t_{scale}")
     square = sql.Column(f"q_{scale}")

@@ -19,20 +19,15 @@ from sfumato.engines.base import Codes, Exact, UnitRows, nulls_first, tidy
 from sfumato.engines.reference_order import hashed, place, unit_rows
 from sfumato.engines.reference_rows import Row, Tables, rows
 from sfumato.engines.stop import ENDLESS, Patience
-from sfumato.errors import unknown
 from sfumato.metadata.column import Text
 from sfumato.noise.law import Integers
 from sfumato.plan.aggregate import (
     Aggregate,
     CountDistinct,
-    CountRows,
     CountUnits,
-    CountValues,
-    Mean,
+    Linear,
     Quantiles,
     Sum,
-    Variance,
-    levels,
 )
 from sfumato.plan.cube import BoundedCube, Places
 from sfumato.plan.relation import Filter, PublicJoin, Ranked, Relation, Scan, Semi, UnitJoin, scans
@@ -267,10 +262,10 @@ def _plain(plan: Bounded, aggregate: Aggregate, inside: list[Row]) -> tuple[int,
         case Quantiles():
             leaves = _leaves(aggregate, inside)
             return tuple(leaves[leaf] * plan.refinement for leaf in range(aggregate.leaves))
-        case CountRows() | CountValues() | Sum() | Mean() | Variance():
+        case Linear():
             return tuple(integer * plan.refinement for integer in _linear(aggregate, inside, None))
         case _:
-            raise unknown(aggregate)
+            raise TypeError(f"{type(aggregate).__name__} is not known here")
 
 
 def _of_units(plan: Bounded, relation_rows: list[Row], sampling_key: str) -> Exact:
@@ -345,7 +340,7 @@ class _Unit:
                 leaves = _leaves(aggregate, own)
                 share = self.weight(Norm.L1) * _at_most(count, limit) // max(count, 1)
                 return [leaves[leaf] * share for leaf in range(aggregate.leaves)]
-            case CountRows() | CountValues() | Sum() | Mean() | Variance():
+            case Linear():
                 weight = self.weight(self.plan.norm)
                 return [integer * weight for integer in _linear(aggregate, own, limit)]
             case _:
@@ -383,55 +378,34 @@ class _Unit:
         return set(sorted(values, key=order)[:kept])
 
 
-def _linear(aggregate: Aggregate, inside: Sequence[Row], limit: int | None) -> list[int]:
+def _linear(aggregate: Linear, inside: Sequence[Row], limit: int | None) -> list[int]:
     """Returns the integers of the rows in a group, clipped as if there were at most ``limit``."""
-    match aggregate:
-        case CountRows():
-            return [_at_most(len(inside), limit)]
-        case CountValues(value):
-            return [_at_most(len(_codes(value, inside)), limit)]
-        case Sum(value):
-            return [_clipped_sum(value, inside, limit)]
-        case Mean(value):
-            whole = _distances_to_ends(value, inside)
-        case Variance():
-            whole = _squares(aggregate, inside)
-        case _:
-            raise TypeError(f"{type(aggregate).__name__} is not linear")
-    count = len(_codes(aggregate.value, inside))
-    if limit is None or count <= limit:
+    rows = [aggregate.row(code) for code in _counted(aggregate, inside)]
+    whole = [0] * aggregate.width
+    for row in rows:
+        whole = [total + integer for total, integer in zip(whole, row, strict=True)]
+    if limit is None or len(rows) <= limit:
         return whole
-    return [integer * limit // count for integer in whole]
+    if isinstance(aggregate, Sum):
+        return [_clipped(aggregate.value, whole[0], limit)]
+    return [integer * limit // len(rows) for integer in whole]
 
 
-def _clipped_sum(value: Value, inside: Sequence[Row], limit: int | None) -> int:
-    """Returns the sum of a value, clipped to what ``limit`` rows can add up to."""
-    total = sum(_numbers(value, inside))
-    if limit is None:
-        return total
+def _counted(aggregate: Linear, inside: Sequence[Row]) -> list[int]:
+    """Returns the codes of the rows that count; 0 where only the rows are counted."""
+    value = aggregate.read
+    if value is None:
+        return [0] * len(inside)
+    if aggregate.reads_codes:
+        return _numbers(value, inside)
+    return [0] * len(_codes(value, inside))
+
+
+def _clipped(value: Value, total: int, limit: int) -> int:
+    """Returns a sum, clipped to what ``limit`` rows can add up to."""
     low = limit * min(value.numeric.lower_code, 0)
     high = limit * max(value.numeric.upper_code, 0)
     return min(max(total, low), high)
-
-
-def _distances_to_ends(value: Value, inside: Sequence[Row]) -> list[int]:
-    """Returns the sums of the distances to the lower and to the upper end of the range."""
-    low = value.numeric.lower_code
-    high = value.numeric.upper_code
-    numbers = _numbers(value, inside)
-    return [sum(code - low for code in numbers), sum(high - code for code in numbers)]
-
-
-def _squares(aggregate: Variance, inside: Sequence[Row]) -> list[int]:
-    """Returns the sums of u^2, 2 u (t - u) and (t - u)^2 for levels u from 0 to t."""
-    top = levels(aggregate)
-    low = aggregate.value.numeric.lower_code
-    amounts = [(code - low) // aggregate.coarse for code in _numbers(aggregate.value, inside)]
-    return [
-        sum(u * u for u in amounts),
-        sum(2 * u * (top - u) for u in amounts),
-        sum((top - u) ** 2 for u in amounts),
-    ]
 
 
 def _leaves(aggregate: Quantiles, inside: Sequence[Row]) -> dict[int, int]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sfumato.engines.base import Codes, tidy
 from sfumato.noise.law import Integers
-from sfumato.plan.aggregate import Quantiles, width
+from sfumato.plan.aggregate import Quantiles
 from sfumato.plan.stages import Bounded
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def _places(plan: Bounded, places: Sequence[int]) -> dict[int, _Place]:
     by_part = {}
     for part in places:
         aggregate = plan.parts[part].aggregate
-        size = width(aggregate)
+        size = aggregate.width
         by_part[part] = _Place(
             keys,
             start,

@@ -36,4 +36,6 @@ def exp_scaled(numerator: int, denominator: int, precision: int) -> tuple[int, i
     extra = work - precision
     if 2 * error >= 1 << extra:
         raise OverflowError("An exponential whose guard bits are not enough.")
-    return max(value - error >> extra, 0), (value + error >> extra) + 1
+    least = max(value - error >> extra, 0)
+    most = (value + error >> extra) + 1
+    return least, most

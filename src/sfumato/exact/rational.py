@@ -102,8 +102,12 @@ def _not_a_number(name: str, given: str) -> InvalidNumber:
 def positive(name: str, value: Number, *, at_most: Fraction | None = None) -> Fraction:
     """``value`` as a Fraction that is > 0 (and <= ``at_most``), or ``InvalidNumber``."""
     number = to_fraction(name, value)
-    upper = f" and at most {decimal_text(at_most)}" if at_most is not None else ""
-    if number <= 0 or (at_most is not None and number > at_most):
+    upper = ""
+    too_large = False
+    if at_most is not None:
+        upper = f" and at most {decimal_text(at_most)}"
+        too_large = number > at_most
+    if number <= 0 or too_large:
         hint = ""
         if number == 0 and isinstance(value, float):
             hint = "A float this small is zero: write it as a string, '1e-400'."
@@ -131,7 +135,8 @@ def decimal_text(number: Fraction) -> str:
     places = max(twos, fives)
     if rest != 1 or places > 30:
         return f"{number.numerator}/{number.denominator}"
-    digits = str(abs(number.numerator) * 10**places // number.denominator).rjust(places + 1, "0")
+    scaled = abs(number.numerator) * 10**places // number.denominator
+    digits = str(scaled).rjust(places + 1, "0")
     sign = "-" if number < 0 else ""
     if not places:
         return f"{sign}{digits}"
@@ -146,7 +151,9 @@ def power_of_two_at_most(number: Fraction) -> Fraction:
     """
     exponent = number.numerator.bit_length() - number.denominator.bit_length()
     power = Fraction(2) ** exponent
-    return power if power <= number else power / 2
+    if power <= number:
+        return power
+    return power / 2
 
 
 def two_digits(number: Fraction) -> str:

@@ -97,4 +97,6 @@ def _nearest(number: Fraction) -> float:
     try:
         return float(number)
     except OverflowError:
-        return math.inf if number > 0 else -1.7976931348623157e308
+        if number > 0:
+            return math.inf
+        return -1.7976931348623157e308

@@ -165,7 +165,10 @@ def gaussian(distance: Distance, rho: Number) -> AdditiveMechanism:
 
 
 def calibrated_gaussian(
-    distance: Distance, epsilon: Number, delta: Number, cells: int | None = None
+    distance: Distance,
+    epsilon: Number,
+    delta: Number,
+    cells: int | None = None,
 ) -> AdditiveMechanism:
     """The discrete Gaussian mechanism with nearly minimal variance for (epsilon, delta)-DP (L2).
 

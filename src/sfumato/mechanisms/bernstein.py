@@ -104,7 +104,8 @@ def share(noisy: Sequence[int], reach: int, statistic: Statistic) -> Interval:
     at = [max(total, 0) for total in noisy]
     if statistic is Statistic.MEAN:
         (low, high), (rest_low, rest_high) = box
-        value = _ratio(at[0], sum(at), Fraction(1, 2))
+        half = Fraction(1, 2)
+        value = _ratio(at[0], sum(at), half)
         lower = _ratio(low, low + rest_high, Fraction(0))
         upper = _ratio(high, high + rest_low, Fraction(1))
         return Interval(value, lower, upper)
@@ -132,7 +133,8 @@ def share_error(whole: int, reach: int, statistic: Statistic) -> Fraction:
 def _total(values: Integers) -> int:
     """The exact sum of an array of integers in [0, 2^54]."""
     high = int((values >> _HALF).sum())
-    low = int((values & ((1 << _HALF) - 1)).sum())
+    low_bits = values & ((1 << _HALF) - 1)
+    low = int(low_bits.sum())
     return (high << _HALF) + low
 
 
@@ -147,7 +149,8 @@ def _variance(a: int | Fraction, b: int | Fraction, c: int | Fraction) -> Fracti
     At least 0.
     """
     whole = a + b + c
-    exact = Fraction(4 * a * c - b * b) / (4 * whole**2)
+    over = Fraction(4 * a * c - b * b)
+    exact = over / (4 * whole**2)
     return max(exact, Fraction(0))
 
 

@@ -76,7 +76,8 @@ class ApproximateBounds:
     @property
     def threshold(self) -> int:
         """The smallest t such that the noise of some bin exceeds t with at most the ``failure``."""
-        return _threshold(self.additive.noise, len(self.edges) - 1, self.failure)
+        bins = len(self.edges) - 1
+        return _threshold(self.additive.noise, bins, self.failure)
 
     def event(self, distance: Distance) -> AdditiveNoise:
         """The event of a release; neighbours differ in at most ``distance`` rows (L1)."""
@@ -94,14 +95,17 @@ class ApproximateBounds:
         """Private bounds lower < upper; ``drawn`` is noise sampled before the data was read."""
         edges = self.edges
         threshold = self.threshold
-        places = np.searchsorted(np.array(edges[1:]), on_lattice(rows, self.within))
+        codes = on_lattice(rows, self.within)
+        places = np.searchsorted(np.array(edges[1:]), codes)
         counts = np.bincount(places, minlength=len(edges) - 1)
         noise = self.draw(entropy) if drawn is None else drawn
         noisy = self.additive.release(counts.tolist(), noise)
         passed = [place for place, count in enumerate(noisy) if count > threshold]
         if not passed:
             return edges[0], edges[-1]
-        return edges[passed[0]], edges[passed[-1] + 1]
+        least = edges[passed[0]]
+        most = edges[passed[-1] + 1]
+        return least, most
 
     def error(self, confidence: Number) -> int:
         """A number of rows: with probability >= confidence every bin with as many is included."""
@@ -111,7 +115,12 @@ class ApproximateBounds:
 
 
 def bounds(
-    distance: Distance, epsilon: Number, *, lower: int, upper: int, failure: Number
+    distance: Distance,
+    epsilon: Number,
+    *,
+    lower: int,
+    upper: int,
+    failure: Number,
 ) -> ApproximateBounds:
     """Private bounds of rows, epsilon-DP; ``distance`` in rows (L1).
 
@@ -128,7 +137,9 @@ def bounds(
     32
     """
     rows_apart(distance)
-    return ApproximateBounds(Integer(lower, upper), laplace(distance, epsilon), _chance(failure))
+    within = Integer(lower, upper)
+    additive = laplace(distance, epsilon)
+    return ApproximateBounds(within, additive, _chance(failure))
 
 
 @lru_cache(maxsize=256)

@@ -72,7 +72,8 @@ class GridQuantiles:
         parts = []
         for rate, level in zip(self.rates, self.levels, strict=True):
             times, steps = _selections(level, count("groups", groups), distance.relation)
-            moved = Distance(Norm.LINF, steps * _reach(level) * distance.value, distance.relation)
+            step = _reach(level) * distance.value
+            moved = Distance(Norm.LINF, steps * step, distance.relation)
             parts.append(Repeated(Selection(Rule.EXPONENTIAL, rate, moved), times))
         return Composed(tuple(parts))
 
@@ -105,7 +106,10 @@ class GridQuantiles:
 
 
 def grid_quantiles(
-    distance: Distance, groups: int, epsilon: Number, levels: Sequence[Number]
+    distance: Distance,
+    groups: int,
+    epsilon: Number,
+    levels: Sequence[Number],
 ) -> GridQuantiles:
     """Quantiles of every group, together epsilon-DP.
 
@@ -123,11 +127,15 @@ def grid_quantiles(
         times, moved = _selections(level, groups, distance.relation)
         steps += times * moved
     # at rate 1 a selection costs twice the distance for each step
-    return GridQuantiles(wanted, positive("epsilon", epsilon) / (2 * distance.value * steps))
+    total = positive("epsilon", epsilon)
+    return GridQuantiles(wanted, total / (2 * distance.value * steps))
 
 
 def concentrated_grid_quantiles(
-    distance: Distance, groups: int, rho: Number, levels: Sequence[Number]
+    distance: Distance,
+    groups: int,
+    rho: Number,
+    levels: Sequence[Number],
 ) -> GridQuantiles:
     """Quantiles of every group, together rho-zCDP; arguments as in ``grid_quantiles``.
 
@@ -158,7 +166,8 @@ def rank_scores(weights: Sequence[int], level: Fraction) -> NDArray[Any]:
     ends = whole * np.cumsum(array)
     starts = ends - whole * array
     aim = part * total
-    errors: NDArray[Any] = np.maximum(np.maximum(starts - aim, aim - ends), 0)
+    outside = np.maximum(starts - aim, aim - ends)
+    errors: NDArray[Any] = np.maximum(outside, 0)
     return -errors
 
 

@@ -80,7 +80,8 @@ class Moment:
         """
         parts = on_lattice(rows, self.within) - self.within.lower_code
         noise = self.draw(entropy) if drawn is None else drawn
-        return self.additive.release(sums(parts, self._width, self.statistic), noise)
+        exact = sums(parts, self._width, self.statistic)
+        return self.additive.release(exact, noise)
 
     def estimate(self, noisy: Sequence[int], confidence: Number) -> Interval:
         """The estimate, with an interval that covers the statistic OF THE CLIPPED ROWS.
@@ -145,7 +146,8 @@ class ClippedMoment:
     def event(self, distance: Distance) -> Composed:
         """The event of the search for the bounds and of the sums; independent of the data."""
         moved = _moved(distance, _STEPS, self.statistic)
-        return Composed((self.clip.event(distance), self.additive.event(moved)))
+        clip = self.clip.event(distance)
+        return Composed((clip, self.additive.event(moved)))
 
     def release(self, rows: Rows, entropy: Entropy = SYSTEM) -> Clipped:
         """The private bounds and the noisy sums; missing rows are dropped."""
@@ -153,9 +155,11 @@ class ClippedMoment:
         bounds = self.clip.release(codes, entropy=entropy)
         lower = bounds[0]
         upper = bounds[-1]
-        parts = _steps(np.clip(codes, lower, upper) - lower, upper - lower)
+        clipped = np.clip(codes, lower, upper)
+        parts = _steps(clipped - lower, upper - lower)
         noise = self.additive.draw(self.statistic.amounts, entropy)
-        noisy = self.additive.release(sums(parts, _STEPS, self.statistic), noise)
+        exact = sums(parts, _STEPS, self.statistic)
+        noisy = self.additive.release(exact, noise)
         return Clipped(lower, upper, noisy)
 
     def estimate(self, released: Clipped, confidence: Number) -> Interval:
@@ -179,7 +183,13 @@ class ClippedMoment:
         return min(bound + _ROUNDING, self.statistic.most)
 
 
-def mean(distance: Distance, epsilon: Number, *, lower: int, upper: int) -> Moment:
+def mean(
+    distance: Distance,
+    epsilon: Number,
+    *,
+    lower: int,
+    upper: int,
+) -> Moment:
     """The mean of integer rows between declared bounds, epsilon-DP; ``distance`` in rows (L1).
 
     Raises:
@@ -194,7 +204,13 @@ def mean(distance: Distance, epsilon: Number, *, lower: int, upper: int) -> Mome
     return _declared(distance, epsilon, within, Statistic.MEAN)
 
 
-def variance(distance: Distance, epsilon: Number, *, lower: int, upper: int) -> Moment:
+def variance(
+    distance: Distance,
+    epsilon: Number,
+    *,
+    lower: int,
+    upper: int,
+) -> Moment:
     """The variance (over n) of integer rows between declared bounds; otherwise like ``mean``.
 
     >>> from sfumato.privacy import Norm
@@ -238,14 +254,22 @@ def clipped_variance(distance: Distance, epsilon: Number, *, clip: Clip) -> Clip
     return _private(distance, epsilon, clip, Statistic.VARIANCE)
 
 
-def _declared(distance: Distance, epsilon: Number, within: Integer, statistic: Statistic) -> Moment:
+def _declared(
+    distance: Distance,
+    epsilon: Number,
+    within: Integer,
+    statistic: Statistic,
+) -> Moment:
     width = within.upper_code - within.lower_code
     moved = _moved(distance, width, statistic)
     return Moment(within, statistic, laplace(moved, epsilon))
 
 
 def _private(
-    distance: Distance, epsilon: Number, clip: Clip, statistic: Statistic
+    distance: Distance,
+    epsilon: Number,
+    clip: Clip,
+    statistic: Statistic,
 ) -> ClippedMoment:
     total = positive("epsilon", epsilon)
     spent = account(clip.event(distance)).epsilon
@@ -289,7 +313,12 @@ def _steps(parts: Integers, width: int) -> Integers:
     return steps
 
 
-def _in_range(shares: Interval, lower: int, width: int, statistic: Statistic) -> Interval:
+def _in_range(
+    shares: Interval,
+    lower: int,
+    width: int,
+    statistic: Statistic,
+) -> Interval:
     """Scales the statistic of the shares back to the range of the rows."""
     start = lower if statistic is Statistic.MEAN else 0
     return shares.scaled(start, Fraction(width) ** statistic.value)

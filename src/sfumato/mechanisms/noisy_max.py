@@ -91,7 +91,9 @@ class NoisyMaxMechanism:
             raise InvalidDeclaration(
                 "The gap of a single candidate.", allowed="two candidates or more"
             )
-        noise = integers("noise", self.draw(len(exact)) if drawn is None else drawn)
+        if drawn is None:
+            drawn = self.draw(len(exact))
+        noise = integers("noise", drawn)
         if len(noise) != len(exact):
             raise InvalidDeclaration(
                 f"Noise of {len(noise)} integers for {len(exact)} scores.", allowed="one each"
@@ -117,7 +119,11 @@ class NoisyMaxMechanism:
 
 
 def report_noisy_max(
-    distance: Distance, epsilon: Number, *, monotone: bool = False, gap: bool = False
+    distance: Distance,
+    epsilon: Number,
+    *,
+    monotone: bool = False,
+    gap: bool = False,
 ) -> NoisyMaxMechanism:
     """Report noisy max, epsilon-DP: discrete Laplace noise of scale 2 s / epsilon (Linf).
 

@@ -67,7 +67,8 @@ class Quantile:
 
     def event(self, distance: Distance) -> Selection:
         """The event of a release; neighbours differ in at most ``distance`` rows (L1)."""
-        return _selection(self.rate, max(self.q, 1 - self.q), distance)
+        reach = max(self.q, 1 - self.q)
+        return _selection(self.rate, reach, distance)
 
     def release(self, rows: Rows, entropy: Entropy = SYSTEM) -> int:
         """The selected point. Rows are rounded and clipped to the bounds; missing ones dropped."""
@@ -106,7 +107,8 @@ class Quantiles:
     rate: Fraction
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "q", tuple(to_fraction("q", level) for level in self.q))
+        levels = tuple(to_fraction("q", level) for level in self.q)
+        object.__setattr__(self, "q", levels)
         object.__setattr__(self, "rate", positive("rate", self.rate))
         _ordered(self.q)
         if self.within.size > _POINTS:
@@ -123,10 +125,12 @@ class Quantiles:
     def release(self, rows: Rows, entropy: Entropy = SYSTEM) -> tuple[int, ...]:
         """The selected points, in order; rows are treated as in ``Quantile.release``."""
         codes = on_lattice(rows, self.within) - self.within.lower_code
-        labels = (words(len(codes), entropy) >> np.uint64(64 - _LABELS)).astype(np.int64)
+        label_words = words(len(codes), entropy) >> np.uint64(64 - _LABELS)
+        labels = label_words.astype(np.int64)
         labelled = np.sort((codes << _LABELS) | labels)
         ends = (0, (self.within.size << _LABELS) - 1)
-        points = _halve(labelled, ends, _relative(self.q), self.rate, entropy)
+        levels = _relative(self.q)
+        points = _halve(labelled, ends, levels, self.rate, entropy)
         return tuple(self.within.lower_code + (point >> _LABELS) for point in points)
 
     def error(self, confidence: Number) -> int:
@@ -137,11 +141,19 @@ class Quantiles:
         """
         others = (self.within.size << _LABELS) - 1
         depth = len(_reaches(self.q))
-        ranks = math.ceil(union(others * len(self.q), confidence) / self.rate)
+        logarithm = union(others * len(self.q), confidence)
+        ranks = math.ceil(logarithm / self.rate)
         return depth * ranks + depth - 1
 
 
-def quantile(distance: Distance, epsilon: Number, *, q: Number, lower: int, upper: int) -> Quantile:
+def quantile(
+    distance: Distance,
+    epsilon: Number,
+    *,
+    q: Number,
+    lower: int,
+    upper: int,
+) -> Quantile:
     """The q-quantile of integer rows between declared bounds, epsilon-DP.
 
     ``distance`` is in rows (L1).
@@ -160,7 +172,13 @@ def quantile(distance: Distance, epsilon: Number, *, q: Number, lower: int, uppe
     return Quantile(Integer(lower, upper), level, rate)
 
 
-def median(distance: Distance, epsilon: Number, *, lower: int, upper: int) -> Quantile:
+def median(
+    distance: Distance,
+    epsilon: Number,
+    *,
+    lower: int,
+    upper: int,
+) -> Quantile:
     """The median of integer rows between declared bounds, epsilon-DP; ``distance`` in rows (L1).
 
     >>> median(Distance(Norm.L1, Fraction(1)), 1, lower=0, upper=120).rate
@@ -171,7 +189,12 @@ def median(distance: Distance, epsilon: Number, *, lower: int, upper: int) -> Qu
 
 
 def quantiles(
-    distance: Distance, epsilon: Number, *, q: Sequence[Number], lower: int, upper: int
+    distance: Distance,
+    epsilon: Number,
+    *,
+    q: Sequence[Number],
+    lower: int,
+    upper: int,
 ) -> Quantiles:
     """Several increasing quantiles, together epsilon-DP; otherwise like ``quantile``.
 
@@ -183,7 +206,8 @@ def quantiles(
         raise InvalidNumber("q holds a text that is no number.", allowed="numbers between 0 and 1")
     levels = tuple(to_fraction("q", level) for level in q)
     _ordered(levels)
-    rate = _rate(epsilon, sum(_reaches(levels), Fraction(0)), distance)
+    reach = sum(_reaches(levels), Fraction(0))
+    rate = _rate(epsilon, reach, distance)
     return Quantiles(Integer(lower, upper), levels, rate)
 
 
@@ -251,13 +275,19 @@ def _halve(
     point = _choose(rows, ends, share, rate, entropy)
     below_point = rows[: np.searchsorted(rows, point)]
     above_point = rows[np.searchsorted(rows, point, side="right") :]
-    lower = _halve(below_point, (ends[0], point), levels[: at + 1], rate, entropy)
-    upper = _halve(above_point, (point, ends[1]), levels[at:], rate, entropy)
+    lower_ends = ends[0], point
+    upper_ends = point, ends[1]
+    lower = _halve(below_point, lower_ends, levels[: at + 1], rate, entropy)
+    upper = _halve(above_point, upper_ends, levels[at:], rate, entropy)
     return [*lower, point, *upper]
 
 
 def _choose(
-    rows: Integers, ends: tuple[int, int], q: Fraction, rate: Fraction, entropy: Entropy
+    rows: Integers,
+    ends: tuple[int, int],
+    q: Fraction,
+    rate: Fraction,
+    entropy: Entropy,
 ) -> int:
     """Draws a point between ``ends`` with probability proportional to exp(-rate x rank error)."""
     starts, widths, errors = _pieces(rows, ends, q)

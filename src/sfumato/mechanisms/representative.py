@@ -123,7 +123,8 @@ class Mode(Generic[Key]):
         for row in rows:
             if _is_among(row, counts):
                 counts[row] += 1
-        return self.candidates[self.selection.release(list(counts.values()), entropy)]
+        chosen = self.selection.release(list(counts.values()), entropy)
+        return self.candidates[chosen]
 
     def error(self, confidence: Number) -> Fraction:
         """A bound, with this confidence, of the largest frequency less the selected one.
@@ -163,7 +164,11 @@ def representative(
 
 
 def mode(
-    distance: Distance, epsilon: Number, candidates: Sequence[Key], *, monotone: bool = False
+    distance: Distance,
+    epsilon: Number,
+    candidates: Sequence[Key],
+    *,
+    monotone: bool = False,
 ) -> Mode[Key]:
     """Selection of the most frequent candidate, epsilon-DP; ``distance`` in rows (L1).
 
@@ -175,7 +180,9 @@ def mode(
     >>> float(mode(Distance(Norm.L1, Fraction(1)), "0.5", "abc").error(0.95))
     14.7...
     """
-    made = Mode(_listed(candidates), exponential(_moved(distance, 1), epsilon, monotone=monotone))
+    listed = _listed(candidates)
+    selection = exponential(_moved(distance, 1), epsilon, monotone=monotone)
+    made = Mode(listed, selection)
     made.event(distance)
     return made
 

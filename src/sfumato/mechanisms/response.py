@@ -109,7 +109,8 @@ class ResponseMechanism:
         given = values if isinstance(values, np.ndarray) else np.asarray(values, object)
         reports = self._categories(given)
         lies = np.flatnonzero(self._lie.sample(len(reports), entropy))
-        reports[lies] += 1 + below_many(self.categories - 1, len(lies), entropy)
+        others = below_many(self.categories - 1, len(lies), entropy)
+        reports[lies] += 1 + others
         reports[reports >= self.categories] -= self.categories
         return reports.reshape(given.shape)
 
@@ -117,8 +118,9 @@ class ResponseMechanism:
         """The category of each value, in one dimension, as a new array."""
         if given.dtype.kind == "O":
             return np.array([self._category(value) for value in given.flat], np.int64)
-        wide = given.astype(np.uint64 if given.dtype.kind == "u" else np.int64)
-        return np.clip(wide, 0, self.categories - 1).astype(np.int64).ravel()
+        widest = np.uint64 if given.dtype.kind == "u" else np.int64
+        clipped = np.clip(given.astype(widest), 0, self.categories - 1)
+        return clipped.astype(np.int64).ravel()
 
     def _category(self, value: object) -> int:
         """The category nearest to an integer of any size; 0 for any other value."""
@@ -164,7 +166,8 @@ class ResponseMechanism:
                 "These are not counts.", allowed=f"{self.categories} integers >= 0"
             )
         seen: NDArray[np.float64] = given.astype(np.float64)
-        seen += (self.categories * seen - seen.sum()) * float(self._weight[0])
+        excess = self.categories * seen - seen.sum()
+        seen += excess * float(self._weight[0])
         return seen
 
     def error(self, confidence: Number, people: int) -> float:
@@ -205,7 +208,9 @@ class ResponseMechanism:
         """Bounds of e^-epsilon that differ by less than 2^-120 (1 - e^-epsilon)."""
         precision = 128 + self.epsilon.denominator.bit_length()
         lower, upper = exp_scaled(self.epsilon.numerator, self.epsilon.denominator, precision)
-        return Fraction(lower, 1 << precision), Fraction(upper, 1 << precision)
+        least = Fraction(lower, 1 << precision)
+        most = Fraction(upper, 1 << precision)
+        return least, most
 
 
 def randomized_response(epsilon: Number, categories: int = 2) -> ResponseMechanism:

@@ -101,7 +101,11 @@ def permute_and_flip(
 
 
 def _calibrated(
-    rule: Rule, distance: Distance, epsilon: Number, *, monotone: bool
+    rule: Rule,
+    distance: Distance,
+    epsilon: Number,
+    *,
+    monotone: bool,
 ) -> SelectionMechanism:
     moves = distance.value * (1 if monotone else 2)
     rate = positive("epsilon", epsilon) / moves

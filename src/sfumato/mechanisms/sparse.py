@@ -116,7 +116,8 @@ class SparseVectorMechanism:
         gap is within h of answer - threshold. It holds for adaptive questions too. Source: Dwork
         and Roth (2014), Theorem 3.24, here with the exact law of the difference of two noises.
         """
-        miss = (1 - open_unit("confidence", confidence)) / (2 * count("queries", queries))
+        miss = 1 - open_unit("confidence", confidence)
+        miss /= 2 * count("queries", queries)
 
         def suffices(h: int) -> bool:
             return h >= 0 and _apart(self.threshold_noise, self.query_noise, h) <= miss
@@ -226,7 +227,8 @@ def sparse_vector(
     step = Fraction(math.ceil(distance.value))
     moves = positives if monotone else 2 * positives
     total = positive("epsilon", epsilon)
-    for_threshold, for_answers = split(total, [Fraction(1), Fraction(moves)], Norm.L1)
+    weights = [Fraction(1), Fraction(moves)]
+    for_threshold, for_answers = split(total, weights, Norm.L1)
     return SparseVectorMechanism(
         DiscreteLaplace(step / for_threshold),
         DiscreteLaplace(moves * step / for_answers),
@@ -247,8 +249,10 @@ def _apart(one: DiscreteLaplace, other: DiscreteLaplace, h: int) -> Fraction:
     slow = min(1 / max(one.scale, other.scale), quick / (1 + _APART))
     least_a, most_a = shortfall(quick)
     least_b, most_b = shortfall(slow)
-    wide = most_a**2 * exp_up(-(h + 1) * slow) / (2 - most_b)
-    narrow = least_b**2 * exp_down(slow - (h + 2) * quick) / (2 - least_a)
+    slow_decay = exp_up(-(h + 1) * slow)
+    wide = most_a**2 * slow_decay / (2 - most_b)
+    quick_decay = exp_down(slow - (h + 2) * quick)
+    narrow = least_b**2 * quick_decay / (2 - least_a)
     least_sum, _ = shortfall(quick + slow)
     least_difference, _ = shortfall(quick - slow)
     return (wide - narrow) / (least_sum * least_difference)

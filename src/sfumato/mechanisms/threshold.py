@@ -154,7 +154,10 @@ class ThresholdMechanism:
 
 
 def threshold_laplace(
-    keys: int, epsilon: Number, delta: Number, relation: Relation
+    keys: int,
+    epsilon: Number,
+    delta: Number,
+    relation: Relation,
 ) -> ThresholdMechanism:
     """Discrete Laplace noise of scale keys / epsilon, and the smallest threshold for delta.
 
@@ -180,7 +183,10 @@ def threshold_laplace(
 
 
 def threshold_gaussian(
-    keys: int, rho: Number, delta: Number, relation: Relation
+    keys: int,
+    rho: Number,
+    delta: Number,
+    relation: Relation,
 ) -> ThresholdMechanism:
     """Discrete Gaussian noise of sigma^2 = keys / (2 rho), and the smallest threshold for delta.
 
@@ -204,7 +210,10 @@ def threshold_gaussian(
 
 
 def threshold_geometric(
-    keys: int, epsilon: Number, delta: Number, relation: Relation
+    keys: int,
+    epsilon: Number,
+    delta: Number,
+    relation: Relation,
 ) -> ThresholdMechanism:
     """Discrete Laplace noise truncated at the threshold, and the smallest threshold for delta.
 

@@ -134,7 +134,11 @@ class JointMechanism(_TopK):
 
 
 def peeled_top_k(
-    distance: Distance, k: int, epsilon: Number, *, monotone: bool = False
+    distance: Distance,
+    k: int,
+    epsilon: Number,
+    *,
+    monotone: bool = False,
 ) -> PeelingMechanism:
     """Top-k by peeling, epsilon-DP: rate epsilon / (2 k sensitivity) (Linf).
 
@@ -155,7 +159,11 @@ def peeled_top_k(
 
 
 def joint_top_k(
-    distance: Distance, k: int, epsilon: Number, *, monotone: bool = False
+    distance: Distance,
+    k: int,
+    epsilon: Number,
+    *,
+    monotone: bool = False,
 ) -> JointMechanism:
     """Joint top-k, epsilon-DP: rate epsilon / (4 sensitivity) (Linf); Gillenwater et al. (2022).
 
@@ -182,7 +190,12 @@ def _without(scores: NDArray[Any] | Sequence[Any], index: int) -> NDArray[Any] |
     return [*scores[:index], *scores[index + 1 :]]
 
 
-def _draw(ranked: NDArray[Any], k: int, rate: Fraction, entropy: Entropy) -> list[int]:
+def _draw(
+    ranked: NDArray[Any],
+    k: int,
+    rate: Fraction,
+    entropy: Entropy,
+) -> list[int]:
     """Draws the ranks of a sequence with probability proportional to e^(-rate loss).
 
     ``ranked`` are the scores in descending order. Rejection sampling: draw a band of losses by an
@@ -193,7 +206,8 @@ def _draw(ranked: NDArray[Any], k: int, rate: Fraction, entropy: Entropy) -> lis
     sizes = [math.prod(_choices(ranked, k, last)) for _, last in bands]
     scores = [-first for first, _ in bands]
     while True:
-        first, last = bands[select.exponential(scores, rate, entropy, weights=sizes)]
+        chosen = select.exponential(scores, rate, entropy, weights=sizes)
+        first, last = bands[chosen]
         ranks = _sequence(_choices(ranked, k, last), entropy)
         losses = [int(ranked[place]) - int(ranked[rank]) for place, rank in enumerate(ranks)]
         excess = max(losses) - first

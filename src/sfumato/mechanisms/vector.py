@@ -78,7 +78,11 @@ class VectorMechanism:
 
 
 def vector(
-    distance: Distance, cells: int, *, epsilon: Number | None = None, rho: Number | None = None
+    distance: Distance,
+    cells: int,
+    *,
+    epsilon: Number | None = None,
+    rho: Number | None = None,
 ) -> VectorMechanism:
     """Noise for a vector: Laplace for epsilon (L1 sensitivity), Gaussian for rho (L2 sensitivity).
 
@@ -128,7 +132,8 @@ def add_saturating(exact: Vector, noise: Vector) -> Integers:
 def _clamped(values: Vector, limit: int) -> Integers:
     """Integers of any size as an int64 array, clamped to +-limit."""
     if isinstance(values, np.ndarray) and values.dtype.kind == "i":
-        clipped: Integers = np.clip(values.astype(np.int64, copy=False), -limit, limit)
+        whole = values.astype(np.int64, copy=False)
+        clipped: Integers = np.clip(whole, -limit, limit)
         return clipped
     listed = np.asarray(values, object)
     try:

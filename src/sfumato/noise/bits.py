@@ -20,7 +20,13 @@ _BLOCK = 1 << 13
 _ALL = ~np.uint64(0)
 
 
-def random_bits(count: int, bias: Bounds, entropy: Entropy = SYSTEM, *, levels: int = 12) -> Words:
+def random_bits(
+    count: int,
+    bias: Bounds,
+    entropy: Entropy = SYSTEM,
+    *,
+    levels: int = 12,
+) -> Words:
     """Draws ``count`` independent bits, each true with probability ``bias``, packed into words.
 
     Bit i is ``words[i // 64] >> (i % 64) & 1``. ``bias`` returns bounds of a real number in
@@ -53,7 +59,10 @@ def random_bits(count: int, bias: Bounds, entropy: Entropy = SYSTEM, *, levels: 
 
 
 def _below(
-    lanes: Words, digits: Callable[[int], list[bool]], entropy: Entropy, depth: int = 0
+    lanes: Words,
+    digits: Callable[[int], list[bool]],
+    entropy: Entropy,
+    depth: int = 0,
 ) -> Words:
     """Sets each bit of ``lanes`` whose number is below the bias, from digit block ``depth`` on.
 

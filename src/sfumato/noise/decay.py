@@ -67,7 +67,10 @@ def coins(
 
 
 def _block(
-    t: Integers, start: int, exact: Callable[[int], tuple[int, int]], entropy: Entropy
+    t: Integers,
+    start: int,
+    exact: Callable[[int], tuple[int, int]],
+    entropy: Entropy,
 ) -> NDArray[np.bool_]:
     """Draws the coins of one block.
 
@@ -82,7 +85,8 @@ def _block(
         return result
     prefix = drawn[doubt].astype(np.int64) << 16 | _shorts(len(doubt), entropy)
     value = decay(t[doubt])
-    result[doubt] = yes = prefix + 1 <= 2 * (value - ERROR)
+    yes = prefix + 1 <= 2 * (value - ERROR)
+    result[doubt] = yes
     for lane in np.flatnonzero(~yes & (prefix < 2 * (value + ERROR))):
         bias = partial(exp_scaled, *exact(start + int(doubt[lane])))
         result[doubt[lane]] = is_below(bias, entropy, prefix=int(prefix[lane]), known=32)

@@ -15,7 +15,13 @@ Bounds: TypeAlias = Callable[[int], tuple[int, int]]
 _STEP = 64
 
 
-def is_below(real: Bounds, entropy: Entropy, *, prefix: int = 0, known: int = 0) -> bool:
+def is_below(
+    real: Bounds,
+    entropy: Entropy,
+    *,
+    prefix: int = 0,
+    known: int = 0,
+) -> bool:
     """Whether U < a, for a uniform U in [0, 1) whose first ``known`` bits are ``prefix``.
 
     ``real`` bounds the real number a. The other bits of U are drawn from ``entropy``.

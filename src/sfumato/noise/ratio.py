@@ -250,7 +250,9 @@ class Stated:
             return Bracket(math.nextafter(1.0 - self.rest, 0.0), 1.0)
         if place >= len(self.pmf[0]):
             return Bracket(0.0, self.rest)
-        return Bracket(float(self.upper_tail[0][place]), min(float(self.upper_tail[1][place]), 1.0))
+        least = float(self.upper_tail[0][place])
+        most = float(self.upper_tail[1][place])
+        return Bracket(least, min(most, 1.0))
 
 
 @lru_cache(maxsize=16)
@@ -266,7 +268,9 @@ def stated(ratio: Ratio) -> Stated:
     highs = [low + steps for low in lows]
     low_sums = list(accumulate(reversed(lows)))[::-1]
     counts = range(len(lows), 0, -1)
-    high_sums = [low + steps * terms + beyond for low, terms in zip(low_sums, counts, strict=True)]
+    high_sums = []
+    for low, terms in zip(low_sums, counts, strict=True):
+        high_sums.append(low + steps * terms + beyond)
     return Stated(
         first=ratio.mode - len(left) + 1,
         pmf=(_down(lows, most), _up(highs, least)),

@@ -110,7 +110,12 @@ class Cells:
     """
 
     def __init__(
-        self, curve: Curve, *, bits: int, fineness: int, height_bits: int = _HEIGHT_BITS
+        self,
+        curve: Curve,
+        *,
+        bits: int,
+        fineness: int,
+        height_bits: int = _HEIGHT_BITS,
     ) -> None:
         self.curve = curve
         self.bits = bits
@@ -244,7 +249,12 @@ class Cells:
         return lanes, names[hard], drawn[hard]
 
     def _many(
-        self, out: Integers, lanes: Integers, numbers: Integers, drawn: Words, entropy: Entropy
+        self,
+        out: Integers,
+        lanes: Integers,
+        numbers: Integers,
+        drawn: Words,
+        entropy: Entropy,
     ) -> None:
         """Decides hard cells as arrays; the tail and points very close to the curve one by one.
 
@@ -272,7 +282,13 @@ class Cells:
         self.fill(again, entropy)
         out[lanes[rejected]] = again
 
-    def _settled(self, number: int, word: int, height: int, entropy: Entropy) -> int:
+    def _settled(
+        self,
+        number: int,
+        word: int,
+        height: int,
+        entropy: Entropy,
+    ) -> int:
         """The draw of a random word whose cell is hard; a new draw if that is rejected."""
         cell = word >> self._spare
         offset = word & self._mask
@@ -294,7 +310,12 @@ class Cells:
                 return x
 
     def _attempt(
-        self, cell: int, number: int, offset: int, height: int, entropy: Entropy
+        self,
+        cell: int,
+        number: int,
+        offset: int,
+        height: int,
+        entropy: Entropy,
     ) -> int | None:
         """The draw of a hard cell, or None if its point is above the curve."""
         if cell >= self._escape:
@@ -310,7 +331,13 @@ class Cells:
             return x
         return None
 
-    def _margins(self, number: Ints, offset: Ints, height: Ints, top: Ints) -> tuple[Ints, Ints]:
+    def _margins(
+        self,
+        number: Ints,
+        offset: Ints,
+        height: Ints,
+        top: Ints,
+    ) -> tuple[Ints, Ints]:
         """Two lower bounds: how far the point is under the curve, and how far above it.
 
         If the first is >= 0 the point is under the curve, if the second is >= 0 above it; if
@@ -331,7 +358,13 @@ class Cells:
         above = start - (top + ERROR) * most
         return under, above
 
-    def _is_under(self, x: int, level: int, height: int, entropy: Entropy) -> bool:
+    def _is_under(
+        self,
+        x: int,
+        level: int,
+        height: int,
+        entropy: Entropy,
+    ) -> bool:
         """Whether a point is under the curve, exactly; draws more bits of its height if needed.
 
         The point is in the cell number ``level`` of its column; ``height`` are the first bits.

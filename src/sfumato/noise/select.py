@@ -47,7 +47,11 @@ _HUGE = 2.0**500
 
 
 def exponential(
-    scores: Scores, rate: Fraction, entropy: Entropy = SYSTEM, *, weights: Weights | None = None
+    scores: Scores,
+    rate: Fraction,
+    entropy: Entropy = SYSTEM,
+    *,
+    weights: Weights | None = None,
 ) -> int:
     """Draws the index i of a candidate with probability proportional to w_i exp(rate u_i), exactly.
 
@@ -92,7 +96,10 @@ def permute_and_flip(scores: Scores, rate: Fraction, entropy: Entropy = SYSTEM) 
     """
     gaps = _gaps(scores, rate)
     blocks = _blocks(gaps.count)
-    heads = [np.packbits(_halvings(gaps.bits(block, _FLIPS), entropy)) for block in blocks]
+    heads = []
+    for block in blocks:
+        flips = _halvings(gaps.bits(block, _FLIPS), entropy)
+        heads.append(np.packbits(flips))
     counts = [int(np.bitwise_count(packed).sum()) for packed in heads]
     while True:
         at, rank = _locate(list(accumulate(counts)), below(sum(counts), entropy))
@@ -261,7 +268,12 @@ class _Majorant:
         return self.gaps.bits(block, _FAR) - sizes
 
 
-def _bounds(weight: int, gap: Fraction, shift: int, precision: int) -> tuple[int, int]:
+def _bounds(
+    weight: int,
+    gap: Fraction,
+    shift: int,
+    precision: int,
+) -> tuple[int, int]:
     """Integers lower <= 2^precision weight e^-gap 2^shift <= upper."""
     inner = max(precision + shift + weight.bit_length(), 0)
     lower, upper = exp_scaled(gap.numerator, gap.denominator, inner)

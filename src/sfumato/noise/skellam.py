@@ -108,7 +108,13 @@ def _shifted(rate: Fraction, shift: int, *, tails: bool) -> tuple[float, float]:
     return lower, upper
 
 
-def _dot(law: Stated, shift: int, side: int, *, tails: bool) -> float:
+def _dot(
+    law: Stated,
+    shift: int,
+    side: int,
+    *,
+    tails: bool,
+) -> float:
     """The lower (side 0) or upper (side 1) bound of ``_shifted``.
 
     A sum of floats, moved outward by more than n + 2 rounding errors can change it.

@@ -166,7 +166,12 @@ def _shuffle_ties(keys: Words, entropy: Entropy, *, dropped: int) -> None:
     keys[tied] = keys[tied[order]]
 
 
-def _whole(name: str, value: int, least: int, most: int) -> None:
+def _whole(
+    name: str,
+    value: int,
+    least: int,
+    most: int,
+) -> None:
     """Raises ``InvalidNumber`` unless ``value`` is an integer from ``least`` to ``most``."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise InvalidNumber(

@@ -1,74 +1,251 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Aggregates: the integers that are computed from the rows of one group."""
+"""Aggregates: the integers that are computed from the rows of one group.
 
+An aggregate knows itself: how many integers it has (``width``), what one row can add to them
+(``largest``, ``never_negative``), what it reads (``read``), what it counts, its title, and how its
+integers are read (``reading``). A ``Linear`` one also states the integers of one row.
+"""
+
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias
+from typing import ClassVar
 
-from sfumato.errors import unknown
-from sfumato.metadata.column import Text
+from sfumato.exact.rational import decimal_text
+from sfumato.metadata.column import Date, Text
+from sfumato.plan.reading import Kind, Reading
 from sfumato.plan.value import Value
 
+_LEAVES = 2**10
 
-@dataclass(frozen=True, slots=True)
-class CountRows:
-    """COUNT(*): one integer; each row adds 1.
 
-    >>> width(CountRows()), largest(CountRows())
-    (1, 1)
+class Aggregate:
+    """What is computed from the rows of a group.
+
+    What the privacy proof needs has no default: where a class does not state it, planning fails.
+    (It is no ABC: ``isinstance`` of one is several times as slow, and plans ask it often.)
+    ``counts`` says what it counts ("rows", "units", "values"); it is empty for an aggregate whose
+    estimate is no count, of which heavy units only weigh less.
+
+    >>> [isinstance(part, Aggregate) for part in (CountRows(), CountUnits())]
+    [True, True]
     """
 
+    __slots__ = ()
+    counts: ClassVar[str] = ""
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """The number of integers in each group."""
+        raise NotImplementedError
+
+    @property
+    @abstractmethod
+    def largest(self) -> int:
+        """The largest amount that one row can add to the L1 norm of the integers."""
+        raise NotImplementedError
+
+    @property
+    @abstractmethod
+    def never_negative(self) -> bool:
+        """Whether a row can never decrease any of the integers."""
+        raise NotImplementedError
+
+    @property
+    @abstractmethod
+    def read(self) -> Value | None:
+        """The value that is read from each row; None if none is."""
+        raise NotImplementedError
+
+    @property
+    def reads_codes(self) -> bool:
+        """Whether the integers depend on what the value is, not only on whether it is NULL."""
+        return self.read is not None
+
+    @property
+    def coarse(self) -> int:
+        """The number of codes that are not told apart: those of a level, or of a leaf."""
+        return 1
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """The aggregate as SQL."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def reading(self, fine: int) -> Reading:
+        """How the integers are read, whose resolution is 1/``fine`` of a step."""
+        raise NotImplementedError
+
+
+class Linear(Aggregate):
+    """Integers that are sums over the rows of a group, so rows can count with weights."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def row(self, code: int) -> tuple[int, ...]:
+        """The integers of one row, whose value has this code."""
+        raise NotImplementedError
+
+
+class _Count(Aggregate):
+    """One integer, to which a row adds at most 1."""
+
+    __slots__ = ()
+
+    @property
+    def width(self) -> int:
+        return 1
+
+    @property
+    def largest(self) -> int:
+        return 1
+
+    @property
+    def never_negative(self) -> bool:
+        return True
+
+    def reading(self, fine: int) -> Reading:
+        return Reading(Kind.NUMBER, Fraction(1, fine))
+
 
 @dataclass(frozen=True, slots=True)
-class CountValues:
+class CountRows(_Count, Linear):
+    """COUNT(*): one integer; each row adds 1.
+
+    >>> CountRows().width, CountRows().largest, CountRows().title
+    (1, 1, 'COUNT(*)')
+    """
+
+    counts: ClassVar[str] = "rows"
+
+    @property
+    def read(self) -> None:
+        return None
+
+    @property
+    def title(self) -> str:
+        return "COUNT(*)"
+
+    def row(self, code: int) -> tuple[int, ...]:
+        return (1,)
+
+
+@dataclass(frozen=True, slots=True)
+class CountValues(_Count, Linear):
     """COUNT(value): one integer; each row whose value is not NULL adds 1.
 
     >>> from sfumato.metadata.column import Column, Integer
     >>> age = Value.of(Column("age", Integer(0, 120)))
-    >>> width(CountValues(age)), largest(CountValues(age))
-    (1, 1)
+    >>> CountValues(age).width, CountValues(age).largest, CountValues(age).reads_codes
+    (1, 1, False)
     """
 
     value: Value
+    counts: ClassVar[str] = "rows"
+
+    @property
+    def read(self) -> Value:
+        return self.value
+
+    @property
+    def reads_codes(self) -> bool:
+        return False
+
+    @property
+    def title(self) -> str:
+        return f"COUNT({self.value.name})"
+
+    def row(self, code: int) -> tuple[int, ...]:
+        return (1,)
 
 
 @dataclass(frozen=True, slots=True)
-class CountUnits:
+class CountUnits(_Count):
     """COUNT(DISTINCT unit): one integer; each unit with a row in the group adds 1.
 
-    >>> read_value(CountUnits()) is None
-    True
+    >>> CountUnits().read is None, CountUnits().counts
+    (True, 'units')
     """
+
+    counts: ClassVar[str] = "units"
+
+    @property
+    def read(self) -> None:
+        return None
+
+    @property
+    def title(self) -> str:
+        return "COUNT(DISTINCT unit)"
 
 
 @dataclass(frozen=True, slots=True)
-class CountDistinct:
+class CountDistinct(_Count):
     """COUNT(DISTINCT value), over at most ``max_rows`` distinct values of each unit (RULES 14).
 
     >>> from sfumato.metadata.column import Category, Column
     >>> sex = Value.of(Column("sex", Category("F", "M")))
-    >>> width(CountDistinct(sex)), largest(CountDistinct(sex))
-    (1, 1)
+    >>> CountDistinct(sex).width, CountDistinct(sex).largest, CountDistinct(sex).counts
+    (1, 1, 'values')
     """
 
     value: Value
+    counts: ClassVar[str] = "values"
+
+    @property
+    def read(self) -> Value:
+        return self.value
+
+    @property
+    def title(self) -> str:
+        return f"COUNT(DISTINCT {self.value.name})"
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
+class Sum(Linear):
     """SUM(value): one integer, in lattice steps; the total of each unit is clipped (RULES 15).
 
     >>> from sfumato.metadata.column import Column, Integer
     >>> age = Value.of(Column("age", Integer(0, 120)))
-    >>> largest(Sum(age)), never_negative(Sum(age))
-    (120, True)
+    >>> Sum(age).largest, Sum(age).never_negative, Sum(age).row(30)
+    (120, True, (30,))
     """
 
     value: Value
 
+    @property
+    def width(self) -> int:
+        return 1
+
+    @property
+    def largest(self) -> int:
+        codes = self.value.numeric
+        return max(abs(codes.lower_code), abs(codes.upper_code), 1)
+
+    @property
+    def never_negative(self) -> bool:
+        return self.value.numeric.lower_code >= 0
+
+    @property
+    def read(self) -> Value:
+        return self.value
+
+    @property
+    def title(self) -> str:
+        return f"SUM({self.value.name})"
+
+    def row(self, code: int) -> tuple[int, ...]:
+        return (code,)
+
+    def reading(self, fine: int) -> Reading:
+        return Reading(Kind.NUMBER, self.value.step / fine)
+
 
 @dataclass(frozen=True, slots=True)
-class Mean:
+class Mean(Linear):
     """AVG(value): the pair (sum of u, sum of w - u).
 
     u is the code less the lower bound, w the range. Each row adds exactly w to the L1 norm of
@@ -76,15 +253,48 @@ class Mean:
 
     >>> from sfumato.metadata.column import Column, Integer
     >>> age = Value.of(Column("age", Integer(20, 120)))
-    >>> width(Mean(age)), largest(Mean(age))
-    (2, 100)
+    >>> Mean(age).width, Mean(age).largest, Mean(age).row(50)
+    (2, 100, (30, 70))
     """
 
     value: Value
 
+    @property
+    def levels(self) -> int:
+        """The range w of u, in codes."""
+        codes = self.value.numeric
+        return codes.upper_code - codes.lower_code
+
+    @property
+    def width(self) -> int:
+        return 2
+
+    @property
+    def largest(self) -> int:
+        return self.levels
+
+    @property
+    def never_negative(self) -> bool:
+        return True
+
+    @property
+    def read(self) -> Value:
+        return self.value
+
+    @property
+    def title(self) -> str:
+        return f"AVG({self.value.name})"
+
+    def row(self, code: int) -> tuple[int, ...]:
+        codes = self.value.numeric
+        return code - codes.lower_code, codes.upper_code - code
+
+    def reading(self, fine: int) -> Reading:
+        return _of_shares(self, Kind.MEAN, fine * self.levels)
+
 
 @dataclass(frozen=True, slots=True)
-class Variance:
+class Variance(Linear):
     """VARIANCE(value): the triple (sum of u^2, sum of 2u(w-u), sum of (w-u)^2).
 
     Each row adds w^2 to its L1 norm. u is as for ``Mean``, but rounded down to one of at most
@@ -93,8 +303,8 @@ class Variance:
 
     >>> from sfumato.metadata.column import Column, Integer
     >>> age = Value.of(Column("age", Integer(20, 120)))
-    >>> width(Variance(age)), largest(Variance(age)), Variance(age).coarse
-    (3, 10000, 1)
+    >>> Variance(age).width, Variance(age).largest, Variance(age).row(50)
+    (3, 10000, (900, 4200, 4900))
     """
 
     value: Value
@@ -102,13 +312,46 @@ class Variance:
 
     @property
     def coarse(self) -> int:
-        """The number of codes in a level."""
-        kind = self.value.numeric
-        return -(-(kind.upper_code - kind.lower_code) // self.grid)
+        codes = self.value.numeric
+        return -(-(codes.upper_code - codes.lower_code) // self.grid)
+
+    @property
+    def levels(self) -> int:
+        """The range w of u, in levels."""
+        codes = self.value.numeric
+        return -(-(codes.upper_code - codes.lower_code) // self.coarse)
+
+    @property
+    def width(self) -> int:
+        return 3
+
+    @property
+    def largest(self) -> int:
+        return self.levels**2
+
+    @property
+    def never_negative(self) -> bool:
+        return True
+
+    @property
+    def read(self) -> Value:
+        return self.value
+
+    @property
+    def title(self) -> str:
+        return f"VARIANCE({self.value.name})"
+
+    def row(self, code: int) -> tuple[int, ...]:
+        level = (code - self.value.numeric.lower_code) // self.coarse
+        rest = self.levels - level
+        return level**2, 2 * level * rest, rest**2
+
+    def reading(self, fine: int) -> Reading:
+        return _of_shares(self, Kind.VARIANCE, fine * self.levels**2)
 
 
 @dataclass(frozen=True, slots=True)
-class Quantiles:
+class Quantiles(Aggregate):
     """Quantiles of a value: the weight of the rows in each of ``leaves`` cells of a public grid.
 
     Leaf j has the ``coarse`` codes that begin at lower + j coarse. ``levels`` are the requested
@@ -126,7 +369,6 @@ class Quantiles:
 
     @property
     def coarse(self) -> int:
-        """The number of codes in a leaf."""
         if isinstance(self.value.type, Text):
             return 1
         return -(-self.value.type.size // _LEAVES)
@@ -137,59 +379,53 @@ class Quantiles:
         assert not isinstance(self.value.type, Text), "lowering admits no text here"
         return -(-self.value.type.size // self.coarse)
 
+    @property
+    def width(self) -> int:
+        return self.leaves
 
-Linear: TypeAlias = CountRows | CountValues | Sum | Mean | Variance
-Aggregate: TypeAlias = Linear | CountUnits | CountDistinct | Quantiles
+    @property
+    def largest(self) -> int:
+        return 1
 
-_LEAVES = 2**10
+    @property
+    def never_negative(self) -> bool:
+        return True
 
+    @property
+    def read(self) -> Value:
+        return self.value
 
-def width(aggregate: Aggregate) -> int:
-    """The number of integers an aggregate has in each group."""
-    match aggregate:
-        case Mean():
-            return 2
-        case Variance():
-            return 3
-        case Quantiles():
-            return aggregate.leaves
-        case CountRows() | CountValues() | CountUnits() | CountDistinct() | Sum():
-            return 1
-        case _:
-            raise unknown(aggregate)
+    @property
+    def title(self) -> str:
+        levels = ", ".join(decimal_text(level) for level in self.levels)
+        return f"QUANTILE({self.value.name}, {levels})"
 
-
-def levels(aggregate: Variance | Mean) -> int:
-    """The range w of u (see ``Mean``): in codes for a mean, in levels for a variance."""
-    kind = aggregate.value.numeric
-    codes = kind.upper_code - kind.lower_code
-    if isinstance(aggregate, Variance):
-        return -(-codes // aggregate.coarse)
-    return codes
-
-
-def largest(aggregate: Aggregate) -> int:
-    """The largest amount that one row can add to the L1 norm of the aggregate's integers."""
-    match aggregate:
-        case Sum(value):
-            return max(abs(value.numeric.lower_code), abs(value.numeric.upper_code), 1)
-        case Mean():
-            return levels(aggregate)
-        case Variance():
-            return levels(aggregate) ** 2
-        case CountRows() | CountValues() | CountUnits() | CountDistinct() | Quantiles():
-            return 1
-        case _:
-            raise unknown(aggregate)
+    def reading(self, fine: int) -> Reading:
+        """The middles of the leaves."""
+        kind = self.value.type
+        assert not isinstance(kind, Text), "lowering admits no text here"
+        middle = kind.lower_code + Fraction(self.coarse - 1, 2)
+        return Reading(
+            Kind.QUANTILES,
+            unit=Fraction(1, fine),
+            lower=middle * kind.step,
+            span=self.coarse * kind.step,
+            upper=kind.upper_code * kind.step,
+            is_date=isinstance(kind, Date),
+            least=kind.lower_code * kind.step,
+        )
 
 
-def read_value(aggregate: Aggregate) -> Value | None:
-    """The value that an aggregate reads from each row; None if it reads none."""
-    return None if isinstance(aggregate, CountRows | CountUnits) else aggregate.value
-
-
-def never_negative(aggregate: Aggregate) -> bool:
-    """Whether a row can never decrease any of the integers."""
-    if not isinstance(aggregate, Aggregate):
-        raise unknown(aggregate)
-    return not isinstance(aggregate, Sum) or aggregate.value.numeric.lower_code >= 0
+def _of_shares(aggregate: Mean | Variance, kind: Kind, whole: int) -> Reading:
+    """The reading of shares of a range; ``whole`` is what one row adds to all integers."""
+    codes = aggregate.value.numeric
+    step = aggregate.value.step
+    half = Fraction(aggregate.coarse - 1, 2)
+    return Reading(
+        kind,
+        unit=Fraction(1, whole),
+        lower=(codes.lower_code + half) * step,
+        span=aggregate.levels * aggregate.coarse * step,
+        upper=codes.upper_code * step,
+        rounding=half * step,
+    )

@@ -10,20 +10,7 @@ from functools import cache, lru_cache
 from json.encoder import encode_basestring
 from typing import cast
 
-from sfumato.errors import unknown
-from sfumato.exact.rational import decimal_text
 from sfumato.metadata.column import Column
-from sfumato.plan.aggregate import (
-    Aggregate,
-    CountDistinct,
-    CountRows,
-    CountUnits,
-    CountValues,
-    Mean,
-    Quantiles,
-    Sum,
-    Variance,
-)
 from sfumato.privacy.event import Json
 
 
@@ -110,30 +97,3 @@ def _column(column: Column) -> str:
     return _object(
         "Column", {"name": form(column.name), "type": _object(type(kind).__name__, inner)}
     )
-
-
-def title(aggregate: Aggregate) -> str:
-    """An aggregate as SQL.
-
-    >>> title(CountRows())
-    'COUNT(*)'
-    """
-    match aggregate:
-        case CountRows():
-            return "COUNT(*)"
-        case CountUnits():
-            return "COUNT(DISTINCT unit)"
-        case CountDistinct(value):
-            return f"COUNT(DISTINCT {value.name})"
-        case CountValues(value):
-            return f"COUNT({value.name})"
-        case Sum(value):
-            return f"SUM({value.name})"
-        case Mean(value):
-            return f"AVG({value.name})"
-        case Variance(value):
-            return f"VARIANCE({value.name})"
-        case Quantiles(value, levels):
-            return f"QUANTILE({value.name}, {', '.join(decimal_text(level) for level in levels)})"
-        case _:
-            raise unknown(aggregate)

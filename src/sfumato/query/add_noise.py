@@ -9,13 +9,13 @@ from sfumato.engines.base import Codes
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.mechanisms.grid import GridQuantiles
 from sfumato.mechanisms.threshold import ThresholdMechanism
-from sfumato.plan.aggregate import CountUnits, width
-from sfumato.plan.show import title
+from sfumato.plan.aggregate import CountUnits
+from sfumato.plan.reading import Kind, Reading
 from sfumato.plan.value import GroupKey
 from sfumato.query.cells import Cells, Units
 from sfumato.query.choose import Planned
 from sfumato.query.curator import Curator
-from sfumato.query.estimate import Kind, Reading, Released, reading_of
+from sfumato.query.estimate import Released
 
 
 def every_group(keys: Sequence[GroupKey]) -> list[Codes]:
@@ -45,7 +45,7 @@ def cells_of(planned: Planned) -> tuple[int | None, ...]:
     sizes = []
     for mechanism, part in zip(planned.mechanisms, planned.bounded.parts, strict=True):
         if isinstance(mechanism, AdditiveMechanism):
-            sizes.append(groups * width(part.aggregate))
+            sizes.append(groups * part.aggregate.width)
     return tuple(sizes)
 
 
@@ -85,7 +85,7 @@ def _counts_as_part(counts: Mapping[Codes, int], mechanism: ThresholdMechanism) 
     """The noisy numbers of units as a released part."""
     values = tuple((count,) for count in counts.values())
     reading = Reading(Kind.NUMBER, Fraction(1))
-    return Released(title(CountUnits()), reading, mechanism.noise, values, (1,) * len(counts))
+    return Released(CountUnits().title, reading, mechanism.noise, values, (1,) * len(counts))
 
 
 def _released(
@@ -94,11 +94,11 @@ def _released(
     """Releases one part through its mechanism."""
     aggregate = cells.part.aggregate
     once = (1,) * len(cells.groups)
-    reading = reading_of(aggregate, cells.plan.refinement)
-    size = width(aggregate)
+    reading = aggregate.reading(cells.plan.refinement)
+    size = aggregate.width
     if isinstance(mechanism, GridQuantiles):
         leaves = curator.quantiles(cells, mechanism)
-        return Released(title(aggregate), reading, None, leaves, once, mechanism.rates, size)
+        return Released(aggregate.title, reading, None, leaves, once, mechanism.rates, size)
     flat = curator.measure(cells, mechanism)
     values = tuple(flat[start : start + size] for start in range(0, len(flat), size))
-    return Released(title(aggregate), reading, mechanism.noise, values, once)
+    return Released(aggregate.title, reading, mechanism.noise, values, once)

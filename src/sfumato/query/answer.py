@@ -89,7 +89,9 @@ class Answer:
         """The cost of the answer, with one item for each part."""
         form = cast(dict[str, Json], self.form["cost"])
         items = cast(list[dict[str, str]], form["items"])
-        epsilon, rho, delta = str(form["epsilon"]), str(form["rho"]), str(form["delta"])
+        epsilon = str(form["epsilon"])
+        rho = str(form["rho"])
+        delta = str(form["delta"])
         return Cost(epsilon, rho, delta, tuple(items))
 
     def error(self, confidence: Number = 0.95) -> list[dict[str, Json]]:
@@ -238,7 +240,11 @@ class Answer:
         return names
 
     def _bar(
-        self, row: Sequence[Json], line: Sequence[Json], place: int, keys: Sequence[int]
+        self,
+        row: Sequence[Json],
+        line: Sequence[Json],
+        place: int,
+        keys: Sequence[int],
     ) -> Bar:
         """The bar of one row: its value, its interval, and the labels from its keys."""
         error = cast(dict[str, float | None], line[place])
@@ -248,7 +254,8 @@ class Answer:
         low = high = None
         # the interval of a quantile is one of ranks, not of values
         if "rank_error" not in error:
-            low, high = error["low"], error["high"]
+            low = error["low"]
+            high = error["high"]
         point = float(cast(float, value or 0))
         return Bar(label, series, point, low, high, untold=is_untold(error))
 
@@ -268,7 +275,9 @@ class Answer:
 
     def _paid(self) -> str:
         """A remark that an answer was paid before; empty for a new one."""
-        return " (paid before, nothing now)" if self.recalled else ""
+        if self.recalled:
+            return " (paid before, nothing now)"
+        return ""
 
     def __repr__(self) -> str:
         header, body = cells(self.columns, self.form["rows"], self.form["errors"])
@@ -282,7 +291,9 @@ class Answer:
         cost = html.escape(self.receipt().removeprefix("cost "))
         shown_table = f"{html_table(header, body)}<p>{cost}</p>"
         notes = "".join(f"<li>{html.escape(line)}</li>" for line in (*self.notes, *self.bias))
-        return f"{shown_table}<ul>{notes}</ul>" if notes else shown_table
+        if notes:
+            return f"{shown_table}<ul>{notes}</ul>"
+        return shown_table
 
 
 def _is_beyond_int64(value: object) -> bool:
@@ -292,11 +303,16 @@ def _is_beyond_int64(value: object) -> bool:
 
 def _float_or_none(value: object) -> float | None:
     """A number as a float; None stays None."""
-    return None if value is None else float(cast(float, value))
+    if value is None:
+        return None
+    return float(cast(float, value))
 
 
 def _cut(
-    lines: Sequence[Json], rows: Sequence[Sequence[Json]], output: Output, parts: Sequence[Released]
+    lines: Sequence[Json],
+    rows: Sequence[Sequence[Json]],
+    output: Output,
+    parts: Sequence[Released],
 ) -> list[Json]:
     """The intervals of an answer whose counts were made consistent: those of counts cut at 0."""
     counts = [is_count(item.expression, parts) for item in output.items]

@@ -78,7 +78,9 @@ class Asker:
 
     def about(self, dataset: Dataset) -> "Asker":
         """The same asker, for the same data under other limits of its units."""
-        return self if dataset is self.dataset else replace(self, dataset=dataset)
+        if dataset is self.dataset:
+            return self
+        return replace(self, dataset=dataset)
 
     @property
     def account(self) -> str:
@@ -90,7 +92,12 @@ class Asker:
         """Askers that compute keys as ledger formats before 4 did, one for each past limit."""
         return tuple(replace(self, limit=limit) for limit in self.past)
 
-    def names(self, kind: str, form: str, event: Event) -> Names:
+    def names(
+        self,
+        kind: str,
+        form: str,
+        event: Event,
+    ) -> Names:
         """Computes the keys of the answer to a task of any kind but SQL.
 
         Guarantees:
@@ -103,7 +110,12 @@ class Asker:
         shared = self._key(_ANYBODY, **done)
         return Names(own, statement, shared, kind=kind)
 
-    def request(self, event: Event, names: Names, key: str = "") -> Request:
+    def request(
+        self,
+        event: Event,
+        names: Names,
+        key: str = "",
+    ) -> Request:
         """The request to the ledger to charge an event; ``key`` is an idempotency key."""
         return Request(
             self.dataset.name,
@@ -157,7 +169,10 @@ class Asker:
         return tuple(self._plan_key(self._own, plan) if plan else "" for plan in forms)
 
     def _alone(
-        self, bounded: Bounded, place: int, relations: dict[frozenset[str], Relation]
+        self,
+        bounded: Bounded,
+        place: int,
+        relations: dict[frozenset[str], Relation],
     ) -> Bounded:
         """One part as a plan of its own, without the columns that only other parts read.
 
@@ -197,10 +212,20 @@ class Asker:
         return hashlib.sha256(f"{{{text}}}".encode()).hexdigest()
 
     def _plan_key(
-        self, whose: tuple[str, str], plan: str, output: str = "null", event: str = "null"
+        self,
+        whose: tuple[str, str],
+        plan: str,
+        output: str = "null",
+        event: str = "null",
     ) -> str:
         """The key of the answer of a SQL question, or of one part of it."""
-        return self._key(whose, plan=plan, output=output, event=event, format=str(FORMAT))
+        return self._key(
+            whose,
+            plan=plan,
+            output=output,
+            event=event,
+            format=str(FORMAT),
+        )
 
 
 def aggregate_forms(bounded: Bounded) -> dict[int, str]:

@@ -49,7 +49,13 @@ def _learning(limit: str, question: Question) -> Question:
     raw = Raw(relation, (), (Quantiles(_power(column), (_LEVEL,)),))
     output = Output((Item(limit, Estimate(0)),))
     text = f"{limit} of: {question.text}"
-    return replace(question, text=text, raw=raw, output=output, notes=())
+    return replace(
+        question,
+        text=text,
+        raw=raw,
+        output=output,
+        notes=(),
+    )
 
 
 def with_limits(dataset: Dataset, table: str, learnt: dict[str, int]) -> Dataset:
@@ -72,7 +78,9 @@ def learnt_limit(place: Fraction, groups: int | None) -> int:
     (8, 5)
     """
     limit: int = _POWERS[min(max(round(place), 0), len(_POWERS) - 1)]
-    return limit if groups is None else min(limit, groups)
+    if groups is None:
+        return limit
+    return min(limit, groups)
 
 
 def units_needed(price: Price) -> int:

@@ -10,7 +10,7 @@ from sfumato.engines.base import Codes
 from sfumato.engines.result_rows import Columns
 from sfumato.errors import InvalidDeclaration
 from sfumato.noise import Integers
-from sfumato.plan.aggregate import CountUnits, width
+from sfumato.plan.aggregate import CountUnits
 from sfumato.plan.stages import Bounded, Part
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.query.statistic import BoundedStatistic, Opened
@@ -65,7 +65,7 @@ class Cells(BoundedStatistic[list[int]]):
         """The integers of every group; zeros for a group without rows."""
         integers = opened.integers(self.plan)[self.place]
         by_group = integers.of(self.groups) if isinstance(integers, Columns) else integers
-        zeros = (0,) * width(self.part.aggregate)
+        zeros = (0,) * self.part.aggregate.width
         return [value for group in self.groups for value in by_group.get(group, zeros)]
 
 

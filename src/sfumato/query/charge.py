@@ -53,7 +53,11 @@ TERMS = Terms()
 
 
 def charged(
-    task: Task, asker: Asker, engine: Engine, ledger: Ledger, terms: Terms = TERMS
+    task: Task,
+    asker: Asker,
+    engine: Engine,
+    ledger: Ledger,
+    terms: Terms = TERMS,
 ) -> Stored:
     """Answers a task: returns the stored answer, or charges, runs and stores a new one.
 
@@ -78,7 +82,8 @@ def charged(
         EngineFailed: the task or the engine failed; the charge is forfeited.
     """
     # each property is read once, so that what is charged is what is run
-    event, size = task.event, sized(task.size)
+    event = task.event
+    size = sized(task.size)
     names = terms.names or asker.names(*named(task), event)
     request = replace(asker.request(event, names, terms.key), line=task.line)
     cells = stated(event, task.cells)
@@ -115,13 +120,20 @@ class _Order:
     patience: Patience
 
 
-def _once(order: _Order, asker: Asker, engine: Engine, ledger: Ledger) -> Stored:
+def _once(
+    order: _Order,
+    asker: Asker,
+    engine: Engine,
+    ledger: Ledger,
+) -> Stored:
     """The stored answer, or a new one; other threads with the same question wait meanwhile.
 
     Raises:
         InProgress: another process is asking the same; nothing was charged.
     """
-    request, payer, patience = order.request, order.payer, order.patience
+    request = order.request
+    payer = order.payer
+    patience = order.patience
     stored = payer.recall(request)
     if stored is None:
         require = None if patience.is_endless else patience.require
@@ -133,7 +145,12 @@ def _once(order: _Order, asker: Asker, engine: Engine, ledger: Ledger) -> Stored
     return Stored(stored, "", recalled=True)
 
 
-def opened_plan(task: Task, asker: Asker, engine: Engine, patience: Patience) -> Opened:
+def opened_plan(
+    task: Task,
+    asker: Asker,
+    engine: Engine,
+    patience: Patience,
+) -> Opened:
     """Opens the plan of a task; whatever can fail without reading the data fails here, free."""
     patience.require()
     plan = task.ready(asker.dataset)
@@ -150,7 +167,8 @@ def _carried_out(order: _Order, opened: Opened, ledger: Ledger) -> Stored:
     """Runs a task: reserve, draw, execute, run, commit, in this order."""
     request = order.request
     # the id is chosen here: a caller that is interrupted does not see what ``reserve`` returns
-    charge, taken = token(), False
+    charge = token()
+    taken = False
     try:
         charge, taken = order.payer.reserve(request, charge), True
         noise = drawn(request.event, order.cells)
@@ -172,7 +190,10 @@ def _carried_out(order: _Order, opened: Opened, ledger: Ledger) -> Stored:
 
 
 def run_task(
-    task: Task, size: int | None, curator: Curator, opened: Opened
+    task: Task,
+    size: int | None,
+    curator: Curator,
+    opened: Opened,
 ) -> tuple[bytes | None, str]:
     """Runs a task on open data: returns its bytes, or None and the reason of the failure.
 
@@ -193,4 +214,6 @@ def run_task(
         # the curator has logged a step that failed
         if not isinstance(failure, EngineFailed):
             _OWNER.error("charge %s: the task failed: %s", curator.charge, type(failure).__name__)
-    return (None, failed or ENGINE) if failed or body is None else (body, "")
+    if failed or body is None:
+        return (None, failed or ENGINE)
+    return (body, "")

@@ -18,7 +18,7 @@ from sfumato.mechanisms.threshold import ThresholdMechanism, threshold_gaussian,
 from sfumato.metadata.dataset import Dataset
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from sfumato.noise.search import smallest
-from sfumato.plan.aggregate import CountUnits, Quantiles, largest
+from sfumato.plan.aggregate import CountUnits, Quantiles
 from sfumato.plan.question import Question
 from sfumato.plan.stages import Bounded, Part, Raw
 from sfumato.privacy.distance import Distance, Norm
@@ -108,7 +108,10 @@ def _event(mechanism: Mechanism, part: Part) -> Event:
 
 
 def plan_for_price(
-    question: Question, dataset: Dataset, price: Price, kept: Mapping[str, int] = UNPREPARED
+    question: Question,
+    dataset: Dataset,
+    price: Price,
+    kept: Mapping[str, int] = UNPREPARED,
 ) -> Planned:
     """The plan with the least error at a stated epsilon or rho; ``kept`` are the prepared layouts.
 
@@ -171,16 +174,25 @@ def _weights(bounded: Bounded) -> list[Fraction]:
 
 def _weight(part: Part, bounded: Bounded) -> Fraction:
     """The sensitivity of a part, divided by what one row of weight 1 adds (squared for L2)."""
-    scale = Fraction(largest(part.aggregate) * bounded.refinement)
+    scale = Fraction(part.aggregate.largest * bounded.refinement)
     value = part.distance.value
     pure = bounded.norm is Norm.L1
     if isinstance(part.aggregate, Quantiles):
         ratio = value * part.groups * len(part.aggregate.levels) / scale
-        return ratio if pure else ratio**2 / part.groups
-    return value / scale if pure else value / scale**2
+        if pure:
+            return ratio
+        return ratio**2 / part.groups
+    if pure:
+        return value / scale
+    return value / scale**2
 
 
-def _mechanism(part: Part, bounded: Bounded, cost: Fraction, delta: Fraction | None) -> Mechanism:
+def _mechanism(
+    part: Part,
+    bounded: Bounded,
+    cost: Fraction,
+    delta: Fraction | None,
+) -> Mechanism:
     """The mechanism that a share of the cost buys for a part."""
     pure = bounded.norm is Norm.L1
     if isinstance(part.aggregate, Quantiles):
@@ -190,7 +202,9 @@ def _mechanism(part: Part, bounded: Bounded, cost: Fraction, delta: Fraction | N
         assert delta is not None, "required before"
         show = threshold_geometric if pure else threshold_gaussian
         return show(part.groups, cost, delta, part.distance.relation)
-    return laplace(part.distance, cost) if pure else gaussian(part.distance, cost)
+    if pure:
+        return laplace(part.distance, cost)
+    return gaussian(part.distance, cost)
 
 
 def plans_for_target(
@@ -242,7 +256,9 @@ def _costs(bounded: Bounded, wanted: Wanted, max_epsilon: Fraction) -> list[Frac
         if cost is None:
             return None
         costs.append(cost)
-    return costs if sum(costs) <= most else None
+    if sum(costs) <= most:
+        return costs
+    return None
 
 
 def _within(wanted: Wanted, reach: int) -> Callable[[Noise], bool]:
@@ -252,7 +268,8 @@ def _within(wanted: Wanted, reach: int) -> Callable[[Noise], bool]:
 
 def _unreachable(candidates: Sequence[Bounded], wanted: Wanted, price: Price) -> TargetUnreachable:
     """The refusal of an error, with the least error that max_epsilon buys, to two digits."""
-    most, target = price.most, price.target
+    most = price.most
+    target = price.target
     assert most is not None and target is not None, "called with a target"
 
     def buys(steps: int) -> bool:
@@ -298,7 +315,9 @@ def share_of_left(charge: Charge, balances: Sequence[Balance]) -> Fraction | Non
     """The largest share that a charge takes of a balance; None if one balance does not admit it."""
     shares = [balance.gates.share(charge, balance.taken) for balance in balances]
     known = [share for share in shares if share is not None]
-    return max(known) if len(known) == len(shares) else None
+    if len(known) == len(shares):
+        return max(known)
+    return None
 
 
 def closing(norm: Norm, charge: Charge, balances: Sequence[Balance]) -> list[str]:
@@ -314,11 +333,17 @@ def closing(norm: Norm, charge: Charge, balances: Sequence[Balance]) -> list[str
 
 def name_of(norm: Norm) -> str:
     """The name of the noise law that a norm is used with."""
-    return "Laplace" if norm is Norm.L1 else "Gaussian"
+    if norm is Norm.L1:
+        return "Laplace"
+    return "Gaussian"
 
 
 def _least(
-    part: Part, norm: Norm, grid: Fraction, most: Fraction, meets: Callable[[Noise], bool]
+    part: Part,
+    norm: Norm,
+    grid: Fraction,
+    most: Fraction,
+    meets: Callable[[Noise], bool],
 ) -> Fraction | None:
     """The least multiple of ``grid`` whose noise meets the error; None if ``most`` does not."""
 

@@ -51,7 +51,9 @@ def _is_proved(plan: Plan, declarations: Dataset) -> bool:
 
 def _question_holds(plan: Bounded, declarations: Dataset) -> bool:
     """Whether the unit, groups and distances of an aggregate query are the proved ones."""
-    claimed, raw, relation = plan.tracked, plan.tracked.raw, declarations.relation
+    claimed = plan.tracked
+    raw = plan.tracked.raw
+    relation = declarations.relation
     tracked = track(raw, Context(declarations, plan.norm))
     if (claimed.unit, claimed.groups) != (tracked.unit, tracked.groups):
         return False

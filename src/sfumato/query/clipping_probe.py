@@ -68,7 +68,8 @@ def wide(column: Column) -> Column | None:
 
 def _wider(kind: Integer | Real | Date) -> Integer | Real | Date:
     """The type with both bounds moved outwards by one step."""
-    low, high = kind.lower_code - 1, kind.upper_code + 1
+    low = kind.lower_code - 1
+    high = kind.upper_code + 1
     if isinstance(kind, Integer):
         return Integer(low, high, missing=kind.missing)
     if isinstance(kind, Real):

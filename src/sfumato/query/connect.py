@@ -86,16 +86,10 @@ def connect(
         LedgerIncomplete: the ledger is older than a published head, or no head can be read.
         LedgerError: the ledger cannot be used.
     """
-    if not isinstance(tables, Mapping):
-        raise InvalidDeclaration(
-            f"tables={type(tables).__name__}.", allowed='{"people": sf.Table(...)}'
-        )
+    _require_tables(tables)
     require_names(analyst=analyst, purpose=purpose)
     _require_kinds(budget, prepared, ledger)
-    if ledger_key is not None and isinstance(ledger, Ledger):
-        raise WrongUse(
-            "ledger_key, and a ledger that is open.", remedy="Ledger.open(place, key=...)"
-        )
+    _require_one_key(ledger, ledger_key)
     sinks = _sinks(ledger_heads)
     declared = Dataset(dataset, dict(tables), relation, version)
     layouts = None if prepared is None else Prepared.open(prepared, declared)
@@ -105,12 +99,7 @@ def connect(
         opened, let_go = _opened(ledger, ledger_key)
         failed.callback(let_go, opened)
         silence = _compared(opened, sinks, without_heads)
-        limit = budget or opened.budget_of(dataset)
-        if limit is None:
-            raise WrongUse(
-                f"The ledger does not know {shown(dataset)} yet, and no budget is given.",
-                remedy="budget=sf.Budget(epsilon=1)",
-            )
+        limit = _limit(opened, dataset, budget)
         _adopt(opened, declared, limit, closed=closed, other_people=other_people)
         if silence:
             opened.go_without_heads(dataset, silence=silence, reason=without_heads)
@@ -122,13 +111,31 @@ def connect(
             opened,
             analyst=analyst,
             purpose=purpose,
-            kept=UNPREPARED if layouts is None else layouts.kept,
+            kept=_kept(layouts),
             let_go=let_go,
             is_owners=analyst == OWNER and _is_own_file(ledger),
         )
         # from here on the session closes them
         failed.pop_all()
     return session
+
+
+def _limit(ledger: Ledger, dataset: str, budget: Budget | None) -> Budget:
+    """The limit of a dataset: the given budget, or the one that the ledger has."""
+    limit = budget or ledger.budget_of(dataset)
+    if limit is None:
+        raise WrongUse(
+            f"The ledger does not know {shown(dataset)} yet, and no budget is given.",
+            remedy="budget=sf.Budget(epsilon=1)",
+        )
+    return limit
+
+
+def _kept(layouts: Prepared | None) -> Mapping[str, int]:
+    """The rows of a unit that each prepared layout keeps."""
+    if layouts is None:
+        return UNPREPARED
+    return layouts.kept
 
 
 def _opened(ledger: str | Path | Ledger, key: Key) -> tuple[Ledger, Callable[[Ledger], object]]:
@@ -149,7 +156,12 @@ def _is_own_file(ledger: str | Path | Ledger) -> bool:
 
 
 def _adopt(
-    ledger: Ledger, declared: Dataset, limit: Budget, *, closed: bool | None, other_people: str
+    ledger: Ledger,
+    declared: Dataset,
+    limit: Budget,
+    *,
+    closed: bool | None,
+    other_people: str,
 ) -> None:
     """Opens the account of a dataset, or checks that its contract is the stored one."""
     if closed is not None and not isinstance(closed, bool):
@@ -184,6 +196,22 @@ def _compared(ledger: Ledger, sinks: Sequence[Sink], without: str) -> str:
 
 def _keep(ledger: Ledger) -> None:
     """Does nothing: a ledger that the caller opened stays open."""
+
+
+def _require_tables(tables: object) -> None:
+    """Raises InvalidDeclaration unless the tables are a mapping."""
+    if not isinstance(tables, Mapping):
+        raise InvalidDeclaration(
+            f"tables={type(tables).__name__}.", allowed='{"people": sf.Table(...)}'
+        )
+
+
+def _require_one_key(ledger: object, key: Key) -> None:
+    """Raises WrongUse for a key beside an open ledger, which has its own."""
+    if key is not None and isinstance(ledger, Ledger):
+        raise WrongUse(
+            "ledger_key, and a ledger that is open.", remedy="Ledger.open(place, key=...)"
+        )
 
 
 def _require_kinds(budget: object, prepared: object, ledger: object) -> None:

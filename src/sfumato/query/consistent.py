@@ -12,10 +12,11 @@ from fractions import Fraction
 from typing import cast
 
 from sfumato.plan.output import Output
+from sfumato.plan.reading import Kind
 from sfumato.plan.scalar import Estimate, Scalar
 from sfumato.plan.statistic import Statistic
 from sfumato.privacy.event import Json
-from sfumato.query.estimate import Kind, Released
+from sfumato.query.estimate import Released
 
 NOTE = (
     "Counts are shown as whole numbers of 0 or more, totals as sums of these; "

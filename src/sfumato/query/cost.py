@@ -13,7 +13,6 @@ from sfumato.exact.rounding import float_up
 from sfumato.ledger.balance import increments_text
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from sfumato.noise.truncated import Cut, Truncated
-from sfumato.plan.show import title
 from sfumato.plan.stages import Part
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import (
@@ -80,7 +79,7 @@ def cost_of(
         if place in paid:
             items.append(_paid_item(part, paid[place]))
         else:
-            items.append(_item(title(part.aggregate), event, event))
+            items.append(_item(part.aggregate.title, event, event))
     return _cost(charge, items)
 
 
@@ -127,7 +126,7 @@ def _paid_item(part: Part, charge: str) -> dict[str, str]:
     """The item of a part that an earlier charge paid for."""
     distance = part.distance
     return {
-        "release": title(part.aggregate),
+        "release": part.aggregate.title,
         "mechanism": "read from an earlier answer",
         "parameter": f"charge {charge[:12]}",
         "sensitivity": f"{_NORMS[distance.norm]} {distance.value} steps",

@@ -19,7 +19,7 @@ from sfumato.mechanisms.grid import GridQuantiles
 from sfumato.mechanisms.selection import SelectionMechanism
 from sfumato.mechanisms.threshold import ThresholdMechanism
 from sfumato.noise import Integers
-from sfumato.plan.aggregate import Quantiles, width
+from sfumato.plan.aggregate import Quantiles
 from sfumato.privacy.distance import Norm
 from sfumato.privacy.event import Design
 from sfumato.query.cells import Cells, Units
@@ -72,11 +72,19 @@ class Curator:
         "charge",
     )
 
-    def __init__(self, charge: str, reserved: Reserved, opened: Opened) -> None:
+    def __init__(
+        self,
+        charge: str,
+        reserved: Reserved,
+        opened: Opened,
+    ) -> None:
         self.charge = charge
-        self._reserved, self._opened = reserved, opened
-        self._failed, self._ended = "", False
-        self._lock, self._process = threading.RLock(), os.getpid()
+        self._reserved = reserved
+        self._opened = opened
+        self._failed = ""
+        self._ended = False
+        self._lock = threading.RLock()
+        self._process = os.getpid()
         self._sample: tuple[Sample, Opened] | None = None
 
     @overload
@@ -141,7 +149,8 @@ class Curator:
             if not isinstance(part.aggregate, Quantiles):
                 raise InvalidDeclaration("Quantiles of what has no leaves.")
             self._reserved.take(mechanism.event(leaves.distance(Norm.LINF), part.groups))
-            exact, size = leaves.exact(self._opened), width(part.aggregate)
+            exact = leaves.exact(self._opened)
+            size = part.aggregate.width
             return tuple(
                 mechanism.release(exact[start : start + size])
                 for start in range(0, len(exact), size)

@@ -45,7 +45,12 @@ class Binding(IntEnum):
     ATOM = 8
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    eq=False,
+    repr=False,
+)
 class Expression:
     """A SQL expression: a column, a constant, or a comparison, calculation or aggregate of these.
 
@@ -144,7 +149,8 @@ class Expression:
 
     def between(self, low: Literal, high: Literal) -> "Expression":
         """Whether the expression is at least ``low`` and at most ``high``."""
-        value, least = _operand(self, Binding.SUM), _operand(low, Binding.SUM)
+        value = _operand(self, Binding.SUM)
+        least = _operand(low, Binding.SUM)
         most = _operand(high, Binding.SUM)
         return Expression(f"{value} BETWEEN {least} AND {most}", Binding.TEST)
 
@@ -218,7 +224,9 @@ class Expression:
         return Expression(f"{left} {operator} {right}", Binding.TEST)
 
     def __repr__(self) -> str:
-        return self.text if self.name is None else f"{self.text} AS {_name(self.name)}"
+        if self.name is None:
+            return self.text
+        return f"{self.text} AS {_name(self.name)}"
 
 
 def col(name: str) -> Expression:
@@ -267,7 +275,13 @@ class Frame:
         passed = tuple(_operand(_expression(test), Binding.AND) for test in tests)
         return replace(self, tests=self.tests + passed)
 
-    def join(self, table: str, *, on: str, how: str = "inner") -> "Frame":
+    def join(
+        self,
+        table: str,
+        *,
+        on: str,
+        how: str = "inner",
+    ) -> "Frame":
         """Joins another table on the column ``on``, which is the unit or a public key."""
         if how not in ("inner", "left"):
             raise WrongUse(f"how={shown(how)}.", allowed='"inner" or "left"')
@@ -342,7 +356,12 @@ def _name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _binary(left: Operand, operator: str, right: Operand, binding: Binding) -> Expression:
+def _binary(
+    left: Operand,
+    operator: str,
+    right: Operand,
+    binding: Binding,
+) -> Expression:
     """A binary operation. Operators are left-associative, so the right side must bind tighter."""
     first = _operand(left, binding)
     second = _operand(right, Binding(binding + 1))
@@ -357,7 +376,9 @@ def _operand(value: Operand, least: Binding) -> str:
             f"{operand!r} is a column of the answer, and nothing is computed of it.",
             remedy="Give the name last, around the whole.",
         )
-    return operand.text if operand.binding >= least else f"({operand.text})"
+    if operand.binding >= least:
+        return operand.text
+    return f"({operand.text})"
 
 
 def _constant(value: Literal) -> Expression:

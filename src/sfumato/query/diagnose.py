@@ -25,7 +25,6 @@ from sfumato.plan.aggregate import (
     CountValues,
     Mean,
     Quantiles,
-    read_value,
 )
 from sfumato.plan.output import Item, Output
 from sfumato.plan.question import Question
@@ -95,7 +94,12 @@ def checks(question: Question, bounded: Bounded) -> tuple[Check, ...]:
 
 
 def _check(
-    question: Question, name: str, relation: Relation, values: Sequence[Value], *, units: bool
+    question: Question,
+    name: str,
+    relation: Relation,
+    values: Sequence[Value],
+    *,
+    units: bool,
 ) -> Check:
     """The question for which share of the rows each value is 1."""
     raw = Raw(relation, (), tuple(map(Mean, values)))
@@ -104,7 +108,13 @@ def _check(
         for read in (Statistic.MEAN, Statistic.SUM, Statistic.COUNT):
             items.append(Item(f"{value.name} ({read.value})", Estimate(index, read)))
     text = f"{name} of: {question.text}"
-    asked = replace(question, text=text, raw=raw, output=Output(tuple(items)), notes=())
+    asked = replace(
+        question,
+        text=text,
+        raw=raw,
+        output=Output(tuple(items)),
+        notes=(),
+    )
     return Check(asked, units, tuple(value.name for value in values))
 
 
@@ -134,7 +144,8 @@ class _Limit:
         """The number of a unit that the limit bounds."""
         if self.counted is None:
             return Computed(self.column, self.over)
-        column, kind = self.counted.column, self.counted.column.type
+        column = self.counted.column
+        kind = self.counted.column.type
         field = Field(column)
         if self.squared and isinstance(kind, Integer):
             square = Arithmetic(Operation.MULTIPLY, field, field)
@@ -152,10 +163,12 @@ class _Limit:
 
 def _limits(bounded: Bounded) -> Iterator[_Limit]:
     """The limits that can change the answer."""
-    raw, tracked = bounded.tracked.raw, bounded.tracked
+    raw = bounded.tracked.raw
+    tracked = bounded.tracked
     if tracked.unit is None or is_single(raw.relation):
         return
-    limits, rows = tracked.limits, tracked.limits.rows
+    limits = tracked.limits
+    rows = tracked.limits.rows
     kept = [isinstance(aggregate, CountUnits | CountDistinct) for aggregate in raw.aggregates]
     linear = not all(kept)
     spread = not is_one_group(raw.relation, [key.value.expression for key in raw.keys])
@@ -197,7 +210,12 @@ def _weighed(bounded: Bounded, rows: int, most: int) -> Iterator[_Limit]:
         yield _Limit("squares", counted, Summary.SUM, rows * most, text, squared=True)
 
 
-def _counted(name: str, most: int, text: str, value: Value | None = None) -> _Limit:
+def _counted(
+    name: str,
+    most: int,
+    text: str,
+    value: Value | None = None,
+) -> _Limit:
     """A limit of a unit's rows in one group, or of its distinct values."""
     column = Column(f"diagnosed.{name}.of", Integer(0, most + 1))
     what = Summary.COUNT if value is None else Summary.COUNT_DISTINCT
@@ -251,7 +269,7 @@ def _bounded_columns(raw: Raw) -> Iterator[tuple[Column, Column]]:
     """The scanned columns whose clipped values an aggregate reads, each with its wide column."""
     declared = {column for scan in scans(raw.relation) for column in scan.columns}
     for aggregate in raw.aggregates:
-        value = read_value(aggregate)
+        value = aggregate.read
         if value is None or isinstance(aggregate, CountValues):
             continue
         for leaf in leaves(value.expression):

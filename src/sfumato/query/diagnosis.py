@@ -97,11 +97,13 @@ def _findings(check: Check, answer: Answer) -> list[Finding]:
     findings = []
     for index, what in enumerate(check.found):
         share = 3 * index
-        low, high = errors[share]["low"], errors[share]["high"]
+        low = errors[share]["low"]
+        high = errors[share]["high"]
         finding = Finding(what, values[share], low, high)
         if check.units:
             half_width = errors[share + 1]["half_width"]
-            count, total = values[share + 1], values[share + 2]
+            count = values[share + 1]
+            total = values[share + 2]
             finding = replace(finding, count=count, half_width=half_width, total=total)
         findings.append(finding)
     return findings

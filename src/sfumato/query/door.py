@@ -43,7 +43,9 @@ class Door:
     def _enter_process(self) -> None:
         """Begins to count in this process."""
         # use the lock itself: Ctrl-C inside a condition's ``__enter__`` could leave it locked
-        self._process, self._inside, self._lock = os.getpid(), 0, threading.RLock()
+        self._process = os.getpid()
+        self._inside = 0
+        self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
 
     def _here(self) -> AbstractContextManager[bool]:

@@ -4,30 +4,16 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
 from typing import TypeAlias
 
-from sfumato.errors import unknown
 from sfumato.exact.rounding import sqrt_down, sqrt_up
 from sfumato.mechanisms import bernstein
 from sfumato.mechanisms.selection import union
-from sfumato.metadata.column import Date, Text
 from sfumato.noise import Noise
-from sfumato.plan.aggregate import (
-    Aggregate,
-    CountDistinct,
-    CountRows,
-    CountUnits,
-    CountValues,
-    Mean,
-    Quantiles,
-    Sum,
-    Variance,
-    levels,
-)
 from sfumato.plan.evaluate import evaluate
+from sfumato.plan.reading import Kind, Reading
 from sfumato.plan.scalar import (
     Arithmetic,
     Case,
@@ -53,90 +39,6 @@ _ROOT = (Statistic.DEVIATION, Statistic.DEVIATION_OF_SAMPLE)
 _SPREAD = (Statistic.VARIANCE, Statistic.DEVIATION, *_SAMPLE)
 
 
-class Kind(Enum):
-    """The kind of estimate that the integers of a release give."""
-
-    NUMBER = "number"
-    MEAN = "mean"
-    VARIANCE = "variance"
-    QUANTILES = "quantiles"
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """How the integers of an aggregate translate into its estimates.
-
-    * Number: the integer n is the number n ``unit``.
-    * Mean: the integers (a, b) are (a + b) ``unit`` rows with the mean ``lower`` + ``span``
-      a / (a + b).
-    * Variance: the integers (a, b, c) are (a + b + c) ``unit`` rows with the mean ``lower`` +
-      ``span`` (a + b/2) / (a + b + c).
-    * Quantiles: leaf j is the value ``lower`` + ``span`` j; a weight w is w ``unit`` rows.
-
-    Means and quantiles are at most ``upper``, since the last level of a grid may end beyond the
-    range. ``least`` is the lower end of the range of quantiles, where ``lower`` is the middle of
-    the first leaf. ``rounding`` is the largest distance of a value from the middle of its level.
-    """
-
-    kind: Kind
-    unit: Fraction
-    lower: Fraction = Fraction(0)
-    span: Fraction = Fraction(0)
-    upper: Fraction = Fraction(0)
-    is_date: bool = False
-    least: Fraction = Fraction(0)
-    rounding: Fraction = Fraction(0)
-
-
-def reading_of(aggregate: Aggregate, fine: int) -> Reading:
-    """The reading of an aggregate's integers, whose resolution is 1/``fine`` of a step."""
-    match aggregate:
-        case Sum(value):
-            return Reading(Kind.NUMBER, value.step / fine)
-        case Mean():
-            return _reading_of_shares(aggregate, Kind.MEAN, 1, fine)
-        case Variance():
-            return _reading_of_shares(aggregate, Kind.VARIANCE, aggregate.coarse, fine)
-        case Quantiles():
-            return _reading_of_leaves(aggregate, fine)
-        case CountRows() | CountUnits() | CountValues() | CountDistinct():
-            return Reading(Kind.NUMBER, Fraction(1, fine))
-        case _:
-            raise unknown(aggregate)
-
-
-def _reading_of_shares(aggregate: Mean | Variance, kind: Kind, coarse: int, fine: int) -> Reading:
-    """The reading of a mean or a variance whose levels have ``coarse`` steps."""
-    numeric, step = aggregate.value.numeric, aggregate.value.step
-    width = levels(aggregate)
-    degree = 2 if kind is Kind.VARIANCE else 1
-    half = Fraction(coarse - 1, 2)
-    return Reading(
-        kind,
-        unit=Fraction(1, fine * width**degree),
-        lower=(numeric.lower_code + half) * step,
-        span=width * coarse * step,
-        upper=numeric.upper_code * step,
-        rounding=half * step,
-    )
-
-
-def _reading_of_leaves(aggregate: Quantiles, fine: int) -> Reading:
-    """The reading of quantiles: the middles of the leaves of their grid."""
-    kind = aggregate.value.type
-    assert not isinstance(kind, Text), "lowering admits no text here"
-    middle = kind.lower_code + Fraction(aggregate.coarse - 1, 2)
-    return Reading(
-        Kind.QUANTILES,
-        unit=Fraction(1, fine),
-        lower=middle * kind.step,
-        span=aggregate.coarse * kind.step,
-        upper=kind.upper_code * kind.step,
-        is_date=isinstance(kind, Date),
-        least=kind.lower_code * kind.step,
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Released:
     """The noisy integers of one part, with the noise law and the reading that interpret them.
@@ -154,9 +56,15 @@ class Released:
     rates: tuple[Fraction, ...] = ()
     leaves: int = 0
 
-    def point(self, row: int, statistic: Statistic = Statistic.VALUE, place: int = 0) -> Fraction:
+    def point(
+        self,
+        row: int,
+        statistic: Statistic = Statistic.VALUE,
+        place: int = 0,
+    ) -> Fraction:
         """The estimate in a row; the middle of the range if there is no support."""
-        values, read = self.values[row], self.reading
+        values = self.values[row]
+        read = self.reading
         if read.kind is Kind.NUMBER:
             return values[0] * read.unit
         if read.kind is Kind.QUANTILES:
@@ -182,13 +90,18 @@ class Released:
         return empty.interval(0, miss, statistic)
 
     def interval(
-        self, row: int, miss: Fraction, statistic: Statistic = Statistic.VALUE, place: int = 0
+        self,
+        row: int,
+        miss: Fraction,
+        statistic: Statistic = Statistic.VALUE,
+        place: int = 0,
     ) -> Range:
         """An interval that contains the bounded statistic with probability at least 1 - miss.
 
         For a quantile it is the whole range, since only its rank is known (``rank_error``).
         """
-        values, read = self.values[row], self.reading
+        values = self.values[row]
+        read = self.reading
         if self.noise is None:
             return read.least, read.upper
         if read.kind is Kind.NUMBER:
@@ -222,7 +135,12 @@ class Released:
         far = self.reading.rounding * max(rows, Fraction(0))
         return low - far, high + far
 
-    def _around(self, row: int, coefficients: tuple[Fraction, ...], miss: Fraction) -> Range:
+    def _around(
+        self,
+        row: int,
+        coefficients: tuple[Fraction, ...],
+        miss: Fraction,
+    ) -> Range:
         """The interval of a linear combination of the integers of a row."""
         assert self.noise is not None, "called for additive releases only"
         middle = _weighed(self.values[row], coefficients)
@@ -243,7 +161,8 @@ class Released:
 
     def _mean_shares(self, row: int, miss: Fraction) -> Range:
         """An interval of the mean as a share of the span."""
-        values, noise = self.values[row], self.noise
+        values = self.values[row]
+        noise = self.noise
         if len(values) == 2 and self.copies[row] == 1 and noise is not None:
             low, high = share_interval(values[0], values[1], noise, miss)
             return Fraction(low), Fraction(high)
@@ -271,12 +190,18 @@ class Released:
             return sqrt_down(variance)
         return variance
 
-    def _spread_interval(self, row: int, statistic: Statistic, miss: Fraction) -> Range:
+    def _spread_interval(
+        self,
+        row: int,
+        statistic: Statistic,
+        miss: Fraction,
+    ) -> Range:
         """The interval of a variance or a standard deviation."""
         values = self.values[row]
         error = self._error(row, miss)
         share = bernstein.share(values, error, bernstein.Statistic.VARIANCE)
-        low, high = share.lower * self.reading.span**2, share.upper * self.reading.span**2
+        low = share.lower * self.reading.span**2
+        high = share.upper * self.reading.span**2
         rounding = self.reading.rounding
         if statistic in _SAMPLE:
             # n / (n - 1) decreases, and is at most 2 for two rows or more
@@ -290,7 +215,9 @@ class Released:
         least = sqrt_down(low) if low else low
         most = sqrt_up(high) if high else high
         least, most = max(least - rounding, Fraction(0)), most + rounding
-        return (least, most) if statistic in _ROOT else (least**2, most**2)
+        if statistic in _ROOT:
+            return (least, most)
+        return (least**2, most**2)
 
 
 @lru_cache(maxsize=64)
@@ -317,7 +244,10 @@ def _weighed(values: Sequence[int], coefficients: Sequence[Fraction]) -> Fractio
 
 
 def value_of(
-    expression: Scalar, parts: Sequence[Released], row: int, codes: Sequence[int | str | None]
+    expression: Scalar,
+    parts: Sequence[Released],
+    row: int,
+    codes: Sequence[int | str | None],
 ) -> Value:
     """The value of an output expression in a row, from the estimates and the group's keys."""
 
@@ -342,7 +272,10 @@ class Cell:
 
 
 def ranges_of(
-    expression: Scalar, parts: Sequence[Released], rows: Sequence[int], miss: Fraction
+    expression: Scalar,
+    parts: Sequence[Released],
+    rows: Sequence[int],
+    miss: Fraction,
 ) -> list[Cell]:
     """The interval of an output expression in each row.
 
@@ -397,7 +330,9 @@ def _range(expression: Scalar, interval: Callable[[Estimate], Range]) -> Range |
             return Fraction(value), Fraction(value)
         case Arithmetic(op, left, right):
             operands = _ranges((left, right), interval)
-            return None if operands is None else _combine(op, *operands)
+            if operands is None:
+                return None
+            return _combine(op, *operands)
         case FloorDivide(operand, divisor):
             inner = _range(operand, interval)
             if inner is None:

@@ -3,25 +3,17 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from sfumato.errors import unknown
 from sfumato.exact.rational import decimal_text, two_digits
 from sfumato.metadata.column import Column, Date, Integer, Real, Text
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import (
     Aggregate,
     CountDistinct,
-    CountRows,
     CountUnits,
-    CountValues,
-    Mean,
     Quantiles,
-    Sum,
-    Variance,
-    read_value,
 )
 from sfumato.plan.relation import UNLIMITED, Computed, Semi, Summary, is_single, predicates, scans
 from sfumato.plan.scope import is_one_group, nodes
-from sfumato.plan.show import title
 from sfumato.plan.stages import Bounded, Part, Raw
 from sfumato.plan.value import NEGLIGIBLE, GroupKey, Value
 from sfumato.privacy.distance import Norm
@@ -49,7 +41,7 @@ def bounding(bounded: Bounded) -> list[str]:
     """Sentences on what was clipped, rounded, limited or weighted before the noise."""
     expressions = []
     for part in bounded.parts:
-        value = read_value(part.aggregate)
+        value = part.aggregate.read
         if value is not None:
             expressions.append(value.expression)
     read = origin(bounded.tracked.raw.relation, *expressions)
@@ -79,7 +71,8 @@ def _clipping(column: Column) -> Iterator[str]:
 
 def _ends(kind: Integer | Real | Date) -> str:
     """The bounds of a type as an interval in brackets."""
-    low, high = kind.lower_code, kind.upper_code
+    low = kind.lower_code
+    high = kind.upper_code
     if isinstance(kind, Date):
         return f"[{kind.decode(low).isoformat()}, {kind.decode(high).isoformat()}]"
     return f"[{decimal_text(low * kind.step)}, {decimal_text(high * kind.step)}]"
@@ -103,7 +96,8 @@ def _is_cut(computed: Computed, kind: Integer | Real) -> bool:
     if computed.summary is Summary.COUNT_DISTINCT:
         most = UNLIMITED if isinstance(inner, Text) else min(inner.size, UNLIMITED)
         return kind.upper_code < most
-    low, high = computed.value.numeric.lower_code, computed.value.numeric.upper_code
+    low = computed.value.numeric.lower_code
+    high = computed.value.numeric.upper_code
     return kind.upper_code < high * UNLIMITED or kind.lower_code > low * UNLIMITED
 
 
@@ -127,7 +121,8 @@ def _unit_bounding(bounded: Bounded) -> Iterator[str]:
 
 def _limit_bounding(bounded: Bounded) -> Iterator[str]:
     """How the rows and groups of a unit were limited and weighted."""
-    limits, is_open = bounded.tracked.limits, bounded.tracked.raw.is_open
+    limits = bounded.tracked.limits
+    is_open = bounded.tracked.raw.is_open
     aggregates = [part.aggregate for part in bounded.parts]
     weighed = [_is_weighed(aggregate) for aggregate in aggregates]
     groups = limits.in_groups
@@ -140,12 +135,13 @@ def _limit_bounding(bounded: Bounded) -> Iterator[str]:
         yield f"COUNT(DISTINCT ...) sees a unit in at most {groups} groups, chosen by a keyed hash."
     for aggregate in aggregates:
         if isinstance(aggregate, CountDistinct) and limits.rows:
-            yield f"{title(aggregate)} sees at most {limits.rows} values of a unit in a group."
+            yield f"{aggregate.title} sees at most {limits.rows} values of a unit in a group."
 
 
 def _weighing(bounded: Bounded) -> Iterator[str]:
     """The weights of units that have more rows in all groups than the limits allow."""
-    limits, raw = bounded.tracked.limits, bounded.tracked.raw
+    limits = bounded.tracked.limits
+    raw = bounded.tracked.raw
     keys = [key.value.expression for key in raw.keys]
     spread = not raw.is_open and not is_one_group(raw.relation, keys)
     most = limits.in_all if spread else limits.total
@@ -177,7 +173,7 @@ def _kept_bounding(bounded: Bounded) -> Iterator[str]:
     seen: dict[int, list[str]] = {}
     for part in bounded.parts:
         most = bounded.tracked.counted(part.aggregate)
-        seen.setdefault(most, []).append(title(part.aggregate))
+        seen.setdefault(most, []).append(part.aggregate.title)
     for most, titles in seen.items():
         yield (
             f"At most {most} rows of a unit count in {', '.join(titles)}: "
@@ -218,7 +214,8 @@ def _bias_of_layout(bounded: Bounded) -> Iterator[str]:
 
 def _bias_of_rows(raw: Raw) -> Iterator[str]:
     """The bias of clipping what WHERE compares and GROUP BY groups."""
-    relation, keys = raw.relation, raw.keys
+    relation = raw.relation
+    keys = raw.keys
     compared = origin(relation, *predicates(relation))
     grouped = origin(relation, *(key.value.expression for key in keys))
     for word, done, read in (("WHERE", "compared", compared), ("GROUP BY", "grouped", grouped)):
@@ -265,42 +262,54 @@ def _never_above(bounded: Bounded) -> str:
     return "never above the raw count; "
 
 
-def _bias_of(aggregate: Aggregate, bounded: Bounded, below: str, *, limited: bool) -> Iterator[str]:
+def _bias_of(
+    aggregate: Aggregate,
+    bounded: Bounded,
+    below: str,
+    *,
+    limited: bool,
+) -> Iterator[str]:
     """The bias of one aggregate; ``limited`` if a unit may have several rows."""
-    name, limits, kept = title(aggregate), bounded.tracked.limits, bounded.tracked.kept
-    if isinstance(aggregate, Sum | Mean | Variance | Quantiles | CountDistinct):
-        read = origin(bounded.tracked.raw.relation, aggregate.value.expression)
-        yield from _clipped_values(name, read)
-    if isinstance(aggregate, Sum | Mean | Variance | Quantiles | CountValues | CountDistinct):
-        # a count too: a quotient whose divisor is rounded to zero is NULL
-        yield from _rounded(name, aggregate.value)
-    if isinstance(aggregate, Variance | Quantiles):
-        yield from _coarsened(name, aggregate)
-    if not limited:
-        return
-    match aggregate:
-        case Sum() | Mean() | Variance() | Quantiles():
+    name = aggregate.title
+    value = aggregate.read
+    if value is not None:
+        if aggregate.reads_codes:
+            yield from _clipped_values(name, origin(bounded.tracked.raw.relation, value.expression))
+        # a count of values too: a quotient whose divisor is rounded to zero is NULL
+        yield from _rounded(name, value)
+        yield from _coarsened(name, aggregate, value)
+    if limited:
+        yield from _limited(aggregate, bounded, below)
+
+
+def _limited(aggregate: Aggregate, bounded: Bounded, below: str) -> Iterator[str]:
+    """The bias of the limits of a unit."""
+    name = aggregate.title
+    limits = bounded.tracked.limits
+    kept = bounded.tracked.kept
+    match aggregate.counts:
+        case "":
             if kept is None:
                 yield (
                     f"{name}: units beyond the row and group limits "
                     "weigh less than in the raw data."
                 )
-        case CountUnits():
+        case "units":
             if limits.groups or limits.total or kept:
                 yield f"{name}: {below}units beyond the limits are missing from it."
-        case CountDistinct():
+        case "values":
             yield (
                 f"{name}: {below}values that only units beyond the limits have are missing from it."
             )
-        case CountRows() | CountValues():
+        case "rows":
             yield f"{name}: {below}rows beyond the limits are missing from it."
         case _:
-            raise unknown(aggregate)
+            raise TypeError(f"{type(aggregate).__name__} is not known here")
 
 
-def _coarsened(name: str, aggregate: Variance | Quantiles) -> Iterator[str]:
+def _coarsened(name: str, aggregate: Aggregate, value: Value) -> Iterator[str]:
     """The grid on which an aggregate reads its values, if it is coarser than declared."""
-    kind = aggregate.value.type
+    kind = value.type
     if aggregate.coarse > 1 and not isinstance(kind, Text):
         size = decimal_text(aggregate.coarse * kind.step)
         yield f"{name}: values are read on a public grid of {size}."
@@ -361,6 +370,6 @@ def _described(part: Part, item: Mapping[str, str]) -> str:
         cost += f", delta {item['delta']}"
     noise = "," if part.distance.norm is Norm.LINF else " noise of"
     return (
-        f"{title(part.aggregate)}: {item['mechanism']}{noise} {item['parameter']} on integers, "
+        f"{part.aggregate.title}: {item['mechanism']}{noise} {item['parameter']} on integers, "
         f"{item['sensitivity']}; {cost}."
     )

@@ -31,7 +31,12 @@ _LEVELS = 64
 _FARTHEST = 2.0**200
 
 
-def share_interval(a: int, b: int, noise: Noise, miss: Fraction) -> tuple[float, float]:
+def share_interval(
+    a: int,
+    b: int,
+    noise: Noise,
+    miss: Fraction,
+) -> tuple[float, float]:
     """An interval in [0, 1] that contains u / (u + v) with probability at least 1 - miss.
 
     Guarantees:
@@ -64,7 +69,8 @@ class _Test:
         for _ in range(4):
             level = abs(2 * share - 1) * _LEVELS
             place = min(int(level), _LEVELS - 1)
-            start, end = self._threshold(place), self._threshold(place + 1)
+            start = self._threshold(place)
+            end = self._threshold(place + 1)
             share = max((a - start - (end - start) * (level - place)) / whole, 0.0)
         return share
 
@@ -106,7 +112,8 @@ def _too_small(a: int, b: int, test: _Test) -> float:
     estimate = a * _PLACES // whole
     guess = min(int(test.guess(a, whole) * _PLACES), estimate)
     step = max((estimate - guess) // (2 * _PRECISION), 1)
-    low, high = max(guess - step, 0), min(guess + step, estimate)
+    low = max(guess - step, 0)
+    high = min(guess + step, estimate)
     while not excluded(low):
         if low == 0:
             return 0.0
@@ -141,11 +148,14 @@ def _laplace_tail(scale: float) -> Tail:
         x = (t - 1) / scale
         if x <= 0:
             return 1.0
-        large, small = max(m, 1 - m), min(m, 1 - m)
+        large = max(m, 1 - m)
+        small = min(m, 1 - m)
         gap = large - small
         if gap < 1e-6:
             # near equal weights, where the closed form is 0/0: the tail is larger at 1/2 + gap
-            large, small, gap = 0.5 + 1e-6, 0.5 - 1e-6, 2e-6
+            large = 0.5 + 1e-6
+            small = 0.5 - 1e-6
+            gap = 2e-6
         tail = large**2 * math.exp(-x / large)
         if small > 0:
             tail -= small**2 * math.exp(-x / small)

@@ -51,7 +51,12 @@ class Known:
             self._requests[name] = asked
 
 
-def name_of(sql: object, parameters: Parameters | None, price: Price, asker: Asker) -> Hashable:
+def name_of(
+    sql: object,
+    parameters: Parameters | None,
+    price: Price,
+    asker: Asker,
+) -> Hashable:
     """All that the key of an answer depends on; None if that is known only after planning."""
     values = _values(parameters)
     if not isinstance(sql, str) or values is None or price.target is not None:

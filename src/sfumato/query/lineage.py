@@ -47,7 +47,8 @@ def origin(relation: Relation, *expressions: Scalar) -> Origin:
     >>> origin(oldest, Field(most)).columns
     (Column(name='age', type=Integer(0, 120)),)
     """
-    inputs, summaries = _inputs(relation), _summaries(relation)
+    inputs = _inputs(relation)
+    summaries = _summaries(relation)
     seen: dict[Column, None] = {}
     waiting = list(reversed(expressions))
     while waiting:

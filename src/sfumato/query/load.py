@@ -99,7 +99,8 @@ class Declarations:
 
 def read_declarations(path: str | Path) -> Declarations:
     """Reads the declarations of a file; opens neither the data nor the ledger."""
-    form, folder = _read_config(path), Path(path).parent
+    form = _read_config(path)
+    folder = Path(path).parent
     _known(form, "the file", _KEYS)
     tables = {}
     for name, table in _mapping(form, "tables").items():
@@ -121,7 +122,9 @@ def read_declarations(path: str | Path) -> Declarations:
 
 def _place(named: str, folder: Path) -> str | Path:
     """The address of a server as it is, or a path relative to the folder of the file."""
-    return named if is_address(named) else folder / named
+    if is_address(named):
+        return named
+    return folder / named
 
 
 def _read_config(path: str | Path) -> dict[str, Any]:
@@ -266,7 +269,9 @@ def _require_mapping(form: object, where: str) -> dict[str, Any]:
 
 def _optional_text(form: Mapping[str, Any], key: str) -> str:
     """An optional string of the file; "" if it is not there."""
-    return _text(form, key) if key in form else ""
+    if key in form:
+        return _text(form, key)
+    return ""
 
 
 def _text(form: Mapping[str, Any], key: str) -> str:

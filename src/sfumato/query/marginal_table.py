@@ -59,7 +59,8 @@ class MarginalTable:
         """
         import pyarrow
 
-        flat, error = self.counts.ravel(), self.error()
+        flat = self.counts.ravel()
+        error = self.error()
         places = np.unravel_index(np.arange(flat.size), self.counts.shape) if self.axes else ()
         columns = {}
         for key, place in zip(self.axes, places, strict=True):
@@ -131,9 +132,12 @@ class Marginals:
         return len(self.task.cliques)
 
     def __iter__(self) -> Iterator[MarginalTable]:
-        plan, mechanism = self.task.plan, self.task.mechanism
-        cube, columns = plan.cube, self._columns[1:]
-        cliques, shapes = cube.places(self.task.cliques), self.task.shapes
+        plan = self.task.plan
+        mechanism = self.task.mechanism
+        cube = plan.cube
+        columns = self._columns[1:]
+        cliques = cube.places(self.task.cliques)
+        shapes = self.task.shapes
         _, _, numbers = self.stored.body.partition(b"\n")
         ends = np.cumsum(self.task.cells)
         values: list[Integers] = np.split(np.frombuffer(numbers, "<i8"), ends[:-1])
@@ -232,4 +236,6 @@ def _count(value: float) -> str:
 
 def _text(value: object) -> str:
     """A value of an axis as text."""
-    return "missing" if value is None else str(value)
+    if value is None:
+        return "missing"
+    return str(value)

@@ -37,7 +37,8 @@ def tasks_for_error(
         WrongUse: the error is relative; no public number states how many rows a cell has.
         Others as ``marginals_task``.
     """
-    target, most = price.target, price.most
+    target = price.target
+    most = price.most
     assert target is not None and most is not None, "a target comes with max_epsilon"
     if target.relative:
         raise WrongUse(

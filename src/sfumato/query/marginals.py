@@ -141,7 +141,10 @@ class MarginalsTask:
 
 
 def marginals_task(
-    dataset: Dataset, table: str, cliques: Sequence[Sequence[str]], allowed: Allowance
+    dataset: Dataset,
+    table: str,
+    cliques: Sequence[Sequence[str]],
+    allowed: Allowance,
 ) -> MarginalsTask:
     """The task of some marginals of a table, given as cliques: sets of column names.
 

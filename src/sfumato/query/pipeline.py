@@ -24,7 +24,10 @@ UNPREPARED: Mapping[str, int] = MappingProxyType({})
 
 
 def compile_plan(
-    plan: Raw, dataset: Dataset, norm: Norm, kept: Mapping[str, int] = UNPREPARED
+    plan: Raw,
+    dataset: Dataset,
+    norm: Norm,
+    kept: Mapping[str, int] = UNPREPARED,
 ) -> Bounded:
     """Compiles a raw plan into one bounded in ``norm``; ``kept`` are the prepared layouts."""
     context = Context(dataset, norm, kept)

@@ -93,8 +93,11 @@ def _range(bars: Sequence[Bar]) -> tuple[float, float]:
         for end in (bar.low, bar.high):
             if end is not None and abs(end) <= most:
                 numbers.append(end)
-    low, high = min(numbers), max(numbers)
-    return (low, high) if high - low > 1e-100 else (low, low + 1)
+    low = min(numbers)
+    high = max(numbers)
+    if high - low > 1e-100:
+        return (low, high)
+    return (low, low + 1)
 
 
 def _ticks(low: float, high: float) -> list[float]:
@@ -102,7 +105,8 @@ def _ticks(low: float, high: float) -> list[float]:
     raw = (high - low) / 5
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= raw)
-    start, end = math.floor(low / step), math.ceil(high / step)
+    start = math.floor(low / step)
+    end = math.ceil(high / step)
     return [place * step for place in range(start, end + 1)]
 
 
@@ -120,9 +124,16 @@ def _label(label: str, top: int) -> str:
     return f'<text {place} class="a" text-anchor="end">{_text(label[:28])}</text>'
 
 
-def _bar(bar: Bar, x: Callable[[float], float], top: int, colour: int) -> str:
+def _bar(
+    bar: Bar,
+    x: Callable[[float], float],
+    top: int,
+    colour: int,
+) -> str:
     """One bar with its tooltip and its whisker; ``x`` maps a value to its position."""
-    middle, zero, end = top + _ROW / 2, x(0.0), x(bar.value)
+    middle = top + _ROW / 2
+    zero = x(0.0)
+    end = x(bar.value)
     if bar.untold:
         return f'<text x="{zero + 4:.1f}" y="{middle + 4:.1f}" class="a">{UNTOLD}</text>'
     fill = _PALETTE[colour % len(_PALETTE)]
@@ -132,7 +143,8 @@ def _bar(bar: Bar, x: Callable[[float], float], top: int, colour: int) -> str:
     shape = f'<rect {place} {size} fill="{fill}" rx="2"><title>{tip}</title></rect>'
     if bar.low is None or bar.high is None:
         return shape
-    left, right = x(bar.low), x(bar.high)
+    left = x(bar.low)
+    right = x(bar.high)
     ends = f"M{left:.1f} {middle - 4:.1f}v8M{right:.1f} {middle - 4:.1f}v8"
     return f'{shape}<path d="{ends}M{left:.1f} {middle:.1f}H{right:.1f}" class="w"/>'
 
@@ -147,7 +159,8 @@ def _legend(series: Sequence[str]) -> str:
     """The colours of the series; empty if there is only one."""
     if len(series) < 2:
         return ""
-    parts, left = [], float(_LEFT)
+    parts = []
+    left = float(_LEFT)
     for place, name in enumerate(series):
         shown = name[:24]
         fill = _PALETTE[place % len(_PALETTE)]

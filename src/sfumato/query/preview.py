@@ -11,13 +11,13 @@ from sfumato.mechanisms.bernstein import share_error
 from sfumato.mechanisms.grid import GridQuantiles
 from sfumato.mechanisms.threshold import ThresholdMechanism
 from sfumato.metadata.dataset import Dataset
-from sfumato.plan.aggregate import width
+from sfumato.plan.reading import Kind, Reading
 from sfumato.plan.scalar import Estimate, Key
 from sfumato.plan.statistic import Statistic
 from sfumato.privacy.event import Json
 from sfumato.query.choose import Planned
 from sfumato.query.cost import Cost
-from sfumato.query.estimate import Kind, Reading, Released, reading_of
+from sfumato.query.estimate import Released
 from sfumato.query.explain import explain
 from sfumato.query.render import number, text_table
 
@@ -58,27 +58,35 @@ class Preview:
                 lines.append(_line(item.name, None))
         return lines
 
-    def _of_estimate(self, name: str, estimate: Estimate, level: Fraction) -> list[dict[str, Json]]:
+    def _of_estimate(
+        self,
+        name: str,
+        estimate: Estimate,
+        level: Fraction,
+    ) -> list[dict[str, Json]]:
         """The expected error of one estimate, with a line for each group size if it matters."""
-        bounded, mechanism = self.planned.bounded, self.planned.mechanisms[estimate.index]
-        part, statistic = bounded.parts[estimate.index], estimate.statistic
-        reading = reading_of(part.aggregate, bounded.refinement)
+        bounded = self.planned.bounded
+        mechanism = self.planned.mechanisms[estimate.index]
+        aggregate = bounded.parts[estimate.index].aggregate
+        reading = aggregate.reading(bounded.refinement)
         if isinstance(mechanism, GridQuantiles):
-            ranks = mechanism.error(level, width(part.aggregate))[estimate.place]
+            ranks = mechanism.error(level, aggregate.width)[estimate.place]
             return [_line(name, None) | {"rank_error": _shown(ranks * reading.unit)}]
         if isinstance(mechanism, ThresholdMechanism):
             return [_line(name, Fraction(mechanism.error(level)))]
-        linear = reading.kind is Kind.NUMBER or statistic in (Statistic.COUNT, Statistic.SUM)
-        if linear:
-            zeros = (0,) * width(part.aggregate)
+        statistic = estimate.statistic
+        if reading.kind is Kind.NUMBER or statistic in (Statistic.COUNT, Statistic.SUM):
+            zeros = (0,) * aggregate.width
             empty = Released("", reading, mechanism.noise, (zeros,), (1,))
             _, half_width = empty.interval(0, 1 - level, statistic)
             return [_line(name, half_width)]
-        miss = 1 - level if reading.kind is Kind.MEAN else (1 - level) / 3
-        error = mechanism.error(1 - miss)
+        miss = 1 - level
+        if reading.kind is not Kind.MEAN:
+            miss /= 3
+        far = mechanism.error(1 - miss)
         lines = []
         for size in self._sizes():
-            lines.append(_line(name, _of_size(reading, statistic, error, size), size))
+            lines.append(_line(name, _of_size(reading, statistic, far, size), size))
         return lines
 
     def _sizes(self) -> list[int]:
@@ -108,7 +116,12 @@ def _line(name: str, half_width: Fraction | None, rows: int | None = None) -> di
     return {"column": name, "rows": rows, "half_width": shown}
 
 
-def _of_size(reading: Reading, statistic: Statistic, far: int, size: int) -> Fraction:
+def _of_size(
+    reading: Reading,
+    statistic: Statistic,
+    far: int,
+    size: int,
+) -> Fraction:
     """The largest half-width of a mean or a spread over ``size`` rows, at most the range itself.
 
     ``far`` is the largest error of each noisy integer.
@@ -131,7 +144,9 @@ def _of_size(reading: Reading, statistic: Statistic, far: int, size: int) -> Fra
 
 def _shown(value: Fraction) -> float | int:
     """A number as an integer, or as a float rounded up."""
-    return int(value) if value.denominator == 1 else float_up(value)
+    if value.denominator == 1:
+        return int(value)
+    return float_up(value)
 
 
 def _in_words(line: dict[str, Json]) -> str:
@@ -139,4 +154,6 @@ def _in_words(line: dict[str, Json]) -> str:
     if "rank_error" in line:
         return f"rank +- {number(float(str(line['rank_error'])))} rows"
     half = line["half_width"]
-    return "depends on the answers" if half is None else f"+- {number(float(str(half)))}"
+    if half is None:
+        return "depends on the answers"
+    return f"+- {number(float(str(half)))}"

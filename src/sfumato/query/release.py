@@ -112,8 +112,10 @@ class _Preface:
     @classmethod
     def of(cls, asked: Asked) -> "_Preface":
         """Computes the texts on protection, bounding and bias, the cost, and the types of keys."""
-        planned, dataset = asked.planned, asked.asker.dataset
-        bounded, question = planned.bounded, planned.question
+        planned = asked.planned
+        dataset = asked.asker.dataset
+        bounded = planned.bounded
+        question = planned.question
         facts: dict[str, Json] = {
             "dataset": dataset.name,
             "statement": question.text,
@@ -202,7 +204,8 @@ def release(
     Raises:
         As ``charged``.
     """
-    planned, task = asked.planned, SqlTask.of(asked)
+    planned = asked.planned
+    task = SqlTask.of(asked)
     if planned.fresh is not None:
         terms = Terms(key, patience, payer, asked.names)
         return charged(task, asked.asker, engine, ledger, terms).body
@@ -216,11 +219,16 @@ def release(
 
 
 def _body(
-    task: SqlTask, charge: str, groups: Sequence[Codes], released: Sequence[Released]
+    task: SqlTask,
+    charge: str,
+    groups: Sequence[Codes],
+    released: Sequence[Released],
 ) -> bytes:
     """The bytes of an answer, from the parts ``released`` now and those that are stored."""
-    planned, preface = task.asked.planned, task.preface
-    output, keys = planned.question.output, planned.bounded.tracked.raw.keys
+    planned = task.asked.planned
+    preface = task.preface
+    output = planned.question.output
+    keys = planned.bounded.tracked.raw.keys
     rows = merged(output, list(_every_part(planned, released)), groups)
     shown: list[list[Json]] = []
     for codes in rows.codes:
@@ -243,7 +251,9 @@ def _shown(key: GroupKey, code: int | str | None) -> Json:
     if code is None or isinstance(kind, Text) or isinstance(code, str):
         return code
     value = kind.decode(code)
-    return value.isoformat() if isinstance(value, datetime.date) else value
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    return value
 
 
 def _key_type(key: GroupKey) -> str:

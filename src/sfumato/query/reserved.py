@@ -95,7 +95,9 @@ class Reserved:
         """
         step = self._next(lambda part: part == event, sampled=sampled)
         additive = isinstance(step, AdditiveNoise) and bool(self._drawn)
-        return self._drawn.popleft() if additive else None
+        if additive:
+            return self._drawn.popleft()
+        return None
 
     def enter(self, design: Design) -> None:
         """Takes the next step, which must be a ``Sampled`` of this design.

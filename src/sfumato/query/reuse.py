@@ -11,7 +11,6 @@ from sfumato.ledger.spend import Ledger
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.mechanisms.grid import GridQuantiles
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise
-from sfumato.plan.show import title
 from sfumato.privacy.event import Json
 from sfumato.query.choose import Mechanism, Stored
 from sfumato.query.estimate import Released
@@ -53,14 +52,24 @@ class Shelf:
                     break
         return first
 
-    def _earliest(self, bodies: Iterable[bytes], key: str, mechanism: Mechanism) -> Stored | None:
+    def _earliest(
+        self,
+        bodies: Iterable[bytes],
+        key: str,
+        mechanism: Mechanism,
+    ) -> Stored | None:
         """The part with a key in the first of several answers in which it is exact enough."""
         for body in bodies:
             if self._fits(body, key, mechanism):
                 return _part(body, key)
         return None
 
-    def _fits(self, body: bytes, key: str, mechanism: Mechanism) -> bool:
+    def _fits(
+        self,
+        body: bytes,
+        key: str,
+        mechanism: Mechanism,
+    ) -> bool:
         law = self._law(body, key)
         return law is not None and is_as_exact(law, mechanism)
 
@@ -92,7 +101,7 @@ def reuse(asked: Asked, shelf: Shelf) -> Asked:
         return asked
     notes = list(planned.notes)
     for place, part in stored.items():
-        name = title(planned.bounded.parts[place].aggregate)
+        name = planned.bounded.parts[place].aggregate.title
         charge = f"charge {part.charge[:12]}"
         notes.append(f"{name} was released before ({charge}) and is read again, at no cost.")
     return replace(asked, planned=replace(planned, stored=stored, notes=tuple(notes)))

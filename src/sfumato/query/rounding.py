@@ -5,12 +5,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from sfumato.metadata.column import Real
-from sfumato.plan.aggregate import Aggregate, Mean, Sum, Variance
+from sfumato.plan.aggregate import (
+    Aggregate,
+    Linear,
+)
+from sfumato.plan.reading import Kind
 from sfumato.plan.scalar import Estimate, Field
 from sfumato.plan.statistic import Statistic
 from sfumato.plan.value import Value, is_of_range
 from sfumato.privacy.event import Json
-from sfumato.query.estimate import Kind, Released
+from sfumato.query.estimate import Released
 
 # The bias text mentions rounding that exceeds 1 / _PART of the noise.
 _PART = 10
@@ -33,22 +37,32 @@ def move_of(aggregate: Aggregate) -> Move | None:
     >>> move_of(Sum(Value.of(Column("hours", Real(0, 99))))).far
     Fraction(1, 32768)
     """
-    if not isinstance(aggregate, Sum | Mean | Variance):
+    value = aggregate.read
+    if not isinstance(aggregate, Linear) or value is None or not aggregate.reads_codes:
         return None
-    value = aggregate.value
     far = value.rounding + _nearest(value)
     codes = value.numeric.lower_code, value.numeric.upper_code
-    return Move(far, max(map(abs, codes)) * value.step) if far else None
+    if far:
+        return Move(far, max(map(abs, codes)) * value.step)
+    return None
 
 
 def _nearest(value: Value) -> Fraction:
     """Half a step for a column whose step was derived from its range; 0 for a declared step."""
     kind = value.type
     rounded = isinstance(value.expression, Field) and isinstance(kind, Real) and is_of_range(kind)
-    return value.step / 2 if rounded else Fraction(0)
+    if rounded:
+        return value.step / 2
+    return Fraction(0)
 
 
-def is_beyond(move: Move, part: Released, row: int, read: Estimate, half_width: Json) -> bool:
+def is_beyond(
+    move: Move,
+    part: Released,
+    row: int,
+    read: Estimate,
+    half_width: Json,
+) -> bool:
     """Whether rounding may move an estimate by more than a tenth of its interval's half-width.
 
     A sum moves once for each row. If no count of rows was released, the sum itself and the largest

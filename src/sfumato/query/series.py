@@ -107,18 +107,28 @@ class OpenSeries:
     """
 
     def __init__(
-        self, series: Series, event: Composed | Repeated, worker: Worker, begun: _Begun
+        self,
+        series: Series,
+        event: Composed | Repeated,
+        worker: Worker,
+        begun: _Begun,
     ) -> None:
         # the event is read once, so that what was charged is what is run
-        self._series, self._event, self._worker, self._begun = series, event, worker, begun
+        self._series = series
+        self._event = event
+        self._worker = worker
+        self._begun = begun
         self._lock = threading.Lock()
-        self.charge, self.places = begun.charge, places_of(event)
+        self.charge = begun.charge
+        self.places = places_of(event)
         self.earlier = dict(_stored(worker.ledger, begun.charge))
 
     @property
     def left(self) -> int:
         """The number of places that can still be computed; 0 if it is closed or complete."""
-        return self.places - self._begun.begun if self._begun.fence else 0
+        if self._begun.fence:
+            return self.places - self._begun.begun
+        return 0
 
     def next(self, *, stop: Stop | None = None, time_limit: float | None = None) -> Stored:
         """Computes the next piece; ``stop`` and ``time_limit`` are as in ``Session.query``.
@@ -136,7 +146,8 @@ class OpenSeries:
                     "No piece is left, or the series was closed.", remedy="Open the series again."
                 )
             place = self._begun.begun + 1
-            task, part = self._series.piece(place, dict(self.earlier)), part_of(self._event, place)
+            task = self._series.piece(place, dict(self.earlier))
+            part = part_of(self._event, place)
             require_task(task)
             # each property is read once, before the place is begun
             told = stated(part, task.cells), sized(task.size)
@@ -166,7 +177,9 @@ class OpenSeries:
 
         ``told`` are the cells and the size that the task has stated.
         """
-        ledger, charge, fence = self._worker.ledger, self.charge, self._begun.fence
+        ledger = self._worker.ledger
+        charge = self.charge
+        fence = self._begun.fence
         (cells, size), part = told, part_of(self._event, place)
         ledger.begin(charge, place, fence=fence)
         self._begun.begun = place
@@ -226,7 +239,9 @@ def opened_series(series: Series, worker: Worker, patience: Patience) -> OpenSer
         InProgress: another worker has it open.
         Others as ``charged``; nothing was charged.
     """
-    event, asker, ledger = series.event, worker.asker, worker.ledger
+    event = series.event
+    asker = worker.asker
+    ledger = worker.ledger
     places = places_of(event)
     # a series is never shared: its pieces are read by the id of the charge that paid for them
     names = replace(asker.names(*named(series), event), shared="")
@@ -264,7 +279,9 @@ def places_of(event: Event) -> int:
 
 def part_of(event: Composed | Repeated, place: int) -> Event:
     """The event of the piece at a place."""
-    return event.event if isinstance(event, Repeated) else event.events[place - 1]
+    if isinstance(event, Repeated):
+        return event.event
+    return event.events[place - 1]
 
 
 def _started(ledger: Ledger, request: Request, places: int) -> _Begun:

@@ -44,7 +44,7 @@ from sfumato.query.preview import Preview
 from sfumato.query.price import Price, Wish, price
 from sfumato.query.release import Asked, release
 from sfumato.query.reuse import Shelf, reuse
-from sfumato.query.subqueries import Alone, First, Foreseen, Paid, Rehearsed, Step, resolved
+from sfumato.query.subqueries import Rehearsal, Resolver, Step, previewed, refused
 from sfumato.query.table import parts_from_json
 from sfumato.query.target import Reference, typical_size, wanted
 from sfumato.query.tasks import Tasks
@@ -90,7 +90,8 @@ class Session(Tasks):
         # None for a session that ``asking_as`` made: it closes nothing
         self._let_go: Callable[[Ledger], object] | None = let_go
         self._door = Door()
-        self._shelf, self._known = Shelf(ledger), Known()
+        self._shelf = Shelf(ledger)
+        self._known = Known()
         self._limit = budget
         contract = Contract.of(dataset, budget)
         self._asker = Asker(
@@ -143,8 +144,14 @@ class Session(Tasks):
     ) -> Preview:
         """The cost and the expected error of a question, for free and without reading the data."""
         self._door.require_open()
-        asked = price(epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon)
-        step = resolved(sql, parameters, asked, self.dataset, Foreseen())
+        asked = price(
+            epsilon=epsilon,
+            rho=rho,
+            delta=delta,
+            error=error,
+            max_epsilon=max_epsilon,
+        )
+        step = Resolver(sql, parameters, asked, self.dataset).resolve(previewed)
         planned = self._planned(step)
         return Preview(planned, step.dataset, self._engine.statement(planned.bounded))
 
@@ -194,7 +201,13 @@ class Session(Tasks):
         """
         self._door.require_open()
         patience = ENDLESS if stop is None and time_limit is None else Patience(stop, time_limit)
-        asked = price(epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon)
+        asked = price(
+            epsilon=epsilon,
+            rho=rho,
+            delta=delta,
+            error=error,
+            max_epsilon=max_epsilon,
+        )
         name = name_of(sql, parameters, asked, self._asker)
         known = self._known.find(name)
         if known is not None:
@@ -202,9 +215,9 @@ class Session(Tasks):
             if body is not None:
                 return Answer(body, recalled=True)
         with self._door.inside():
-            resolve = partial(resolved, sql, parameters, asked, self.dataset)
+            question = Resolver(sql, parameters, asked, self.dataset)
             answer, as_asked = persistently(
-                lambda: self._asked_once(resolve, key or "", patience), patience
+                lambda: self._asked_once(question, key or "", patience), patience
             )
         if name == name_of(sql, parameters, asked, self._asker):
             # still the same day
@@ -212,20 +225,26 @@ class Session(Tasks):
         return answer
 
     def _asked_once(
-        self, resolve: Callable[[First], Step], key: str, patience: Patience
+        self,
+        question: Resolver,
+        key: str,
+        patience: Patience,
     ) -> tuple[Answer, Asked]:
         """Answers a question and its sub-queries; also returns the question as it was asked.
+
+        If the asker has paid for all sub-queries and limits, or there is none, they are resolved
+        once; otherwise with placeholders first, and again with the answers.
 
         Raises:
             InProgress: another caller is asking one of its sub-queries; nothing was charged.
         """
-        first = Rehearsed(self._planned, self._own)
-        step = resolve(first)
-        if not first.is_needed:
+        rehearsal = Rehearsal(self._planned, self._own)
+        step = question.resolve(rehearsal)
+        if not question.guesses:
             return self._answered(step, key, patience)
-        if first.doubtful:
-            self._planned(resolve(Rehearsed(self._planned, self._own, nulls=True)))
-        steps = self._foreseen(resolve, [*first.plans, (step, self._planned(step))])
+        if question.doubtful:
+            self._planned(question.resolve(Rehearsal(self._planned, self._own), nulls=True))
+        steps = self._foreseen(question, [*rehearsal.plans, (step, self._planned(step))])
         if key:
             require_key(*steps[-1], key, self._ledger)
         with together(self._ledger, wanted_charges(steps, self._ledger)) as held:
@@ -235,10 +254,10 @@ class Session(Tasks):
                 paid, _ = answered(step)
                 return paid
 
-            return answered(resolve(Paid(answer)), key)
+            return answered(question.resolve(answer), key)
 
     def _foreseen(
-        self, resolve: Callable[[First], Step], plans: list[tuple[Step, Planned]]
+        self, question: Resolver, plans: list[tuple[Step, Planned]]
     ) -> list[tuple[Step, Asked]]:
         """The steps of a question with their keys.
 
@@ -247,9 +266,9 @@ class Session(Tasks):
         if any(not step.guessed and self._others(step) is not None for step, _ in plans[:-1]):
             # a refusal that depends on an answer is shown only to askers who paid for that answer
             with suppress(SfumatoError):
-                first = Rehearsed(self._planned, self._own, others=self._others)
-                step = resolve(first)
-                plans = [*first.plans, (step, self._planned(step))]
+                rehearsal = Rehearsal(self._planned, self._own, self._others)
+                step = question.resolve(rehearsal)
+                plans = [*rehearsal.plans, (step, self._planned(step))]
         steps = []
         for step, planned in plans:
             steps.append((step, Asked.of(planned, self._asker.about(step.dataset))))
@@ -277,7 +296,7 @@ class Session(Tasks):
         """
         self._door.require_open()
         asked = price(epsilon=epsilon, rho=rho)
-        step = resolved(sql, parameters, asked, self.dataset, Alone())
+        step = Resolver(sql, parameters, asked, self.dataset).resolve(refused)
         norm = Norm.L1 if asked.epsilon is not None else Norm.L2
         parts = checks(step.question, compile_plan(step.question.raw, step.dataset, norm))
         share = asked.scaled(Fraction(1, len(parts)))
@@ -404,7 +423,11 @@ class Session(Tasks):
         return None
 
     def _answered(
-        self, step: Step, key: str = "", patience: Patience = ENDLESS, held: Held | None = None
+        self,
+        step: Step,
+        key: str = "",
+        patience: Patience = ENDLESS,
+        held: Held | None = None,
     ) -> tuple[Answer, Asked]:
         """Answers a step, which is charged unless it is stored.
 
@@ -440,7 +463,9 @@ class Session(Tasks):
 
     def _plans(self, step: Step) -> list[Planned]:
         """The candidate plans of a step: one for a price, one for each noise law for an error."""
-        question, dataset, price = step.question, step.dataset, step.price
+        question = step.question
+        dataset = step.dataset
+        price = step.price
         if price.target is None:
             return [plan_for_price(question, dataset, price, self._kept)]
         goal = wanted(question, dataset, price.target, self._references(question))

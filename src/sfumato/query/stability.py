@@ -15,9 +15,6 @@ from sfumato.plan.aggregate import (
     CountUnits,
     Quantiles,
     Sum,
-    largest,
-    never_negative,
-    width,
 )
 from sfumato.plan.relation import Relation as Rows
 from sfumato.plan.relation import is_single
@@ -46,11 +43,17 @@ def refinement(plan: Tracked) -> int:
     linear = any(not isinstance(item, CountUnits | CountDistinct) for item in aggregates)
     # rows of a unit beyond its row limit have smaller weights, which a leaf must be able to hold
     shared = any(isinstance(item, Quantiles) for item in aggregates)
-    return _FINE if (weighs and linear) or shared else 1
+    if (weighs and linear) or shared:
+        return _FINE
+    return 1
 
 
 def distance(
-    aggregate: Aggregate, plan: Tracked, norm: Norm, relation: Relation, fine: int
+    aggregate: Aggregate,
+    plan: Tracked,
+    norm: Norm,
+    relation: Relation,
+    fine: int,
 ) -> Distance:
     """The distance of one part's integers between neighbouring datasets.
 
@@ -89,10 +92,17 @@ def full_weight(unit: str | None, relation: Rows) -> int:
 
     It is 1 if no weight is below 1.
     """
-    return 1 if unit is None or is_single(relation) else _FINE
+    if unit is None or is_single(relation):
+        return 1
+    return _FINE
 
 
-def marginal(most: int, fine: int, norm: Norm, relation: Relation) -> Distance:
+def marginal(
+    most: int,
+    fine: int,
+    norm: Norm,
+    relation: Relation,
+) -> Distance:
     """The distance of one marginal between neighbours, for row weights floor(f min(1, T / N)).
 
     N is the number of rows of the unit. In Linf it bounds the change in the L1 distance between
@@ -109,7 +119,7 @@ def marginal(most: int, fine: int, norm: Norm, relation: Relation) -> Distance:
 def _contribution(aggregate: Aggregate, plan: Tracked, norm: Norm) -> int:
     """The largest norm (L1, or L2 squared) that one unit adds to a part's integers."""
     rows, groups, total = _limits(aggregate, plan)
-    size = largest(aggregate)
+    size = aggregate.largest
     if norm is Norm.L1:
         return size * min(groups * rows, total)
     return size * size * min(groups * rows * rows, rows * total)
@@ -141,15 +151,24 @@ def _limits(aggregate: Aggregate, plan: Tracked) -> tuple[int, int, int]:
     return limits.rows, groups, total
 
 
-def _replaced(aggregate: Aggregate, plan: Tracked, norm: Norm, one: int) -> int:
+def _replaced(
+    aggregate: Aggregate,
+    plan: Tracked,
+    norm: Norm,
+    one: int,
+) -> int:
     """The norm of the difference of two contributions, each of norm at most ``one``."""
-    single = plan.groups == 1 and width(aggregate) == 1
+    single = plan.groups == 1 and aggregate.width == 1
     if single and isinstance(aggregate, Sum):
         # one integer between M * min(lower, 0) and M * max(upper, 0)
         codes, (rows, _, total) = aggregate.value.numeric, _limits(aggregate, plan)
         reach = (max(codes.upper_code, 0) - min(codes.lower_code, 0)) * min(rows, total)
-        return reach if norm is Norm.L1 else reach * reach
+        if norm is Norm.L1:
+            return reach
+        return reach * reach
     if single:
         return one
     # |a - b|_1 <= |a|_1 + |b|_1; |a - b|_2^2 <= |a|_2^2 + |b|_2^2 where no entry is negative
-    return one * 2 if norm is Norm.L1 or never_negative(aggregate) else one * 4
+    if norm is Norm.L1 or aggregate.never_negative:
+        return one * 2
+    return one * 4

@@ -44,7 +44,10 @@ class Opened:
         cube: AbstractContextManager[Marginals] | None = None,
         rows: AbstractContextManager[UnitRows] | None = None,
     ) -> None:
-        self._plan, self._read, self._cube, self._rows = plan, read, cube, rows
+        self._plan = plan
+        self._read = read
+        self._cube = cube
+        self._rows = rows
         self._left = ExitStack()
         self._exact: Exact | None = None
         self._marginals: Marginals | None = None
@@ -102,7 +105,8 @@ class Opened:
                 f"{type(design).__name__} of what was opened.",
                 allowed="rows; PoissonSample under add/remove, FixedSample under replace-one",
             )
-        whole, drawn = self.unit_rows(plan), Opened(plan)
+        whole = self.unit_rows(plan)
+        drawn = Opened(plan)
         drawn._units = whole.of(chosen_units(design, whole.units))
         return drawn
 

@@ -9,7 +9,7 @@ import datetime
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Protocol, TypeAlias
+from typing import NoReturn, TypeAlias
 
 from sqlglot import exp
 
@@ -40,12 +40,14 @@ class Step:
     """A question with its declarations and its price.
 
     ``guessed`` is set if the question contains a placeholder instead of an earlier answer.
+    ``limit`` is the name of the ``sf.AUTO`` limit that the step learns; empty for other questions.
     """
 
     question: Question
     dataset: Dataset
     price: Price
     guessed: bool = False
+    limit: str = ""
 
     @property
     def name(self) -> "Name":
@@ -55,188 +57,165 @@ class Step:
 
 # A step of a question is identified by its text and its price.
 Name: TypeAlias = tuple[str, Price]
+# Returns the answer of a step, or None if it has none yet; raises if there must be no such step.
+Policy: TypeAlias = Callable[[Step], Answer | None]
 
 
-class First(Protocol):
-    """A resolver for the sub-queries and limits of a question.
+class Resolver:
+    """Resolves the sub-queries and ``sf.AUTO`` limits of one question.
 
-    Each method returns a value, and a note for the reader of the answer. ``guesses`` counts the
-    placeholders returned so far.
+    A policy answers each of them. If it has no answer, a placeholder takes its place, and the step
+    that contains it is ``guessed``. ``guesses`` counts the placeholders of the latest ``resolve``;
+    ``doubtful`` is set if one of them stands for an answer that may be NULL.
     """
 
-    @property
-    def guesses(self) -> int: ...
+    def __init__(
+        self,
+        sql: str | exp.Select,
+        parameters: Parameters | None,
+        price: Price,
+        dataset: Dataset,
+    ) -> None:
+        self._statement = sql, parameters, price
+        self._dataset = dataset
+        self.guesses = 0
+        self.doubtful = False
 
-    def scalar(self, step: Step) -> tuple[Scalar, str]:
-        """The value of a sub-query, and a note."""
-        ...
+    def resolve(self, answer: Policy, *, nulls: bool = False) -> Step:
+        """The question with its share of the price, ready to be planned.
 
-    def limit(self, name: str, step: Step, groups: int | None) -> tuple[int, str]:
-        """The value of an ``sf.AUTO`` limit, and a note; ``groups`` is the most it can be."""
-        ...
+        With ``nulls``, a placeholder is NULL if the answer may be NULL.
+        """
+        self._answer = answer
+        self._nulls = nulls
+        self.guesses = 0
+        self.doubtful = False
+        return self._step(*self._statement)
 
+    def _step(
+        self,
+        sql: str | exp.Select,
+        parameters: Parameters | None,
+        price: Price,
+    ) -> Step:
+        """The step of a statement; its sub-queries and limits share the price."""
+        select = tree(sql)
+        guesses = self.guesses
+        share = price.scaled(Fraction(1, len(scalar_queries(select)) + 1))
+        notes: list[str] = []
 
-class Foreseen:
-    """Resolver for ``preview``: a placeholder for each sub-query; refuses ``sf.AUTO`` limits."""
+        def scalar(query: exp.Select) -> Scalar:
+            step = self._step(query, None, replace(share, delta=None))
+            value, note = self._scalar(step)
+            notes.append(note)
+            return value
 
-    guesses = 0
+        today = datetime.datetime.now(datetime.UTC).date()
+        question = question_of(
+            select, self._dataset, parameters=parameters, today=today, scalars=scalar
+        )
+        notes = [*question.notes, *dict.fromkeys(notes)]
+        question = replace(question, text=text_of(sql), notes=tuple(notes))
+        return self._limited(Step(question, self._dataset, share, self.guesses > guesses))
 
-    def scalar(self, step: Step) -> tuple[Scalar, str]:
-        value = stand_in(step.question)
+    def _scalar(self, step: Step) -> tuple[Scalar, str]:
+        """The value of a sub-query, and a note for the reader of the answer."""
+        answer = self._answer(step)
+        if answer is not None:
+            value = _constant(answer)
+            shown = "NULL" if value is None else _only(answer)
+            charge = answer.charge_id[:12]
+            return value, f"{step.question.text} = {shown} was answered first (charge {charge})."
+        self.guesses += 1
+        item, *_ = step.question.output.items
+        may_lack = may_be_null(item.expression)
+        self.doubtful |= may_lack
+        guess = None if may_lack and self._nulls else stand_in(step.question)
         unknown = "The answer of a sub-query is not known yet"
-        return value, f"{unknown}: taken as {value} here; its cost is shared."
+        return guess, f"{unknown}: taken as {guess} here; its cost is shared."
 
-    def limit(self, name: str, step: Step, groups: int | None) -> tuple[int, str]:
-        raise MissingDeclaration(
-            f"{name} of table {step.question.table!r} is sf.AUTO: query learns it, "
-            f"preview is free and does not. {_scarce(step.price)}",
-            remedy=f"Declare {name}= with a number, or ask with query.",
-        )
+    def _limited(self, step: Step) -> Step:
+        """Resolves the ``sf.AUTO`` limits of a step, each for a share of its price."""
+        guesses = self.guesses
+        wanted = list(automatic(step.question, step.dataset))
+        learnt: dict[str, int] = {}
+        notes = []
+        for name, question in wanted:
+            price = replace(step.price.scaled(SHARE), delta=None)
+            learning = Step(question, step.dataset, price, step.guessed, name)
+            groups = declared_groups(step.question.raw) if name == "max_groups" else None
+            learnt[name], note = self._limit(learning, groups)
+            if note:
+                notes.append(note)
+        question = replace(step.question, notes=(*step.question.notes, *notes))
+        rest = step.price.scaled(1 - SHARE * len(wanted))
+        guessed = step.guessed or self.guesses > guesses
+        return Step(question, with_limits(step.dataset, question.table, learnt), rest, guessed)
+
+    def _limit(self, step: Step, groups: int | None) -> tuple[int, str]:
+        """The value of a limit, which is at most ``groups``, and a note; 1 if it is not known."""
+        answer = self._answer(step)
+        if answer is None:
+            self.guesses += 1
+            return 1, ""
+        limit = learnt_limit(to_fraction(step.limit, _only(answer)), groups)
+        learnt = f"{step.limit} = {limit} was learnt privately (charge {answer.charge_id[:12]})"
+        return limit, f"{learnt}. {_scarce(step.price)}"
 
 
-class Alone:
-    """Resolver for ``diagnose``: refuses sub-queries and ``sf.AUTO`` limits."""
-
-    guesses = 0
-
-    def scalar(self, step: Step) -> tuple[Scalar, str]:
-        raise UnsupportedSql(
-            "A diagnosis of a question with a sub-query that is an answer of its own: "
-            f"{step.question.text}.",
-            remedy="Ask the sub-query first, and write its number, or a parameter, in its place.",
-        )
-
-    def limit(self, name: str, step: Step, groups: int | None) -> tuple[int, str]:
-        raise MissingDeclaration(
-            f"{name} of table {step.question.table!r} is sf.AUTO: "
-            "there is no limit yet whose effect could be told.",
-            remedy=f"Declare {name}= with a number.",
-        )
-
-
-class Rehearsed:
-    """Resolver without charges: stored answers if there are any, otherwise placeholders.
+class Rehearsal:
+    """The policy before anything is charged: stored answers only.
 
     ``own`` returns an answer that the asker has paid for; ``others`` one that the asker may share
-    but would be charged for. With ``nulls``, a placeholder is NULL if the answer may be NULL;
-    ``doubtful`` is set if there is such a sub-query. ``plans`` collects the plans of the steps
-    that would be charged. ``is_needed`` is set if there is any step at all.
+    but would be charged for. ``plans`` collects the plans of the steps that would be charged.
     """
 
     def __init__(
         self,
         plan: Callable[[Step], Planned],
-        own: Callable[[Step], Answer | None] = lambda step: None,
-        *,
-        others: Callable[[Step], Answer | None] = lambda step: None,
-        nulls: bool = False,
+        own: Policy = lambda step: None,
+        others: Policy = lambda step: None,
     ) -> None:
-        self._plan, self._own, self._others = plan, own, others
-        self._nulls, self.guesses = nulls, 0
+        self._plan = plan
+        self._own = own
+        self._others = others
         self.plans: list[tuple[Step, Planned]] = []
-        self.doubtful = self.is_needed = False
 
-    def scalar(self, step: Step) -> tuple[Scalar, str]:
-        answer = self._stored(step)
-        if answer is not None:
-            return _constant(answer), ""
-        item, *_ = step.question.output.items
-        doubtful = may_be_null(item.expression)
-        self.doubtful |= doubtful
-        if doubtful and self._nulls:
-            return None, ""
-        return stand_in(step.question), ""
-
-    def limit(self, name: str, step: Step, groups: int | None) -> tuple[int, str]:
-        answer = self._stored(step)
-        if answer is None:
-            return 1, ""
-        return learnt_limit(to_fraction(name, _only(answer)), groups), ""
-
-    def _stored(self, step: Step) -> Answer | None:
-        """The stored answer of a step, if any; plans the step unless the asker has paid for it."""
-        self.is_needed = True
+    def __call__(self, step: Step) -> Answer | None:
+        # a question with a placeholder in it has no stored answer
+        if not step.guessed:
+            paid = self._own(step)
+            if paid is not None:
+                return paid
+        self.plans.append((step, self._plan(step)))
         if step.guessed:
-            # a question with a placeholder in it has no stored answer
-            answer = None
-            self.plans.append((step, self._plan(step)))
-        else:
-            answer = self._own(step)
-            if answer is None:
-                self.plans.append((step, self._plan(step)))
-                answer = self._others(step)
-        self.guesses += answer is None
-        return answer
+            return None
+        return self._others(step)
 
 
-class Paid:
-    """Resolver for ``query``: each step is answered and charged, or read from the ledger."""
-
-    guesses = 0
-
-    def __init__(self, answer: Callable[[Step], Answer]) -> None:
-        self._answer = answer
-
-    def scalar(self, step: Step) -> tuple[Scalar, str]:
-        answer = self._answer(step)
-        value = _constant(answer)
-        shown = "NULL" if value is None else _only(answer)
-        charge = answer.charge_id[:12]
-        return value, f"{step.question.text} = {shown} was answered first (charge {charge})."
-
-    def limit(self, name: str, step: Step, groups: int | None) -> tuple[int, str]:
-        answer = self._answer(step)
-        limit = learnt_limit(to_fraction(name, _only(answer)), groups)
-        charge = answer.charge_id[:12]
-        note = f"{name} = {limit} was learnt privately (charge {charge}). {_scarce(step.price)}"
-        return limit, note
+def previewed(step: Step) -> None:
+    """The policy of ``preview``: no sub-query has an answer; refuses ``sf.AUTO`` limits."""
+    if step.limit:
+        raise MissingDeclaration(
+            f"{step.limit} of table {step.question.table!r} is sf.AUTO: query learns it, "
+            f"preview is free and does not. {_scarce(step.price)}",
+            remedy=f"Declare {step.limit}= with a number, or ask with query.",
+        )
 
 
-def resolved(
-    sql: str | exp.Select,
-    parameters: Parameters | None,
-    price: Price,
-    dataset: Dataset,
-    first: First,
-) -> Step:
-    """Resolves the sub-queries and limits of a statement through ``first``.
-
-    Returns the question with its share of the price, ready to be planned.
-    """
-    select, guesses = tree(sql), first.guesses
-    share = price.scaled(Fraction(1, len(scalar_queries(select)) + 1))
-    notes: list[str] = []
-
-    def scalar(query: exp.Select) -> Scalar:
-        step = resolved(query, None, replace(share, delta=None), dataset, first)
-        value, note = first.scalar(step)
-        notes.append(note)
-        return value
-
-    today = datetime.datetime.now(datetime.UTC).date()
-    question = question_of(select, dataset, parameters=parameters, today=today, scalars=scalar)
-    distinct = dict.fromkeys(note for note in notes if note)
-    question = replace(question, text=text_of(sql), notes=(*question.notes, *distinct))
-    return _limited(Step(question, dataset, share, first.guesses > guesses), first)
-
-
-def _limited(step: Step, first: First) -> Step:
-    """Resolves the ``sf.AUTO`` limits of a step, each for a share of its price."""
-    guesses = first.guesses
-    wanted = list(automatic(step.question, step.dataset))
-    learnt: dict[str, int] = {}
-    notes = []
-    for name, question in wanted:
-        groups = declared_groups(step.question.raw) if name == "max_groups" else None
-        price = replace(step.price.scaled(SHARE), delta=None)
-        learning = Step(question, step.dataset, price, step.guessed)
-        learnt[name], note = first.limit(name, learning, groups)
-        if note:
-            notes.append(note)
-    question = replace(step.question, notes=(*step.question.notes, *notes))
-    rest = step.price.scaled(1 - SHARE * len(wanted))
-    guessed = step.guessed or first.guesses > guesses
-    return Step(question, with_limits(step.dataset, question.table, learnt), rest, guessed)
+def refused(step: Step) -> NoReturn:
+    """The policy of ``diagnose``: refuses sub-queries and ``sf.AUTO`` limits."""
+    if step.limit:
+        raise MissingDeclaration(
+            f"{step.limit} of table {step.question.table!r} is sf.AUTO: "
+            "there is no limit yet whose effect could be told.",
+            remedy=f"Declare {step.limit}= with a number.",
+        )
+    raise UnsupportedSql(
+        "A diagnosis of a question with a sub-query that is an answer of its own: "
+        f"{step.question.text}.",
+        remedy="Ask the sub-query first, and write its number, or a parameter, in its place.",
+    )
 
 
 def _scarce(price: Price) -> str:

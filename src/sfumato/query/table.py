@@ -15,6 +15,7 @@ from sfumato.ledger.journal import canonical_json
 from sfumato.noise import DiscreteGaussian, Noise
 from sfumato.plan.evaluate import day
 from sfumato.plan.output import Item, Order, Output
+from sfumato.plan.reading import Kind, Reading
 from sfumato.plan.scalar import (
     And,
     Case,
@@ -35,7 +36,7 @@ from sfumato.plan.show import canonical
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import AdditiveNoise, Json, event_from_json, event_to_json
 from sfumato.query.asker import FORMAT
-from sfumato.query.estimate import Kind, Reading, Released, ranges_of, value_of
+from sfumato.query.estimate import Released, ranges_of, value_of
 from sfumato.query.rounding import Move, is_beyond
 
 _DEFAULT_MISS = Fraction(5, 100)
@@ -69,7 +70,8 @@ def answer_body(
 
     ``moves`` states for each part how far rounding may have moved the values that it reads.
     """
-    parts, groups = rows.parts, rows.codes
+    parts = rows.parts
+    groups = rows.codes
     order = _rows(output, parts, groups)
     errors = error_rows(output, parts, order, _DEFAULT_MISS)
     body: dict[str, Json] = {
@@ -103,7 +105,10 @@ def _column(item: Item, parts: Sequence[Released], key_types: Sequence[str]) -> 
 
 
 def error_rows(
-    output: Output, parts: Sequence[Released], order: Sequence[int], miss: Fraction
+    output: Output,
+    parts: Sequence[Released],
+    order: Sequence[int],
+    miss: Fraction,
 ) -> list[Json]:
     """The interval of each cell, row by row, at confidence 1 - miss; null for a key."""
     columns = [_errors(item.expression, parts, order, miss) for item in output.items]
@@ -134,13 +139,18 @@ def _rows(output: Output, parts: Sequence[Released], groups: Sequence[Group]) ->
 
 
 def _sorted(
-    rows: list[int], order: Order, parts: Sequence[Released], groups: Sequence[Group]
+    rows: list[int],
+    order: Order,
+    parts: Sequence[Released],
+    groups: Sequence[Group],
 ) -> list[int]:
     values = {row: value_of(order.expression, parts, row, groups[row]) for row in rows}
     empty = [row for row in rows if values[row] is None]
     full = [row for row in rows if values[row] is not None]
     full.sort(key=lambda row: cast(int, values[row]), reverse=order.descending)
-    return empty + full if order.nulls_first else full + empty
+    if order.nulls_first:
+        return empty + full
+    return full + empty
 
 
 def _cell(
@@ -188,7 +198,9 @@ def _type(expression: Scalar, parts: Sequence[Released], key_types: Sequence[str
         case Key(index):
             return key_types[index]
         case Constant(value) if isinstance(value, bool | str):
-            return "boolean" if isinstance(value, bool) else "text"
+            if isinstance(value, bool):
+                return "boolean"
+            return "text"
         case Compare() | Member() | Like() | IsNull() | Not() | And() | Or():
             return "boolean"
         case Case(branches, otherwise):
@@ -198,31 +210,40 @@ def _type(expression: Scalar, parts: Sequence[Released], key_types: Sequence[str
             other = kinds - {"real", "integer"}
             if other:
                 return other.pop()
-            return "integer" if kinds == {"integer"} else "real"
+            if kinds == {"integer"}:
+                return "integer"
+            return "real"
         case Estimate(index):
             read = parts[index].reading
             if read.is_date:
                 return "date"
             is_whole = read.kind is Kind.NUMBER and read.unit == 1
-            return "integer" if is_whole else "real"
+            if is_whole:
+                return "integer"
+            return "real"
         case _:
             return "real"
 
 
 def _errors(
-    expression: Scalar, parts: Sequence[Released], rows: Sequence[int], miss: Fraction
+    expression: Scalar,
+    parts: Sequence[Released],
+    rows: Sequence[int],
+    miss: Fraction,
 ) -> list[Json]:
     """The interval of each cell of a column as JSON; null for a key."""
     if not _is_released(expression):
         return [None] * len(rows)
-    is_date, ranks = _is_date(expression, parts), _rank_error(expression, parts, miss)
+    is_date = _is_date(expression, parts)
+    ranks = _rank_error(expression, parts, miss)
     errors: list[Json] = []
     for row, cell in zip(rows, ranges_of(expression, parts, rows, miss), strict=True):
         if cell.interval is None:
             error: dict[str, Json] = {"low": None, "high": None, "half_width": None}
         elif is_date:
             low, high = cell.interval
-            first, last = day(math.floor(low)), day(math.ceil(high))
+            first = day(math.floor(low))
+            last = day(math.ceil(high))
             error = {"low": first.isoformat(), "high": last.isoformat(), "half_width": None}
         else:
             error = _ends(*cell.interval, value_of(expression, parts, row, []))
@@ -256,7 +277,9 @@ def _outward(value: Fraction, *, up: bool) -> Json:
     if _is_whole(value):
         return int(value)
     bound = float_up(value) if up else float_down(value)
-    return bound if math.isfinite(bound) else None
+    if math.isfinite(bound):
+        return bound
+    return None
 
 
 def _warnings(output: Output, errors: Sequence[Json]) -> list[Json]:
@@ -329,7 +352,8 @@ def merged(output: Output, parts: Sequence[Released], groups: Sequence[Group]) -
 
 def _summed(part: Released, rows: Sequence[Sequence[int]]) -> Released:
     """A part with one row for each list of groups: the sums of their integers."""
-    values, copies = [], []
+    values = []
+    copies = []
     for groups in rows:
         columns = zip(*(part.values[group] for group in groups), strict=True)
         values.append(tuple(map(sum, columns)))

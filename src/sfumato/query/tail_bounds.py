@@ -49,7 +49,12 @@ def reach(
     return union
 
 
-def _laplace(scale: float, weights: Sequence[float], copies: int, tail: float) -> Fraction:
+def _laplace(
+    scale: float,
+    weights: Sequence[float],
+    copies: int,
+    tail: float,
+) -> Fraction:
     """The Chernoff bound for discrete Laplace noise: P(S > t) <= exp(-s t) E exp(s S) for all s."""
     rate = 1 / (scale * max(weights))
     bounds = (

@@ -9,26 +9,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from sfumato.errors import NoReference, UnsupportedSql, unknown
+from sfumato.errors import NoReference, UnsupportedSql
 from sfumato.exact.rational import decimal_text
 from sfumato.exact.rounding import sqrt_down
 from sfumato.metadata.dataset import Dataset
 from sfumato.noise import Noise
 from sfumato.plan.aggregate import (
     Aggregate,
-    CountDistinct,
     CountRows,
-    CountUnits,
-    CountValues,
     Mean,
-    Quantiles,
-    Sum,
     Variance,
 )
 from sfumato.plan.question import Question
+from sfumato.plan.reading import Kind
 from sfumato.plan.relation import Scan
 from sfumato.plan.scalar import Estimate, Key
-from sfumato.plan.show import title
 from sfumato.plan.stages import Part
 from sfumato.plan.statistic import Statistic
 from sfumato.query.price import Target
@@ -64,26 +59,21 @@ class Wanted:
     notes: tuple[str, ...]
     average: bool = False
 
-    def reach(self, index: int, part: Part, fine: int) -> int:
+    def reach(
+        self,
+        index: int,
+        part: Part,
+        fine: int,
+    ) -> int:
         """The largest noise, in the integers of a part, that keeps its wanted error."""
         amount = self.amounts[index]
-        match part.aggregate:
-            case Sum(value):
-                return int(amount * fine / value.step)
-            case Mean(value):
-                # an error of 1 in the numerator moves the mean by at most step / size; RULES 22
-                return int(amount / value.step * self.sizes[index] * fine) - 1
-            case (
-                CountRows()
-                | CountUnits()
-                | CountValues()
-                | CountDistinct()
-                | Variance()
-                | Quantiles()
-            ):
-                return int(amount * fine)
-            case _:
-                raise unknown(part.aggregate)
+        aggregate = part.aggregate
+        if isinstance(aggregate, Mean):
+            # an error of 1 in the numerator moves the mean by at most step / size; RULES 22
+            return int(amount / aggregate.value.step * self.sizes[index] * fine) - 1
+        reading = aggregate.reading(fine)
+        assert reading.kind is Kind.NUMBER, "the error of a spread or a quantile is no target"
+        return int(amount / reading.unit)
 
     def meets(self, noise: Noise, reach: int) -> bool:
         """Whether a noise is within ``reach``: in 95% of draws, or in root mean square."""
@@ -97,7 +87,10 @@ class Wanted:
 
 
 def wanted(
-    question: Question, dataset: Dataset, target: Target, stored: Mapping[int, Reference]
+    question: Question,
+    dataset: Dataset,
+    target: Target,
+    stored: Mapping[int, Reference],
 ) -> Wanted:
     """The wanted error of every part.
 
@@ -107,7 +100,9 @@ def wanted(
     """
     _require_plain_aggregates(question)
     size = _declared_size(question, dataset)
-    amounts, sizes, notes = [], [], []
+    amounts = []
+    sizes = []
+    notes = []
     for index, aggregate in enumerate(question.raw.aggregates):
         reference = stored.get(index)
         amount, note = _amount(aggregate, target, size, reference)
@@ -118,7 +113,7 @@ def wanted(
             notes.append(note)
         if isinstance(aggregate, Mean) and reference is None:
             notes.append(
-                f"{title(aggregate)}: the error holds as far as none of the declared "
+                f"{aggregate.title}: the error holds as far as none of the declared "
                 f"{size or 0:,} values is missing."
             )
     if target.average:
@@ -162,11 +157,16 @@ def typical_size(sizes: Sequence[Fraction]) -> Fraction:
 def _declared_size(question: Question, dataset: Dataset) -> int | None:
     """The declared number of rows that a question reads, if it reads a whole table."""
     whole = isinstance(question.raw.relation, Scan) and not question.raw.keys
-    return dataset.tables[question.table].size if whole else None
+    if whole:
+        return dataset.tables[question.table].size
+    return None
 
 
 def _amount(
-    aggregate: Aggregate, target: Target, size: int | None, stored: Reference | None
+    aggregate: Aggregate,
+    target: Target,
+    size: int | None,
+    stored: Reference | None,
 ) -> tuple[Fraction, str]:
     """The wanted error of a part as a number, and a note on what it is relative to."""
     if not target.relative:
@@ -176,10 +176,10 @@ def _amount(
         return target.amount * size, f"{percent} of the declared size {size:,} of the table."
     if stored is not None and stored.magnitude > 0:
         value = f"{float(stored.magnitude):,.6g}"
-        estimate = f"the mean stored estimate of {title(aggregate)} (charge {stored.charge})"
+        estimate = f"the mean stored estimate of {aggregate.title} (charge {stored.charge})"
         return target.amount * stored.magnitude, f"{percent} of {value}, {estimate}."
     raise NoReference(
-        f"error={percent} of {title(aggregate)} has nothing public to be relative to.",
+        f"error={percent} of {aggregate.title} has nothing public to be relative to.",
         allowed="a declared size (COUNT(*) of the whole table), "
         "or an estimate already stored for the same question",
         remedy="Ask with an absolute error=, or first ask the same question with a small epsilon= "
@@ -188,7 +188,11 @@ def _amount(
 
 
 def _size(
-    aggregate: Aggregate, size: int | None, stored: Reference | None, *, average: bool
+    aggregate: Aggregate,
+    size: int | None,
+    stored: Reference | None,
+    *,
+    average: bool,
 ) -> Fraction:
     """The rows behind a mean: the declared size if each row is its own unit, or a stored one."""
     if not isinstance(aggregate, Mean):
@@ -196,9 +200,11 @@ def _size(
     if size is not None:
         return Fraction(size)
     if stored is not None and stored.size > 0:
-        return stored.typical if average else stored.size
+        if average:
+            return stored.typical
+        return stored.size
     raise NoReference(
-        f"The error of {title(aggregate)} depends on how many rows a group has, which is not "
+        f"The error of {aggregate.title} depends on how many rows a group has, which is not "
         "public.",
         allowed="a declared size= of the table, or an answer already stored for the same question",
         remedy="Ask with epsilon=, or first ask the same question with a small epsilon= (a pilot).",

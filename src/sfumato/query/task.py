@@ -106,7 +106,8 @@ def named(task: Named) -> tuple[str, str]:
     Raises:
         WrongUse: one is not a string, or cannot be encoded as UTF-8; or the kind is SQL.
     """
-    kind, form = _text("kind", task.kind), _text("form", task.form)
+    kind = _text("kind", task.kind)
+    form = _text("form", task.form)
     if kind == SQL:
         raise WrongUse(
             f"A task of kind {SQL!r}.",

@@ -66,7 +66,11 @@ class Tasks:
             return replace(stored, charge=self._ledger.charge_of(request))
 
     def open_series(
-        self, series: Series, *, stop: Stop | None = None, time_limit: float | None = None
+        self,
+        series: Series,
+        *,
+        stop: Stop | None = None,
+        time_limit: float | None = None,
     ) -> OpenSeries:
         """Opens a question that is answered in pieces; the whole cost is debited now.
 
@@ -130,7 +134,11 @@ class Tasks:
         notes: tuple[str, ...] = ()
         if error is not None or max_epsilon is not None:
             asked = price(
-                epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon
+                epsilon=epsilon,
+                rho=rho,
+                delta=delta,
+                error=error,
+                max_epsilon=max_epsilon,
             )
             task, notes = self._cheapest_marginals(table, cliques, asked)
         else:
@@ -144,7 +152,10 @@ class Tasks:
             raise task.allowance.refused(refusal, left) from None
 
     def _cheapest_marginals(
-        self, table: str, cliques: Sequence[Sequence[str]], asked: Price
+        self,
+        table: str,
+        cliques: Sequence[Sequence[str]],
+        asked: Price,
     ) -> tuple[MarginalsTask, tuple[str, ...]]:
         """The task with a wanted error that is stored, or takes the least share of what is left."""
         asker = self._asker

@@ -63,7 +63,12 @@ class Held:
         charge, _ = self._charges.get(name, ("", None))
         return self._ledger.recall(request, held=charge)
 
-    def reserve(self, name: Name, request: Request, charge_id: str = "") -> str:
+    def reserve(
+        self,
+        name: Name,
+        request: Request,
+        charge_id: str = "",
+    ) -> str:
         """Takes the charge that is reserved for a step, exchanged if it is for another request.
 
         ``charge_id`` is the id of a new charge, as in ``Ledger.reserve``.
@@ -164,7 +169,12 @@ def wanted_charges(steps: Sequence[tuple[Step, Asked]], ledger: Ledger) -> dict[
     return requests
 
 
-def require_key(step: Step, asked: Asked, key: str, ledger: Ledger) -> None:
+def require_key(
+    step: Step,
+    asked: Asked,
+    key: str,
+    ledger: Ledger,
+) -> None:
     """Raises KeyUsed, before any charge, if an idempotency key is bound to another question."""
     request = asked.request(key)
     # a caller that repeats the bound question has paid for its sub-queries, so it is not guessed
@@ -198,7 +208,8 @@ def ceiling(price: Price, norm: Norm, relation: Relation) -> Event:
     Guarantees:
         no question costs more than the ceiling of its price
     """
-    epsilon, rho = price.epsilon, price.rho
+    epsilon = price.epsilon
+    rho = price.rho
     if price.target is not None and price.most is not None:
         epsilon, rho = (price.most, None) if norm is Norm.L1 else (None, price.most**2 / 2)
     if epsilon is not None:

@@ -83,7 +83,12 @@ Ask: TypeAlias = Moment | Level | Aggregate
 class Aggregates:
     """Lowers the aggregate calls of one SELECT."""
 
-    def __init__(self, scope: Scope, rows: Rows, relation: Relation) -> None:
+    def __init__(
+        self,
+        scope: Scope,
+        rows: Rows,
+        relation: Relation,
+    ) -> None:
         self._scope = scope
         self._rows = rows
         self._unlimited = frozenset(_unlimited(relation))
@@ -203,7 +208,12 @@ class Aggregates:
         self._require_limited(value, node, operand)
         return Level(value, level)
 
-    def _require_limited(self, value: Value, node: exp.Expr, operand: exp.Expr) -> None:
+    def _require_limited(
+        self,
+        value: Value,
+        node: exp.Expr,
+        operand: exp.Expr,
+    ) -> None:
         """Refuses a value whose range depends on a number of rows without a declared limit."""
         if not self._unlimited or isinstance(value.type, Text) or value.type.size < UNLIMITED:
             return
@@ -263,7 +273,11 @@ def _release(value: Value, statistic: Statistic, others: set[Statistic]) -> Aggr
 
 def _is_for(release: Aggregate, statistic: Statistic) -> bool:
     """Whether a statistic is the main value of a release."""
-    main = {CountValues: Statistic.COUNT, Sum: Statistic.SUM, Mean: Statistic.MEAN}
+    main: Mapping[type[Aggregate], Statistic] = {
+        CountValues: Statistic.COUNT,
+        Sum: Statistic.SUM,
+        Mean: Statistic.MEAN,
+    }
     return main.get(type(release)) is statistic
 
 
@@ -339,12 +353,16 @@ def _and(test: Scalar, other: Scalar | None) -> Scalar:
 
 def _called(node: exp.Expr) -> str:
     """Returns the name of an aggregate, for messages."""
-    return "A quantile" if isinstance(node, exp.WithinGroup) else called(node)
+    if isinstance(node, exp.WithinGroup):
+        return "A quantile"
+    return called(node)
 
 
 def _name(node: exp.Expr) -> str:
     """Returns the name of a column, or an expression as SQL text."""
-    return node.name if isinstance(node, exp.Column) else _sql(node)
+    if isinstance(node, exp.Column):
+        return node.name
+    return _sql(node)
 
 
 def _sql(node: exp.Expr) -> str:

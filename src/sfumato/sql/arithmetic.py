@@ -47,7 +47,8 @@ class _Marks(TypedDict):
 
 def add(one: Number, other: Number) -> Number:
     """Returns the sum of two numbers."""
-    first, second = known(one), known(other)
+    first = known(one)
+    second = known(other)
     if isinstance(first, Fraction) and isinstance(second, Fraction):
         return number(first + second)
     wrap, (left, right) = together([one, other])
@@ -75,7 +76,8 @@ def multiply(one: Number, other: Number) -> Number:
 
     A constant factor only changes the step.
     """
-    factor, second = known(one), known(other)
+    factor = known(one)
+    second = known(other)
     if isinstance(factor, Fraction) and isinstance(second, Fraction):
         return number(factor * second)
     if isinstance(second, Fraction):
@@ -92,7 +94,8 @@ def multiply(one: Number, other: Number) -> Number:
     size = largest(one.expression) * one.step
     other_size = largest(other.expression) * other.step
     rounding = one.rounding * other_size + other.rounding * (size + one.rounding)
-    step, most = one.step * other.step, LARGEST - 2
+    step = one.step * other.step
+    most = LARGEST - 2
     if largest(product) > most:
         # a comparison with it needs codes just beyond its range
         product = clipped(product, -most, most)
@@ -121,7 +124,8 @@ def divide(one: Number, other: Number, *, skips_zero: bool = False) -> Number:
     divisor = known(other)
     if isinstance(divisor, Fraction) and divisor:
         return multiply(one, number(1 / divisor))
-    above, below = span(one.expression), span(other.expression)
+    above = span(one.expression)
+    below = span(other.expression)
     if below is not None and below[0] <= 0 <= below[1]:
         if not skips_zero:
             raise may_be_zero()
@@ -145,7 +149,11 @@ class _QuotientRange:
 
     @classmethod
     def of(
-        cls, one: Number, other: Number, above: tuple[int, int], below: tuple[int, int]
+        cls,
+        one: Number,
+        other: Number,
+        above: tuple[int, int],
+        below: tuple[int, int],
     ) -> "_QuotientRange":
         """Returns the range of one / other, whose codes lie in ``above`` and ``below``."""
         low, high = below
@@ -160,7 +168,13 @@ class _QuotientRange:
         return cls(min(ends), max(ends), size, least)
 
 
-def _divided(one: Number, other: Number, ends: _QuotientRange, *, skips_zero: bool) -> Number:
+def _divided(
+    one: Number,
+    other: Number,
+    ends: _QuotientRange,
+    *,
+    skips_zero: bool,
+) -> Number:
     """Returns the quotient of two numbers, on the finest step that keeps within 62 bits."""
     exact = Ratio(one, other)
     step = _quotient_step(one, other, ends.size)
@@ -328,7 +342,12 @@ def together(parts: Sequence[Number]) -> tuple[Callable[[Scalar], Number], list[
     return lambda code: Number(code, step, rounding, **marks), codes
 
 
-def bucket(one: Number, low: Fraction, high: Fraction, count: int) -> Number:
+def bucket(
+    one: Number,
+    low: Fraction,
+    high: Fraction,
+    count: int,
+) -> Number:
     """Returns WIDTH_BUCKET: 0 below ``low``, 1 to ``count``, ``count`` + 1 from ``high`` on."""
     scale = count / (high - low)
     place = floored(one.expression, one.step * scale, 1 - low * scale)
@@ -343,8 +362,15 @@ def _scaled(one: Number, factor: Fraction) -> Number:
     if factor == 0:
         return Number(times(one.expression, 0), Fraction(1))
     expression = one.expression if factor > 0 else _negated(one.expression)
-    step, rounding = one.step * abs(factor), one.rounding * abs(factor)
-    scaled = replace(one, expression=expression, step=step, rounding=rounding, ratio=None)
+    step = one.step * abs(factor)
+    rounding = one.rounding * abs(factor)
+    scaled = replace(
+        one,
+        expression=expression,
+        step=step,
+        rounding=rounding,
+        ratio=None,
+    )
     if one.ratio is None:
         return scaled
     return _of_ratio(scaled, _scaled(one.ratio.above, factor), one.ratio)
@@ -359,7 +385,8 @@ def _of_ratio(quotient: Number, above: Number, ratio: Ratio) -> Number:
 
 def _excess(one: int, other: int) -> tuple[int, int]:
     """Returns how many low bits each of two factors must drop for a product of at most 62 bits."""
-    lost, other_lost = 0, 0
+    lost = 0
+    other_lost = 0
     while one * other > LARGEST:
         if one >= other:
             one = one // 2 + 1
@@ -381,7 +408,11 @@ def _coarser(one: Number, bits: int) -> Number:
 
 
 def _stepped(
-    one: Number, expression: Scalar, step: Fraction, *, jump: Fraction | None = None
+    one: Number,
+    expression: Scalar,
+    step: Fraction,
+    *,
+    jump: Fraction | None = None,
 ) -> Number:
     """Returns a step function of a number.
 
@@ -408,7 +439,12 @@ def _negated(expression: Scalar) -> Scalar:
     return Arithmetic(Operation.SUBTRACT, _ZERO, expression)
 
 
-def _within(expression: Scalar, low: Fraction, high: Fraction, step: Fraction) -> Scalar:
+def _within(
+    expression: Scalar,
+    low: Fraction,
+    high: Fraction,
+    step: Fraction,
+) -> Scalar:
     """Returns a quotient clipped to the range of its exact value, truncated toward zero."""
     return clipped(expression, int(low / step), int(high / step))
 

@@ -289,7 +289,8 @@ def _known(node: exp.Expr) -> list[exp.Expr]:
     Inside a definition these are the ones before it.
     """
     known: list[exp.Expr] = []
-    inside, above = node, node.parent
+    inside = node
+    above = node.parent
     while above is not None:
         clause = above if isinstance(above, exp.With) else above.args.get("with_")
         if clause is not None and clause is not inside:

@@ -56,7 +56,10 @@ def placed(node: exp.Expr, select: exp.Select, scope: Scope) -> exp.Expr:
         node = select.expressions[int(place) - 1]
     elif isinstance(node, exp.Column) and not node.table and not scope.owns(node):
         node = _aliased(node, select)
-    return node.this if isinstance(node, exp.Alias) else node
+    if isinstance(node, exp.Alias):
+        aliased: exp.Expr = node.this
+        return aliased
+    return node
 
 
 def _aliased(node: exp.Column, select: exp.Select) -> exp.Expr:

@@ -69,7 +69,8 @@ def compare(op: Comparison, left: Typed, right: Typed) -> Scalar:
         raise UnsupportedSql(
             "A comparison with NULL is never true.", remedy="Write IS NULL or IS NOT NULL."
         )
-    one, other = known(left), known(right)
+    one = known(left)
+    other = known(right)
     if one is not None and other is not None:
         return _constants(op, one, other)
     if one is not None:
@@ -149,7 +150,9 @@ def member(operand: Typed, values: Sequence[Typed]) -> Scalar:
     tests = [compare(Comparison.EQ, operand, value) for value in values]
     sets = [test for test in tests if isinstance(test, Member)]
     if len(sets) < len(tests):
-        return tests[0] if len(tests) == 1 else Or(tuple(tests))
+        if len(tests) == 1:
+            return tests[0]
+        return Or(tuple(tests))
     listed = [value for test in sets for value in test.values]
     codes = {value for value in listed if isinstance(value, int)}
     texts = {value for value in listed if isinstance(value, str)}
@@ -164,7 +167,9 @@ def _readable(operand: Typed, other: Typed) -> Typed:
     A number that is compared with a unit column of strings becomes a string.
     """
     if isinstance(operand, Person):
-        return operand if operand.reading is None else operand.reading
+        if operand.reading is None:
+            return operand
+        return operand.reading
     if isinstance(other, Person) and isinstance(other.reading, Words):
         value = known(operand)
         if isinstance(value, Fraction):
@@ -264,12 +269,16 @@ def _member(operand: Truth, *, value: bool) -> Scalar:
     """Returns the test whether a Boolean has a value."""
     if operand.known_codes is not None:
         return Member(operand.known_codes, (int(value),))
-    return operand.test if value else Not(operand.test)
+    if value:
+        return operand.test
+    return Not(operand.test)
 
 
 def _equality(op: Comparison, test: Scalar) -> Scalar:
     """Returns the test of equality, negated where ``op`` is <>."""
-    return test if op is Comparison.EQ else Not(test)
+    if op is Comparison.EQ:
+        return test
+    return Not(test)
 
 
 def _require_equality(op: Comparison, operand: Typed) -> None:
@@ -291,9 +300,11 @@ def _text(value: Literal | None) -> str:
 
 def _kind_error(left: Typed, right: Typed) -> UnsupportedSql:
     """Returns the refusal to compare values of different types."""
-    name, declared = "An expression", ""
+    name = "An expression"
+    declared = ""
     if isinstance(leaf := code_of(left), Field):
-        name, declared = repr(leaf.column.name), f": it is declared as {leaf.column.type!r}"
+        name = repr(leaf.column.name)
+        declared = f": it is declared as {leaf.column.type!r}"
     value = known(right)
     shown = "another kind of value" if value is None else repr(_text(value))
     return UnsupportedSql(

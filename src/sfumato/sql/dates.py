@@ -66,7 +66,9 @@ def as_day(typed: Typed) -> Day | None:
     if not isinstance(constant, str):
         return None
     code = date_code(constant)
-    return None if code is None else Day(Constant(code))
+    if code is None:
+        return None
+    return Day(Constant(code))
 
 
 def part_of(name: str, moment: Day) -> Number:
@@ -103,7 +105,8 @@ def difference(name: str, start: Day, end: Day) -> Number:
     Months, quarters and years count how many of them begin after ``start`` and by ``end``.
     """
     period = name.upper().rstrip("S")
-    one, other = start.expression, end.expression
+    one = start.expression
+    other = end.expression
     if period == "DAY":
         return _whole(_minus(other, one))
     if period == "WEEK":
@@ -166,7 +169,8 @@ def _months_later(code: int, months: int) -> int:
         raise UnsupportedSql(
             "A date that may lie beyond the years 1 to 9999.", remedy="Use a shorter INTERVAL."
         )
-    year, month = total // 12, total % 12 + 1
+    year = total // 12
+    month = total % 12 + 1
     last_day = calendar.monthrange(year, month)[1]
     reached = datetime.date(year, month, min(start.day, last_day))
     return (reached - EPOCH).days

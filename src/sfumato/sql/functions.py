@@ -31,18 +31,25 @@ FLOATING = ("double", "float", "real")
 def _add(rows: Rows, node: exp.Expr) -> Typed:
     """Lowers the operators + and - on numbers, dates and intervals."""
     sign = -1 if isinstance(node, exp.Sub) else 1
-    one, other = rows.value(node.this), rows.value(node.expression)
+    one = rows.value(node.this)
+    other = rows.value(node.expression)
     if isinstance(one, Day | Interval) or isinstance(other, Day | Interval):
         shifted = _add_to_date(node, one, other, sign)
         if shifted is not None:
             return shifted
-    first, second = as_number(one, node.this), as_number(other, node.expression)
+    first = as_number(one, node.this)
+    second = as_number(other, node.expression)
     if sign < 0:
         second = arithmetic.negate(second)
     return arithmetic.add(first, second)
 
 
-def _add_to_date(node: exp.Expr, one: Typed, other: Typed, sign: int) -> Typed | None:
+def _add_to_date(
+    node: exp.Expr,
+    one: Typed,
+    other: Typed,
+    sign: int,
+) -> Typed | None:
     """Lowers + and - with a date or an interval as an operand; None if the operands are numbers."""
     moment = later = None
     if isinstance(one, Day) or isinstance(other, Interval):
@@ -97,7 +104,8 @@ def _modulo(rows: Rows, node: exp.Expr) -> Typed:
 
 def _power(rows: Rows, node: exp.Expr) -> Typed:
     """Lowers the SQL function POWER with a constant exponent from 1 to 4."""
-    base, power = rows.number(node.this), number(1)
+    base = rows.number(node.this)
+    power = number(1)
     for _ in range(whole(node.expression, "A power", 1, 4)):
         power = arithmetic.multiply(power, base)
     return power
@@ -266,7 +274,8 @@ def _trim(rows: Rows, node: exp.Expr) -> Typed:
 def _substring(rows: Rows, node: exp.Expr) -> Typed:
     """Lowers the SQL function SUBSTRING."""
     require_only(node, "this", "start", "length")
-    length, size = node.args.get("length"), None
+    length = node.args.get("length")
+    size = None
     if length is not None:
         size = whole(length, "SUBSTRING of a length", 0, 10_000)
     start = whole(node.args.get("start"), "SUBSTRING from a place", -10_000, 10_000)
@@ -294,7 +303,8 @@ def _join(rows: Rows, node: exp.Expr) -> Typed:
 def _replace(rows: Rows, node: exp.Expr) -> Typed:
     """Lowers the SQL function REPLACE; replacing an empty string changes nothing."""
     require_only(node, "this", "expression", "replacement")
-    old, new = _text(node.expression), _text(node.args.get("replacement"))
+    old = _text(node.expression)
+    new = _text(node.args.get("replacement"))
     operand = rows.label(node.this)
     if not old:
         return labels.mapped(operand, lambda label: label)
@@ -310,7 +320,8 @@ def _length(rows: Rows, node: exp.Expr) -> Typed:
 def _like(rows: Rows, node: exp.Expr) -> Typed:
     """Lowers the operators LIKE and ILIKE; a Text column has LIKE alone."""
     require_only(node, "this", "expression", "negate")
-    operand, pattern = rows.value(node.this), _text(node.expression)
+    operand = rows.value(node.this)
+    pattern = _text(node.expression)
     ignore_case = isinstance(node, exp.ILike)
     if isinstance(operand, Words) and not ignore_case:
         matches = Truth(Like(operand.expression, pattern))

@@ -54,7 +54,12 @@ class Group:
     sets: tuple[tuple[int, ...], ...]
 
 
-def grouped(select: exp.Select, scope: Scope, rows: Rows, relation: Relation) -> Group:
+def grouped(
+    select: exp.Select,
+    scope: Scope,
+    rows: Rows,
+    relation: Relation,
+) -> Group:
     """Returns the keys of GROUP BY, each expression once.
 
     Raises:
@@ -67,7 +72,8 @@ def grouped(select: exp.Select, scope: Scope, rows: Rows, relation: Relation) ->
     values: list[Typed] = []
     keys: list[GroupKey] = []
     places: dict[int, int] = {}
-    absent, tests = frozenset(_absent(relation)), scope.written(holding(relation))
+    absent = frozenset(_absent(relation))
+    tests = scope.written(holding(relation))
     wanted = dict.fromkeys(node for chosen in sets for node in chosen)
     require_few(len(wanted), "keys of GROUP BY")
     for node in wanted:
@@ -109,7 +115,12 @@ def require_linear(group: Group, aggregates: Sequence[Aggregate]) -> None:
         )
 
 
-def _key(node: exp.Expr, typed: Typed, absent: frozenset[Column], tests: Tests) -> GroupKey:
+def _key(
+    node: exp.Expr,
+    typed: Typed,
+    absent: frozenset[Column],
+    tests: Tests,
+) -> GroupKey:
     """Returns a key of the plan, with its declared groups."""
     name = node.name if isinstance(node, exp.Column) else node.sql(dialect="duckdb")
     value = value_of(typed, name)

@@ -47,7 +47,12 @@ class _On:
     rest: tuple[exp.Expr, ...]
 
 
-def joined(context: Context, left: From, right: From, node: exp.Join) -> From:
+def joined(
+    context: Context,
+    left: From,
+    right: From,
+    node: exp.Join,
+) -> From:
     """Returns the rows of a join.
 
     Raises:
@@ -85,7 +90,14 @@ def _require_known(node: exp.Join) -> tuple[str, str]:
     )
 
 
-def _with_private(context: Context, left: From, right: From, on: _On, *, outer: bool) -> From:
+def _with_private(
+    context: Context,
+    left: From,
+    right: From,
+    on: _On,
+    *,
+    outer: bool,
+) -> From:
     """Returns a join of two private tables, of which one has at most one row a unit."""
     _require_unit(context, left, right, on)
     other = right.single(context)
@@ -101,7 +113,14 @@ def _with_private(context: Context, left: From, right: From, on: _On, *, outer: 
     return _tested_after(context, merged, on)
 
 
-def _with_public(context: Context, left: From, right: From, on: _On, *, outer: bool) -> From:
+def _with_public(
+    context: Context,
+    left: From,
+    right: From,
+    on: _On,
+    *,
+    outer: bool,
+) -> From:
     """Returns a join with a public table, by one of its columns."""
     if left.public and not outer:
         left, right = right, left
@@ -131,7 +150,14 @@ def _with_public(context: Context, left: From, right: From, on: _On, *, outer: b
     return _tested_after(context, _merged(left, right, relation), on)
 
 
-def _semi(context: Context, left: From, right: From, on: _On, *, negated: bool) -> From:
+def _semi(
+    context: Context,
+    left: From,
+    right: From,
+    on: _On,
+    *,
+    negated: bool,
+) -> From:
     """Returns a SEMI or ANTI join on the unit."""
     _require_unit(context, left, right, on)
     if on.pairs or on.rest:
@@ -141,9 +167,15 @@ def _semi(context: Context, left: From, right: From, on: _On, *, negated: bool) 
     return left.over(Semi(left.relation, right.relation, negated))
 
 
-def _on(context: Context, left: From, right: From, node: exp.Join) -> _On:
+def _on(
+    context: Context,
+    left: From,
+    right: From,
+    node: exp.Join,
+) -> _On:
     """Returns the condition of a join, by its parts."""
-    mine, theirs = left.scope(context), right.scope(context)
+    mine = left.scope(context)
+    theirs = right.scope(context)
     parts: set[int] = set()
     pairs: list[tuple[exp.Expr, exp.Expr]] = []
     rest: list[exp.Expr] = []
@@ -171,12 +203,17 @@ def _equalities(using: Sequence[exp.Expr]) -> list[exp.Expr]:
 
 
 def _pair(
-    mine: Scope, theirs: Scope, test: exp.Expr, *, using: bool
+    mine: Scope,
+    theirs: Scope,
+    test: exp.Expr,
+    *,
+    using: bool,
 ) -> tuple[exp.Expr, exp.Expr] | None:
     """Returns the two sides of an equality, the left table's first; None if a side is of both."""
     if not isinstance(test, exp.EQ):
         return None
-    first, second = test.this, test.expression
+    first = test.this
+    second = test.expression
     for one, other in ((first, second), (second, first)):
         if not mine.owns(one) or not theirs.owns(other):
             continue
@@ -187,7 +224,12 @@ def _pair(
     return None
 
 
-def _require_unit(context: Context, left: From, right: From, on: _On) -> None:
+def _require_unit(
+    context: Context,
+    left: From,
+    right: From,
+    on: _On,
+) -> None:
     """Refuses a join of different units, or one that is not on the whole unit."""
     if left.unit is None or left.unit != right.unit:
         raise UnsupportedSql(
@@ -200,7 +242,12 @@ def _require_unit(context: Context, left: From, right: From, on: _On) -> None:
         raise refuse("A join that", _filled(_OFF_UNIT, context, left))
 
 
-def _tested_before(context: Context, right: From, other: Relation, on: _On) -> tuple[Relation, _On]:
+def _tested_before(
+    context: Context,
+    right: From,
+    other: Relation,
+    on: _On,
+) -> tuple[Relation, _On]:
     """Applies the tests of an outer join to the other side, before the join.
 
     Returns that side, and the condition without them.

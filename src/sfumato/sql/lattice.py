@@ -48,7 +48,8 @@ def clipped(expression: Scalar, low: int, high: int) -> Scalar:
 def floored(expression: Scalar, ratio: Fraction, shift: Fraction = Fraction(0)) -> Scalar:
     """Returns floor(code * ratio + shift), exactly and without overflow of 62 bits."""
     under = math.lcm(ratio.denominator, shift.denominator)
-    factor, extra = int(ratio * under), int(shift * under)
+    factor = int(ratio * under)
+    extra = int(shift * under)
     if largest(expression) * abs(factor) + abs(extra) > LARGEST:
         return _floored_apart(expression, factor, extra, under)
     scaled = plus(times(expression, factor), extra)
@@ -59,7 +60,12 @@ def floored(expression: Scalar, ratio: Fraction, shift: Fraction = Fraction(0)) 
     return FloorDivide(scaled, under)
 
 
-def _floored_apart(expression: Scalar, factor: int, extra: int, under: int) -> Scalar:
+def _floored_apart(
+    expression: Scalar,
+    factor: int,
+    extra: int,
+    under: int,
+) -> Scalar:
     """Returns floor((code * factor + extra) / under), from the code's quotient and remainder."""
     whole, rest = divmod(factor, under)
     quotient = FloorDivide(expression, under)

@@ -46,7 +46,9 @@ def literal(node: exp.Expr | None) -> Literal | None:
             return bool(node.this)
         case exp.Literal():
             written = str(node.this)
-            return written if node.is_string else _number(written)
+            if node.is_string:
+                return written
+            return _number(written)
         case exp.Neg():
             inner = literal(node.this)
             if isinstance(inner, Fraction):
@@ -56,7 +58,12 @@ def literal(node: exp.Expr | None) -> Literal | None:
             return None
 
 
-def whole(node: exp.Expr | None, name: str, low: int, high: int) -> int:
+def whole(
+    node: exp.Expr | None,
+    name: str,
+    low: int,
+    high: int,
+) -> int:
     """Returns the integer from ``low`` to ``high`` that a node denotes.
 
     Raises:

@@ -116,7 +116,9 @@ def understand(
 
 def tree(statement: str | exp.Select) -> exp.Select:
     """Returns a new syntax tree of a statement."""
-    return built(statement) if isinstance(statement, exp.Expr) else parse(statement)
+    if isinstance(statement, exp.Expr):
+        return built(statement)
+    return parse(statement)
 
 
 def text_of(statement: str | exp.Select) -> str:
@@ -152,7 +154,8 @@ def _lowered(select: exp.Select, dataset: Dataset, notes: tuple[str, ...]) -> Qu
     if not calls(_parts(select)):
         raise _raw_rows(select)
     raw, output = _asked(context, require_private(rows), select)
-    notes, bias = tuple(context.notes), tuple(context.bias)
+    notes = tuple(context.notes)
+    bias = tuple(context.bias)
     return Question("", rows.table, raw, output, notes, bias)
 
 

@@ -62,7 +62,8 @@ class Context:
 
     def name(self, wanted: str) -> str:
         """Returns a unique name for a computed column: ``wanted``, or with a number after it."""
-        count, chosen = self._counts.get(wanted, 1), wanted
+        count = self._counts.get(wanted, 1)
+        chosen = wanted
         while chosen in self._taken:
             count += 1
             chosen = f"{wanted}{count}"
@@ -97,7 +98,12 @@ class Scope:
     ``width`` is the number of columns that identify a unit together.
     """
 
-    def __init__(self, context: Context, sources: Sequence[Source], width: int) -> None:
+    def __init__(
+        self,
+        context: Context,
+        sources: Sequence[Source],
+        width: int,
+    ) -> None:
         self._context = context
         self.sources = tuple(sources)
         self.width = width
@@ -136,7 +142,9 @@ class Scope:
             names = ", ".join(f"{owner.name}.{node.name}" for owner in owners)
             raise UnknownName(f"Several tables have a column {node.name!r}.", allowed=names)
         typed = owners[0].columns.get(name)
-        return Person(node.name, None) if typed is None else typed
+        if typed is None:
+            return Person(node.name, None)
+        return typed
 
     def reads(self, person: Person) -> None:
         """Makes the scan read the unit's own column, for a test of it."""

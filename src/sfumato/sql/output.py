@@ -110,11 +110,15 @@ class Outputs:
         if ask is not None:
             estimate = self._estimates[ask]
             is_day = isinstance(ask, Level) and isinstance(ask.value.type, Date)
-            return Day(estimate) if is_day else Number(estimate, _ONE)
+            if is_day:
+                return Day(estimate)
+            return Number(estimate, _ONE)
         for place, key in enumerate(self._group.nodes):
             if type(node) is type(key) and (node is key or node == key):
                 return self._key(place)
-        return self._column(node) if isinstance(node, exp.Column) else None
+        if isinstance(node, exp.Column):
+            return self._column(node)
+        return None
 
     def _column(self, node: exp.Column) -> Typed:
         """Returns the value of an alias or of a key.
@@ -170,7 +174,9 @@ def _shown(typed: Typed) -> Scalar:
         case Number(Arithmetic(Operation.MULTIPLY, Key() as key, Constant())):
             return key
         case Truth(test, codes):
-            return test if codes is None else codes
+            if codes is None:
+                return test
+            return codes
         case Label(Constant(int(code)), labels):
             return Constant(labels[code])
         case Number() | Day() | Label() | Words():
@@ -187,7 +193,8 @@ def _unique(items: Sequence[Item]) -> tuple[Item, ...]:
     seen: set[str] = set()
     renamed = []
     for item in items:
-        name, count = item.name, 1
+        name = item.name
+        count = 1
         while name in seen or (count > 1 and name in taken):
             count += 1
             name = f"{item.name}_{count}"
@@ -198,4 +205,6 @@ def _unique(items: Sequence[Item]) -> tuple[Item, ...]:
 
 def _name(node: exp.Expr) -> str:
     """Returns the name of a column without an alias."""
-    return node.name if isinstance(node, exp.Column) else node.sql(dialect="duckdb")
+    if isinstance(node, exp.Column):
+        return node.name
+    return node.sql(dialect="duckdb")

@@ -117,7 +117,9 @@ def _numbered(text: str) -> str:
     """Replaces each ``?`` by $1, $2, ... in order of appearance, and ``:name`` by $name."""
     if "?" not in text and ":" not in text:
         return text
-    pieces, done, count = [], 0, 0
+    pieces = []
+    done = 0
+    count = 0
     tokens = _DIALECT.tokenize(text)
     for place, token in enumerate(tokens):
         if token.token_type is TokenType.PLACEHOLDER:
@@ -152,7 +154,8 @@ def _depth(statement: exp.Expr, known: Mapping[str, int]) -> int:
 
     A table that WITH defines, here or in ``known``, counts with the depth of its query.
     """
-    deepest, waiting = 0, [(statement, 1, known)]
+    deepest = 0
+    waiting = [(statement, 1, known)]
     while waiting and deepest <= _DEEPEST:
         node, depth, names = waiting.pop()
         clause = node.args.get("with_")
@@ -186,7 +189,8 @@ def _size(statement: exp.Expr, known: Mapping[str, int]) -> int:
 
     A table that WITH defines, here or in ``known``, counts with the nodes of its query.
     """
-    count, waiting = 0, [(statement, known)]
+    count = 0
+    waiting = [(statement, known)]
     while waiting and count <= _MOST_NODES:
         node, names = waiting.pop()
         clause = node.args.get("with_")

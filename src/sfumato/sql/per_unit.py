@@ -49,7 +49,12 @@ _NESTED = (
 )
 
 
-def per_unit(context: Context, source: From, select: exp.Select, name: str) -> From:
+def per_unit(
+    context: Context,
+    source: From,
+    select: exp.Select,
+    name: str,
+) -> From:
     """Returns the rows of a sub-query that groups by the unit, or by the unit and other keys.
 
     Raises:
@@ -77,7 +82,13 @@ def per_unit(context: Context, source: From, select: exp.Select, name: str) -> F
     sources = (Source(name, named, shown, parts, f"The sub-query {name!r}"),)
     limit = source.limit if keys else 1
     rows_of_units = source.over(passing(relation, _having(select, outer)))
-    return replace(rows_of_units, sources=sources, limit=limit, once=False, public=False)
+    return replace(
+        rows_of_units,
+        sources=sources,
+        limit=limit,
+        once=False,
+        public=False,
+    )
 
 
 def _having(select: exp.Select, rows: Rows) -> list[Scalar]:
@@ -111,7 +122,12 @@ class _Key:
     column_value: Typed
 
 
-def _keys(context: Context, scope: Scope, rows: Rows, grouped: Sequence[exp.Expr]) -> list[_Key]:
+def _keys(
+    context: Context,
+    scope: Scope,
+    rows: Rows,
+    grouped: Sequence[exp.Expr],
+) -> list[_Key]:
     """Returns the keys that are not columns of the unit, each with a new column."""
     keyed = [node for node in grouped if scope.part(node) is None]
     keys = []
@@ -183,7 +199,12 @@ def items(
 class Summaries:
     """Lowers the aggregates of a sub-query to columns of one row a unit, each distinct one once."""
 
-    def __init__(self, context: Context, source: From, rows: Rows) -> None:
+    def __init__(
+        self,
+        context: Context,
+        source: From,
+        rows: Rows,
+    ) -> None:
         self._context = context
         self._limit = UNLIMITED if source.limit is None else source.limit
         self._scope = source.scope(context)
@@ -241,7 +262,10 @@ class Summaries:
         return self._column(Summary.COUNT_VALUES, Integer(0, self._limit), value)
 
     def _count_distinct(
-        self, node: exp.Count, distinct: exp.Distinct, test: Scalar | None
+        self,
+        node: exp.Count,
+        distinct: exp.Distinct,
+        test: Scalar | None,
     ) -> Typed:
         """Returns COUNT(DISTINCT expression)."""
         if len(distinct.expressions) != 1:
@@ -265,10 +289,16 @@ class Summaries:
         value = value_of(kept(number(1), test), node.sql())
         return self._column(Summary.COUNT_VALUES, Integer(0, self._limit), value)
 
-    def _sum(self, operand: Number, node: exp.Expr, test: Scalar | None) -> Number:
+    def _sum(
+        self,
+        operand: Number,
+        node: exp.Expr,
+        test: Scalar | None,
+    ) -> Number:
         """Returns SUM; its range is that of the value times the limit of rows."""
         value = value_of(kept(operand, test), node.sql(dialect="duckdb"))
-        low, high = value.numeric.lower_code, value.numeric.upper_code
+        low = value.numeric.lower_code
+        high = value.numeric.upper_code
         if low < 0:
             low = max(low * self._limit, -MAX_CODE)
         if high > 0:
@@ -278,7 +308,12 @@ class Summaries:
         cut = operand.cut or value.rounding != operand.rounding
         return replace(total, rounding=value.rounding * self._limit, cut=cut)
 
-    def _mean(self, operand: Number, node: exp.Expr, test: Scalar | None) -> Number:
+    def _mean(
+        self,
+        operand: Number,
+        node: exp.Expr,
+        test: Scalar | None,
+    ) -> Number:
         """Returns AVG, which has the range of its values and the finest step that codes allow."""
         value = value_of(kept(operand, test), node.sql(dialect="duckdb"))
         low = value.numeric.lower_code * value.step
@@ -287,7 +322,8 @@ class Summaries:
         if (value.step / step).denominator > MAX_UNDER:
             halvings = math.floor(math.log2(value.step / step))
             step = value.step / 2 ** max(halvings, 0)
-        lower, upper = math.floor(low / step), math.ceil(high / step)
+        lower = math.floor(low / step)
+        upper = math.ceil(high / step)
         kind = number_type(lower, upper, step)
         mean = as_number(self._column(Summary.MEAN, kind, value), node)
         cut = operand.cut or value.rounding != operand.rounding
@@ -296,7 +332,8 @@ class Summaries:
 
     def quotient(self, node: exp.Div) -> Number | None:
         """Returns SUM(x) / COUNT(x) as a mean; None for any other quotient."""
-        above, below = node.this.unnest(), node.expression.unnest()
+        above = node.this.unnest()
+        below = node.expression.unnest()
         if isinstance(below, exp.Nullif) and literal(below.expression) == 0:
             below = below.this.unnest()
         if not isinstance(above, exp.Sum) or not isinstance(below, exp.Count):
@@ -307,7 +344,13 @@ class Summaries:
         mean = exp.Avg(this=above.this.copy())
         return self._mean(self._rows.number(above.this), mean, None)
 
-    def _end(self, operand: Typed, node: exp.Expr, test: Scalar | None, summary: Summary) -> Typed:
+    def _end(
+        self,
+        operand: Typed,
+        node: exp.Expr,
+        test: Scalar | None,
+        summary: Summary,
+    ) -> Typed:
         """Returns the least or the greatest value."""
         if isinstance(operand, Words | Person | Null):
             raise UnsupportedSql(
@@ -320,7 +363,11 @@ class Summaries:
         return self._column(summary, value.type, value, operand)
 
     def _column(
-        self, summary: Summary, kind: ColumnType, value: Value | None, made_of: Typed = _NOTHING
+        self,
+        summary: Summary,
+        kind: ColumnType,
+        value: Value | None,
+        made_of: Typed = _NOTHING,
     ) -> Typed:
         """Returns the column of a summary; the same one for an equal summary."""
         for known in self.columns:
@@ -344,7 +391,12 @@ def alphabetical(label: Label) -> Label:
 class _KeyNames:
     """Resolves names above the grouping: to keys, and in HAVING to aliases of the sub-query."""
 
-    def __init__(self, scope: Scope, rows: Rows, keys: Sequence[_Key]) -> None:
+    def __init__(
+        self,
+        scope: Scope,
+        rows: Rows,
+        keys: Sequence[_Key],
+    ) -> None:
         self._scope = scope
         self._rows = rows
         self._keys = keys

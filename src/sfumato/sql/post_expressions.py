@@ -156,7 +156,8 @@ class Finished:
 
     def _nullif(self, node: exp.Nullif) -> Scalar:
         """Returns the scalar of NULLIF."""
-        one, other = self.number(node.this), self.number(node.expression)
+        one = self.number(node.this)
+        other = self.number(node.expression)
         is_equal = Compare(Comparison.EQ, one, other)
         return Case(((is_equal, Constant(None)),), one)
 
@@ -191,7 +192,12 @@ class Finished:
             remedy="ROUND(..., 2)",
         )
 
-    def _compare(self, op: Comparison, left: exp.Expr, right: exp.Expr) -> Scalar:
+    def _compare(
+        self,
+        op: Comparison,
+        left: exp.Expr,
+        right: exp.Expr,
+    ) -> Scalar:
         """Returns the comparison of two expressions."""
         return _compared(op, self.value(left), self.value(right))
 
@@ -211,18 +217,23 @@ class Finished:
         values = [self.value(item) for item in node.expressions]
         if isinstance(operand, Number | Day) and values:
             tests = tuple(_compared(Comparison.EQ, operand, value) for value in values)
-            return tests[0] if len(tests) == 1 else Or(tests)
+            if len(tests) == 1:
+                return tests[0]
+            return Or(tests)
         return compare.member(operand, values)
 
     def _like(self, node: exp.Like) -> Scalar:
         """Returns the test LIKE of a Text key."""
-        operand, pattern = self.value(node.this), literal(node.expression)
+        operand = self.value(node.this)
+        pattern = literal(node.expression)
         if not isinstance(operand, Words) or not isinstance(pattern, str):
             raise UnsupportedSql(
                 "LIKE on something else than a Text key.", remedy="Put it into WHERE."
             )
         test = Like(operand.expression, pattern)
-        return Not(test) if node.args.get("negate") else test
+        if node.args.get("negate"):
+            return Not(test)
+        return test
 
     def _case(self, node: exp.Case) -> Typed:
         """Returns the value of CASE, with or without an operand."""
@@ -236,7 +247,10 @@ class Finished:
         return self._chosen(tests, results, node.args.get("default"))
 
     def _chosen(
-        self, tests: Sequence[Scalar], results: Sequence[exp.Expr], default: exp.Expr | None
+        self,
+        tests: Sequence[Scalar],
+        results: Sequence[exp.Expr],
+        default: exp.Expr | None,
     ) -> Typed:
         """Returns the value of the first branch whose test is TRUE, else the default."""
         values = [self.value(result) for result in results]
@@ -251,13 +265,16 @@ class Finished:
         scalars = [_result(value) for value in values]
         branches = zip(tests, scalars[:-1], strict=True)
         chosen = Case(tuple(branches), scalars[-1])
-        return Number(chosen, _ONE) if kinds == {Number} else Words(chosen)
+        if kinds == {Number}:
+            return Number(chosen, _ONE)
+        return Words(chosen)
 
 
 def _compared(op: Comparison, left: Typed, right: Typed) -> Scalar:
     """Returns the comparison of released values; numbers and dates need no lattice."""
     if isinstance(left, Day) or isinstance(right, Day):
-        one, other = dates.as_day(left), dates.as_day(right)
+        one = dates.as_day(left)
+        other = dates.as_day(right)
         if one is not None and other is not None:
             return Compare(op, one.expression, other.expression)
     if isinstance(left, Number) and isinstance(right, Number):

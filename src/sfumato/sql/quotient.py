@@ -57,7 +57,9 @@ def against(op: Comparison, ratio: Ratio, value: Fraction) -> Scalar:
         # no quotient of these codes equals the constant; the sum of zeros keeps NULL
         zero = Arithmetic(Operation.ADD, times(above, 0), times(below, 0))
         never = Member(zero, ())
-        return never if op is Comparison.EQ else Not(never)
+        if op is Comparison.EQ:
+            return never
+        return Not(never)
     # no quotient lies between the constant and the nearest possible one
     is_strict = (near < value) is (op in _UPWARDS)
     ops = _STRICT if is_strict else _WEAK
@@ -107,7 +109,8 @@ def _positive(ratio: Ratio) -> tuple[Scalar, Scalar]:
 
     The dividend is NULL where the divisor was zero.
     """
-    above, below = ratio.above.expression, ratio.below.expression
+    above = ratio.above.expression
+    below = ratio.below.expression
     low, high = span(below) or (1, 1)
     if low > 0:
         return above, below
@@ -126,7 +129,12 @@ def _negated(expression: Scalar) -> Scalar:
     return Arithmetic(Operation.SUBTRACT, _ZERO, expression)
 
 
-def _exactly(op: Comparison, above: Scalar, below: Scalar, value: Fraction) -> Scalar:
+def _exactly(
+    op: Comparison,
+    above: Scalar,
+    below: Scalar,
+    value: Fraction,
+) -> Scalar:
     """Returns the test ``above op value * below`` of integers.
 
     A product that is not an integer is rounded down or up, as the comparison needs.

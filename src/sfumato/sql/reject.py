@@ -172,7 +172,9 @@ def called(node: exp.Expr) -> str:
     """
     text = written(node)
     name = re.match(r"(\w+)\(", text)
-    return text if name is None else name[1]
+    if name is None:
+        return text
+    return name[1]
 
 
 def written(node: exp.Expr) -> str:
@@ -181,7 +183,8 @@ def written(node: exp.Expr) -> str:
     >>> written(exp.BitwiseNot(this=exp.column("age")))
     '~age'
     """
-    text, other = _rendered(node, "duckdb"), _rendered(node, None)
+    text = _rendered(node, "duckdb")
+    other = _rendered(node, None)
     # the DuckDB generator expands or drops what DuckDB does not have
     if text and len(text) <= 2 * len(other):
         return _short(text)

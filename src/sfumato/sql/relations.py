@@ -79,7 +79,12 @@ class Relations:
             known = {**known, definition.alias.lower(): _Defined(definition.this, known)}
         return known
 
-    def query(self, node: exp.Expr, known: Definitions, name: str) -> From:
+    def query(
+        self,
+        node: exp.Expr,
+        known: Definitions,
+        name: str,
+    ) -> From:
         """Returns the rows of a sub-query, under the name ``name``."""
         if isinstance(node, exp.Subquery | exp.Paren):
             require_only(node, "this", "alias")
@@ -99,7 +104,12 @@ class Relations:
             return per_unit(self.context, require_private(rows), node, name)
         return self._projected(rows, node, name)
 
-    def _projected(self, rows: From, node: exp.Select, name: str) -> From:
+    def _projected(
+        self,
+        rows: From,
+        node: exp.Select,
+        name: str,
+    ) -> From:
         """Returns the rows with the columns of SELECT, which are computed where they are used."""
         rows, done = ranked(self.context, rows, node)
         scope = rows.scope(self.context)

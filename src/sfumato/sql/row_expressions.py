@@ -94,7 +94,10 @@ class Rows:
     """
 
     def __init__(
-        self, names: Names, functions: Functions, done: Mapping[int, Typed] | None = None
+        self,
+        names: Names,
+        functions: Functions,
+        done: Mapping[int, Typed] | None = None,
     ) -> None:
         self._names = names
         self._functions = functions
@@ -164,7 +167,8 @@ class Rows:
             UnsupportedSql: a string and the answer of a scalar sub-query. Whether the answer is
                 among the declared strings would decide about the refusal.
         """
-        left, right = self._tested(one), self._tested(other)
+        left = self._tested(one)
+        right = self._tested(other)
         compares_left = isinstance(left, Label) and is_answered(other)
         compares_right = isinstance(right, Label) and is_answered(one)
         if compares_left or compares_right:
@@ -239,7 +243,12 @@ class Rows:
             self.tell(tested, value)
         return compare.member(tested, values)
 
-    def _compared(self, op: Comparison, left: Typed, right: Typed) -> Scalar:
+    def _compared(
+        self,
+        op: Comparison,
+        left: Typed,
+        right: Typed,
+    ) -> Scalar:
         """Returns a comparison, and reports how far its operands are rounded."""
         self.tell(left, right)
         return compare.compare(op, left, right)
@@ -304,7 +313,10 @@ class Rows:
         return self._compared(Comparison.EQ, left, right)
 
     def _chosen(
-        self, tests: Sequence[Scalar], results: Sequence[exp.Expr], default: exp.Expr | None
+        self,
+        tests: Sequence[Scalar],
+        results: Sequence[exp.Expr],
+        default: exp.Expr | None,
     ) -> Typed:
         """Returns the value of the first branch whose test is TRUE, else the default."""
         values = [self.value(result) for result in results]
@@ -336,10 +348,12 @@ def as_number(typed: Typed, node: exp.Expr) -> Number:
 
 def bounds_needed(what: str, typed: Words) -> MissingDeclaration:
     """Returns the refusal of a Text column where a number is needed."""
-    name, declared = "column", "sf.Text()"
+    name = "column"
+    declared = "sf.Text()"
     if isinstance(typed.expression, Field):
         column = typed.expression.column
-        name, declared = column.name.rpartition(".")[2], repr(column.type)
+        name = column.name.rpartition(".")[2]
+        declared = repr(column.type)
     return MissingDeclaration(
         f"{what} needs declared bounds, and {name!r} is declared as {declared}.",
         allowed="sf.Integer(lower, upper) or sf.Real(lower, upper)",

@@ -56,7 +56,8 @@ class From:
     public: bool
 
     def __post_init__(self) -> None:
-        level, depth = [self.relation], 0
+        level = [self.relation]
+        depth = 0
         while level:
             level = [source for relation in level for source in below(relation)]
             depth += 1
@@ -96,7 +97,8 @@ def declared(context: Context, node: exp.Table) -> From:
     """
     dataset = context.dataset
     name = _table_name(dataset, node)
-    table, unit = dataset.tables[name], dataset.unit_name(name)
+    table = dataset.tables[name]
+    unit = dataset.unit_name(name)
     owner = owner_of(dataset, name)
     parts, width = _parts(owner, unit)
     prefix = context.prefix(name, [*table.columns, *parts])

@@ -29,10 +29,16 @@ class Inner:
     source: Callable[[exp.Select], From]
 
 
-def filtered(context: Context, rows: From, node: exp.Expr, inner: Inner) -> From:
+def filtered(
+    context: Context,
+    rows: From,
+    node: exp.Expr,
+    inner: Inner,
+) -> From:
     """Returns the rows that pass a WHERE condition."""
     expressions = Rows(rows.scope(context), FUNCTIONS)
-    tests, semis = [], []
+    tests = []
+    semis = []
     for conjunct in conjuncts(node):
         semi = _semi(context, rows, conjunct, inner)
         if semi is None:
@@ -72,7 +78,10 @@ def conjuncts(node: exp.Expr) -> list[exp.Expr]:
 
 
 def _semi(
-    context: Context, rows: From, node: exp.Expr, inner: Inner
+    context: Context,
+    rows: From,
+    node: exp.Expr,
+    inner: Inner,
 ) -> tuple[Relation, bool] | None:
     """Returns the units that an IN or EXISTS selects, and whether the test is negated.
 
@@ -97,10 +106,16 @@ def _semi(
     return units.relation, negated
 
 
-def _listed(context: Context, rows: From, node: exp.In, inner: Inner) -> From:
+def _listed(
+    context: Context,
+    rows: From,
+    node: exp.In,
+    inner: Inner,
+) -> From:
     """Returns the rows of unit IN (SELECT unit FROM ...)."""
     units = inner.rows(node.args["query"])
-    mine, theirs = rows.scope(context), units.scope(context)
+    mine = rows.scope(context)
+    theirs = units.scope(context)
     operands = node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]
     listed = units.sources[0].shown
     parts = [units.sources[0].parts.get(name.lower()) for name in listed]
@@ -117,7 +132,12 @@ def _listed(context: Context, rows: From, node: exp.In, inner: Inner) -> From:
     return units
 
 
-def _existing(context: Context, rows: From, node: exp.Exists, inner: Inner) -> From:
+def _existing(
+    context: Context,
+    rows: From,
+    node: exp.Exists,
+    inner: Inner,
+) -> From:
     """Returns the rows of EXISTS (SELECT ... WHERE inner.unit = outer.unit AND tests).
 
     The other tests must read the inner row alone.
@@ -128,10 +148,12 @@ def _existing(context: Context, rows: From, node: exp.Exists, inner: Inner) -> F
     if select.args.get("group") or select.args.get("having"):
         raise reject(select)
     source = inner.source(select)
-    mine, theirs = rows.scope(context), source.scope(context)
+    mine = rows.scope(context)
+    theirs = source.scope(context)
     where = select.args.get("where")
     tests = conjuncts(where.this) if where else []
-    equal, rest = set(), []
+    equal = set()
+    rest = []
     for test in tests:
         part = _equal_part(mine, theirs, test)
         if part is None:
@@ -159,7 +181,8 @@ def _equal_part(mine: Scope, theirs: Scope, node: exp.Expr) -> int | None:
     """Returns which unit column a test ``inner.column = outer.column`` equates; None for others."""
     if not isinstance(node, exp.EQ):
         return None
-    left, right = node.this, node.expression
+    left = node.this
+    right = node.expression
     for inside, outside in ((left, right), (right, left)):
         # an unqualified name refers to the inner row if that has such a column
         if theirs.owns(inside) and not theirs.owns(outside):

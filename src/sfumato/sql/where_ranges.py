@@ -140,7 +140,9 @@ def _true(test: Scalar, expression: Scalar, codes: frozenset[int]) -> frozenset[
             return frozenset()
         case Not(operand):
             inner = _true(operand, expression, codes)
-            return None if inner is None else codes - inner
+            if inner is None:
+                return None
+            return codes - inner
         case And(operands) | Or(operands):
             every = [_true(operand, expression, codes) for operand in operands]
             known = [passing for passing in every if passing is not None]
@@ -168,10 +170,14 @@ def _of_null(test: Scalar, expression: Scalar) -> Scalar | None:
             return Constant(None)
         case Not(operand):
             inner = _of_null(operand, expression)
-            return None if inner is None else Not(inner)
+            if inner is None:
+                return None
+            return Not(inner)
         case And(operands) | Or(operands):
             every = [_of_null(operand, expression) for operand in operands]
             known = tuple(replaced for replaced in every if replaced is not None)
-            return type(test)(known) if len(known) == len(every) else None
+            if len(known) == len(every):
+                return type(test)(known)
+            return None
         case _:
             return None

@@ -22,6 +22,7 @@ def cube(raw: Cube, context: Context) -> BoundedCube:
     relation = prune(raw.raw, context).relation
     unit, limits = whose(relation, context.dataset)
     most = rows_in_all(unit, limits, "rows beyond it are weighed down, never refused.")
-    fine, neighbours = full_weight(unit, relation), context.dataset.relation
+    fine = full_weight(unit, relation)
+    neighbours = context.dataset.relation
     moved = (marginal(most, fine, norm, neighbours) for norm in (Norm.L1, Norm.L2, Norm.LINF))
     return BoundedCube(replace(raw, relation=relation), unit, most, fine, *moved)

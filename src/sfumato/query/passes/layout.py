@@ -83,7 +83,8 @@ def _several(relation: Relation, dataset: Dataset) -> list[str]:
 
 def _noise(aggregate: Aggregate, plan: Tracked, context: Context) -> Fraction:
     """The distance of a part in lattice steps; for quantiles, over all groups of a unit."""
-    fine, pure = refinement(plan), context.norm is Norm.L1
+    fine = refinement(plan)
+    pure = context.norm is Norm.L1
     proved = distance(aggregate, plan, context.norm, context.dataset.relation, fine).value
     if isinstance(aggregate, Quantiles):
         steps = proved / fine

@@ -23,7 +23,9 @@ def limit(plan: Tracked, context: Context) -> Tracked:
     if plan.unit is None:
         return plan
     declared = plan.limits
-    rows, groups, total = declared.in_group, declared.in_groups, declared.total
+    rows = declared.in_group
+    groups = declared.in_groups
+    total = declared.total
     keys = [key.value.expression for key in plan.raw.keys]
     if plan.groups == 1 or is_one_group(plan.raw.relation, keys):
         groups = 1

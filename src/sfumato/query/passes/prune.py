@@ -5,7 +5,6 @@ from collections import Counter
 from dataclasses import replace
 
 from sfumato.errors import unknown
-from sfumato.plan.aggregate import read_value
 from sfumato.plan.relation import (
     Filter,
     PerUnit,
@@ -64,7 +63,7 @@ def _above(plan: Raw) -> tuple[Scalar, ...]:
     """The expressions of the keys and aggregates over the relation."""
     values = [key.value for key in plan.keys]
     for aggregate in plan.aggregates:
-        value = read_value(aggregate)
+        value = aggregate.read
         if value is not None:
             values.append(value)
     return tuple(value.expression for value in values)

@@ -175,7 +175,9 @@ def _implied(limits: Limits) -> Limits:
 def _sum(limits: Sequence[int | None]) -> int | None:
     """The sum of several limits; None if one of them is None."""
     known = [limit for limit in limits if limit is not None]
-    return sum(known) if len(known) == len(limits) else None
+    if len(known) == len(limits):
+        return sum(known)
+    return None
 
 
 def _known(table: str, name: str, limit: Bound) -> int | None:

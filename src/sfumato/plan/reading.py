@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the integers of an aggregate are read as counts, sums, means, variances or quantiles."""
+
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+
+
+class Kind(Enum):
+    """The kind of estimate that the integers of a release give."""
+
+    NUMBER = "number"
+    MEAN = "mean"
+    VARIANCE = "variance"
+    QUANTILES = "quantiles"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How the integers of an aggregate translate into its estimates.
+
+    * Number: the integer n is the number n ``unit``.
+    * Mean: the integers (a, b) are (a + b) ``unit`` rows with the mean ``lower`` + ``span``
+      a / (a + b).
+    * Variance: the integers (a, b, c) are (a + b + c) ``unit`` rows with the mean ``lower`` +
+      ``span`` (a + b/2) / (a + b + c).
+    * Quantiles: leaf j is the value ``lower`` + ``span`` j; a weight w is w ``unit`` rows.
+
+    Means and quantiles are at most ``upper``, since the last level of a grid may end beyond the
+    range. ``least`` is the lower end of the range of quantiles, where ``lower`` is the middle of
+    the first leaf. ``rounding`` is the largest distance of a value from the middle of its level.
+    """
+
+    kind: Kind
+    unit: Fraction
+    lower: Fraction = Fraction(0)
+    span: Fraction = Fraction(0)
+    upper: Fraction = Fraction(0)
+    is_date: bool = False
+    least: Fraction = Fraction(0)
+    rounding: Fraction = Fraction(0)
