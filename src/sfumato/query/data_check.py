@@ -122,6 +122,24 @@ class DataCheck:
         )
 
 
+def require_owners(*, is_owners: bool) -> None:
+    """Refuses to show exact counts in a session that is not the owner's own.
+
+    That one was opened by ``connect`` for the analyst "owner", over a ledger file that belongs to
+    the user of this process: not by ``asking_as``, and not over a ledger that others use too.
+
+    Raises:
+        WrongUse: it is not the owner's own session.
+    """
+    if not is_owners:
+        raise WrongUse(
+            "check_data shows exact counts, and this is not the owner's own session.",
+            allowed='a session of sf.connect for the analyst "owner", over a ledger file '
+            "that belongs to the user of this process",
+            remedy="Run sfumato check --data where the data is.",
+        )
+
+
 def check_data(engine: Engine, dataset: Dataset, report: Report | None = None) -> DataCheck:
     """Reads all declared columns, and the units, of every table.
 

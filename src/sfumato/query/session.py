@@ -31,7 +31,7 @@ from sfumato.query.answer import Answer
 from sfumato.query.asker import Asker
 from sfumato.query.charge import persistently
 from sfumato.query.choose import Planned, cheapest, plan_for_price, plans_for_target
-from sfumato.query.data_check import DataCheck, check_data
+from sfumato.query.data_check import DataCheck, check_data, require_owners
 from sfumato.query.dataframe import Frame, frame
 from sfumato.query.diagnose import checks
 from sfumato.query.diagnosis import Diagnosis, diagnosis
@@ -326,26 +326,14 @@ class Session(Tasks):
     def check_data(self, *, report: Callable[[str], None] | None = None) -> DataCheck:
         """How all of the data is read, for its owner: exact counts, which are **not private**.
 
-        For each column: what is missing, what could not be read and how it is written, what is
-        clipped. For each table: what the limits of its units take, and keys without a partner.
-        Nothing is charged, and the result is stored nowhere. ``report`` is called with a line
-        before each column.
-
-        Only the owner's own session has it: one that ``sf.connect`` or ``sf.load`` opened for the
-        analyst "owner", over a ledger file of the user who runs this process.
+        Nothing is charged or stored. ``report`` is called with a line before each column.
 
         Raises:
-            WrongUse: this is not the owner's own session; or Spark reads the data.
+            WrongUse: not the owner's own session (``require_owners``); or Spark reads the data.
             InvalidSource: a column cannot be read to its end.
         """
         self._door.require_open()
-        if not self._is_owners:
-            raise WrongUse(
-                "check_data shows exact counts, and this is not the owner's own session.",
-                allowed='a session of sf.connect for the analyst "owner", over a ledger file '
-                "that belongs to the user of this process",
-                remedy="Run sfumato check --data where the data is.",
-            )
+        require_owners(is_owners=self._is_owners)
         with self._door.inside():
             return check_data(self._engine, self.dataset, report)
 
