@@ -14,7 +14,7 @@ import pytest
 from flint import arb, ctx
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sfumato.privacy.spacing import Relation
+from sfumato.privacy.unit import Relation
 
 from sfumato.accounting import curve
 from sfumato.accounting.account import account

@@ -27,8 +27,8 @@ class Atoms:
     """A loss with finitely many values: their masses under Q, each with a relative error below
     2^-42.
 
-    ``spacing``: all losses are integer multiples of it; None if not. ``fixed``: the absolute error of
-    each loss, besides about an ulp.
+    ``spacing``: all losses are integer multiples of it; None if not. ``fixed``: the absolute error
+    of each loss, besides about an ulp.
 
     Guarantees:
         a pure loss is dominated by two atoms
