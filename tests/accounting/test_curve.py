@@ -14,7 +14,6 @@ import pytest
 from flint import arb, ctx
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sfumato.privacy.unit import Relation
 
 from sfumato.accounting import curve
 from sfumato.accounting.account import account
@@ -49,6 +48,7 @@ from sfumato.privacy.event import (
     Thresholded,
 )
 from sfumato.privacy.event import Sampled as SampledEvent
+from sfumato.privacy.unit import Relation
 from tests.accounting import laws
 from tests.accounting.loss import oracle
 
