@@ -52,7 +52,7 @@ from sfumato.accounting.loss.tuning import (
     capped,
     finer,
     least_lost,
-    split,
+    separated,
 )
 from sfumato.accounting.profile import Profile
 from sfumato.accounting.renyi import profile_of
@@ -315,7 +315,7 @@ def _sum(parts: Sequence[Part], goal: Aim, *, exchanged: bool) -> Lattice:
     sums: list[Lattice] = []
     steps: list[tuple[Lattice, float]] = []
     for part in parts:
-        apart = split(part, step, goal, exchanged=exchanged, alone=len(parts) == 1)
+        apart = separated(part, step, goal, exchanged=exchanged, alone=len(parts) == 1)
         pair = part.pair
         if isinstance(pair, Capped):
             pair = pair.on(apart.far if apart else step, goal.outside / times)

@@ -203,8 +203,9 @@ def _additive(event: kinds.AdditiveNoise) -> FixedPlan | None:
 
 
 def _laplace(noise: DiscreteLaplace, event: kinds.AdditiveNoise) -> FixedPlan | None:
-    """The pair of discrete Laplace noise, with the L1 distance in one entry or, for Linf, in each."""
-    moved, norm = math.floor(event.distance.value), event.distance.norm
+    """The pair of discrete Laplace noise; the L1 distance is in one entry, that of Linf in each."""
+    moved = math.floor(event.distance.value)
+    norm = event.distance.norm
     cells = 1 if norm is Norm.L1 else event.cells if norm is Norm.LINF else None
     if cells is None or cells > _MOST_CELLS or not 1 <= moved <= _MOST_SHIFT:
         return None

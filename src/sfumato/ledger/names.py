@@ -93,7 +93,10 @@ def is_highly_restrictive(name: str) -> bool:
     own = [scripts for scripts in scripts_by_character if not scripts & _OF_ALL]
     if not own or frozenset.intersection(*own):
         return True
-    return any(all(scripts & system for scripts in own) for system in _TOGETHER)
+    for system in _TOGETHER:
+        if all(scripts & system for scripts in own):
+            return True
+    return False
 
 
 @lru_cache(maxsize=65536)

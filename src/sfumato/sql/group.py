@@ -214,4 +214,4 @@ def _shared(sets: list[tuple[exp.Expr, ...]]) -> list[tuple[exp.Expr, ...]]:
     for chosen in sets:
         for node in chosen:
             first.setdefault(node, node)
-    return [tuple(first[node] for node in chosen) for chosen in sets]
+    return [tuple(map(first.__getitem__, chosen)) for chosen in sets]

@@ -127,7 +127,7 @@ class Split:
     times: int
 
 
-def split(part: Part, step: float, goal: Aim, *, exchanged: bool, alone: bool) -> Split | None:
+def separated(part: Part, step: float, goal: Aim, *, exchanged: bool, alone: bool) -> Split | None:
     """Where nearly all losses are close together and few very far: how to separate them."""
     if not part.pair.continuous or part.times < _FEWEST or part.pair.spacing is not None:
         return None
