@@ -238,7 +238,8 @@ class Session(Tasks):
         if not question.guesses:
             return self._answered(step, key, patience)
         if question.doubtful:
-            self._planned(question.resolve(Rehearsal(self._planned, self._own), nulls=True))
+            without = Rehearsal(self._planned, self._own)
+            self._planned(question.resolve(without, nulls=True))
         steps = self._foreseen(question, [*rehearsal.plans, (step, self._planned(step))])
         if key:
             require_key(*steps[-1], key, self._ledger)
@@ -266,7 +267,8 @@ class Session(Tasks):
                 plans = [*rehearsal.plans, (step, self._planned(step))]
         steps = []
         for step, planned in plans:
-            steps.append((step, Asked.of(planned, self._asker.about(step.dataset))))
+            asker = self._asker.about(step.dataset)
+            steps.append((step, Asked.of(planned, asker)))
         return steps
 
     def diagnose(
@@ -466,7 +468,8 @@ class Session(Tasks):
 
 def _reference(charge: str, part: Released) -> Reference:
     """The mean estimate of a stored part, and the sizes of its groups."""
-    points = [abs(part.point(group)) for group in range(len(part.values))]
+    groups = range(len(part.values))
+    points = [abs(part.point(group)) for group in groups]
     sizes = [sum(values) * part.reading.unit for values in part.values]
     mean = sum(points, Fraction(0)) / len(points)
     return Reference(charge, mean, min(sizes), typical_size(sizes))

@@ -215,4 +215,8 @@ def _shared(sets: list[tuple[exp.Expr, ...]]) -> list[tuple[exp.Expr, ...]]:
     for chosen in sets:
         for node in chosen:
             first.setdefault(node, node)
-    return [tuple(first[node] for node in chosen) for chosen in sets]
+    shared = []
+    for chosen in sets:
+        nodes = [first[node] for node in chosen]
+        shared.append(tuple(nodes))
+    return shared
