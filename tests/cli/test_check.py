@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """``sfumato check``: whether the declarations fit; it makes and charges nothing."""
 
+import json
+
 import pytest
 
 from sfumato.cli.main import run
@@ -126,3 +128,78 @@ def test_it_lists_what_still_holds_rows_even_where_a_layout_is_stale(shell: Shel
     assert (
         f"holds rows: layout, {shell.folder}/layouts/sfumato-people-1.parquet, 4 bytes" in ran.out
     )
+
+
+# --- --data --------------------------------------------------------------------------------
+
+NOTICE = "NOT PRIVATE: exact counts of the data, for its owner's eyes only. "
+
+
+def test_data_counts_how_all_values_are_read_and_stores_nothing(shell: Shell) -> None:
+    before = sorted(shell.folder.iterdir())
+    ran = shell.run("check", "--data")
+    assert ran.code == 0
+    assert ran.out.startswith(NOTICE)
+    assert "table people: 40 rows\n" in ran.out
+    assert "age  100.0% (40)        -         -        -\n" in ran.out
+    # then everything that check says
+    assert "neighbours: add-remove\n" in ran.out
+    assert "will be made on first use" in ran.out
+    assert sorted(shell.folder.iterdir()) == before
+
+
+def test_data_ends_with_two_where_a_column_cannot_be_used(shell: Shell) -> None:
+    rows = [f'"{n},000",F,31/12/1960,' for n in range(1, 4)]
+    shell.write("people.csv", "\n".join(["age,sex,born,job", *rows]))
+    ran = shell.run("check", "--data")
+    assert ran.code == 2
+    assert ran.err == (
+        "Not as declared:\n"
+        "  people.age: wholly unread: none of 3 values is as declared\n"
+        "  people.born: wholly unread: none of 3 values is as declared\n"
+        "  people.job: 100.0% missing\n"
+    )
+    assert 'age: not read are values like "9,999" (3)' in ran.out
+    assert 'born: not read are values like "dd/mm/yyyy" (3)' in ran.out
+    assert 'sex: declared, but in no row: "male"' in ran.out
+    assert "neighbours: add-remove" in ran.out
+
+
+def test_the_counts_are_json_where_that_is_asked(shell: Shell) -> None:
+    form = json.loads(shell.run("check", "--data", "--json").out)
+    assert form["notice"].startswith(NOTICE)
+    assert form["private"] is False
+    (people,) = form["tables"]
+    assert (people["table"], people["rows"], form["faults"]) == ("people", 40, [])
+    shell.write("people.csv", "age,sex,born,job\n?,F,1960-01-01,clerk\n")
+    ran = shell.run("check", "--data", "--json")
+    assert ran.code == 2
+    assert json.loads(ran.out)["faults"] == [
+        "people.age: wholly unread: none of 1 values is as declared"
+    ]
+    ran = shell.run("check", "--json")
+    assert (ran.code, "sfumato check --data --json" in ran.err) == (2, True)
+
+
+def test_the_counts_are_shown_even_where_the_ledger_disagrees(shell: Shell) -> None:
+    shell.run("query", COUNT, "--epsilon", "1")
+    before = _report(shell)
+    assert shell.run("check", "--data").code == 0
+    assert _report(shell) == before
+    shell.configure('"1000000"', '"2000"')
+    ran = shell.run("check", "--data")
+    assert (ran.code, "ContractMismatch" in ran.err) == (2, True)
+    assert "table people: 40 rows" in ran.out
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "latin-1", "gbk"])
+def test_a_file_in_another_encoding_is_refused_without_its_content(
+    shell: Shell, encoding: str
+) -> None:
+    word = "山田" if encoding != "latin-1" else "Zoë"
+    text = f"age,sex,born,job\n1,F,1960-01-01,{word}\n"
+    (shell.folder / "people.csv").write_bytes(text.encode(encoding))
+    ran = shell.run("check", "--data")
+    assert ran.code == 2
+    assert "InvalidSource" in ran.err
+    assert word not in ran.out + ran.err

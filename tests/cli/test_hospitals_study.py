@@ -18,6 +18,7 @@ from sfumato.cli.hospitals_study import (
     visits,
 )
 from sfumato.engines.duckdb import DuckDB
+from sfumato.engines.inspect_columns import read_through
 from sfumato.errors import UnsupportedSql
 from sfumato.metadata.contract import Contract
 from sfumato.metadata.dataset import Dataset
@@ -44,7 +45,7 @@ def test_three_tables_are_about_patients_and_one_about_nobody() -> None:
 def test_the_declared_columns_are_those_of_the_files(tmp_path: Path) -> None:
     declared = hospitals(write_hospitals(tmp_path, patients=200))
     engine = DuckDB(declared)
-    engine.read_through(declared)
+    read_through(engine, declared)
     engine.close()
 
 

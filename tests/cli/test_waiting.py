@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from sfumato.cli import waiting as room
-from sfumato.cli.waiting import waiting
+from sfumato.cli.waiting import waiting, watching
 
 
 def shown(*, terminal):
@@ -32,3 +32,17 @@ def test_who_waits_little_or_is_no_terminal_sees_nothing(monkeypatch, terminal, 
     text = shown(terminal=terminal)
     assert "asking" not in text
     assert "%" not in text
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_what_is_done_is_named_beside_the_bar(monkeypatch, terminal):
+    monkeypatch.setattr(room, "PATIENCE", 0.0)
+    console = Console(file=io.StringIO(), force_terminal=terminal, width=120)
+    with watching("checking the data", console) as (limits, tell):
+        tell("people.[red]age (1 of 2)")
+        if limits.progress is not None:
+            limits.progress(0.5)
+    written = console.file.getvalue()
+    # a name is no markup
+    assert ("checking the data: people.[red]age (1 of 2)" in written) == terminal
+    assert ("50%" in written) == terminal

@@ -19,6 +19,7 @@ import pytest
 import sfumato as sf
 from sfumato.engines.duckdb import PASSED, DuckDB
 from sfumato.engines.emit import Statement
+from sfumato.engines.inspect_columns import read_through
 from sfumato.errors import EngineFailed, InvalidDeclaration, InvalidSource, SfumatoError
 from sfumato.ledger.store.base import FORFEITED
 from sfumato.plan.aggregate import CountRows, CountUnits, CountValues
@@ -257,12 +258,12 @@ def test_a_page_that_cannot_be_read_shows_to_the_owner(tmp_path):
     path.write_bytes(whole[:200] + bytes(len(whole) // 2) + whole[200 + len(whole) // 2 :])
     engine = DuckDB(tables)
     with pytest.raises(InvalidSource, match="cannot be read to its end") as refusal:
-        engine.read_through(tables)
+        read_through(engine, tables)
     engine.close()
     assert CANARY not in str(refusal.value)
     path.write_bytes(whole)
     engine = DuckDB(tables)
-    engine.read_through(tables)
+    read_through(engine, tables)
     engine.close()
 
 
@@ -500,7 +501,7 @@ LINKED = {
 
 def test_the_columns_that_lead_to_a_unit_are_read_too():
     with closing(DuckDB(LINKED)) as opened:
-        opened.read_through(LINKED)
+        read_through(opened, LINKED)
         assert set(opened._declared["people"].types) == {"who"}
     for table, source in (("people", {"id": ["p"]}), ("stays", {"who": ["p"]})):
         broken = {**LINKED, table: sf.Table(source, unit=LINKED[table].unit)}

@@ -14,6 +14,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.engines.duckdb import DuckDB
+from sfumato.engines.inspect_columns import read_through
 from sfumato.errors import EngineFailed, InvalidSource
 
 EPSILON = 1000
@@ -65,7 +66,7 @@ def test_a_damaged_text_is_shown_to_the_owner_by_check(tmp_path):
     tables = {"t": sf.Table(tmp_path / "x.parquet", columns={"y": sf.Text()})}
     engine = DuckDB(tables)
     with pytest.raises(InvalidSource, match="cannot be read to its end"):
-        engine.read_through(tables)
+        read_through(engine, tables)
     engine.close()
 
 

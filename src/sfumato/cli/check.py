@@ -3,46 +3,85 @@
 
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import click
 
-from sfumato.cli.options import config
+from sfumato.cli.options import as_json, config
+from sfumato.cli.waiting import watching
 from sfumato.engines.duckdb import DuckDB
+from sfumato.engines.inspect_columns import read_through
 from sfumato.engines.leftovers import held_rows
 from sfumato.engines.prepared import Prepared
-from sfumato.errors import InvalidConfig, LedgerMissing
+from sfumato.errors import InvalidConfig, LedgerMissing, WrongUse
 from sfumato.ledger.spend import Ledger
 from sfumato.metadata.contract import Contract
+from sfumato.metadata.dataset import Dataset
+from sfumato.query.data_check import DataCheck, check_data
 from sfumato.query.load import Declarations, read_declarations
 
 
 @click.command("check")
 @config
-def command(config: str) -> None:
+@click.option(
+    "--data",
+    "counting",
+    is_flag=True,
+    help="Count how all values are read. The counts are exact: NOT private, for the owner alone.",
+)
+@click.option("--json", "in_json", is_flag=True, help="With --data: only the counts, as JSON.")
+def command(config: str, *, counting: bool, in_json: bool) -> int:
     """Check the declarations, that data and layouts can be read, and that the ledger agrees.
 
-    Nothing is charged and no ledger is created. Files with copies of rows are listed first.
+    Nothing is charged and no ledger is created. Files with copies of rows are listed too. With
+    --data the exit code is 2 if a column is wholly unread or more than 99% missing.
     """
+    if in_json and not counting:
+        raise WrongUse("--json without --data.", remedy="sfumato check --data --json")
     declared = read_declarations(config)
+    faults: tuple[str, ...] = ()
+    if counting:
+        # printed at once: what the ledger says later does not lose it
+        checked = _counted(declared.dataset)
+        click.echo(as_json(checked.to_json()) if in_json else f"{checked!r}\n")
+        faults = checked.faults
+    for line in _lines(declared, is_read=counting):
+        if not in_json:
+            click.echo(line)
+    if faults:
+        click.echo("Not as declared:\n  " + "\n  ".join(faults), err=True)
+        return WrongUse.exit_code
+    return 0
+
+
+def _counted(dataset: Dataset) -> DataCheck:
+    """Counts how the data is read; the result is printed and stored nowhere."""
+    with (
+        watching("checking the data") as (limits, tell),
+        _owners_log(),
+        closing(DuckDB(dataset.tables, limits=limits)) as engine,
+    ):
+        return check_data(engine, dataset.described, tell)
+
+
+def _lines(declared: Declarations, *, is_read: bool) -> Iterator[str]:
+    """Yields what was found, each line once that part is checked; ``is_read``: the data was."""
     for copy in held_rows(declared.prepared):
-        click.echo(f"holds rows: {copy.what}, {copy.path}, {copy.size:,} bytes")
-    with _owners_log():
-        engine = DuckDB(declared.dataset.tables)
-        try:
-            engine.read_through(declared.dataset.tables)
-        finally:
-            engine.close()
-    for name, table in declared.dataset.tables.items():
-        click.echo(f"table {name}: {table.source}\n  unit: {table.about}")
+        yield f"holds rows: {copy.what}, {copy.path}, {copy.size:,} bytes"
+    tables = declared.dataset.tables
+    if not is_read:
+        with _owners_log(), closing(DuckDB(tables)) as engine:
+            read_through(engine, tables)
+    for name, table in tables.items():
+        yield f"table {name}: {table.source}\n  unit: {table.about}"
         for column, kind in table.columns.items():
-            click.echo(f"  {column}: {kind!r}")
-    click.echo(f"neighbours: {declared.dataset.relation.value}")
+            yield f"  {column}: {kind!r}"
+    yield f"neighbours: {declared.dataset.relation.value}"
     if declared.prepared is not None:
         kept = Prepared.open(declared.prepared, declared.dataset).kept
-        click.echo(f"prepared: {declared.prepared} has layouts of {', '.join(kept)}")
-    click.echo(_ledger(declared))
+        yield f"prepared: {declared.prepared} has layouts of {', '.join(kept)}"
+    yield _ledger(declared)
 
 
 @contextmanager

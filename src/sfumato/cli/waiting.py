@@ -2,7 +2,7 @@
 """A progress bar for long questions, on stderr of the owner's terminal alone (RULES 24)."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -20,22 +20,38 @@ def waiting(console: Console | None = None) -> Iterator[Local]:
 
     A bar appears once a question has taken two seconds, if stderr is a terminal.
     """
+    with watching("asking the data", console) as (local, _):
+        yield local
+
+
+@contextmanager
+def watching(
+    what: str, console: Console | None = None
+) -> Iterator[tuple[Local, Callable[[str], None]]]:
+    """Yields settings of a local engine that report progress, and a function that says what of.
+
+    A bar appears after two seconds, if stderr is a terminal; it shows one statement at a time.
+    """
     shown = console or Console(stderr=True)
     if not shown.is_terminal:
-        yield Local()
+        yield Local(), lambda line: None
         return
     columns = (
-        TextColumn("asking the data"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TaskProgressColumn(),
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=shown, transient=True) as bar:
-        task = bar.add_task("", total=1.0, visible=False)
+        task = bar.add_task(what, total=1.0, visible=False)
         start = time.monotonic()
 
         def report(share: float) -> None:
             is_long = time.monotonic() - start >= PATIENCE
             bar.update(task, completed=share, visible=is_long)
 
-        yield Local(progress=report)
+        def tell(line: str) -> None:
+            bar.update(task, description=f"{what}: {line}")
+            report(0.0)
+
+        yield Local(progress=report), tell

@@ -22,7 +22,7 @@ import duckdb
 
 from sfumato.engines.base import Exact, UnitRows
 from sfumato.engines.cube import Coded, coded
-from sfumato.engines.declared import fitting_sources, held, held_again, owner_columns
+from sfumato.engines.declared import fitting_sources, held, held_again
 from sfumato.engines.duckdb_printer import printed, quote, text
 from sfumato.engines.emit import Statement, queries
 from sfumato.engines.interruption import is_stopped
@@ -39,7 +39,7 @@ from sfumato.engines.rows import listed, mapped, write
 from sfumato.engines.sources import Opened, opened
 from sfumato.engines.stop import ENDLESS, Patience
 from sfumato.engines.time_limit import Watch
-from sfumato.engines.value_sql import Source, column_text
+from sfumato.engines.value_sql import Source
 from sfumato.errors import Cancelled, EngineFailed, InvalidSource
 from sfumato.metadata.table import Table
 from sfumato.noise.entropy import token
@@ -155,23 +155,29 @@ class DuckDB:
         for lane in self._lanes.all:
             lane.connection.interrupt()
 
-    def read_through(self, tables: Mapping[str, Table]) -> None:
-        """Reads every declared column once, so that the owner sees a damaged page or string now.
+    def unprotected(
+        self,
+        asked: Mapping[str, Collection[str]],
+        query: Callable[[Mapping[str, Source]], str],
+    ) -> Rows:
+        """Returns the exact rows of a query of the owner's data check; they are not private.
+
+        ``asked``: the columns that it reads, by table. It is no method of ``Engine``: no question,
+        task or curator can call it.
 
         Raises:
             InvalidSource: a column cannot be read to its end.
         """
-        for name, table in tables.items():
-            source = self._sources[name]
-            for column in dict.fromkeys([*table.columns, *owner_columns(tables, name)]):
-                test = f"length({printed(column_text(column, source))}) < 0"
-                counted = f"SELECT count(*) FROM {source.sql} WHERE {test}"
-                if self._found(_rows, [counted], {name: {column}}) is None:
-                    raise InvalidSource(
-                        f"Table {name!r}: column {column!r} cannot be read to its end.",
-                        remedy="Write the file again. "
-                        "Until then a question about the column fails, and is charged.",
-                    )
+        self._look_again(asked)
+        results = self._found(_rows, [query(self._sources)], asked)
+        if results is None:
+            names = [f"{table}.{column}" for table in asked for column in sorted(asked[table])]
+            raise InvalidSource(
+                f"{', '.join(names)} cannot be read to its end.",
+                remedy="Write the file again. "
+                "Until then a question about the column fails, and is charged.",
+            )
+        return results[0]
 
     def statement(self, plan: Bounded) -> str:
         """Returns the SQL of a plan given the declarations alone: the same for any data (RULES 22).

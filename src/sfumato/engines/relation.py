@@ -214,31 +214,31 @@ def _scan(scan: Scan, tables: Tables) -> sql.Query:
     for column in tables.shown(scan.columns):
         name = column.name.removeprefix(scan.prefix)
         readings.append(reading(name, column.type, source).named(alias(column)))
-    codes, joins = _codes(scan, tables)
+    shown, joins = codes(scan, tables)
     test = _stored_tests(scan, tables)
     if scan.owner is None:
         inner: sql.Query = sql.Select(_items(readings), sql.Item(sql.Table(source.sql)), where=test)
-        return sql.Select(_items(codes), sql.Item(inner, "s"), joins)
+        return sql.Select(_items(shown), sql.Item(inner, "s"), joins)
     inner = _owned(readings, scan.owner, source, tables, test)
     unit = sql.Column("unit", "s")
-    return sql.Select((*codes, unit), sql.Item(inner, "s"), joins, where=unit.is_present)
+    return sql.Select((*shown, unit), sql.Item(inner, "s"), joins, where=unit.is_present)
 
 
-def _codes(scan: Scan, tables: Tables) -> tuple[list[sql.As], tuple[sql.Join, ...]]:
+def codes(scan: Scan, tables: Tables) -> tuple[list[sql.As], tuple[sql.Join, ...]]:
     """Returns the codes of the readings ``s`` of a table, and the joins that look them up."""
     source = tables.sources[scan.table]
-    codes = []
+    items = []
     joins = []
     for index, column in enumerate(tables.shown(scan.columns)):
         shown = alias(column)
         read = replace(shown, table="s")
         if isinstance(column.type, Category | Boolean):
-            codes.append(sql.Column("code", f"d{index}").named(shown))
+            items.append(sql.Column("code", f"d{index}").named(shown))
             joins.append(_codes_of(column.type, f"d{index}", read))
         else:
             short = source.is_short(column.name.removeprefix(scan.prefix))
-            codes.append(code(column.type, read, short=short).named(shown))
-    return codes, tuple(joins)
+            items.append(code(column.type, read, short=short).named(shown))
+    return items, tuple(joins)
 
 
 def _codes_of(kind: Category | Boolean, name: str, read: sql.Expression) -> sql.Join:

@@ -136,25 +136,28 @@ def code(
     """
     match kind:
         case Integer() | Real():
-            ends = sql.Constant(kind.lower_code), sql.Constant(kind.upper_code)
             if short and isinstance(kind, Integer):
                 inside: sql.Expression = sql.TryCast(value, sql.SqlType.BIGINT)
                 present: sql.Expression = value.is_present
             else:
                 inside = _half_even(value, kind)
                 present = no_nan(value)
-            return _clipped(value, ends, kind, inside, present)
+            return _clipped(value, ends(kind), kind, inside, present)
         case Date():
-            days = (
-                sql.Day(str(kind.decode(kind.lower_code))),
-                sql.Day(str(kind.decode(kind.upper_code))),
-            )
             inside = sql.call("date_diff", sql.Constant("day"), _ZERO_DAY, value)
-            return _clipped(value, days, kind, inside, value.is_present)
+            return _clipped(value, ends(kind), kind, inside, value.is_present)
         case Category() | Boolean() | Text():
             return value
         case _:
             raise unknown(kind)
+
+
+def ends(kind: Integer | Real | Date) -> tuple[sql.Expression, sql.Expression]:
+    """Returns the least and the greatest reading that is not clipped."""
+    if isinstance(kind, Date):
+        low, high = kind.decode(kind.lower_code), kind.decode(kind.upper_code)
+        return sql.Day(str(low)), sql.Day(str(high))
+    return sql.Constant(kind.lower_code), sql.Constant(kind.upper_code)
 
 
 def listed(kind: Category | Boolean) -> sql.Lists:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Opens a session over declared tables, a ledger and an engine."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,11 +19,15 @@ from sfumato.ledger.signed_heads import Key
 from sfumato.ledger.spend import Ledger
 from sfumato.metadata.contract import Contract
 from sfumato.metadata.dataset import Dataset
+from sfumato.metadata.server import is_address
 from sfumato.metadata.table import Table
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.unit import AddRemove, Relation
 from sfumato.query.pipeline import UNPREPARED
 from sfumato.query.session import Session, require_names
+
+# The analyst who is the owner of the data.
+OWNER = "owner"
 
 
 def connect(
@@ -33,7 +38,7 @@ def connect(
     budget: Budget | None = None,
     relation: Relation = AddRemove,
     version: str = "1",
-    analyst: str = "owner",
+    analyst: str = OWNER,
     purpose: str = UNSTATED,
     prepared: str | Path | None = None,
     engine: Spark | Local | None = None,
@@ -104,6 +109,7 @@ def connect(
             purpose=purpose,
             kept=_kept(layouts),
             let_go=let_go,
+            is_owners=analyst == OWNER and _is_own_file(ledger),
         )
         # from here on the session closes them
         failed.pop_all()
@@ -140,6 +146,16 @@ def _opened(ledger: str | Path | Ledger, key: Key) -> tuple[Ledger, Callable[[Le
     if isinstance(ledger, Ledger):
         return ledger, _keep
     return borrow(ledger, key), give_back
+
+
+def _is_own_file(ledger: str | Path | Ledger) -> bool:
+    """Whether a ledger is a file of the user who runs this process.
+
+    An open ``Ledger``, and one on a server, may serve others too.
+    """
+    if isinstance(ledger, Ledger) or is_address(ledger):
+        return False
+    return Path(ledger).stat().st_uid == os.geteuid()
 
 
 def _adopt(

@@ -31,6 +31,7 @@ from sfumato.query.answer import Answer
 from sfumato.query.asker import Asker
 from sfumato.query.charge import persistently
 from sfumato.query.choose import Planned, cheapest, plan_for_price, plans_for_target
+from sfumato.query.data_check import DataCheck, check_data, require_owners
 from sfumato.query.dataframe import Frame, frame
 from sfumato.query.diagnose import checks
 from sfumato.query.diagnosis import Diagnosis, diagnosis
@@ -79,7 +80,10 @@ class Session(Tasks):
         purpose: str,
         kept: Mapping[str, int] = UNPREPARED,
         let_go: Callable[[Ledger], object] = Ledger.close,
+        is_owners: bool = False,
     ) -> None:
+        # whether exact counts of the data may be shown: ``check_data``
+        self._is_owners = is_owners
         self._engine = engine
         self._kept = kept
         self._ledger = ledger
@@ -124,6 +128,7 @@ class Session(Tasks):
         other = copy(self)
         other._asker = replace(self._asker, analyst=analyst, purpose=purpose)
         other._let_go = None
+        other._is_owners = False
         return other
 
     def preview(
@@ -319,6 +324,20 @@ class Session(Tasks):
                 recalled = self._is_known(question)
                 answers.append(self._released(question, recalled=recalled, payer=payer))
         return answers
+
+    def check_data(self, *, report: Callable[[str], None] | None = None) -> DataCheck:
+        """How all of the data is read, for its owner: exact counts, which are **not private**.
+
+        Nothing is charged or stored. ``report`` is called with a line before each column.
+
+        Raises:
+            WrongUse: not the owner's own session (``require_owners``); or Spark reads the data.
+            InvalidSource: a column cannot be read to its end.
+        """
+        self._door.require_open()
+        require_owners(is_owners=self._is_owners)
+        with self._door.inside():
+            return check_data(self._engine, self.dataset, report)
 
     def table(self, name: str) -> Frame:
         """Begins a question without SQL: ``where``, ``join``, ``group_by``, ``agg``, ``query``."""

@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How each stored value of a column is read: counts for the owner, which are not private.
+
+The counts are of the expressions that questions read by (``reading``, ``codes``, ``ends``), so a
+value that counts as not read here is missing in a question. Nothing here is part of a question.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+from sfumato.engines import sql_tree as sql
+from sfumato.engines.declared import owner_columns
+from sfumato.engines.duckdb import DuckDB
+from sfumato.engines.duckdb_printer import printed
+from sfumato.engines.expression import alias
+from sfumato.engines.relation import Tables, codes
+from sfumato.engines.result_rows import Rows
+from sfumato.engines.value_forms import date_form, leading, masked
+from sfumato.engines.value_sql import (
+    Source,
+    column_text,
+    ends,
+    reading,
+    stored,
+)
+from sfumato.metadata.column import (
+    Boolean,
+    Category,
+    Column,
+    ColumnType,
+    Date,
+    Integer,
+    Real,
+)
+from sfumato.metadata.table import Table
+from sfumato.plan.relation import Scan
+
+# How many forms of values that were not read are shown.
+FORMS = 3
+
+_CODE = sql.Column("code")
+_READ = sql.Column("reading")
+_STRING = sql.Column("string")
+_EMPTY = sql.Column("is_empty")
+_MARKED = sql.Column("is_marked")
+_ROWS = sql.Column("n")
+_FORM = sql.Column("form")
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How some of the values that were not read are written, and how many there are.
+
+    >>> Form("9,999", 12).shown
+    '9,999'
+    """
+
+    shown: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnFacts:
+    """How the values of a column are read; a share is a count over ``rows``.
+
+    Attributes:
+        column: the name and the declared type.
+        rows: all rows of the table.
+        empty: rows without a value (NULL, an empty field of a CSV).
+        marked: rows whose value is declared by ``missing=``.
+        read: rows whose value was read.
+        below, above: rows whose value was read and lies beyond a bound, to which it is moved.
+        forms: the most frequent forms of the values that were not read, at most three.
+        never: the labels of the declared values that no row has.
+
+    >>> facts = ColumnFacts(Column("age", Integer(0, 99)), rows=9, empty=1, marked=0, read=6,
+    ...                     below=0, above=1)
+    >>> facts.missing, facts.unread, facts.clipped
+    (1, 2, 1)
+    """
+
+    column: Column
+    rows: int
+    empty: int
+    marked: int
+    read: int
+    below: int
+    above: int
+    forms: tuple[Form, ...] = ()
+    never: tuple[str, ...] = ()
+
+    @property
+    def missing(self) -> int:
+        """Rows that are missing as declared: empty, or a marker."""
+        return self.empty + self.marked
+
+    @property
+    def unread(self) -> int:
+        """Rows with a value that could not be read; questions treat them as missing."""
+        return self.rows - self.missing - self.read
+
+    @property
+    def clipped(self) -> int:
+        """Rows whose value is moved to a bound."""
+        return self.below + self.above
+
+
+def inspect_column(engine: DuckDB, table: str, column: Column) -> ColumnFacts:
+    """Counts how the values of one declared column are read.
+
+    Raises:
+        InvalidSource: the column cannot be read to its end.
+    """
+
+    def ask(query: Callable[[sql.Query, ColumnType], sql.Query]) -> Rows:
+        return engine.unprotected(
+            {table: {column.name}},
+            lambda sources: printed(query(_values(table, column, sources), column.type)),
+        )
+
+    (counts,) = ask(_counts)
+    facts = ColumnFacts(column, *counts)
+    if facts.unread:
+        found = ask(_form_counts)
+        facts = replace(facts, forms=_forms(column.type, found))
+    if isinstance(column.type, Category | Boolean):
+        codes_found = {code for (code,) in ask(_codes_found)}
+        facts = replace(facts, never=_never(column.type, codes_found))
+    return facts
+
+
+def read_through(engine: DuckDB, tables: Mapping[str, Table]) -> None:
+    """Reads every declared column once, so that the owner sees a damaged page or string now.
+
+    Raises:
+        InvalidSource: a column cannot be read to its end.
+    """
+    for name, table in tables.items():
+        names = [*table.columns, *owner_columns(tables, name)]
+        for column in dict.fromkeys(names):
+            query = partial(_whole_column, name, column)
+            engine.unprotected({name: {column}}, query)
+
+
+def _whole_column(table: str, column: str, sources: Mapping[str, Source]) -> str:
+    """Returns a statement that reads every value of a column as a string."""
+    source = sources[table]
+    length = sql.call("length", column_text(column, source))
+    counted = sql.Select(
+        (sql.aggregate("count"),),
+        sql.Item(sql.Table(source.sql)),
+        where=length < 0,
+    )
+    return printed(counted)
+
+
+def _values(table: str, column: Column, sources: Mapping[str, Source]) -> sql.Query:
+    """Selects for each value what a question reads, its code, its string, and if it is missing."""
+    source = sources[table]
+    kind = column.type
+    shown = alias(column)
+    inner = sql.Select(
+        (
+            reading(column.name, kind, source).named(shown),
+            column_text(column.name, source).named(_STRING),
+            stored(column.name).is_null.named(_EMPTY),
+        ),
+        sql.Item(sql.Table(source.sql)),
+    )
+    tables = Tables(sources, numbered=False)
+    (code,), joins = codes(Scan(table, "", (column,)), tables)
+    string = replace(_STRING, table="s")
+    # TRY: nothing is concluded from the statistics of a choice (value_sql.proof.md)
+    read = sql.Opaque(replace(shown, table="s"))
+    items = (
+        code.value.named(_CODE),
+        read.named(_READ),
+        string,
+        replace(_EMPTY, table="s"),
+        _is_marked(kind, string).named(_MARKED),
+    )
+    return sql.Select(items, sql.Item(inner, "s"), joins)
+
+
+def _is_marked(kind: ColumnType, string: sql.Expression) -> sql.Expression:
+    """Tests whether a string is declared as missing."""
+    if not kind.missing:
+        return sql.FALSE
+    markers = tuple(map(sql.Constant, kind.missing))
+    is_one = sql.In(string, markers)
+    return sql.call("coalesce", is_one, sql.FALSE)
+
+
+def _counts(values: sql.Query, kind: ColumnType) -> sql.Query:
+    """Counts all rows, and those that are empty, marked, read, below and above the bounds."""
+    below, above = _outside(kind)
+    items = (
+        sql.aggregate("count"),
+        _number_of(_EMPTY),
+        _number_of(_MARKED),
+        _number_of(_CODE.is_present),
+        _number_of(below),
+        _number_of(above),
+    )
+    return sql.Select(items, sql.Item(values))
+
+
+def _number_of(test: sql.Expression) -> sql.Aggregate:
+    """Counts the rows that pass a test."""
+    return sql.Aggregate("count", (sql.Star(),), where=test)
+
+
+def _outside(kind: ColumnType) -> tuple[sql.Expression, sql.Expression]:
+    """Tests whether a value that was read lies below or above its declared bounds.
+
+    The only place that knows the bounds: ``ends``, by which ``code`` clips.
+    """
+    if not isinstance(kind, Integer | Real | Date):
+        return sql.FALSE, sql.FALSE
+    low, high = ends(kind)
+    is_below = low > _READ
+    # NaN is above every number, and has no code
+    is_above = sql.Logic(
+        "AND",
+        (_CODE.is_present, high < _READ),
+    )
+    return is_below, is_above
+
+
+def _form_counts(values: sql.Query, kind: ColumnType) -> sql.Query:
+    """Counts the most frequent forms of the values that were not read."""
+    first, second = leading(_STRING)
+    items = (
+        masked(_STRING).named(_FORM),
+        sql.aggregate("count").named(_ROWS),
+        sql.aggregate("max", first).named("first_number"),
+        sql.aggregate("max", second).named("second_number"),
+    )
+    is_unread = (
+        sql.Not(_EMPTY),
+        sql.Not(_MARKED),
+        _CODE.is_null,
+    )
+    forms = sql.Select(
+        items,
+        sql.Item(values),
+        where=sql.conjunction(is_unread),
+        group=(_FORM,),
+    )
+    order = (
+        sql.Ordered(_ROWS, "DESC"),
+        sql.Ordered(_FORM),
+    )
+    place = sql.Window(sql.Aggregate("row_number"), (), order)
+    return sql.Select(
+        (sql.Star(),),
+        sql.Item(forms),
+        qualify=place <= FORMS,
+    )
+
+
+def _forms(kind: ColumnType, rows: Rows) -> tuple[Form, ...]:
+    """Returns forms, the most frequent one first; those of a date name days, months and years."""
+    forms = []
+    for form, count, first, second in rows:
+        shown = str(form)
+        if isinstance(kind, Date):
+            shown = date_form(shown, first, second)
+        forms.append(Form(shown, count))
+    forms.sort(key=lambda form: (-form.count, form.shown))
+    return tuple(forms)
+
+
+def _codes_found(values: sql.Query, kind: ColumnType) -> sql.Query:
+    """Selects each code that a row has, once."""
+    return sql.Select(
+        (_CODE,),
+        sql.Item(values),
+        where=_CODE.is_present,
+        group=(_CODE,),
+    )
+
+
+def _never(kind: Category | Boolean, found: Collection[object]) -> tuple[str, ...]:
+    """Returns the labels of the declared values that no row has."""
+    labels = []
+    for code in range(kind.size):
+        if code not in found:
+            labels.append(str(kind.decode(code)))
+    return tuple(labels)
