@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from sfumato.engines.base import Engine
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.local import Local
 from sfumato.engines.prepared import Prepared
@@ -91,8 +92,7 @@ def connect(
     _require_kinds(budget, prepared, ledger, ledger_key)
     sinks = _sinks(ledger_heads)
     declared = Dataset(dataset, dict(tables), relation, version)
-    layouts = _layouts(prepared, declared)
-    opened_engine = _engine(declared.tables, engine, layouts)
+    opened_engine, kept = _engine(declared, engine, prepared)
     with ExitStack() as failed:
         failed.callback(opened_engine.close)
         opened, let_go = _opened(ledger, ledger_key)
@@ -107,7 +107,7 @@ def connect(
             opened,
             analyst=analyst,
             purpose=purpose,
-            kept=_kept(layouts),
+            kept=kept,
             let_go=let_go,
             is_owners=analyst == OWNER and _is_own_file(ledger),
         )
@@ -125,20 +125,6 @@ def _limit(ledger: Ledger, dataset: str, budget: Budget | None) -> Budget:
             remedy="budget=sf.Budget(epsilon=1)",
         )
     return limit
-
-
-def _layouts(folder: str | Path | None, declared: Dataset) -> Prepared | None:
-    """The prepared layouts of a folder; None if there is no folder."""
-    if folder is None:
-        return None
-    return Prepared.open(folder, declared)
-
-
-def _kept(layouts: Prepared | None) -> Mapping[str, int]:
-    """The rows of a unit that each prepared layout keeps."""
-    if layouts is None:
-        return UNPREPARED
-    return layouts.kept
 
 
 def _opened(ledger: str | Path | Ledger, key: Key) -> tuple[Ledger, Callable[[Ledger], object]]:
@@ -252,8 +238,18 @@ def _require_kinds(
 
 
 def _engine(
+    declared: Dataset, engine: Spark | Local | None, prepared: str | Path | None
+) -> tuple[Engine, Mapping[str, int]]:
+    """The engine that reads all the tables, and the rows that the prepared layouts keep."""
+    if prepared is None:
+        return _opened_engine(declared.tables, engine, None), UNPREPARED
+    layouts = Prepared.open(prepared, declared)
+    return _opened_engine(declared.tables, engine, layouts), layouts.kept
+
+
+def _opened_engine(
     tables: Mapping[str, Table], engine: Spark | Local | None, layouts: Prepared | None
-) -> DuckDB | SparkEngine:
+) -> Engine:
     """The engine that reads all the tables."""
     if engine is not None and not isinstance(engine, Spark | Local):
         raise WrongUse(

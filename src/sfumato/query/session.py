@@ -144,13 +144,7 @@ class Session(Tasks):
     ) -> Preview:
         """The cost and the expected error of a question, for free and without reading the data."""
         self._door.require_open()
-        asked = price(
-            epsilon=epsilon,
-            rho=rho,
-            delta=delta,
-            error=error,
-            max_epsilon=max_epsilon,
-        )
+        asked = price(epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon)
         step = Resolver(sql, parameters, asked, self.dataset).resolve(previewed)
         planned = self._planned(step)
         return Preview(planned, step.dataset, self._engine.statement(planned.bounded))
@@ -201,13 +195,7 @@ class Session(Tasks):
         """
         self._door.require_open()
         patience = ENDLESS if stop is None and time_limit is None else Patience(stop, time_limit)
-        asked = price(
-            epsilon=epsilon,
-            rho=rho,
-            delta=delta,
-            error=error,
-            max_epsilon=max_epsilon,
-        )
+        asked = price(epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon)
         name = name_of(sql, parameters, asked, self._asker)
         known = self._known.find(name)
         if known is not None:
