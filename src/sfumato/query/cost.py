@@ -7,7 +7,7 @@ from fractions import Fraction
 from types import MappingProxyType
 
 from sfumato.accounting.account import account
-from sfumato.accounting.budget_gates import DELTA_UNIT, Charge
+from sfumato.accounting.budget_gates import DELTA_INCREMENTS, Charge
 from sfumato.exact.rational import decimal_text
 from sfumato.exact.rounding import float_up
 from sfumato.ledger.balance import increments_text
@@ -99,7 +99,7 @@ def cost_of_steps(charge: Charge, title: str, event: Event) -> Cost:
 
 def _cost(charge: Charge, items: Iterable[dict[str, str]]) -> Cost:
     """A charge in exact decimals, with its items."""
-    delta = decimal_text(Fraction(charge.delta, DELTA_UNIT))
+    delta = decimal_text(Fraction(charge.delta, DELTA_INCREMENTS))
     epsilon = increments_text(charge.epsilon)
     rho = increments_text(charge.rho)
     return Cost(epsilon, rho, delta, tuple(items))
