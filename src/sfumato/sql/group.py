@@ -214,4 +214,8 @@ def _shared(sets: list[tuple[exp.Expr, ...]]) -> list[tuple[exp.Expr, ...]]:
     for chosen in sets:
         for node in chosen:
             first.setdefault(node, node)
-    return [tuple(map(first.__getitem__, chosen)) for chosen in sets]
+    shared = []
+    for chosen in sets:
+        nodes = [first[node] for node in chosen]
+        shared.append(tuple(nodes))
+    return shared
