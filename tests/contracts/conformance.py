@@ -104,7 +104,8 @@ TELLING = (
 
 def noticed(open_engine: object) -> bool:
     """Whether an engine gives something else than the reference for any of the examples."""
-    return any(differs(open_engine, name) for name in dict.fromkeys([*TELLING, *EXAMPLES]))
+    first = [name for name in TELLING if name in EXAMPLES]
+    return any(differs(open_engine, name) for name in dict.fromkeys([*first, *EXAMPLES]))
 
 
 # --- nodes over their whole small domain -----------------------------------------------------
