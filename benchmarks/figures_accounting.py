@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from benchmarks.figures import FOLDER, Axis, Panel, Point, _document, _text
-from sfumato.accounting.convert import approx_from_zcdp
 from sfumato.accounting.curve import privacy_curve
 from sfumato.accounting.interpret import Attacker
+from sfumato.accounting.zcdp import approx_from_zcdp
 from sfumato.cli.trade_off import trade_off_chart
 from sfumato.privacy import (
     ApproxDP,

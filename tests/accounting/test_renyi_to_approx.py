@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.accounting import renyi_to_approx
-from sfumato.accounting.convert import approx_from_renyi, conversion_cost
+from sfumato.accounting.convert import approx_from_renyi
 from sfumato.accounting.renyi_to_approx import delta_of_renyi, epsilon_of_renyi, tangent
+from sfumato.accounting.zcdp import conversion_cost
 from sfumato.privacy.guarantee import RenyiDP
 from tests.accounting.laws import PRECISION, number, renyi
 

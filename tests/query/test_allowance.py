@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.accounting.account import account
-from sfumato.accounting.convert import approx_from_zcdp
+from sfumato.accounting.zcdp import approx_from_zcdp
 from sfumato.errors import BudgetExceeded, InvalidNumber, WrongUse
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import Composed

@@ -9,9 +9,9 @@ adaptively spent budget, with its proof beside it.
 from sfumato.accounting.account import account
 from sfumato.accounting.budget_gates import Charge, Gates, charge_for
 from sfumato.accounting.calibrate import split
-from sfumato.accounting.convert import approx_from_zcdp, zcdp_from_pure
 from sfumato.accounting.gaussian import gaussian_delta, gaussian_for
 from sfumato.accounting.profile import Profile
+from sfumato.accounting.zcdp import approx_from_zcdp, zcdp_from_pure
 
 __all__ = [
     "Charge",

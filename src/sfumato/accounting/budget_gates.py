@@ -12,8 +12,8 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from sfumato.accounting.convert import conversion_cost, order_for
 from sfumato.accounting.profile import Profile
+from sfumato.accounting.zcdp import conversion_cost, order_for
 from sfumato.errors import InvalidNumber
 from sfumato.privacy.budget import Budget
 

@@ -12,13 +12,13 @@ from fractions import Fraction
 from typing import Protocol
 
 from sfumato.accounting.amplify import shuffled, shuffled_delta
-from sfumato.accounting.convert import approx_from_zcdp
 from sfumato.accounting.delta import delta_at as guaranteed_delta
 from sfumato.accounting.divergence import HUGE
 from sfumato.accounting.gaussian import gaussian_delta
 from sfumato.accounting.normal import normal_excess
 from sfumato.accounting.own_delta import NONE, OwnDelta
 from sfumato.accounting.profile import Profile
+from sfumato.accounting.zcdp import approx_from_zcdp
 from sfumato.errors import InvalidNumber
 from sfumato.exact.bracket import Bounds, Bracket
 from sfumato.exact.rational import Number, to_fraction

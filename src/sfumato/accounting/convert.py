@@ -3,7 +3,8 @@
 
 ``CONVERSIONS`` lists every ordered pair of kinds that has one; others do not hold. For (epsilon,
 delta) there are two directions: the least epsilon at a delta (``approx_from_...``, here), and the
-least delta at an epsilon (``delta``). Proof: convert.proof.md.
+least delta at an epsilon (``delta``). Those that a charge needs are in ``zcdp``. Proof:
+convert.proof.md.
 """
 
 import math
@@ -14,8 +15,10 @@ from typing import Any
 from sfumato.accounting.divergence import HUGE, pure_divergence, range_divergence
 from sfumato.accounting.normal import normal_point, normal_tail
 from sfumato.accounting.renyi_to_approx import epsilon_of_renyi
+from sfumato.accounting.zcdp import approx_from_zcdp, conversion_cost, delta_to_spend
+from sfumato.accounting.zcdp import zcdp_from_pure as zcdp_from_pure
 from sfumato.errors import InvalidNumber
-from sfumato.exact.rational import Number, positive, to_fraction
+from sfumato.exact.rational import Number
 from sfumato.exact.rounding import exp_down, exp_up, log_up, sqrt_down, sqrt_up
 from sfumato.privacy.guarantee import (
     ApproxDP,
@@ -26,8 +29,6 @@ from sfumato.privacy.guarantee import (
     ZeroConcentratedDP,
 )
 
-# A larger number would overflow a float; these floats only guide the search for an order.
-_LARGE = Fraction(10**100)
 _NEWTON = 12
 
 
@@ -44,15 +45,6 @@ def range_from_pure(guarantee: PureDP) -> BoundedRangeDP:
     Fraction(1, 5)
     """
     return BoundedRangeDP(2 * guarantee.epsilon)
-
-
-def zcdp_from_pure(guarantee: PureDP) -> ZeroConcentratedDP:
-    """epsilon-DP implies epsilon^2/2-zCDP (Bun and Steinke 2016, Proposition 1.4).
-
-    >>> zcdp_from_pure(PureDP(Fraction(1, 10))).rho
-    Fraction(1, 200)
-    """
-    return ZeroConcentratedDP(guarantee.epsilon**2 / 2)
 
 
 def tightest_zcdp_from_pure(guarantee: PureDP) -> ZeroConcentratedDP:
@@ -220,42 +212,6 @@ def approx_from_range(guarantee: BoundedRangeDP, delta: Number = 0) -> ApproxDP:
     return ApproxDP(min(2 * log_up(root), eta) if root > 1 else Fraction(0), slack)
 
 
-def approx_from_zcdp(
-    guarantee: ZeroConcentratedDP, delta: Fraction, order: Fraction | None = None
-) -> ApproxDP:
-    """The smallest epsilon of (epsilon, delta)-DP at ``order``, or at the best one.
-
-    Source: Canonne, Kamath, Steinke (2020), Proposition 12 with the bound of one order.
-    Valid at every order > 1, so the search for the best needs no proof.
-
-    >>> round(float(approx_from_zcdp(ZeroConcentratedDP("0.5"), "1e-6").epsilon), 4)
-    5.2215
-    """
-    slack = _spent(guarantee.rho, delta)
-    if guarantee.rho == 0 or slack == 1:
-        return ApproxDP(Fraction(0), slack)
-    rho, cost = float(min(guarantee.rho, _LARGE)), _float_cost(slack)
-    chosen = order or order_of_least(lambda gap: cost(gap) + (1 + gap) * rho)
-    return ApproxDP(
-        max(chosen * guarantee.rho + conversion_cost(slack, chosen), Fraction(0)), slack
-    )
-
-
-def zcdp_within(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The largest rho whose conversion at one order is within (epsilon, delta); 0 or less if there
-    is none.
-
-    Guarantees:
-        the zcdp within an approximate guarantee converts to at most its epsilon
-
-    >>> round(float(zcdp_within(Fraction(1), Fraction(1, 10**6))), 5)
-    0.02436
-    """
-    loss, cost = float(min(epsilon, _LARGE)), _float_cost(delta)
-    order = order_of_least(lambda gap: (cost(gap) - loss) / (1 + gap))
-    return (epsilon - conversion_cost(delta, order)) / order
-
-
 def approx_from_renyi(guarantee: RenyiDP, delta: Number) -> ApproxDP:
     """The least epsilon at delta that one Renyi order gives.
 
@@ -266,7 +222,7 @@ def approx_from_renyi(guarantee: RenyiDP, delta: Number) -> ApproxDP:
     Guarantees:
         the two point optimum is never exceeded
     """
-    slack = _spent(guarantee.epsilon, delta)
+    slack = delta_to_spend(guarantee.epsilon, delta)
     if guarantee.epsilon == 0 or slack == 1:
         return ApproxDP(Fraction(0), slack)
     # if delta is at least 1/order, the optimal event is the whole space, and the loss is bounded by
@@ -291,7 +247,7 @@ def approx_from_gaussian(guarantee: GaussianDP, delta: Number) -> ApproxDP:
     >>> round(float(approx_from_gaussian(GaussianDP(1), "1e-6").epsilon), 5)
     4.88655
     """
-    slack = _spent(guarantee.mu_squared, delta)
+    slack = delta_to_spend(guarantee.mu_squared, delta)
     if gaussian_bound(guarantee.mu_squared, Fraction(0))[0] <= slack:
         return ApproxDP(Fraction(0), slack)
     best = point = approx_from_zcdp(zcdp_from_gaussian(guarantee), slack).epsilon
@@ -321,60 +277,12 @@ def gaussian_bound(mu_squared: Fraction, epsilon: Fraction) -> tuple[Fraction, F
     return min(max(near[1] - slope, Fraction(0)), Fraction(1)), slope
 
 
-def conversion_cost(delta: Fraction, order: Fraction) -> Fraction:
-    """c with: rho-zCDP implies (order * rho + c, delta)-DP; an upper bound.
-
-    c = (ln(1/delta) - ln(order)) / (order - 1) + ln(1 - 1/order).
-    """
-    return log_up(1 / (delta * order)) / (order - 1) + log_up(1 - 1 / order)
-
-
-def order_for(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The order at which (epsilon, delta) buys the most rho; fixed once per account."""
-    loss, cost = float(min(epsilon, _LARGE)), _float_cost(delta)
-    return _rounded(_coarse(lambda gap: (cost(gap) - loss) / (1 + gap)) / 16, 20)
-
-
-def order_of_least(score: Callable[[float], float]) -> Fraction:
-    """An order that nearly minimises a score of its gap from 1: on a grid of sixteenths of octaves,
-    then finer.
-
-    Floats are enough: any order gives a sound conversion, a worse one only a looser one.
-    """
-    best = _coarse(score) / 16
-    return _rounded(
-        min((score(2.0 ** (best + part / 512)), best + part / 512) for part in range(-32, 33))[1],
-        40,
-    )
-
-
-def _float_cost(delta: Fraction) -> Callable[[float], float]:
-    """``conversion_cost`` in floats, of the gap from 1."""
-    log_delta = math.log(delta.numerator) - math.log(delta.denominator)
-    return lambda gap: (-log_delta - math.log1p(gap)) / gap + math.log(gap / (1 + gap))
-
-
-def _coarse(score: Callable[[float], float]) -> int:
-    """The index of the best gap on a grid of sixteenths of octaves, from 2^-16 on."""
-    return min((score(2.0 ** (step / 16)), step) for step in range(-16 * 16, 60 * 16))[1]
-
-
-def _rounded(octaves: float, places: int) -> Fraction:
-    return 1 + Fraction(max(round(2.0 ** (octaves + places)), 2 ** (places - 16)), 2**places)
-
-
 def _order(order: Number) -> Fraction:
     return RenyiDP(order, 0).order
 
 
 def _delta(delta: Number) -> Fraction:
     return ApproxDP(0, delta).delta
-
-
-def _spent(cost: Fraction, delta: Number) -> Fraction:
-    """Requires delta > 0 if there is a cost at all, since zCDP implies no pure loss."""
-    slack = to_fraction("delta", delta)
-    return positive("delta", slack, at_most=Fraction(1)) if cost > 0 or slack != 0 else slack
 
 
 CONVERSIONS: Mapping[tuple[type, type], Callable[..., Any]] = {

@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from sfumato.accounting.convert import gaussian_bound, order_of_least
+from sfumato.accounting.convert import gaussian_bound
 from sfumato.accounting.divergence import HUGE
 from sfumato.accounting.renyi_to_approx import delta_of_renyi
+from sfumato.accounting.zcdp import order_of_least
 from sfumato.errors import InvalidDeclaration, shown
 from sfumato.exact.rational import Number
 from sfumato.exact.rounding import exp_down, exp_up, log_up

@@ -8,7 +8,7 @@ continuous Gaussian, which bounds large sensitivities here. Proof: gaussian.proo
 import math
 from fractions import Fraction
 
-from sfumato.accounting.convert import approx_from_zcdp
+from sfumato.accounting.zcdp import approx_from_zcdp
 from sfumato.errors import InvalidNumber, shown
 from sfumato.exact.bracket import Bracket
 from sfumato.exact.rational import Number, positive

@@ -18,10 +18,10 @@ from typing import Self
 
 from sfumato.accounting.account import account, relations_of
 from sfumato.accounting.budget_gates import INCREMENTS
-from sfumato.accounting.convert import conversion_cost
 from sfumato.accounting.gaussian_dp import mu_squared
 from sfumato.accounting.profile import Profile
 from sfumato.accounting.renyi import bound, profile_of, renyi
+from sfumato.accounting.zcdp import conversion_cost
 from sfumato.errors import BudgetExceeded, InvalidDeclaration
 from sfumato.exact.rational import Number, positive
 from sfumato.exact.rounding import log_up

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from sfumato.accounting.convert import zcdp_from_pure
+from sfumato.accounting.zcdp import zcdp_from_pure
 from sfumato.privacy.guarantee import PureDP
 
 

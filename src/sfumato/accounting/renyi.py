@@ -13,11 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from sfumato.accounting.account import account, check_relations
-from sfumato.accounting.convert import (
-    approx_from_pure,
-    approx_from_renyi,
-    conversion_cost,
-)
+from sfumato.accounting.convert import approx_from_pure, approx_from_renyi
 from sfumato.accounting.decimals import DOWN, ONE, UP, above, exp_above, exp_below, log_above
 from sfumato.accounting.divergence import (
     HUGE,
@@ -28,6 +24,7 @@ from sfumato.accounting.divergence import (
 )
 from sfumato.accounting.group import for_group
 from sfumato.accounting.profile import Profile
+from sfumato.accounting.zcdp import conversion_cost
 from sfumato.errors import InvalidDeclaration, shown
 from sfumato.exact.rational import Number, positive
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace

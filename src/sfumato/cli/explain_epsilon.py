@@ -13,10 +13,10 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from sfumato.accounting.convert import approx_from_zcdp
 from sfumato.accounting.group import for_group
 from sfumato.accounting.interpret import Attacker, unprotected
 from sfumato.accounting.published_parameters import SETTINGS
+from sfumato.accounting.zcdp import approx_from_zcdp
 from sfumato.cli.options import as_json, require_folders, write_file
 from sfumato.cli.trade_off import trade_off_chart
 from sfumato.errors import InvalidNumber

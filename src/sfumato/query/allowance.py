@@ -5,7 +5,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from sfumato.accounting.convert import approx_from_zcdp, zcdp_within
+from sfumato.accounting.zcdp import approx_from_zcdp, zcdp_within
 from sfumato.errors import BudgetExceeded, InvalidNumber
 from sfumato.exact.rational import Number, decimal_text
 from sfumato.mechanisms.additive import AdditiveMechanism, gaussian, laplace
