@@ -83,35 +83,47 @@ class Aim:
 
     def finest(self, parts: Sequence[Part]) -> float:
         """The lattice step that the blur allows."""
-        return max(math.sqrt(2 * self.blur / sum(part.times for part in parts)), _SHORTEST)
+        step = math.sqrt(2 * self.blur / _uses(parts))
+        return max(step, _SHORTEST)
 
     def far(self, parts: Sequence[Part]) -> bool:
         """Whether some losses are so far apart that one lattice cannot be fine enough."""
-        return (
-            len(parts) == 1
-            and parts[0].pair.spacing is None
-            and self.step(parts) > self.finest(parts)
-        )
+        if len(parts) > 1 or parts[0].pair.spacing is not None:
+            return False
+        return self.step(parts) > self.finest(parts)
 
     def step(self, parts: Sequence[Part]) -> float:
         """The common lattice step: the pair's own spacing if there is one pair, else a power of
         two.
         """
-        times = sum(part.times for part in parts)
-        spans = [part.pair.reach(self.outside / times) for part in parts]
-        step = max(
-            self.finest(parts), max(span.upper - span.lower for span in spans) / _MOST_POINTS
-        )
-        spacing = parts[0].pair.spacing
+        outside = self.outside / _uses(parts)
+        lengths = []
+        for part in parts:
+            reach = part.pair.reach(outside)
+            lengths.append(reach.upper - reach.lower)
+        step = max(self.finest(parts), max(lengths) / _MOST_POINTS)
         if len(parts) > 1:
             return 2.0 ** math.floor(math.log2(1.5 * step))
-        if spacing is None:
-            return step
-        if step < spacing:
-            return spacing / math.ceil(spacing / step) if parts[0].pair.continuous else spacing
-        if spans[0].upper - spans[0].lower <= _FEW_POINTS * spacing:
+        return _own_step(parts[0].pair, step, lengths[0])
+
+
+def _uses(parts: Sequence[Part]) -> int:
+    """The number of uses of all parts."""
+    return sum(part.times for part in parts)
+
+
+def _own_step(pair: Pair, step: float, length: float) -> float:
+    """The step of one pair whose losses cover ``length``: near ``step``, and fit to its spacing."""
+    spacing = pair.spacing
+    if spacing is None:
+        return step
+    if step >= spacing:
+        if length <= _FEW_POINTS * spacing:
             return spacing
         return spacing * 2.0 ** math.floor(math.log2(step / spacing))
+    if pair.continuous:
+        return spacing / math.ceil(spacing / step)
+    return spacing
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,18 +141,27 @@ class Split:
 
 def separated(part: Part, step: float, goal: Aim, *, exchanged: bool, alone: bool) -> Split | None:
     """Where nearly all losses are close together and few very far: how to separate them."""
-    if not part.pair.continuous or part.times < _FEWEST or part.pair.spacing is not None:
+    pair = part.pair
+    if not pair.continuous or part.times < _FEWEST or pair.spacing is not None:
         return None
-    losses, masses = outline(part.pair, goal.outside / part.times)
-    exponent = (-goal.tilt if exchanged else 1 + goal.tilt) * losses + np.log(masses)
+    losses, masses = outline(pair, goal.outside / part.times)
+    rate = 1 + goal.tilt
+    if exchanged:
+        rate = -goal.tilt
+    exponent = rate * losses + np.log(masses)
     weights = np.exp(exponent - exponent.max())
     order = np.argsort(losses)
-    losses, weights = losses[order], weights[order] / weights.sum()
-    # leaves room for the blur that the coarser lattice of the tail adds
-    near = min(step, goal.finest((part,))) / _FINER if alone else step / 2
+    losses = losses[order]
+    weights = weights[order] / weights.sum()
+    finest = goal.finest((part,))
+    near = step / 2
+    if alone:
+        # leaves room for the blur that the coarser lattice of the tail adds
+        near = min(step, finest) / _FINER
     apart = partial(_split_at, losses, weights, near, goal.lost, part.times)
-    fine = apart(_MANY_FOLDED) if step > goal.finest((part,)) else None
-    return fine or apart(_FOLDED)
+    if step > finest:
+        return apart(_MANY_FOLDED) or apart(_FOLDED)
+    return apart(_FOLDED)
 
 
 def _split_at(
@@ -151,15 +172,24 @@ def _split_at(
     whole = float(losses[-1] - losses[0])
     if whole <= _FEW_POINTS * near:
         return None
+    coarser = 2.0 ** math.ceil(math.log2(whole / near / _MOST_POINTS))
+    far = near * max(_COARSER, coarser)
     seldom = 0.7 * (24 * lost * folds / times) ** 0.25 / folds
-    below, above = np.cumsum(weights), np.cumsum(weights[::-1])
-    far = near * max(_COARSER, 2.0 ** math.ceil(math.log2(whole / near / _MOST_POINTS)))
-    low = far * math.floor(float(losses[max(int(np.searchsorted(below, seldom)) - 1, 0)]) / far)
-    high = far * math.ceil(
-        float(losses[-1 - max(int(np.searchsorted(above, seldom)) - 1, 0)]) / far
-    )
-    near = max(near, far * 2.0 ** -math.floor(math.log2(_MOST_POINTS * far / (high - low))))
-    return Split(low, high, near, far, folds) if whole > 4 * (high - low) else None
+    first = _place_of(weights, seldom)
+    last = -1 - _place_of(weights[::-1], seldom)
+    low = far * math.floor(float(losses[first]) / far)
+    high = far * math.ceil(float(losses[last]) / far)
+    if whole <= 4 * (high - low):
+        return None
+    finer = math.floor(math.log2(_MOST_POINTS * far / (high - low)))
+    near = max(near, far * 2.0**-finer)
+    return Split(low, high, near, far, folds)
+
+
+def _place_of(weights: Floats, share: float) -> int:
+    """The place before which weights add up to at most ``share``, or 0."""
+    place = int(np.searchsorted(np.cumsum(weights), share))
+    return max(place - 1, 0)
 
 
 def capped(
@@ -171,18 +201,23 @@ def capped(
     part = parts[0]
     if len(parts) > 1 or not isinstance(part.pair, Sampled) or not cappable(part.pair):
         return parts
-    outside = (_outside(delta) if delta else _UNSEEN) / part.times
+    negligible = _outside(delta) if delta else _UNSEEN
+    outside = negligible / part.times
     losses, masses = outline(part.pair, outside)
     order = np.argsort(losses)
-    losses, masses = losses[order], masses[order]
+    losses = losses[order]
+    masses = masses[order]
     if delta:
         epsilon = _guess(losses, masses, part.times, delta)
     top = 2 * epsilon
     for _ in range(2):
-        top = max(epsilon + _fall(*_clipped(losses, masses, top), part.times), 1.05 * epsilon)
+        seen = _clipped(losses, masses, top)
+        fall = _fall(*seen, part.times)
+        top = max(epsilon + fall, 1.05 * epsilon)
     if not 0 < top < losses[-1] / _WORTH_A_CAP:
         return parts
-    return (Part(Capped.at(part.pair, top, outside), part.times),)
+    cap = Capped.at(part.pair, top, outside)
+    return (Part(cap, part.times),)
 
 
 def _clipped(losses: Floats, masses: Floats, top: float) -> tuple[Floats, Floats]:
@@ -190,22 +225,31 @@ def _clipped(losses: Floats, masses: Floats, top: float) -> tuple[Floats, Floats
     below = losses < top
     if below.all():
         return losses, masses
-    return np.append(losses[below], top), np.append(masses[below], masses[~below].sum())
+    moved = masses[~below].sum()
+    return np.append(losses[below], top), np.append(masses[below], moved)
 
 
 def _guess(losses: Floats, masses: Floats, times: int, delta: float) -> float:
     """An estimate of the epsilon at ``delta``: the least Chernoff bound over several caps."""
     lowest = _lowest(losses, masses, times, delta)
+    highest = max(float(losses[-1]), lowest)
     best = math.inf
-    for top in np.geomspace(lowest, max(float(losses[-1]), lowest), _CAPS):
-        seen = _clipped(losses, masses, float(top))
-        variance = max(times * float((seen[0] ** 2 * seen[1] * np.exp(seen[0])).sum()), _LEAST)
+    for top in np.geomspace(lowest, highest, _CAPS):
+        below, mass = _clipped(losses, masses, float(top))
+        square = float((below**2 * mass * np.exp(below)).sum())
+        variance = max(times * square, _LEAST)
         steep = 4 * math.sqrt(2 * math.log(2 / delta) / variance)
         orders = _ORDERS * min(steep, _STEEPEST / float(top))
-        grown = times * _cumulant(seen, orders, exchanged=False)
-        largest = orders * np.log(orders / (1 + orders)) - np.log1p(orders)
-        best = min(best, float(((grown + largest - math.log(delta / 2)) / orders).min()))
+        grown = times * _cumulant((below, mass), orders, exchanged=False)
+        bounds = (grown + _log_largest(orders) - math.log(delta / 2)) / orders
+        best = min(best, float(bounds.min()))
     return max(best, 0.0)
+
+
+def _log_largest(orders: Floats) -> Floats:
+    """The logarithm of the factor by which a bound on moments becomes one on delta."""
+    largest: Floats = orders * np.log(orders / (1 + orders)) - np.log1p(orders)
+    return largest
 
 
 def _lowest(losses: Floats, masses: Floats, times: int, delta: float) -> float:
@@ -221,10 +265,12 @@ def _lowest(losses: Floats, masses: Floats, times: int, delta: float) -> float:
 
 def _fall(losses: Floats, masses: Floats, times: int) -> float:
     """A level below which the sum of these losses rarely falls."""
-    scale = math.sqrt(max(times * float((losses**2 * masses).sum()), _LEAST))
+    square = float((losses**2 * masses).sum())
+    scale = math.sqrt(max(times * square, _LEAST))
     rates = np.maximum(_FALLS / scale, 1.0)
     grown = times * _cumulant((losses, masses), -rates, exchanged=False)
-    return max(float(((grown + _HARDLY) / rates).min()), 0.0)
+    levels = (grown + _HARDLY) / rates
+    return max(float(levels.min()), 0.0)
 
 
 def aim(
@@ -246,14 +292,12 @@ def aim(
     small = max(variance, _LEAST)
     outside = _outside_of_each(parts, delta, known)
     orders = _orders(parts, small, outside, delta=delta, epsilon=epsilon, exchanged=exchanged)
-    grown = _grown(parts, orders, outside, exchanged=exchanged)
-    # the logarithm of what is lost when a bound on the moments becomes one on delta
-    largest = orders * np.log(orders / (1 + orders)) - np.log1p(orders)
+    moments = _grown(parts, orders, outside, exchanged=exchanged) + _log_largest(orders)
     score = 0.0
     if delta:
-        best, epsilon = _least_epsilon(orders, grown + largest, delta)
+        best, epsilon = _least_epsilon(orders, moments, delta)
     else:
-        exponents = grown + largest - orders * epsilon
+        exponents = moments - orders * epsilon
         best = _best(parts, exponents, known)
         bound = float(exponents[best])
         score = _score(parts, bound, known)
@@ -280,7 +324,7 @@ def _least_epsilon(orders: Floats, moments: Floats, delta: float) -> tuple[int, 
 
 def _outside_of_each(parts: Sequence[Part], delta: float | None, known: Aim | None) -> float:
     """The mass of one copy that may be left out of its outline."""
-    times = sum(part.times for part in parts)
+    times = _uses(parts)
     if known:
         return known.outside / times
     if delta:
@@ -299,9 +343,10 @@ def _orders(
 ) -> Floats:
     """The tilts to choose from, up to about four times that of a normal loss."""
     steepest = _steepest(parts, outside, exchanged=exchanged)
+    normal = (epsilon + 8 * math.sqrt(variance)) / variance
     if delta:
-        return _ORDERS * min(4 * math.sqrt(2 * math.log(1 / delta) / variance), steepest)
-    return _ORDERS * min(4 * ((epsilon + 8 * math.sqrt(variance)) / variance), steepest)
+        normal = math.sqrt(2 * math.log(1 / delta) / variance)
+    return _ORDERS * min(4 * normal, steepest)
 
 
 def _grown(
@@ -331,9 +376,10 @@ def _best(parts: Sequence[Part], exponents: Floats, known: Aim | None) -> int:
     if known is None or not known.far(parts):
         return best
     # a smaller tilt keeps rare losses rare; it costs digits, of which there are enough here
-    times = sum(part.times for part in parts)
-    enough = max(float(exponents[best]), math.log(known.delta) + _loose(times))
-    return min(best, int(np.argmax(exponents <= enough)))
+    loose = math.log(known.delta) + _loose(_uses(parts))
+    enough = max(float(exponents[best]), loose)
+    smallest = int(np.argmax(exponents <= enough))
+    return min(best, smallest)
 
 
 def _blur(blur: float, delta: float, apart: float) -> float:
@@ -341,7 +387,8 @@ def _blur(blur: float, delta: float, apart: float) -> float:
     if blur <= _WIDEST:
         return blur
     chance = 2 * (_SHIFTED - math.log(delta))
-    return max((math.sqrt(chance + apart) - math.sqrt(chance)) ** 2 / 2, _WIDEST)
+    root = math.sqrt(chance + apart) - math.sqrt(chance)
+    return max(root**2 / 2, _WIDEST)
 
 
 def finer(goal: Aim, better: Aim, blurred: float, missed: float) -> Aim:
@@ -349,15 +396,14 @@ def finer(goal: Aim, better: Aim, blurred: float, missed: float) -> Aim:
     its width.
     """
     apart = better.apart(better.epsilon)
-    return replace(
-        better,
-        blur=goal.blur * min(_BLURRED * apart / blurred, 1.0) if blurred else goal.blur,
-        delta=goal.delta,
-        lost=min(
-            goal.lost * min(_MISSED * apart / missed, 1.0) if missed else goal.lost,
-            LOST * math.exp(-better.score),
-        ),
-    )
+    blur = goal.blur
+    if blurred:
+        blur *= min(_BLURRED * apart / blurred, 1.0)
+    lost = goal.lost
+    if missed:
+        lost *= min(_MISSED * apart / missed, 1.0)
+    most = LOST * math.exp(-better.score)
+    return replace(better, blur=blur, delta=goal.delta, lost=min(lost, most))
 
 
 def _outside(delta: float) -> float:
@@ -367,24 +413,28 @@ def _outside(delta: float) -> float:
 
 def least_lost(parts: Sequence[Part]) -> float:
     """A level below which floats and transforms lose more than windows and crops."""
-    return max(LEAST_LOST, _EACH / 10 * sum(part.times for part in parts))
+    return max(LEAST_LOST, _EACH / 10 * _uses(parts))
 
 
 def _loose(times: int) -> float:
     """How loose a Chernoff bound may be, as a logarithm."""
-    return min(max(math.log(_IN_ALL / (_EACH * times)), 0.0), _LOOSEST)
+    loose = math.log(_IN_ALL / (_EACH * times))
+    return min(max(loose, 0.0), _LOOSEST)
 
 
 def _steepest(parts: Sequence[Part], outside: float, *, exchanged: bool) -> float:
     """The largest tilt within the range of floats."""
     farthest = max(_span(part.pair, outside, exchanged=exchanged) for part in parts)
-    return min(_STEEPEST / farthest, _STEEPEST / (ULPS * sum(part.times for part in parts)) / 1e5)
+    by_rounding = _STEEPEST / (ULPS * _uses(parts)) / 1e5
+    return min(_STEEPEST / farthest, by_rounding)
 
 
 def _span(pair: Pair, outside: float, *, exchanged: bool) -> float:
     """The largest loss; a tilt removes large negative ones."""
     reach = pair.reach(outside)
-    return -reach.lower if exchanged else reach.upper
+    if exchanged:
+        return -reach.lower
+    return reach.upper
 
 
 def _variance(pair: Pair, *, exchanged: bool) -> float:
@@ -392,18 +442,27 @@ def _variance(pair: Pair, *, exchanged: bool) -> float:
     if isinstance(pair, Gaussian):
         return pair.mu**2
     if isinstance(pair, Ramp):
-        return pair.epsilon**2 * (1.0 if pair.tips else 1 / 3)
+        share = 1.0 if pair.tips else 1 / 3
+        return pair.epsilon**2 * share
     losses, masses = outline(pair, _UNSEEN)
-    return float((losses**2 * masses * (1.0 if exchanged else np.exp(losses))).sum())
+    squares = losses**2 * masses
+    if not exchanged:
+        squares = squares * np.exp(losses)
+    return float(squares.sum())
 
 
 def _cumulant(seen: tuple[Floats, Floats], orders: Floats, *, exchanged: bool) -> Floats:
     """ln of the mean of e^(order loss), from a coarse outline of the pair."""
     losses, masses = seen
-    logs = np.log(masses) + (0.0 if exchanged else losses)
-    table = np.multiply.outer(orders, -losses if exchanged else losses) + logs
+    logs = np.log(masses)
+    if exchanged:
+        losses = -losses
+    else:
+        logs = logs + losses
+    table = np.multiply.outer(orders, losses) + logs
     peak = table.max(axis=1)
-    total: Floats = peak + np.log(np.exp(table - peak[:, None]).sum(axis=1))
+    sums = np.exp(table - peak[:, None]).sum(axis=1)
+    total: Floats = peak + np.log(sums)
     return total
 
 
@@ -415,24 +474,26 @@ def outline(pair: Pair, outside: float) -> tuple[Floats, Floats]:
     """
     losses, masses = pair.atoms()
     if pair.continuous:
-        reach = pair.reach(outside)
-        scale = max(_FINEST * max(abs(reach.lower), abs(reach.upper)), _SHORTEST)
-        edges = (
-            np.sinh(
-                np.linspace(
-                    math.asinh(reach.lower / scale), math.asinh(reach.upper / scale), _OUTLINE
-                )
-            )
-            * scale
-        )
-        # 0 is an edge, where mirrored masses meet
-        edges[int(np.argmin(np.abs(edges)))] = 0.0
+        edges = _outline_edges(pair, outside)
         ratio = np.exp(edges)
-        mass, share = pair.cells(
-            Edges(ratio, np.expm1(edges), ratio[:-1] * np.expm1(np.diff(edges)))
-        )
+        gap = ratio[:-1] * np.expm1(np.diff(edges))
+        mass, share = pair.cells(Edges(ratio, np.expm1(edges), gap))
+        lower = np.append(mass * (1 - share), 0.0)
+        upper = np.append(0.0, mass * share)
         losses = np.concatenate([losses, edges])
-        masses = np.concatenate(
-            [masses, np.append(mass * (1 - share), 0.0) + np.append(0.0, mass * share)]
-        )
-    return losses[masses > 0], masses[masses > 0]
+        masses = np.concatenate([masses, lower + upper])
+    there = masses > 0
+    return losses[there], masses[there]
+
+
+def _outline_edges(pair: Pair, outside: float) -> Floats:
+    """The losses at which an outline divides a pair: denser around 0, which is one of them."""
+    reach = pair.reach(outside)
+    farthest = max(abs(reach.lower), abs(reach.upper))
+    scale = max(_FINEST * farthest, _SHORTEST)
+    first = math.asinh(reach.lower / scale)
+    last = math.asinh(reach.upper / scale)
+    edges: Floats = np.sinh(np.linspace(first, last, _OUTLINE)) * scale
+    # 0 is an edge, where mirrored masses meet
+    edges[int(np.argmin(np.abs(edges)))] = 0.0
+    return edges
