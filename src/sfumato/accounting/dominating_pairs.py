@@ -68,8 +68,8 @@ class FixedPlan:
     @classmethod
     def of(cls, event: Event) -> "FixedPlan | None":
         """Reduces an event; None if it has a cost but no pair."""
-        rule = _ROUTES.get(type(event))
-        return rule(event) if rule is not None else _known(event)
+        rule = _ROUTES.get(type(event), _known)
+        return rule(event)
 
     @property
     def size(self) -> int:
@@ -82,11 +82,11 @@ class FixedPlan:
         The pair of a bounded range is the worst of several mechanisms, one for each epsilon: in a
         composition none attains it. Nor do any if a unit is replaced; ``one_way`` is attained.
         """
-        alone = self.size + bool(self.squared) <= 1
         pairs = [pair for pair, _ in self.pairs]
-        if any(isinstance(pair, Replaced) for pair in pairs):
+        if not self.exists or any(isinstance(pair, Replaced) for pair in pairs):
             return False
-        return self.exists and (alone or not any(_is_ranged(pair) for pair in pairs))
+        alone = self.size + bool(self.squared) <= 1
+        return alone or not any(_is_ranged(pair) for pair in pairs)
 
     @property
     def one_way(self) -> "FixedPlan | None":
@@ -95,22 +95,24 @@ class FixedPlan:
 
         None if the plan has no sample in which a unit is replaced.
         """
-        if not any(isinstance(pair, Replaced) for pair, _ in self.pairs):
+        pairs: list[tuple[AnyPair, int]] = []
+        for pair, times in self.pairs:
+            if isinstance(pair, Replaced):
+                pairs.append((pair.one_way, times))
+            else:
+                pairs.append((pair, times))
+        if tuple(pairs) == self.pairs:
             return None
-        pairs = tuple(
-            (pair.one_way if isinstance(pair, Replaced) else pair, times)
-            for pair, times in self.pairs
-        )
-        return replace(self, pairs=pairs)
+        return replace(self, pairs=tuple(pairs))
 
     def times(self, count: int) -> "FixedPlan":
         """The plan repeated ``count`` times."""
         return FixedPlan(
-            tuple((pair, count * times) for pair, times in self.pairs),
-            count * self.squared,
-            self.own.times(count),
-            None if self.pure is None else count * self.pure,
-            self.exists,
+            pairs=tuple((pair, count * times) for pair, times in self.pairs),
+            squared=count * self.squared,
+            own=self.own.times(count),
+            pure=None if self.pure is None else count * self.pure,
+            exists=self.exists,
         )
 
     @classmethod
@@ -120,32 +122,37 @@ class FixedPlan:
         for plan in plans:
             for pair, times in plan.pairs:
                 counts[pair] = counts.get(pair, 0) + times
+        squares = (plan.squared for plan in plans if plan.squared)
+        own = (plan.own for plan in plans)
         pure = [plan.pure for plan in plans if plan.pure is not None]
+        bounded = len(pure) == len(plans)
         return cls(
-            tuple(counts.items()),
-            sum((plan.squared for plan in plans if plan.squared), Fraction(0)),
-            reduce(OwnDelta.either, (plan.own for plan in plans), NONE),
-            sum(pure, Fraction(0)) if len(pure) == len(plans) else None,
-            all(plan.exists for plan in plans),
+            pairs=tuple(counts.items()),
+            squared=sum(squares, Fraction(0)),
+            own=reduce(OwnDelta.either, own, NONE),
+            pure=sum(pure, Fraction(0)) if bounded else None,
+            exists=all(plan.exists for plan in plans),
         )
 
     def apart(self) -> tuple[Fraction, Fraction, Fraction]:
         """A coarse summary: the sum of bounded losses, the mu^2 of Gaussians, and the deltas of the
         rest.
         """
-        bounded, squared, outside = Fraction(0), self.squared, Fraction(0)
+        bounded = outside = Fraction(0)
+        squared = self.squared
         for pair, times in self.pairs:
             inner = pair.pair if isinstance(pair, Sampled | Replaced) else pair
-            if isinstance(inner, SwappedNormal):
-                # replacing a unit moves the mean twice as far as adding one
-                squared += times * (2 * Fraction(inner.mu * (1 + 2.0**-40))) ** 2
-            elif isinstance(inner, Gaussian):
-                squared += times * Fraction(inner.mu * (1 + 2.0**-40)) ** 2
-            else:
-                bounded += times * Fraction(pair.worst + pair.rounding.at(pair.worst))
-                outside += (
-                    times * Fraction(inner.outside) if isinstance(inner, Atoms | Swapped) else 0
-                )
+            if isinstance(inner, Gaussian | SwappedNormal):
+                mu = Fraction(inner.mu * (1 + 2.0**-40))
+                if isinstance(inner, SwappedNormal):
+                    # replacing a unit moves the mean twice as far as adding one
+                    mu *= 2
+                squared += times * mu**2
+                continue
+            worst = pair.worst + pair.rounding.at(pair.worst)
+            bounded += times * Fraction(worst)
+            if isinstance(inner, Atoms | Swapped):
+                outside += times * Fraction(inner.outside)
         return bounded, squared, outside
 
     def parts(self) -> tuple[Part, ...]:
@@ -162,8 +169,10 @@ class FixedPlan:
         """The largest range, if the plan has only mechanisms of bounded range; else None."""
         if not self.pairs or self.squared or self.own.upper:
             return None
-        ranged = all(isinstance(pair, Ramp) and not pair.tips for pair, _ in self.pairs)
-        return max(pair.worst for pair, _ in self.pairs) if ranged else None
+        pairs = [pair for pair, _ in self.pairs]
+        if not all(isinstance(pair, Ramp) and not pair.tips for pair in pairs):
+            return None
+        return max(pair.worst for pair in pairs)
 
 
 def _as_float(loss: Fraction) -> float:
@@ -177,115 +186,147 @@ def _is_ranged(pair: AnyPair) -> bool:
 
 
 def _one(pair: Atoms | Ramp, pure: Fraction, times: int = 1, *, exists: bool = True) -> FixedPlan:
-    return FixedPlan(((pair, times),), pure=times * pure, exists=exists)
+    """The plan of ``times`` uses of one pair, whose largest loss is ``pure``."""
+    pairs = ((pair, times),)
+    return FixedPlan(pairs, pure=times * pure, exists=exists)
+
+
+def _unbounded(pair: AnyPair, times: int = 1, *, exists: bool = True) -> FixedPlan:
+    """The plan of ``times`` uses of one pair whose losses have no largest one."""
+    pairs = ((pair, times),)
+    return FixedPlan(pairs, pure=None, exists=exists)
 
 
 def _known(event: Event) -> FixedPlan | None:
     """The plan of an event of which only the cost is known: PureEvent, ApproxEvent."""
-    cost, exists = account(event), isinstance(event, kinds.PureEvent | kinds.ApproxEvent)
+    cost = account(event)
     if cost.epsilon is None:
         return None
+    exists = isinstance(event, kinds.PureEvent | kinds.ApproxEvent)
     own = OwnDelta.of(min(cost.delta, Fraction(1)))
     if cost.epsilon == 0:
         return FixedPlan(own=own, exists=exists)
-    return replace(_one(Atoms.pure(_as_float(cost.epsilon)), cost.epsilon, exists=exists), own=own)
+    pair = Atoms.pure(_as_float(cost.epsilon))
+    plan = _one(pair, cost.epsilon, exists=exists)
+    return replace(plan, own=own)
 
 
 def _additive(event: kinds.AdditiveNoise) -> FixedPlan | None:
-    noise, plan = event.noise, None
+    noise = event.noise
+    plan = None
     if isinstance(noise, DiscreteLaplace):
         plan = _laplace(noise, event)
     elif isinstance(noise, DiscreteGaussian):
         plan = _gaussian(noise, event)
     elif isinstance(noise, Skellam | Binomial):
         plan = _log_concave(noise, event)
-    return _known(event) if plan is None else plan
+    if plan is None:
+        return _known(event)
+    return plan
 
 
 def _laplace(noise: DiscreteLaplace, event: kinds.AdditiveNoise) -> FixedPlan | None:
     """The pair of discrete Laplace noise; the L1 distance is in one entry, that of Linf in each."""
     moved = math.floor(event.distance.value)
-    norm = event.distance.norm
-    cells = 1 if norm is Norm.L1 else event.cells if norm is Norm.LINF else None
+    cells = None
+    if event.distance.norm is Norm.L1:
+        cells = 1
+    elif event.distance.norm is Norm.LINF:
+        cells = event.cells
     if cells is None or cells > _MOST_CELLS or not 1 <= moved <= _MOST_SHIFT:
         return None
-    return _one(
-        Atoms.discrete_laplace(_as_float(1 / noise.scale), moved), moved / noise.scale, cells
-    )
+    pair = Atoms.discrete_laplace(_as_float(1 / noise.scale), moved)
+    return _one(pair, moved / noise.scale, cells)
 
 
 def _gaussian(noise: DiscreteGaussian, event: kinds.AdditiveNoise) -> FixedPlan | None:
     """Discrete Gaussian noise on entries that move by at most 1: their number is bounded, and each
     has this pair.
     """
-    moved, norm = math.floor(event.distance.value), event.distance.norm
-    if norm is Norm.L2 and moved < 4:
-        entries = min(moved, event.cells or moved)
-    else:
-        return None if norm is Norm.L1 else _far_gaussian(noise, event)
+    moved = math.floor(event.distance.value)
+    norm = event.distance.norm
+    if norm is Norm.L1:
+        return None
+    if norm is not Norm.L2 or moved >= 4:
+        return _far_gaussian(noise, event)
+    entries = min(moved, event.cells or moved)
     if not entries or noise.sigma_squared > MOST_VARIANCE:
         return None
-    return FixedPlan(
-        ((Atoms.discrete_gaussian(float(noise.sigma_squared), 1), entries),), pure=None
-    )
+    pair = Atoms.discrete_gaussian(float(noise.sigma_squared), 1)
+    return _unbounded(pair, entries)
 
 
 def _far_gaussian(noise: DiscreteGaussian, event: kinds.AdditiveNoise) -> FixedPlan | None:
     """Discrete Gaussian noise on one integer, or on each of several, moved by the most: smaller
     shifts lose less.
     """
-    moves, sigma = _moves(event), math.sqrt(noise.sigma_squared)
-    if moves is None or not 1 <= moves[0] <= _MOST_SHIFT or noise.sigma_squared > MOST_VARIANCE:
+    moves = _moves(event)
+    if moves is None or noise.sigma_squared > MOST_VARIANCE:
         return None
-    if moves[0] * (28 * sigma + moves[0] + 4) > 2 * MAX_LOSS * sigma**2:
+    shift, cells = moves
+    if not 1 <= shift <= _MOST_SHIFT:
         return None
-    return FixedPlan(
-        ((Atoms.discrete_gaussian(float(noise.sigma_squared), moves[0]), moves[1]),), pure=None
-    )
+    sigma = math.sqrt(noise.sigma_squared)
+    if shift * (28 * sigma + shift + 4) > 2 * MAX_LOSS * sigma**2:
+        return None
+    pair = Atoms.discrete_gaussian(float(noise.sigma_squared), shift)
+    return _unbounded(pair, cells)
 
 
 def _moves(event: kinds.AdditiveNoise) -> tuple[int, int] | None:
     """How far each integer can move, and how many can, if both are known; an L2 distance is
     squared.
     """
-    if (
-        event.cells is None
-        or event.cells > _MOST_CELLS
-        or (event.cells > 1 and event.distance.norm is not Norm.LINF)
-    ):
+    cells = event.cells
+    norm = event.distance.norm
+    if cells is None or cells > _MOST_CELLS:
         return None
-    value = math.floor(event.distance.value)
-    return math.isqrt(value) if event.distance.norm is Norm.L2 else value, event.cells
+    if cells > 1 and norm is not Norm.LINF:
+        return None
+    moved = math.floor(event.distance.value)
+    if norm is Norm.L2:
+        moved = math.isqrt(moved)
+    return moved, cells
 
 
 def _log_concave(noise: Skellam | Binomial, event: kinds.AdditiveNoise) -> FixedPlan | None:
     """Log-concave noise on one integer, or on each of several, moved by the most."""
     moves = _moves(event)
-    if moves is None or not 1 <= moves[0] <= _MOST_STEPS:
+    if moves is None:
         return None
-    pair = shifted(noise, moves[0])
-    return None if pair is None else FixedPlan(((pair, moves[1]),), pure=None)
+    shift, cells = moves
+    if not 1 <= shift <= _MOST_STEPS:
+        return None
+    pair = shifted(noise, shift)
+    if pair is None:
+        return None
+    return _unbounded(pair, cells)
 
 
 def _continuous(event: kinds.ContinuousNoise) -> FixedPlan:
     if event.law is kinds.ContinuousLaw.GAUSSIAN:
         return FixedPlan(squared=event.distance.value / event.scale**2, pure=None)
     epsilon = event.distance.value / event.scale
-    return _one(Ramp(_as_float(epsilon), tips=True), epsilon)
+    pair = Ramp(_as_float(epsilon), tips=True)
+    return _one(pair, epsilon)
 
 
 def _selection(event: kinds.Selection) -> FixedPlan | None:
     epsilon = account(event).epsilon
-    if event.rule is kinds.Rule.EXPONENTIAL and epsilon is not None:
-        whole = event.distance.value.denominator == 1
-        return _one(Ramp(_as_float(epsilon), tips=False), epsilon, exists=whole)
-    return _known(event)
+    if event.rule is not kinds.Rule.EXPONENTIAL or epsilon is None:
+        return _known(event)
+    pair = Ramp(_as_float(epsilon), tips=False)
+    whole = event.distance.value.denominator == 1
+    return _one(pair, epsilon, exists=whole)
 
 
 def _thresholded(event: kinds.Thresholded) -> FixedPlan | None:
     """The noise on shared keys; the threshold's own delta is added for the whole."""
-    cost, inner = account(event), _additive(event.additive)
-    return None if inner is None else replace(inner, own=OwnDelta.of(cost.delta), exists=False)
+    own = OwnDelta.of(account(event).delta)
+    inner = _additive(event.additive)
+    if inner is None:
+        return None
+    return replace(inner, own=own, exists=False)
 
 
 def _stream(event: kinds.Stream) -> FixedPlan | None:
@@ -297,40 +338,49 @@ def _stream(event: kinds.Stream) -> FixedPlan | None:
 
 
 def _sampled(event: kinds.Sampled) -> FixedPlan | None:
-    if not isinstance(event.design, kinds.PoissonSample | kinds.FixedSample):
+    design = event.design
+    if not isinstance(design, kinds.PoissonSample | kinds.FixedSample):
         return _known(event)
-    if (
-        isinstance(event.design, kinds.PoissonSample)
-        and event.design.relation is Relation.REPLACE_ONE
-    ):
+    poisson = isinstance(design, kinds.PoissonSample)
+    if poisson and design.relation is Relation.REPLACE_ONE:
         return _replaced(event)
     inner = FixedPlan.of(event.event)
-    if inner is None or event.design.rate == 1:
+    if inner is None or design.rate == 1:
         return inner
     inner = _merged(event.event) or inner
-    rate, parts = event.design.rate, inner.parts()
-    if (
-        len(parts) != 1
-        or parts[0].times != 1
-        or not isinstance(parts[0].pair, Atoms | Ramp | Gaussian)
-    ):
+    lone = _lone_pair(inner)
+    if lone is None:
         return _known(event)
-    poisson = isinstance(event.design, kinds.PoissonSample)
+    pair: AnyPair = Replaced(lone, float(design.rate))
+    if poisson:
+        pair = Sampled(lone, float(design.rate))
     # only for sums is a sample without the unit distributed as a sample of the other dataset
     summed = isinstance(event.event, kinds.AdditiveNoise | kinds.ContinuousNoise)
     return FixedPlan(
-        (((Sampled if poisson else Replaced)(parts[0].pair, float(rate)), 1),),
-        own=OwnDelta.of(rate * inner.own.upper),
+        pairs=((pair, 1),),
+        own=OwnDelta.of(design.rate * inner.own.upper),
         pure=None if inner.pure is None else account(event).epsilon,
         exists=inner.exists and not inner.own.upper and (poisson or summed),
     )
+
+
+def _lone_pair(plan: FixedPlan) -> Atoms | Ramp | Gaussian | None:
+    """The pair of a plan with one use of one symmetric pair; else None."""
+    parts = plan.parts()
+    if len(parts) != 1 or parts[0].times != 1:
+        return None
+    pair = parts[0].pair
+    if isinstance(pair, Atoms | Ramp | Gaussian):
+        return pair
+    return None
 
 
 def _replaced(event: kinds.Sampled) -> FixedPlan | None:
     """A Poisson sample in which one unit is replaced: the pair of opposite losses, by the type of
     noise.
     """
-    inner, rate = FixedPlan.of(event.event), float(event.design.rate)
+    inner = FixedPlan.of(event.event)
+    rate = float(event.design.rate)
     if inner is None or inner.own.upper:
         return _known(event)
     if event.design.rate > MOST_RATE:
@@ -339,15 +389,17 @@ def _replaced(event: kinds.Sampled) -> FixedPlan | None:
             return FixedPlan(squared=4 * inner.squared, pure=None, exists=rate == 1)
         return _known(event)
     if inner.pure is None:
-        pair = _opposite(event.event, rate)
-        return None if pair is None else FixedPlan(((pair, 1),), pure=None, exists=inner.exists)
+        normal = _opposite(event.event, rate)
+        if normal is None:
+            return None
+        return _unbounded(normal, exists=inner.exists)
     if inner.pure == 0:
         return inner
-    laplace = _opposite_laplace(event.event, rate)
-    if laplace is not None:
-        return FixedPlan(((laplace, 1),), pure=account(event).epsilon, exists=inner.exists)
-    pair = Swapped.laplace(_as_float(inner.pure), 1, rate)
-    exists = isinstance(event.event, kinds.PureEvent)
+    pair = _opposite_laplace(event.event, rate)
+    exists = inner.exists
+    if pair is None:
+        pair = Swapped.laplace(_as_float(inner.pure), 1, rate)
+        exists = isinstance(event.event, kinds.PureEvent)
     return FixedPlan(((pair, 1),), pure=account(event).epsilon, exists=exists)
 
 
@@ -365,51 +417,63 @@ def _opposite(event: Event, rate: float) -> Swapped | SwappedNormal | None:
     """The pair of Gaussian noise used once."""
     if isinstance(event, kinds.ContinuousNoise):
         mu = float(sqrt_up(event.distance.value / event.scale**2))
-        return SwappedNormal(mu, rate) if mu <= MAX_MU else None
+        if mu > MAX_MU:
+            return None
+        return SwappedNormal(mu, rate)
     if not isinstance(event, kinds.AdditiveNoise) or not isinstance(event.noise, DiscreteGaussian):
         return None
     lone = event.cells == 1 and math.floor(event.distance.value) == 1
     variance = event.noise.sigma_squared
-    return Swapped.gaussian(float(variance), rate) if lone and variance <= MOST_VARIANCE else None
+    if not lone or variance > MOST_VARIANCE:
+        return None
+    return Swapped.gaussian(float(variance), rate)
 
 
 def _merged(event: Event) -> FixedPlan | None:
     """Laplace noise on several cells as one pair: the whole shift in one of them."""
     if not isinstance(event, kinds.AdditiveNoise) or not isinstance(event.noise, DiscreteLaplace):
         return None
-    shift = math.floor(event.distance.value) * (event.cells or 1)
-    if (
-        event.distance.norm is not Norm.LINF
-        or event.cells in (None, 1)
-        or not 1 <= shift <= _MOST_SHIFT
-    ):
+    if event.distance.norm is not Norm.LINF or event.cells in (None, 1):
         return None
-    return _one(
-        Atoms.discrete_laplace(_as_float(1 / event.noise.scale), shift),
-        shift / event.noise.scale,
-        exists=False,
-    )
+    scale = event.noise.scale
+    shift = math.floor(event.distance.value) * (event.cells or 1)
+    if not 1 <= shift <= _MOST_SHIFT:
+        return None
+    pair = Atoms.discrete_laplace(_as_float(1 / scale), shift)
+    return _one(pair, shift / scale, exists=False)
 
 
 def _composed(event: kinds.Composed) -> FixedPlan | None:
     plans = [FixedPlan.of(part) for part in event.events]
     known = [plan for plan in plans if plan is not None]
-    return FixedPlan.total(known) if len(known) == len(plans) else None
+    if len(known) < len(plans):
+        return None
+    return FixedPlan.total(known)
 
 
 def _repeated(event: kinds.Repeated) -> FixedPlan | None:
     plan = FixedPlan.of(event.event)
-    return None if plan is None else plan.times(event.times)
+    if plan is None:
+        return None
+    return plan.times(event.times)
+
+
+def _bounded_range(event: kinds.BoundedRange) -> FixedPlan:
+    pair = Ramp(_as_float(event.eta), tips=False)
+    return _one(pair, event.eta)
+
+
+def _response(event: kinds.RandomizedResponse) -> FixedPlan:
+    pair = Atoms.response(_as_float(event.epsilon), event.categories)
+    return _one(pair, event.epsilon)
 
 
 _ROUTES: dict[type, Callable[[Any], FixedPlan | None]] = {
     kinds.AdditiveNoise: _additive,
     kinds.ContinuousNoise: _continuous,
     kinds.Selection: _selection,
-    kinds.BoundedRange: lambda event: _one(Ramp(_as_float(event.eta), tips=False), event.eta),
-    kinds.RandomizedResponse: lambda event: _one(
-        Atoms.response(_as_float(event.epsilon), event.categories), event.epsilon
-    ),
+    kinds.BoundedRange: _bounded_range,
+    kinds.RandomizedResponse: _response,
     kinds.Thresholded: _thresholded,
     kinds.Stream: _stream,
     kinds.Sampled: _sampled,

@@ -52,15 +52,20 @@ class Capped:
         mass, share = (float(cell[0]) for cell in pair.cells(edges))
         doubt = float(pair.doubt(edges)[0]) + MASS_ERROR
         infinite = mass * share * float(gap[0])
+        whole = infinite + mass * math.exp(top)
         # the share is computed at a loss with this rounding error
-        off = pair.rounding.fixed + pair.rounding.relative * (1 + highest)
-        error = (infinite * doubt + 1.01 * off * (infinite + mass * math.exp(top))) * _UP
-        return cls(pair, top, mass, max(infinite - error, 0.0) / _UP, (infinite + error) * _UP)
+        off = pair.rounding.at(1 + highest)
+        error = (infinite * doubt + 1.01 * off * whole) * _UP
+        least = max(infinite - error, 0.0) / _UP
+        most = (infinite + error) * _UP
+        return cls(pair, top, mass, least, most)
 
     def on(self, step: float, outside: float) -> "Capped":
         """The same with the cap rounded up to a multiple of ``step``."""
         top = step * math.ceil(self.top / step)
-        return self if top == self.top else Capped.at(self.pair, top, outside)
+        if top == self.top:
+            return self
+        return Capped.at(self.pair, top, outside)
 
     @property
     def symmetric(self) -> bool:
@@ -85,7 +90,8 @@ class Capped:
     @property
     def above(self) -> float:
         """An upper bound of the P-mass of losses above the cap, within the reach."""
-        return (self.most + self.mass * math.exp(self.top) * (1 + 2 * MASS_ERROR)) * _UP
+        at_top = self.mass * math.exp(self.top) * (1 + 2 * MASS_ERROR)
+        return (self.most + at_top) * _UP
 
     def atoms(self) -> tuple[Floats, Floats]:
         return np.array([self.top]), np.array([self.mass])
@@ -122,16 +128,19 @@ def with_cap(
     """
     best = Cap(0.0, 0.0, math.inf)
     span = max(pair.top - epsilon, 1e-300)
-    start = math.log(times * (pair.above + steps[0].hidden)) if pair.above > 0 else -_LARGEST_LOG
+    start = -_LARGEST_LOG
+    if pair.above > 0:
+        start = math.log(times * (pair.above + steps[0].hidden))
     for multiple in _RATES:
         rate = max(float(multiple) / span, 1.0)
+        fall = rate * pair.top
         grown = (times - 1) * _log_mean(steps, pair, rate)
-        log_chance = (start + grown - rate * pair.top) + 2.0**-40 * (
-            1 + abs(start) + abs(grown) + rate * pair.top
-        )
+        size = 1 + abs(start) + abs(grown) + fall
+        log_chance = (start + grown - fall) + 2.0**-40 * size
         if log_chance + rate * epsilon < best.log_chance + best.rate * epsilon:
             best = Cap(0.0, rate, log_chance)
-    infinite = -math.expm1(times * math.log1p(-min(pair.least, 0.5))) / _UP
+    log_finite = times * math.log1p(-min(pair.least, 0.5))
+    infinite = -math.expm1(log_finite) / _UP
     return replace(whole, cap=replace(best, infinite=infinite))
 
 
@@ -143,13 +152,14 @@ def _log_mean(steps: Sequence[Lattice], pair: Capped, rate: float) -> float:
     # the mass that the lattices leave out counts at the lowest loss
     total = sum(step.hidden for step in steps) * math.exp(rate * lowest)
     for step in steps:
-        exponents = step.log_mass - (step.tilt + rate) * step.losses
+        falls = step.tilt + rate
+        exponents = step.log_mass - falls * step.losses
         largest = float(exponents.max())
         if not largest + rate * step.moved < _STEEPEST:
             return math.inf
-        shown = float((step.weights * np.exp(exponents)).sum()) + step.error * math.exp(largest)
-        off = 2.0**-50 * (
-            8 + abs(step.log_mass) + (step.tilt + rate) * float(np.abs(step.losses).max())
-        )
+        shown = float((step.weights * np.exp(exponents)).sum())
+        shown += step.error * math.exp(largest)
+        size = 8 + abs(step.log_mass) + falls * float(np.abs(step.losses).max())
+        off = 2.0**-50 * size
         total += shown * math.exp(rate * step.moved + off)
     return math.log(total) + 2.0**-48

@@ -50,22 +50,26 @@ def coarsen(x: Lattice) -> Lattice:
     Guarantees:
         coarsening keeps the mass of both laws
     """
-    weights, start, step = x.weights, x.start, x.step
+    weights = x.weights
+    start = x.start
+    step = x.step
     if start % 2:
-        weights, start = np.concatenate([[0.0], weights]), start - 1
+        weights = np.concatenate([[0.0], weights])
+        start -= 1
     if len(weights) % 2 == 0:
         weights = np.concatenate([weights, [0.0]])
-    even, odd = weights[::2].copy(), weights[1::2]
+    even = weights[::2].copy()
+    odd = weights[1::2]
     up = 1 / (1 + math.exp(-step))
     even[1:] += odd * (math.exp(x.tilt * step) * up)
     even[:-1] += odd * (math.exp(-(1 + x.tilt) * step) * up)
-    error = x.error * math.exp(x.tilt * step) + 16 * ROUNDOFF * (1 + x.tilt * step) * float(
-        even.sum()
-    )
-    blur = x.blur + (step**2 if odd.any() else 0.0)
-    return replace(
-        x, step=2 * step, start=start // 2, weights=even, error=error, blur=blur
-    ).scaled()
+    rounding = 16 * ROUNDOFF * (1 + x.tilt * step) * float(even.sum())
+    error = x.error * math.exp(x.tilt * step) + rounding
+    blur = x.blur
+    if odd.any():
+        blur += step**2
+    coarse = replace(x, step=2 * step, start=start // 2, weights=even, error=error, blur=blur)
+    return coarse.scaled()
 
 
 def product(first: Lattice, *others: Lattice) -> Lattice:
@@ -107,14 +111,19 @@ def power(x: Lattice, times: int, budget: float, *, lost: float = LOST) -> Latti
         x = x.cropped(lost / (4 * times))
         count = _copies(x, times)
         times, left = divmod(times, count)
-        x, *others = _powers(x, [count, left] if left else [count], lost / (4 * times))
+        counts = [count]
+        if left:
+            counts.append(left)
+        x, *others = _powers(x, counts, lost / (4 * times))
         for other in others:
             rest = other if rest is None else product(rest, other)
         x = x.cropped(lost / (4 * times))
         while times * x.step**2 <= budget / 4:
             budget -= times * x.step**2
             x = coarsen(x)
-    return x if rest is None else product(x, rest)
+    if rest is None:
+        return x
+    return product(x, rest)
 
 
 def folded(body: Lattice, tail: Lattice, times: int, uses: int, *, lost: float = LOST) -> Lattice:
@@ -131,24 +140,27 @@ def folded(body: Lattice, tail: Lattice, times: int, uses: int, *, lost: float =
     odds = math.exp(tail.log_mass - body.log_mass)
     most = min(_SELDOM, times)
     sums = _powers(body, [times - hits for hits in range(most + 1)], lost)
-    terms, jumps = [], tail
-    for hits in range(most + 1):
-        factor = math.comb(times, hits) * odds**hits
-        term = sums[hits]
+    terms: list[Lattice] = []
+    jumps = tail
+    for hits, term in enumerate(sums):
+        ways = math.comb(times, hits)
         while term.step < 0.75 * tail.step:
             term = coarsen(term)
+        if hits > 1:
+            jumps = product(jumps, tail)
         if hits:
-            jumps = (tail if hits == 1 else product(jumps, tail)).cropped(min(lost / factor, 0.25))
+            factor = ways * odds**hits
+            jumps = jumps.cropped(min(lost / factor, 0.25))
             term = product(term, jumps)
-        terms.append(replace(term, log_mass=term.log_mass + math.log(math.comb(times, hits))))
-    rest = (
-        (times * odds) ** (most + 1) / math.factorial(most + 1) * math.exp(times * odds)
-        if most < times
-        else 0.0
-    )
+        terms.append(replace(term, log_mass=term.log_mass + math.log(ways)))
+    rest = 0.0
+    if most < times:
+        mean = times * odds
+        rest = mean ** (most + 1) / math.factorial(most + 1) * math.exp(mean)
     whole = _mixed(terms)
     hidden = _any(body.hidden + tail.hidden, times)
-    return replace(whole, error=whole.error + rest * 1.01, hidden=hidden).cropped(lost)
+    whole = replace(whole, error=whole.error + rest * 1.01, hidden=hidden)
+    return whole.cropped(lost)
 
 
 def merge(parts: Sequence[Lattice], budget: float, *, lost: float = LOST) -> Lattice:
@@ -169,10 +181,12 @@ def merge(parts: Sequence[Lattice], budget: float, *, lost: float = LOST) -> Lat
     heapq.heapify(heap)
     while len(heap) > 1:
         block: list[Lattice] = []
-        spread, points = 0.0, 0
+        spread = 0.0
+        points = 0
         while heap and (len(block) < 2 or points + len(heap[0][2].weights) <= _SMALL_BATCH):
             least, _, part = heapq.heappop(heap)
-            spread, points = spread + least, points + len(part.weights)
+            spread += least
+            points += len(part.weights)
             block.append(part)
         whole = product(*block)
         if len(whole.weights) > _UNCROPPED:
@@ -213,8 +227,10 @@ def _added(
     if any(part.cap for part in parts):
         raise InvalidNumber("A sum with a cap cannot be added to.", allowed="sums without a cap")
     logs = sum(math.log(max(part.total + off, 1.0)) for part in parts)
-    log_masses = [times * part.log_mass for part in parts]
     grows = _exp(times * logs * (1 + 2.0**-30))
+    log_masses = [times * part.log_mass for part in parts]
+    errors = sum(part.error for part in parts) + len(parts) * off
+    error = times * errors + _written(*log_masses)
     return replace(
         parts[0],
         start=start,
@@ -222,11 +238,7 @@ def _added(
         log_mass=sum(log_masses),
         blur=times * sum(part.blur for part in parts),
         shift=times * sum(part.shift for part in parts),
-        error=(
-            times * (sum(part.error for part in parts) + len(parts) * off) + _written(*log_masses)
-        )
-        * grows
-        + lost,
+        error=error * grows + lost,
         hidden=_any(sum(part.hidden for part in parts), times),
         relative=max(part.relative for part in parts),
         travel=times * sum(part.travel for part in parts),
@@ -237,25 +249,28 @@ def _any(chance: float, times: int) -> float:
     """An upper bound of the probability that an event of probability ``chance`` happens at least
     once.
     """
-    return -math.expm1(times * math.log1p(-chance)) * (1 + 2.0**-40) if chance < 1 else 1.0
+    if chance >= 1:
+        return 1.0
+    log_none = times * math.log1p(-chance)
+    return -math.expm1(log_none) * (1 + 2.0**-40)
 
 
 def _transform(size: int, roundoff: float = ROUNDOFF) -> float:
     """The total error, relative to the norm, of a transform of that size and of the multiplication
     after it.
     """
-    return 1.3 * math.sqrt(size) * _TRANSFORM * roundoff * (1 + math.log2(size))
+    levels = 1 + math.log2(size)
+    return 1.3 * math.sqrt(size) * _TRANSFORM * roundoff * levels
 
 
 def _returned(around: Reals, roundoff: float = ROUNDOFF) -> float:
     """The total error of the inverse transform and of rounding the result to floats."""
-    size, back = len(around), norm(around.astype(np.float64))
-    return (
-        1.1
-        * math.sqrt(size)
-        * (_TRANSFORM * roundoff * (1 + math.log2(size)) + ROUNDOFF * (roundoff < ROUNDOFF))
-        * back
-    )
+    size = len(around)
+    back = norm(around.astype(np.float64))
+    relative = _TRANSFORM * roundoff * (1 + math.log2(size))
+    if roundoff < ROUNDOFF:
+        relative += ROUNDOFF
+    return 1.1 * math.sqrt(size) * relative * back
 
 
 def _exp(number: float) -> float:
@@ -272,30 +287,39 @@ def _quick_length(least: int) -> int:
 
 def _copies(x: Lattice, times: int) -> int:
     """The number of copies to add in one transform, such that it stays short."""
-    points = max(math.sqrt(x.moments()[1]) / x.step, _NARROWEST)
+    _, variance = x.moments()
+    points = max(math.sqrt(variance) / x.step, _NARROWEST)
     longest = max(2 * len(x.weights), _SHORT)
-    if 16 * points * math.sqrt(times) <= 2 * longest and times <= _LONGEST_POWER:
+    if times <= _LONGEST_POWER and 16 * points * math.sqrt(times) <= 2 * longest:
         return times
-    most = min(times, _LONGEST_POWER, max(int((longest / (16 * points)) ** 2), 2))
+    short = int((longest / (16 * points)) ** 2)
+    most = min(times, _LONGEST_POWER, max(short, 2))
     return even_share(times, most)
 
 
 def even_share(times: int, most: int) -> int:
     """The largest divisor of ``times`` that is near ``most``; ``most`` if there is none."""
-    return next((share for share in range(most, max(most // 3, 1), -1) if times % share == 0), most)
+    for share in range(most, max(most // 3, 1), -1):
+        if times % share == 0:
+            return share
+    return most
 
 
 def _powers(x: Lattice, times: Sequence[int], lost: float) -> list[Lattice]:
     """The sums of several numbers of copies, from one transform."""
-    windows = [_window(x, time, lost) for time in times]
-    size = _quick_length(max(*(len(window) for window in windows), len(x.weights)))
+    windows = [_window(x, copies, lost) for copies in times]
+    longest = max(len(window) for window in windows)
+    size = _quick_length(max(longest, len(x.weights)))
     there = _Spectrum.of(x, size, np.float64)
     if max(times) * there.off > _WORSE * lost:
         there = _Spectrum.of(x, size, np.longdouble)
-    return [
-        x if copies == 1 else _back(x, there, copies, window, size)
-        for copies, window in zip(times, windows, strict=True)
-    ]
+    sums = []
+    for copies, window in zip(times, windows, strict=True):
+        if copies == 1:
+            sums.append(x)
+        else:
+            sums.append(_back(x, there, copies, window, size))
+    return sums
 
 
 def _mixed(terms: Sequence[Lattice]) -> Lattice:
@@ -303,13 +327,15 @@ def _mixed(terms: Sequence[Lattice]) -> Lattice:
     start = min(term.start for term in terms)
     stop = max(term.start + len(term.weights) for term in terms)
     base = terms[0].log_mass
-    weights, error = np.zeros(stop - start), 0.0
+    weights = np.zeros(stop - start)
+    error = 0.0
     for term in terms:
         factor = math.exp(term.log_mass - base)
         begin = term.start - start
-        weights[begin : begin + len(term.weights)] += factor * term.weights
+        end = begin + len(term.weights)
+        weights[begin:end] += factor * term.weights
         error += factor * (term.error + _written(term.log_mass, base))
-    return replace(
+    whole = replace(
         terms[0],
         start=start,
         weights=weights,
@@ -319,7 +345,8 @@ def _mixed(terms: Sequence[Lattice]) -> Lattice:
         hidden=max(term.hidden for term in terms),
         relative=max(term.relative for term in terms),
         travel=max(term.travel for term in terms),
-    ).scaled()
+    )
+    return whole.scaled()
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,29 +377,34 @@ class _Spectrum:
         """Transforms the largest weight exactly, to a constant, so that most of the error comes
         from the others.
         """
-        peak, roundoff = int(np.argmax(x.weights)), float(np.finfo(digits).eps) / 2
+        roundoff = float(np.finfo(digits).eps) / 2
+        peak = int(np.argmax(x.weights))
         rest = np.zeros(size, digits)
         rest[: len(x.weights)] = x.weights
         rest[peak] = 0.0
         values = fft.rfft(np.roll(rest, -peak)) + digits(x.weights[peak])
-        off = _transform(size, roundoff) * norm(
-            x.weights - np.where(np.arange(len(x.weights)) == peak, x.weights, 0.0)
-        )
-        return cls(values, x.start + peak, off + 6 * math.sqrt(size) * roundoff * x.norm, roundoff)
+        others = x.weights.copy()
+        others[peak] = 0.0
+        off = _transform(size, roundoff) * norm(others)
+        off += 6 * math.sqrt(size) * roundoff * x.norm
+        return cls(values, x.start + peak, off, roundoff)
 
 
 def _back(x: Lattice, there: _Spectrum, times: int, window: _Window, size: int) -> Lattice:
     """The sum of ``times`` copies, on its window, from the power of the transform."""
     around = fft.irfft(_raised(there.values, times), size)
-    kept = np.roll(around, (times * there.start - window.first) % size)[: len(window)]
+    turn = (times * there.start - window.first) % size
+    kept = np.roll(around, turn)[: len(window)]
     weights = np.maximum(kept, 0.0).astype(np.float64)
     lost = _returned(around, there.roundoff) + 2 * window.lost
-    return _added([x], times, window.first, weights, lost=lost, off=there.off).scaled()
+    whole = _added([x], times, window.first, weights, lost=lost, off=there.off)
+    return whole.scaled()
 
 
 def _raised(base: Spectrum, times: int) -> Spectrum:
     """base^times by repeated squaring: a relative error of at most 3 u per multiplication."""
-    result, square = np.ones_like(base), base
+    result = np.ones_like(base)
+    square = base
     while times:
         if times & 1:
             result = result * square
@@ -384,17 +416,19 @@ def _raised(base: Spectrum, times: int) -> Spectrum:
 
 def _window(x: Lattice, times: int, lost: float) -> _Window:
     """Chernoff: weight beyond b is at most e^(-t b) G(t)^times, for every t > 0 on either side."""
-    first, last = times * x.start, times * (x.start + len(x.weights) - 1)
+    first = times * x.start
+    last = times * (x.start + len(x.weights) - 1)
     if times == 1 or last - first < _SHORT:
         return _Window(first, last, 0.0)
     mean, variance = x.moments()
     middle = round(mean / x.step)
+    spread = max(math.sqrt(variance) / x.step, _NARROWEST)
     chance = -math.log(lost / 2)
-    rate = math.sqrt(2 * chance / times) / max(math.sqrt(variance) / x.step, _NARROWEST)
-    below, above = (
-        math.ceil(_farthest(x, times, middle, side * rate, chance)) + 1 for side in (-1, 1)
-    )
-    return _Window(max(first, times * middle - below), min(last, times * middle + above), lost)
+    rate = math.sqrt(2 * chance / times) / spread
+    below = math.ceil(_farthest(x, times, middle, -rate, chance)) + 1
+    above = math.ceil(_farthest(x, times, middle, rate, chance)) + 1
+    centre = times * middle
+    return _Window(max(first, centre - below), min(last, centre + above), lost)
 
 
 def _farthest(x: Lattice, times: int, middle: int, rate: float, chance: float) -> float:
@@ -404,12 +438,12 @@ def _farthest(x: Lattice, times: int, middle: int, rate: float, chance: float) -
     least = math.inf
     for _ in range(_RATES):
         block = max(1, int(1 / (abs(rate) * math.sqrt(times))))
-        reach = (times * _log_transform(x.weights, x.start - middle, rate, block) + chance) / abs(
-            rate
-        )
+        grown = times * _log_transform(x.weights, x.start - middle, rate, block)
+        reach = (grown + chance) / abs(rate)
         if reach >= least:
             break
-        least, rate = reach, rate / 2
+        least = reach
+        rate /= 2
     return least * (1 + 2.0**-40)
 
 
@@ -437,4 +471,5 @@ def _log_transform(weights: Floats, start: int, rate: float, block: int) -> floa
 
 def _written(*log_masses: float) -> float:
     """The relative error from rounding the logarithm of a mass."""
-    return 4 * ROUNDOFF * (1 + sum(abs(mass) for mass in log_masses))
+    size = sum(abs(mass) for mass in log_masses)
+    return 4 * ROUNDOFF * (1 + size)

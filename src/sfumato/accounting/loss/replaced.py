@@ -10,7 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.accounting.loss.atoms import Atoms
-from sfumato.accounting.loss.edges import MASS_ERROR, ULPS, Edges, Floats, Reach, Rounding
+from sfumato.accounting.loss.edges import (
+    ULPS,
+    Edges,
+    Floats,
+    Reach,
+    Rounding,
+    no_cells,
+    plain_doubt,
+)
 from sfumato.accounting.loss.pair import Gaussian, Ramp, Sampled
 
 
@@ -58,11 +66,14 @@ class Replaced:
 
     def atoms(self) -> tuple[Floats, Floats]:
         losses, masses = self.one_way.atoms()
-        up, still = losses > 0, masses[losses == 0].sum()
-        gains, weights = losses[up], masses[up]
+        up = losses > 0
+        gains = losses[up]
+        weights = masses[up]
         mirrored = weights * np.exp(gains)
+        still = masses[losses == 0].sum()
         rest = still + (1 - self.rate) * _distance(self.pair)
-        return np.concatenate([-gains, [0.0], gains]), np.concatenate([mirrored, [rest], weights])
+        both = np.concatenate([-gains, [0.0], gains])
+        return both, np.concatenate([mirrored, [rest], weights])
 
     def reach(self, outside: float) -> Reach:
         there = self.one_way.reach(outside)
@@ -70,40 +81,47 @@ class Replaced:
 
     def cells(self, edges: Edges) -> tuple[Floats, Floats]:
         """For cells on one side of ratio 1. Cells across it, which no lattice has, get nothing."""
-        mass, share = np.zeros(len(edges.gap)), np.zeros(len(edges.gap))
+        mass, share = no_cells(edges)
         above, below = _sides(edges)
         if len(above.gap):
-            mass[-len(above.gap) :], share[-len(above.gap) :] = self.one_way.cells(above)
+            first = -len(above.gap)
+            mass[first:], share[first:] = self.one_way.cells(above)
         if len(below.gap):
+            end = len(below.gap)
+            lower = below.ratio[:-1]
             there, part = self.one_way.cells(below)
-            mean = below.ratio[:-1] + part * below.gap
-            mass[: len(below.gap)] = (there * mean)[::-1]
-            share[: len(below.gap)] = ((1 - part) * below.ratio[:-1] / mean)[::-1]
+            mean = lower + part * below.gap
+            mirrored = (1 - part) * lower / mean
+            mass[:end] = (there * mean)[::-1]
+            share[:end] = mirrored[::-1]
         return mass, share
 
     def doubt(self, edges: Edges) -> Floats:
         """The relative error; a mirrored mass is a product with a mean ratio, as certain as a
         loss.
         """
-        doubt = np.full(len(edges.gap), MASS_ERROR)
+        doubt = plain_doubt(edges)
         above, below = _sides(edges)
         if len(above.gap):
             doubt[-len(above.gap) :] = self.one_way.doubt(above)
         if len(below.gap):
             rounding = self.rounding
             mean = rounding.fixed + rounding.relative * np.abs(below.losses()[1:])
-            doubt[: len(below.gap)] = (self.one_way.doubt(below) + 2 * mean + 2 * ULPS)[::-1]
+            mirrored = self.one_way.doubt(below) + 2 * mean + 2 * ULPS
+            doubt[: len(below.gap)] = mirrored[::-1]
         return doubt
 
 
 def _sides(edges: Edges) -> tuple[Edges, Edges]:
     """The edges from ratio 1 on, and those below it mirrored: x becomes 1 / x."""
     first = int(np.searchsorted(edges.gain, 0.0))
-    last = int(np.searchsorted(edges.gain, 0.0, side="right"))
     above = Edges(edges.ratio[first:], edges.gain[first:], edges.gap[first:])
-    ratio, gain = edges.ratio[:last][::-1], edges.gain[:last][::-1]
+    last = int(np.searchsorted(edges.gain, 0.0, side="right"))
+    ratio = edges.ratio[:last][::-1]
+    gain = edges.gain[:last][::-1]
     gap = edges.gap[: max(last - 1, 0)][::-1]
-    return above, Edges(1 / ratio, -gain / ratio, gap / ratio[1:] / ratio[:-1])
+    below = Edges(1 / ratio, -gain / ratio, gap / ratio[1:] / ratio[:-1])
+    return above, below
 
 
 def _distance(pair: Atoms | Ramp | Gaussian) -> float:
