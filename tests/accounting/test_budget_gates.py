@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.accounting import Charge, Gates, Profile, approx_from_zcdp, charge_for
-from sfumato.accounting.budget_gates import DELTA_UNIT, NOTHING, UNIT
+from sfumato.accounting.budget_gates import DELTA_INCREMENTS, INCREMENTS, NOTHING
 from sfumato.errors import InvalidNumber
 from sfumato.exact.rounding import exp_down, log_up
 from sfumato.privacy import Budget, ZeroConcentratedDP
@@ -45,9 +45,13 @@ def spend(gates: Gates, charges: list[Charge]) -> Charge:
 @settings(deadline=None)
 def test_a_charge_is_never_below_the_cost(epsilon, rho, delta):
     charge = charge_for(Profile(epsilon, rho, delta))
-    assert 0 <= charge.rho - rho * UNIT < 1
-    assert 0 <= charge.delta - delta * DELTA_UNIT < 1
-    assert charge.epsilon is None if epsilon is None else 0 <= charge.epsilon - epsilon * UNIT < 1
+    assert 0 <= charge.rho - rho * INCREMENTS < 1
+    assert 0 <= charge.delta - delta * DELTA_INCREMENTS < 1
+    assert (
+        charge.epsilon is None
+        if epsilon is None
+        else 0 <= charge.epsilon - epsilon * INCREMENTS < 1
+    )
 
 
 def test_a_tenth_ten_times_is_exactly_one():
@@ -74,24 +78,24 @@ def test_the_rho_cap_converts_to_at_most_epsilon(budget):
     if budget.delta == 0:
         assert (gates.rho, gates.order, gates.delta_events) == (None, None, 0)
         return
-    assert gates.epsilon == budget.epsilon * UNIT // 1
-    assert gates.delta_events == budget.delta / 2 * DELTA_UNIT // 1
+    assert gates.epsilon == budget.epsilon * INCREMENTS // 1
+    assert gates.delta_events == budget.delta / 2 * DELTA_INCREMENTS // 1
     for rho in range(gates.rho, gates.rho + 1 if gates.rho else 0):
         stated = approx_from_zcdp(
-            ZeroConcentratedDP(Fraction(rho, UNIT)), budget.delta / 2, gates.order
+            ZeroConcentratedDP(Fraction(rho, INCREMENTS)), budget.delta / 2, gates.order
         )
         assert stated.epsilon <= budget.epsilon
     # one unit more would not fit: the cap is the largest
     more = approx_from_zcdp(
-        ZeroConcentratedDP(Fraction(gates.rho + 1, UNIT)), budget.delta / 2, gates.order
+        ZeroConcentratedDP(Fraction(gates.rho + 1, INCREMENTS)), budget.delta / 2, gates.order
     )
     assert more.epsilon > budget.epsilon
 
 
 def test_the_gates_of_a_usual_budget_are_worth_both():
     gates = Gates.of(Budget(3, "1e-6"))
-    assert Fraction(gates.epsilon, UNIT) == 3
-    assert Fraction(1, 10) < Fraction(gates.rho, UNIT) < Fraction(1, 5)
+    assert Fraction(gates.epsilon, INCREMENTS) == 3
+    assert Fraction(1, 10) < Fraction(gates.rho, INCREMENTS) < Fraction(1, 5)
 
 
 @pytest.mark.parametrize("epsilon", ["1e-13", "1e-400"])
@@ -106,7 +110,7 @@ def test_what_is_left_is_admitted_and_one_unit_more_is_not(budget, charges):
     gates = Gates.of(budget)
     spent = spend(gates, charges)
     left = gates.left(spent)
-    pure, rho = left.epsilon * UNIT, left.rho * UNIT
+    pure, rho = left.epsilon * INCREMENTS, left.rho * INCREMENTS
     assert pure.denominator == rho.denominator == 1
     assert pure == 0 or gates.admits(spent + charge_of(pure=int(pure)))
     assert not gates.admits(spent + charge_of(pure=int(pure) + 1))
@@ -116,7 +120,7 @@ def test_what_is_left_is_admitted_and_one_unit_more_is_not(budget, charges):
 
 def charge_of(*, pure: int) -> Charge:
     """The charge of a pure event of this many units of epsilon."""
-    epsilon = Fraction(pure, UNIT)
+    epsilon = Fraction(pure, INCREMENTS)
     return charge_for(Profile(epsilon, epsilon * epsilon / 2))
 
 
@@ -153,7 +157,7 @@ def test_a_part_of_what_was_admitted_would_be_admitted(budget, charges, cut):
 @settings(deadline=None)
 def test_the_deltas_of_events_are_capped_at_half(delta, spent):
     gates = Gates.of(Budget(1, delta))
-    cap = int(Fraction(delta) / 2 * DELTA_UNIT)
+    cap = int(Fraction(delta) / 2 * DELTA_INCREMENTS)
     assert gates.admits(Charge(1, 1, spent)) == (spent <= cap)
     assert gates.left(Charge(0, 0, min(spent, cap))).delta == cap - min(spent, cap)
 

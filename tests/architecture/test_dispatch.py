@@ -41,7 +41,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "same_in_unit": lambda: scope.same_in_unit(NODE),
     "introduced": lambda: scope.introduced(NODE),
     "expressions": lambda: scope.expressions(NODE),
-    "made": lambda: lineage._inputs(NODE),
+    "made": lambda: lineage._inputs([NODE]),
     "cut": lambda: prune._cut(NODE, set()),
     "widened": lambda: clipping_probe.widened(NODE, {}),
     "holding": lambda: list(where_ranges.holding(NODE)),

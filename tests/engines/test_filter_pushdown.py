@@ -37,7 +37,7 @@ from sfumato.plan.scalar import (
     Or,
 )
 from sfumato.plan.stages import Raw
-from tests.contracts.conformance import differs
+from tests.contracts.conformance import differs, noticed
 from tests.contracts.examples import PEOPLE, STAYS, N
 from tests.contracts.verbatim import Verbatim
 from tests.contracts.world import content, plan, read, scan
@@ -516,7 +516,7 @@ def test_the_integers_are_those_of_the_reference(name):
 def test_rows_that_are_dropped_too_early_are_noticed(monkeypatch):
     monkeypatch.setattr(filter_pushdown, "names_read", lambda raw: None)
     monkeypatch.setattr(filter_pushdown, "_source", lambda relation: next(scans(relation)))
-    assert any(differs(DuckDB, name) for name in EXAMPLES)
+    assert noticed(DuckDB)
 
 
 def test_a_column_that_nobody_reads_any_more_is_not_computed(ask):

@@ -11,7 +11,7 @@ from sfumato.engines.value_sql import Source
 from sfumato.plan.owner import Owner
 from sfumato.plan.relation import PublicJoin, Scan, Semi, Union
 from sfumato.plan.scalar import Field
-from tests.contracts.conformance import differs
+from tests.contracts.conformance import differs, noticed
 from tests.contracts.examples import EXAMPLES
 from tests.contracts.verbatim import Verbatim, changed
 from tests.contracts.world import scan
@@ -56,7 +56,7 @@ def test_a_forgotten_step_is_noticed(monkeypatch, mutant):
     monkeypatch.setattr(relation, *MUTANTS[mutant])
     if mutant.startswith(("a semi-join", "a union")):
         monkeypatch.setattr("sfumato.engines.grouped_rows.rows", relation.rows)
-    assert any(differs(DuckDB, name) for name in EXAMPLES)
+    assert noticed(DuckDB)
 
 
 SHORT = Source("s", {"who": "INTEGER", "key": "VARCHAR", "day": "DATE"})

@@ -180,29 +180,40 @@ def _touching(place: float, gaps: Floats, budgets: Floats) -> tuple[float, Fract
     """
     rare = 0.5 * (2 * _RAREST) ** ((1 - place) ** 2)
     start = math.log(rare) - math.log1p(-rare)
-
-    def slack(shift: float) -> Floats:
-        hit, miss = -np.logaddexp(0, -(start + shift)), -np.logaddexp(0, start + shift)
-        yes, no = gaps * (hit - math.log(rare)), gaps * (miss - math.log1p(-rare))
-        moment = np.exp(hit) * np.expm1(np.minimum(yes, 1)) + np.exp(miss) * np.expm1(no)
-        near = np.log1p(np.maximum(moment, -0.9))
-        result: Floats = (
-            np.where(yes < 1, near, np.logaddexp(hit + yes, miss + no)) / gaps - budgets
-        )
-        return result
-
-    low, high = 0.0, 1000.0
+    low = 0.0
+    high = 1000.0
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if slack(middle).max() < 0 else (low, middle)
-    binding = float(gaps[int(np.argmax(slack(low)))])
+        if _slack(rare, start + middle, gaps, budgets).max() < 0:
+            low = middle
+        else:
+            high = middle
     odds = start + low
-    hits = (
-        Fraction(1 / (1 + math.exp(-odds)))
-        if odds < 0
-        else 1 - Fraction(1 / (1 + math.exp(min(odds, 690.0))))
-    )
-    return binding, hits, Fraction(rare)
+    binding = float(gaps[int(np.argmax(_slack(rare, odds, gaps, budgets)))])
+    return binding, _probability(odds), Fraction(rare)
+
+
+def _slack(rare: float, odds: float, gaps: Floats, budgets: Floats) -> Floats:
+    """By how much a test exceeds the bound of each order.
+
+    ``rare`` is its rate of false positives, ``odds`` the logarithm of those of true positives.
+    """
+    hit = -np.logaddexp(0, -odds)
+    miss = -np.logaddexp(0, odds)
+    yes = gaps * (hit - math.log(rare))
+    no = gaps * (miss - math.log1p(-rare))
+    moment = np.exp(hit) * np.expm1(np.minimum(yes, 1)) + np.exp(miss) * np.expm1(no)
+    near = np.log1p(np.maximum(moment, -0.9))
+    far = np.logaddexp(hit + yes, miss + no)
+    slack: Floats = np.where(yes < 1, near, far) / gaps - budgets
+    return slack
+
+
+def _probability(odds: float) -> Fraction:
+    """The probability with these logarithmic odds; near 1 from its complement."""
+    if odds < 0:
+        return Fraction(1 / (1 + math.exp(-odds)))
+    return 1 - Fraction(1 / (1 + math.exp(min(odds, 690.0))))
 
 
 def _curve(delta: Callable[[Fraction], Fraction], reach: Fraction) -> Family:

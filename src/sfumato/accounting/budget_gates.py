@@ -18,8 +18,8 @@ from sfumato.errors import InvalidNumber
 from sfumato.privacy.budget import Budget
 
 # The ledger's integers: 1e-12 of epsilon and of rho, 1e-24 of delta (RULES 3).
-UNIT = 10**12
-DELTA_UNIT = 10**24
+INCREMENTS = 10**12
+DELTA_INCREMENTS = 10**24
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +67,9 @@ def charge_for(profile: Profile) -> Charge:
     Charge(epsilon=100000000000, rho=5000000000, delta=0)
     """
     return Charge(
-        None if profile.epsilon is None else math.ceil(profile.epsilon * UNIT),
-        math.ceil(profile.rho * UNIT),
-        math.ceil(profile.delta * DELTA_UNIT),
+        None if profile.epsilon is None else math.ceil(profile.epsilon * INCREMENTS),
+        math.ceil(profile.rho * INCREMENTS),
+        math.ceil(profile.delta * DELTA_INCREMENTS),
     )
 
 
@@ -101,7 +101,7 @@ class Gates:
         >>> Gates.of(Budget(1)).rho is None
         True
         """
-        epsilon = math.floor(budget.epsilon * UNIT)
+        epsilon = math.floor(budget.epsilon * INCREMENTS)
         if epsilon == 0:
             raise InvalidNumber("A budget below 1e-12.", allowed="epsilon >= 1e-12")
         if budget.delta == 0:
@@ -110,7 +110,10 @@ class Gates:
         order = order_for(budget.epsilon, conversion)
         rho = (budget.epsilon - conversion_cost(conversion, order)) / order
         return cls(
-            epsilon, max(math.floor(rho * UNIT), 0), math.floor(conversion * DELTA_UNIT), order
+            epsilon,
+            max(math.floor(rho * INCREMENTS), 0),
+            math.floor(conversion * DELTA_INCREMENTS),
+            order,
         )
 
     def admits(self, total: Charge) -> bool:
@@ -128,10 +131,10 @@ class Gates:
         pure = max(self.epsilon - spent.epsilon, 0) if spent.epsilon is not None else 0
         rho = max(self.rho - spent.rho, 0) if self.rho is not None else 0
         # epsilon^2/2 must round up to at most rho: 1e-24 e^2 / 2 <= 1e-12 rho
-        through_rho = math.isqrt(2 * rho * UNIT)
+        through_rho = math.isqrt(2 * rho * INCREMENTS)
         return Left(
-            Fraction(max(pure, through_rho), UNIT),
-            Fraction(rho, UNIT),
+            Fraction(max(pure, through_rho), INCREMENTS),
+            Fraction(rho, INCREMENTS),
             self.delta_events - spent.delta,
         )
 

@@ -52,7 +52,7 @@ from sfumato.accounting.loss.tuning import (
     capped,
     finer,
     least_lost,
-    split,
+    separated,
 )
 from sfumato.accounting.profile import Profile
 from sfumato.accounting.renyi import profile_of
@@ -159,6 +159,15 @@ def privacy_curve(event: Event, *, width: Number = WIDTH) -> Curve:
 
 
 @dataclass(frozen=True, slots=True)
+class _Way:
+    """A direction to look at: what to aim at, the parts, and whether P and Q are exchanged."""
+
+    goal: Aim
+    parts: Sequence[Part]
+    exchanged: bool
+
+
+@dataclass(frozen=True, slots=True)
 class _Composed:
     """A curve computed from privacy loss distributions."""
 
@@ -227,31 +236,31 @@ class _Composed:
         that is estimated worse.
         """
         parts = self.plan.parts()
-        ways = (False,) if all(part.pair.symmetric for part in parts) else (False, True)
-        goals = []
-        for way in ways:
-            near = parts if way else capped(parts, delta=delta, epsilon=epsilon)
-            goals.append(
-                (
-                    aim(near, delta=delta, epsilon=epsilon, width=self.width, exchanged=way),
-                    near,
-                    way,
-                )
-            )
-        # capping helps where losses are long in one direction, so the worse direction comes first
-        goals.sort(
-            key=lambda goal: (goal[1] is not parts, goal[0].epsilon if delta else goal[0].delta),
-            reverse=True,
-        )
-
+        first, *others = self._ways(parts, delta=delta, epsilon=epsilon)
         look = partial(self._look, read, parts, again=bool(delta))
-        worst = look(goals[0][1], goals[0][0], exchanged=goals[0][2])
-        for goal, near, way in goals[1:]:
-            bracket = read(_sum(near, replace(goal, blur=_ROUGH * goal.blur), exchanged=way))
+        worst = look(first.parts, first.goal, exchanged=first.exchanged)
+        for way in others:
+            rough = replace(way.goal, blur=_ROUGH * way.goal.blur)
+            bracket = read(_sum(way.parts, rough, exchanged=way.exchanged))
             if bracket.upper > worst.upper:
-                bracket = look(near, goal, exchanged=way)
+                bracket = look(way.parts, way.goal, exchanged=way.exchanged)
             worst = Bracket(max(worst.lower, bracket.lower), max(worst.upper, bracket.upper))
         return worst
+
+    def _ways(self, parts: Sequence[Part], *, delta: float | None, epsilon: float) -> list[_Way]:
+        """The directions to look at, the worse one first by an estimate."""
+        ways = []
+        symmetric = all(part.pair.symmetric for part in parts)
+        for exchanged in (False,) if symmetric else (False, True):
+            near = parts if exchanged else capped(parts, delta=delta, epsilon=epsilon)
+            goal = aim(near, delta=delta, epsilon=epsilon, width=self.width, exchanged=exchanged)
+            ways.append(_Way(goal, near, exchanged))
+
+        def badness(way: _Way) -> tuple[bool, float]:
+            # capping helps where losses are long in one direction: the worse one
+            return way.parts is not parts, way.goal.epsilon if delta else way.goal.delta
+
+        return sorted(ways, key=badness, reverse=True)
 
     def _look(
         self,
@@ -264,7 +273,8 @@ class _Composed:
         again: bool,
     ) -> Bracket:
         """Refines the lattice until the bracket is as tight as wanted."""
-        floor, again = least_lost(parts), again and goal.epsilon > 0
+        floor = least_lost(parts)
+        again = again and goal.epsilon > 0
         if again and parts is not whole:
             # the first pass only has to find an epsilon for the next cap, so it may be rough
             goal = replace(goal, blur=_ROUGH * goal.blur)
@@ -277,34 +287,40 @@ class _Composed:
             parts = whole if exchanged else capped(whole, epsilon=near)
             better = aim(parts, epsilon=near, exchanged=exchanged, width=self.width, known=goal)
             before = goal
-            goal, worst = finer(goal, better, *widths_at(seen, near)), goal.lost
+            goal = finer(before, better, *widths_at(seen, near))
             if len(seen.weights) * before.step(parts) > _MOST_POINTS * goal.step(parts):
                 break
             # one more pass with the smallest allowed loss of weight, by the better tilt
-            last, goal = goal.lost < floor >= worst, replace(goal, lost=max(goal.lost, floor))
+            is_last = goal.lost < floor >= before.lost
+            goal = replace(goal, lost=max(goal.lost, floor))
             seen = _sum(parts, goal, exchanged=exchanged)
-            closer = read(seen)
-            both = Bracket(max(bracket.lower, closer.lower), min(bracket.upper, closer.upper))
+            both = _both(bracket, read(seen))
             # a bracket that rounding errors keep wide does not improve by more passes
-            last, bracket = last or both.width >= _WORTH * bracket.width, both
-            if last:
+            is_last = is_last or both.width >= _WORTH * bracket.width
+            bracket = both
+            if is_last:
                 break
         return bracket
+
+
+def _both(one: Bracket, other: Bracket) -> Bracket:
+    """What two brackets of one number prove together."""
+    return Bracket(max(one.lower, other.lower), min(one.upper, other.upper))
 
 
 def _sum(parts: Sequence[Part], goal: Aim, *, exchanged: bool) -> Lattice:
     """The loss of all parts on one lattice."""
     step = goal.step(parts)
     times = sum(part.times for part in parts)
-    sums, steps = [], []
+    sums: list[Lattice] = []
+    steps: list[tuple[Lattice, float]] = []
     for part in parts:
-        apart = split(part, step, goal, exchanged=exchanged, alone=len(parts) == 1)
+        apart = separated(part, step, goal, exchanged=exchanged, alone=len(parts) == 1)
         pair = part.pair
         if isinstance(pair, Capped):
             pair = pair.on(apart.far if apart else step, goal.outside / times)
-        rounded = partial(
-            discretise, pair, tilt=goal.tilt, outside=goal.outside / times, exchanged=exchanged
-        )
+        outside = goal.outside / times
+        rounded = partial(discretise, pair, tilt=goal.tilt, outside=outside, exchanged=exchanged)
         blur = goal.blur / 2 * part.times / times
         parted = _apart(part, goal, blur, rounded, apart)
         if parted is None:
@@ -312,14 +328,17 @@ def _sum(parts: Sequence[Part], goal: Aim, *, exchanged: bool) -> Lattice:
             parted = [power(one, part.times, blur, lost=goal.lost)], [(one, part.times)]
         sums += parted[0]
         steps += parted[1]
+    whole = _merged(sums, steps, goal)
+    if isinstance(pair, Capped):
+        return with_cap(whole, pair, [one for one, _ in steps], times, goal.epsilon)
+    return whole
+
+
+def _merged(sums: Sequence[Lattice], steps: Sequence[tuple[Lattice, float]], goal: Aim) -> Lattice:
+    """Adds up the sums of the parts; ``steps`` are the single losses, with their numbers."""
     whole = merge(sums, goal.blur / 2, lost=goal.lost)
     seldom = _TRAVEL_LOST * goal.lost
-    whole = replace(whole, travel=travelled(steps, seldom), error=whole.error + 2 * seldom)
-    return (
-        with_cap(whole, pair, [one for one, _ in steps], times, goal.epsilon)
-        if isinstance(pair, Capped)
-        else whole
-    )
+    return replace(whole, travel=travelled(steps, seldom), error=whole.error + 2 * seldom)
 
 
 def _apart(

@@ -203,8 +203,9 @@ def _additive(event: kinds.AdditiveNoise) -> FixedPlan | None:
 
 
 def _laplace(noise: DiscreteLaplace, event: kinds.AdditiveNoise) -> FixedPlan | None:
-    """The pair of discrete Laplace noise, with the L1 distance in one entry or, for Linf, in each."""
-    moved, norm = math.floor(event.distance.value), event.distance.norm
+    """The pair of discrete Laplace noise; the L1 distance is in one entry, that of Linf in each."""
+    moved = math.floor(event.distance.value)
+    norm = event.distance.norm
     cells = 1 if norm is Norm.L1 else event.cells if norm is Norm.LINF else None
     if cells is None or cells > _MOST_CELLS or not 1 <= moved <= _MOST_SHIFT:
         return None
@@ -334,31 +335,30 @@ def _replaced(event: kinds.Sampled) -> FixedPlan | None:
         return _known(event)
     if event.design.rate > MOST_RATE:
         # a rate near 1: bounded by two steps without sampling
-        normal = isinstance(event.event, kinds.ContinuousNoise) and inner.squared
-        return (
-            FixedPlan(squared=4 * inner.squared, pure=None, exists=rate == 1)
-            if normal
-            else _known(event)
-        )
+        if isinstance(event.event, kinds.ContinuousNoise) and inner.squared:
+            return FixedPlan(squared=4 * inner.squared, pure=None, exists=rate == 1)
+        return _known(event)
     if inner.pure is None:
         pair = _opposite(event.event, rate)
         return None if pair is None else FixedPlan(((pair, 1),), pure=None, exists=inner.exists)
     if inner.pure == 0:
         return inner
-    pair, exists = (
-        Swapped.laplace(_as_float(inner.pure), 1, rate),
-        isinstance(event.event, kinds.PureEvent),
-    )
-    if isinstance(event.event, kinds.AdditiveNoise) and isinstance(
-        event.event.noise, DiscreteLaplace
-    ):
-        steps = math.floor(event.event.distance.value)
-        if event.event.distance.norm is Norm.L1 and steps <= _MOST_SHIFT:
-            pair, exists = (
-                Swapped.laplace(_as_float(1 / event.event.noise.scale), steps, rate),
-                inner.exists,
-            )
+    laplace = _opposite_laplace(event.event, rate)
+    if laplace is not None:
+        return FixedPlan(((laplace, 1),), pure=account(event).epsilon, exists=inner.exists)
+    pair = Swapped.laplace(_as_float(inner.pure), 1, rate)
+    exists = isinstance(event.event, kinds.PureEvent)
     return FixedPlan(((pair, 1),), pure=account(event).epsilon, exists=exists)
+
+
+def _opposite_laplace(event: Event, rate: float) -> Swapped | None:
+    """The pair of discrete Laplace noise used once; None of other noise or of many steps."""
+    if not isinstance(event, kinds.AdditiveNoise) or not isinstance(event.noise, DiscreteLaplace):
+        return None
+    steps = math.floor(event.distance.value)
+    if event.distance.norm is not Norm.L1 or steps > _MOST_SHIFT:
+        return None
+    return Swapped.laplace(_as_float(1 / event.noise.scale), steps, rate)
 
 
 def _opposite(event: Event, rate: float) -> Swapped | SwappedNormal | None:

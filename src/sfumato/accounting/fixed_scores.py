@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.accounting.closed import loss_of, spare_of
 from sfumato.accounting.own_delta import NONE
@@ -17,7 +18,7 @@ from sfumato.exact.bracket import Bounds, Bracket
 from sfumato.exact.rational import Number
 from sfumato.exact.rounding import float_down, float_up
 
-_UNIT = 2.0**-53
+_ROUNDOFF = 2.0**-53
 # The probability of the binomial counts that are left out, and how many multiples of sqrt(n) from
 # the mean the others are.
 _IGNORED = 1e-100
@@ -110,8 +111,8 @@ class FixedScores:
     def _bound(self, first: int, last: int, loss: float) -> float:
         """An upper bound over shares from the worst one of ``first`` to that of ``last``."""
         eta = math.nextafter(self.eta, math.inf)
-        least = _worst_top(eta, self.times, loss, first) * (1 - 16 * _UNIT)
-        top = min(_worst_top(eta, self.times, loss, last) * (1 + 16 * _UNIT), eta)
+        least = _worst_top(eta, self.times, loss, first) * (1 - 16 * _ROUNDOFF)
+        top = min(_worst_top(eta, self.times, loss, last) * (1 + 16 * _ROUNDOFF), eta)
         return _excess(self.times, top, math.nextafter(eta - least, math.inf), loss, sign=1)
 
     def _best(self, loss: float) -> tuple[int, float]:
@@ -146,26 +147,33 @@ def _excess(times: int, top: float, bottom: float, loss: float, *, sign: int) ->
     if top <= 0 or bottom <= 0:
         return 0.0
     odds = -math.expm1(-top) / math.expm1(bottom)
-    mean = times * odds / (1 + odds)
-    reach = _REACH * math.sqrt(times) + 2
-    first, last = max(math.floor(mean - reach), 0), min(math.ceil(mean + reach), times)
-    mode = min(max(round(mean), first), last)
+    first, weights = _binomial_weights(times, odds)
+    last = first + len(weights) - 1
     spread = top + bottom
-    loss -= sign * 8 * _UNIT * (times * spread + loss)
+    loss -= sign * 8 * _ROUNDOFF * (times * spread + loss)
     # the number of mechanisms with the least loss from which the total is at most ``loss``
     enough = math.floor((times * top - loss) / spread) + 1
     if enough < first:
         return _IGNORED if sign > 0 else 0.0
+    count = np.arange(first, min(enough, last) + 1, dtype=np.float64)
+    below = loss - (times * top - count * spread)
+    gain = np.maximum(-np.expm1(np.minimum(below, 0.0)), 0.0)
+    mean = float((weights[: len(count)] * gain).sum() / weights.sum())
+    return mean * (1 + sign * 64 * _ROUNDOFF * (len(weights) + 1)) + sign * _IGNORED
+
+
+def _binomial_weights(times: int, odds: float) -> tuple[int, NDArray[np.float64]]:
+    """The probabilities of a binomial law near its mean, relative to that of its mode.
+
+    Returns the first count, and the weights from there on.
+    """
+    mean = times * odds / (1 + odds)
+    reach = _REACH * math.sqrt(times) + 2
+    first = max(math.floor(mean - reach), 0)
+    last = min(math.ceil(mean + reach), times)
+    mode = min(max(round(mean), first), last)
     index = np.arange(first, last, dtype=np.float64)
     ratio = (times - index) / (index + 1) * odds
-    weights = np.concatenate(
-        [
-            np.cumprod(1 / ratio[: mode - first][::-1])[::-1],
-            [1.0],
-            np.cumprod(ratio[mode - first :]),
-        ]
-    )
-    count = np.arange(first, min(enough, last) + 1, dtype=np.float64)
-    gain = np.maximum(-np.expm1(np.minimum(loss - (times * top - count * spread), 0.0)), 0.0)
-    mean = float((weights[: len(count)] * gain).sum() / weights.sum())
-    return mean * (1 + sign * 64 * _UNIT * (len(weights) + 1)) + sign * _IGNORED
+    below = np.cumprod(1 / ratio[: mode - first][::-1])[::-1]
+    above = np.cumprod(ratio[mode - first :])
+    return first, np.concatenate([below, [1.0], above])

@@ -26,7 +26,7 @@ _FARTHEST = math.log(1000)
 _FALLS = -1.0
 
 
-class Grid(Protocol):
+class _Grid(Protocol):
     """Points by index; higher indices meet a target more easily.
 
     ``place`` and ``near`` only steer a search.
@@ -128,7 +128,7 @@ class Found:
 def frontier(
     reading: Reading,
     target: Fraction,
-    grid: Grid,
+    grid: _Grid,
     *,
     start: int,
     precision: float = 0.0,
@@ -175,7 +175,7 @@ def frontier(
 class _Search:
     """The readings so far. An edge without readings is just off the grid."""
 
-    def __init__(self, reading: Reading, target: Fraction, grid: Grid, slope: float) -> None:
+    def __init__(self, reading: Reading, target: Fraction, grid: _Grid, slope: float) -> None:
         self._reading, self._target, self._grid, self._slope = reading, target, grid, slope
         self.seen: dict[int, tuple[Real, Real]] = {}
 

@@ -180,13 +180,11 @@ class Attacker:
             raise InvalidNumber(f"{shown(points)} points.", allowed="an integer from 1 to 10,000")
         places = {Fraction(numerator, points) for numerator in range(points + 1)}
         places.update(statement.corner for statement in self._statements)
-        return tuple(
-            (
-                float(place),
-                float_down(max(statement.misses(place) for statement in self._statements)),
-            )
-            for place in sorted(places)
-        )
+        curve = []
+        for place in sorted(places):
+            most = max(statement.misses(place) for statement in self._statements)
+            curve.append((float(place), float_down(most)))
+        return tuple(curve)
 
     def _misses(self, false_alarms: Fraction) -> Fraction:
         return self._best(lambda statement: statement.misses(false_alarms))

@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import Self
 
 from sfumato.accounting.account import account, relations_of
-from sfumato.accounting.budget_gates import UNIT
+from sfumato.accounting.budget_gates import INCREMENTS
 from sfumato.accounting.convert import conversion_cost
 from sfumato.accounting.gaussian_dp import mu_squared
 from sfumato.accounting.profile import Profile
@@ -64,7 +64,7 @@ class Filter(ABC):
 
     def admits(self, event: Event) -> bool:
         """Whether the event is within what is left."""
-        return self.spent + self._units(event) <= self.cap * UNIT
+        return self.spent + self._increments(event) <= self.cap * INCREMENTS
 
     def spend(self, event: Event) -> Self:
         """The filter after the event.
@@ -73,8 +73,8 @@ class Filter(ABC):
             BudgetExceeded: it is not admitted.
             InvalidDeclaration: another neighbour relation, or an event without a proved cost.
         """
-        total = self.spent + self._units(event)
-        if total > self.cap * UNIT:
+        total = self.spent + self._increments(event)
+        if total > self.cap * INCREMENTS:
             raise BudgetExceeded(
                 f"The event costs {float(self.cost(event)):g}, and {float(self.left):g} is left.",
                 allowed="at most what is left",
@@ -84,11 +84,13 @@ class Filter(ABC):
     @property
     def left(self) -> Fraction:
         """The largest next cost that would be admitted."""
-        return max(Fraction(math.floor(self.cap * UNIT) - self.spent, UNIT), Fraction(0))
+        return max(
+            Fraction(math.floor(self.cap * INCREMENTS) - self.spent, INCREMENTS), Fraction(0)
+        )
 
-    def _units(self, event: Event) -> int:
+    def _increments(self, event: Event) -> int:
         _check(event, self.relation)
-        return math.ceil(self.cost(event) * UNIT)
+        return math.ceil(self.cost(event) * INCREMENTS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,7 +243,7 @@ class Odometer:
             for (over, under), spent, price in zip(_RATIOS, self.renyi, prices, strict=True)
         )
         least = max(min(sums), 0)
-        return Fraction(least if self.pure is None else min(least, self.pure), UNIT)
+        return Fraction(least if self.pure is None else min(least, self.pure), INCREMENTS)
 
 
 def _check(event: Event, relation: Relation) -> None:
@@ -280,21 +282,29 @@ def _costs(event: Event) -> tuple[int | None, int, tuple[int, ...] | None]:
     the last two.
     """
     if isinstance(event, Sampled | Composed | Repeated | Nonadaptive | Group):
-        return _pure(event), 0, tuple(math.ceil(renyi(event, order) * UNIT) for order in _ORDERS)
-    return _pure(event), math.ceil(_without_delta(event).rho * UNIT), None
+        return (
+            _pure(event),
+            0,
+            tuple(math.ceil(renyi(event, order) * INCREMENTS) for order in _ORDERS),
+        )
+    return _pure(event), math.ceil(_without_delta(event).rho * INCREMENTS), None
 
 
 def _pure(event: Event) -> int | None:
     profile = profile_of(event)
-    return None if profile is None or profile.epsilon is None else math.ceil(profile.epsilon * UNIT)
+    return (
+        None
+        if profile is None or profile.epsilon is None
+        else math.ceil(profile.epsilon * INCREMENTS)
+    )
 
 
 @lru_cache(maxsize=64)
 def _anytime(delta: Fraction) -> tuple[int, ...]:
     price = log_up(len(_ORDERS) / delta)
-    return tuple(math.ceil(price / (order - 1) * UNIT) for order in _ORDERS)
+    return tuple(math.ceil(price / (order - 1) * INCREMENTS) for order in _ORDERS)
 
 
 @lru_cache(maxsize=64)
 def _planned(delta: Fraction) -> tuple[int, ...]:
-    return tuple(math.ceil(conversion_cost(delta, order) * UNIT) for order in _ORDERS)
+    return tuple(math.ceil(conversion_cost(delta, order) * INCREMENTS) for order in _ORDERS)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TypeVar
 
-from sfumato.accounting.budget_gates import DELTA_UNIT, NOTHING, Charge, Gates, Left
+from sfumato.accounting.budget_gates import DELTA_INCREMENTS, NOTHING, Charge, Gates, Left
 from sfumato.errors import BudgetExceeded
 from sfumato.exact.rational import decimal_text
 from sfumato.privacy.event import Json
@@ -146,7 +146,7 @@ def _delta_exceeded(asked: int, left: int, *, is_pure: bool) -> BudgetExceeded:
 
 
 def _delta_text(increments: int) -> str:
-    return decimal_text(Fraction(increments, DELTA_UNIT))
+    return decimal_text(Fraction(increments, DELTA_INCREMENTS))
 
 
 def increments_text(increments: int | None) -> str:

@@ -93,7 +93,12 @@ def is_highly_restrictive(name: str) -> bool:
     own = [scripts for scripts in scripts_by_character if not scripts & _OF_ALL]
     if not own or frozenset.intersection(*own):
         return True
-    return any(all(scripts & system for scripts in own) for system in _TOGETHER)
+    return any(_all_in(system, own) for system in _TOGETHER)
+
+
+def _all_in(system: frozenset[str], own: list[frozenset[str]]) -> bool:
+    """Whether each character has a script of a writing system."""
+    return all(scripts & system for scripts in own)
 
 
 @lru_cache(maxsize=65536)

@@ -2,10 +2,10 @@
 """The typed query tree, and nothing that runs it.
 
 May import: ``accounting``, ``metadata``, ``privacy``, ``noise``, ``exact``, ``errors``. Begin
-with ``status``: a question is ``Raw`` (understood), ``Tracked`` (its unit is known) or
+with ``stages``: a question is ``Raw`` (understood), ``Tracked`` (its unit is known) or
 ``Bounded`` (what a unit contributes is proved); only ``Bounded`` can be run and released.
-``scalar`` holds the expressions; ``evaluate`` is their one meaning for every engine, ``span``
-their range.
+``scalar`` holds the expressions; ``evaluate`` is their one meaning for every engine,
+``value_range`` their range.
 """
 
 from sfumato.plan.aggregate import (

@@ -2,13 +2,13 @@
 """A plan as canonical JSON (for keys) and as text (for people)."""
 
 import json
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
 from functools import cache, lru_cache
 from json.encoder import encode_basestring
-from typing import cast
+from typing import Any, cast
 
 from sfumato.metadata.column import Column
 from sfumato.privacy.event import Json
@@ -31,7 +31,7 @@ def canonical(node: object) -> Json:
     return cast(Json, json.loads(form(node)))
 
 
-def form(node: object, known: Mapping[int, str] | None = None) -> str:
+def form(node: Any, known: Mapping[int, str] | None = None) -> str:
     """``canonical`` as a string, with sorted names and no spaces.
 
     The string is built directly, because each question needs it several times for its keys.
@@ -43,19 +43,12 @@ def form(node: object, known: Mapping[int, str] | None = None) -> str:
     kind = type(node)
     if known and id(node) in known:
         return known[id(node)]
-    if kind is str:
-        return encode_basestring(cast(str, node))
-    if kind is int:
-        return str(node)
-    if node is None or kind is bool:
-        return json.dumps(node)
+    if kind in _LEAVES:
+        return _LEAVES[kind](node)
     if kind is tuple or kind is list:
-        items = cast(Sequence[object], node)
-        return f"[{','.join([form(item, known) for item in items])}]"
-    if isinstance(node, Column):
-        return _column(node)
+        return f"[{','.join([form(item, known) for item in node])}]"
     # mypy takes the __hash__ of a class for that of its instances
-    members = _members(cast(Hashable, kind))
+    members = _members(kind)  # type: ignore[arg-type]
     if members is not None:
         texts = [
             text + form(getattr(node, name), known) if name else text for text, name in members
@@ -63,8 +56,6 @@ def form(node: object, known: Mapping[int, str] | None = None) -> str:
         return f"{{{','.join(texts)}}}"
     if isinstance(node, Enum):
         return f'{{"enum":"{kind.__name__}","value":{encode_basestring(str(node.value))}}}'
-    if isinstance(node, Fraction):
-        return f'{{"fraction":"{node}"}}'
     raise TypeError(f"a plan holds {kind.__name__}, which has no canonical form")
 
 
@@ -97,3 +88,13 @@ def _column(column: Column) -> str:
     return _object(
         "Column", {"name": form(column.name), "type": _object(type(kind).__name__, inner)}
     )
+
+
+_LEAVES: Mapping[type, Callable[[Any], str]] = {
+    str: encode_basestring,
+    int: str,
+    bool: json.dumps,
+    type(None): json.dumps,
+    Column: _column,
+    Fraction: lambda value: f'{{"fraction":"{value}"}}',
+}

@@ -85,7 +85,9 @@ def _counts_as_part(counts: Mapping[Codes, int], mechanism: ThresholdMechanism) 
     """The noisy numbers of units as a released part."""
     values = tuple((count,) for count in counts.values())
     reading = Reading(Kind.NUMBER, Fraction(1))
-    return Released(CountUnits().title, reading, mechanism.noise, values, (1,) * len(counts))
+    once = (1,) * len(counts)
+    title = CountUnits().title
+    return Released(title, reading, mechanism.noise, values, once)
 
 
 def _released(
@@ -100,5 +102,6 @@ def _released(
         leaves = curator.quantiles(cells, mechanism)
         return Released(aggregate.title, reading, None, leaves, once, mechanism.rates, size)
     flat = curator.measure(cells, mechanism)
-    values = tuple(flat[start : start + size] for start in range(0, len(flat), size))
+    starts = range(0, len(flat), size)
+    values = tuple(flat[start : start + size] for start in starts)
     return Released(aggregate.title, reading, mechanism.noise, values, once)

@@ -102,7 +102,8 @@ class Answer:
         """
         fraction = to_fraction("confidence", confidence)
         level = positive("confidence", fraction, at_most=1 - Fraction(1, 10**12))
-        order = cast(list[int], cast(dict[str, Json], self.form["released"])["order"])
+        released = cast(dict[str, Json], self.form["released"])
+        order = cast(list[int], released["order"])
         output, parts = self._released()
         lines = error_rows(output, parts, order, 1 - level)
         if self.form.get("consistent"):
@@ -111,7 +112,8 @@ class Answer:
         table = []
         for row, line in zip(self.rows, lines, strict=True):
             cells: dict[str, Json] = {}
-            for name, value, error in zip(names, row, cast(list[Json], line), strict=True):
+            intervals = cast(list[Json], line)
+            for name, value, error in zip(names, row, intervals, strict=True):
                 cells[name] = value if error is None else error
             table.append(cells)
         return table
@@ -124,7 +126,8 @@ class Answer:
         output, parts = self._released()
         rows = consistent_rows(self.form, output, parts)
         notes: list[Json] = [*self.notes, NOTE]
-        errors = _cut(cast(list[Json], self.form["errors"]), rows, output, parts)
+        stored = cast(list[Json], self.form["errors"])
+        errors = _cut(stored, rows, output, parts)
         form = {
             **self.form,
             "rows": cast(Json, rows),
@@ -137,7 +140,9 @@ class Answer:
     def _released(self) -> tuple[Output, list[Released]]:
         """The released parts, and the expressions that the answer computes from them."""
         released = cast(dict[str, Json], self.form["released"])
-        return restore_output(released["output"]), parts_from_json(released["parts"])
+        output = restore_output(released["output"])
+        parts = parts_from_json(released["parts"])
+        return output, parts
 
     def to_json(self) -> dict[str, Json]:
         """The answer as ``sfumato query --format json`` prints it."""
@@ -153,7 +158,11 @@ class Answer:
         A cell is unusable if its interval is the whole range.
         """
         names = [str(column["name"]) for column in self.columns]
-        return [dict(zip(names, self._typed(row), strict=True)) for row in self.told]
+        rows = []
+        for row in self.told:
+            cells = self._typed(row)
+            rows.append(dict(zip(names, cells, strict=True)))
+        return rows
 
     def to_arrow(self) -> "pyarrow.Table":
         """A pyarrow table; null in each cell whose interval is the whole range."""

@@ -46,7 +46,8 @@ def _learning(limit: str, question: Question) -> Question:
     """The question that learns one limit: a quantile over units, as a power of two."""
     column = Column(f"auto.{limit}", Integer(1, _MOST))
     relation = _counted(limit, question.raw, column)
-    raw = Raw(relation, (), (Quantiles(_power(column), (_LEVEL,)),))
+    quantile = Quantiles(_power(column), (_LEVEL,))
+    raw = Raw(relation, (), (quantile,))
     output = Output((Item(limit, Estimate(0)),))
     text = f"{limit} of: {question.text}"
     return replace(
@@ -77,7 +78,9 @@ def learnt_limit(place: Fraction, groups: int | None) -> int:
     >>> learnt_limit(Fraction(3), None), learnt_limit(Fraction(3), 5)
     (8, 5)
     """
-    limit: int = _POWERS[min(max(round(place), 0), len(_POWERS) - 1)]
+    index = max(round(place), 0)
+    index = min(index, len(_POWERS) - 1)
+    limit: int = _POWERS[index]
     if groups is None:
         return limit
     return min(limit, groups)
@@ -114,8 +117,10 @@ def declared_groups(raw: Raw) -> int | None:
 
 def _power(column: Column) -> Value:
     """A count of rows or groups, as the index of the least power of two that is not below it."""
-    table = tuple((count - 1).bit_length() for count in range(1, _MOST + 1))
-    return Value(column.name, Integer(0, len(_POWERS) - 1), Lookup(Field(column), 1, table))
+    places = tuple((count - 1).bit_length() for count in range(1, _MOST + 1))
+    kind = Integer(0, len(_POWERS) - 1)
+    place = Lookup(Field(column), 1, places)
+    return Value(column.name, kind, place)
 
 
 def _is_needed(limit: str, raw: Raw) -> bool:
@@ -132,9 +137,13 @@ def _counted(limit: str, raw: Raw, column: Column) -> Relation:
     rows = Column("auto.rows", Integer(1, _MOST))
     keys = []
     for index, key in enumerate(raw.keys):
-        keys.append((Column(f"auto.k{index}", key.value.type), key.value))
-    by_group = PerUnit(raw.relation, tuple(keys), (Computed(rows, Summary.COUNT),))
+        named = Column(f"auto.k{index}", key.value.type)
+        keys.append((named, key.value))
+    counted = Computed(rows, Summary.COUNT)
+    by_group = PerUnit(raw.relation, tuple(keys), (counted,))
     if limit == "max_groups":
-        return PerUnit(by_group, (), (Computed(column, Summary.COUNT),))
+        groups = Computed(column, Summary.COUNT)
+        return PerUnit(by_group, (), (groups,))
     read = Value("rows", rows.type, Field(rows))
-    return PerUnit(by_group, (), (Computed(column, Summary.MAXIMUM, read),))
+    most = Computed(column, Summary.MAXIMUM, read)
+    return PerUnit(by_group, (), (most,))

@@ -278,7 +278,8 @@ def _unreachable(candidates: Sequence[Bounded], wanted: Wanted, price: Price) ->
 
     smallest_one = ""
     if most >= _EPSILON_GRID * len(wanted.amounts) and buys(_FARTHEST):
-        factor = Fraction(smallest(lambda steps: steps > 0 and buys(steps), below=64), 64)
+        parts = smallest(lambda steps: steps > 0 and buys(steps), below=64)
+        factor = Fraction(parts, 64)
         least = target.amount * factor
         shown = f"{two_digits(least * 100)}%" if target.relative else two_digits(least)
         smallest_one = f" The smallest that it buys is about {shown}."

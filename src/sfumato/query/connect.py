@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from sfumato.engines.base import Engine
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.local import Local
 from sfumato.engines.prepared import Prepared
@@ -88,22 +89,17 @@ def connect(
     """
     _require_tables(tables)
     require_names(analyst=analyst, purpose=purpose)
-    _require_kinds(budget, prepared, ledger)
-    _require_one_key(ledger, ledger_key)
+    _require_kinds(budget, prepared, ledger, ledger_key)
     sinks = _sinks(ledger_heads)
     declared = Dataset(dataset, dict(tables), relation, version)
-    layouts = None if prepared is None else Prepared.open(prepared, declared)
-    opened_engine = _engine(declared.tables, engine, layouts)
+    opened_engine, kept = _engine(declared, engine, prepared)
     with ExitStack() as failed:
         failed.callback(opened_engine.close)
         opened, let_go = _opened(ledger, ledger_key)
         failed.callback(let_go, opened)
         silence = _compared(opened, sinks, without_heads)
-        limit = _limit(opened, dataset, budget)
-        _adopt(opened, declared, limit, closed=closed, other_people=other_people)
-        if silence:
-            opened.go_without_heads(dataset, silence=silence, reason=without_heads)
-        opened.heads.begin(sinks)
+        limit = _adopt(opened, declared, budget, closed=closed, other_people=other_people)
+        _publish(opened, dataset, sinks, silence=silence, reason=without_heads)
         session = Session(
             declared,
             limit,
@@ -111,7 +107,7 @@ def connect(
             opened,
             analyst=analyst,
             purpose=purpose,
-            kept=_kept(layouts),
+            kept=kept,
             let_go=let_go,
             is_owners=analyst == OWNER and _is_own_file(ledger),
         )
@@ -129,13 +125,6 @@ def _limit(ledger: Ledger, dataset: str, budget: Budget | None) -> Budget:
             remedy="budget=sf.Budget(epsilon=1)",
         )
     return limit
-
-
-def _kept(layouts: Prepared | None) -> Mapping[str, int]:
-    """The rows of a unit that each prepared layout keeps."""
-    if layouts is None:
-        return UNPREPARED
-    return layouts.kept
 
 
 def _opened(ledger: str | Path | Ledger, key: Key) -> tuple[Ledger, Callable[[Ledger], object]]:
@@ -158,18 +147,23 @@ def _is_own_file(ledger: str | Path | Ledger) -> bool:
 def _adopt(
     ledger: Ledger,
     declared: Dataset,
-    limit: Budget,
+    budget: Budget | None,
     *,
     closed: bool | None,
     other_people: str,
-) -> None:
-    """Opens the account of a dataset, or checks that its contract is the stored one."""
+) -> Budget:
+    """Opens the account of a dataset, or checks that its contract is the stored one.
+
+    Returns its limit.
+    """
+    limit = _limit(ledger, declared.name, budget)
     if closed is not None and not isinstance(closed, bool):
         raise WrongUse(f"closed={shown(closed)}.", allowed="True, False, or None")
     contract = Contract.of(declared, limit)
     ledger.adopt(contract, limit, sources=declared.places, other_people=other_people)
     if closed is not None and ledger.is_closed(declared.name) != closed:
         ledger.restrict(declared.name, closed=closed, reason="declared with the dataset")
+    return limit
 
 
 def _sinks(addresses: object) -> list[Sink]:
@@ -194,6 +188,20 @@ def _compared(ledger: Ledger, sinks: Sequence[Sink], without: str) -> str:
     return silence
 
 
+def _publish(
+    ledger: Ledger,
+    dataset: str,
+    sinks: Sequence[Sink],
+    *,
+    silence: str,
+    reason: str,
+) -> None:
+    """Begins to publish heads; if none could be read, writes the owner's reason to the journal."""
+    if silence:
+        ledger.go_without_heads(dataset, silence=silence, reason=reason)
+    ledger.heads.begin(sinks)
+
+
 def _keep(ledger: Ledger) -> None:
     """Does nothing: a ledger that the caller opened stays open."""
 
@@ -206,15 +214,12 @@ def _require_tables(tables: object) -> None:
         )
 
 
-def _require_one_key(ledger: object, key: Key) -> None:
-    """Raises WrongUse for a key beside an open ledger, which has its own."""
-    if key is not None and isinstance(ledger, Ledger):
-        raise WrongUse(
-            "ledger_key, and a ledger that is open.", remedy="Ledger.open(place, key=...)"
-        )
-
-
-def _require_kinds(budget: object, prepared: object, ledger: object) -> None:
+def _require_kinds(
+    budget: object,
+    prepared: object,
+    ledger: object,
+    key: Key,
+) -> None:
     """Raises WrongUse for arguments that would fail later or be misunderstood."""
     if budget is not None and not isinstance(budget, Budget):
         raise WrongUse(f"budget={shown(budget)}.", allowed="sf.Budget(epsilon=1, delta=1e-6)")
@@ -226,11 +231,25 @@ def _require_kinds(budget: object, prepared: object, ledger: object) -> None:
         raise WrongUse(
             "A ledger in memory would forget what was spent.", allowed="the path of a file"
         )
+    if key is not None and isinstance(ledger, Ledger):
+        raise WrongUse(
+            "ledger_key, and a ledger that is open.", remedy="Ledger.open(place, key=...)"
+        )
 
 
 def _engine(
+    declared: Dataset, engine: Spark | Local | None, prepared: str | Path | None
+) -> tuple[Engine, Mapping[str, int]]:
+    """The engine that reads all the tables, and the rows that the prepared layouts keep."""
+    if prepared is None:
+        return _opened_engine(declared.tables, engine, None), UNPREPARED
+    layouts = Prepared.open(prepared, declared)
+    return _opened_engine(declared.tables, engine, layouts), layouts.kept
+
+
+def _opened_engine(
     tables: Mapping[str, Table], engine: Spark | Local | None, layouts: Prepared | None
-) -> DuckDB | SparkEngine:
+) -> Engine:
     """The engine that reads all the tables."""
     if engine is not None and not isinstance(engine, Spark | Local):
         raise WrongUse(

@@ -55,7 +55,12 @@ def consistent_error(error: Json, value: Json) -> Json:
     low = max(cast(float, error["low"]), 0)
     high = max(cast(float, error["high"]), 0)
     point = cast(float, value)
-    return {**error, "low": low, "high": high, "half_width": max(point - low, high - point)}
+    return {
+        **error,
+        "low": low,
+        "high": high,
+        "half_width": max(point - low, high - point),
+    }
 
 
 def is_count(expression: Scalar, parts: Sequence[Released]) -> bool:

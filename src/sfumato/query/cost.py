@@ -7,7 +7,7 @@ from fractions import Fraction
 from types import MappingProxyType
 
 from sfumato.accounting.account import account
-from sfumato.accounting.budget_gates import DELTA_UNIT, Charge
+from sfumato.accounting.budget_gates import DELTA_INCREMENTS, Charge
 from sfumato.exact.rational import decimal_text
 from sfumato.exact.rounding import float_up
 from sfumato.ledger.balance import increments_text
@@ -90,15 +90,19 @@ def cost_of_steps(charge: Charge, title: str, event: Event) -> Cost:
         times_of[step] = times_of.get(step, 0) + times
     items = []
     for step, times in times_of.items():
-        release = title if times == 1 else f"{title}, {times:,} times"
+        release = title
+        if times > 1:
+            release = f"{title}, {times:,} times"
         items.append(_item(release, step, Repeated(step, times)))
     return _cost(charge, items)
 
 
 def _cost(charge: Charge, items: Iterable[dict[str, str]]) -> Cost:
     """A charge in exact decimals, with its items."""
-    delta = decimal_text(Fraction(charge.delta, DELTA_UNIT))
-    return Cost(increments_text(charge.epsilon), increments_text(charge.rho), delta, tuple(items))
+    delta = decimal_text(Fraction(charge.delta, DELTA_INCREMENTS))
+    epsilon = increments_text(charge.epsilon)
+    rho = increments_text(charge.rho)
+    return Cost(epsilon, rho, delta, tuple(items))
 
 
 def _steps(event: Event, times: int) -> Iterator[tuple[Event, int]]:

@@ -292,10 +292,17 @@ class Frame:
 
     def group_by(self, *keys: str | Expression) -> "Frame":
         """Groups by the keys: the answer has one row for each combination of their values."""
-        expressions = [_expression(col(key) if isinstance(key, str) else key) for key in keys]
-        texts = tuple(key.text for key in expressions)
-        columns = tuple(repr(key) for key in expressions)
-        return replace(self, keys=self.keys + texts, columns=self.columns + columns)
+        texts = []
+        columns = []
+        for key in keys:
+            expression = _expression(col(key) if isinstance(key, str) else key)
+            texts.append(expression.text)
+            columns.append(repr(expression))
+        return replace(
+            self,
+            keys=(*self.keys, *texts),
+            columns=(*self.columns, *columns),
+        )
 
     def agg(self, *aggregates: Expression, **named: Expression) -> "Frame":
         """Adds aggregates as columns of the answer; a keyword is the name of its column."""

@@ -158,7 +158,8 @@ class _Limit:
     def exceeded(self) -> Value:
         """1 if the unit exceeds the limit, else 0."""
         test = Compare(Comparison.GT, Field(self.column), Constant(self.most))
-        return Value(self.text, Boolean(), Case(((test, Constant(1)),), Constant(0)))
+        branch = test, Constant(1)
+        return Value(self.text, Boolean(), Case((branch,), Constant(0)))
 
 
 def _limits(bounded: Bounded) -> Iterator[_Limit]:
@@ -201,11 +202,13 @@ def _weighed(bounded: Bounded, rows: int, most: int) -> Iterator[_Limit]:
             norms.add(bounded.norm)
     # no column can hold a number above MAX_CODE, so no unit exceeds such a limit
     if Norm.L1 in norms and most < MAX_CODE:
-        counted = Computed(Column("diagnosed.total.of", Integer(0, rows)), Summary.COUNT)
+        column = Column("diagnosed.total.of", Integer(0, rows))
+        counted = Computed(column, Summary.COUNT)
         text = f"more than {most} rows in all, at most {rows} of a group"
         yield _Limit("total", counted, Summary.SUM, most, text)
     if Norm.L2 in norms and rows * most < MAX_CODE:
-        counted = Computed(Column("diagnosed.squares.of", Integer(0, rows)), Summary.COUNT)
+        column = Column("diagnosed.squares.of", Integer(0, rows))
+        counted = Computed(column, Summary.COUNT)
         text = f"squares of the rows of a group, at most {rows}, above {rows * most} in all"
         yield _Limit("squares", counted, Summary.SUM, rows * most, text, squared=True)
 
@@ -218,19 +221,26 @@ def _counted(
 ) -> _Limit:
     """A limit of a unit's rows in one group, or of its distinct values."""
     column = Column(f"diagnosed.{name}.of", Integer(0, most + 1))
-    what = Summary.COUNT if value is None else Summary.COUNT_DISTINCT
-    return _Limit(name, Computed(column, what, value), Summary.MAXIMUM, most, text)
+    what = Summary.COUNT_DISTINCT
+    if value is None:
+        what = Summary.COUNT
+    counted = Computed(column, what, value)
+    return _Limit(name, counted, Summary.MAXIMUM, most, text)
 
 
 def _contributions(raw: Raw, limits: Sequence[_Limit]) -> Relation:
     """One row for each unit, with the numbers that the limits bound; drops rows in no group."""
     keys = []
     for index, key in enumerate(raw.keys):
-        keys.append((Column(f"diagnosed.k{index}", key.value.type), key.value))
-    inside = Filter(raw.relation, _in_group(raw.keys, {})) if raw.keys else raw.relation
-    counted = tuple(limit.counted for limit in limits if limit.counted is not None)
-    by_group = PerUnit(inside, tuple(keys), counted)
-    return PerUnit(by_group, (), tuple(limit.summed for limit in limits))
+        column = Column(f"diagnosed.k{index}", key.value.type)
+        keys.append((column, key.value))
+    inside = raw.relation
+    if raw.keys:
+        inside = Filter(inside, _in_group(raw.keys, {}))
+    counted = [limit.counted for limit in limits if limit.counted is not None]
+    summed = [limit.summed for limit in limits]
+    by_group = PerUnit(inside, tuple(keys), tuple(counted))
+    return PerUnit(by_group, (), tuple(summed))
 
 
 def _beyond(raw: Raw) -> tuple[Relation, list[Value]]:
@@ -246,7 +256,8 @@ def _beyond(raw: Raw) -> tuple[Relation, list[Value]]:
     named = [key.value.name for key in raw.keys if not key.missing]
     if named:
         text = f"{' or '.join(named)} missing or not declared"
-        values.append(Value(text, Boolean(), Case(((inside, Constant(0)),), Constant(1))))
+        branch = inside, Constant(0)
+        values.append(Value(text, Boolean(), Case((branch,), Constant(1))))
     return widened(raw.relation, columns), values
 
 

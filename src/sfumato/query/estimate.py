@@ -37,6 +37,11 @@ Range: TypeAlias = tuple[Fraction, Fraction]
 _SAMPLE = (Statistic.VARIANCE_OF_SAMPLE, Statistic.DEVIATION_OF_SAMPLE)
 _ROOT = (Statistic.DEVIATION, Statistic.DEVIATION_OF_SAMPLE)
 _SPREAD = (Statistic.VARIANCE, Statistic.DEVIATION, *_SAMPLE)
+# The integers of a group without rows, where an interval from them says nothing.
+_WITHOUT_ROWS = {
+    Kind.MEAN: (0, 0),
+    Kind.VARIANCE: (0, 0, 0),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +80,9 @@ class Released:
             return _weighed(values, self._sum_coefficients)
         if statistic in _SPREAD:
             return self._spread_point(values, statistic)
-        share = _mean_share(values) if sum(values) > 0 else Fraction(1, 2)
+        share = Fraction(1, 2)
+        if sum(values) > 0:
+            share = _mean_share(values)
         share = min(max(share, Fraction(0)), Fraction(1))
         return min(read.lower + read.span * share, read.upper)
 
@@ -83,7 +90,7 @@ class Released:
         """The interval of a group without rows, which says nothing; None for counts and sums."""
         if statistic in (Statistic.COUNT, Statistic.SUM):
             return None
-        zeros = {Kind.MEAN: (0, 0), Kind.VARIANCE: (0, 0, 0)}.get(self.reading.kind)
+        zeros = _WITHOUT_ROWS.get(self.reading.kind)
         if zeros is None:
             return None
         empty = replace(self, values=(zeros,), copies=(1,))
@@ -131,7 +138,8 @@ class Released:
         if not self.reading.rounding:
             return self._around(row, self._sum_coefficients, miss)
         low, high = self._around(row, self._sum_coefficients, miss / 2)
-        _, rows = self._around(row, (self.reading.unit,) * len(self.values[row]), miss / 2)
+        counts = (self.reading.unit,) * len(self.values[row])
+        _, rows = self._around(row, counts, miss / 2)
         far = self.reading.rounding * max(rows, Fraction(0))
         return low - far, high + far
 
@@ -157,7 +165,8 @@ class Released:
         """The largest error of any integer of a row, exceeded with probability at most ``miss``."""
         assert self.noise is not None, "called for additive releases only"
         one = miss / len(self.values[row])
-        return math.ceil(reach(self.noise, one, (Fraction(1),), self.copies[row]))
+        alone = (Fraction(1),)
+        return math.ceil(reach(self.noise, one, alone, self.copies[row]))
 
     def _mean_shares(self, row: int, miss: Fraction) -> Range:
         """An interval of the mean as a share of the span."""
@@ -205,7 +214,8 @@ class Released:
         rounding = self.reading.rounding
         if statistic in _SAMPLE:
             # n / (n - 1) decreases, and is at most 2 for two rows or more
-            fewest = max((sum(values) - len(values) * error) * self.reading.unit, Fraction(2))
+            counted = sum(values) - len(values) * error
+            fewest = max(counted * self.reading.unit, Fraction(2))
             high *= fewest / (fewest - 1)
             # a sample's deviation moves by at most twice as much as its values
             rounding *= 2
@@ -307,7 +317,10 @@ def ranges_of(
 
 def _covers(outer: Range, inner: Range | None) -> bool:
     """Whether an interval contains another one; false if there is no other one."""
-    return inner is not None and outer[0] <= inner[0] and inner[1] <= outer[1]
+    if inner is None:
+        return False
+    low, high = outer
+    return low <= inner[0] and inner[1] <= high
 
 
 def _simplified(expression: Scalar) -> Scalar:
@@ -371,7 +384,9 @@ def _ends(
     """The chosen lower end and upper end of several ranges."""
     if ranges is None:
         return None
-    return lowest([low for low, _ in ranges]), highest([high for _, high in ranges])
+    lows = [low for low, _ in ranges]
+    highs = [high for _, high in ranges]
+    return lowest(lows), highest(highs)
 
 
 def _combine(op: Operation, left: Range, right: Range) -> Range | None:

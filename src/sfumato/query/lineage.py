@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lineage of expressions: the declared columns that they read, also through sub-queries."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sfumato.errors import unknown
@@ -47,8 +47,9 @@ def origin(relation: Relation, *expressions: Scalar) -> Origin:
     >>> origin(oldest, Field(most)).columns
     (Column(name='age', type=Integer(0, 120)),)
     """
-    inputs = _inputs(relation)
-    summaries = _summaries(relation)
+    below = list(nodes(relation))
+    inputs = _inputs(below)
+    summaries = _summaries(below)
     seen: dict[Column, None] = {}
     waiting = list(reversed(expressions))
     while waiting:
@@ -59,16 +60,20 @@ def origin(relation: Relation, *expressions: Scalar) -> Origin:
         seen |= dict.fromkeys(new)
         for column in reversed(new):
             waiting += reversed(inputs.get(column.name, ()))
-    return Origin(
-        tuple(column for column in seen if column.name not in inputs),
-        tuple(summaries[column.name] for column in seen if column.name in summaries),
-    )
+    columns = []
+    read = []
+    for column in seen:
+        if column.name not in inputs:
+            columns.append(column)
+        if column.name in summaries:
+            read.append(summaries[column.name])
+    return Origin(tuple(columns), tuple(read))
 
 
-def _inputs(relation: Relation) -> Mapping[str, tuple[Scalar, ...]]:
+def _inputs(relations: Sequence[Relation]) -> Mapping[str, tuple[Scalar, ...]]:
     """The expressions from which each column that is not declared is computed, by its name."""
     inputs: dict[str, tuple[Scalar, ...]] = {}
-    for node in nodes(relation):
+    for node in relations:
         match node:
             case PerUnit(_, keys, columns):
                 for column, value in keys:
@@ -94,10 +99,10 @@ def _read(computed: Computed) -> tuple[Scalar, ...]:
     return (computed.value.expression,)
 
 
-def _summaries(relation: Relation) -> Mapping[str, Computed]:
+def _summaries(relations: Sequence[Relation]) -> Mapping[str, Computed]:
     """The summaries of a unit's rows, by the name of their column."""
     summaries = {}
-    for node in nodes(relation):
+    for node in relations:
         if isinstance(node, PerUnit):
             for computed in node.columns:
                 summaries[computed.column.name] = computed

@@ -106,7 +106,8 @@ def read_declarations(path: str | Path) -> Declarations:
     for name, table in _mapping(form, "tables").items():
         tables[name] = _table(name, table, folder)
     relation = _relation(form.get("relation", "add-remove"))
-    dataset = Dataset(_text(form, "dataset"), tables, relation, str(form.get("version", "1")))
+    version = str(form.get("version", "1"))
+    dataset = Dataset(_text(form, "dataset"), tables, relation, version)
     return Declarations(
         dataset,
         budget=_budget(_mapping(form, "budget")) if "budget" in form else None,

@@ -61,11 +61,15 @@ class MarginalTable:
 
         flat = self.counts.ravel()
         error = self.error()
-        places = np.unravel_index(np.arange(flat.size), self.counts.shape) if self.axes else ()
+        places: tuple[Integers, ...] = ()
+        if self.axes:
+            places = np.unravel_index(np.arange(flat.size), self.counts.shape)
         columns = {}
         for key, place in zip(self.axes, places, strict=True):
-            columns[key.value.name] = pyarrow.array(_labels(key)).take(pyarrow.array(place))
-        for name, numbers in zip(self.columns, (flat, flat - error, flat + error), strict=True):
+            labels = pyarrow.array(_labels(key))
+            columns[key.value.name] = labels.take(pyarrow.array(place))
+        ends = flat, flat - error, flat + error
+        for name, numbers in zip(self.columns, ends, strict=True):
             columns[name] = pyarrow.array(numbers)
         return pyarrow.table(columns)
 
@@ -73,7 +77,8 @@ class MarginalTable:
         count = self.columns[0]
         body = []
         for row in self.to_arrow().slice(0, _SHOWN).to_pylist():
-            body.append([*(_text(row[name]) for name in self.clique), _count(row[count])])
+            values = [_text(row[name]) for name in self.clique]
+            body.append([*values, _count(row[count])])
         lines = [text_table([*self.clique, count], body)]
         if self.counts.size > _SHOWN:
             lines.append(f"... {self.counts.size - _SHOWN:,} more cells")
@@ -92,13 +97,17 @@ class MarginalTable:
                 allowed=f"at most {_BARS} cells",
                 remedy="Take to_arrow().",
             )
-        *names, counts, lows, highs = (column.to_pylist() for column in self.to_arrow().columns)
+        columns = self.to_arrow().columns
+        *names, counts, lows, highs = [column.to_pylist() for column in columns]
         series = names.pop() if len(names) > 1 else ["n"] * len(counts)
         labels = list(zip(*names, strict=True)) if names else [()] * len(counts)
+        cells = zip(labels, series, counts, lows, highs, strict=True)
         bars = []
-        for label, one, count, low, high in zip(labels, series, counts, lows, highs, strict=True):
-            bars.append(Bar(", ".join(map(_text, label)), _text(one), count, low, high))
-        return bar_chart(" by ".join(["n", ", ".join(self.clique)]), "n", bars)
+        for values, colour, count, low, high in cells:
+            label = ", ".join(map(_text, values))
+            bars.append(Bar(label, _text(colour), count, low, high))
+        clique = ", ".join(self.clique)
+        return bar_chart(f"n by {clique}", "n", bars)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,7 +149,8 @@ class Marginals:
         shapes = self.task.shapes
         _, _, numbers = self.stored.body.partition(b"\n")
         ends = np.cumsum(self.task.cells)
-        values: list[Integers] = np.split(np.frombuffer(numbers, "<i8"), ends[:-1])
+        whole = np.frombuffer(numbers, "<i8")
+        values: list[Integers] = np.split(whole, ends[:-1])
         for clique, shape, cells in zip(cliques, shapes, values, strict=True):
             axes = tuple(cube.axes[place] for place in clique)
             counts = (cells / plan.refinement).reshape(shape)

@@ -88,7 +88,9 @@ def least_of_left(
     shown = ", ".join(f"{names[place]} would take {float(share):.2%}" for share, place in payable)
     best = payable[0][1]
     note = f"{names[best]} noise chosen as the cheaper: of what is left, {shown}."
-    return tasks[best], (note, *closing(tasks[best].allowance.norm, costs[best], balances))
+    norm = tasks[best].allowance.norm
+    warnings = closing(norm, costs[best], balances)
+    return tasks[best], (note, *warnings)
 
 
 def _cheapest(dearest: MarginalsTask, target: Target) -> MarginalsTask | None:
@@ -106,6 +108,9 @@ def _cheapest(dearest: MarginalsTask, target: Target) -> MarginalsTask | None:
             return Fraction(noise.variance.upper) <= reach * reach
         return noise.tail(reach).upper <= 1 - CONFIDENCE
 
+    def stops(steps: int) -> bool:
+        return steps >= most or (steps > 0 and enough(steps))
+
     if not enough(most):
         return None
-    return at(smallest(lambda steps: steps >= most or (steps > 0 and enough(steps)), below=1))
+    return at(smallest(stops, below=1))

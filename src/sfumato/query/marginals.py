@@ -123,7 +123,8 @@ class MarginalsTask:
         cost = cost_of_steps(charge_for(account(event)), self.kind, event)
         axes: list[Json] = []
         for key in self.plan.cube.axes:
-            axes.append({"name": key.value.name, "type": canonical(key.value.type)})
+            kind = canonical(key.value.type)
+            axes.append({"name": key.value.name, "type": kind})
         facts: dict[str, Json] = {
             "kind": self.kind,
             "format": FORMAT,
@@ -183,8 +184,11 @@ def marginal_cube(dataset: Dataset, table: str, cliques: Sequence[Sequence[str]]
     if unknown:
         first = min(unknown, key=str)
         raise UnknownName(f"There is no axis {shown(first)}.", allowed=", ".join(columns))
-    listed = tuple(Column(name, kind) for name, kind in columns.items() if name in wanted)
-    scan = Scan(table, columns=listed, owner=owner_of(dataset, table))
+    listed = []
+    for name, kind in columns.items():
+        if name in wanted:
+            listed.append(Column(name, kind))
+    scan = Scan(table, columns=tuple(listed), owner=owner_of(dataset, table))
     axes = tuple(axis(Value.of(column)) for column in listed)
     return compile_cube(Cube(scan, axes), dataset)
 

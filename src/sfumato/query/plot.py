@@ -48,12 +48,21 @@ class Figure:
         return self.svg
 
 
+# From which number a suffix is used, its size, and the suffix.
+_SUFFIXES = (
+    (1e9, 1e9, "G"),
+    (1e6, 1e6, "M"),
+    (1e4, 1e3, "k"),
+)
+
+
 def bar_chart(title: str, axis: str, bars: Sequence[Bar]) -> Figure:
     """Draws horizontal bars in one colour for each series, with intervals as whiskers."""
     series = list(dict.fromkeys(bar.series for bar in bars))
     low, high = _range(bars)
     ticks = _ticks(low, high)
-    low, high = min(low, ticks[0]), max(high, ticks[-1])
+    low = min(low, ticks[0])
+    high = max(high, ticks[-1])
     scale = (_WIDTH - _LEFT - _RIGHT) / (high - low)
     bottom = _TOP + _ROW * len(bars)
 
@@ -104,7 +113,8 @@ def _ticks(low: float, high: float) -> list[float]:
     """About five round numbers from at most ``low`` to at least ``high``."""
     raw = (high - low) / 5
     power = 10.0 ** math.floor(math.log10(raw))
-    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= raw)
+    steps = [power * factor for factor in (1, 2, 5, 10)]
+    step = next(step for step in steps if step >= raw)
     start = math.floor(low / step)
     end = math.ceil(high / step)
     return [place * step for place in range(start, end + 1)]
@@ -112,7 +122,7 @@ def _ticks(low: float, high: float) -> list[float]:
 
 def _short(value: float) -> str:
     """A number with a suffix: k for thousands, M for millions, G for billions."""
-    for least, size, suffix in ((1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k")):
+    for least, size, suffix in _SUFFIXES:
         if abs(value) >= least:
             return f"{value / size:,.6g}{suffix}"
     return f"{value:,.6g}"
@@ -151,7 +161,11 @@ def _bar(
 
 def _text(words: str) -> str:
     """A string as XML text, with control characters replaced by spaces."""
-    signs = [" " if category(sign) in ("Cc", "Cs", "Cn") else sign for sign in words]
+    signs = []
+    for sign in words:
+        if category(sign) in ("Cc", "Cs", "Cn"):
+            sign = " "
+        signs.append(sign)
     return html.escape("".join(signs))
 
 

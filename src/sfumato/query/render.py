@@ -81,9 +81,11 @@ def text_table(header: Sequence[str], body: Cells, limit: int = 60) -> str:
     rows = [list(map(_printable, row)) for row in body[:limit]]
     widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
     titles = [name.ljust(width) for name, width in zip(names, widths, strict=True)]
-    lines = ["  ".join(titles).rstrip(), "  ".join("-" * width for width in widths)]
+    rules = ["-" * width for width in widths]
+    lines = ["  ".join(titles).rstrip(), "  ".join(rules)]
     for row in rows:
-        lines.append("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)))
+        cells = [cell.rjust(width) for cell, width in zip(row, widths, strict=True)]
+        lines.append("  ".join(cells))
     if len(body) > limit:
         lines.append(f"... {len(body) - limit:,} more rows")
     return "\n".join(lines)
@@ -91,7 +93,11 @@ def text_table(header: Sequence[str], body: Cells, limit: int = 60) -> str:
 
 def _printable(cell: str) -> str:
     """The text of a cell with control characters escaped."""
-    return _CONTROLS.sub(lambda match: match[0].encode("unicode_escape").decode(), cell)
+
+    def escaped(match: re.Match[str]) -> str:
+        return match[0].encode("unicode_escape").decode()
+
+    return _CONTROLS.sub(escaped, cell)
 
 
 def html_table(header: Sequence[str], body: Cells, limit: int = 200) -> str:

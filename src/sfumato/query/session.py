@@ -144,13 +144,7 @@ class Session(Tasks):
     ) -> Preview:
         """The cost and the expected error of a question, for free and without reading the data."""
         self._door.require_open()
-        asked = price(
-            epsilon=epsilon,
-            rho=rho,
-            delta=delta,
-            error=error,
-            max_epsilon=max_epsilon,
-        )
+        asked = price(epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon)
         step = Resolver(sql, parameters, asked, self.dataset).resolve(previewed)
         planned = self._planned(step)
         return Preview(planned, step.dataset, self._engine.statement(planned.bounded))
@@ -201,13 +195,7 @@ class Session(Tasks):
         """
         self._door.require_open()
         patience = ENDLESS if stop is None and time_limit is None else Patience(stop, time_limit)
-        asked = price(
-            epsilon=epsilon,
-            rho=rho,
-            delta=delta,
-            error=error,
-            max_epsilon=max_epsilon,
-        )
+        asked = price(epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon)
         name = name_of(sql, parameters, asked, self._asker)
         known = self._known.find(name)
         if known is not None:
@@ -243,7 +231,8 @@ class Session(Tasks):
         if not question.guesses:
             return self._answered(step, key, patience)
         if question.doubtful:
-            self._planned(question.resolve(Rehearsal(self._planned, self._own), nulls=True))
+            without = Rehearsal(self._planned, self._own)
+            self._planned(question.resolve(without, nulls=True))
         steps = self._foreseen(question, [*rehearsal.plans, (step, self._planned(step))])
         if key:
             require_key(*steps[-1], key, self._ledger)
@@ -271,7 +260,8 @@ class Session(Tasks):
                 plans = [*rehearsal.plans, (step, self._planned(step))]
         steps = []
         for step, planned in plans:
-            steps.append((step, Asked.of(planned, self._asker.about(step.dataset))))
+            asker = self._asker.about(step.dataset)
+            steps.append((step, Asked.of(planned, asker)))
         return steps
 
     def diagnose(
@@ -485,7 +475,8 @@ class Session(Tasks):
 
 def _reference(charge: str, part: Released) -> Reference:
     """The mean estimate of a stored part, and the sizes of its groups."""
-    points = [abs(part.point(group)) for group in range(len(part.values))]
+    groups = range(len(part.values))
+    points = [abs(part.point(group)) for group in groups]
     sizes = [sum(values) * part.reading.unit for values in part.values]
     mean = sum(points, Fraction(0)) / len(points)
     return Reference(charge, mean, min(sizes), typical_size(sizes))

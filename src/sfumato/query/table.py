@@ -78,10 +78,7 @@ def answer_body(
         **facts,
         "format": FORMAT,
         "columns": [_column(item, parts, key_types) for item in output.items],
-        "rows": [
-            [_cell(item.expression, parts, row, groups, shown) for item in output.items]
-            for row in order
-        ],
+        "rows": [_shown_row(output, parts, row, groups, shown) for row in order],
         "errors": errors,
         "released": {
             "order": list[Json](order),
@@ -101,7 +98,11 @@ def answer_body(
 def _column(item: Item, parts: Sequence[Released], key_types: Sequence[str]) -> Json:
     """The JSON of a column; ``released`` if its cells have noise and an interval."""
     kind = _type(item.expression, parts, key_types)
-    return {"name": item.name, "type": kind, "released": _is_released(item.expression)}
+    return {
+        "name": item.name,
+        "type": kind,
+        "released": _is_released(item.expression),
+    }
 
 
 def error_rows(
@@ -151,6 +152,17 @@ def _sorted(
     if order.nulls_first:
         return empty + full
     return full + empty
+
+
+def _shown_row(
+    output: Output,
+    parts: Sequence[Released],
+    row: int,
+    groups: Sequence[Group],
+    shown: Sequence[Sequence[Json]],
+) -> list[Json]:
+    """The JSON cells of a row."""
+    return [_cell(item.expression, parts, row, groups, shown) for item in output.items]
 
 
 def _cell(
@@ -237,14 +249,19 @@ def _errors(
     is_date = _is_date(expression, parts)
     ranks = _rank_error(expression, parts, miss)
     errors: list[Json] = []
-    for row, cell in zip(rows, ranges_of(expression, parts, rows, miss), strict=True):
+    cells = ranges_of(expression, parts, rows, miss)
+    for row, cell in zip(rows, cells, strict=True):
         if cell.interval is None:
             error: dict[str, Json] = {"low": None, "high": None, "half_width": None}
         elif is_date:
             low, high = cell.interval
             first = day(math.floor(low))
             last = day(math.ceil(high))
-            error = {"low": first.isoformat(), "high": last.isoformat(), "half_width": None}
+            error = {
+                "low": first.isoformat(),
+                "high": last.isoformat(),
+                "half_width": None,
+            }
         else:
             error = _ends(*cell.interval, value_of(expression, parts, row, []))
         error |= ranks
@@ -266,9 +283,12 @@ def _ends(low: Fraction, high: Fraction, point: Value) -> dict[str, Json]:
 
 def _rank_error(expression: Scalar, parts: Sequence[Released], miss: Fraction) -> dict[str, Json]:
     """The error of a quantile's rank in rows (RULES 22); empty for any other expression."""
-    if not isinstance(expression, Estimate) or parts[expression.index].noise is not None:
+    if not isinstance(expression, Estimate):
         return {}
-    error = parts[expression.index].rank_error(expression.place, miss)
+    part = parts[expression.index]
+    if part.noise is not None:
+        return {}
+    error = part.rank_error(expression.place, miss)
     return {"rank_error": _outward(error, up=True)}
 
 
@@ -377,7 +397,7 @@ def _part_to_json(part: Released) -> Json:
         "rounding": str(read.rounding),
         "rates": [str(rate) for rate in part.rates],
         "leaves": part.leaves,
-        "values": [[str(value) for value in values] for values in part.values],
+        "values": [list(map(str, values)) for values in part.values],
         "copies": list[Json](part.copies),
     }
 
@@ -387,15 +407,23 @@ def _part_from_json(form: Mapping[str, Json]) -> Released:
     values = cast(list[list[str]], form["values"])
     event = None if form["noise"] is None else event_from_json(form["noise"])
     assert event is None or isinstance(event, AdditiveNoise), "written by answer_body"
-    numbers = [Fraction(str(form[key])) for key in ("unit", "lower", "span", "upper", "least")]
-    unit, lower, span, upper, least = numbers
-    # earlier versions did not store it
-    rounding = Fraction(str(form.get("rounding", "0")))
+    reading = Reading(
+        Kind(form["kind"]),
+        unit=Fraction(str(form["unit"])),
+        lower=Fraction(str(form["lower"])),
+        span=Fraction(str(form["span"])),
+        upper=Fraction(str(form["upper"])),
+        is_date=bool(form["date"]),
+        least=Fraction(str(form["least"])),
+        # earlier versions did not store it
+        rounding=Fraction(str(form.get("rounding", "0"))),
+    )
+    rows = [tuple(map(int, row)) for row in values]
     return Released(
         str(form["release"]),
-        Reading(Kind(form["kind"]), unit, lower, span, upper, bool(form["date"]), least, rounding),
+        reading,
         None if event is None else event.noise,
-        tuple(tuple(int(value) for value in row) for row in values),
+        tuple(rows),
         tuple(cast(list[int], form["copies"])),
         tuple(Fraction(rate) for rate in cast(list[str], form["rates"])),
         cast(int, form["leaves"]),
@@ -405,7 +433,8 @@ def _part_from_json(form: Mapping[str, Json]) -> Released:
 def _noise_form(noise: Noise) -> Json:
     """A noise law in a stable form: as the event of one step."""
     norm = Norm.L2 if isinstance(noise, DiscreteGaussian) else Norm.L1
-    return event_to_json(AdditiveNoise(noise, Distance(norm, Fraction(1))))
+    step = AdditiveNoise(noise, Distance(norm, Fraction(1)))
+    return event_to_json(step)
 
 
 def load_body(body: bytes) -> dict[str, Json]:

@@ -57,16 +57,16 @@ def _laplace(
 ) -> Fraction:
     """The Chernoff bound for discrete Laplace noise: P(S > t) <= exp(-s t) E exp(s S) for all s."""
     rate = 1 / (scale * max(weights))
-    bounds = (
-        (copies * sum(_log_moment(1 / scale, rate * point * each) for each in weights) + tail)
-        / (rate * point)
-        for point in _POINTS
-    )
+    bounds = []
+    for point in _POINTS:
+        moment = sum(_log_moment(1 / scale, rate * point * weight) for weight in weights)
+        bounds.append((copies * moment + tail) / (rate * point))
     return Fraction(min(bounds) * _SLACK)
 
 
 def _log_moment(x: float, s: float) -> float:
     """The log of E exp(s X) for discrete Laplace noise X of scale 1/x, where 0 <= s < x."""
-    return (
-        2 * math.log(-math.expm1(-x)) - math.log(-math.expm1(s - x)) - math.log(-math.expm1(-s - x))
-    )
+    middle = 2 * math.log(-math.expm1(-x))
+    right = math.log(-math.expm1(s - x))
+    left = math.log(-math.expm1(-s - x))
+    return middle - right - left

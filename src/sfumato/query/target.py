@@ -151,7 +151,8 @@ def typical_size(sizes: Sequence[Fraction]) -> Fraction:
     """
     if min(sizes) <= 0:
         return Fraction(0)
-    return sqrt_down(len(sizes) / sum((1 / (size * size) for size in sizes), Fraction(0)))
+    inverse = [1 / (size * size) for size in sizes]
+    return sqrt_down(len(sizes) / sum(inverse, Fraction(0)))
 
 
 def _declared_size(question: Question, dataset: Dataset) -> int | None:

@@ -145,7 +145,8 @@ class Tasks:
             allowed = allowance(epsilon=epsilon, rho=rho, delta=delta)
             task = marginals_task(self._asker.dataset, table, cliques, allowed)
         try:
-            return Marginals(task, self.ask(task, key=key, stop=stop, time_limit=time_limit), notes)
+            stored = self.ask(task, key=key, stop=stop, time_limit=time_limit)
+            return Marginals(task, stored, notes)
         except BudgetExceeded as refusal:
             asker = self._asker
             left = self._ledger.standing(asker.dataset.name, asker.purpose, asker.analyst).left.rho

@@ -59,9 +59,9 @@ class UnitSums(BoundedStatistic[list[int]]):
         """The bound for an added or removed unit; twice the bound for a replaced one."""
         units = 2 if self.plan.neighbours is Relation.REPLACE_ONE else 1
         moved = units * self.bound
-        proved = Distance(
-            self.norm, Fraction(moved**2 if self.norm is Norm.L2 else moved), self.plan.neighbours
-        )
+        if self.norm is Norm.L2:
+            moved = moved**2
+        proved = Distance(self.norm, Fraction(moved), self.plan.neighbours)
         if norm is Norm.LINF and self.norm is Norm.L1:
             return replace(proved, norm=norm)
         if norm is not self.norm:
@@ -72,7 +72,8 @@ class UnitSums(BoundedStatistic[list[int]]):
 
     def exact(self, opened: Opened) -> list[int]:
         """The exact sums, one for each value."""
-        return _added(_clipped(_vectors(opened.unit_rows(self.plan)), self.bound, self.norm))
+        vectors = _vectors(opened.unit_rows(self.plan))
+        return _added(_clipped(vectors, self.bound, self.norm))
 
 
 def _vectors(rows: UnitRows) -> Integers:
@@ -96,14 +97,18 @@ def _clipped(vectors: Integers, bound: int, norm: Norm) -> Integers:
 
 def _shortened(vector: list[int], bound: int, norm: Norm) -> list[int]:
     """One vector scaled down to the bound if it is longer, in exact integers."""
-    size = sum(map(abs, vector)) if norm is Norm.L1 else sum(each * each for each in vector)
-    if size <= (bound if norm is Norm.L1 else bound * bound):
-        return vector
+    amounts = [abs(entry) for entry in vector]
     if norm is Norm.L1:
-        shorter = [abs(each) * bound // size for each in vector]
+        size = sum(amounts)
+        if size <= bound:
+            return vector
+        shorter = [amount * bound // size for amount in amounts]
     else:
-        shorter = [isqrt(each * each * bound * bound // size) for each in vector]
-    return [amount if each > 0 else -amount for amount, each in zip(shorter, vector, strict=True)]
+        size = sum(amount * amount for amount in amounts)
+        if size <= bound * bound:
+            return vector
+        shorter = [isqrt(amount * amount * bound * bound // size) for amount in amounts]
+    return [amount if entry > 0 else -amount for amount, entry in zip(shorter, vector, strict=True)]
 
 
 def _added(vectors: Integers) -> list[int]:

@@ -334,7 +334,8 @@ def together(parts: Sequence[Number]) -> tuple[Callable[[Scalar], Number], list[
     The function is for codes that are chosen among the returned ones.
     """
     step, codes = aligned([(part.expression, part.step) for part in parts])
-    rounding = max(part.rounding + moved(part.step, step) for part in parts)
+    roundings = [part.rounding + moved(part.step, step) for part in parts]
+    rounding = max(roundings)
     marks = _marks(*parts)
     # ``aligned`` took a coarser step than the common one
     if step != common_step([part.step for part in parts]):

@@ -248,7 +248,8 @@ def _is_scalar(node: exp.Subquery) -> bool:
 
 def _require_own_columns(inner: exp.Select) -> None:
     """Refuses a correlated sub-query."""
-    tables = {table.alias_or_name.lower() for table in inner.find_all(exp.Table, exp.Subquery)}
+    sources = inner.find_all(exp.Table, exp.Subquery)
+    tables = {source.alias_or_name.lower() for source in sources}
     for column in inner.find_all(exp.Column):
         if column.table and column.table.lower() not in tables:
             raise refuse(

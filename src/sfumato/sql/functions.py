@@ -76,7 +76,9 @@ def _add_to_date(
 
 def _multiply(rows: Rows, node: exp.Expr) -> Typed:
     """Lowers the operator *."""
-    return arithmetic.multiply(rows.number(node.this), rows.number(node.expression))
+    one = rows.number(node.this)
+    other = rows.number(node.expression)
+    return arithmetic.multiply(one, other)
 
 
 def _divide(rows: Rows, node: exp.Expr) -> Typed:
@@ -99,7 +101,9 @@ def _modulo(rows: Rows, node: exp.Expr) -> Typed:
         raise UnsupportedSql(
             "MOD by the answer of a sub-query, which may not be positive.", remedy="MOD(column, 7)"
         )
-    return arithmetic.remainder(rows.number(node.this), rows.number(node.expression))
+    dividend = rows.number(node.this)
+    divisor = rows.number(node.expression)
+    return arithmetic.remainder(dividend, divisor)
 
 
 def _power(rows: Rows, node: exp.Expr) -> Typed:
@@ -235,7 +239,9 @@ def _difference(rows: Rows, node: exp.Expr) -> Typed:
     require_only(node, "this", "expression", "unit", "date_part_boundary")
     period = node.args.get("unit")
     name = "day" if period is None else period.name
-    return dates.difference(name, rows.day(node.expression), rows.day(node.this))
+    first = rows.day(node.expression)
+    last = rows.day(node.this)
+    return dates.difference(name, first, last)
 
 
 def _interval(rows: Rows, node: exp.Expr) -> Typed:
@@ -268,7 +274,11 @@ def _trim(rows: Rows, node: exp.Expr) -> Typed:
         characters = _text(node.expression)
     position = str(node.args.get("position") or "")
     trim = _TRIMS.get(position, str.strip)
-    return labels.mapped(rows.label(node.this), lambda label: trim(label, characters))
+
+    def trimmed(label: str) -> str:
+        return trim(label, characters)
+
+    return labels.mapped(rows.label(node.this), trimmed)
 
 
 def _substring(rows: Rows, node: exp.Expr) -> Typed:
@@ -279,7 +289,8 @@ def _substring(rows: Rows, node: exp.Expr) -> Typed:
     if length is not None:
         size = whole(length, "SUBSTRING of a length", 0, 10_000)
     start = whole(node.args.get("start"), "SUBSTRING from a place", -10_000, 10_000)
-    return labels.mapped(rows.label(node.this), labels.substring(start, size))
+    piece = labels.substring(start, size)
+    return labels.mapped(rows.label(node.this), piece)
 
 
 def _side(rows: Rows, node: exp.Expr) -> Typed:

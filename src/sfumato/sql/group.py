@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from sfumato.errors import UnsupportedSql
 from sfumato.metadata.column import Column, Text
-from sfumato.plan.aggregate import Aggregate, CountRows, CountValues, Mean, Sum, Variance
+from sfumato.plan.aggregate import Aggregate, Linear
 from sfumato.plan.relation import PerUnit, PublicJoin, Relation, Scan, Union, UnitJoin
 from sfumato.plan.value import GroupKey
 from sfumato.sql.calls import calls, placed
@@ -22,7 +22,6 @@ from sfumato.sql.tables import fields
 from sfumato.sql.typed import Number, Typed, number, value_of
 from sfumato.sql.where_ranges import Tests, about, holding
 
-_LINEAR = (CountRows, CountValues, Sum, Mean, Variance)
 _MOST_SETS = 64
 _THE_UNIT = (
     "makes every group one person",
@@ -108,7 +107,7 @@ def require_linear(group: Group, aggregates: Sequence[Aggregate]) -> None:
     if not group.sets:
         return
     is_declared = all(key.codes is not None for key in group.keys)
-    if not is_declared or not all(isinstance(aggregate, _LINEAR) for aggregate in aggregates):
+    if not is_declared or not all(isinstance(aggregate, Linear) for aggregate in aggregates):
         raise refuse(
             "ROLLUP, CUBE or GROUPING SETS",
             _NOT_LINEAR,
@@ -215,4 +214,8 @@ def _shared(sets: list[tuple[exp.Expr, ...]]) -> list[tuple[exp.Expr, ...]]:
     for chosen in sets:
         for node in chosen:
             first.setdefault(node, node)
-    return [tuple(first[node] for node in chosen) for chosen in sets]
+    shared = []
+    for chosen in sets:
+        nodes = [first[node] for node in chosen]
+        shared.append(tuple(nodes))
+    return shared

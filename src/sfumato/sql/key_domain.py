@@ -125,16 +125,21 @@ def _size(column: Column, tests: Tests) -> int:
 
 def _tried(expression: Scalar, fields: tuple[Column, ...], tests: Tests) -> tuple[int, ...]:
     """Returns the codes of a key over every combination of the values of its columns."""
-    values = {evaluate(expression, _Reader(row)) for row in _rows(fields, tests)}
-    return tuple(sorted(value for value in values if isinstance(value, int)))
+    codes = set()
+    for row in _rows(fields, tests):
+        value = evaluate(expression, _Reader(row))
+        if isinstance(value, int):
+            codes.add(value)
+    return tuple(sorted(codes))
 
 
 def _rows(fields: tuple[Column, ...], tests: Tests) -> Iterator[Mapping[Column, int | None]]:
     """Yields every combination of the values that the tests admit, NULL among them."""
     ranges: list[list[int | None]] = []
     for column in fields:
-        values: list[int | None] = [*left(Field(column), tests, _within(column, tests))]
-        if not never_null(Field(column), tests):
+        field = Field(column)
+        values: list[int | None] = [*left(field, tests, _within(column, tests))]
+        if not never_null(field, tests):
             values.append(None)
         ranges.append(values)
     for row in product(*ranges):

@@ -59,16 +59,24 @@ def measured(operand: Label, function: Callable[[str], Fraction | int | None]) -
     known = [Fraction(number) for number in numbers if number is not None]
     steps = [Fraction(1, number.denominator) for number in known]
     step = common_step([Fraction(1), *steps])
-    codes = tuple(None if number is None else int(number / step) for number in numbers)
+    codes: list[int | None] = []
+    for number in numbers:
+        if number is None:
+            codes.append(None)
+        else:
+            codes.append(int(number / step))
     if isinstance(operand.expression, Constant):
         return Number(Constant(codes[0]), step)
-    return Number(Lookup(operand.expression, 0, codes), step)
+    return Number(Lookup(operand.expression, 0, tuple(codes)), step)
 
 
 def matching(operand: Label, test: Callable[[str], bool]) -> Truth:
     """Returns the Boolean that says whether a label passes a test."""
-    codes = tuple(place for place, label in enumerate(operand.labels) if test(label))
-    membership: Scalar = Member(operand.expression, codes)
+    codes = []
+    for place, label in enumerate(operand.labels):
+        if test(label):
+            codes.append(place)
+    membership: Scalar = Member(operand.expression, tuple(codes))
     return Truth(membership)
 
 

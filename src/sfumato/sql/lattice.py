@@ -113,8 +113,10 @@ def finest_step(size: Fraction) -> Fraction:
 
 def common_step(steps: Sequence[Fraction]) -> Fraction:
     """Returns the greatest step that divides all steps."""
-    under = math.lcm(*(step.denominator for step in steps))
-    above = math.gcd(*(int(step * under) for step in steps))
+    unders = [step.denominator for step in steps]
+    under = math.lcm(*unders)
+    aboves = [int(step * under) for step in steps]
+    above = math.gcd(*aboves)
     return Fraction(above, under)
 
 

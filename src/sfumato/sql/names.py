@@ -169,7 +169,8 @@ class Scope:
         """Whether columns identify the unit together."""
         if self.width == 0:
             return False
-        return {self.part(node) for node in nodes} >= set(range(self.width))
+        parts = {self.part(node) for node in nodes}
+        return parts >= set(range(self.width))
 
     def unit_name(self) -> str:
         """Returns the name of the unit in this statement, for messages."""
@@ -188,8 +189,9 @@ class Scope:
         if isinstance(node.this, exp.Star):
             raise reject(node.this)
         owners = [source for source in self._named(node) if source.has(node.name)]
+        name = node.name.lower()
         # in tables joined on the unit, its bare name is the column of the table whose rows are kept
-        return sorted(owners, key=lambda source: node.name.lower() not in source.parts)
+        return sorted(owners, key=lambda source: name not in source.parts)
 
     def _named(self, node: exp.Column) -> list[Source]:
         """Returns the sources that the qualifier of a column may mean; all if it has none."""

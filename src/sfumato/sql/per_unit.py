@@ -104,7 +104,8 @@ def _require_unit(scope: Scope, grouped: Sequence[exp.Expr]) -> None:
     if scope.is_unit(grouped):
         return
     what, (why, instead) = _NESTED
-    raise refuse(what, (why, instead.replace("{unit}", scope.unit_name())))
+    named = instead.replace("{unit}", scope.unit_name())
+    raise refuse(what, (why, named))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,8 @@ def _keys(
     """Returns the keys that are not columns of the unit, each with a new column."""
     keyed = [node for node in grouped if scope.part(node) is None]
     keys = []
-    for node, typed in [(node, rows.value(node)) for node in keyed]:
+    values = [rows.value(node) for node in keyed]
+    for node, typed in zip(keyed, values, strict=True):
         value = value_of(typed, node.sql(dialect="duckdb"))
         column = Column(context.name("per_unit.key"), value.type)
         keys.append(_Key(node, typed, column, value, computed(column, typed)))

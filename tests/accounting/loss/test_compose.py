@@ -30,7 +30,7 @@ from sfumato.accounting.loss import (
 )
 from sfumato.accounting.loss.compose import even_share, folded
 from sfumato.accounting.loss.discretise import Span
-from sfumato.accounting.loss.edges import UNIT
+from sfumato.accounting.loss.edges import ROUNDOFF
 from tests.accounting.loss import oracle
 
 OUTSIDE = 1e-18
@@ -99,7 +99,12 @@ def test_many_losses_are_added_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def poor(values, size=None):
         there = right(values, size)
-        most = compose._TRANSFORM * UNIT * math.log2(values.shape[-1]) * math.sqrt(values.shape[-1])
+        most = (
+            compose._TRANSFORM
+            * ROUNDOFF
+            * math.log2(values.shape[-1])
+            * math.sqrt(values.shape[-1])
+        )
         there[..., 0] += 0.7 * most * np.linalg.norm(values, axis=-1)
         return there
 
@@ -227,7 +232,7 @@ def test_the_transform_keeps_the_assumed_bound(size: int) -> None:
     root_mean = math.sqrt(sum(each**2 for each in seen) / len(seen)) * math.sqrt(size)
     bound = (
         compose._TRANSFORM
-        * UNIT
+        * ROUNDOFF
         * math.log2(size)
         * math.sqrt(size)
         * float(np.linalg.norm(values))

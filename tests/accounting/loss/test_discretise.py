@@ -90,7 +90,7 @@ def test_a_rounded_sample_dominates_when_a_unit_is_added(epsilon: float, step: f
 )
 @pytest.mark.parametrize("parts", [1, 2, 8])
 def test_atoms_on_the_lattice_stay_where_they_are(pair: Atoms, parts: int) -> None:
-    x = discretise(pair, pair.unit / parts, 1.5, outside=OUTSIDE)
+    x = discretise(pair, pair.spacing / parts, 1.5, outside=OUTSIDE)
     losses, masses = pair.atoms()
     assert x.blur == 0
     assert x.losses[x.weights > 0] == pytest.approx(losses)

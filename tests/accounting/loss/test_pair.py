@@ -185,6 +185,6 @@ def test_a_pair_cannot_be_built_wrong(make) -> None:
 def test_the_masses_notice_an_atom_in_the_wrong_place(monkeypatch: pytest.MonkeyPatch) -> None:
     right = pairs.Atoms.response
     wrong = right(0.5, 4)
-    broken = Atoms(wrong.losses[::-1], wrong.masses, wrong.unit)
+    broken = Atoms(wrong.losses[::-1], wrong.masses, wrong.spacing)
     losses, masses = broken.atoms()
     assert (masses * np.exp(losses)).sum() != pytest.approx(1, rel=1e-3)

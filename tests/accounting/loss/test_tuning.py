@@ -7,7 +7,7 @@ import pytest
 
 from sfumato.accounting.loss import Atoms, Gaussian, Ramp, Sampled
 from sfumato.accounting.loss.cap import Capped
-from sfumato.accounting.loss.tuning import Part, aim, capped, outline, split
+from sfumato.accounting.loss.tuning import Part, aim, capped, outline, separated
 
 PARTS = (
     Part(Gaussian(0.01), 10_000),
@@ -44,7 +44,7 @@ def test_only_a_seldom_and_long_tail_is_kept_apart() -> None:
     heavy, normal = Part(Sampled(Gaussian(1.6), 0.001), 10**6), Part(Gaussian(0.001), 10**6)
     for part, apart in ((heavy, True), (normal, False)):
         goal = aim((part,), delta=1e-6)
-        found = split(part, goal.step((part,)), goal, exchanged=False, alone=True)
+        found = separated(part, goal.step((part,)), goal, exchanged=False, alone=True)
         assert (found is not None) is apart
         if found is not None:
             assert found.low < 0 < found.high and found.far == 8 * found.near
@@ -61,7 +61,7 @@ def test_far_losses_are_split_from_near_ones_by_a_finer_lattice() -> None:
     first = aim((part,), delta=1e-6)
     goal = aim((part,), epsilon=0.01, known=first)
     assert goal.far((part,)) and goal.tilt <= first.tilt
-    apart = split(part, goal.step((part,)), goal, exchanged=False, alone=True)
+    apart = separated(part, goal.step((part,)), goal, exchanged=False, alone=True)
     assert apart is not None and apart.near < goal.step((part,)) < apart.far * 8
     assert math.log2(apart.far / apart.near) % 1 == 0
 

@@ -27,8 +27,8 @@ class Atoms:
     """A loss with finitely many values: their masses under Q, each with a relative error below
     2^-42.
 
-    ``unit``: all losses are integer multiples of it; None if not. ``fixed``: the absolute error of
-    each loss, besides about an ulp.
+    ``spacing``: all losses are integer multiples of it; None if not. ``fixed``: the absolute error
+    of each loss, besides about an ulp.
 
     Guarantees:
         a pure loss is dominated by two atoms
@@ -38,7 +38,7 @@ class Atoms:
 
     losses: tuple[float, ...]
     masses: tuple[float, ...]
-    unit: float | None
+    spacing: float | None
     outside: float = 0.0
     fixed: float = 0.0
 
@@ -82,12 +82,12 @@ class Atoms:
         reach = math.ceil(_DISCRETE_REACH * math.sqrt(variance))
         points = np.arange(-reach, reach + shift + 1, dtype=np.float64)
         weights = np.exp(-(points**2) / (2 * variance))
-        unit = shift / (2 * variance)
-        losses, masses = unit * (2 * points - shift), weights / weights.sum()
+        spacing = shift / (2 * variance)
+        losses, masses = spacing * (2 * points - shift), weights / weights.sum()
         return cls(
             tuple(losses.tolist()),
             tuple(masses.tolist()),
-            unit,
+            spacing,
             2 * math.exp(-(_DISCRETE_REACH**2) / 2),
         )
 

@@ -67,7 +67,7 @@ class Capped:
         return False
 
     @property
-    def unit(self) -> float | None:
+    def spacing(self) -> float | None:
         return None
 
     @property

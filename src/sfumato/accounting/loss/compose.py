@@ -16,7 +16,7 @@ import numpy as np
 from numpy import fft
 from numpy.typing import NDArray
 
-from sfumato.accounting.loss.edges import UNIT, Floats
+from sfumato.accounting.loss.edges import ROUNDOFF, Floats
 from sfumato.accounting.loss.lattice import LOST, Lattice, norm
 from sfumato.errors import InvalidNumber, shown
 
@@ -59,7 +59,9 @@ def coarsen(x: Lattice) -> Lattice:
     up = 1 / (1 + math.exp(-step))
     even[1:] += odd * (math.exp(x.tilt * step) * up)
     even[:-1] += odd * (math.exp(-(1 + x.tilt) * step) * up)
-    error = x.error * math.exp(x.tilt * step) + 16 * UNIT * (1 + x.tilt * step) * float(even.sum())
+    error = x.error * math.exp(x.tilt * step) + 16 * ROUNDOFF * (1 + x.tilt * step) * float(
+        even.sum()
+    )
     blur = x.blur + (step**2 if odd.any() else 0.0)
     return replace(
         x, step=2 * step, start=start // 2, weights=even, error=error, blur=blur
@@ -79,7 +81,7 @@ def product(first: Lattice, *others: Lattice) -> Lattice:
     start = sum(part.start for part in parts)
     if len(parts) == 2 and shortest * length <= _DIRECT:
         weights = np.convolve(arrays[0], arrays[1])
-        rounding = 2 * UNIT * (1 + shortest) * float(weights.sum())
+        rounding = 2 * ROUNDOFF * (1 + shortest) * float(weights.sum())
         return _added(parts, 1, start, weights, lost=rounding)
     size = _quick_length(length)
     table = np.zeros((len(arrays), size))
@@ -238,20 +240,20 @@ def _any(chance: float, times: int) -> float:
     return -math.expm1(times * math.log1p(-chance)) * (1 + 2.0**-40) if chance < 1 else 1.0
 
 
-def _transform(size: int, unit: float = UNIT) -> float:
+def _transform(size: int, roundoff: float = ROUNDOFF) -> float:
     """The total error, relative to the norm, of a transform of that size and of the multiplication
     after it.
     """
-    return 1.3 * math.sqrt(size) * _TRANSFORM * unit * (1 + math.log2(size))
+    return 1.3 * math.sqrt(size) * _TRANSFORM * roundoff * (1 + math.log2(size))
 
 
-def _returned(around: Reals, unit: float = UNIT) -> float:
+def _returned(around: Reals, roundoff: float = ROUNDOFF) -> float:
     """The total error of the inverse transform and of rounding the result to floats."""
     size, back = len(around), norm(around.astype(np.float64))
     return (
         1.1
         * math.sqrt(size)
-        * (_TRANSFORM * unit * (1 + math.log2(size)) + UNIT * (unit < UNIT))
+        * (_TRANSFORM * roundoff * (1 + math.log2(size)) + ROUNDOFF * (roundoff < ROUNDOFF))
         * back
     )
 
@@ -341,22 +343,22 @@ class _Spectrum:
     values: Spectrum
     start: int
     off: float
-    unit: float
+    roundoff: float
 
     @classmethod
     def of(cls, x: Lattice, size: int, digits: type[np.floating[Any]]) -> "_Spectrum":
         """Transforms the largest weight exactly, to a constant, so that most of the error comes
         from the others.
         """
-        peak, unit = int(np.argmax(x.weights)), float(np.finfo(digits).eps) / 2
+        peak, roundoff = int(np.argmax(x.weights)), float(np.finfo(digits).eps) / 2
         rest = np.zeros(size, digits)
         rest[: len(x.weights)] = x.weights
         rest[peak] = 0.0
         values = fft.rfft(np.roll(rest, -peak)) + digits(x.weights[peak])
-        off = _transform(size, unit) * norm(
+        off = _transform(size, roundoff) * norm(
             x.weights - np.where(np.arange(len(x.weights)) == peak, x.weights, 0.0)
         )
-        return cls(values, x.start + peak, off + 6 * math.sqrt(size) * unit * x.norm, unit)
+        return cls(values, x.start + peak, off + 6 * math.sqrt(size) * roundoff * x.norm, roundoff)
 
 
 def _back(x: Lattice, there: _Spectrum, times: int, window: _Window, size: int) -> Lattice:
@@ -364,7 +366,7 @@ def _back(x: Lattice, there: _Spectrum, times: int, window: _Window, size: int) 
     around = fft.irfft(_raised(there.values, times), size)
     kept = np.roll(around, (times * there.start - window.first) % size)[: len(window)]
     weights = np.maximum(kept, 0.0).astype(np.float64)
-    lost = _returned(around, there.unit) + 2 * window.lost
+    lost = _returned(around, there.roundoff) + 2 * window.lost
     return _added([x], times, window.first, weights, lost=lost, off=there.off).scaled()
 
 
@@ -435,4 +437,4 @@ def _log_transform(weights: Floats, start: int, rate: float, block: int) -> floa
 
 def _written(*log_masses: float) -> float:
     """The relative error from rounding the logarithm of a mass."""
-    return 4 * UNIT * (1 + sum(abs(mass) for mass in log_masses))
+    return 4 * ROUNDOFF * (1 + sum(abs(mass) for mass in log_masses))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.accounting.loss.edges import MASS_ERROR, ULPS, UNIT, Edges, Floats, Pair
+from sfumato.accounting.loss.edges import MASS_ERROR, ROUNDOFF, ULPS, Edges, Floats, Pair, Reach
 from sfumato.accounting.loss.lattice import Lattice
 
 
@@ -48,23 +48,23 @@ def discretise(
     """
     reach = pair.reach(outside)
     inside = span is not None and span.inside
-    lower, upper = (
-        (span.low, span.high) if span is not None and inside else (reach.lower, reach.upper)
-    )
-    index = np.arange(math.floor(lower / step) - 1, math.ceil(upper / step) + 2, dtype=np.float64)
+    index = _places(reach, span, step)
     losses = index * step
-    masses, doubts = np.zeros(len(index)), np.zeros(len(index))
+    masses = np.zeros(len(index))
     moved = _place_atoms(pair, losses, step, masses, span)
-    doubts += MASS_ERROR * masses
+    doubts = MASS_ERROR * masses
     if pair.continuous:
         _place_cells(pair, losses, step, (masses, doubts), span)
         moved = True
-    start = -int(index[-1]) if exchanged else int(index[0])
+    start = int(index[0])
     weights, peak, off = _tilted(losses, masses, doubts, -tilt if exchanged else 1 + tilt)
+    if exchanged:
+        start = -int(index[-1])
+        weights = weights[::-1]
     return Lattice(
         step=step,
         start=start,
-        weights=weights[::-1] if exchanged else weights,
+        weights=weights,
         tilt=tilt,
         log_mass=peak,
         blur=step**2 / 4 if moved else 0.0,
@@ -74,6 +74,16 @@ def discretise(
         relative=pair.rounding.relative + 2 * ULPS,
         travel=max(abs(reach.lower), abs(reach.upper)) + 2 * step,
     ).scaled()
+
+
+def _places(reach: Reach, span: Span | None, step: float) -> Floats:
+    """The multiples of a step from one below the lower end to one above the upper end."""
+    ends = (reach.lower, reach.upper)
+    if span is not None and span.inside:
+        ends = (span.low, span.high)
+    low = math.floor(ends[0] / step) - 1
+    high = math.ceil(ends[1] / step) + 1
+    return np.arange(low, high + 1, dtype=np.float64)
 
 
 def _tilted(
@@ -90,7 +100,7 @@ def _tilted(
     weights = np.zeros(len(losses))
     weights[there] = np.exp(exponents + logs - peak)
     sizes = 1 + np.abs(exponents) + np.abs(logs) + abs(peak)
-    off = weights[there] * (doubts[there] / masses[there] + 16 * UNIT * sizes)
+    off = weights[there] * (doubts[there] / masses[there] + 16 * ROUNDOFF * sizes)
     return weights, peak, float(off.sum()) * (1 + 2.0**-30)
 
 

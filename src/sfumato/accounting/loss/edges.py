@@ -18,7 +18,7 @@ Floats: TypeAlias = NDArray[np.float64]
 # The largest loss: e^300 and its inverse are floats, and no protection is left far below.
 MAX_LOSS = 300.0
 # The relative rounding error of a float.
-UNIT = 2.0**-53
+ROUNDOFF = 2.0**-53
 # A relative error bound: numpy states at most 4 ulp for exp, expm1 and log1p; 16 ulp cover several
 # operations.
 ULPS = 2.0**-48
@@ -84,7 +84,7 @@ class Pair(Protocol):
         ...
 
     @property
-    def unit(self) -> float | None:
+    def spacing(self) -> float | None:
         """A number of which all atoms are integer multiples, if any."""
         ...
 

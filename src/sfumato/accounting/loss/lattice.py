@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sfumato.accounting.loss.edges import UNIT, Floats
+from sfumato.accounting.loss.edges import ROUNDOFF, Floats
 from sfumato.errors import InvalidNumber
 
 # The share of the weight that truncation may lose in all, by default.
@@ -132,7 +132,7 @@ class Lattice:
         """The same with weights that sum to about 1."""
         total = float(self.weights.sum())
         log_mass = self.log_mass + math.log(total)
-        slack = 4 * UNIT * (2 + abs(log_mass) + abs(self.log_mass))
+        slack = 4 * ROUNDOFF * (2 + abs(log_mass) + abs(self.log_mass))
         return replace(
             self,
             weights=self.weights / total,

@@ -14,8 +14,8 @@ import numpy as np
 
 from sfumato.accounting.loss.atoms import Atoms
 from sfumato.accounting.loss.edges import (
+    ROUNDOFF,
     ULPS,
-    UNIT,
     Edges,
     Floats,
     Reach,
@@ -61,7 +61,7 @@ class Ramp:
         return True
 
     @property
-    def unit(self) -> float | None:
+    def spacing(self) -> float | None:
         return self.epsilon
 
     @property
@@ -133,7 +133,7 @@ class Gaussian:
         return True
 
     @property
-    def unit(self) -> float | None:
+    def spacing(self) -> float | None:
         return None
 
     @property
@@ -178,7 +178,7 @@ class Gaussian:
         far below.
         """
         squares = self._points(edges) ** 2
-        doubt: Floats = UNIT * (16 + 4 * np.maximum(squares[:-1], squares[1:]))
+        doubt: Floats = ROUNDOFF * (16 + 4 * np.maximum(squares[:-1], squares[1:]))
         return doubt
 
     def _points(self, edges: Edges) -> Floats:
@@ -239,7 +239,7 @@ class Sampled:
         return self.pair.continuous
 
     @property
-    def unit(self) -> float | None:
+    def spacing(self) -> float | None:
         return None
 
     @property

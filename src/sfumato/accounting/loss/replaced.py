@@ -43,7 +43,7 @@ class Replaced:
         return self.pair.continuous
 
     @property
-    def unit(self) -> float | None:
+    def spacing(self) -> float | None:
         return None
 
     @property

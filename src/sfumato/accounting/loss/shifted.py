@@ -10,9 +10,10 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.accounting.loss.atoms import Atoms
-from sfumato.accounting.loss.edges import MAX_LOSS, UNIT
+from sfumato.accounting.loss.edges import MAX_LOSS, ROUNDOFF
 from sfumato.noise import Binomial, Skellam
 
 _REACH, _LEAST_REACH, _MOST_REACH = 13, 40, 1600
@@ -42,26 +43,37 @@ def shifted(noise: Skellam | Binomial, shift: int) -> Atoms | None:
     if not 1 <= shift < reach <= _MOST_REACH:
         return None
     falls = _falls(noise, reach)
-    half, weight = [], Decimal(1)
-    for fall in falls:
-        weight = _EXACT.multiply(weight, fall)
-        half.append(weight)
-    total = 1 + 2 * sum(half)
-    # from -reach to reach
-    weights = [float(_EXACT.divide(mass, total)) for mass in (*reversed(half), Decimal(1), *half)]
-    logs = np.log([float(fall) for fall in falls])
-    steps = np.concatenate([-logs[::-1], logs])
-    # ln of p(y - shift) / p(y), from y = -reach + shift on
-    losses = np.zeros(len(weights) - shift)
-    for step in range(shift):
-        losses -= steps[step : step + len(losses)]
+    weights = _weights(falls)
+    losses = _losses(falls, shift)
     if float(np.abs(losses).max()) > MAX_LOSS or min(weights) < 1e-300:
         return None
     middle = 0 if isinstance(noise, Skellam) else noise.trials // 2
     outside = 2 * noise.above(middle + reach - shift).upper
     return Atoms(
-        tuple(losses.tolist()), tuple(weights[shift:]), None, outside, fixed=64 * shift * UNIT
+        tuple(losses.tolist()), tuple(weights[shift:]), None, outside, fixed=64 * shift * ROUNDOFF
     )
+
+
+def _weights(falls: list[Decimal]) -> list[float]:
+    """The probabilities from -reach to reach."""
+    half = []
+    weight = Decimal(1)
+    for fall in falls:
+        weight = _EXACT.multiply(weight, fall)
+        half.append(weight)
+    total = 1 + 2 * sum(half)
+    both = (*reversed(half), Decimal(1), *half)
+    return [float(_EXACT.divide(mass, total)) for mass in both]
+
+
+def _losses(falls: list[Decimal], shift: int) -> NDArray[np.float64]:
+    """The logarithms of p(y - shift) / p(y), from y = -reach + shift on."""
+    logs = np.log([float(fall) for fall in falls])
+    steps = np.concatenate([-logs[::-1], logs])
+    losses = np.zeros(2 * len(falls) + 1 - shift)
+    for step in range(shift):
+        losses -= steps[step : step + len(losses)]
+    return losses
 
 
 def _falls(noise: Skellam | Binomial, count: int) -> list[Decimal]:

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from sfumato.accounting.loss.edges import UNIT, Floats
+from sfumato.accounting.loss.edges import ROUNDOFF, Floats
 from sfumato.accounting.loss.lattice import Cap, Lattice
 from sfumato.exact.bracket import Bracket
 
@@ -41,7 +41,7 @@ def delta_at(x: Lattice, epsilon: float) -> Bracket:
         delta lies between its bounds
     """
     reading = _Reading.of(x)
-    off = reading.shift + 4 * UNIT * epsilon
+    off = reading.shift + 4 * ROUNDOFF * epsilon
     lower, upper = reading.lower(epsilon + off), reading.upper(epsilon - off)
     return Bracket(min(max(lower, 0.0), 1.0), min(max(upper, 0.0), 1.0))
 
@@ -56,7 +56,7 @@ def epsilon_at(x: Lattice, delta: float) -> Bracket:
     reading = _Reading.of(x)
     top = max(float(reading.losses[-1]), 0.0) + 1.0
     # the requested delta is itself a rounded number
-    more, less = delta * (1 + 4 * UNIT), delta * (1 - 4 * UNIT)
+    more, less = delta * (1 + 4 * ROUNDOFF), delta * (1 - 4 * ROUNDOFF)
     upper = 0.0
     if not reading.upper(0.0) <= less:
         upper = (
@@ -91,7 +91,7 @@ class _Reading:
     def of(cls, x: Lattice) -> "_Reading":
         losses = x.losses
         # the points themselves, and their distance from an epsilon, are rounded too
-        shift = x.moved + 8 * UNIT * float(np.abs(losses).max())
+        shift = x.moved + 8 * ROUNDOFF * float(np.abs(losses).max())
         return cls(losses, x.weights, x.tilt, x.log_mass, x.blur, shift, x.error, x.hidden, x.cap)
 
     def upper(self, epsilon: float) -> float:
@@ -170,7 +170,7 @@ class _Reading:
         size = (
             8 + abs(self.log_mass) + self.tilt * (abs(epsilon) + float(np.abs(self.losses).max()))
         )
-        return math.exp(min(self.log_mass - self.tilt * epsilon, _HUGE)), UNIT * (
+        return math.exp(min(self.log_mass - self.tilt * epsilon, _HUGE)), ROUNDOFF * (
             16 * size + 2 * len(self.losses)
         )
 

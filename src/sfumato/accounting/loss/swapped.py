@@ -54,7 +54,7 @@ class SwappedNormal:
         return True
 
     @property
-    def unit(self) -> float | None:
+    def spacing(self) -> float | None:
         return None
 
     @property
@@ -150,7 +150,7 @@ class Swapped:
         return False
 
     @property
-    def unit(self) -> float | None:
+    def spacing(self) -> float | None:
         return None
 
     @property

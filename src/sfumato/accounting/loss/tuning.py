@@ -88,7 +88,9 @@ class Aim:
     def far(self, parts: Sequence[Part]) -> bool:
         """Whether some losses are so far apart that one lattice cannot be fine enough."""
         return (
-            len(parts) == 1 and parts[0].pair.unit is None and self.step(parts) > self.finest(parts)
+            len(parts) == 1
+            and parts[0].pair.spacing is None
+            and self.step(parts) > self.finest(parts)
         )
 
     def step(self, parts: Sequence[Part]) -> float:
@@ -100,16 +102,16 @@ class Aim:
         step = max(
             self.finest(parts), max(span.upper - span.lower for span in spans) / _MOST_POINTS
         )
-        unit = parts[0].pair.unit
+        spacing = parts[0].pair.spacing
         if len(parts) > 1:
             return 2.0 ** math.floor(math.log2(1.5 * step))
-        if unit is None:
+        if spacing is None:
             return step
-        if step < unit:
-            return unit / math.ceil(unit / step) if parts[0].pair.continuous else unit
-        if spans[0].upper - spans[0].lower <= _FEW_POINTS * unit:
-            return unit
-        return unit * 2.0 ** math.floor(math.log2(step / unit))
+        if step < spacing:
+            return spacing / math.ceil(spacing / step) if parts[0].pair.continuous else spacing
+        if spans[0].upper - spans[0].lower <= _FEW_POINTS * spacing:
+            return spacing
+        return spacing * 2.0 ** math.floor(math.log2(step / spacing))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +127,9 @@ class Split:
     times: int
 
 
-def split(part: Part, step: float, goal: Aim, *, exchanged: bool, alone: bool) -> Split | None:
+def separated(part: Part, step: float, goal: Aim, *, exchanged: bool, alone: bool) -> Split | None:
     """Where nearly all losses are close together and few very far: how to separate them."""
-    if not part.pair.continuous or part.times < _FEWEST or part.pair.unit is not None:
+    if not part.pair.continuous or part.times < _FEWEST or part.pair.spacing is not None:
         return None
     losses, masses = outline(part.pair, goal.outside / part.times)
     exponent = (-goal.tilt if exchanged else 1 + goal.tilt) * losses + np.log(masses)
@@ -193,22 +195,28 @@ def _clipped(losses: Floats, masses: Floats, top: float) -> tuple[Floats, Floats
 
 def _guess(losses: Floats, masses: Floats, times: int, delta: float) -> float:
     """An estimate of the epsilon at ``delta``: the least Chernoff bound over several caps."""
-    ps, qs = np.cumsum((masses * np.exp(losses))[::-1])[::-1], np.cumsum(masses[::-1])[::-1]
-    infinite = ps - np.exp(losses) * qs
-    lowest = float(losses[int(np.argmax(times * infinite <= delta / 2))])
-    if lowest <= 0:
-        lowest = float(losses[losses > 0][0])
+    lowest = _lowest(losses, masses, times, delta)
     best = math.inf
     for top in np.geomspace(lowest, max(float(losses[-1]), lowest), _CAPS):
         seen = _clipped(losses, masses, float(top))
         variance = max(times * float((seen[0] ** 2 * seen[1] * np.exp(seen[0])).sum()), _LEAST)
-        orders = _ORDERS * min(
-            4 * math.sqrt(2 * math.log(2 / delta) / variance), _STEEPEST / float(top)
-        )
+        steep = 4 * math.sqrt(2 * math.log(2 / delta) / variance)
+        orders = _ORDERS * min(steep, _STEEPEST / float(top))
         grown = times * _cumulant(seen, orders, exchanged=False)
         largest = orders * np.log(orders / (1 + orders)) - np.log1p(orders)
         best = min(best, float(((grown + largest - math.log(delta / 2)) / orders).min()))
     return max(best, 0.0)
+
+
+def _lowest(losses: Floats, masses: Floats, times: int, delta: float) -> float:
+    """The least cap beyond which at most half of ``delta`` is left out; above 0."""
+    ps = np.cumsum((masses * np.exp(losses))[::-1])[::-1]
+    qs = np.cumsum(masses[::-1])[::-1]
+    infinite = ps - np.exp(losses) * qs
+    lowest = float(losses[int(np.argmax(times * infinite <= delta / 2))])
+    if lowest > 0:
+        return lowest
+    return float(losses[losses > 0][0])
 
 
 def _fall(losses: Floats, masses: Floats, times: int) -> float:
@@ -234,48 +242,106 @@ def aim(
 
     ``known``: an earlier choice, of whose delta this is the epsilon.
     """
-    variances = [part.times * _variance(part.pair, exchanged=exchanged) for part in parts]
-    small, times = max(sum(variances), _LEAST), sum(part.times for part in parts)
-    outside = known.outside / times if known else _outside(delta) / times if delta else _UNSEEN
-    top = 4 * (
-        math.sqrt(2 * math.log(1 / delta) / small)
-        if delta
-        else (epsilon + 8 * math.sqrt(small)) / small
-    )
-    orders = _ORDERS * min(top, _steepest(parts, outside, exchanged=exchanged))
-    grown = np.zeros_like(orders)
-    normal = score = 0.0
-    for part, variance in zip(parts, variances, strict=True):
-        if isinstance(part.pair, Gaussian) or part.pair.worst * orders[-1] < _SMALL:
-            normal += variance
-        else:
-            grown += part.times * _cumulant(
-                outline(part.pair, outside), orders, exchanged=exchanged
-            )
-    grown += orders * (orders + 1) / 2 * normal
+    variance = sum(part.times * _variance(part.pair, exchanged=exchanged) for part in parts)
+    small = max(variance, _LEAST)
+    outside = _outside_of_each(parts, delta, known)
+    orders = _orders(parts, small, outside, delta=delta, epsilon=epsilon, exchanged=exchanged)
+    grown = _grown(parts, orders, outside, exchanged=exchanged)
+    # the logarithm of what is lost when a bound on the moments becomes one on delta
     largest = orders * np.log(orders / (1 + orders)) - np.log1p(orders)
+    score = 0.0
     if delta:
-        guesses = (grown + largest - math.log(delta)) / orders
-        best = int(np.argmin(guesses))
-        epsilon = float(guesses[best])
+        best, epsilon = _least_epsilon(orders, grown + largest, delta)
     else:
         exponents = grown + largest - orders * epsilon
-        best = int(np.argmin(exponents))
-        if known is not None and known.far(parts):
-            # a smaller tilt keeps rare losses rare; it costs digits, of which there are enough here
-            enough = max(float(exponents[best]), math.log(known.delta) + _loose(times))
-            best = min(best, int(np.argmax(exponents <= enough)))
-        if known is not None and (known.far(parts) or isinstance(parts[0].pair, Capped)):
-            score = float(exponents[best]) - math.log(known.delta)
-        delta = math.exp(max(min(float(exponents[best]), 0.0), -600.0))
+        best = _best(parts, exponents, known)
+        bound = float(exponents[best])
+        score = _score(parts, bound, known)
+        delta = math.exp(max(min(bound, 0.0), -600.0))
     tilt = float(orders[best])
     least = 0.03 * math.sqrt(small)
-    blur = width * max(epsilon, least) / (_APART * (1 + tilt))
-    if blur > _WIDEST:
-        # v/2 + sqrt(2 v c) <= width epsilon / 2
-        chance = 2 * (_SHIFTED - math.log(delta))
-        blur = max((math.sqrt(chance + width * epsilon) - math.sqrt(chance)) ** 2 / 2, _WIDEST)
+    blur = _blur(width * max(epsilon, least) / (_APART * (1 + tilt)), delta, width * epsilon)
     return Aim(tilt, blur, epsilon, delta, width, least, score=score)
+
+
+def _score(parts: Sequence[Part], least: float, known: Aim | None) -> float:
+    """How far the least bound is above the delta that is known, as a logarithm; 0 if unused."""
+    if known is None or not (known.far(parts) or isinstance(parts[0].pair, Capped)):
+        return 0.0
+    return least - math.log(known.delta)
+
+
+def _least_epsilon(orders: Floats, moments: Floats, delta: float) -> tuple[int, float]:
+    """The place of the tilt with the least bound on epsilon at ``delta``, and this bound."""
+    guesses = (moments - math.log(delta)) / orders
+    best = int(np.argmin(guesses))
+    return best, float(guesses[best])
+
+
+def _outside_of_each(parts: Sequence[Part], delta: float | None, known: Aim | None) -> float:
+    """The mass of one copy that may be left out of its outline."""
+    times = sum(part.times for part in parts)
+    if known:
+        return known.outside / times
+    if delta:
+        return _outside(delta) / times
+    return _UNSEEN
+
+
+def _orders(
+    parts: Sequence[Part],
+    variance: float,
+    outside: float,
+    *,
+    delta: float | None,
+    epsilon: float,
+    exchanged: bool,
+) -> Floats:
+    """The tilts to choose from, up to about four times that of a normal loss."""
+    steepest = _steepest(parts, outside, exchanged=exchanged)
+    if delta:
+        return _ORDERS * min(4 * math.sqrt(2 * math.log(1 / delta) / variance), steepest)
+    return _ORDERS * min(4 * ((epsilon + 8 * math.sqrt(variance)) / variance), steepest)
+
+
+def _grown(
+    parts: Sequence[Part],
+    orders: Floats,
+    outside: float,
+    *,
+    exchanged: bool,
+) -> Floats:
+    """The logarithm of the moments of all losses at each tilt."""
+    grown = np.zeros_like(orders)
+    normal = 0.0
+    for part in parts:
+        if isinstance(part.pair, Gaussian) or part.pair.worst * orders[-1] < _SMALL:
+            # a small loss has the moments of a normal one
+            normal += part.times * _variance(part.pair, exchanged=exchanged)
+        else:
+            seen = outline(part.pair, outside)
+            grown += part.times * _cumulant(seen, orders, exchanged=exchanged)
+    grown += orders * (orders + 1) / 2 * normal
+    return grown
+
+
+def _best(parts: Sequence[Part], exponents: Floats, known: Aim | None) -> int:
+    """The place of the tilt to take: that of the least bound, or a smaller one."""
+    best = int(np.argmin(exponents))
+    if known is None or not known.far(parts):
+        return best
+    # a smaller tilt keeps rare losses rare; it costs digits, of which there are enough here
+    times = sum(part.times for part in parts)
+    enough = max(float(exponents[best]), math.log(known.delta) + _loose(times))
+    return min(best, int(np.argmax(exponents <= enough)))
+
+
+def _blur(blur: float, delta: float, apart: float) -> float:
+    """The blur v, or where it is wide the widest one: v/2 + sqrt(2 v c) <= apart / 2."""
+    if blur <= _WIDEST:
+        return blur
+    chance = 2 * (_SHIFTED - math.log(delta))
+    return max((math.sqrt(chance + apart) - math.sqrt(chance)) ** 2 / 2, _WIDEST)
 
 
 def finer(goal: Aim, better: Aim, blurred: float, missed: float) -> Aim:

@@ -76,9 +76,15 @@ def _unprepared(relation: Relation, kept: Mapping[str, int]) -> list[str]:
 
 def _several(relation: Relation, dataset: Dataset) -> list[str]:
     """The tables in which units are looked up, and in which a unit may have several rows."""
-    looked_up = [row_by_row(node.units) for node in nodes(relation) if isinstance(node, Semi)]
-    units = {scan.table: dataset.tables[scan.table].unit for scan in looked_up if scan is not None}
-    return [table for table, unit in units.items() if unit is None or not unit.once]
+    several = {}
+    for node in nodes(relation):
+        scan = row_by_row(node.units) if isinstance(node, Semi) else None
+        if scan is None:
+            continue
+        unit = dataset.tables[scan.table].unit
+        if unit is None or not unit.once:
+            several[scan.table] = unit
+    return list(several)
 
 
 def _noise(aggregate: Aggregate, plan: Tracked, context: Context) -> Fraction:

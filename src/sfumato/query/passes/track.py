@@ -149,11 +149,12 @@ def _limits(relation: Relation, dataset: Dataset) -> Limits:
     if is_single(relation):
         return Limits(1, 1, 1)
     if isinstance(relation, Union):
-        parts = [_implied(_limits(each, dataset)) for each in relation.sources]
-        rows, groups, total = (
-            _sum([getattr(part, name) for part in parts]) for name in ("rows", "groups", "total")
+        parts = [_implied(_limits(source, dataset)) for source in relation.sources]
+        return Limits(
+            _sum([part.rows for part in parts]),
+            _sum([part.groups for part in parts]),
+            _sum([part.total for part in parts]),
         )
-        return Limits(rows, groups, total)
     if not isinstance(relation, Scan):
         return _limits(relation.source, dataset)
     unit = dataset.tables[relation.table].unit
