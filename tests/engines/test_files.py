@@ -33,6 +33,29 @@ def test_a_csv_is_read_as_text(connection, tmp_path):
     ]
 
 
+@pytest.mark.parametrize("delimiter", [";", "|", "\t"])
+def test_the_declared_delimiter_separates_and_a_comma_does_not(connection, tmp_path, delimiter):
+    path = tmp_path / "data.csv"
+    rows = [["a", "b c"], ["1,5", ""], [f'"x{delimiter}y"', "2"]]
+    path.write_text("".join(delimiter.join(row) + "\n" for row in rows), encoding="utf-8")
+    item = from_file(connection, "t", path, delimiter)
+    found = connection.execute(f"SELECT * FROM {item}")
+    assert [column[0] for column in found.description] == ["a", "b c"]
+    assert found.fetchall() == [("1,5", None), (f"x{delimiter}y", "2")]
+    for other in {",", ";", "|", "\t"} - {delimiter}:
+        # one column, whose name has the delimiter in it: the lines do not fit together, or the
+        # declared column is not there; with the right one the error would be gone
+        assert delimiter in files._form("t", path, other).header[0]
+
+
+@pytest.mark.parametrize("line", ["1", "1;2;3", '1;"2'])
+def test_a_line_that_does_not_fit_is_refused_under_any_delimiter(connection, tmp_path, line):
+    path = tmp_path / "data.csv"
+    path.write_text(f"a;b\n1;2\n{line}\n", encoding="utf-8")
+    with pytest.raises(InvalidSource, match="fields separated by ';'"):
+        from_file(connection, "t", path, ";")
+
+
 @pytest.mark.parametrize(
     ("text", "rows"),
     [

@@ -191,3 +191,23 @@ def test_an_address_that_is_not_written_as_one_is_refused(address):
     with pytest.raises(InvalidDeclaration, match="not written as one") as refused:
         Table(address, table="people")
     assert "%40" in refused.value.allowed
+
+
+@pytest.mark.parametrize("delimiter", ["", ";;", "a", '"', " ", 1, b";"])
+def test_a_delimiter_is_one_of_four(delimiter):
+    with pytest.raises(InvalidDeclaration, match="delimiter="):
+        Table("people.csv", columns={"age": AGE}, delimiter=delimiter)
+
+
+@pytest.mark.parametrize("source", ["people.parquet", "people", object()])
+def test_a_delimiter_is_of_a_csv_file(source):
+    with pytest.raises(InvalidDeclaration, match="no CSV file"):
+        Table(source, columns={"age": AGE}, delimiter=";")
+
+
+def test_a_delimiter_is_shown_and_is_no_part_of_what_a_table_means():
+    table = Table("people.csv", columns={"age": AGE}, delimiter=";")
+    assert "delimiter=';'" in repr(table)
+    assert "delimiter" not in repr(Table("people.csv", columns={"age": AGE}))
+    assert table.described == Table("people.csv", columns={"age": AGE}).described
+    assert pickle.loads(pickle.dumps(table)) == table

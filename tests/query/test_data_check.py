@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
+import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -204,6 +205,24 @@ def test_a_session_over_a_ledger_that_others_use_does_not_have_it(tmp_path, monk
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     with connected(tmp_path) as opened:
         refused(opened)
+
+
+def test_a_server_is_read_in_the_same_way(tmp_path, database):
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute("DROP SCHEMA IF EXISTS public CASCADE")
+        connection.execute("CREATE SCHEMA public")
+        connection.execute("CREATE TABLE people (person text, age text, job text)")
+        connection.execute(
+            "INSERT INTO people VALUES ('a', '1,000', 'x'), ('a', '30', NULL), (NULL, '200', 'y')"
+        )
+    kinds = {"age": sf.Integer(0, 120), "job": sf.Text()}
+    people = sf.Table(database, table="people", unit=UNIT, columns=kinds)
+    given = {"budget": sf.Budget(1), "ledger": tmp_path / "ledger.db"}
+    with sf.connect({"people": people}, dataset="tiny", **given) as opened:
+        (found,) = opened.check_data().tables
+    age, job = found.columns
+    assert (found.rows, age.unread, age.above, job.empty) == (3, 1, 1, 1)
+    assert (found.units.units, found.units.unnamed, found.units.limits[0].lost) == (1, 1, 1)
 
 
 def test_spark_refuses_by_name(tmp_path):

@@ -77,6 +77,7 @@ epsilon = 2
 [tables.t]
 source = "adult.csv"
 size = 9
+delimiter = ";"
 unit = {column = "person_id", max_rows = 2, max_groups = 3, max_rows_total = 4}
 [tables.t.columns]
 a = {type = "real", lower = 0.5, upper = "99", step = "0.25", missing = ["N", "-"]}
@@ -94,7 +95,8 @@ e = {type = "integer", lower = -5, upper = 5}
         "d": sf.Category({"1": "one", "2": "two"}),
         "e": sf.Integer(-5, 5),
     }
-    assert (table.size, table.unit) == (9, sf.Unit("person_id", 2, 3, 4))
+    assert (table.size, table.delimiter) == (9, ";")
+    assert table.unit == sf.Unit("person_id", 2, 3, 4)
     assert (declared.dataset.version, declared.dataset.relation) == ("7", sf.ReplaceOne)
     assert declared.ledger == folder / "sub.db"
 

@@ -41,6 +41,13 @@ def test_dataframes_are_asked_where_they_are(visits, tmp_path):
         assert "`visits`" in asked.preview(BY_WARD, epsilon=1).statement
 
 
+def test_spark_refuses_to_check_data(visits, tmp_path):
+    with session({"visits": visits}, tmp_path) as asked:
+        with pytest.raises(WrongUse, match="Spark does not check data"):
+            asked.check_data()
+        assert asked.budget.left == sf.Budget(10**6, "1e-6").epsilon
+
+
 def test_what_was_drawn_once_is_not_drawn_again(visits, tmp_path, monkeypatch):
     runs = []
     run = SparkEngine._run

@@ -216,5 +216,8 @@ def test_names_inside_a_column_are_not_those_of_columns(tmp_path):
 def test_another_separator_than_the_comma_is_named(tmp_path, separator, shown, value):
     path = tmp_path / "data.csv"
     path.write_text(f"a{separator}b\n{value}{separator}2\n", encoding="utf-8")
-    with pytest.raises(sf.SfumatoError, match=f"separated by {shown}: write the file with commas"):
+    with pytest.raises(sf.SfumatoError, match=f"separated by {shown}: declare delimiter={shown}"):
         DuckDB({"t": sf.Table(path, columns={"a": sf.Integer(0, 9)})})
+    declared = sf.Table(path, columns={"a": sf.Integer(0, 9)}, delimiter=separator)
+    with closing(DuckDB({"t": declared})):
+        pass

@@ -174,7 +174,8 @@ class DuckDB:
             names = [f"{table}.{column}" for table in asked for column in sorted(asked[table])]
             raise InvalidSource(
                 f"{', '.join(names)} cannot be read to its end.",
-                remedy="Write the file again. "
+                remedy="The log 'sfumato.owner' has the kind of failure. "
+                "Write a damaged file again, or give more memory or time (sf.Local). "
                 "Until then a question about the column fails, and is charged.",
             )
         return results[0]

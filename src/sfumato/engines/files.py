@@ -6,6 +6,7 @@ import logging
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
@@ -13,12 +14,22 @@ import duckdb
 
 from sfumato.engines.duckdb_printer import text
 from sfumato.errors import InvalidDeclaration, InvalidSource, shown, without_secrets
+from sfumato.metadata.table import DELIMITERS
 
 _OWNER = logging.getLogger("sfumato.owner")
 _LONGEST_HEADER = 1_000_000
 
 # The identity of a file, without reading it: device, inode, size, time of change.
 Mark: TypeAlias = tuple[int, int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """A CSV file, the names of its columns, and what separates its fields."""
+
+    path: Path
+    header: list[str]
+    delimiter: str
 
 
 def marks(paths: Sequence[Path]) -> tuple[Mark | None, ...]:
@@ -48,8 +59,9 @@ def from_file(
     connection: duckdb.DuckDBPyConnection,
     name: str,
     path: Path,
+    delimiter: str | None = None,
 ) -> str:
-    """Returns the FROM item of a Parquet or CSV file.
+    """Returns the FROM item of a Parquet or CSV file; the ``delimiter`` of CSV is a comma if None.
 
     Raises:
         InvalidSource: there is no such file, it is of another type, or it is CSV with a line that
@@ -71,18 +83,18 @@ def from_file(
             f"Table {name!r}: {path.name!r} is neither .parquet nor .csv.",
             allowed="Parquet, CSV, an Arrow frame",
         )
-    header = _header(name, path)
-    if not _is_well_formed(connection, path, header):
+    form = _form(name, path, delimiter or ",")
+    if not _is_well_formed(connection, form):
         # outside the handler: not even the context of the error may quote a line
         raise InvalidSource(
             f"Table {name!r}: {path.name!r} is not well-formed CSV.",
-            allowed="UTF-8, commas, one kind of line end, "
+            allowed=f"UTF-8, fields separated by {form.delimiter!r}, one kind of line end, "
             "as many fields in each line as in the first, RFC 4180 quotes",
-            remedy=_with_commas(header)
+            remedy=_other_delimiter(form.header)
             or "'sfumato check' and the log 'sfumato.owner' have the line. "
             "Write the file again, or as Parquet.",
         )
-    return _csv(path, header)
+    return _csv(form)
 
 
 def unreadable(
@@ -97,20 +109,17 @@ def unreadable(
     )
 
 
-def _with_commas(columns: Sequence[str]) -> str:
-    """Returns a remedy if the only column has a name with another separator in it.
+def _other_delimiter(columns: Sequence[str]) -> str:
+    """Returns a remedy if the only column has a name with another delimiter in it.
 
-    >>> _with_commas(["age;sex"])
-    "Its first line is separated by ';': write the file with commas, or as Parquet."
+    >>> _other_delimiter(["age;sex"])
+    "Its first line is separated by ';': declare delimiter=';'."
     """
     if len(columns) != 1:
         return ""
-    for separator in ";\t|":
-        if separator in columns[0]:
-            return (
-                f"Its first line is separated by {separator!r}: "
-                "write the file with commas, or as Parquet."
-            )
+    for delimiter in DELIMITERS:
+        if delimiter in columns[0]:
+            return f"Its first line is separated by {delimiter!r}: declare delimiter={delimiter!r}."
     return ""
 
 
@@ -150,7 +159,7 @@ def no_column(
         table,
         ", ".join(map(repr, columns)),
     )
-    remedy = _with_commas(columns)
+    remedy = _other_delimiter(columns)
     if not remedy:
         lower = [name.lower() for name in columns]
         remedy = "Has the file a header line?"
@@ -196,24 +205,20 @@ def require_parquet_names(
 
 def _is_well_formed(
     connection: duckdb.DuckDBPyConnection,
-    path: Path,
-    header: list[str],
+    form: _Form,
 ) -> bool:
     try:
-        connection.execute(
-            f"SELECT count(COLUMNS(*)) FROM {_csv(path, header, checked=True)}"
-        ).fetchall()
+        connection.execute(f"SELECT count(COLUMNS(*)) FROM {_csv(form, checked=True)}").fetchall()
     except (duckdb.Error, RuntimeError) as failure:
         line = re.search(r"Line: (\d+)", str(failure))
         where = f" at line {line[1]}" if line else ""
-        _OWNER.error("%s is not well-formed CSV%s", path, where)
+        _OWNER.error("%s is not well-formed CSV%s", form.path, where)
         return False
     return True
 
 
 def _csv(
-    path: Path,
-    header: list[str],
+    form: _Form,
     *,
     checked: bool = False,
 ) -> str:
@@ -223,24 +228,24 @@ def _csv(
     one means. When it is read for a question, no line can raise an error, even if the file has
     changed.
     """
-    columns = ", ".join(f"{text(column)}: 'VARCHAR'" for column in header)
+    columns = ", ".join(f"{text(column)}: 'VARCHAR'" for column in form.header)
     total = "ignore_errors = true, null_padding = true, strict_mode = false, parallel = false"
     mode = "strict_mode = true" if checked else total
     return (
-        f"read_csv({text(str(path))}, auto_detect = false, header = true, "
-        "delim = ',', quote = '\"', escape = '\"', "
+        f"read_csv({text(str(form.path))}, auto_detect = false, header = true, "
+        f"delim = {text(form.delimiter)}, quote = '\"', escape = '\"', "
         f"columns = {{{columns}}}, hive_partitioning = false, {mode})"
     )
 
 
-def _header(name: str, path: Path) -> list[str]:
+def _form(name: str, path: Path, delimiter: str) -> _Form:
     """Reads the first line only, so that the rows cannot affect the result."""
     header = []
     failed = ""
     try:
         with path.open("rb") as file:
             line = file.readline(_LONGEST_HEADER).decode("utf-8-sig")
-        header = next(csv.reader([line]), [])
+        header = next(csv.reader([line], delimiter=delimiter), [])
     except (OSError, UnicodeDecodeError, csv.Error) as failure:
         failed = type(failure).__name__
     if failed:
@@ -249,7 +254,7 @@ def _header(name: str, path: Path) -> list[str]:
     if not header or "" in header:
         raise InvalidSource(
             f"Table {name!r}: the first line of {path.name!r} does not name each column.",
-            remedy="Write the names of the columns there, with commas between them.",
+            remedy=f"Write the names of the columns there, with {delimiter!r} between them.",
         )
     require_names(name, path.name, header)
-    return header
+    return _Form(path, header, delimiter)

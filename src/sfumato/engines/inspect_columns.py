@@ -16,7 +16,7 @@ from sfumato.engines.duckdb_printer import printed
 from sfumato.engines.expression import alias
 from sfumato.engines.relation import Tables, codes
 from sfumato.engines.result_rows import Rows
-from sfumato.engines.value_forms import date_form, leading, masked
+from sfumato.engines.value_forms import LONGEST, date_form, leading, masked
 from sfumato.engines.value_sql import (
     Source,
     column_text,
@@ -24,6 +24,7 @@ from sfumato.engines.value_sql import (
     reading,
     stored,
 )
+from sfumato.errors import unknown
 from sfumato.metadata.column import (
     Boolean,
     Category,
@@ -32,6 +33,7 @@ from sfumato.metadata.column import (
     Date,
     Integer,
     Real,
+    Text,
 )
 from sfumato.metadata.table import Table
 from sfumato.plan.relation import Scan
@@ -45,6 +47,7 @@ _STRING = sql.Column("string")
 _EMPTY = sql.Column("is_empty")
 _MARKED = sql.Column("is_marked")
 _ROWS = sql.Column("n")
+_TOTAL = sql.Column("total")
 _FORM = sql.Column("form")
 
 
@@ -108,6 +111,9 @@ class ColumnFacts:
 
 def inspect_column(engine: DuckDB, table: str, column: Column) -> ColumnFacts:
     """Counts how the values of one declared column are read.
+
+    Guarantees:
+        the values that are read are those that a question counts
 
     Raises:
         InvalidSource: the column cannot be read to its end.
@@ -216,9 +222,13 @@ def _outside(kind: ColumnType) -> tuple[sql.Expression, sql.Expression]:
 
     The only place that knows the bounds: ``ends``, by which ``code`` clips.
     """
-    if not isinstance(kind, Integer | Real | Date):
-        return sql.FALSE, sql.FALSE
-    low, high = ends(kind)
+    match kind:
+        case Integer() | Real() | Date():
+            low, high = ends(kind)
+        case Category() | Boolean() | Text():
+            return sql.FALSE, sql.FALSE
+        case _:
+            raise unknown(kind)
     is_below = low > _READ
     # NaN is above every number, and has no code
     is_above = sql.Logic(
@@ -233,7 +243,7 @@ def _form_counts(values: sql.Query, kind: ColumnType) -> sql.Query:
     first, second = leading(_STRING)
     items = (
         masked(_STRING).named(_FORM),
-        sql.aggregate("count").named(_ROWS),
+        sql.aggregate("sum", _ROWS).named(_TOTAL),
         sql.aggregate("max", first).named("first_number"),
         sql.aggregate("max", second).named("second_number"),
     )
@@ -242,14 +252,17 @@ def _form_counts(values: sql.Query, kind: ColumnType) -> sql.Query:
         sql.Not(_MARKED),
         _CODE.is_null,
     )
-    forms = sql.Select(
-        items,
+    # each string is masked once, however many rows have it
+    beginning = sql.call("substr", _STRING, 1, LONGEST + 1)
+    strings = sql.Select(
+        (beginning.named(_STRING), sql.aggregate("count").named(_ROWS)),
         sql.Item(values),
         where=sql.conjunction(is_unread),
-        group=(_FORM,),
+        group=(beginning,),
     )
+    forms = sql.Select(items, sql.Item(strings), group=(_FORM,))
     order = (
-        sql.Ordered(_ROWS, "DESC"),
+        sql.Ordered(_TOTAL, "DESC"),
         sql.Ordered(_FORM),
     )
     place = sql.Window(sql.Aggregate("row_number"), (), order)
@@ -267,7 +280,7 @@ def _forms(kind: ColumnType, rows: Rows) -> tuple[Form, ...]:
         shown = str(form)
         if isinstance(kind, Date):
             shown = date_form(shown, first, second)
-        forms.append(Form(shown, count))
+        forms.append(Form(shown, int(count)))
     forms.sort(key=lambda form: (-form.count, form.shown))
     return tuple(forms)
 

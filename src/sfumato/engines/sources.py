@@ -83,7 +83,8 @@ def opened(
     files = files_of(path)
     seen = marks([path] if files is None else files)
     if files is None:
-        return Opened(from_file(connection, name, path), path, (path,), seen)
+        csv_or_parquet = from_file(connection, name, path, table.delimiter)
+        return Opened(csv_or_parquet, path, (path,), seen)
     return Opened(
         _from_files(connection, name, path, files),
         path,

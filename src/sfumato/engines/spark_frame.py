@@ -127,7 +127,7 @@ def frame_of(
         if isinstance(source, str | Path) and not (table.public and Path(source).is_file()):
             frame = _parquet(session, name, str(source))
         else:
-            frame = session.createDataFrame(_arrow(name, source))
+            frame = session.createDataFrame(_arrow(name, table))
     except InvalidSource:
         raise
     except Exception as failure:
@@ -171,22 +171,23 @@ def _parquet(
     return session.read.option("mergeSchema", "true").parquet(path)
 
 
-def _arrow(name: str, source: object) -> Any:
+def _arrow(name: str, table: Table) -> Any:
     """Returns a small table of this process as an Arrow table of types that Spark accepts."""
     import pyarrow
 
+    source = table.source
     if isinstance(source, str | Path):
         path = Path(source).absolute()
         if path.stat().st_size > _MOST_BYTES:
             raise _too_large(name)
         with duckdb.connect() as connection:
-            item = from_file(connection, name, path)
+            item = from_file(connection, name, path, table.delimiter)
             return connection.sql(f"SELECT * FROM {item}").to_arrow_table()
-    table = pyarrow.table(source)
-    if table.nbytes > _MOST_BYTES:
+    rows = pyarrow.table(source)
+    if rows.nbytes > _MOST_BYTES:
         raise _too_large(name)
-    fields = [(field.name, _taken(field.type)) for field in table.schema]
-    return table.cast(pyarrow.schema(fields))
+    fields = [(field.name, _taken(field.type)) for field in rows.schema]
+    return rows.cast(pyarrow.schema(fields))
 
 
 def _taken(kind: Any) -> Any:

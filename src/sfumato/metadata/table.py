@@ -13,6 +13,7 @@ from sfumato.privacy.unit import Unit
 
 # Last components of patterns that match everything in a folder.
 _ALL_OF_A_FOLDER = ("*", "**", "*.parquet")
+DELIMITERS = (",", ";", "|", "\t")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,7 @@ class Table:
         public: the table is about nobody (products, a calendar). It can be joined and is not
             protected: answers may show its content.
         table: the name of the table in a DuckDB file or on a server.
+        delimiter: what separates the fields of a CSV file: "," (the default), ";", "|" or a tab.
 
     Guarantees:
         a table shows nothing of its source that is not declared
@@ -57,6 +59,7 @@ class Table:
     size: int | None = None
     public: bool = False
     table: str | None = None
+    delimiter: str | None = None
 
     def __post_init__(self) -> None:
         if self.unit is not None and not isinstance(self.unit, Unit):
@@ -93,6 +96,7 @@ class Table:
                 f"size={shown(self.size)}.", allowed="a public number of rows, at least 1"
             )
         self._require_path()
+        self._require_delimiter()
         object.__setattr__(self, "columns", dict(self.columns))
 
     def _require_path(self) -> None:
@@ -119,6 +123,19 @@ class Table:
                 allowed='sf.Table("events.duckdb", table="events")',
             )
 
+    def _require_delimiter(self) -> None:
+        if self.delimiter is None or isinstance(self.source, _Undisclosed):
+            return
+        if self.delimiter not in DELIMITERS:
+            raise InvalidDeclaration(
+                f"delimiter={shown(self.delimiter)}.",
+                allowed=", ".join(map(repr, DELIMITERS)),
+            )
+        if not isinstance(self.source, str | Path) or Path(self.source).suffix.lower() != ".csv":
+            raise InvalidDeclaration(
+                "delimiter= of a source that is no CSV file.", remedy="Leave it out."
+            )
+
     @property
     def described(self) -> "Table":
         """The table without its source; only the type of the source is kept."""
@@ -129,7 +146,7 @@ class Table:
             kind = "server"
         elif isinstance(self.source, str | Path):
             kind = "path"
-        return replace(self, source=_Undisclosed(kind), table=None)
+        return replace(self, source=_Undisclosed(kind), table=None, delimiter=None)
 
     @property
     def about(self) -> str:

@@ -145,6 +145,10 @@ def check_data(engine: Engine, dataset: Dataset, report: Report | None = None) -
 
     ``report`` is called with a line before each of them.
 
+    Guarantees:
+        nothing is written to ledger or log
+        no question task or curator reaches the exact counts
+
     Raises:
         InvalidSource: a column cannot be read to its end.
         WrongUse: the engine is not DuckDB.

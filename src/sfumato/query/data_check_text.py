@@ -66,7 +66,7 @@ def column_notes(facts: ColumnFacts) -> list[str]:
         forms = ", ".join(f"{json.dumps(form.shown)} ({form.count:,})" for form in facts.forms)
         lines.append(f"  {name}: not read are values like {forms}")
         lines.append(f"    {_expected(kind)}")
-    if facts.clipped and isinstance(kind, Integer | Real | Date):
+    if facts.clipped and not isinstance(kind, Text):
         low, high = kind.decode(kind.lower_code), kind.decode(kind.upper_code)
         lines.append(f"  {name}: {facts.below:,} below {low}, {facts.above:,} above {high}")
     if facts.never and facts.read:

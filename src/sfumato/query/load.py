@@ -42,6 +42,7 @@ _KEYS = {
     "ledger_heads",
     "without_heads",
 }
+_OPTIONS = ("size", "public", "table", "delimiter")
 _LIMITS = ("max_rows", "max_groups", "max_rows_total")
 
 
@@ -154,7 +155,7 @@ def _table(name: str, form: object, folder: Path) -> Table:
     """The declaration of one table."""
     where = f"tables.{name}"
     table = _require_mapping(form, where)
-    _known(table, where, {"source", "unit", "columns", "size", "public", "table"})
+    _known(table, where, {"source", "unit", "columns", *_OPTIONS})
     columns = {}
     forms = _require_mapping(table.get("columns", {}), f"{where}.columns")
     for column, declared in forms.items():
@@ -162,7 +163,7 @@ def _table(name: str, form: object, folder: Path) -> Table:
     source = _place(_text(table, "source"), folder)
     unit = _unit(f"{where}.unit", table["unit"]) if "unit" in table else None
     with _placed(where):
-        options = {name: table[name] for name in ("size", "public", "table") if name in table}
+        options = {name: table[name] for name in _OPTIONS if name in table}
         return Table(source, unit, columns, **options)
 
 
