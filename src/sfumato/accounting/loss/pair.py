@@ -75,14 +75,17 @@ class Ramp:
     @property
     def density(self) -> float:
         """The c of the density c e^(l/2) under P, which is c e^(-l/2) under Q."""
+        lowest = math.exp(-self.epsilon / 2)
         if self.tips:
-            return math.exp(-self.epsilon / 2) / 4
-        return math.exp(-self.epsilon / 2) / (-2 * math.expm1(-self.epsilon))
+            return lowest / 4
+        return lowest / (-2 * math.expm1(-self.epsilon))
 
     def atoms(self) -> tuple[Floats, Floats]:
         if not self.tips:
             return np.zeros(0), np.zeros(0)
-        return np.array([-self.epsilon, self.epsilon]), np.array([0.5, math.exp(-self.epsilon) / 2])
+        losses = np.array([-self.epsilon, self.epsilon])
+        masses = np.array([0.5, math.exp(-self.epsilon) / 2])
+        return losses, masses
 
     def reach(self, outside: float) -> Reach:
         return Reach(-self.epsilon, self.epsilon, 0.0)
@@ -94,12 +97,13 @@ class Ramp:
         ends = between(edges.ratio, math.exp(-self.epsilon), math.exp(self.epsilon))
         gains = between(edges.gain, math.expm1(-self.epsilon), math.expm1(self.epsilon))
         # at the end of the support, the smaller of two differences keeps its digits
-        cut = np.where(ends[:-1] < 0.5, ends[1:] - ends[:-1], gains[1:] - gains[:-1])
+        cut = np.where(ends[:-1] < 0.5, np.diff(ends), np.diff(gains))
         inside = (ends == edges.ratio) & (gains == edges.gain)
         width = np.where(inside[1:] & inside[:-1], edges.gap, cut)
         roots = np.sqrt(ends)
         mean = roots[1:] * roots[:-1]
-        return 2 * self.density * width / (mean * (roots[1:] + roots[:-1])), edges.share(mean)
+        mass = 2 * self.density * width / (mean * (roots[1:] + roots[:-1]))
+        return mass, edges.share(mean)
 
     def doubt(self, edges: Edges) -> Floats:
         return plain_doubt(edges)
@@ -117,12 +121,13 @@ class Gaussian:
     reached: float = 13.0
 
     def __post_init__(self) -> None:
-        if not 0 < self.mu <= MAX_MU:
-            raise InvalidNumber(
-                f"Gaussian noise of {1 / self.mu if self.mu > 0 else math.inf:.3g} times its "
-                "sensitivity.",
-                allowed=f"a scale of at least 1/{MAX_MU:.0f} of the sensitivity",
-            )
+        if 0 < self.mu <= MAX_MU:
+            return
+        scale = 1 / self.mu if self.mu > 0 else math.inf
+        raise InvalidNumber(
+            f"Gaussian noise of {scale:.3g} times its sensitivity.",
+            allowed=f"a scale of at least 1/{MAX_MU:.0f} of the sensitivity",
+        )
 
     @property
     def symmetric(self) -> bool:
@@ -152,11 +157,9 @@ class Gaussian:
         e^(-r^2/2).
         """
         far = min(math.sqrt(-2 * math.log(outside)), self.reached)
-        return Reach(
-            -self.mu * (far + self.mu / 2),
-            self.mu * (far + self.mu / 2),
-            math.exp(-far * far / 2) * 1.001,
-        )
+        most = self.mu * (far + self.mu / 2)
+        beyond = math.exp(-far * far / 2) * 1.001
+        return Reach(-most, most, beyond)
 
     def cells(self, edges: Edges) -> tuple[Floats, Floats]:
         mass, mean = self.intervals(self._points(edges))
@@ -166,7 +169,8 @@ class Gaussian:
         """The mass under Q of intervals within mu + ``reached`` of 0, and the mean of the ratio in
         each.
         """
-        far, width = self.mu + self.reached, np.diff(points)
+        far = self.mu + self.reached
+        width = np.diff(points)
         mass, mean = self._piece(points[:-1], width, *_FEW_POINTS)
         wide = np.flatnonzero(width * far > _NARROW)
         if wide.size:
@@ -178,14 +182,14 @@ class Gaussian:
         far below.
         """
         squares = self._points(edges) ** 2
-        doubt: Floats = ROUNDOFF * (16 + 4 * np.maximum(squares[:-1], squares[1:]))
+        farthest = np.maximum(squares[:-1], squares[1:])
+        doubt: Floats = ROUNDOFF * (16 + 4 * farthest)
         return doubt
 
     def _points(self, edges: Edges) -> Floats:
         """The points at which the ratio takes the values of the edges, clipped to the reach."""
-        return between(
-            edges.losses() / self.mu + self.mu / 2, -self.reached, self.mu + self.reached
-        )
+        points = edges.losses() / self.mu + self.mu / 2
+        return between(points, -self.reached, self.mu + self.reached)
 
     def _pieces(self, start: Floats, width: Floats, far: float) -> tuple[Floats, Floats]:
         """Integrates wide cells piece by piece."""
@@ -193,7 +197,8 @@ class Gaussian:
         first = np.cumsum(count) - count
         cell = np.repeat(np.arange(len(count)), count)
         piece = (width / count)[cell]
-        begin = start[cell] + (np.arange(len(cell)) - first[cell]) * piece
+        place = np.arange(len(cell)) - first[cell]
+        begin = start[cell] + place * piece
         mass, mean = self._piece(begin, piece, *_MANY_POINTS)
         total = np.add.reduceat(mass, first)
         return total, np.add.reduceat(mass * mean, first) / total
@@ -202,7 +207,8 @@ class Gaussian:
         self, start: Floats, width: Floats, points: Floats, weights: Floats
     ) -> tuple[Floats, Floats]:
         """The mass under Q of intervals and the mean of the ratio there, by Gauss-Legendre."""
-        mass, first = np.zeros_like(start), np.zeros_like(start)
+        mass = np.zeros_like(start)
+        first = np.zeros_like(start)
         for point, weight in zip(points.tolist(), weights.tolist(), strict=True):
             at = start + point * width
             density = weight * np.exp(-0.5 * at * at)
@@ -247,9 +253,11 @@ class Sampled:
         # an error of the inner loss changes the outer loss l by at most (|l| + rate / (1 - rate))
         # times that error
         reach = self.pair.reach(_UNSEEN)
-        inner = ULPS + self.pair.rounding.at(max(abs(reach.lower), abs(reach.upper)))
+        farthest = max(abs(reach.lower), abs(reach.upper))
+        inner = ULPS + self.pair.rounding.at(farthest)
         # with a rate near 1, its rounding error is large relative to 1 - rate
-        return Rounding(2 * inner * self.rate / (1 - self.rate), inner + 2 * ULPS / (1 - self.rate))
+        rest = 1 - self.rate
+        return Rounding(2 * inner * self.rate / rest, inner + 2 * ULPS / rest)
 
     @property
     def worst(self) -> float:
@@ -275,7 +283,9 @@ class Sampled:
         return Edges(1 + gain, gain, edges.gap / self.rate)
 
     def _loss(self, inner: float) -> float:
-        return math.log1p(self.rate * math.expm1(inner)) if inner < math.inf else inner
+        if inner == math.inf:
+            return inner
+        return math.log1p(self.rate * math.expm1(inner))
 
 
 def _legendre(count: int) -> tuple[Floats, Floats]:

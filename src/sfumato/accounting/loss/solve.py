@@ -42,8 +42,9 @@ def delta_at(x: Lattice, epsilon: float) -> Bracket:
     """
     reading = _Reading.of(x)
     off = reading.shift + 4 * ROUNDOFF * epsilon
-    lower, upper = reading.lower(epsilon + off), reading.upper(epsilon - off)
-    return Bracket(min(max(lower, 0.0), 1.0), min(max(upper, 0.0), 1.0))
+    lower = reading.lower(epsilon + off)
+    upper = reading.upper(epsilon - off)
+    return Bracket(_probability(lower), _probability(upper))
 
 
 def epsilon_at(x: Lattice, delta: float) -> Bracket:
@@ -56,16 +57,23 @@ def epsilon_at(x: Lattice, delta: float) -> Bracket:
     reading = _Reading.of(x)
     top = max(float(reading.losses[-1]), 0.0) + 1.0
     # the requested delta is itself a rounded number
-    more, less = delta * (1 + 4 * ROUNDOFF), delta * (1 - 4 * ROUNDOFF)
-    upper = 0.0
-    if not reading.upper(0.0) <= less:
-        upper = (
-            _crossing(reading.upper, less, 0.0, top)[1] if reading.upper(top) <= less else math.inf
-        )
+    more = delta * (1 + 4 * ROUNDOFF)
+    less = delta * (1 - 4 * ROUNDOFF)
+    if reading.upper(0.0) <= less:
+        upper = 0.0
+    elif reading.upper(top) <= less:
+        _, upper = _crossing(reading.upper, less, 0.0, top)
+    else:
+        upper = math.inf
     lower = _below(reading.lower, more, min(upper, top))
-    return Bracket(
-        max(_outward(lower - reading.shift, -1), 0.0), max(_outward(upper + reading.shift, 1), 0.0)
-    )
+    least = math.nextafter(lower - reading.shift, -math.inf)
+    most = math.nextafter(upper + reading.shift, math.inf)
+    return Bracket(max(least, 0.0), max(most, 0.0))
+
+
+def _probability(bound: float) -> float:
+    """The bound, cut to the range from 0 to 1."""
+    return min(max(bound, 0.0), 1.0)
 
 
 def widths_at(x: Lattice, epsilon: float) -> tuple[float, float]:
@@ -99,13 +107,16 @@ class _Reading:
         if self.error == math.inf:
             return math.inf
         scale, slack = self._scale(epsilon)
-        shown = scale * (self._spent(epsilon) + _largest(self.tilt) * self.error)
+        spent = self._spent(epsilon) + _largest(self.tilt) * self.error
+        shown = scale * spent
         return (shown + self.hidden) * (1 + slack) + _FAINT
 
     def lower(self, epsilon: float) -> float:
         """A lower bound of delta at epsilon, before the shift."""
         shown = self._shown_lower(epsilon)
-        return shown if self.cap is None else shown + self.cap.infinite - self.cap.added(epsilon)
+        if self.cap is None:
+            return shown
+        return shown + self.cap.infinite - self.cap.added(epsilon)
 
     def _shown_lower(self, epsilon: float) -> float:
         """The lower bound from the weights alone."""
@@ -114,10 +125,12 @@ class _Reading:
         scale, slack = self._scale(epsilon)
         if scale < _FAINT or self.error == math.inf:
             return 0.0
-        spent, bell = self._spent(epsilon), self._bell(epsilon)
-        highest = self._height() * math.exp(min(self.tilt**2 * _BELL * self.blur / 2, _HUGE))
-        most = _largest(self.tilt) + highest
-        return scale * (spent - bell - most * self.error - (spent + bell) * slack) * (1 - slack)
+        spent = self._spent(epsilon)
+        bell = self._bell(epsilon)
+        tilted = min(self.tilt**2 * _BELL * self.blur / 2, _HUGE)
+        most = _largest(self.tilt) + self._height() * math.exp(tilted)
+        least = spent - bell - most * self.error - (spent + bell) * slack
+        return scale * least * (1 - slack)
 
     def _far_lower(self, epsilon: float) -> float:
         """The lower bound where rounding is wide: all of it, except with negligible probability,
@@ -127,24 +140,26 @@ class _Reading:
         if not 0 < most < math.inf:
             return 0.0
         chance = -math.log(min(most, 1.0)) + _RARELY
-        beyond = epsilon + (self.blur / 2 + math.sqrt(2 * self.blur * chance)) * (1 + 2.0**-40)
+        shift = self.blur / 2 + math.sqrt(2 * self.blur * chance)
+        beyond = epsilon + shift * (1 + 2.0**-40)
         scale, slack = self._scale(beyond)
         if scale < _FAINT or self.error == math.inf:
             return 0.0
-        spent = self._spent(beyond)
-        bound = scale * (spent * (1 - slack) - _largest(self.tilt) * self.error) * (1 - slack)
-        return bound - math.exp(-chance) * (1 + 2.0**-30)
+        spent = self._spent(beyond) * (1 - slack)
+        shown = scale * (spent - _largest(self.tilt) * self.error) * (1 - slack)
+        return shown - math.exp(-chance) * (1 + 2.0**-30)
 
     def moved(self, epsilon: float) -> tuple[float, float]:
         """Estimates of how far the blur, and how far errors, move epsilon: the error over the slope
         of delta.
         """
-        first = int(np.searchsorted(self.losses, epsilon, side="right"))
-        above = self.losses[first:] - epsilon
-        falls = float((self.weights[first:] * np.exp(-(1 + self.tilt) * above)).sum())
+        weights, above = self._above(epsilon)
+        falls = float((weights * np.exp(-(1 + self.tilt) * above)).sum())
         if not falls > 0:
             return 0.0, math.inf
-        return self._bell(epsilon) / falls, 2 * _largest(self.tilt) * self.error / falls
+        blurred = self._bell(epsilon)
+        missed = 2 * _largest(self.tilt) * self.error
+        return blurred / falls, missed / falls
 
     def _bell(self, epsilon: float) -> float:
         """The sum of weight e^(-tilt y) B(y) over all points."""
@@ -152,7 +167,8 @@ class _Reading:
             return 0.0
         distance = self.losses - epsilon
         exponent = -(distance**2) / (2 * _BELL * self.blur) - self.tilt * distance
-        return self._height() * float((self.weights * np.exp(np.minimum(exponent, _HUGE))).sum())
+        bells = np.exp(np.minimum(exponent, _HUGE))
+        return self._height() * float((self.weights * bells).sum())
 
     def _height(self) -> float:
         """B(0)."""
@@ -161,25 +177,30 @@ class _Reading:
 
     def _spent(self, epsilon: float) -> float:
         """The sum of weight e^(-tilt y) (1 - e^-y) over the points y > 0 above epsilon."""
+        weights, above = self._above(epsilon)
+        tilted = weights * np.exp(-self.tilt * above)
+        return float((tilted * -np.expm1(-above)).sum())
+
+    def _above(self, epsilon: float) -> tuple[Floats, Floats]:
+        """The weights of the points above epsilon, and their distances from it."""
         first = int(np.searchsorted(self.losses, epsilon, side="right"))
-        above = self.losses[first:] - epsilon
-        return float((self.weights[first:] * np.exp(-self.tilt * above) * -np.expm1(-above)).sum())
+        return self.weights[first:], self.losses[first:] - epsilon
 
     def _scale(self, epsilon: float) -> tuple[float, float]:
         """e^(log_mass - tilt epsilon), and the relative error of everything computed with it."""
-        size = (
-            8 + abs(self.log_mass) + self.tilt * (abs(epsilon) + float(np.abs(self.losses).max()))
-        )
-        return math.exp(min(self.log_mass - self.tilt * epsilon, _HUGE)), ROUNDOFF * (
-            16 * size + 2 * len(self.losses)
-        )
+        farthest = abs(epsilon) + float(np.abs(self.losses).max())
+        size = 8 + abs(self.log_mass) + self.tilt * farthest
+        slack = ROUNDOFF * (16 * size + 2 * len(self.losses))
+        log_scale = self.log_mass - self.tilt * epsilon
+        return math.exp(min(log_scale, _HUGE)), slack
 
 
 def _largest(tilt: float) -> float:
     """The largest value of e^(-tilt y) (1 - e^-y), y >= 0, rounded up."""
     if tilt == 0:
         return 1.0
-    return math.exp(tilt * math.log(tilt / (1 + tilt)) - math.log1p(tilt)) * (1 + 2.0**-40)
+    log_largest = tilt * math.log(tilt / (1 + tilt)) - math.log1p(tilt)
+    return math.exp(log_largest) * (1 + 2.0**-40)
 
 
 def _height(width: float) -> float:
@@ -187,21 +208,21 @@ def _height(width: float) -> float:
     1/4).
     """
     middle = (math.sqrt(1 + width**2 / 4) + width / 2) / 2
-    return _MARGIN * middle * math.exp((1 + width + width**2 / 4) / (2 * _BELL))
-
-
-def _outward(number: float, sign: int) -> float:
-    return math.nextafter(number, sign * math.inf)
+    exponent = (1 + width + width**2 / 4) / (2 * _BELL)
+    return _MARGIN * middle * math.exp(exponent)
 
 
 def _below(delta_of: Reader, delta: float, start: float) -> float:
     """The last epsilon read at which the bound is above delta; 0 if there is none."""
-    high, gap = start, start * _PRECISION
+    high = start
+    gap = start * _PRECISION
     while gap < start:
         low = start - gap
         if delta_of(low) > delta:
-            return _crossing(delta_of, delta, low, high)[0]
-        high, gap = low, 4 * gap
+            last, _ = _crossing(delta_of, delta, low, high)
+            return last
+        high = low
+        gap *= 4
     return 0.0
 
 
@@ -209,16 +230,21 @@ def _crossing(delta_of: Reader, delta: float, low: float, high: float) -> tuple[
     """Bisects to adjacent epsilons, the bound being above delta at the first and not at the
     second.
     """
-    value_low, value_high = delta_of(low), delta_of(high)
+    value_low = delta_of(low)
+    value_high = delta_of(high)
     for step in range(_STEPS):
         if high - low <= _PRECISION * high:
             break
-        middle = _between(low, high, value_low, value_high, delta) if step % 3 else (low + high) / 2
+        middle = (low + high) / 2
+        if step % 3:
+            middle = _between(low, high, value_low, value_high, delta)
         value = delta_of(middle)
         if value > delta:
-            low, value_low = middle, value
+            low = middle
+            value_low = value
         else:
-            high, value_high = middle, value
+            high = middle
+            value_high = value
     return low, high
 
 
@@ -227,5 +253,7 @@ def _between(low: float, high: float, value_low: float, value_high: float, delta
     if value_high <= 0 or not value_low < math.inf:
         return (low + high) / 2
     top = math.log(value_low)
-    part = (top - math.log(delta)) / max(top - math.log(value_high), 1e-300)
-    return low + (high - low) * min(max(part, 1e-4), 1 - 1e-4)
+    fall = max(top - math.log(value_high), 1e-300)
+    part = (top - math.log(delta)) / fall
+    inside = min(max(part, 1e-4), 1 - 1e-4)
+    return low + (high - low) * inside

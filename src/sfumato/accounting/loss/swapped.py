@@ -9,6 +9,7 @@ import numpy as np
 from sfumato.accounting.loss.atoms import Atoms
 from sfumato.accounting.loss.edges import (
     MAX_LOSS,
+    ROUNDOFF,
     ULPS,
     Edges,
     Floats,
@@ -60,7 +61,8 @@ class SwappedNormal:
     @property
     def rounding(self) -> Rounding:
         inner = self.pair.rounding.fixed
-        return Rounding(4 * inner * self.rate / (1 - self.rate), 4 * inner / (1 - self.rate))
+        rest = 1 - self.rate
+        return Rounding(4 * inner * self.rate / rest, 4 * inner / rest)
 
     @property
     def worst(self) -> float:
@@ -73,28 +75,34 @@ class SwappedNormal:
         """Beyond a point on the far side of the farther mean."""
         there = self.pair.reach(outside)
         far = there.upper / self.mu + self.mu / 2
-        most = _swapped(self.mu * (far - self.mu / 2), -self.mu * (far + self.mu / 2), self.rate)
-        return Reach(-float(most), float(most), there.outside)
+        gain = self.mu * (far - self.mu / 2)
+        other = -self.mu * (far + self.mu / 2)
+        most = float(_swapped(gain, other, self.rate))
+        return Reach(-most, most, there.outside)
 
     def cells(self, edges: Edges) -> tuple[Floats, Floats]:
         """Masses of the mixture without the unit, and the mean of the ratio of both."""
         far = self.mu + self.pair.reached
         points = between(self._points(edges.losses()), -far, far)
         plain, up = self.pair.intervals(points)
-        down = self.pair.intervals(-points[::-1])[1][::-1]
+        _, mirrored = self.pair.intervals(-points[::-1])
+        down = mirrored[::-1]
         least = 1 - self.rate + self.rate * down
         gain = self.rate * (up - down) / least
-        return plain * least, between((gain - edges.gain[:-1]) / edges.gap, 0.0, 1.0)
+        share = (gain - edges.gain[:-1]) / edges.gap
+        return plain * least, between(share, 0.0, 1.0)
 
     def doubt(self, edges: Edges) -> Floats:
         """The relative error, as for a Gaussian whose points are no farther."""
         far = (self.mu + self.pair.reached) ** 2
-        return np.full(len(edges.gap), 2.0**-53 * (64 / (1 - self.rate) + 8 * far))
+        relative = ROUNDOFF * (64 / (1 - self.rate) + 8 * far)
+        return np.full(len(edges.gap), relative)
 
     def _points(self, losses: Floats) -> Floats:
         """The points where the ratio is e^loss; sinh(mu z) follows from that of half the loss."""
+        half = losses / 2
         scale = (1 - self.rate) / self.rate * math.exp(self.mu**2 / 2)
-        points: Floats = (losses / 2 + np.arcsinh(scale * np.sinh(losses / 2))) / self.mu
+        points: Floats = (half + np.arcsinh(scale * np.sinh(half))) / self.mu
         return points
 
 
@@ -124,13 +132,15 @@ class Swapped:
         ``shift`` 1, any pure loss.
         """
         whole = Atoms.discrete_laplace(step, shift)
-        least, upper, masses = whole.losses[0], whole.losses[1:], whole.masses[1:]
+        least, *upper = whole.losses
+        masses = whole.masses[1:]
         still = math.tanh(step / 2)
+        lowest = [least] * len(upper)
         return cls(
-            (*masses, still, *masses),
-            (*upper, least, *(least for _ in upper)),
-            (*(least for _ in upper), least, *upper),
-            rate,
+            masses=(*masses, still, *masses),
+            gains=(*upper, least, *lowest),
+            others=(*lowest, least, *upper),
+            rate=rate,
         )
 
     @classmethod
@@ -138,8 +148,9 @@ class Swapped:
         """Discrete Gaussian noise on one integer, moved by 1."""
         whole = Atoms.discrete_gaussian(variance, 1)
         # without the outermost point, whose mirror image is not among them
-        gains, masses = whole.losses[:-1], whole.masses[:-1]
-        return cls(masses, gains, tuple(reversed(gains)), rate, 2 * whole.outside)
+        gains = whole.losses[:-1]
+        others = tuple(reversed(gains))
+        return cls(whole.masses[:-1], gains, others, rate, 2 * whole.outside)
 
     @property
     def symmetric(self) -> bool:
@@ -155,17 +166,18 @@ class Swapped:
 
     @property
     def rounding(self) -> Rounding:
-        return Rounding(0.0, ULPS * (4 + 2 * max(self.gains)) / (1 - self.rate))
+        relative = ULPS * (4 + 2 * max(self.gains)) / (1 - self.rate)
+        return Rounding(0.0, relative)
 
     @property
     def worst(self) -> float:
         return float(self.atoms()[0].max())
 
     def atoms(self) -> tuple[Floats, Floats]:
-        gains, others = np.array(self.gains), np.array(self.others)
-        return _swapped(gains, others, self.rate), np.array(self.masses) * (
-            1 + self.rate * np.expm1(others)
-        )
+        gains = np.array(self.gains)
+        others = np.array(self.others)
+        masses = np.array(self.masses) * (1 + self.rate * np.expm1(others))
+        return _swapped(gains, others, self.rate), masses
 
     def reach(self, outside: float) -> Reach:
         worst = self.worst
@@ -182,12 +194,13 @@ def _swapped(gain: Floats | float, other: Floats | float, rate: float) -> Floats
     """ln of (1 - rate + rate e^gain) / (1 - rate + rate e^other); of the two losses at most one is
     above 0.
     """
-    high, low = np.maximum(gain, other), np.minimum(gain, other)
-    apart = np.log1p(rate * np.expm1(high)) - np.log1p(rate * np.expm1(low))
+    high = np.maximum(gain, other)
+    low = np.minimum(gain, other)
+    below = rate * np.expm1(low)
+    apart = np.log1p(rate * np.expm1(high)) - np.log1p(below)
     # both below 0: by their difference, which has more digits
-    near = (
-        rate * np.exp(low) * np.expm1(np.minimum(high - low, MAX_LOSS)) / (1 + rate * np.expm1(low))
-    )
+    difference = np.minimum(high - low, MAX_LOSS)
+    near = rate * np.exp(low) * np.expm1(difference) / (1 + below)
     size = np.where(high > 0, apart, np.log1p(near))
     swapped: Floats = np.where(high == gain, size, -size)
     return swapped
