@@ -3,13 +3,14 @@
 claim.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.engines import relation
+from sfumato.engines import relation, sql_tree
 from sfumato.errors import Refused
 from sfumato.query import release
 from sfumato.sql import names
@@ -18,6 +19,7 @@ from tests.attacks import shop
 from tests.attacks.questions import QUESTIONS
 from tests.attacks.seen import all_seen, differences
 from tests.contracts.people import EXACTLY
+from tests.contracts.verbatim import changed
 from tests.sql import clinic
 
 event = shop.event
@@ -134,12 +136,7 @@ def test_a_public_key_that_is_there_five_times_multiplies_nobody(tmp_path, monke
     once = number(tmp_path, shop.data(), PUBLIC)
     assert once > 10
     assert number(tmp_path, doubled(), PUBLIC, "again") == once
-    honest = relation._public_join
-    monkeypatch.setattr(
-        relation,
-        "_public_join",
-        lambda *asked: honest(*asked).replace(") = 1) AS r", ") <= 5) AS r"),
-    )
+    monkeypatch.setattr(relation, *changed(relation, "_first_public", ") = 1", ") <= 5"))
     assert number(tmp_path, doubled(), PUBLIC, "broken") > once
 
 
@@ -232,7 +229,11 @@ def test_rows_without_a_unit_are_nobodys(tmp_path, monkeypatch):
     assert number(tmp_path, more, text) == len(base["events"])
     honest = relation.named
     monkeypatch.setattr(
-        relation, "named", lambda columns, source: f"coalesce({honest(columns, source)}, 'nobody')"
+        relation,
+        "named",
+        lambda columns, source: sql_tree.call(
+            "coalesce", honest(columns, source), sql_tree.Constant("nobody")
+        ),
     )
     assert number(tmp_path, more, text, "broken") > len(base["events"])
 
@@ -376,12 +377,13 @@ def test_a_claimed_key_does_not_multiply_the_rows_that_lead_to_it(tmp_path, monk
             return session.query(text, epsilon=EXACTLY).rows[0]
 
     assert found("honest") == [1, 1]
-    honest = relation._owned
-    monkeypatch.setattr(
-        relation,
-        "_owned",
-        lambda *asked: (
-            honest(*asked).replace("min(unit) AS unit", "unit").replace(" GROUP BY key", "")
-        ),
-    )
+    honest = relation._owners
+
+    def every_claim(*asked):
+        """The units of a key, each of its rows with one."""
+        owners = honest(*asked)
+        key, smallest = owners.items
+        return replace(owners, items=(key, smallest.name), group=())
+
+    monkeypatch.setattr(relation, "_owners", every_claim)
     assert found("broken") == [13, 13]
