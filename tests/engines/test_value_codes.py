@@ -48,6 +48,15 @@ CODES = {
     sf.Category("1", "2"): {Decimal("1.00"): 0, "1.00": None},
     sf.Boolean(): {True: 1, "true": 1, "0": 0, 0.0: 0, "yes": None, 2: None},
     sf.Integer(0, 9, missing=("1", "")): {"1": None, 1.0: None, "1.0": 1, "": None},
+    sf.Integer(0, 2000): {
+        "12.0": 12,
+        "12.5": 12,
+        "1,000": None,
+        "1.000,5": None,
+        "\uff11\uff12": None,
+    },
+    sf.Date("2024-01-01", "2024-12-31"): {"31/12/2024": None, "2024-12-31": 20088},
+    sf.Boolean(missing="N"): {"TRUE": 1, "tRue": None, "Y": None, "1.0": None, " 1": None},
     sf.Text(missing="N"): {"N": None, "n": "n", "": "", 5: "5"},
 }
 
