@@ -89,7 +89,7 @@ def _copy(
             if not going():
                 raise ServerFailed
             arrays = list(map(pyarrow.array, wanted, kinds))
-            arrays.append(pyarrow.repeat(True, len(one)))
+            arrays.append(pyarrow.array([True] * len(one)))
             batch = pyarrow.table(arrays, [str(place) for place in range(len(arrays))])
             connection.register("batch", batch)
             try:
