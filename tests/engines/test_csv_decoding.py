@@ -111,7 +111,8 @@ def test_the_last_bytes_of_a_file_are_not_dropped_and_that_is_noticed(tmp_path, 
 
 
 BYTES = st.lists(
-    st.sampled_from([*b',\n"09A|\r', 0x80, 0x81, 0xA1, 0xD8, 0xDC, 0xFE, 0xFF]) | st.integers(0, 255),
+    st.sampled_from([*b',\n"09A|\r', 0x80, 0x81, 0xA1, 0xD8, 0xDC, 0xFE, 0xFF])
+    | st.integers(0, 255),
     max_size=40,
 ).map(bytes)
 

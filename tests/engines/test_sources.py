@@ -457,7 +457,7 @@ def test_a_source_holds_what_it_would_read_once_it_is_there(
 
 # --- CSV in another encoding ----------------------------------------------------------------------
 
-GBK = "姓名,收入\n张三,\"1.000,5\"\n李四,2\n".encode("gbk") + b"\xff,3\n\xd5\xc5\xc8\xfd,\x80\n"
+GBK = '姓名,收入\n张三,"1.000,5"\n李四,2\n'.encode("gbk") + b"\xff,3\n\xd5\xc5\xc8\xfd,\x80\n"
 
 
 def of_gbk(path):

@@ -225,6 +225,23 @@ def test_an_address_that_is_not_supported_is_refused_by_its_scheme(address):
     assert "postgresql://" in text
 
 
+@pytest.mark.parametrize(
+    "address", ["sqlite://people.db", "sqlite:///people.db?mode=rw", Path("sqlite:///people.db")]
+)
+def test_an_address_of_an_sqlite_file_that_is_badly_written_says_how(address):
+    with pytest.raises(InvalidDeclaration, match="not written as one") as refused:
+        Table(address, table="people")
+    assert "sqlite:////srv/people.db" in refused.value.allowed
+
+
+def test_an_address_of_an_sqlite_file_is_its_path(tmp_path):
+    table = Table(f"sqlite:///{tmp_path}/people.db", table="people")
+    assert table == Table(f"{tmp_path}/people.db", table="people")
+    assert table.place == f"file {tmp_path}/people.db people"
+    with pytest.raises(InvalidDeclaration, match="A database without the name of a table"):
+        Table("sqlite:///people.db")
+
+
 @pytest.mark.parametrize("path", ["C:/people.csv", "a:b/people.csv", "token=a/people.csv", "a:"])
 def test_a_path_with_a_colon_is_no_address(path):
     assert Table(path).source == path

@@ -203,6 +203,12 @@ def test_an_address_is_no_path(folder: Path) -> None:
     assert (people.source, people.table) == (Server("postgresql://ada@db.example/clinic"), "people")
 
 
+def test_the_path_of_an_sqlite_file_is_relative_to_the_file(folder: Path) -> None:
+    path = written(folder, source='source = "sqlite:///people.db"\ntable = "people"')
+    people = read_declarations(path).dataset.tables["people"]
+    assert (people.source, people.table) == (folder / "people.db", "people")
+
+
 WRONG = {
     "no dataset": ({"dataset": ""}, "dataset is missing"),
     "dataset a number": ({"dataset": "dataset = 5"}, "dataset is missing, or is not a text"),

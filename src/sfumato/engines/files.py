@@ -19,6 +19,7 @@ from sfumato.metadata.csv_text import DELIMITERS, ENCODINGS
 
 _OWNER = logging.getLogger("sfumato.owner")
 _LONGEST_HEADER = 1_000_000
+_SQLITE = b"SQLite format 3\0"
 
 # The identity of a file, without reading it: device, inode, size, time of change.
 Mark: TypeAlias = tuple[int, int, int, int]
@@ -53,6 +54,15 @@ def is_same(one: Path, other: Path) -> bool:
         return True
     try:
         return one.samefile(other)
+    except OSError:
+        return False
+
+
+def is_sqlite(path: Path) -> bool:
+    """Whether a file is an SQLite database: every one begins with the same bytes."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_SQLITE)) == _SQLITE
     except OSError:
         return False
 

@@ -17,6 +17,7 @@ import duckdb
 from sfumato.engines.duckdb_printer import text
 from sfumato.engines.layout import whole
 from sfumato.engines.relation import stored_columns
+from sfumato.engines.remote import is_remote
 from sfumato.engines.sources import files_of
 from sfumato.engines.value_sql import Source
 from sfumato.errors import InvalidSource, shown
@@ -194,7 +195,7 @@ def origins(dataset: Dataset, table: str) -> list[Path] | None:
         return None
     paths = []
     for step in way:
-        if not isinstance(step.source, str | Path):
+        if is_remote(step) or not isinstance(step.source, str | Path):
             return None
         paths.append(Path(str(step.source)).absolute())
     return paths

@@ -121,6 +121,12 @@ def frame_of(
     source = table.source
     if is_frame(source):
         return _of_application(session, name, source)
+    if table.table is not None:
+        raise InvalidSource(
+            f"Table {name!r}: a table of a database, which Spark does not read.",
+            allowed="Parquet, Arrow frames, DataFrames of Spark",
+            remedy="Leave engine= out, or export the rows to Parquet.",
+        )
     frame = None
     failed = ""
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Addresses of database servers. They may contain a password, which is never shown."""
+"""Addresses of databases. They may contain a password, which is never shown."""
 
 import re
 from dataclasses import dataclass, field
@@ -10,8 +10,9 @@ from sfumato.errors import WrongUse, without_secrets
 
 SERVERS = ("postgresql://", "postgres://")
 POSTGRES = '"postgresql://user@host/database"; in a password % is written %25, @ %40, / %2F'
+SQLITE = '"sqlite:///people.db", or "sqlite:////srv/people.db" for a path from the root'
 # Each scheme of an address that ``sf.Table`` accepts, and how its addresses are written.
-SCHEMES = {"postgresql": POSTGRES, "postgres": POSTGRES}
+SCHEMES = {"postgresql": POSTGRES, "postgres": POSTGRES, "sqlite": SQLITE}
 # Two letters at least: "C:/data" is a path. pathlib reduces "://" to ":/".
 _SCHEME = re.compile(r"\s*([a-z][a-z0-9+.-]+):/", re.IGNORECASE)
 
@@ -50,6 +51,20 @@ def is_postgres(place: object) -> bool:
         return False
     user = place.partition("://")[2].rpartition("@")[0]
     return not set("/?#@") & set(user)
+
+
+def path_of(place: object) -> str | None:
+    """The path in the address of an SQLite file, as SQLAlchemy writes it; None for other places.
+
+    >>> path_of("sqlite:///people.db"), path_of("sqlite:////srv/people.db"), path_of("people.db")
+    ('people.db', '/srv/people.db', None)
+    """
+    if not isinstance(place, str) or not place.startswith("sqlite:///"):
+        return None
+    path = place.removeprefix("sqlite:///")
+    if not path or set("?#") & set(path):
+        return None
+    return path
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -15,6 +15,7 @@ from sfumato.metadata.server import (
     Server,
     is_address,
     is_postgres,
+    path_of,
     scheme_of,
 )
 from sfumato.privacy.unit import Unit
@@ -42,7 +43,8 @@ class Table:
     Args:
         source: the path of a Parquet or CSV file, of a folder of Parquet files, or a glob pattern
             ("events/2024-*.parquet"); or anything that Arrow can read (a pyarrow, pandas or polars
-            table, a DuckDB relation); or a PostgreSQL address ("postgresql://host/clinic"), whose
+            table, a DuckDB relation); or, with ``table``, a DuckDB or SQLite file ("shop.db",
+            "sqlite:///shop.db"), or a PostgreSQL address ("postgresql://host/clinic"), whose
             password is never shown. CSV values and Hive-style folder names ("year=2024") are
             strings that are converted as the columns declare.
         unit: the privacy unit; None: each row is one unit.
@@ -50,7 +52,7 @@ class Table:
         size: the number of rows, if it is public; a reference for relative errors.
         public: the table is about nobody (products, a calendar). It can be joined and is not
             protected: answers may show its content.
-        table: the name of the table in a DuckDB file or on a server.
+        table: the name of the table in a DuckDB or SQLite file, or on a server.
         delimiter: what separates the fields of a CSV file: "," (the default), ";", "|" or a tab.
         encoding: of a CSV file: "utf-8" (the default), "utf-16", "gbk", "gb18030" or "latin-1". If
             it is declared, a field with a byte that does not decode is missing; if it is not, such
@@ -115,20 +117,23 @@ class Table:
         object.__setattr__(self, "columns", dict(self.columns))
 
     def _require_path(self) -> None:
-        if isinstance(self.source, str) and is_postgres(self.source):
+        path = path_of(self.source)
+        if path is not None:
+            object.__setattr__(self, "source", path)
+        elif isinstance(self.source, str) and is_postgres(self.source):
             object.__setattr__(self, "source", Server(self.source))
         elif isinstance(self.source, str | Path):
             _require_no_address(self.source)
         if self.table is None:
-            if isinstance(self.source, Server):
+            if path is not None or isinstance(self.source, Server):
                 raise InvalidDeclaration(
-                    "A server without the name of a table.", allowed='table="patients"'
+                    "A database without the name of a table.", allowed='table="patients"'
                 )
             return
         if not isinstance(self.table, str) or not self.table:
             raise InvalidDeclaration(
                 f"table={shown(self.table)}.",
-                allowed="the name of a table in a DuckDB file, or on a server",
+                allowed="the name of a table in a DuckDB or SQLite file, or on a server",
             )
         if not isinstance(self.source, str | Path | Server):
             raise InvalidDeclaration(
