@@ -472,7 +472,9 @@ def test_what_does_not_decode_is_missing_in_every_question(tmp_path):
         SUM("收入") AS total FROM t WHERE "姓名" = '张三' OR "姓名" IS NULL"""
     with session(of_gbk(tmp_path / "data.csv"), tmp_path) as asked:
         (row,) = asked.query(statement, epsilon=9000).rows
-    assert [float(value) for value in row] == pytest.approx([3, 2, 2, 1003.5], abs=0.4)
+    assert row[:3] == pytest.approx([3, 2, 2], abs=0.4)
+    # noise of scale 0.9: this far off once in 10^9
+    assert float(row[3]) == pytest.approx(1003.5, abs=20)
 
 
 def test_the_copy_of_a_csv_is_deleted_with_its_engine(tmp_path):
