@@ -382,3 +382,12 @@ def test_milliseconds_of_parquet_are_refused_where_they_may_be_read(spark, tmp_p
     monkeypatch.setattr(spark_frame, "_has_milliseconds", lambda frame: False)
     with pytest.raises(EngineFailed):
         days(spark, frame)
+
+
+@pytest.mark.parametrize("reading", [{"encoding": "gbk"}, {"decimal": ","}, {"thousands": " "}])
+def test_a_declared_reading_of_texts_is_refused_by_name(tmp_path, reading):
+    path = tmp_path / "public.csv"
+    path.write_text("a\n1\n")
+    table = sf.Table(path, public=True, columns={"a": sf.Integer(0, 9)}, **reading)
+    with pytest.raises(InvalidSource, match=f"{next(iter(reading))}=, which is not read for Spark"):
+        spark_frame._arrow("t", table)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from sfumato.errors import InvalidDeclaration, WrongUse
 from sfumato.metadata import Category, Column, Integer, Table, Text
+from sfumato.metadata.csv_text import PLAIN, Numerals
 from sfumato.privacy import Unit
 
 AGE = Integer(0, 125)
@@ -283,4 +284,27 @@ def test_a_delimiter_is_shown_and_is_no_part_of_what_a_table_means():
     assert "delimiter=';'" in repr(table)
     assert "delimiter" not in repr(Table("people.csv", columns={"age": AGE}))
     assert table.described == Table("people.csv", columns={"age": AGE}).described
+    assert pickle.loads(pickle.dumps(table)) == table
+
+
+READING = {"encoding": "gbk", "decimal": ",", "thousands": "."}
+
+
+@pytest.mark.parametrize("name", READING)
+def test_how_text_is_written_is_declared_of_a_csv_file(name):
+    for source in ("people.parquet", "people", object(), "postgresql://db/clinic"):
+        with pytest.raises(InvalidDeclaration, match=f"{name}= of a source that is no CSV file"):
+            table = "people" if str(source).startswith("postgresql") else None
+            Table(source, table=table, **{name: " " if name == "thousands" else READING[name]})
+    with pytest.raises(InvalidDeclaration, match=f"{name}='x'"):
+        Table("people.csv", **{name: "x"})
+
+
+def test_how_text_is_written_is_part_of_what_a_table_means():
+    table = Table("people.CSV", columns={"age": AGE}, delimiter=";", **READING)
+    assert "encoding='gbk', decimal=',', thousands='.'" in repr(table)
+    assert table.reading == table.described.reading == READING
+    assert Table("people.csv", delimiter=";").reading == {}
+    assert table.numerals == table.described.numerals == Numerals(",", ".")
+    assert Table("people.csv").numerals == PLAIN
     assert pickle.loads(pickle.dumps(table)) == table

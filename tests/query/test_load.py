@@ -78,6 +78,9 @@ epsilon = 2
 source = "adult.csv"
 size = 9
 delimiter = ";"
+encoding = "gbk"
+decimal = ","
+thousands = "."
 unit = {column = "person_id", max_rows = 2, max_groups = 3, max_rows_total = 4}
 [tables.t.columns]
 a = {type = "real", lower = 0.5, upper = "99", step = "0.25", missing = ["N", "-"]}
@@ -96,6 +99,7 @@ e = {type = "integer", lower = -5, upper = 5}
         "e": sf.Integer(-5, 5),
     }
     assert (table.size, table.delimiter) == (9, ";")
+    assert table.reading == {"encoding": "gbk", "decimal": ",", "thousands": "."}
     assert table.unit == sf.Unit("person_id", 2, 3, 4)
     assert (declared.dataset.version, declared.dataset.relation) == ("7", sf.ReplaceOne)
     assert declared.ledger == folder / "sub.db"

@@ -120,7 +120,12 @@ class DuckDB:
     def _open_sources(self) -> None:
         """Opens every table, and makes its rows visible in all lanes."""
         for name, table in self._tables.items():
-            self._opened[name] = opened(self._connection, name, table)
+            self._opened[name] = opened(
+                self._connection,
+                name,
+                table,
+                folder=Path(self._spill),
+            )
             self._sources[name] = held(
                 self._connection,
                 self._tables,

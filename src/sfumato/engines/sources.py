@@ -26,6 +26,7 @@ from sfumato.engines.files import (
     require_names,
     require_parquet_names,
     unreadable,
+    utf8_copy,
 )
 from sfumato.engines.remote import is_remote, served
 from sfumato.engines.served import Served
@@ -58,10 +59,16 @@ class Opened:
 
 
 def opened(
-    connection: duckdb.DuckDBPyConnection, name: str, table: Table, relation: str = ""
+    connection: duckdb.DuckDBPyConnection,
+    name: str,
+    table: Table,
+    relation: str = "",
+    folder: Path | None = None,
 ) -> Opened:
-    """Opens the source of a table; ``relation`` is its name on its server, if that is known
-    already.
+    """Opens the source of a table.
+
+    ``relation`` is its name on its server, if that is known already. ``folder`` is the private
+    folder for a copy of a CSV file whose encoding is declared.
 
     Raises:
         InvalidSource: there is no source, it cannot be read, or its files do not fit together.
@@ -84,7 +91,11 @@ def opened(
     files = files_of(path)
     seen = marks([path] if files is None else files)
     if files is None:
-        csv_or_parquet = from_file(connection, name, path, table.delimiter)
+        copy = None
+        if table.encoding is not None:
+            assert folder is not None, "given where a table is opened first"
+            copy = utf8_copy(name, path, table.encoding, folder)
+        csv_or_parquet = from_file(connection, name, path, table.delimiter, copy)
         return Opened(csv_or_parquet, path, (path,), seen)
     return Opened(
         _from_files(connection, name, path, files),

@@ -12,15 +12,55 @@ from decimal import Decimal
 
 from sfumato.errors import unknown
 from sfumato.metadata.column import Boolean, Category, Column, Date, Integer, Real, Text, date_code
+from sfumato.metadata.csv_text import PLAIN, Numerals
 
+_BLANKS = r"[ \t\n\f\r]*"
 NUMBER_PATTERN = r"[ \t\n\f\r]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t\n\f\r]*"
 # an integer as it is printed, of up to 19 digits
 WHOLE_PATTERN = r"0|-?[1-9][0-9]{0,18}"
 DATE_PATTERN = r"([1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])-[0-9]{2}-[0-9]{2}"
+# what is read as the declared sign: the no-break spaces, and the typographic apostrophe
+_LIKE = {" ": "[ \u00a0\u202f]", "'": "['\u2019]"}
 
 
-def code_of(column: Column, value: object) -> int | str | None:
+def number_pattern(numerals: Numerals) -> str:
+    """Returns the pattern of a number with the declared signs, for a match of the whole text.
+
+    The sign between thousands stands between all groups of three digits, or nowhere.
+
+    >>> bool(re.fullmatch(number_pattern(Numerals(",", ".")), "1.234,5"))
+    True
+    """
+    if numerals.is_plain:
+        return NUMBER_PATTERN
+    point = f"[{numerals.decimal}]"
+    whole = "[0-9]+"
+    if numerals.thousands:
+        groups = f"({thousands_pattern(numerals)}[0-9]{{3}})+"
+        whole = f"([0-9]+|[1-9][0-9]{{0,2}}{groups})"
+    number = rf"({whole}({point}[0-9]*)?|{point}[0-9]+)"
+    return rf"{_BLANKS}[+-]?{number}([eE][+-]?[0-9]+)?{_BLANKS}"
+
+
+def thousands_pattern(numerals: Numerals) -> str:
+    """Returns the pattern of the sign between thousands.
+
+    A blank stands for the no-break spaces, and an apostrophe for the typographic one.
+
+    >>> thousands_pattern(Numerals(",", "."))
+    '[.]'
+    """
+    return _LIKE.get(numerals.thousands, f"[{numerals.thousands}]")
+
+
+def code_of(
+    column: Column,
+    value: object,
+    numerals: Numerals = PLAIN,
+) -> int | str | None:
     """Returns the code of a value; None for a missing or undeclared value.
+
+    ``numerals`` are the signs in numbers that are written as text.
 
     >>> code_of(Column("age", Integer(0, 120)), "130")
     120
@@ -32,7 +72,7 @@ def code_of(column: Column, value: object) -> int | str | None:
         return None
     match kind:
         case Integer() | Real():
-            return _number_code(kind, value)
+            return _number_code(kind, value, numerals)
         case Date():
             return _day_code(kind, value)
         case Category() | Boolean():
@@ -62,9 +102,15 @@ def text_of(value: object) -> str:
     return str(value)
 
 
-def _number_code(kind: Integer | Real, value: object) -> int | None:
-    if isinstance(value, str) and not re.fullmatch(NUMBER_PATTERN, value, re.ASCII):
-        return None
+def _number_code(
+    kind: Integer | Real,
+    value: object,
+    numerals: Numerals,
+) -> int | None:
+    if isinstance(value, str):
+        if not re.fullmatch(number_pattern(numerals), value, re.ASCII):
+            return None
+        value = _plain(value, numerals)
     if not isinstance(value, str | int | float | Decimal):
         return None
     number = float(value) / float(kind.step)
@@ -75,6 +121,13 @@ def _number_code(kind: Integer | Real, value: object) -> int | None:
     if number >= kind.upper_code:
         return kind.upper_code
     return round(number)
+
+
+def _plain(number: str, numerals: Numerals) -> str:
+    """Returns a number as Python writes it."""
+    if numerals.thousands:
+        number = re.sub(thousands_pattern(numerals), "", number)
+    return number.replace(numerals.decimal, ".")
 
 
 def _day_code(kind: Date, value: object) -> int | None:

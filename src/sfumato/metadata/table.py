@@ -8,6 +8,7 @@ from pathlib import Path
 
 from sfumato.errors import InvalidDeclaration, WrongUse, shown, without_secrets
 from sfumato.metadata.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
+from sfumato.metadata.csv_text import Numerals, numerals_of, require_csv_text
 from sfumato.metadata.server import (
     POSTGRES,
     SCHEMES,
@@ -21,7 +22,6 @@ from sfumato.privacy.unit import Unit
 
 # Last components of patterns that match everything in a folder.
 _ALL_OF_A_FOLDER = ("*", "**", "*.parquet")
-DELIMITERS = (",", ";", "|", "\t")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,11 @@ class Table:
             protected: answers may show its content.
         table: the name of the table in a DuckDB or SQLite file, or on a server.
         delimiter: what separates the fields of a CSV file: "," (the default), ";", "|" or a tab.
+        encoding: of a CSV file: "utf-8" (the default), "utf-16", "gbk", "gb18030" or "latin-1". If
+            it is declared, a field with a byte that does not decode is missing; if it is not, such
+            a file is refused.
+        decimal: the sign of the fraction in numbers of a CSV file: "." (the default) or ",".
+        thousands: the sign between groups of three digits there: ".", ",", " " or "'".
 
     Guarantees:
         a table shows nothing of its source that is not declared
@@ -70,6 +75,9 @@ class Table:
     public: bool = False
     table: str | None = None
     delimiter: str | None = None
+    encoding: str | None = None
+    decimal: str | None = None
+    thousands: str | None = None
 
     def __post_init__(self) -> None:
         if self.unit is not None and not isinstance(self.unit, Unit):
@@ -106,7 +114,7 @@ class Table:
                 f"size={shown(self.size)}.", allowed="a public number of rows, at least 1"
             )
         self._require_path()
-        self._require_delimiter()
+        self._require_csv()
         object.__setattr__(self, "columns", dict(self.columns))
 
     def _require_path(self) -> None:
@@ -134,18 +142,40 @@ class Table:
                 allowed='sf.Table("events.duckdb", table="events")',
             )
 
-    def _require_delimiter(self) -> None:
-        if self.delimiter is None or isinstance(self.source, _Undisclosed):
+    def _require_csv(self) -> None:
+        declared = {
+            "delimiter": self.delimiter,
+            "encoding": self.encoding,
+            "decimal": self.decimal,
+            "thousands": self.thousands,
+        }
+        require_csv_text(**declared)
+        given = [name for name, value in declared.items() if value is not None]
+        if not given or isinstance(self.source, _Undisclosed):
             return
-        if self.delimiter not in DELIMITERS:
-            raise InvalidDeclaration(
-                f"delimiter={shown(self.delimiter)}.",
-                allowed=", ".join(map(repr, DELIMITERS)),
-            )
         if not isinstance(self.source, str | Path) or Path(self.source).suffix.lower() != ".csv":
             raise InvalidDeclaration(
-                "delimiter= of a source that is no CSV file.", remedy="Leave it out."
+                f"{given[0]}= of a source that is no CSV file.", remedy="Leave it out."
             )
+
+    @property
+    def reading(self) -> dict[str, str]:
+        """What is declared of how texts are read; answers depend on it.
+
+        >>> Table("people.csv", decimal=",", delimiter=";").reading
+        {'decimal': ','}
+        """
+        declared = {
+            "encoding": self.encoding,
+            "decimal": self.decimal,
+            "thousands": self.thousands,
+        }
+        return {name: value for name, value in declared.items() if value is not None}
+
+    @property
+    def numerals(self) -> Numerals:
+        """The signs in numbers that are written as text."""
+        return numerals_of(self.decimal, self.thousands)
 
     @property
     def described(self) -> "Table":

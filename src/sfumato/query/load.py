@@ -42,7 +42,7 @@ _KEYS = {
     "ledger_heads",
     "without_heads",
 }
-_OPTIONS = ("size", "public", "table", "delimiter")
+_OPTIONS = ("size", "public", "table", "delimiter", "encoding", "decimal", "thousands")
 _LIMITS = ("max_rows", "max_groups", "max_rows_total")
 
 
