@@ -28,6 +28,7 @@ from sfumato.engines.value_sql import Source, named
 from sfumato.errors import EngineFailed
 from sfumato.metadata.column import Column
 from sfumato.metadata.csv_text import DECIMALS, PLAIN, THOUSANDS, Numerals
+from sfumato.metadata.date_format import FORMATS
 from sfumato.plan.aggregate import CountDistinct, CountRows, CountUnits
 from sfumato.plan.relation import Filter
 from sfumato.plan.scalar import Compare, Comparison, Constant
@@ -200,6 +201,7 @@ MANY = [
     sf.Real(-1, 1),
     sf.Real(0, 10**15, step="0.25"),
     sf.Date("1900-01-01", "2100-01-01", missing="epoch"),
+    sf.Date("1900-01-01", "2100-01-01", format="%d/%m/%Y", missing="epoch"),
     sf.Category("abc", "空"),
     sf.Boolean(missing="x"),
     sf.Text(missing=("", "nan")),
@@ -482,3 +484,36 @@ def test_plain_numbers_are_read_by_the_statement_of_before():
     assert "regexp_replace" not in printed(read)
     assert printed(read).count(NUMBER_PATTERN.replace("'", "''")) == 1
     assert PLAIN not in SIGNS[1:]
+
+
+# Of every part what may stand there, and what may not.
+YEARS, REST = (
+    ("2024", "1900", "0001", "9999", "0000", "24"),
+    ("1", "02", "12", "13", "29", "31", "0"),
+)
+
+
+def codes_of_dates(form):
+    """The texts whose code differs between DuckDB and the reference, and how many are dates."""
+    kind = sf.Date("0001-01-02", "9999-12-30", format=form)
+    texts = list(EDGES)
+    for year, month, day in itertools.product(YEARS, REST, REST):
+        for other in (form, "%d/%m/%Y"):
+            written = other.replace("%Y", year).replace("%m", month).replace("%d", day)
+            texts += [written, f" {written}", f"{written}\n"]
+    expected = [code_of(Column("x", kind), written) for written in texts]
+    found = codes_of_texts(texts, kind, PLAIN)
+    odd = [text for text, one, other in zip(texts, found, expected, strict=True) if one != other]
+    return odd, sum(code is not None for code in expected)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_declared_format_of_dates_means_the_same_on_the_engine(form):
+    odd, dates = codes_of_dates(form)
+    assert not odd
+    assert dates > 20
+
+
+def test_a_format_that_takes_the_month_for_the_day_is_noticed(monkeypatch):
+    monkeypatch.setattr(value_sql, "iso_order", lambda form: r"\3-\1-\2")
+    assert codes_of_dates("%d/%m/%Y")[0]

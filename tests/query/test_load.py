@@ -88,6 +88,7 @@ b = {type = "date", lower = 1900-01-01, upper = "2010-12-31"}
 c = {type = "boolean", true = "1", false = ["2", "3"], missing = "N"}
 d = {type = "category", values = {1 = "one", 2 = "two"}}
 e = {type = "integer", lower = -5, upper = 5}
+f = {type = "date", lower = "1900-01-01", upper = "2010-12-31", format = "%d/%m/%Y"}
 """
     declared = read_declarations(written(folder, text))
     table = declared.dataset.tables["t"]
@@ -97,6 +98,7 @@ e = {type = "integer", lower = -5, upper = 5}
         "c": sf.Boolean(true="1", false=["2", "3"], missing="N"),
         "d": sf.Category({"1": "one", "2": "two"}),
         "e": sf.Integer(-5, 5),
+        "f": sf.Date("1900-01-01", "2010-12-31", format="%d/%m/%Y"),
     }
     assert (table.size, table.delimiter) == (9, ";")
     assert table.reading == {"encoding": "gbk", "decimal": ",", "thousands": "."}

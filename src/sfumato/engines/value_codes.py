@@ -13,6 +13,7 @@ from decimal import Decimal
 from sfumato.errors import unknown
 from sfumato.metadata.column import Boolean, Category, Column, Date, Integer, Real, Text, date_code
 from sfumato.metadata.csv_text import PLAIN, Numerals
+from sfumato.metadata.date_format import date_pattern, places
 
 _BLANKS = r"[ \t\n\f\r]*"
 NUMBER_PATTERN = r"[ \t\n\f\r]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t\n\f\r]*"
@@ -133,9 +134,19 @@ def _plain(number: str, numerals: Numerals) -> str:
 def _day_code(kind: Date, value: object) -> int | None:
     if isinstance(value, datetime.datetime):
         value = value.date()
-    if isinstance(value, str) and not re.fullmatch(DATE_PATTERN, value, re.ASCII):
-        return None
+    if isinstance(value, str):
+        value = _iso(value, kind.format)
     day = date_code(value)
     if day is None:
         return None
     return min(max(day, kind.lower_code), kind.upper_code)
+
+
+def _iso(written: str, form: str | None) -> str | None:
+    """Returns a date of the declared format as YYYY-MM-DD; None if it is written otherwise."""
+    pattern = DATE_PATTERN if form is None else date_pattern(form)
+    match = re.fullmatch(pattern, written, re.ASCII)
+    if match is None or form is None:
+        return match and written
+    year, month, day = (match[place].zfill(2) for place in places(form))
+    return f"{year}-{month}-{day}"

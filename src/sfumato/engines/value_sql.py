@@ -14,6 +14,7 @@ from sfumato.engines.value_codes import DATE_PATTERN, number_pattern, thousands_
 from sfumato.errors import unknown
 from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
 from sfumato.metadata.csv_text import PLAIN, Numerals
+from sfumato.metadata.date_format import date_pattern, iso_order
 
 _SHORT = ("BIGINT", "INTEGER", "SMALLINT", "TINYINT", "UINTEGER", "USMALLINT", "UTINYINT")
 _FAMILIES = {
@@ -107,8 +108,7 @@ def reading(
         case Integer() | Real():
             read = _steps(raw, family, kind, source.numerals)
         case Date():
-            day = sql.TryCast(raw, sql.SqlType.DATE)
-            read = _guarded(day, raw, family, DATE_PATTERN)
+            read = _day(raw, family, kind)
         case Category() | Boolean() | Text():
             read = text_reading(raw, family)
         case _:
@@ -232,6 +232,16 @@ def _moment_text(raw: sql.Expression) -> sql.Expression:
     is_printable = sql.Between(day, sql.Day("0001-01-01"), sql.Day("9999-12-31"))
     printable = sql.Opaque(sql.Case(((is_printable, raw),)))
     return sql.TryCast(printable, sql.SqlType.VARCHAR)
+
+
+def _day(raw: sql.Expression, family: str, kind: Date) -> sql.Expression:
+    """Returns a day; of a declared format the parts of a string are put in the order of ISO."""
+    if family != "text" or kind.format is None:
+        return _guarded(sql.TryCast(raw, sql.SqlType.DATE), raw, family, DATE_PATTERN)
+    pattern = date_pattern(kind.format)
+    order = sql.Constant(iso_order(kind.format))
+    iso = sql.call("regexp_replace", raw, sql.Constant(pattern), order)
+    return _guarded(sql.TryCast(iso, sql.SqlType.DATE), raw, family, pattern)
 
 
 def _steps(

@@ -26,7 +26,7 @@ _ARGUMENTS = {
     "real": {"lower", "upper", "step", "missing"},
     "category": {"values", "missing"},
     "boolean": {"true", "false", "missing"},
-    "date": {"lower", "upper", "missing"},
+    "date": {"lower", "upper", "format", "missing"},
     "text": {"missing"},
 }
 _KEYS = {
