@@ -97,7 +97,7 @@ def test_the_key_of_a_folder_is_text(spark, tmp_path):
     assert [row[0] for row in found] == ["01", "2"]
 
 
-@pytest.mark.parametrize("source", ["people.db", "postgresql://ada:secret@db/clinic"])
+@pytest.mark.parametrize("source", ["people.db", "mysql://ada:secret@db/clinic"])
 @pytest.mark.parametrize("public", [True, False])
 def test_a_table_of_a_database_is_refused_by_name(spark, source, public):
     table = sf.Table(source, table="people", public=public)

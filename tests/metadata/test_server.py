@@ -13,6 +13,8 @@ SHOWN = {
     "postgres://db.example": "postgresql://db.example",
     "postgresql:///clinic?host=/run/secret": "postgresql:///clinic",
     "postgresql://[secret": "postgresql://",
+    "mysql://ada:secret@db.example:3307/clinic?ssl_ca=/secret": "mysql://db.example/clinic",
+    "mariadb://ada:secret@db.example/clinic": "mysql://db.example/clinic",
     "postgresql://ada:se/cr@et@db.example/clinic": "postgresql://db.example/clinic",
 }
 

@@ -134,6 +134,19 @@ def test_the_place_of_a_table_on_a_server_has_no_password():
     )
 
 
+def test_two_names_of_a_server_are_one_place():
+    servers = [
+        "mysql://ada:secret@db.example/clinic",
+        "mariadb://bob@DB.example:3306/clinic?ssl_disabled=true",
+        "mysql://db.example/clinic?port=3306",
+    ]
+    assert {Table(each, table="t").place for each in servers} == {
+        "mysql://db.example:3306/clinic t"
+    }
+    socket = Table("mysql:///clinic?unix_socket=/run/a&ssl_disabled=true", table="t")
+    assert socket.place == "mysql:///run/a:3306/clinic t"
+
+
 def test_what_is_in_memory_has_no_place():
     assert Table(object()).place == ""
 
@@ -223,6 +236,13 @@ def test_an_address_that_is_not_supported_is_refused_by_its_scheme(address):
     text = str(refused.value)
     assert all(word not in text for word in ("ada", "secr", "host", "people", "home"))
     assert "postgresql://" in text
+
+
+@pytest.mark.parametrize("address", ["MySQL://db/clinic", "mariadb://ada:a/b@db/clinic"])
+def test_an_address_of_mysql_that_is_badly_written_says_how(address):
+    with pytest.raises(InvalidDeclaration, match="not written as one") as refused:
+        Table(address, table="people")
+    assert "mysql://user@host/database" in refused.value.allowed
 
 
 @pytest.mark.parametrize(

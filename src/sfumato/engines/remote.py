@@ -11,7 +11,7 @@ from pathlib import Path
 
 import duckdb
 
-from sfumato.engines import postgres, sqlite
+from sfumato.engines import mysql, postgres, sqlite
 from sfumato.engines.files import is_sqlite
 from sfumato.engines.served import Fetch, Reader, Served, ServerFailed
 from sfumato.metadata.server import Server
@@ -61,9 +61,11 @@ def fill(
 
 
 def _reader(source: object) -> Reader:
-    if isinstance(source, Server):
-        return postgres
-    return sqlite
+    if not isinstance(source, Server):
+        return sqlite
+    if source.scheme == "mysql":
+        return mysql
+    return postgres
 
 
 def _copy(
@@ -77,6 +79,7 @@ def _copy(
 
     held = {
         "BIGINT": pyarrow.int64(),
+        "UBIGINT": pyarrow.uint64(),
         "DOUBLE": pyarrow.float64(),
         "VARCHAR": pyarrow.string(),
         "BOOLEAN": pyarrow.bool_(),

@@ -14,7 +14,7 @@ from sfumato.metadata.server import (
     SCHEMES,
     Server,
     is_address,
-    is_postgres,
+    is_server,
     path_of,
     scheme_of,
 )
@@ -44,9 +44,10 @@ class Table:
         source: the path of a Parquet or CSV file, of a folder of Parquet files, or a glob pattern
             ("events/2024-*.parquet"); or anything that Arrow can read (a pyarrow, pandas or polars
             table, a DuckDB relation); or, with ``table``, a DuckDB or SQLite file ("shop.db",
-            "sqlite:///shop.db"), or a PostgreSQL address ("postgresql://host/clinic"), whose
-            password is never shown. CSV values and Hive-style folder names ("year=2024") are
-            strings that are converted as the columns declare.
+            "sqlite:///shop.db"), or the address of a PostgreSQL, MySQL or MariaDB server
+            ("postgresql://host/clinic", "mysql://host/clinic"), whose password is never shown.
+            CSV values and Hive-style folder names ("year=2024") are strings that are converted as
+            the columns declare.
         unit: the privacy unit; None: each row is one unit.
         columns: the declared columns. Other columns do not exist for questions.
         size: the number of rows, if it is public; a reference for relative errors.
@@ -120,7 +121,7 @@ class Table:
         path = path_of(self.source)
         if path is not None:
             object.__setattr__(self, "source", path)
-        elif isinstance(self.source, str) and is_postgres(self.source):
+        elif isinstance(self.source, str) and is_server(self.source):
             object.__setattr__(self, "source", Server(self.source))
         elif isinstance(self.source, str | Path):
             _require_no_address(self.source)
