@@ -17,6 +17,7 @@ from typing import Any
 import duckdb
 
 from sfumato.engines.duckdb_printer import quote, text
+from sfumato.engines.excel import read_sheet
 from sfumato.engines.files import (
     Mark,
     from_file,
@@ -88,6 +89,8 @@ def opened(
             f"Table {name!r}: {path.name!r} is a database.",
             remedy='Name its table: table="events".',
         )
+    if path.suffix.lower() == ".xlsx":
+        return _sheet(connection, name, table, path)
     files = files_of(path)
     seen = marks([path] if files is None else files)
     if files is None:
@@ -103,6 +106,20 @@ def opened(
         tuple(files),
         seen,
     )
+
+
+def _sheet(
+    connection: duckdb.DuckDBPyConnection,
+    name: str,
+    table: Table,
+    path: Path,
+) -> Opened:
+    """Opens an Excel sheet, which is read now, into a frame."""
+    seen = marks([path])
+    frame = read_sheet(name, table)
+    item = Opened(quote(f"source_{name}"), path, (path,), seen, frame=frame)
+    show(connection, name, item)
+    return item
 
 
 def _framed(
@@ -141,18 +158,19 @@ def opened_again(
 ) -> Opened:
     """Reopens Parquet files that have changed: the files that were listed, as they are now.
 
-    CSV is refused: one line can change what another one means, which is known only once all have
-    been read, and whether a question is answered must not depend on a row (RULES 24).
+    Excel is refused, since it was read when it was opened. CSV is refused: one line can change what
+    another one means, which is known only once all have been read, and whether a question is
+    answered must not depend on a row (RULES 24).
 
     Raises:
-        InvalidSource: they cannot be read, do not fit together, or are CSV.
+        InvalidSource: they cannot be read, do not fit together, or are CSV or Excel.
     """
     assert item.place is not None, "asked of files only"
     seen = marks(item.paths)
-    if item.place.suffix.lower() == ".csv":
+    if item.place.suffix.lower() in (".csv", ".xlsx"):
         raise InvalidSource(
             f"Table {name!r}: {item.place.name!r} is not the file that was checked.",
-            allowed="CSV of which every line was checked when it was opened",
+            allowed="CSV and Excel as it was when the session was opened",
         )
     if item.paths == (item.place,):
         return replace(
