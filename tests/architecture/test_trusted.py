@@ -62,7 +62,7 @@ def test_trusted_modules_import_trusted_modules_only():
 def test_the_proof_core_and_the_runtime_core_need_no_option():
     basic = {*TRUSTED["proof core"], *TRUSTED["runtime core"]}
     # which store a ledger opens, and who reads a table, follows from its address
-    choosing = {"engines.remote", "ledger.store.open"}
+    choosing = {"engines.remote", "engines.sources", "ledger.store.open"}
     assert {each.split(" -> ")[0] for each in strangers(basic)} == choosing
 
 

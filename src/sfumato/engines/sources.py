@@ -28,9 +28,11 @@ from sfumato.engines.files import (
     unreadable,
     utf8_copy,
 )
+from sfumato.engines.object_store import Copy, copied
 from sfumato.engines.remote import is_remote, served
 from sfumato.engines.served import Served
 from sfumato.errors import InvalidSource, shown
+from sfumato.metadata.server import StoredObject
 from sfumato.metadata.table import Table
 
 _OWNER = logging.getLogger("sfumato.owner")
@@ -42,7 +44,8 @@ class Opened:
     """An open source: a FROM item of DuckDB, and the files of ``place`` that it reads.
 
     ``seen``: the state of the files before anything of them was read. ``served``: a remote table,
-    which is copied for each question. ``frame``: the Arrow table of a frame.
+    which is copied for each question. ``stored``: an object of a store, of which ``place`` is a
+    copy. ``frame``: the Arrow table of a frame.
     """
 
     sql: str
@@ -50,11 +53,14 @@ class Opened:
     paths: tuple[Path, ...] = ()
     seen: tuple[Mark | None, ...] = ()
     served: Served | None = None
+    stored: Copy | None = None
     frame: object = field(default=None, repr=False, compare=False)
 
     @property
     def has_changed(self) -> bool:
         """Whether a file has changed since it was opened; always True of a remote table."""
+        if self.stored is not None and not self.stored.is_current:
+            return True
         return self.served is not None or marks(self.paths) != self.seen
 
 
@@ -68,7 +74,7 @@ def opened(
     """Opens the source of a table.
 
     ``relation`` is its name on its server, if that is known already. ``folder`` is the private
-    folder for a copy of a CSV file whose encoding is declared.
+    folder for a copy of an object, and of a CSV file whose encoding is declared.
 
     Raises:
         InvalidSource: there is no source, it cannot be read, or its files do not fit together.
@@ -78,6 +84,8 @@ def opened(
         item = Opened(remote.sql, served=remote)
         show(connection, name, item)
         return item
+    if isinstance(table.source, StoredObject):
+        return _from_store(connection, name, table, folder)
     if not isinstance(table.source, str | Path):
         return _framed(connection, name, table.source)
     path = Path(table.source).absolute()
@@ -103,6 +111,17 @@ def opened(
         tuple(files),
         seen,
     )
+
+
+def _from_store(
+    connection: duckdb.DuckDBPyConnection, name: str, table: Table, folder: Path | None
+) -> Opened:
+    """Opens the private copy of an object of a store."""
+    assert folder is not None and isinstance(table.source, StoredObject)
+    stored = copied(name, table.source, folder)
+    with stored.named():
+        item = opened(connection, name, replace(table, source=stored.path), folder=folder)
+    return replace(item, stored=stored)
 
 
 def _framed(
@@ -147,6 +166,12 @@ def opened_again(
     Raises:
         InvalidSource: they cannot be read, do not fit together, or are CSV.
     """
+    if item.stored is not None:
+        raise InvalidSource(
+            f"Table {name!r}: {item.stored.source!r} is not the object that was copied, "
+            "or its store does not answer.",
+            allowed="an object with the tag that it had when it was opened",
+        )
     assert item.place is not None, "asked of files only"
     seen = marks(item.paths)
     if item.place.suffix.lower() == ".csv":
