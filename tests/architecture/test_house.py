@@ -28,6 +28,7 @@ MAY_IMPORT_LATE = {
     "engines/excel.py",
     "engines/result_rows.py",
     "engines/mysql.py",
+    "engines/object_store.py",
     "engines/postgres.py",
     "engines/remote.py",
     "engines/sources.py",
