@@ -8,6 +8,7 @@ from sfumato.engines.inspect_columns import ColumnFacts
 from sfumato.engines.inspect_units import LimitFacts, UnitFacts
 from sfumato.errors import unknown
 from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
+from sfumato.metadata.timestamp import Timestamp
 from sfumato.privacy.unit import AUTO
 from sfumato.query.render import text_table
 
@@ -84,6 +85,8 @@ def _expected(kind: ColumnType) -> str:
             return "A number is written 1234, -12.5 or 1e3, without other signs or letters."
         case Date():
             return "A date is written YYYY-MM-DD, and must be a day of the calendar."
+        case Timestamp():
+            return "A time is written YYYY-MM-DD HH:MM:SS, with an offset from UTC or without."
         case Boolean():
             true, false = " or ".join(kind.true), " or ".join(kind.false)
             return f"Declared are {true} for true, {false} for false."
