@@ -14,7 +14,6 @@ from sfumato.engines import sql_tree as sql
 from sfumato.metadata.timestamp import MOMENT_PATTERN, Timestamp
 from sfumato.metadata.zones import DAY, Periods, local_periods
 
-_MICROSECONDS = 1_000_000
 _FIRST_DAY, _LAST_DAY = sql.Day("0001-01-01"), sql.Day("9999-12-31")
 _ZERO_DAY = sql.Day("1970-01-01")
 # Twice the seconds of a moment beyond the years 1 to 9999, to either side.
@@ -25,22 +24,32 @@ _Result: TypeAlias = Callable[[sql.Expression], sql.Expression]
 _Branch: TypeAlias = tuple[sql.Expression, sql.Expression]
 
 
-def moment_reading(raw: sql.Expression, family: str) -> sql.Expression:
+def moment_reading(
+    raw: sql.Expression,
+    family: str,
+    *,
+    nanoseconds: bool = False,
+) -> sql.Expression:
     """Reads a stored timestamp: twice its seconds since 1970, plus 1 if these are seconds in UTC.
 
     An even reading is local time, of a value without an offset. Seconds are rounded down.
+    ``nanoseconds``: it is stored in these.
 
     Guarantees:
         no timestamp can make a reading fail
     """
     if family == "text":
         return _of_text(raw)
-    kind = sql.SqlType.TIMESTAMPTZ if family == "instant" else sql.SqlType.TIMESTAMP
     known = int(family == "instant")
-    micros = sql.call("epoch_us", sql.TryCast(raw, kind))
-    is_below = micros % _MICROSECONDS < 0
-    missed = sql.Case(((is_below, sql.Constant(1)),), sql.Constant(0))
-    seconds = sql.Paren(micros // _MICROSECONDS - missed)
+    if nanoseconds:
+        # a cast to microseconds would round up
+        parts, size = sql.call("epoch_ns", raw), 10**9
+    else:
+        kind = sql.SqlType.TIMESTAMPTZ if known else sql.SqlType.TIMESTAMP
+        parts, size = sql.call("epoch_us", sql.TryCast(raw, kind)), 10**6
+    is_before = parts % size < 0
+    missed = sql.Case(((is_before, sql.Constant(1)),), sql.Constant(0))
+    seconds = sql.Paren(parts // size - missed)
     # infinity has a day, but no seconds
     day = sql.TryCast(raw, sql.SqlType.DATE)
     far = (

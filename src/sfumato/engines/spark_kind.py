@@ -25,7 +25,7 @@ class Kind(Enum):
     BOOLEAN = "BOOLEAN"
     DATE = "DATE"
     TIMESTAMP = "TIMESTAMP_NTZ"
-    INSTANT = "TIMESTAMP"
+    INSTANT = "TIMESTAMP_LTZ"
     LIST = "ARRAY<BIGINT>"
 
 

@@ -111,7 +111,8 @@ def reading(
             read = _guarded(day, raw, family, DATE_PATTERN)
         case Timestamp():
             stored_text = text_reading(raw, family) if family == "text" else raw
-            read = moment_reading(stored_text, family)
+            nanoseconds = source.types[column].upper().endswith("_NS")
+            read = moment_reading(stored_text, family, nanoseconds=nanoseconds)
         case Category() | Boolean() | Text():
             read = text_reading(raw, family)
         case _:

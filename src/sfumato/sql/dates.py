@@ -134,7 +134,8 @@ def shifted(moment: Day, length: Interval | Number, sign: int) -> Day:
         return _in_calendar(_plus(moment.expression, days))
     if length.seconds:
         raise UnsupportedSql(
-            "Hours, minutes or seconds added to a date.", remedy="day + INTERVAL 7 DAY"
+            "An INTERVAL that is no whole number of days, added to a date.",
+            remedy="day + INTERVAL 7 DAY",
         )
     if length.months == 0:
         return _in_calendar(_plus(moment.expression, Constant(sign * length.days)))
