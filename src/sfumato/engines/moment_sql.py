@@ -5,7 +5,7 @@ No value can make it fail, and no engine uses time zone data of its own. Proof: 
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
@@ -68,21 +68,23 @@ def _of_text(raw: sql.Expression) -> sql.Expression:
     hours = _number(_piece(raw, 12, 2))
     minutes = _number(_piece(raw, 15, 2))
     local = sql.Paren(days * DAY + hours * 3600 + minutes * 60 + seconds)
-    in_utc = local * 2 + 1
     is_match = sql.call("regexp_full_match", raw, sql.Constant(MOMENT_PATTERN))
-    branches: list[_Branch] = [
-        (sql.Not(sql.Paren(is_match)), sql.Typed(sql.NULL, sql.SqlType.BIGINT))
-    ]
-    branches.append((_piece(raw, -1, 1).equals(sql.Constant("Z")), in_utc))
-    # the sign of an offset, from the end: +01:00, +0100, +01
-    for place, minute in ((-6, -2), (-5, -2), (-3, 0)):
-        for sign, factor in (("+", -1), ("-", 1)):
-            is_signed = _piece(raw, place, 1).equals(sql.Constant(sign))
-            offset = _number(_piece(raw, place + 1, 2)) * 3600
-            if minute:
-                offset = offset + _number(_piece(raw, minute, 2)) * 60
-            branches.append((is_signed, in_utc + sql.Paren(offset) * (2 * factor)))
+    is_unread = sql.Not(sql.Paren(is_match))
+    branches: list[_Branch] = [(is_unread, sql.Typed(sql.NULL, sql.SqlType.BIGINT))]
+    branches += _in_utc(raw, local * 2 + 1)
     return sql.Opaque(sql.Case(tuple(branches), local * 2))
+
+
+def _in_utc(raw: sql.Expression, local: sql.Expression) -> Iterator[_Branch]:
+    """Yields the reading of a string with an offset, by the place of its sign from the end."""
+    yield _piece(raw, -1, 1).equals(sql.Constant("Z")), local
+    for form in ("+01:00", "+0100", "+01"):
+        for sign, factor in (("+", -2), ("-", 2)):
+            offset = _number(_piece(raw, 1 - len(form), 2)) * 3600
+            if len(form) > len("+01"):
+                offset = offset + _number(_piece(raw, -2, 2)) * 60
+            is_signed = _piece(raw, -len(form), 1).equals(sql.Constant(sign))
+            yield is_signed, local + sql.Paren(offset) * factor
 
 
 def _piece(

@@ -153,7 +153,7 @@ class Answer:
         return form
 
     def to_dicts(self) -> list[dict[str, object]]:
-        """One dictionary for each row; dates as ``datetime.date``, timestamps as ``datetime.datetime``, None for an unusable cell.
+        """One dictionary for each row; dates and timestamps as of ``datetime``, None if unusable.
 
         A cell is unusable if its interval is the whole range.
         """

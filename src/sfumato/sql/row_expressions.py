@@ -153,10 +153,6 @@ class Rows:
         """Returns the value of an expression that must be a number; a Boolean is 1 or 0."""
         return as_number(self.value(node), node)
 
-    def day(self, node: exp.Expr) -> Day:
-        """Returns the value of an expression that must be a date."""
-        return as_date(self.value(node), node)
-
     def label(self, node: exp.Expr) -> Label:
         """Returns the value of an expression that must be a string with declared values."""
         return as_label(self.value(node), node)
@@ -363,7 +359,7 @@ def bounds_needed(what: str, typed: Words) -> MissingDeclaration:
 
 
 def as_date(typed: Typed, node: exp.Expr) -> Day:
-    """Returns a value that must be a date, a constant ISO string, or a timestamp: its local date."""
+    """Returns a date, the date of a constant ISO string, or the local date of a timestamp."""
     if isinstance(typed, Instant):
         return timestamps.local_day(typed)
     day = dates.as_day(typed)

@@ -73,7 +73,7 @@ def trunc(name: str, moment: Instant) -> Instant | Day:
 
 
 def difference(name: str, start: Instant, end: Instant) -> Number:
-    """Returns DATE_DIFF: the whole seconds, minutes or hours between two moments, or as of dates."""
+    """Returns DATE_DIFF: whole seconds, minutes or hours between two moments, else of dates."""
     unit = name.upper().rstrip("S")
     if unit not in _PARTS:
         return dates.difference(name, local_day(start), local_day(end))

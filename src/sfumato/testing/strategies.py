@@ -97,6 +97,7 @@ def column_types(draw: st.DrawFn) -> ColumnType:
             step=900,
             missing=missing,
         ),
+        Date("1969-12-30", "1970-01-02", format="%d/%m/%Y", missing=missing),
         Category("a", "o'clock", "空", missing=missing),
         Boolean(missing=missing if missing == "N" else None),
         Text(missing=missing),
@@ -114,7 +115,8 @@ def values(kind: ColumnType) -> st.SearchStrategy[str | None]:
             declared = codes.map(lambda code: repr(float(code * kind.step)))
         case Date():
             days = st.integers(kind.lower_code - 1, kind.upper_code + 1)
-            declared = days.map(lambda code: kind.decode(code).isoformat())
+            written = kind.format or "%Y-%m-%d"
+            declared = days.map(lambda code: kind.decode(code).strftime(written))
         case Timestamp():
             moments = st.integers(kind.lower_code - 2, kind.upper_code + 2)
             declared = moments.map(lambda code: str(kind.decode(code))[: _WITHOUT_OFFSET[code % 2]])
