@@ -223,9 +223,14 @@ class Boolean(Coded):
                 remedy="Give each text once.",
             )
 
+    @property
+    def has_spellings(self) -> bool:
+        """Whether other strings are declared than those that are read without a declaration."""
+        return (self.true, self.false) != (_TRUE, _FALSE)
+
     def __repr__(self) -> str:
         texts = ""
-        if (self.true, self.false) != (_TRUE, _FALSE):
+        if self.has_spellings:
             texts = f"true={self.true!r}, false={self.false!r}"
         return f"Boolean({(texts + shown_missing(self.missing)).removeprefix(', ')})"
 
