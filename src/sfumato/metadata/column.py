@@ -18,6 +18,7 @@ from sfumato.exact.rational import Number, decimal_text, power_of_two_at_most, t
 from sfumato.exact.rounding import float_up
 from sfumato.metadata.coded import Coded, Markers, markers, set_codes, shown_missing
 from sfumato.metadata.date_format import require_format
+from sfumato.metadata.timestamp import Timestamp
 
 EPOCH = datetime.date(1970, 1, 1)
 # RULES 12: a lattice of about a million steps, far below any noise.
@@ -261,7 +262,7 @@ class Text:
         return f"Text({shown_missing(self.missing).removeprefix(', ')})"
 
 
-ColumnType: TypeAlias = Integer | Real | Date | Category | Boolean | Text
+ColumnType: TypeAlias = Integer | Real | Date | Timestamp | Category | Boolean | Text
 
 
 @dataclass(frozen=True, slots=True)
