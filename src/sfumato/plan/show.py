@@ -2,8 +2,8 @@
 """A plan as canonical JSON (for keys) and as text (for people)."""
 
 import json
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import Field, fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
 from functools import cache, lru_cache
@@ -74,17 +74,24 @@ def _members(kind: Hashable) -> tuple[tuple[str, str], ...] | None:
     if not isinstance(kind, type) or not is_dataclass(kind):
         return None
     members = {
-        field.name: (f'"{field.name}":', field.name) for field in fields(kind) if field.compare
+        field.name: (f'"{field.name}":', field.name) for field in _asked(kind) if field.compare
     }
     members["node"] = (f'"node":"{kind.__name__}"', "")
     return tuple(members[name] for name in sorted(members))
+
+
+def _asked(kind: Any) -> Iterator[Field[Any]]:
+    """The fields of a dataclass but ``clip``: where a clip is read, an expression states it."""
+    for field in fields(kind):
+        if field.name != "clip":
+            yield field
 
 
 @lru_cache(maxsize=4096)
 def _column(column: Column) -> str:
     """The form of a column; cached, since a type may list thousands of values."""
     kind = column.type
-    inner = {field.name: form(getattr(kind, field.name)) for field in fields(kind)}
+    inner = {field.name: form(getattr(kind, field.name)) for field in _asked(type(kind))}
     return _object(
         "Column", {"name": form(column.name), "type": _object(type(kind).__name__, inner)}
     )
