@@ -127,5 +127,5 @@ def test_idioms_mean_what_they_say():
         sql_tree.Opaque(sql_tree.number(7)): 7,
     }
     for node, value in idioms.items():
-        assert duckdb.execute(f"SELECT {printed(node)}").fetchone() == (value,)
+        assert duckdb.connect().execute(f"SELECT {printed(node)}").fetchone() == (value,)
         assert plain(expression(printed(node))) == plain(node)

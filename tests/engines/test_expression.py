@@ -154,7 +154,9 @@ def test_what_has_no_meaning_over_a_row_is_refused(write, wrong):
 def test_what_is_always_null_takes_the_type_that_is_declared():
     nothing = Constant(None)
     found = [typed(Value("v", kind, nothing)) for kind in (Text(), sf.Integer(0, 1))]
-    types = [duckdb.execute(f"SELECT typeof({printed(each)})").fetchone()[0] for each in found]
+    types = [
+        duckdb.connect().execute(f"SELECT typeof({printed(each)})").fetchone()[0] for each in found
+    ]
     assert types == ["VARCHAR", "BIGINT"]
 
 

@@ -13,7 +13,8 @@ from sfumato.engines.duckdb_printer import printed
 from sfumato.engines.linear_aggregates import clipped, fits, sums
 from sfumato.engines.spark_kind import Kind
 from sfumato.engines.spark_printer import Rows
-from sfumato.metadata.column import MAX_CODE, Column, Integer
+from sfumato.metadata.coded import MAX_CODE
+from sfumato.metadata.column import Column, Integer
 from sfumato.plan.aggregate import Mean, Variance
 from sfumato.plan.value import Value
 from tests.contracts.spark import on_spark

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from sfumato.errors import InvalidDeclaration, InvalidNumber
 from sfumato.metadata import Boolean, Category, Column, Date, Integer, Real, Text
-from sfumato.metadata.column import MAX_CODE, date_code
+from sfumato.metadata.coded import MAX_CODE
+from sfumato.metadata.column import date_code
 
 WHOLE = st.integers(-MAX_CODE, MAX_CODE)
 DATES = st.dates()

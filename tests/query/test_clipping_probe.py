@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, given, settings
 import sfumato as sf
 from sfumato.engines.reference_rows import rows
 from sfumato.engines.value_codes import code_of
-from sfumato.metadata.column import MAX_CODE, Column
+from sfumato.metadata.coded import MAX_CODE
+from sfumato.metadata.column import Column
 from sfumato.plan.relation import Relation, scans
 from sfumato.plan.scalar import Field
 from sfumato.plan.scope import provided

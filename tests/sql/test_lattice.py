@@ -7,7 +7,8 @@ from fractions import Fraction
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sfumato.metadata.column import MAX_CODE, Column, Real
+from sfumato.metadata.coded import MAX_CODE
+from sfumato.metadata.column import Column, Real
 from sfumato.plan.evaluate import evaluate
 from sfumato.plan.scalar import Arithmetic, Constant, Field, Operation
 from sfumato.plan.value_range import span

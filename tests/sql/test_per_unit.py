@@ -7,7 +7,8 @@ import pytest
 
 import sfumato as sf
 from sfumato.errors import MissingDeclaration, Refused
-from sfumato.metadata.column import MAX_CODE, Boolean, Category, Column, Date, Integer, Real
+from sfumato.metadata.coded import MAX_CODE
+from sfumato.metadata.column import Boolean, Category, Column, Date, Integer, Real
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.relation import UNLIMITED, Computed, Filter, PerUnit, Summary
 from sfumato.plan.scalar import Case, Constant, Field, Lookup

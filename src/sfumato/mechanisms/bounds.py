@@ -16,7 +16,8 @@ from sfumato.errors import InvalidDeclaration, InvalidNumber, shown
 from sfumato.exact.rational import Number, positive
 from sfumato.mechanisms.additive import AdditiveMechanism, laplace
 from sfumato.mechanisms.rows import Rows, on_lattice, rows_apart
-from sfumato.metadata.column import MAX_CODE, Integer
+from sfumato.metadata.coded import MAX_CODE
+from sfumato.metadata.column import Integer
 from sfumato.noise import SYSTEM, Entropy, Noise
 from sfumato.noise.law import open_unit
 from sfumato.noise.search import smallest

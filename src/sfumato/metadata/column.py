@@ -17,36 +17,18 @@ from sfumato.errors import InvalidDeclaration, shown
 from sfumato.exact.rational import Number, decimal_text, power_of_two_at_most, to_fraction
 from sfumato.exact.rounding import float_up
 from sfumato.metadata.clip import Clip, DeclaredClip, Ends, clip_codes, clip_ends
+from sfumato.metadata.coded import Coded, Markers, markers, set_codes, shown_missing
 from sfumato.privacy.unit import Auto
 
 EPOCH = datetime.date(1970, 1, 1)
-# Codes beyond 2^52 steps would not be exact as doubles inside an engine.
-MAX_CODE = 2**52
 # RULES 12: a lattice of about a million steps, far below any noise.
 LATTICE_STEPS = 2**20
 # A clip that is learnt may be this much narrower than the range before its lattice is coarser.
 NARROWEST_CLIP = 2**10
 
-Markers: TypeAlias = tuple[str, ...] | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Coded:
-    """Base of all types but ``Text``: codes from ``lower_code`` to ``upper_code``."""
-
-    lower_code: int
-    upper_code: int
-    step: Fraction
-    missing: Markers
-
-    @property
-    def size(self) -> int:
-        """The number of declared values, without missing."""
-        return self.upper_code - self.lower_code + 1
-
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
-class Integer(_Coded):
+class Integer(Coded):
     """Integers from ``lower`` to ``upper``, on the lattice of step 1.
 
     ``lower`` and ``upper`` are the possible values. ``clip`` is what SUM, AVG and VARIANCE keep of
@@ -74,14 +56,14 @@ class Integer(_Coded):
             raise InvalidDeclaration(
                 f"Integer({lower}, {upper}).", allowed="whole bounds", remedy="Or declare a Real."
             )
-        _set_codes(self, int(low), int(high), Fraction(1), missing)
+        set_codes(self, int(low), int(high), Fraction(1), missing)
         ends = clip_ends(clip, low, high)
         if isinstance(ends, tuple) and any(end.denominator != 1 for end in ends):
             raise InvalidDeclaration(f"Integer with clip={shown(clip)}.", allowed="whole numbers")
         object.__setattr__(self, "clip", clip_codes(ends, int))
 
     def __repr__(self) -> str:
-        marks = _shown(self.missing)
+        marks = shown_missing(self.missing)
         return f"Integer({self.lower_code}, {self.upper_code}{_shown_clip(self)}{marks})"
 
     def decode(self, code: int) -> int:
@@ -90,7 +72,7 @@ class Integer(_Coded):
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
-class Real(_Coded):
+class Real(Coded):
     """Numbers from ``lower`` to ``upper``, rounded half to even onto a public lattice.
 
     The step is ``step``, or the largest power of two that is at most a millionth of the range, or
@@ -127,7 +109,7 @@ class Real(_Coded):
                 "A Real whose bounds fall on one step, or whose step no float can hold.",
                 remedy="Declare another step=.",
             )
-        _set_codes(self, low_code, high_code, spacing, missing)
+        set_codes(self, low_code, high_code, spacing, missing)
         codes = clip_codes(ends, lambda end: round(end / spacing))
         object.__setattr__(self, "clip", codes)
 
@@ -135,7 +117,7 @@ class Real(_Coded):
         low = decimal_text(self.lower_code * self.step)
         high = decimal_text(self.upper_code * self.step)
         step = decimal_text(self.step)
-        return f"Real({low}, {high}, step={step}{_shown_clip(self)}{_shown(self.missing)})"
+        return f"Real({low}, {high}, step={step}{_shown_clip(self)}{shown_missing(self.missing)})"
 
     def decode(self, code: int) -> float:
         """The value of a code."""
@@ -143,7 +125,7 @@ class Real(_Coded):
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
-class Date(_Coded):
+class Date(Coded):
     """Dates from ``lower`` to ``upper`` (an ISO string or ``datetime.date``), coded as days since
     1970-01-01.
 
@@ -165,12 +147,12 @@ class Date(_Coded):
                 f"Date({shown(lower)}, {shown(upper)}).",
                 allowed="two ISO dates, '1900-01-01', the lower one before the upper one",
             )
-        _set_codes(self, low, high, Fraction(1), missing)
+        set_codes(self, low, high, Fraction(1), missing)
 
     def __repr__(self) -> str:
         low = self.decode(self.lower_code)
         high = self.decode(self.upper_code)
-        return f"Date('{low}', '{high}'{_shown(self.missing)})"
+        return f"Date('{low}', '{high}'{shown_missing(self.missing)})"
 
     def decode(self, code: int) -> datetime.date:
         """The value of a code."""
@@ -178,7 +160,7 @@ class Date(_Coded):
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
-class Category(_Coded):
+class Category(Coded):
     """One of the declared values, compared as strings.
 
     A mapping assigns labels to values of the data.
@@ -202,7 +184,7 @@ class Category(_Coded):
                 )
         object.__setattr__(self, "values", tuple(stored))
         object.__setattr__(self, "labels", tuple(labels))
-        _set_codes(self, 0, len(stored) - 1, Fraction(1), missing)
+        set_codes(self, 0, len(stored) - 1, Fraction(1), missing)
         if set(stored) & set(self.missing or ()):
             raise InvalidDeclaration(
                 "A Category value that is also a marker for missing.", remedy="Choose one of them."
@@ -212,7 +194,7 @@ class Category(_Coded):
         shown = ", ".join(map(repr, self.values))
         if self.values != self.labels:
             shown = repr(dict(zip(self.values, self.labels, strict=True)))
-        return f"Category({shown}{_shown(self.missing)})"
+        return f"Category({shown}{shown_missing(self.missing)})"
 
     def decode(self, code: int) -> str:
         """The label of a code."""
@@ -228,7 +210,7 @@ _FALSE = ("false", "False", "FALSE", "0")
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
-class Boolean(_Coded):
+class Boolean(Coded):
     """True or false; ``true`` and ``false`` list the strings of the data that mean it.
 
     AVG is a share.
@@ -247,9 +229,9 @@ class Boolean(_Coded):
         false: str | Sequence[str] = _FALSE,
         missing: str | Sequence[str] | None = None,
     ) -> None:
-        object.__setattr__(self, "true", _markers(true, "true") or ())
-        object.__setattr__(self, "false", _markers(false, "false") or ())
-        _set_codes(self, 0, 1, Fraction(1), missing)
+        object.__setattr__(self, "true", markers(true, "true") or ())
+        object.__setattr__(self, "false", markers(false, "false") or ())
+        set_codes(self, 0, 1, Fraction(1), missing)
         every = [*self.true, *self.false, *(self.missing or ())]
         if not self.true or not self.false or len(set(every)) != len(every):
             raise InvalidDeclaration(
@@ -261,7 +243,7 @@ class Boolean(_Coded):
         texts = ""
         if (self.true, self.false) != (_TRUE, _FALSE):
             texts = f"true={self.true!r}, false={self.false!r}"
-        return f"Boolean({(texts + _shown(self.missing)).removeprefix(', ')})"
+        return f"Boolean({(texts + shown_missing(self.missing)).removeprefix(', ')})"
 
     def decode(self, code: int) -> bool:
         """The value of a code."""
@@ -285,10 +267,10 @@ class Text:
     missing: Markers
 
     def __init__(self, *, missing: str | Sequence[str] | None = None) -> None:
-        object.__setattr__(self, "missing", _markers(missing))
+        object.__setattr__(self, "missing", markers(missing))
 
     def __repr__(self) -> str:
-        return f"Text({_shown(self.missing).removeprefix(', ')})"
+        return f"Text({shown_missing(self.missing).removeprefix(', ')})"
 
 
 ColumnType: TypeAlias = Integer | Real | Date | Category | Boolean | Text
@@ -318,23 +300,6 @@ def date_code(value: object) -> int | None:
     return None
 
 
-def _set_codes(
-    target: _Coded, lower: int, upper: int, step: Fraction, missing: str | Sequence[str] | None
-) -> None:
-    if max(abs(lower), abs(upper)) > MAX_CODE:
-        raise InvalidDeclaration(
-            "Bounds that are more than 2^52 steps from zero.",
-            remedy="Declare narrower bounds, or a larger step= for a Real.",
-        )
-    for name, value in (
-        ("lower_code", lower),
-        ("upper_code", upper),
-        ("step", step),
-        ("missing", _markers(missing)),
-    ):
-        object.__setattr__(target, name, value)
-
-
 def _bounds(lower: Number, upper: Number) -> tuple[Fraction, Fraction]:
     low = to_fraction("lower", lower)
     high = to_fraction("upper", upper)
@@ -357,25 +322,6 @@ def _derived_step(range_: Fraction, ends: Ends | Auto | None) -> Fraction:
     return power_of_two_at_most(kept / LATTICE_STEPS)
 
 
-def _markers(given: object, name: str = "missing") -> Markers:
-    if given is None:
-        return None
-    markers: tuple[object, ...] = (None,)
-    if isinstance(given, str):
-        markers = (given,)
-    elif isinstance(given, list | tuple):
-        markers = tuple(given)
-    elif isinstance(given, set):
-        # the order of a set differs between processes; markers in another order are another plan
-        markers = tuple(sorted(given, key=str))
-    texts = tuple(marker for marker in markers if isinstance(marker, str))
-    if len(texts) < len(markers):
-        raise InvalidDeclaration(
-            f"{name}={shown(given)}.", allowed="a text such as 'N', or several"
-        )
-    return texts
-
-
 def _shown_clip(kind: Integer | Real) -> str:
     """The clip of a type as an argument, for ``repr``."""
     if kind.clip is None:
@@ -384,13 +330,6 @@ def _shown_clip(kind: Integer | Real) -> str:
         return ", clip=sf.AUTO"
     low, high = (decimal_text(end * kind.step) for end in kind.clip)
     return f", clip=({low}, {high})"
-
-
-def _shown(missing: Markers) -> str:
-    if missing is None:
-        return ""
-    markers = missing[0] if len(missing) == 1 else missing
-    return f", missing={markers!r}"
 
 
 def _category_pairs(values: tuple[object, ...]) -> list[tuple[object, object]]:

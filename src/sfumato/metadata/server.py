@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Addresses of database servers. They may contain a password, which is never shown."""
 
+import re
 from dataclasses import dataclass, field
 from typing import NoReturn
 from urllib.parse import parse_qsl, urlsplit
@@ -9,6 +10,10 @@ from sfumato.errors import WrongUse, without_secrets
 
 SERVERS = ("postgresql://", "postgres://")
 POSTGRES = '"postgresql://user@host/database"; in a password % is written %25, @ %40, / %2F'
+# Each scheme of an address that ``sf.Table`` accepts, and how its addresses are written.
+SCHEMES = {"postgresql": POSTGRES, "postgres": POSTGRES}
+# Two letters at least: "C:/data" is a path. pathlib reduces "://" to ":/".
+_SCHEME = re.compile(r"\s*([a-z][a-z0-9+.-]+):/", re.IGNORECASE)
 
 
 def is_address(place: object) -> bool:
@@ -21,6 +26,16 @@ def is_address(place: object) -> bool:
     """
     text = str(place)
     return (isinstance(place, str) and "://" in text) or without_secrets(text) != text
+
+
+def scheme_of(place: object) -> str:
+    """The scheme of an address, in small letters; empty if the place is no address with a scheme.
+
+    >>> scheme_of("S3://bucket/people.parquet"), scheme_of("C:/data/people.csv")
+    ('s3', '')
+    """
+    found = _SCHEME.match(str(place))
+    return found[1].lower() if found else ""
 
 
 def is_postgres(place: object) -> bool:

@@ -8,7 +8,14 @@ from pathlib import Path
 
 from sfumato.errors import InvalidDeclaration, WrongUse, shown, without_secrets
 from sfumato.metadata.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
-from sfumato.metadata.server import POSTGRES, Server, is_address, is_postgres
+from sfumato.metadata.server import (
+    POSTGRES,
+    SCHEMES,
+    Server,
+    is_address,
+    is_postgres,
+    scheme_of,
+)
 from sfumato.privacy.unit import Unit
 
 # Last components of patterns that match everything in a folder.
@@ -102,10 +109,8 @@ class Table:
     def _require_path(self) -> None:
         if isinstance(self.source, str) and is_postgres(self.source):
             object.__setattr__(self, "source", Server(self.source))
-        elif is_address(self.source) and "postgres" in str(self.source).lower():
-            raise InvalidDeclaration(
-                "An address of PostgreSQL that is not written as one.", allowed=POSTGRES
-            )
+        elif isinstance(self.source, str | Path):
+            _require_no_address(self.source)
         if self.table is None:
             if isinstance(self.source, Server):
                 raise InvalidDeclaration(
@@ -204,6 +209,26 @@ class Table:
                 remedy="Hand over a path, or the declarations: table.columns, table.unit.",
             )
         return Table, tuple(getattr(self, declared.name) for declared in fields(self))
+
+
+def _require_no_address(source: str | Path) -> None:
+    """Refuses an address that is unsupported or badly written; only its scheme is quoted."""
+    scheme = scheme_of(source)
+    if scheme and scheme not in SCHEMES:
+        remedy = "Export the rows to Parquet or CSV, and give the path of the file."
+        if scheme == "file":
+            remedy = "Give the path without 'file://'."
+        accepted = ", ".join(f"{name}://" for name in SCHEMES)
+        raise InvalidDeclaration(
+            f"An address of the scheme '{scheme}://', which is not supported.",
+            allowed=f"a path, a frame, or an address that begins with {accepted}",
+            remedy=remedy,
+        )
+    if scheme or (is_address(source) and "postgres" in str(source).lower()):
+        raise InvalidDeclaration(
+            "An address of a server that is not written as one.",
+            allowed=SCHEMES.get(scheme, POSTGRES),
+        )
 
 
 def _shown_source(source: object) -> str:

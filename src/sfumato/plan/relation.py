@@ -14,7 +14,8 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from sfumato.errors import unknown
-from sfumato.metadata.column import MAX_CODE, Column, Integer, Text
+from sfumato.metadata.coded import MAX_CODE
+from sfumato.metadata.column import Column, Integer, Text
 from sfumato.plan.owner import Owner
 from sfumato.plan.scalar import Field, Member, Scalar
 from sfumato.plan.value import Value

@@ -25,6 +25,7 @@ def canonical(node: object) -> Json:
         different plans have different forms
         the name of a value is no part of the form
 
+    >>> from sfumato.plan.aggregate import CountRows
     >>> canonical(CountRows())
     {'node': 'CountRows'}
     """
@@ -37,6 +38,7 @@ def form(node: Any, known: Mapping[int, str] | None = None) -> str:
     The string is built directly, because each question needs it several times for its keys.
     ``known`` caches the forms of nodes that several plans share, by their ``id``.
 
+    >>> from sfumato.plan.aggregate import CountRows
     >>> form(CountRows())
     '{"node":"CountRows"}'
     """

@@ -18,7 +18,8 @@ from dataclasses import dataclass, replace
 
 from sfumato.errors import UnsupportedSql
 from sfumato.exact.rational import decimal_text
-from sfumato.metadata.column import MAX_CODE, Boolean, Column, Date, Integer, Real
+from sfumato.metadata.coded import MAX_CODE
+from sfumato.metadata.column import Boolean, Column, Date, Integer, Real
 from sfumato.plan.aggregate import (
     CountDistinct,
     CountUnits,

@@ -34,6 +34,7 @@ def move_of(aggregate: Aggregate) -> Move | None:
     A declared step moves nothing, since the values are declared to be multiples of it.
 
     >>> from sfumato.metadata.column import Column
+    >>> from sfumato.plan.aggregate import Sum
     >>> move_of(Sum(Value.of(Column("hours", Real(0, 99))))).far
     Fraction(1, 32768)
     """

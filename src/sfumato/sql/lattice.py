@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from sfumato.exact.rational import power_of_two_at_most
-from sfumato.metadata.column import MAX_CODE
+from sfumato.metadata.coded import MAX_CODE
 from sfumato.plan.scalar import Arithmetic, Constant, Extreme, FloorDivide, Operation, Scalar
 from sfumato.plan.value_range import span
 

@@ -9,7 +9,8 @@ from fractions import Fraction
 from sqlglot import exp
 
 from sfumato.errors import UnsupportedSql
-from sfumato.metadata.column import MAX_CODE, Column, ColumnType, Integer, Text
+from sfumato.metadata.coded import MAX_CODE
+from sfumato.metadata.column import Column, ColumnType, Integer, Text
 from sfumato.plan.relation import MAX_UNDER, UNLIMITED, Computed, PerUnit, Summary
 from sfumato.plan.scalar import Lookup, Scalar
 from sfumato.plan.value import Value

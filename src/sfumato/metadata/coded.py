@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the column types share: a range of integer codes, and strings that mean "missing"."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+from sfumato.errors import InvalidDeclaration, shown
+
+# Codes beyond 2^52 steps would not be exact as doubles inside an engine.
+MAX_CODE = 2**52
+
+Markers: TypeAlias = tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """Base of all types but ``Text``: codes from ``lower_code`` to ``upper_code``."""
+
+    lower_code: int
+    upper_code: int
+    step: Fraction
+    missing: Markers
+
+    @property
+    def size(self) -> int:
+        """The number of declared values, without missing."""
+        return self.upper_code - self.lower_code + 1
+
+
+def set_codes(
+    target: Coded, lower: int, upper: int, step: Fraction, missing: str | Sequence[str] | None
+) -> None:
+    """Sets the fields of a type while it is constructed.
+
+    Raises:
+        InvalidDeclaration: codes beyond 2^52, or markers that are no strings.
+    """
+    if max(abs(lower), abs(upper)) > MAX_CODE:
+        raise InvalidDeclaration(
+            "Bounds that are more than 2^52 steps from zero.",
+            remedy="Declare narrower bounds, or a larger step= for a Real.",
+        )
+    for name, value in (
+        ("lower_code", lower),
+        ("upper_code", upper),
+        ("step", step),
+        ("missing", markers(missing)),
+    ):
+        object.__setattr__(target, name, value)
+
+
+def markers(given: object, name: str = "missing") -> Markers:
+    """Returns declared strings as a tuple; None if none are declared.
+
+    Raises:
+        InvalidDeclaration: something else than strings.
+
+    >>> markers("N"), markers(["N", ""]), markers(None)
+    (('N',), ('N', ''), None)
+    """
+    if given is None:
+        return None
+    listed: tuple[object, ...] = (None,)
+    if isinstance(given, str):
+        listed = (given,)
+    elif isinstance(given, list | tuple):
+        listed = tuple(given)
+    elif isinstance(given, set):
+        # the order of a set differs between processes; markers in another order are another plan
+        listed = tuple(sorted(given, key=str))
+    texts = tuple(marker for marker in listed if isinstance(marker, str))
+    if len(texts) < len(listed):
+        raise InvalidDeclaration(
+            f"{name}={shown(given)}.", allowed="a text such as 'N', or several"
+        )
+    return texts
+
+
+def shown_missing(missing: Markers) -> str:
+    """Returns the argument ``missing=`` as it is written after other arguments.
+
+    >>> shown_missing(("N",)), shown_missing(("N", "")), shown_missing(None)
+    (", missing='N'", ", missing=('N', '')", '')
+    """
+    if missing is None:
+        return ""
+    only = missing[0] if len(missing) == 1 else missing
+    return f", missing={only!r}"
