@@ -6,7 +6,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import TypeAlias, cast
 
-from sfumato.errors import InvalidDeclaration, InvalidNumber, shown
+from sfumato.errors import InvalidDeclaration, InvalidNumber, WrongUse, shown
 from sfumato.exact.rational import Number, to_fraction
 from sfumato.privacy.unit import AUTO, Auto
 
@@ -29,6 +29,15 @@ class Values(Enum):
 
 # Asks for statistics of the clipped values alone: ``session.query(..., values=sf.Clipped)``.
 Clipped = Values.CLIPPED
+
+
+def require_values(values: object) -> Values:
+    """The argument, if it names values that a question may read (else WrongUse)."""
+    if not isinstance(values, Values):
+        raise WrongUse(
+            f"values={shown(values)}.", allowed="sf.Clipped, or nothing for the table's own values"
+        )
+    return values
 
 
 def clip_ends(clip: DeclaredClip, lower: Fraction, upper: Fraction) -> Ends | Auto | None:

@@ -22,8 +22,8 @@ from sfumato.query.session import Session
 # The types of columns, except categories, and the keys that declare each type.
 _TYPES = {"integer": Integer, "real": Real, "boolean": Boolean, "date": Date, "text": Text}
 _ARGUMENTS = {
-    "integer": {"lower", "upper", "missing"},
-    "real": {"lower", "upper", "step", "missing"},
+    "integer": {"lower", "upper", "clip", "missing"},
+    "real": {"lower", "upper", "step", "clip", "missing"},
     "category": {"values", "missing"},
     "boolean": {"true", "false", "missing"},
     "date": {"lower", "upper", "missing"},
@@ -206,6 +206,8 @@ def _column(where: str, form: object) -> ColumnType:
         raise InvalidConfig(f"{where}: type {kind!r}.", allowed=", ".join(_ARGUMENTS))
     allowed = _ARGUMENTS[kind]
     _known(declared, where, allowed)
+    if declared.get("clip") == AUTO.value:
+        declared["clip"] = AUTO
     try:
         with _placed(where):
             if kind == "category":
