@@ -14,7 +14,7 @@ from tests.architecture.structure import (
 from tests.architecture.tokens import tokens
 
 # The targets are 60,000 and 40,000: CONTRIBUTING says what the difference is made of.
-CAPS = {"proof core": 69_800, "runtime core": 81_400, "runtime options": 19_100}
+CAPS = {"proof core": 70_500, "runtime core": 81_400, "runtime options": 19_100}
 
 PATHS = {module_name(path).removeprefix("sfumato."): path for path in FILES}
 

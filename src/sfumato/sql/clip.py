@@ -7,9 +7,11 @@ less noise, and it is the statistic of the clipped values. Tests read the value 
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TypeAlias
+
+from sqlglot import exp
 
 from sfumato.exact.rational import decimal_text
 from sfumato.metadata.clip import Values
@@ -66,10 +68,27 @@ class Clipping:
         assert self.occasion is not None, "stated before twins are asked for"
         return self.learn(column, self.occasion)
 
-    def twins(self, asks: Iterable[Ask]) -> Mapping[Ask, Ask]:
-        """The clipped twin of each ask whose range a clip makes narrower."""
+    def split(self, asks: Mapping[int, Ask], shown: Iterable[exp.Expr]) -> "Split":
+        """What the calls of a statement ask for, and their twins.
+
+        Args:
+            asks: what each aggregate call asks for, by the identity of its node.
+            shown: the calls in the SELECT list; HAVING and ORDER BY need no twin beside.
+        """
         if self.values is None:
-            return {}
+            return Split(asks)
+        wanted = list(asks.values())
+        if self.values is Values.TABLE:
+            wanted = [asks[id(node)] for node in shown]
+        twins = self._twins(wanted)
+        clipped = {call: twins.get(ask, ask) for call, ask in asks.items()}
+        lines = self._bias(twins)
+        if self.values is Values.CLIPPED:
+            return Split(clipped, bias=lines)
+        return Split(asks, twins, clipped, lines)
+
+    def _twins(self, asks: Iterable[Ask]) -> Mapping[Ask, Ask]:
+        """The clipped twin of each ask whose range a clip makes narrower."""
         found: dict[Ask, Ask] = {}
         for ask in asks:
             if not isinstance(ask, Moment) or ask.statistic is Statistic.COUNT:
@@ -79,7 +98,7 @@ class Clipping:
                 found[ask] = Moment(value, ask.statistic)
         return found
 
-    def bias(self, twins: Mapping[Ask, Ask]) -> list[str]:
+    def _bias(self, twins: Mapping[Ask, Ask]) -> tuple[str, ...]:
         """A sentence on each column that is clipped."""
         lines: dict[str, None] = {}
         for ask in twins:
@@ -87,7 +106,7 @@ class Clipping:
             for leaf in leaves(ask.value.expression):
                 if isinstance(leaf, Field) and (ends := self.ends(leaf.column)):
                     lines[_sentence(leaf.column, *ends)] = None
-        return list(lines)
+        return tuple(lines)
 
     def _clipped(self, value: Value) -> Value | None:
         """A value computed from clipped columns; None if its range is no narrower for it."""
@@ -121,6 +140,20 @@ class Clipping:
                 return Case(kept, self._expression(otherwise))
             case _:
                 return expression
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """What the calls of a statement ask for.
+
+    ``twins`` has the twin of each ask that has one beside it, ``clipped`` what each call asks for
+    with the twins in their place. ``bias`` says what is clipped.
+    """
+
+    asks: Mapping[int, Ask]
+    twins: Mapping[Ask, Ask] = field(default_factory=dict)
+    clipped: Mapping[int, Ask] = field(default_factory=dict)
+    bias: tuple[str, ...] = ()
 
 
 # For a question of which no twin is wanted.
@@ -157,11 +190,6 @@ def paired(
     for ask, twin in twins.items():
         pairs[estimates[twin].index] = estimates[ask].index
     return tuple(pairs.items())
-
-
-def with_twins(asks: Mapping[int, Ask], twins: Mapping[Ask, Ask]) -> dict[int, Ask]:
-    """What each call asks for, with twins in place of the asks that have one."""
-    return {call: twins.get(ask, ask) for call, ask in asks.items()}
 
 
 def _nearest(value: Value) -> Fraction:

@@ -9,11 +9,10 @@ from fractions import Fraction
 from sqlglot import exp
 
 from sfumato.errors import UnsupportedSql, unknown
-from sfumato.metadata.clip import Values
 from sfumato.metadata.column import Date
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import Quantiles
-from sfumato.plan.output import Output
+from sfumato.plan.output import Item, Output
 from sfumato.plan.question import Question
 from sfumato.plan.scalar import (
     And,
@@ -51,7 +50,7 @@ from sfumato.sql.bind import (
     with_today,
 )
 from sfumato.sql.calls import calls
-from sfumato.sql.clip import NO_TWINS, Clipping, Occasion, paired, with_twins
+from sfumato.sql.clip import NO_TWINS, Clipping, Occasion, paired
 from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.group import grouped, require_linear
 from sfumato.sql.literal import literal
@@ -255,37 +254,37 @@ def _asked(
     asked = calls(_parts(select))
     require_few(len(asked), "aggregates")
     asks = {id(node): lowered.ask(node) for node in asked}
-    read = list(asks.values())
-    if clipping.values is Values.TABLE:
-        # of the table's own values, HAVING and ORDER BY need no twin
-        read = [asks[id(node)] for node in calls(list(select.expressions))]
-    occasion = Occasion(source.relation, group.keys, len(read))
-    clipping = replace(clipping, occasion=occasion)
-    twins = clipping.twins(read)
-    context.bias += clipping.bias(twins)
-    clipped = with_twins(asks, twins)
-    if clipping.values is Values.CLIPPED:
-        asks = clipped
-        twins = {}
-    aggregates, estimates = shared([*asks.values(), *twins.values()])
+    occasion = Occasion(source.relation, group.keys, len(asked))
+    split = replace(clipping, occasion=occasion).split(asks, calls(select.expressions))
+    context.bias += split.bias
+    aggregates, estimates = shared([*split.asks.values(), *split.twins.values()])
     require_linear(group, aggregates)
-    outputs = Outputs(scope, rows, group, asks, estimates)
+    outputs = Outputs(scope, rows, group, split.asks, estimates)
     items = outputs.items(select.expressions)
-    if twins:
-        beside = Outputs(scope, rows, group, clipped, estimates)
+    if split.twins:
+        beside = Outputs(scope, rows, group, split.clipped, estimates)
         items = beside.with_clipped(items, select.expressions)
+    raw = Raw(with_columns(source.relation, context.units_read), group.keys, aggregates)
+    output = _output(select, outputs, items, group.sets)
+    return Question("", source.table, raw, output, twins=paired(split.twins, estimates))
+
+
+def _output(
+    select: exp.Select,
+    outputs: Outputs,
+    items: tuple[Item, ...],
+    sets: tuple[tuple[int, ...], ...],
+) -> Output:
+    """Returns what is computed from the released numbers."""
     having = select.args.get("having")
-    output = Output(
+    return Output(
         items,
         None if having is None else outputs.test(having.this),
         outputs.orders(select.args.get("order"), items),
         _count(select, "limit"),
         _count(select, "offset") or 0,
-        group.sets,
+        sets,
     )
-    relation = with_columns(source.relation, context.units_read)
-    raw = Raw(relation, group.keys, aggregates)
-    return Question("", source.table, raw, output, twins=paired(twins, estimates))
 
 
 def _raw_rows(select: exp.Select) -> UnsupportedSql:
