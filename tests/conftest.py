@@ -8,6 +8,7 @@ import pytest
 from hypothesis import settings
 
 from tests.contracts.effort import CHANGE
+from tests.contracts.mariadb import clinic, mariadb
 from tests.contracts.order import group, heaviest_first
 from tests.contracts.places import place
 from tests.contracts.postgres import database, postgres
@@ -15,8 +16,10 @@ from tests.contracts.spark import both, java_errors, spark
 
 __all__ = [
     "both",
+    "clinic",
     "database",
     "java_errors",
+    "mariadb",
     "place",
     "postgres",
     "pytest_collection",

@@ -32,7 +32,7 @@ class Cluster:
         self.log: list[str] = []
         self._programs = programs
         self._server: subprocess.Popen[str] | None = None
-        owner = _unprivileged()
+        owner = unprivileged()
         self._user = owner.pw_uid if owner else None
         self._group = owner.pw_gid if owner else None
         self.own(folder)
@@ -56,7 +56,7 @@ class Cluster:
             [self._programs / "postgres", "-D", self.folder / "data", *options],
             stderr=subprocess.PIPE,
             text=True,
-            preexec_fn=_die_with_the_caller,
+            preexec_fn=die_with_the_caller,
             **self.as_user(),
         )
         ready = threading.Event()
@@ -157,7 +157,7 @@ def programs() -> Path | None:
     )
 
 
-def _unprivileged() -> pwd.struct_passwd | None:
+def unprivileged() -> pwd.struct_passwd | None:
     """Who runs the server when this is root."""
     if os.geteuid() != 0:
         return None
@@ -165,7 +165,7 @@ def _unprivileged() -> pwd.struct_passwd | None:
     return users.get("postgres") or users["nobody"]
 
 
-def _die_with_the_caller() -> None:
+def die_with_the_caller() -> None:
     """No server outlives who started it, even if that is killed."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGQUIT)  # PR_SET_PDEATHSIG

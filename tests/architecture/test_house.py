@@ -26,7 +26,9 @@ from tests.architecture.structure import (
 # The only imports inside functions: what an optional output or an Arrow frame needs.
 MAY_IMPORT_LATE = {
     "engines/result_rows.py",
+    "engines/mysql.py",
     "engines/postgres.py",
+    "engines/remote.py",
     "engines/sources.py",
     "engines/spark.py",
     "engines/spark_frame.py",

@@ -157,6 +157,10 @@ ADDRESSES = [
     f"host=127.0.0.1 port=1 user=ada password={CANARY}",
     f"s3a://key:{CANARY}@bucket/people.parquet",
     f"https://store.example/people.parquet?sig=1&token={CANARY}",
+    f"mysql://ada:{CANARY}@127.0.0.1:1/clinic",
+    f"mariadb://ada:{CANARY}@127.0.0.1:1/clinic?password={CANARY}",
+    f"mysql://ada:a/{CANARY}@b@127.0.0.1:1/clinic",
+    f"mysql+pymysql://ada:{CANARY}@127.0.0.1/clinic",
 ]
 
 

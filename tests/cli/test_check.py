@@ -25,6 +25,16 @@ def test_it_lists_the_declarations_and_makes_no_ledger(shell: Shell) -> None:
     assert sorted(shell.folder.iterdir()) == before
 
 
+def test_it_says_what_a_boolean_without_spellings_does_not_read(shell: Shell) -> None:
+    shell.configure("columns.age", 'columns.n = {type = "boolean"}\ncolumns.age')
+    people = shell.folder / "people.csv"
+    header, *rows = people.read_text(encoding="utf-8").splitlines()
+    people.write_text("\n".join([f"{header},n", *(f"{row},Y" for row in rows)]), encoding="utf-8")
+    ran = shell.run("check")
+    assert (ran.code, ran.out.count("note: ")) == (0, 1)
+    assert "note: people.n: true is written true, True, TRUE or 1" in ran.out
+
+
 def test_it_agrees_with_the_ledger_and_leaves_it_as_it_is(shell: Shell) -> None:
     shell.run("query", COUNT, "--epsilon", "1")
     before = _report(shell)

@@ -4,6 +4,7 @@
 See also test_duckdb.py.
 """
 
+import logging
 import os
 import shutil
 from pathlib import Path
@@ -12,7 +13,7 @@ import duckdb
 import pytest
 
 from sfumato.engines import files
-from sfumato.engines.files import from_file, marks, unreadable
+from sfumato.engines.files import from_file, marks, unreadable, utf8_copy
 from sfumato.errors import InvalidSource
 
 
@@ -138,3 +139,59 @@ def test_a_file_that_has_changed_has_another_mark(tmp_path, change):
     assert after[0] not in (None, before[0]) and after[1:] == before[1:]
     paths[0].unlink()
     assert marks(paths) == (None, *before[1:])
+
+
+# --- encodings -----------------------------------------------------------------------------------
+
+WRONG = [
+    ("utf-16", "utf-8", "is not the declared encoding"),
+    ("gbk", "utf-8", "is not the declared encoding"),
+    ("gbk", None, "is not UTF-8"),
+    ("utf-16", None, "is not UTF-8"),
+    ("utf-8", "utf-16", "does not begin with a byte order mark"),
+]
+
+
+@pytest.mark.parametrize(("written", "declared", "said"), WRONG)
+def test_a_wrong_encoding_names_those_that_may_be_declared(
+    connection, tmp_path, written, declared, said
+):
+    path = tmp_path / "data.csv"
+    path.write_bytes("姓名,n\n张三,1\n".encode(written))
+    with pytest.raises(InvalidSource, match=said) as refused:
+        copy = utf8_copy("t", path, declared, tmp_path) if declared else None
+        from_file(connection, "t", path, None, copy)
+    assert "gb18030" in refused.value.allowed and "encoding" in refused.value.remedy
+    assert refused.value.__context__ is None
+
+
+def test_rows_that_are_not_utf8_are_refused_unless_an_encoding_is_declared(
+    connection, tmp_path, caplog
+):
+    path = tmp_path / "data.csv"
+    path.write_bytes(b"a,b\n\xff,2\nx,3\n")
+    with pytest.raises(InvalidSource, match="not well-formed") as refused:
+        from_file(connection, "t", path)
+    assert "encoding=" in refused.value.remedy
+    with caplog.at_level(logging.WARNING, "sfumato.owner"):
+        copy = utf8_copy("t", path, "utf-8", tmp_path)
+    item = from_file(connection, "t", path, None, copy)
+    assert connection.execute(f"SELECT * FROM {item}").fetchall() == [(None, "2"), ("x", "3")]
+    assert "1 places that are not utf-8" in caplog.text
+
+
+@pytest.mark.parametrize("line", [b'\xd5\xc5"', b"1", b"1,2,3", b'"\xd5\xc5'])
+def test_a_copy_is_checked_as_every_csv_is(connection, tmp_path, line):
+    path = tmp_path / "data.csv"
+    path.write_bytes(b"a,b\n1,2\n" + line + b"\n")
+    with pytest.raises(InvalidSource, match=r"data\.csv' is not well-formed"):
+        from_file(connection, "t", path, None, utf8_copy("t", path, "gbk", tmp_path))
+
+
+def test_a_file_that_is_not_there_is_no_file_in_any_encoding(tmp_path):
+    with pytest.raises(InvalidSource, match="no file"):
+        utf8_copy("t", tmp_path / "data.csv", "gbk", tmp_path)
+    path = tmp_path / "data.csv"
+    path.write_bytes(b"a\n")
+    with pytest.raises(InvalidSource, match="cannot be read"):
+        utf8_copy("t", path, "gbk", tmp_path / "nowhere")

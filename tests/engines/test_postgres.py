@@ -18,9 +18,12 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.engines import duckdb as duckdb_room
 from sfumato.engines import postgres as room
+from sfumato.engines import remote
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.duckdb_printer import quote
-from sfumato.engines.postgres import ServerFailed, fill, served
+from sfumato.engines.postgres import served
+from sfumato.engines.remote import fill
+from sfumato.engines.served import ServerFailed
 from sfumato.errors import EngineFailed, InvalidDeclaration, InvalidSource
 from sfumato.metadata.column import Column
 from sfumato.metadata.dataset import Dataset
@@ -243,14 +246,14 @@ def both(url):
 
 def test_all_tables_of_a_question_are_of_one_moment(url, monkeypatch):
     execute(url, "CREATE TABLE t AS SELECT 1 AS v", "CREATE TABLE u AS SELECT 2 AS v")
-    honest = room._copy
+    honest = remote._copy
 
     def slow(*arguments):
         # somebody writes before the first table is read, and before the second
         execute(url, "INSERT INTO t VALUES (1)", "INSERT INTO u VALUES (2)")
         honest(*arguments)
 
-    monkeypatch.setattr(room, "_copy", slow)
+    monkeypatch.setattr(remote, "_copy", slow)
     # the snapshot is of before the first table is read; neither table has a row more
     assert both(url) == 2
     # three rows of each by now; without a snapshot the second table has two rows more, the first
@@ -391,7 +394,7 @@ def test_trouble_with_the_server_is_one_message_and_the_cost_stays_spent(
     with sf.connect(
         {"t": table}, dataset="d", budget=sf.Budget(1), ledger=tmp_path / "l.db"
     ) as session:
-        place = (duckdb_room, "fill") if "TABLE" in trouble else (room, "_copy")
+        place = (duckdb_room, "fill") if "TABLE" in trouble else (remote, "_copy")
         honest = getattr(*place)
 
         def late(*arguments):
@@ -496,7 +499,7 @@ def test_a_shape_that_is_not_looked_at_in_the_snapshot_is_noticed(url, tmp_path,
 def test_nothing_changes_the_shape_of_a_table_while_it_is_read(url, tmp_path, monkeypatch):
     execute(url, "CREATE TABLE t (v int)", "INSERT INTO t VALUES (1)")
     refused = []
-    honest = room._copy
+    honest = remote._copy
 
     def slow(*arguments):
         for change in ("DROP TABLE t", "ALTER TABLE t ALTER v TYPE text"):
@@ -505,7 +508,7 @@ def test_nothing_changes_the_shape_of_a_table_while_it_is_read(url, tmp_path, mo
             refused.append(change)
         honest(*arguments)
 
-    monkeypatch.setattr(room, "_copy", slow)
+    monkeypatch.setattr(remote, "_copy", slow)
     with session(url, tmp_path) as asked:
         assert asked.query(SUM, epsilon=10_000).rows == [[1]]
     assert len(refused) == 2

@@ -24,6 +24,7 @@ from sfumato.engines.prepared import (
     MANIFEST,
     Layout,
     Prepared,
+    declaration,
     engine_version,
     fingerprint,
     read_manifest,
@@ -156,6 +157,17 @@ def test_other_declarations_are_refused(tmp_path, clinic):
     # other limits are none of a layout's business: a question counts as many rows as they allow
     wider = of(clinic, "patients", unit=sf.Unit("name", max_rows=9))
     assert opened(tmp_path, wider).kept == {"patients": 3, "visits": 3}
+
+
+def test_another_reading_of_texts_is_another_declaration():
+    def declared(**reading):
+        visits = sf.Table("visits.csv", unit=sf.Unit("patient", via="patients.id"), **reading)
+        patients = sf.Table("patients.csv", unit=sf.Unit("id"))
+        return declaration(Dataset("clinic", {"visits": visits, "patients": patients}), "visits")
+
+    forms = [declared(), declared(encoding="gbk"), declared(decimal=",")]
+    assert all(forms.count(form) == 1 for form in forms)
+    assert "reading" not in forms[0]
 
 
 def test_another_version_or_dataset_is_refused(tmp_path, clinic):

@@ -17,7 +17,7 @@ import sfumato as sf
 from sfumato.engines import spark_frame
 from sfumato.engines.reference import Reference
 from sfumato.engines.spark import SparkEngine
-from sfumato.engines.spark_frame import is_frame, require_plain, shared_session
+from sfumato.engines.spark_frame import frame_of, is_frame, require_plain, shared_session
 from sfumato.errors import EngineFailed, InvalidSource
 from sfumato.metadata.column import Column
 from sfumato.plan.aggregate import CountRows, CountValues, Sum
@@ -95,6 +95,14 @@ def test_the_key_of_a_folder_is_text(spark, tmp_path):
             f"SELECT b FROM {engine._reads['t'].rows.sql} ORDER BY b"
         ).collect()
     assert [row[0] for row in found] == ["01", "2"]
+
+
+@pytest.mark.parametrize("source", ["people.db", "mysql://ada:secret@db/clinic"])
+@pytest.mark.parametrize("public", [True, False])
+def test_a_table_of_a_database_is_refused_by_name(spark, source, public):
+    table = sf.Table(source, table="people", public=public)
+    with pytest.raises(InvalidSource, match="a table of a database, which Spark does not read"):
+        frame_of(spark, "people", table)
 
 
 def test_a_small_public_csv_is_sent(spark, tmp_path):
@@ -374,3 +382,12 @@ def test_milliseconds_of_parquet_are_refused_where_they_may_be_read(spark, tmp_p
     monkeypatch.setattr(spark_frame, "_has_milliseconds", lambda frame: False)
     with pytest.raises(EngineFailed):
         days(spark, frame)
+
+
+@pytest.mark.parametrize("reading", [{"encoding": "gbk"}, {"decimal": ","}, {"thousands": " "}])
+def test_a_declared_reading_of_texts_is_refused_by_name(tmp_path, reading):
+    path = tmp_path / "public.csv"
+    path.write_text("a\n1\n")
+    table = sf.Table(path, public=True, columns={"a": sf.Integer(0, 9)}, **reading)
+    with pytest.raises(InvalidSource, match=f"{next(iter(reading))}=, which is not read for Spark"):
+        spark_frame._arrow("t", table)

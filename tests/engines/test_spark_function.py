@@ -10,12 +10,21 @@ from sfumato.engines import spark_expression, spark_function, sql_tree
 from sfumato.engines.duckdb_printer import text
 from sfumato.engines.spark_kind import Kind, Typed
 from sfumato.engines.value_codes import DATE_PATTERN, NUMBER_PATTERN
+from sfumato.metadata.date_format import date_pattern
 from tests.contracts.spark import on_spark
 
+SOME_FORMATS = {
+    "%d/%m/%Y": r"\3-\2-\1",
+    "%m/%d/%Y": r"\3-\1-\2",
+    "%m.%d.%Y": r"\3-\1-\2",
+    "%Y-%m-%d": r"\1-\2-\3",
+    "%Y%m%d": r"\1-\2-\3",
+}
 WORDS = [
              "", "a", "A", "ab", "a\nb", "a\\b", "a%", "空b", "e\u0301", "👩‍👧", " 1 ", "1.50", "1.", ".5e3", "+1E-2",
              "1e", "12\n", "2024-02-29", "2024-2-9", "0000-01-01", "0001-01-01", "99999-01-01", "1.0", "1.00", "10",
-             "1.0\n", "٣", None,
+             "1.0\n", "٣", "31/12/2024", "1/2/2024\n", "x1/2/20245", "12.31.2024", "12x31x2024", "20240229",
+             "$1/2/2024", None,
          ]  # fmt: skip
 NUMBERS = [-(2**62), -8, -7, -1, 0, 1, 2, 6, 7, 2**62, None]
 DAYS = [-719162, -719156, -141427, -1, 0, 58, 59, 60, 364, 789, 11016, 19782, 2932896, None]
@@ -39,6 +48,11 @@ OF_TEXTS = [
     f"regexp_full_match(x, {text(NUMBER_PATTERN)})",
     f"regexp_full_match(x, {text(DATE_PATTERN)})",
     "regexp_replace(x, '\\.0+$', '')",
+    *(f"regexp_full_match(x, {text(date_pattern(form))})" for form in SOME_FORMATS),
+    *(
+        f"regexp_replace(x, {text(date_pattern(form))}, '{order}')"
+        for form, order in SOME_FORMATS.items()
+    ),
     *(
         f"x LIKE {text(pattern)}"
         for pattern in ("%", "_", "a%", "%b", "a\\%", "%\\%", "_%_", "__", "空_", "[a]")
@@ -126,7 +140,9 @@ def test_a_mutant_function_is_noticed(both, monkeypatch, name, mutant):
 
 UNLISTED = [
     "upper('a')", "random()", "substr('a', 1, 2)", "hash('a')", "regexp_full_match('a', 'a+')",
-    "regexp_replace('a', 'b', 'c')", "avg(1)", "median(1)", "max_by(1, 2)", "date_part('epoch', DATE '1970-01-01')",
+    "regexp_replace('a', 'b', 'c')",
+    f"regexp_replace('a', {text(date_pattern('%d/%m/%Y'))}, 'c')",
+    "avg(1)", "median(1)", "max_by(1, 2)", "date_part('epoch', DATE '1970-01-01')",
     "date_trunc('decade', DATE '1970-01-01')", "date_diff('month', DATE '1970-01-01', DATE '1970-01-01')",
     "rank() OVER (PARTITION BY 1)", "TRY(1 + 1)", "now()", "sha256('a')", "length(1)", "md5(1)",
     "1 || 'a'", "list_sum([1])", "any_value(1)", "sum('a')", "sum(DISTINCT 1)", "min(1, 2)", "strlen('a')", "lower('a')",

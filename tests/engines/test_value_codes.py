@@ -10,6 +10,7 @@ import pytest
 import sfumato as sf
 from sfumato.engines.value_codes import code_of, text_of
 from sfumato.metadata.column import Column
+from sfumato.metadata.csv_text import PLAIN, Numerals
 
 DAYS = {
     "1970-01-01": 0,
@@ -56,6 +57,36 @@ CODES = {
         "\uff11\uff12": None,
     },
     sf.Date("2024-01-01", "2024-12-31"): {"31/12/2024": None, "2024-12-31": 20088},
+    sf.Date("2024-01-01", "2024-12-31", format="%d/%m/%Y"): {
+        "31/12/2024": 20088,
+        "1/2/2024": 19754,
+        "01/02/2024": 19754,
+        "1/1/2023": 19723,
+        "29/02/2024": 19782,
+        "29/02/2023": None,
+        "31/11/2024": None,
+        "12/31/2024": None,
+        "0/1/2024": None,
+        "001/1/2024": None,
+        "1/1/24": None,
+        "1.1.2024": None,
+        " 1/1/2024": None,
+        "1/1/2024 00:00": None,
+        "1/1/0000": None,
+        "2024-12-31": None,
+        datetime.date.fromisoformat("2024-12-31"): 20088,
+    },
+    sf.Date("2024-01-01", "2024-12-31", format="%m.%d.%Y"): {
+        "12.31.2024": 20088,
+        "12531.2024": None,
+    },
+    sf.Date("2024-01-01", "2024-12-31", format="%Y%m%d", missing="20240101"): {
+        "20241231": 20088,
+        "2024123": None,
+        "20241301": None,
+        "20240101": None,
+        "00000101": None,
+    },
     sf.Boolean(missing="N"): {"TRUE": 1, "tRue": None, "Y": None, "1.0": None, " 1": None},
     sf.Text(missing="N"): {"N": None, "n": "n", "": "", 5: "5"},
 }
@@ -90,3 +121,79 @@ def test_the_code_of_a_value_is_the_one_worked_out_by_hand(kind):
 )
 def test_a_value_is_compared_by_its_text(value, text):
     assert text_of(value) == text
+
+
+# Of each pair of signs: numbers as they are written, and what they mean in quarters.
+WRITTEN = {
+    PLAIN: {"1.5": 6, "1,5": None, "1,000": None, "1 000": None, "1.000": 4},
+    Numerals(","): {
+        "1,5": 6,
+        " -1,5 ": -6,
+        ",25": 1,
+        "2,": 8,
+        "1,0e1": 40,
+        "12,0": 48,
+        "1.5": None,
+        "12.0": None,
+        "1.000,5": None,
+        "1,,5": None,
+        ",": None,
+        "0,001": 0,
+    },
+    Numerals(",", "."): {
+        "1.000,5": 4002,
+        "1.000": 4000,
+        "1000,5": 4002,
+        "12.345.678": 49382712,
+        "-1.000": -4000,
+        "1.00": None,
+        "1.0000": None,
+        "1000.000": None,
+        "0.001": None,
+        "12.0": None,
+        "1.000.": None,
+        ".500": None,
+        "1..000": None,
+        "1,000.5": None,
+        "1,000.000": None,
+    },
+    Numerals(".", ","): {
+        "1,000": 4000,
+        "1,000.25": 4001,
+        "1.5": 6,
+        "1,5": None,
+        "1,00": None,
+        ",100": None,
+        "1,000,": None,
+        "1.000,5": None,
+        "1,000e1": 40000,
+    },
+    Numerals(",", " "): {
+        "1 000,5": 4002,
+        "1\u00a0000": 4000,
+        "1\u202f000\u202f000": 4000000,
+        " 1 000 ": 4000,
+        "1  000": None,
+        "1 00": None,
+        "\u00a01": None,
+        "1\t000": None,
+    },
+    Numerals(".", "'"): {
+        "1'000.5": 4002,
+        "1\u2019000": 4000,
+        "1''000": None,
+        "'1000": None,
+        "\uff11'000": None,
+    },
+}
+
+
+@pytest.mark.parametrize("numerals", WRITTEN, ids=repr)
+def test_a_number_is_read_by_the_declared_signs(numerals):
+    kind = Column("x", sf.Real(-(10**9), 10**9, step="0.25", missing="9.999"))
+    for text, code in WRITTEN[numerals].items():
+        assert code_of(kind, text, numerals) == code, text
+    # a marker is compared with the text as it is written
+    assert code_of(kind, "9.999", numerals) is None
+    # values that are numbers already have no signs
+    assert code_of(kind, 1.5, numerals) == 6

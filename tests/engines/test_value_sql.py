@@ -23,9 +23,12 @@ import sfumato as sf
 from sfumato.engines import sql_tree, value_sql
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.duckdb_printer import printed, quote, text
-from sfumato.engines.value_codes import NUMBER_PATTERN, text_of
+from sfumato.engines.value_codes import NUMBER_PATTERN, code_of, text_of
 from sfumato.engines.value_sql import Source, named
 from sfumato.errors import EngineFailed
+from sfumato.metadata.column import Column
+from sfumato.metadata.csv_text import DECIMALS, PLAIN, THOUSANDS, Numerals
+from sfumato.metadata.date_format import FORMATS
 from sfumato.plan.aggregate import CountDistinct, CountRows, CountUnits
 from sfumato.plan.relation import Filter
 from sfumato.plan.scalar import Compare, Comparison, Constant
@@ -198,6 +201,7 @@ MANY = [
     sf.Real(-1, 1),
     sf.Real(0, 10**15, step="0.25"),
     sf.Date("1900-01-01", "2100-01-01", missing="epoch"),
+    sf.Date("1900-01-01", "2100-01-01", format="%d/%m/%Y", missing="epoch"),
     sf.Category("abc", "空"),
     sf.Boolean(missing="x"),
     sf.Text(missing=("", "nan")),
@@ -427,3 +431,89 @@ def test_the_narrowest_type_holds_every_code_and_the_next_one_not(low, high):
             ).fetchone()
             assert None in found
     assert value_sql.narrowest(sf.Text()) is sql_tree.SqlType.VARCHAR
+
+
+SIGNS = [
+    Numerals(decimal, thousands)
+    for decimal in DECIMALS
+    for thousands in ("", *THOUSANDS)
+    if decimal != thousands
+]
+KINDS_OF_NUMBERS = (
+    sf.Integer(-9, 10**6, missing="1.000"),
+    sf.Real(-2, 10**6, step="0.01"),
+)
+PARTS = st.sampled_from(
+    ["1", "12", "123", "000", "5", ".", ",", " ", "'", "-", "e1", "\u00a0", "\u202f", "\u2019"]
+)
+
+
+def codes_of_texts(texts, kind, numerals):
+    """The codes that DuckDB gives to some texts."""
+    source = Source("t", {"x": "VARCHAR"}, numerals=numerals)
+    read = value_sql.reading("x", kind, source)
+    shown = printed(value_sql.code(kind, sql_tree.Column("y"), short=False))
+    with duckdb.connect() as connection:
+        connection.register("t", pa.table({"x": pa.array(texts, pa.string())}))
+        found = connection.execute(f"SELECT {shown} FROM (SELECT {printed(read)} AS y FROM t)")
+        return [code for (code,) in found.fetchall()]
+
+
+@settings(deadline=None, max_examples=examples(1))
+@given(st.lists(st.lists(PARTS, max_size=7).map("".join), max_size=40), st.sampled_from(SIGNS))
+def test_declared_signs_of_numbers_mean_the_same_on_the_engine(texts, numerals):
+    for kind in KINDS_OF_NUMBERS:
+        column = Column("x", kind)
+        expected = [code_of(column, text, numerals) for text in [*texts, *EDGES]]
+        assert codes_of_texts([*texts, *EDGES], kind, numerals) == expected
+
+
+def test_a_sign_that_is_dropped_without_the_form_is_noticed(monkeypatch):
+    numerals = Numerals(",", ".")
+    column = Column("x", KINDS_OF_NUMBERS[1])
+    texts = ["1.00", "1.5", "1.000,5"]
+    expected = [code_of(column, text, numerals) for text in texts]
+    assert expected == [None, None, 100050]
+    assert codes_of_texts(texts, column.type, numerals) == expected
+    monkeypatch.setattr(value_sql, "_guarded", lambda cast, raw, family, pattern: cast)
+    assert codes_of_texts(texts, column.type, numerals) != expected
+
+
+def test_plain_numbers_are_read_by_the_statement_of_before():
+    read = value_sql.reading("x", KINDS_OF_NUMBERS[1], Source("t", {"x": "VARCHAR"}))
+    assert "regexp_replace" not in printed(read)
+    assert printed(read).count(NUMBER_PATTERN.replace("'", "''")) == 1
+    assert PLAIN not in SIGNS[1:]
+
+
+# Of every part what may stand there, and what may not.
+YEARS, REST = (
+    ("2024", "1900", "0001", "9999", "0000", "24"),
+    ("1", "02", "12", "13", "29", "31", "0"),
+)
+
+
+def codes_of_dates(form):
+    """The texts whose code differs between DuckDB and the reference, and how many are dates."""
+    kind = sf.Date("0001-01-02", "9999-12-30", format=form)
+    texts = list(EDGES)
+    for year, month, day in itertools.product(YEARS, REST, REST):
+        for other in (form, "%d/%m/%Y"):
+            written = other.replace("%Y", year).replace("%m", month).replace("%d", day)
+            texts += [written, f" {written}", f"{written}\n"]
+    expected = [code_of(Column("x", kind), written) for written in texts]
+    found = codes_of_texts(texts, kind, PLAIN)
+    odd = [text for text, one, other in zip(texts, found, expected, strict=True) if one != other]
+    return odd, sum(code is not None for code in expected)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_declared_format_of_dates_means_the_same_on_the_engine(form):
+    odd, dates = codes_of_dates(form)
+    assert not odd
+    assert dates > 20
+
+
+def test_a_format_that_takes_the_month_for_the_day_is_noticed(monkeypatch):
+    monkeypatch.setattr(value_sql, "iso_order", lambda form: r"\3-\1-\2")
+    assert codes_of_dates("%d/%m/%Y")[0]

@@ -172,3 +172,30 @@ def test_no_limit_is_part_of_what_an_answer_depends_on() -> None:
         False
     }
     assert about | {"epsilon": "3", "delta": "1/1000000"} == BASE.to_json()
+
+
+READINGS = ({}, {"encoding": "gbk"}, {"decimal": ","}, {"decimal": ",", "thousands": "."})
+
+
+def read_as(**reading: str) -> Contract:
+    """The contract of a CSV file that is read in some way."""
+    return of(visits=Table("visits.csv", **reading), drugs=Table("drugs.csv", public=True))
+
+
+def test_another_reading_of_texts_is_another_answer() -> None:
+    abouts = [read_as(**reading).about_data() for reading in READINGS]
+    assert all(abouts.count(about) == 1 for about in abouts)
+    assert abouts[1]["reading"] == {"visits": {"encoding": "gbk"}}
+
+
+def test_an_answer_that_forgets_the_reading_is_noticed(monkeypatch) -> None:
+    monkeypatch.setattr(Contract, "about_data", Contract._about)
+    assert read_as(**READINGS[1]).about_data() == read_as().about_data()
+
+
+def test_a_reading_may_be_corrected_and_what_is_stored_does_not_change() -> None:
+    for reading in READINGS:
+        assert stored(read_as(**reading)) == stored(read_as())
+        read_as(**reading).require_same(stored(read_as()))
+    # to the byte what was stored before readings could be declared
+    assert "reading" not in BASE.about_data()

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.engines.value_codes import code_of
 from sfumato.errors import InvalidDeclaration
-from sfumato.metadata import Dataset, Integer, Table, Text
+from sfumato.metadata import Boolean, Column, Dataset, Integer, Table, Text
 from sfumato.privacy import AddRemove, ReplaceOne, Unit
 
 PEOPLE = {"people": Table("people.csv")}
@@ -181,3 +182,21 @@ def test_the_places_of_a_dataset_are_those_of_its_people():
         "file /a.csv",
         "file /b.csv",
     )
+
+
+def test_a_boolean_without_spellings_is_noticed_with_what_it_counts_as_missing():
+    columns = {
+        "plain": Boolean(missing="N"),
+        "spelled": Boolean(true="Y", false="N"),
+        "age": Integer(0, 9),
+    }
+    dataset = Dataset("acs", {"people": Table("people.csv", columns=columns), "other": Table("x")})
+    (notice,) = dataset.notices
+    assert notice.startswith("people.plain: true is written true, True, TRUE or 1, false is ")
+    assert "false, False, FALSE or 0; anything else (Y, yes, t, 2) is missing" in notice
+    # what it says is what is read
+    column = Column("plain", columns["plain"])
+    for word, code in (*columns["plain"].texts(), ("Y", None), ("yes", None), ("t", None)):
+        assert code_of(column, word) == code
+    # from the declarations alone: the same without the source
+    assert dataset.described.notices == dataset.notices

@@ -6,13 +6,15 @@ import pickle
 import pytest
 
 from sfumato.errors import WrongUse
-from sfumato.metadata.server import SCHEMES, Server, scheme_of
+from sfumato.metadata.server import SCHEMES, Server, path_of, scheme_of
 
 SHOWN = {
     "postgresql://ada:secret@db.example:5432/clinic?sslmode=require&password=secret": "postgresql://db.example/clinic",
     "postgres://db.example": "postgresql://db.example",
     "postgresql:///clinic?host=/run/secret": "postgresql:///clinic",
     "postgresql://[secret": "postgresql://",
+    "mysql://ada:secret@db.example:3307/clinic?ssl_ca=/secret": "mysql://db.example/clinic",
+    "mariadb://ada:secret@db.example/clinic": "mysql://db.example/clinic",
     "postgresql://ada:se/cr@et@db.example/clinic": "postgresql://db.example/clinic",
 }
 
@@ -38,3 +40,22 @@ def test_a_scheme_is_recognised_in_any_case(scheme):
 @pytest.mark.parametrize("path", ["a.csv", "/a:/b", "C:/a", "C://a", "://a", "1a://b", "a b://c"])
 def test_a_path_has_no_scheme(path):
     assert scheme_of(path) == ""
+
+
+@pytest.mark.parametrize(
+    ("place", "path"),
+    [
+        ("sqlite:///people.db", "people.db"),
+        ("sqlite:////srv/a b.db", "/srv/a b.db"),
+        ("sqlite:///:memory:", ":memory:"),
+        ("sqlite:///people.db?mode=rw", None),
+        ("sqlite:///a#b", None),
+        ("sqlite://people.db", None),
+        ("sqlite:///", None),
+        ("SQLite:///people.db", None),
+        ("people.db", None),
+        (7, None),
+    ],
+)
+def test_the_address_of_a_file_is_its_path(place, path):
+    assert path_of(place) == path

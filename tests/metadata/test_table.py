@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from sfumato.errors import InvalidDeclaration, WrongUse
 from sfumato.metadata import Category, Column, Integer, Table, Text
+from sfumato.metadata.csv_text import PLAIN, Numerals
 from sfumato.privacy import Unit
 
 AGE = Integer(0, 125)
@@ -133,6 +134,19 @@ def test_the_place_of_a_table_on_a_server_has_no_password():
     )
 
 
+def test_two_names_of_a_server_are_one_place():
+    servers = [
+        "mysql://ada:secret@db.example/clinic",
+        "mariadb://bob@DB.example:3306/clinic?ssl_disabled=true",
+        "mysql://db.example/clinic?port=3306",
+    ]
+    assert {Table(each, table="t").place for each in servers} == {
+        "mysql://db.example:3306/clinic t"
+    }
+    socket = Table("mysql:///clinic?unix_socket=/run/a&ssl_disabled=true", table="t")
+    assert socket.place == "mysql:///run/a:3306/clinic t"
+
+
 def test_what_is_in_memory_has_no_place():
     assert Table(object()).place == ""
 
@@ -224,6 +238,30 @@ def test_an_address_that_is_not_supported_is_refused_by_its_scheme(address):
     assert "postgresql://" in text
 
 
+@pytest.mark.parametrize("address", ["MySQL://db/clinic", "mariadb://ada:a/b@db/clinic"])
+def test_an_address_of_mysql_that_is_badly_written_says_how(address):
+    with pytest.raises(InvalidDeclaration, match="not written as one") as refused:
+        Table(address, table="people")
+    assert "mysql://user@host/database" in refused.value.allowed
+
+
+@pytest.mark.parametrize(
+    "address", ["sqlite://people.db", "sqlite:///people.db?mode=rw", Path("sqlite:///people.db")]
+)
+def test_an_address_of_an_sqlite_file_that_is_badly_written_says_how(address):
+    with pytest.raises(InvalidDeclaration, match="not written as one") as refused:
+        Table(address, table="people")
+    assert "sqlite:////srv/people.db" in refused.value.allowed
+
+
+def test_an_address_of_an_sqlite_file_is_its_path(tmp_path):
+    table = Table(f"sqlite:///{tmp_path}/people.db", table="people")
+    assert table == Table(f"{tmp_path}/people.db", table="people")
+    assert table.place == f"file {tmp_path}/people.db people"
+    with pytest.raises(InvalidDeclaration, match="A database without the name of a table"):
+        Table("sqlite:///people.db")
+
+
 @pytest.mark.parametrize("path", ["C:/people.csv", "a:b/people.csv", "token=a/people.csv", "a:"])
 def test_a_path_with_a_colon_is_no_address(path):
     assert Table(path).source == path
@@ -246,4 +284,27 @@ def test_a_delimiter_is_shown_and_is_no_part_of_what_a_table_means():
     assert "delimiter=';'" in repr(table)
     assert "delimiter" not in repr(Table("people.csv", columns={"age": AGE}))
     assert table.described == Table("people.csv", columns={"age": AGE}).described
+    assert pickle.loads(pickle.dumps(table)) == table
+
+
+READING = {"encoding": "gbk", "decimal": ",", "thousands": "."}
+
+
+@pytest.mark.parametrize("name", READING)
+def test_how_text_is_written_is_declared_of_a_csv_file(name):
+    for source in ("people.parquet", "people", object(), "postgresql://db/clinic"):
+        with pytest.raises(InvalidDeclaration, match=f"{name}= of a source that is no CSV file"):
+            table = "people" if str(source).startswith("postgresql") else None
+            Table(source, table=table, **{name: " " if name == "thousands" else READING[name]})
+    with pytest.raises(InvalidDeclaration, match=f"{name}='x'"):
+        Table("people.csv", **{name: "x"})
+
+
+def test_how_text_is_written_is_part_of_what_a_table_means():
+    table = Table("people.CSV", columns={"age": AGE}, delimiter=";", **READING)
+    assert "encoding='gbk', decimal=',', thousands='.'" in repr(table)
+    assert table.reading == table.described.reading == READING
+    assert Table("people.csv", delimiter=";").reading == {}
+    assert table.numerals == table.described.numerals == Numerals(",", ".")
+    assert Table("people.csv").numerals == PLAIN
     assert pickle.loads(pickle.dumps(table)) == table

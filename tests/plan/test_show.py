@@ -91,11 +91,28 @@ def test_values_that_look_alike_have_different_forms(monkeypatch):
         (sf.Category("a", "b"), sf.Category("b", "a")),
         (sf.Category("a"), sf.Category({"a": "b"})),
         (sf.Text(), sf.Text(missing="")),
+        (
+            sf.Date("2024-01-01", "2024-12-31"),
+            sf.Date("2024-01-01", "2024-12-31", format="%d/%m/%Y"),
+        ),
+        (
+            sf.Date("2024-01-01", "2024-12-31", format="%m/%d/%Y"),
+            sf.Date("2024-01-01", "2024-12-31", format="%d/%m/%Y"),
+        ),
     ],
 )
 def test_a_declaration_is_part_of_the_form(one, other):
     forms = [canonical(CountValues(Value.of(Column("x", kind)))) for kind in (one, other)]
     assert forms[0] != forms[1]
+
+
+def test_a_date_without_a_format_has_the_form_of_before():
+    day = Value.of(Column("d", sf.Date("1970-01-01", "1970-01-03")))
+    kind = '{"lower_code":0,"missing":null,"node":"Date","step":{"fraction":"1"},"upper_code":2}'
+    column = f'{{"name":"d","node":"Column","type":{kind}}}'
+    field = f'{{"column":{column},"node":"Field"}}'
+    value = f'{{"expression":{field},"node":"Value","type":{kind}}}'
+    assert form(CountValues(day)) == f'{{"node":"CountValues","value":{value}}}'
 
 
 def named(name):

@@ -78,6 +78,9 @@ epsilon = 2
 source = "adult.csv"
 size = 9
 delimiter = ";"
+encoding = "gbk"
+decimal = ","
+thousands = "."
 unit = {column = "person_id", max_rows = 2, max_groups = 3, max_rows_total = 4}
 [tables.t.columns]
 a = {type = "real", lower = 0.5, upper = "99", step = "0.25", missing = ["N", "-"]}
@@ -85,6 +88,7 @@ b = {type = "date", lower = 1900-01-01, upper = "2010-12-31"}
 c = {type = "boolean", true = "1", false = ["2", "3"], missing = "N"}
 d = {type = "category", values = {1 = "one", 2 = "two"}}
 e = {type = "integer", lower = -5, upper = 5}
+f = {type = "date", lower = "1900-01-01", upper = "2010-12-31", format = "%d/%m/%Y"}
 """
     declared = read_declarations(written(folder, text))
     table = declared.dataset.tables["t"]
@@ -94,8 +98,10 @@ e = {type = "integer", lower = -5, upper = 5}
         "c": sf.Boolean(true="1", false=["2", "3"], missing="N"),
         "d": sf.Category({"1": "one", "2": "two"}),
         "e": sf.Integer(-5, 5),
+        "f": sf.Date("1900-01-01", "2010-12-31", format="%d/%m/%Y"),
     }
     assert (table.size, table.delimiter) == (9, ";")
+    assert table.reading == {"encoding": "gbk", "decimal": ",", "thousands": "."}
     assert table.unit == sf.Unit("person_id", 2, 3, 4)
     assert (declared.dataset.version, declared.dataset.relation) == ("7", sf.ReplaceOne)
     assert declared.ledger == folder / "sub.db"
@@ -197,6 +203,12 @@ def test_an_address_is_no_path(folder: Path) -> None:
     path = written(folder, source='source = "postgresql://ada@db.example/clinic"\ntable = "people"')
     people = read_declarations(path).dataset.tables["people"]
     assert (people.source, people.table) == (Server("postgresql://ada@db.example/clinic"), "people")
+
+
+def test_the_path_of_an_sqlite_file_is_relative_to_the_file(folder: Path) -> None:
+    path = written(folder, source='source = "sqlite:///people.db"\ntable = "people"')
+    people = read_declarations(path).dataset.tables["people"]
+    assert (people.source, people.table) == (folder / "people.db", "people")
 
 
 WRONG = {

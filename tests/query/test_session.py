@@ -8,6 +8,7 @@ from pathlib import Path
 
 import duckdb
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import sfumato as sf
@@ -257,6 +258,17 @@ def test_a_closed_session_answers_nothing(tmp_path: Path) -> None:
     opened.close()
     with pytest.raises(sf.SfumatoError):
         opened.query(COUNT, epsilon=1)
+
+
+def test_an_open_session_shows_what_a_boolean_does_not_read(tmp_path: Path) -> None:
+    columns = {"smoker": sf.Boolean(), "sex": sf.Boolean(true="F", false="M")}
+    table = sf.Table(pa.table({"smoker": ["1"], "sex": ["F"]}), columns=columns)
+    with sf.connect(
+        {"people": table}, dataset="d", budget=sf.Budget(1), ledger=tmp_path / "ledger.db"
+    ) as opened:
+        title, notice, *_ = repr(opened).splitlines()
+        assert (title, notice) == ("Session of 'd': people", *opened.dataset.notices)
+        assert notice.startswith("people.smoker: true is written true")
 
 
 def test_a_purpose_has_an_account_of_its_own(tmp_path: Path) -> None:

@@ -77,6 +77,8 @@ def _lines(declared: Declarations, *, is_read: bool) -> Iterator[str]:
         yield f"table {name}: {table.source}\n  unit: {table.about}"
         for column, kind in table.columns.items():
             yield f"  {column}: {kind!r}"
+    for notice in declared.dataset.notices:
+        yield f"note: {notice}"
     yield f"neighbours: {declared.dataset.relation.value}"
     if declared.prepared is not None:
         kept = Prepared.open(declared.prepared, declared.dataset).kept

@@ -46,7 +46,7 @@ def held(
     for column in _of_milliseconds(connection, item):
         if types.get(column) == "TIMESTAMP":
             types[column] = _MILLISECONDS
-    source = Source(item.sql, types)
+    source = Source(item.sql, types, numerals=tables[name].numerals)
     for column, kind in tables[name].columns.items():
         _require_readable(
             name,

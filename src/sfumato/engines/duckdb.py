@@ -31,11 +31,12 @@ from sfumato.engines.lanes import Lanes
 from sfumato.engines.layout import layout_statements
 from sfumato.engines.leftovers import spill_prefix
 from sfumato.engines.local import Local
-from sfumato.engines.postgres import ServerFailed, fill
 from sfumato.engines.prepared import Prepared, kept_tables, read_tables
 from sfumato.engines.relation import Tables, stored_columns
+from sfumato.engines.remote import fill
 from sfumato.engines.result_rows import Groups, Rows, columns, gather
 from sfumato.engines.rows import listed, mapped, write
+from sfumato.engines.served import ServerFailed
 from sfumato.engines.sources import Opened, opened
 from sfumato.engines.stop import ENDLESS, Patience
 from sfumato.engines.time_limit import Watch
@@ -119,7 +120,12 @@ class DuckDB:
     def _open_sources(self) -> None:
         """Opens every table, and makes its rows visible in all lanes."""
         for name, table in self._tables.items():
-            self._opened[name] = opened(self._connection, name, table)
+            self._opened[name] = opened(
+                self._connection,
+                name,
+                table,
+                folder=Path(self._spill),
+            )
             self._sources[name] = held(
                 self._connection,
                 self._tables,

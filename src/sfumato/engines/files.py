@@ -12,12 +12,14 @@ from typing import TypeAlias
 
 import duckdb
 
+from sfumato.engines.csv_decoding import UNDECODED, Decoded, decoded, without_undecoded
 from sfumato.engines.duckdb_printer import text
 from sfumato.errors import InvalidDeclaration, InvalidSource, shown, without_secrets
-from sfumato.metadata.table import DELIMITERS
+from sfumato.metadata.csv_text import DELIMITERS, ENCODINGS
 
 _OWNER = logging.getLogger("sfumato.owner")
 _LONGEST_HEADER = 1_000_000
+_SQLITE = b"SQLite format 3\0"
 
 # The identity of a file, without reading it: device, inode, size, time of change.
 Mark: TypeAlias = tuple[int, int, int, int]
@@ -25,11 +27,12 @@ Mark: TypeAlias = tuple[int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """A CSV file, the names of its columns, and what separates its fields."""
+    """A CSV file, the names of its columns, what separates its fields, and its UTF-8."""
 
     path: Path
     header: list[str]
     delimiter: str
+    copy: Decoded
 
 
 def marks(paths: Sequence[Path]) -> tuple[Mark | None, ...]:
@@ -55,25 +58,32 @@ def is_same(one: Path, other: Path) -> bool:
         return False
 
 
+def is_sqlite(path: Path) -> bool:
+    """Whether a file is an SQLite database: every one begins with the same bytes."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_SQLITE)) == _SQLITE
+    except OSError:
+        return False
+
+
 def from_file(
     connection: duckdb.DuckDBPyConnection,
     name: str,
     path: Path,
     delimiter: str | None = None,
+    copy: Decoded | None = None,
 ) -> str:
-    """Returns the FROM item of a Parquet or CSV file; the ``delimiter`` of CSV is a comma if None.
+    """Returns the FROM item of a Parquet or CSV file.
+
+    The ``delimiter`` of CSV is a comma if None. ``copy`` is what ``utf8_copy`` returned of a file
+    whose encoding is declared.
 
     Raises:
         InvalidSource: there is no such file, it is of another type, or it is CSV with a line that
             is cut off, too long, wrongly quoted or not UTF-8.
     """
-    if set("*?[") & set(str(path)):
-        raise InvalidSource(
-            f"Table {name!r}: {shown(path)} is a pattern.",
-            allowed="the path of one file, without * ? [",
-        )
-    if not path.is_file():
-        raise InvalidSource(f"Table {name!r}: no file {shown(path)}.", remedy="Check the path.")
+    _require_file(name, path)
     suffix = path.suffix.lower()
     if suffix == ".parquet":
         require_parquet_names(connection, name, path, path)
@@ -83,7 +93,7 @@ def from_file(
             f"Table {name!r}: {path.name!r} is neither .parquet nor .csv.",
             allowed="Parquet, CSV, an Arrow frame",
         )
-    form = _form(name, path, delimiter or ",")
+    form = _form(name, path, delimiter or ",", copy)
     if not _is_well_formed(connection, form):
         # outside the handler: not even the context of the error may quote a line
         raise InvalidSource(
@@ -92,9 +102,56 @@ def from_file(
             "as many fields in each line as in the first, RFC 4180 quotes",
             remedy=_other_delimiter(form.header)
             or "'sfumato check' and the log 'sfumato.owner' have the line. "
-            "Write the file again, or as Parquet.",
+            "Declare encoding= if it is not UTF-8. Or write the file again, or as Parquet.",
         )
-    return _csv(form)
+    item = _csv(form)
+    if form.copy.lost:
+        return without_undecoded(item, form.header)
+    return item
+
+
+def utf8_copy(
+    name: str,
+    path: Path,
+    encoding: str,
+    folder: Path,
+) -> Decoded:
+    """Returns a CSV file as UTF-8; writes a copy to the private folder if it is not.
+
+    The owner's log has the number of places that do not decode, whose fields are missing.
+
+    Raises:
+        InvalidSource: there is no such file, it cannot be read, or the copy cannot be written.
+    """
+    _require_file(name, path)
+    failed = ""
+    try:
+        copy = decoded(path, encoding, folder)
+    except (OSError, UnicodeError) as failure:
+        failed = type(failure).__name__
+    if failed == "UnicodeError":
+        raise _not_decoded(name, path, encoding)
+    if failed:
+        raise unreadable(name, path, failed)
+    if copy.lost:
+        _OWNER.warning(
+            "table %s: %s has %d places that are not %s; the fields are missing",
+            name,
+            path,
+            copy.lost,
+            encoding,
+        )
+    return copy
+
+
+def _require_file(name: str, path: Path) -> None:
+    if set("*?[") & set(str(path)):
+        raise InvalidSource(
+            f"Table {name!r}: {shown(path)} is a pattern.",
+            allowed="the path of one file, without * ? [",
+        )
+    if not path.is_file():
+        raise InvalidSource(f"Table {name!r}: no file {shown(path)}.", remedy="Check the path.")
 
 
 def unreadable(
@@ -232,24 +289,32 @@ def _csv(
     total = "ignore_errors = true, null_padding = true, strict_mode = false, parallel = false"
     mode = "strict_mode = true" if checked else total
     return (
-        f"read_csv({text(str(form.path))}, auto_detect = false, header = true, "
+        f"read_csv({text(str(form.copy.path))}, auto_detect = false, header = true, "
         f"delim = {text(form.delimiter)}, quote = '\"', escape = '\"', "
         f"columns = {{{columns}}}, hive_partitioning = false, {mode})"
     )
 
 
-def _form(name: str, path: Path, delimiter: str) -> _Form:
+def _form(
+    name: str,
+    path: Path,
+    delimiter: str,
+    copy: Decoded | None = None,
+) -> _Form:
     """Reads the first line only, so that the rows cannot affect the result."""
+    copy = copy or Decoded(path)
     header = []
-    failed = ""
+    line = failed = ""
     try:
-        with path.open("rb") as file:
+        with copy.path.open("rb") as file:
             line = file.readline(_LONGEST_HEADER).decode("utf-8-sig")
         header = next(csv.reader([line], delimiter=delimiter), [])
     except (OSError, UnicodeDecodeError, csv.Error) as failure:
         failed = type(failure).__name__
+    # outside the handler: the context of the error would quote the line
+    if failed == "UnicodeDecodeError" or UNDECODED in line:
+        raise _not_decoded(name, path, "the declared encoding" if copy.lost else "UTF-8")
     if failed:
-        # outside the handler: the context of the error would quote the line
         raise unreadable(name, path, failed)
     if not header or "" in header:
         raise InvalidSource(
@@ -257,4 +322,15 @@ def _form(name: str, path: Path, delimiter: str) -> _Form:
             remedy=f"Write the names of the columns there, with {delimiter!r} between them.",
         )
     require_names(name, path.name, header)
-    return _Form(path, header, delimiter)
+    return _Form(path, header, delimiter, copy)
+
+
+def _not_decoded(name: str, path: Path, encoding: str) -> InvalidSource:
+    problem = f"the first line of {path.name!r} is not {encoding}"
+    if encoding == "utf-16":
+        problem = f"{path.name!r} does not begin with a byte order mark of UTF-16"
+    return InvalidSource(
+        f"Table {name!r}: {problem}.",
+        allowed=f"encoding= of {', '.join(ENCODINGS)}",
+        remedy="Declare the encoding in which it was written, or write it again as UTF-8.",
+    )

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Remote tables of a PostgreSQL server, copied into DuckDB for one question, batch by batch.
+"""Reads tables of a PostgreSQL server, batch by batch.
 
 All tables of one server are read in one transaction, REPEATABLE READ and READ ONLY: one snapshot.
 Each column is read by an expression that cannot fail on a row: dates are clipped to the calendar's
 range, and numbers without bounds are read as strings. Error messages of the server are dropped.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import duckdb
-
 from sfumato.engines.duckdb_printer import quote
+from sfumato.engines.served import BATCH, Cells, Fetch, Served, ServerFailed
 from sfumato.errors import InvalidSource
 from sfumato.metadata.server import Server
 from sfumato.metadata.table import Table
@@ -21,7 +21,6 @@ from sfumato.metadata.table import Table
 if TYPE_CHECKING:
     import psycopg
 
-BATCH = 50_000
 _DAYS = "least(greatest({0}, DATE '0001-01-01'), DATE '9999-12-31')"
 _MOMENTS = "least(greatest({0}, TIMESTAMP '0001-01-01'), TIMESTAMP '9999-12-31 23:59:59.999999')"
 _TEXT = "{0}::text"
@@ -76,52 +75,6 @@ _SETTINGS = (
 _SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 
 
-class ServerFailed(OSError):
-    """The server is gone, or refuses; the message does not say why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Served:
-    """A remote table: its server and name, and for each column how it is read and its type in
-    DuckDB.
-
-    ``unread``: the server's type of each column that cannot be read; no declaration fits it.
-    ``kinds``: the kinds of the relation and of all that inherit from it, as in pg_class.relkind.
-    """
-
-    name: str
-    server: Server
-    relation: str
-    columns: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    unread: Mapping[str, str] = field(default_factory=dict)
-    kinds: str = ""
-
-    @property
-    def sql(self) -> str:
-        """The local table that stores its rows while a question runs."""
-        return quote(f"server {self.name}")
-
-    @property
-    def types(self) -> dict[str, str]:
-        """The type of each column in DuckDB."""
-        unread = {column: f"PostgreSQL's {kind}" for column, kind in self.unread.items()}
-        return {column: unread.get(column, held) for column, (_, held) in self.columns.items()}
-
-    @property
-    def empty(self) -> str:
-        """The statement that creates the local table without rows.
-
-        It has an extra column, so that a question that reads no column still sees the number of
-        rows.
-        """
-        columns = [f"{quote(column)} {stored}" for column, (_, stored) in self.columns.items()]
-        columns.append(f"{quote(_ROW)} BOOLEAN")
-        return f"CREATE OR REPLACE TEMP TABLE {self.sql} ({', '.join(columns)})"
-
-
-_ROW = "a row of the server"
-
-
 def served(
     name: str,
     table: Table,
@@ -135,13 +88,12 @@ def served(
         InvalidSource: psycopg is missing, the server is not reached, or has no such table.
     """
     server = table.source
-    assert isinstance(server, Server), "asked of tables of servers only"
     remote = None
     failed = False
     try:
         with _connected(server) as connection:
             relation = relation or _relation(connection, str(table.table))
-            remote = _described(connection, Served(name, server, relation)) if relation else None
+            remote = _described(connection, Served(name, table, relation)) if relation else None
             if remote is not None and _is_stored(remote.kinds):
                 connection.execute(f"SELECT * FROM {relation} LIMIT 0".encode())
     except ServerFailed:
@@ -190,32 +142,21 @@ def _described(connection: "psycopg.Connection[Any]", table: Served) -> Served:
         expression, local = _READ.get(stored, ("NULL", "INTERVAL"))
         columns[column] = expression.format(quote(column)), local
         if stored not in _READ:
-            unread[column] = kind
+            unread[column] = f"PostgreSQL's {kind}"
     return replace(table, columns=columns, unread=unread, kinds=kinds)
 
 
-def fill(
-    connection: duckdb.DuckDBPyConnection,
-    tables: Sequence[tuple[Served, Iterable[str]]],
-    going: Callable[[], bool] = lambda: True,
-) -> None:
-    """Copies the wanted columns of remote tables; all tables of one server are read in one
-    snapshot.
-
-    Stops as soon as ``going`` returns False.
+@contextmanager
+def snapshot(tables: Sequence[Served]) -> Iterator[Fetch]:
+    """Opens one snapshot of tables of one server.
 
     Raises:
-        ServerFailed: the server is gone, a table has changed, or ``going`` returned False.
+        ServerFailed: the server is gone, or a table has changed.
     """
-    for server in dict.fromkeys(table.server for table, _ in tables):
-        with _connected(server) as source:
-            source.execute(_SNAPSHOT)
-            wanted = [(table, columns) for table, columns in tables if table.server == server]
-            _require_same(source, [table for table, _ in wanted])
-            for table, columns in wanted:
-                # with its present columns: this lane may have created it with others
-                connection.execute(table.empty)
-                _copy(source, connection, table, list(columns), going)
+    with _connected(tables[0].origin) as connection:
+        connection.execute(_SNAPSHOT)
+        _require_same(connection, tables)
+        yield partial(_fetch, connection)
 
 
 def _require_same(source: "psycopg.Connection[Any]", tables: Sequence[Served]) -> None:
@@ -232,44 +173,20 @@ def _require_same(source: "psycopg.Connection[Any]", tables: Sequence[Served]) -
         raise ServerFailed
 
 
-def _copy(
-    source: "psycopg.Connection[Any]",
-    connection: duckdb.DuckDBPyConnection,
-    table: Served,
-    columns: list[str],
-    going: Callable[[], bool],
-) -> None:
-    import pyarrow  # remote tables and frames need it, files do not
-
-    held = {"BIGINT": pyarrow.int64(), "DOUBLE": pyarrow.float64(), "VARCHAR": pyarrow.string()}
-    held |= {
-        "BOOLEAN": pyarrow.bool_(),
-        "DATE": pyarrow.date32(),
-        "TIMESTAMP": pyarrow.timestamp("us"),
-    }
-    kinds = [*(held[table.columns[column][1]] for column in columns), pyarrow.bool_()]
+def _fetch(
+    connection: "psycopg.Connection[Any]", table: Served, columns: Sequence[str]
+) -> Generator[Cells]:
     read = ", ".join([*(table.columns[column][0] for column in columns), "TRUE"])
-    names = ", ".join(map(quote, [*columns, _ROW]))
-    with source.cursor(name="rows", binary=True) as cursor:
+    with connection.cursor(name="rows", binary=True) as cursor:
         cursor.execute(f"SELECT {read} FROM {table.relation}".encode())
         while rows := cursor.fetchmany(BATCH):
-            if not going():
-                raise ServerFailed
-            arrays = [
-                pyarrow.array(cells, kind)
-                for cells, kind in zip(zip(*rows, strict=True), kinds, strict=True)
-            ]
-            batch = pyarrow.table(arrays, [str(place) for place in range(len(kinds))])
-            connection.register("batch", batch)
-            try:
-                connection.execute(f"INSERT INTO {table.sql} ({names}) SELECT * FROM batch")
-            finally:
-                connection.unregister("batch")
+            yield list(zip(*rows, strict=True))
 
 
 @contextmanager
-def _connected(server: Server) -> Iterator["psycopg.Connection[Any]"]:
+def _connected(server: object) -> Iterator["psycopg.Connection[Any]"]:
     """Opens a read-only connection that sees every row of a table or fails."""
+    assert isinstance(server, Server), "asked of tables of servers only"
     try:
         import psycopg  # optional: the extra sfumato[postgres]
     except ImportError:

@@ -17,6 +17,7 @@ import duckdb
 from sfumato.engines.duckdb_printer import text
 from sfumato.engines.layout import whole
 from sfumato.engines.relation import stored_columns
+from sfumato.engines.remote import is_remote
 from sfumato.engines.sources import files_of
 from sfumato.engines.value_sql import Source
 from sfumato.errors import InvalidSource, shown
@@ -194,7 +195,7 @@ def origins(dataset: Dataset, table: str) -> list[Path] | None:
         return None
     paths = []
     for step in way:
-        if not isinstance(step.source, str | Path):
+        if is_remote(step) or not isinstance(step.source, str | Path):
             return None
         paths.append(Path(str(step.source)).absolute())
     return paths
@@ -203,11 +204,16 @@ def origins(dataset: Dataset, table: str) -> list[Path] | None:
 def declaration(dataset: Dataset, table: str) -> Json:
     """Returns everything but the rows that decides the content of a layout.
 
-    That is its paths, the types of its columns, its units and how they are looked up.
+    That is its paths, how their texts are read, the types of its columns, its units and how they
+    are looked up.
     """
-    inside = list[Json](step.table for step in _way(dataset, table))
+    way = _way(dataset, table)
+    inside = list[Json](step.table for step in way)
     paths = list[Json](str(path) for path in origins(dataset, table) or [])
-    return {"scan": canonical(whole(dataset, table)), "paths": paths, "inside": inside}
+    form = {"scan": canonical(whole(dataset, table)), "paths": paths, "inside": inside}
+    if any(step.reading for step in way):
+        form["reading"] = list[Json](dict[str, Json](step.reading) for step in way)
+    return form
 
 
 def _way(dataset: Dataset, name: str) -> list[Table]:

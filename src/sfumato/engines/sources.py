@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opens the source of a declared table: files, folders of files, a database file, a frame.
+"""Opens the source of a declared table: files, folders of files, a database, a frame.
 
 The set of files is fixed when a source is opened: the files of a folder or a pattern are listed
 then, and the connection can read these and nothing else. Whether several files fit together is
@@ -21,14 +21,16 @@ from sfumato.engines.files import (
     Mark,
     from_file,
     is_same,
+    is_sqlite,
     marks,
     require_names,
     require_parquet_names,
     unreadable,
+    utf8_copy,
 )
-from sfumato.engines.postgres import Served, served
+from sfumato.engines.remote import is_remote, served
+from sfumato.engines.served import Served
 from sfumato.errors import InvalidSource, shown
-from sfumato.metadata.server import Server
 from sfumato.metadata.table import Table
 
 _OWNER = logging.getLogger("sfumato.owner")
@@ -57,15 +59,21 @@ class Opened:
 
 
 def opened(
-    connection: duckdb.DuckDBPyConnection, name: str, table: Table, relation: str = ""
+    connection: duckdb.DuckDBPyConnection,
+    name: str,
+    table: Table,
+    relation: str = "",
+    folder: Path | None = None,
 ) -> Opened:
-    """Opens the source of a table; ``relation`` is its name on its server, if that is known
-    already.
+    """Opens the source of a table.
+
+    ``relation`` is its name on its server, if that is known already. ``folder`` is the private
+    folder for a copy of a CSV file whose encoding is declared.
 
     Raises:
         InvalidSource: there is no source, it cannot be read, or its files do not fit together.
     """
-    if isinstance(table.source, Server):
+    if is_remote(table):
         remote = served(name, table, relation)
         item = Opened(remote.sql, served=remote)
         show(connection, name, item)
@@ -75,7 +83,7 @@ def opened(
     path = Path(table.source).absolute()
     if table.table is not None:
         return Opened(_from_database(connection, name, path, table.table))
-    if path.suffix.lower() == ".duckdb" and path.is_file():
+    if is_sqlite(path) or (path.suffix.lower() == ".duckdb" and path.is_file()):
         raise InvalidSource(
             f"Table {name!r}: {path.name!r} is a database.",
             remedy='Name its table: table="events".',
@@ -83,7 +91,11 @@ def opened(
     files = files_of(path)
     seen = marks([path] if files is None else files)
     if files is None:
-        csv_or_parquet = from_file(connection, name, path, table.delimiter)
+        copy = None
+        if table.encoding is not None:
+            assert folder is not None, "given where a table is opened first"
+            copy = utf8_copy(name, path, table.encoding, folder)
+        csv_or_parquet = from_file(connection, name, path, table.delimiter, copy)
         return Opened(csv_or_parquet, path, (path,), seen)
     return Opened(
         _from_files(connection, name, path, files),

@@ -121,6 +121,12 @@ def frame_of(
     source = table.source
     if is_frame(source):
         return _of_application(session, name, source)
+    if table.table is not None:
+        raise InvalidSource(
+            f"Table {name!r}: a table of a database, which Spark does not read.",
+            allowed="Parquet, Arrow frames, DataFrames of Spark",
+            remedy="Leave engine= out, or export the rows to Parquet.",
+        )
     frame = None
     failed = ""
     try:
@@ -178,6 +184,12 @@ def _arrow(name: str, table: Table) -> Any:
     source = table.source
     if isinstance(source, str | Path):
         path = Path(source).absolute()
+        if table.reading:
+            declared = ", ".join(f"{option}=" for option in table.reading)
+            raise InvalidSource(
+                f"Table {name!r} declares {declared}, which is not read for Spark.",
+                remedy="Write it as Parquet, or leave engine= out.",
+            )
         if path.stat().st_size > _MOST_BYTES:
             raise _too_large(name)
         with duckdb.connect() as connection:

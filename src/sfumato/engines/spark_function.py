@@ -17,7 +17,11 @@ from sfumato.engines.spark_kind import (
     widened,
 )
 from sfumato.engines.value_codes import DATE_PATTERN, NUMBER_PATTERN, WHOLE_PATTERN
+from sfumato.metadata.date_format import FORMATS, date_pattern, iso_order
 
+# The patterns of declared formats of dates, and the orders of their groups that are those of ISO.
+_DATES = {date_pattern(form) for form in FORMATS}
+_ORDERS = {(date_pattern(form), iso_order(form)) for form in FORMATS}
 _PARTS = {
     "year": "year({})",
     "quarter": "quarter({})",
@@ -142,7 +146,7 @@ def _matched(node: sql.Call, write: Writer) -> Typed:
     """
     value, pattern = _operands(node, 2)
     word = _word(pattern)
-    if word not in (NUMBER_PATTERN, DATE_PATTERN):
+    if word not in (NUMBER_PATTERN, DATE_PATTERN, *_DATES):
         raise TypeError("a pattern that was not compared")
     return Typed(_full_match(required(write(value), Kind.VARCHAR), word), Kind.BOOLEAN)
 
@@ -155,12 +159,26 @@ def _full_match(value: str, pattern: str) -> str:
 
 def _replaced(node: sql.Call, write: Writer) -> Typed:
     value, pattern, put = _operands(node, 3)
+    if _word(pattern) in _DATES:
+        return _reordered(required(write(value), Kind.VARCHAR), _word(pattern), _word(put))
     if (_word(pattern), put) != (r"\.0+$", sql.Constant("")):
         raise TypeError("a pattern that was not compared")
     # in Java, $ also matches before a line end at the end
     whole = literal(_word(pattern)[:-1] + chr(92) + "z")
     raw = required(write(value), Kind.VARCHAR)
     return Typed(f"regexp_replace({raw}, {whole}, '')", Kind.VARCHAR)
+
+
+def _reordered(
+    value: str,
+    pattern: str,
+    order: str,
+) -> Typed:
+    """Prints the parts of a date in the order of ISO; Java writes a group as $1."""
+    if (pattern, order) not in _ORDERS:
+        raise TypeError("an order of a date that was not compared")
+    groups = literal(order.replace(chr(92), "$"))
+    return Typed(f"regexp_replace({value}, {literal(pattern)}, {groups})", Kind.VARCHAR)
 
 
 # --- days ----------------------------------------------------------------------------------

@@ -12,15 +12,56 @@ from decimal import Decimal
 
 from sfumato.errors import unknown
 from sfumato.metadata.column import Boolean, Category, Column, Date, Integer, Real, Text, date_code
+from sfumato.metadata.csv_text import PLAIN, Numerals
+from sfumato.metadata.date_format import date_pattern, places
 
+_BLANKS = r"[ \t\n\f\r]*"
 NUMBER_PATTERN = r"[ \t\n\f\r]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t\n\f\r]*"
 # an integer as it is printed, of up to 19 digits
 WHOLE_PATTERN = r"0|-?[1-9][0-9]{0,18}"
 DATE_PATTERN = r"([1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])-[0-9]{2}-[0-9]{2}"
+# what is read as the declared sign: the no-break spaces, and the typographic apostrophe
+_LIKE = {" ": "[ \u00a0\u202f]", "'": "['\u2019]"}
 
 
-def code_of(column: Column, value: object) -> int | str | None:
+def number_pattern(numerals: Numerals) -> str:
+    """Returns the pattern of a number with the declared signs, for a match of the whole text.
+
+    The sign between thousands stands between all groups of three digits, or nowhere.
+
+    >>> bool(re.fullmatch(number_pattern(Numerals(",", ".")), "1.234,5"))
+    True
+    """
+    if numerals.is_plain:
+        return NUMBER_PATTERN
+    point = f"[{numerals.decimal}]"
+    whole = "[0-9]+"
+    if numerals.thousands:
+        groups = f"({thousands_pattern(numerals)}[0-9]{{3}})+"
+        whole = f"([0-9]+|[1-9][0-9]{{0,2}}{groups})"
+    number = rf"({whole}({point}[0-9]*)?|{point}[0-9]+)"
+    return rf"{_BLANKS}[+-]?{number}([eE][+-]?[0-9]+)?{_BLANKS}"
+
+
+def thousands_pattern(numerals: Numerals) -> str:
+    """Returns the pattern of the sign between thousands.
+
+    A blank stands for the no-break spaces, and an apostrophe for the typographic one.
+
+    >>> thousands_pattern(Numerals(",", "."))
+    '[.]'
+    """
+    return _LIKE.get(numerals.thousands, f"[{numerals.thousands}]")
+
+
+def code_of(
+    column: Column,
+    value: object,
+    numerals: Numerals = PLAIN,
+) -> int | str | None:
     """Returns the code of a value; None for a missing or undeclared value.
+
+    ``numerals`` are the signs in numbers that are written as text.
 
     >>> code_of(Column("age", Integer(0, 120)), "130")
     120
@@ -32,7 +73,7 @@ def code_of(column: Column, value: object) -> int | str | None:
         return None
     match kind:
         case Integer() | Real():
-            return _number_code(kind, value)
+            return _number_code(kind, value, numerals)
         case Date():
             return _day_code(kind, value)
         case Category() | Boolean():
@@ -62,9 +103,15 @@ def text_of(value: object) -> str:
     return str(value)
 
 
-def _number_code(kind: Integer | Real, value: object) -> int | None:
-    if isinstance(value, str) and not re.fullmatch(NUMBER_PATTERN, value, re.ASCII):
-        return None
+def _number_code(
+    kind: Integer | Real,
+    value: object,
+    numerals: Numerals,
+) -> int | None:
+    if isinstance(value, str):
+        if not re.fullmatch(number_pattern(numerals), value, re.ASCII):
+            return None
+        value = _plain(value, numerals)
     if not isinstance(value, str | int | float | Decimal):
         return None
     number = float(value) / float(kind.step)
@@ -77,12 +124,29 @@ def _number_code(kind: Integer | Real, value: object) -> int | None:
     return round(number)
 
 
+def _plain(number: str, numerals: Numerals) -> str:
+    """Returns a number as Python writes it."""
+    if numerals.thousands:
+        number = re.sub(thousands_pattern(numerals), "", number)
+    return number.replace(numerals.decimal, ".")
+
+
 def _day_code(kind: Date, value: object) -> int | None:
     if isinstance(value, datetime.datetime):
         value = value.date()
-    if isinstance(value, str) and not re.fullmatch(DATE_PATTERN, value, re.ASCII):
-        return None
+    if isinstance(value, str):
+        value = _iso(value, kind.format)
     day = date_code(value)
     if day is None:
         return None
     return min(max(day, kind.lower_code), kind.upper_code)
+
+
+def _iso(written: str, form: str | None) -> str | None:
+    """Returns a date of the declared format as YYYY-MM-DD; None if it is written otherwise."""
+    pattern = DATE_PATTERN if form is None else date_pattern(form)
+    match = re.fullmatch(pattern, written, re.ASCII)
+    if match is None or form is None:
+        return match and written
+    year, month, day = (match[place].zfill(2) for place in places(form))
+    return f"{year}-{month}-{day}"

@@ -10,9 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sfumato.engines import sql_tree as sql
-from sfumato.engines.value_codes import DATE_PATTERN, NUMBER_PATTERN
+from sfumato.engines.value_codes import DATE_PATTERN, number_pattern, thousands_pattern
 from sfumato.errors import unknown
 from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
+from sfumato.metadata.csv_text import PLAIN, Numerals
+from sfumato.metadata.date_format import date_pattern, iso_order
 
 _SHORT = ("BIGINT", "INTEGER", "SMALLINT", "TINYINT", "UINTEGER", "USMALLINT", "UTINYINT")
 _FAMILIES = {
@@ -34,11 +36,13 @@ class Source:
     """Where rows are read: a FROM item that we wrote, and the physical type of each column.
 
     ``coded``: a prepared layout, whose columns are codes already, with ``unit`` and ``place``.
+    ``numerals``: the signs in numbers that are written as text.
     """
 
     sql: str
     types: Mapping[str, str]
     coded: bool = False
+    numerals: Numerals = PLAIN
 
     def is_short(self, column: str) -> bool:
         """Whether a column stores integers of at most 64 bits."""
@@ -102,10 +106,9 @@ def reading(
         case Integer() if source.is_short(column):
             read = raw
         case Integer() | Real():
-            read = _steps(raw, family, kind)
+            read = _steps(raw, family, kind, source.numerals)
         case Date():
-            day = sql.TryCast(raw, sql.SqlType.DATE)
-            read = _guarded(day, raw, family, DATE_PATTERN)
+            read = _day(raw, family, kind)
         case Category() | Boolean() | Text():
             read = text_reading(raw, family)
         case _:
@@ -231,18 +234,52 @@ def _moment_text(raw: sql.Expression) -> sql.Expression:
     return sql.TryCast(printable, sql.SqlType.VARCHAR)
 
 
-def _steps(raw: sql.Expression, family: str, kind: Integer | Real) -> sql.Expression:
+def _day(raw: sql.Expression, family: str, kind: Date) -> sql.Expression:
+    """Returns a day; of a declared format the parts of a string are put in the order of ISO."""
+    if family != "text" or kind.format is None:
+        return _guarded(sql.TryCast(raw, sql.SqlType.DATE), raw, family, DATE_PATTERN)
+    pattern = date_pattern(kind.format)
+    order = sql.Constant(iso_order(kind.format))
+    iso = sql.call("regexp_replace", raw, sql.Constant(pattern), order)
+    return _guarded(sql.TryCast(iso, sql.SqlType.DATE), raw, family, pattern)
+
+
+def _steps(
+    raw: sql.Expression,
+    family: str,
+    kind: Integer | Real,
+    numerals: Numerals = PLAIN,
+) -> sql.Expression:
     """Returns value / step, correctly rounded and therefore monotone.
 
     If the step is a power of two, it is the product with the inverse, which is exact too.
     """
-    double = sql.TryCast(raw, sql.SqlType.DOUBLE)
-    read = _guarded(double, raw, family, NUMBER_PATTERN)
+    written = raw if family != "text" else _plain(raw, numerals)
+    double = sql.TryCast(written, sql.SqlType.DOUBLE)
+    read = _guarded(double, raw, family, number_pattern(numerals))
     step = float(kind.step)
     mantissa, _ = math.frexp(step)
     if mantissa == 0.5:
         return read * real(1 / step)
     return read / real(step)
+
+
+def _plain(raw: sql.Expression, numerals: Numerals) -> sql.Expression:
+    """Returns a number, which has the form of one, with a point and nothing between thousands."""
+    if numerals.thousands:
+        raw = _replaced(raw, thousands_pattern(numerals), "")
+    if numerals.decimal != ".":
+        raw = _replaced(raw, f"[{numerals.decimal}]", ".")
+    return raw
+
+
+def _replaced(
+    raw: sql.Expression,
+    pattern: str,
+    by: str,
+) -> sql.Expression:
+    words = sql.Constant(pattern), sql.Constant(by), sql.Constant("g")
+    return sql.call("regexp_replace", raw, *words)
 
 
 def real(value: float) -> sql.Typed:

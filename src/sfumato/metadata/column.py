@@ -18,6 +18,7 @@ from sfumato.exact.rational import Number, decimal_text, power_of_two_at_most, t
 from sfumato.exact.rounding import float_up
 from sfumato.metadata.clip import Clip, DeclaredClip, Ends, clip_codes, clip_ends
 from sfumato.metadata.coded import Coded, Markers, markers, set_codes, shown_missing
+from sfumato.metadata.date_format import require_format
 from sfumato.privacy.unit import Auto
 
 EPOCH = datetime.date(1970, 1, 1)
@@ -129,15 +130,23 @@ class Date(Coded):
     """Dates from ``lower`` to ``upper`` (an ISO string or ``datetime.date``), coded as days since
     1970-01-01.
 
+    ``format`` is how strings of the data are written: None for YYYY-MM-DD, or %d, %m and %Y, each
+    once, with one of "/", ".", "-" between them, or "%Y%m%d".
+
     >>> Date("1970-01-01", "1970-01-31").size
     31
+    >>> Date("2024-01-01", "2024-12-31", format="%d/%m/%Y")
+    Date('2024-01-01', '2024-12-31', format='%d/%m/%Y')
     """
+
+    format: str | None
 
     def __init__(
         self,
         lower: str | datetime.date,
         upper: str | datetime.date,
         *,
+        format: str | None = None,
         missing: str | Sequence[str] | None = None,
     ) -> None:
         low = date_code(lower)
@@ -147,12 +156,16 @@ class Date(Coded):
                 f"Date({shown(lower)}, {shown(upper)}).",
                 allowed="two ISO dates, '1900-01-01', the lower one before the upper one",
             )
+        if format is not None:
+            require_format(format)
+        object.__setattr__(self, "format", format)
         set_codes(self, low, high, Fraction(1), missing)
 
     def __repr__(self) -> str:
         low = self.decode(self.lower_code)
         high = self.decode(self.upper_code)
-        return f"Date('{low}', '{high}'{shown_missing(self.missing)})"
+        written = f", format={self.format!r}" if self.format is not None else ""
+        return f"Date('{low}', '{high}'{written}{shown_missing(self.missing)})"
 
     def decode(self, code: int) -> datetime.date:
         """The value of a code."""
@@ -239,9 +252,14 @@ class Boolean(Coded):
                 remedy="Give each text once.",
             )
 
+    @property
+    def has_spellings(self) -> bool:
+        """Whether other strings are declared than those that are read without a declaration."""
+        return (self.true, self.false) != (_TRUE, _FALSE)
+
     def __repr__(self) -> str:
         texts = ""
-        if (self.true, self.false) != (_TRUE, _FALSE):
+        if self.has_spellings:
             texts = f"true={self.true!r}, false={self.false!r}"
         return f"Boolean({(texts + shown_missing(self.missing)).removeprefix(', ')})"
 

@@ -2,7 +2,7 @@
 """The contract that binds a ledger account to its dataset (RULES 2)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sfumato.errors import ContractMismatch
 from sfumato.metadata.dataset import Dataset
@@ -16,10 +16,13 @@ class Contract:
     """The declarations that are stored when an account is created, and compared at every later use.
 
     Paths and bounds are not part of it: the same data at another path has the same account.
+    ``reading`` says how each table's texts are read, where this is declared. It is neither stored
+    nor compared, since the owner may correct it, but every answer depends on it.
 
     Guarantees:
         another contract is refused
         no limit is part of what an answer depends on
+        another reading of texts is another answer
 
     >>> from sfumato.metadata.table import Table
     >>> data = Dataset("clinic", {"visits": Table("visits.parquet", unit=None)})
@@ -32,21 +35,34 @@ class Contract:
     units: Mapping[str, str]
     epsilon: str
     delta: str
+    reading: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, dataset: Dataset, budget: Budget) -> "Contract":
         """The contract of a dataset under a budget."""
         units = {name: _unit(table) for name, table in dataset.tables.items()}
+        readings = {name: table.reading for name, table in dataset.tables.items() if table.reading}
         return cls(
-            dataset.name, dataset.relation.value, units, str(budget.epsilon), str(budget.delta)
+            dataset.name,
+            dataset.relation.value,
+            units,
+            str(budget.epsilon),
+            str(budget.delta),
+            readings,
         )
 
     def to_json(self) -> dict[str, Json]:
         """The JSON form that the ledger stores."""
-        return self.about_data() | {"epsilon": self.epsilon, "delta": self.delta}
+        return self._about() | {"epsilon": self.epsilon, "delta": self.delta}
 
     def about_data(self) -> dict[str, Json]:
-        """The part of the contract that identifies answers: all but the limits (RULES 21)."""
+        """What identifies answers: all but the limits, and how texts are read (RULES 21)."""
+        if not self.reading:
+            return self._about()
+        readings: dict[str, Json] = {name: dict(each) for name, each in self.reading.items()}
+        return self._about() | {"reading": readings}
+
+    def _about(self) -> dict[str, Json]:
         return {"dataset": self.dataset, "relation": self.relation, "units": dict(self.units)}
 
     def require_same(self, stored: Mapping[str, object]) -> None:

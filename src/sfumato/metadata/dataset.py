@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from sfumato.errors import InvalidDeclaration, shown
+from sfumato.metadata.column import Boolean
 from sfumato.metadata.table import Table
 from sfumato.privacy.unit import AddRemove, Relation, Unit
 
@@ -66,6 +67,22 @@ class Dataset:
     def described(self) -> "Dataset":
         """The declarations alone, without the sources of the tables."""
         return replace(self, tables={name: table.described for name, table in self.tables.items()})
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What the owner should know of how values are read, from the declarations alone.
+
+        >>> from sfumato.metadata.column import Boolean
+        >>> people = Table("people.csv", columns={"smoker": Boolean()})
+        >>> print(*Dataset("survey", {"people": people}).notices)
+        people.smoker: true is written true, True, TRUE or 1, ...
+        """
+        lines = []
+        for name, table in self.tables.items():
+            for column, kind in table.columns.items():
+                if isinstance(kind, Boolean) and not kind.has_spellings:
+                    lines.append(f"{name}.{column}: {_spelled(kind)}")
+        return tuple(lines)
 
     def unit_name(self, table: str) -> str | None:
         """The name of a table's unit; None if each row is its own unit or the table is public."""
@@ -130,3 +147,14 @@ class Dataset:
                     "which is how questions name its unit.",
                     remedy="Leave it out of columns=, or rename it in the data.",
                 )
+
+
+def _spelled(kind: Boolean) -> str:
+    """How the values of a Boolean are written, and what is missing."""
+    *trues, true = kind.true
+    *falses, false = kind.false
+    return (
+        f"true is written {', '.join(trues)} or {true}, false is written {', '.join(falses)} or "
+        f'{false}; anything else (Y, yes, t, 2) is missing. Declare other strings: true="Y", '
+        'false="N".'
+    )

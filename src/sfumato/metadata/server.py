@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Addresses of database servers. They may contain a password, which is never shown."""
+"""Addresses of databases. They may contain a password, which is never shown."""
 
 import re
 from dataclasses import dataclass, field
@@ -9,9 +9,21 @@ from urllib.parse import parse_qsl, urlsplit
 from sfumato.errors import WrongUse, without_secrets
 
 SERVERS = ("postgresql://", "postgres://")
-POSTGRES = '"postgresql://user@host/database"; in a password % is written %25, @ %40, / %2F'
+_ESCAPES = "in a password % is written %25, @ %40, / %2F"
+POSTGRES = f'"postgresql://user@host/database"; {_ESCAPES}'
+MYSQL = f'"mysql://user@host/database"; {_ESCAPES}'
+SQLITE = '"sqlite:///people.db", or "sqlite:////srv/people.db" for a path from the root'
 # Each scheme of an address that ``sf.Table`` accepts, and how its addresses are written.
-SCHEMES = {"postgresql": POSTGRES, "postgres": POSTGRES}
+SCHEMES = {
+    "postgresql": POSTGRES,
+    "postgres": POSTGRES,
+    "mysql": MYSQL,
+    "mariadb": MYSQL,
+    "sqlite": SQLITE,
+}
+# Two names of a kind of server are one place; the usual port of each kind.
+_KINDS = {"postgres": "postgresql", "mariadb": "mysql"}
+_PORTS = {"postgresql": 5432, "mysql": 3306}
 # Two letters at least: "C:/data" is a path. pathlib reduces "://" to ":/".
 _SCHEME = re.compile(r"\s*([a-z][a-z0-9+.-]+):/", re.IGNORECASE)
 
@@ -46,10 +58,36 @@ def is_postgres(place: object) -> bool:
     >>> is_postgres("postgresql://ada:p@s/s@db/clinic")
     False
     """
-    if not isinstance(place, str) or not place.startswith(SERVERS):
+    return is_server(place) and str(place).startswith(SERVERS)
+
+
+def is_server(place: object) -> bool:
+    """Whether a string is the address of a server whose user and password are delimited
+    unambiguously.
+
+    >>> is_server("mysql://ada:p%40ss@db/clinic"), is_server("mysql://ada:p@ss@db/clinic")
+    (True, False)
+    """
+    if not isinstance(place, str):
         return False
-    user = place.partition("://")[2].rpartition("@")[0]
-    return not set("/?#@") & set(user)
+    scheme, colon, rest = place.partition("://")
+    user = rest.rpartition("@")[0]
+    is_known = bool(colon) and _KINDS.get(scheme, scheme) in _PORTS
+    return is_known and not set("/?#@") & set(user)
+
+
+def path_of(place: object) -> str | None:
+    """The path in the address of an SQLite file, as SQLAlchemy writes it; None for other places.
+
+    >>> path_of("sqlite:///people.db"), path_of("sqlite:////srv/people.db"), path_of("people.db")
+    ('people.db', '/srv/people.db', None)
+    """
+    if not isinstance(place, str) or not place.startswith("sqlite:///"):
+        return None
+    path = place.removeprefix("sqlite:///")
+    if not path or set("?#") & set(path):
+        return None
+    return path
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -63,6 +101,12 @@ class Server:
     url: str = field(repr=False)
 
     @property
+    def scheme(self) -> str:
+        """The kind of server: "postgresql" or "mysql"."""
+        scheme = scheme_of(self.url)
+        return _KINDS.get(scheme, scheme)
+
+    @property
     def place(self) -> str:
         """The host, port and database, without user, password and options.
 
@@ -72,18 +116,18 @@ class Server:
         try:
             parts = urlsplit(self.url)
             options = dict(parse_qsl(parts.query))
-            host = parts.hostname or options.get("host", "")
-            port = parts.port or options.get("port", 5432)
+            host = parts.hostname or options.get("host") or options.get("unix_socket", "")
+            port = parts.port or options.get("port", _PORTS[self.scheme])
         except ValueError:
             return repr(self)
-        return f"postgresql://{host}:{port}{parts.path}"
+        return f"{self.scheme}://{host}:{port}{parts.path}"
 
     def __repr__(self) -> str:
         try:
             parts = urlsplit(without_secrets(self.url))
-            return f"postgresql://{parts.hostname or ''}{parts.path}"
+            return f"{self.scheme}://{parts.hostname or ''}{parts.path}"
         except ValueError:
-            return "postgresql://"
+            return f"{self.scheme}://"
 
     def __reduce__(self) -> NoReturn:
         raise WrongUse(

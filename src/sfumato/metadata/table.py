@@ -8,19 +8,20 @@ from pathlib import Path
 
 from sfumato.errors import InvalidDeclaration, WrongUse, shown, without_secrets
 from sfumato.metadata.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
+from sfumato.metadata.csv_text import Numerals, numerals_of, require_csv_text
 from sfumato.metadata.server import (
     POSTGRES,
     SCHEMES,
     Server,
     is_address,
-    is_postgres,
+    is_server,
+    path_of,
     scheme_of,
 )
 from sfumato.privacy.unit import Unit
 
 # Last components of patterns that match everything in a folder.
 _ALL_OF_A_FOLDER = ("*", "**", "*.parquet")
-DELIMITERS = (",", ";", "|", "\t")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +43,23 @@ class Table:
     Args:
         source: the path of a Parquet or CSV file, of a folder of Parquet files, or a glob pattern
             ("events/2024-*.parquet"); or anything that Arrow can read (a pyarrow, pandas or polars
-            table, a DuckDB relation); or a PostgreSQL address ("postgresql://host/clinic"), whose
-            password is never shown. CSV values and Hive-style folder names ("year=2024") are
-            strings that are converted as the columns declare.
+            table, a DuckDB relation); or, with ``table``, a DuckDB or SQLite file ("shop.db",
+            "sqlite:///shop.db"), or the address of a PostgreSQL, MySQL or MariaDB server
+            ("postgresql://host/clinic", "mysql://host/clinic"), whose password is never shown.
+            CSV values and Hive-style folder names ("year=2024") are strings that are converted as
+            the columns declare.
         unit: the privacy unit; None: each row is one unit.
         columns: the declared columns. Other columns do not exist for questions.
         size: the number of rows, if it is public; a reference for relative errors.
         public: the table is about nobody (products, a calendar). It can be joined and is not
             protected: answers may show its content.
-        table: the name of the table in a DuckDB file or on a server.
+        table: the name of the table in a DuckDB or SQLite file, or on a server.
         delimiter: what separates the fields of a CSV file: "," (the default), ";", "|" or a tab.
+        encoding: of a CSV file: "utf-8" (the default), "utf-16", "gbk", "gb18030" or "latin-1". If
+            it is declared, a field with a byte that does not decode is missing; if it is not, such
+            a file is refused.
+        decimal: the sign of the fraction in numbers of a CSV file: "." (the default) or ",".
+        thousands: the sign between groups of three digits there: ".", ",", " " or "'".
 
     Guarantees:
         a table shows nothing of its source that is not declared
@@ -67,6 +75,9 @@ class Table:
     public: bool = False
     table: str | None = None
     delimiter: str | None = None
+    encoding: str | None = None
+    decimal: str | None = None
+    thousands: str | None = None
 
     def __post_init__(self) -> None:
         if self.unit is not None and not isinstance(self.unit, Unit):
@@ -103,24 +114,27 @@ class Table:
                 f"size={shown(self.size)}.", allowed="a public number of rows, at least 1"
             )
         self._require_path()
-        self._require_delimiter()
+        self._require_csv()
         object.__setattr__(self, "columns", dict(self.columns))
 
     def _require_path(self) -> None:
-        if isinstance(self.source, str) and is_postgres(self.source):
+        path = path_of(self.source)
+        if path is not None:
+            object.__setattr__(self, "source", path)
+        elif isinstance(self.source, str) and is_server(self.source):
             object.__setattr__(self, "source", Server(self.source))
         elif isinstance(self.source, str | Path):
             _require_no_address(self.source)
         if self.table is None:
-            if isinstance(self.source, Server):
+            if path is not None or isinstance(self.source, Server):
                 raise InvalidDeclaration(
-                    "A server without the name of a table.", allowed='table="patients"'
+                    "A database without the name of a table.", allowed='table="patients"'
                 )
             return
         if not isinstance(self.table, str) or not self.table:
             raise InvalidDeclaration(
                 f"table={shown(self.table)}.",
-                allowed="the name of a table in a DuckDB file, or on a server",
+                allowed="the name of a table in a DuckDB or SQLite file, or on a server",
             )
         if not isinstance(self.source, str | Path | Server):
             raise InvalidDeclaration(
@@ -128,18 +142,40 @@ class Table:
                 allowed='sf.Table("events.duckdb", table="events")',
             )
 
-    def _require_delimiter(self) -> None:
-        if self.delimiter is None or isinstance(self.source, _Undisclosed):
+    def _require_csv(self) -> None:
+        declared = {
+            "delimiter": self.delimiter,
+            "encoding": self.encoding,
+            "decimal": self.decimal,
+            "thousands": self.thousands,
+        }
+        require_csv_text(**declared)
+        given = [name for name, value in declared.items() if value is not None]
+        if not given or isinstance(self.source, _Undisclosed):
             return
-        if self.delimiter not in DELIMITERS:
-            raise InvalidDeclaration(
-                f"delimiter={shown(self.delimiter)}.",
-                allowed=", ".join(map(repr, DELIMITERS)),
-            )
         if not isinstance(self.source, str | Path) or Path(self.source).suffix.lower() != ".csv":
             raise InvalidDeclaration(
-                "delimiter= of a source that is no CSV file.", remedy="Leave it out."
+                f"{given[0]}= of a source that is no CSV file.", remedy="Leave it out."
             )
+
+    @property
+    def reading(self) -> dict[str, str]:
+        """What is declared of how texts are read; answers depend on it.
+
+        >>> Table("people.csv", decimal=",", delimiter=";").reading
+        {'decimal': ','}
+        """
+        declared = {
+            "encoding": self.encoding,
+            "decimal": self.decimal,
+            "thousands": self.thousands,
+        }
+        return {name: value for name, value in declared.items() if value is not None}
+
+    @property
+    def numerals(self) -> Numerals:
+        """The signs in numbers that are written as text."""
+        return numerals_of(self.decimal, self.thousands)
 
     @property
     def described(self) -> "Table":

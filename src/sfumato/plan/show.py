@@ -76,7 +76,9 @@ def _members(kind: Hashable) -> tuple[tuple[str, str], ...] | None:
     if not isinstance(kind, type) or not is_dataclass(kind):
         return None
     members = {
-        field.name: (f'"{field.name}":', field.name) for field in _asked(kind) if field.compare
+        field.name: (f'"{field.name}":', field.name)
+        for field in _asked(kind)
+        if field.compare and field.name not in _LATER
     }
     members["node"] = (f'"node":"{kind.__name__}"', "")
     return tuple(members[name] for name in sorted(members))
@@ -93,12 +95,20 @@ def _asked(kind: Any) -> Iterator[Field[Any]]:
 def _column(column: Column) -> str:
     """The form of a column; cached, since a type may list thousands of values."""
     kind = column.type
-    inner = {field.name: form(getattr(kind, field.name)) for field in _asked(type(kind))}
+    inner = {}
+    for field in _asked(type(kind)):
+        value = getattr(kind, field.name)
+        if field.name not in _LATER or value is not None:
+            inner[field.name] = form(value)
     return _object(
         "Column", {"name": form(column.name), "type": _object(type(kind).__name__, inner)}
     )
 
 
+# Fields that column types did not always have: they are in the form of a column that declares
+# them, and in no other, so the forms of before stay as they were. A value that is computed from the
+# column contains it.
+_LATER = ("format",)
 _LEAVES: Mapping[type, Callable[[Any], str]] = {
     str: encode_basestring,
     int: str,

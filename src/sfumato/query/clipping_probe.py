@@ -74,7 +74,8 @@ def _wider(kind: Integer | Real | Date) -> Integer | Real | Date:
         return Integer(low, high, missing=kind.missing)
     if isinstance(kind, Real):
         return Real(low * kind.step, high * kind.step, step=kind.step, missing=kind.missing)
-    return Date(kind.decode(low), kind.decode(high), missing=kind.missing)
+    days = kind.decode(low), kind.decode(high)
+    return Date(*days, format=kind.format, missing=kind.missing)
 
 
 def widened(relation: Relation, columns: Wide) -> Relation:

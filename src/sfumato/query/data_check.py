@@ -156,7 +156,7 @@ def check_data(engine: Engine, dataset: Dataset, report: Report | None = None) -
     if not isinstance(engine, DuckDB):
         raise WrongUse(
             "Spark does not check data: sfumato check --data reads with DuckDB.",
-            allowed="tables that DuckDB reads: Parquet, CSV, Arrow, PostgreSQL",
+            allowed="tables that DuckDB reads: Parquet, CSV, Arrow, databases",
             remedy="Declare a sample of the data as a Parquet file, and check that.",
         )
     steps = _steps(dataset)

@@ -81,9 +81,13 @@ def _expected(kind: ColumnType) -> str:
     """How a value of a declared type is written in the data."""
     match kind:
         case Integer() | Real():
-            return "A number is written 1234, -12.5 or 1e3, without other signs or letters."
+            return (
+                "A number is written 1234, -12.5 or 1e3. Of a CSV, decimal= and thousands= declare "
+                "other signs."
+            )
         case Date():
-            return "A date is written YYYY-MM-DD, and must be a day of the calendar."
+            written = kind.format or "YYYY-MM-DD (format= declares another form)"
+            return f"A date is written {written}, and must be a day of the calendar."
         case Boolean():
             true, false = " or ".join(kind.true), " or ".join(kind.false)
             return f"Declared are {true} for true, {false} for false."

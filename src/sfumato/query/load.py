@@ -12,7 +12,7 @@ from sfumato.engines.local import Local
 from sfumato.errors import InvalidConfig, SfumatoError, shown
 from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
 from sfumato.metadata.dataset import Dataset
-from sfumato.metadata.server import is_address
+from sfumato.metadata.server import is_address, path_of
 from sfumato.metadata.table import Table
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.unit import AUTO, Relation, Unit
@@ -26,7 +26,7 @@ _ARGUMENTS = {
     "real": {"lower", "upper", "step", "clip", "missing"},
     "category": {"values", "missing"},
     "boolean": {"true", "false", "missing"},
-    "date": {"lower", "upper", "missing"},
+    "date": {"lower", "upper", "format", "missing"},
     "text": {"missing"},
 }
 _KEYS = {
@@ -42,7 +42,7 @@ _KEYS = {
     "ledger_heads",
     "without_heads",
 }
-_OPTIONS = ("size", "public", "table", "delimiter")
+_OPTIONS = ("size", "public", "table", "delimiter", "encoding", "decimal", "thousands")
 _LIMITS = ("max_rows", "max_groups", "max_rows_total")
 
 
@@ -160,7 +160,8 @@ def _table(name: str, form: object, folder: Path) -> Table:
     forms = _require_mapping(table.get("columns", {}), f"{where}.columns")
     for column, declared in forms.items():
         columns[column] = _column(f"{where}.columns.{column}", declared)
-    source = _place(_text(table, "source"), folder)
+    named = _text(table, "source")
+    source = _place(path_of(named) or named, folder)
     unit = _unit(f"{where}.unit", table["unit"]) if "unit" in table else None
     with _placed(where):
         options = {name: table[name] for name in _OPTIONS if name in table}

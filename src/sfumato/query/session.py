@@ -369,9 +369,8 @@ class Session(Tasks):
         self.close()
 
     def __repr__(self) -> str:
-        return (
-            f"Session of {self.dataset.name!r}: {', '.join(self.dataset.tables)}\n{self.budget!r}"
-        )
+        title = f"Session of {self.dataset.name!r}: {', '.join(self.dataset.tables)}"
+        return "\n".join([title, *self.dataset.notices, repr(self.budget)])
 
     def _planned(self, step: Step) -> Planned:
         """The plan of a step: the cheapest of its candidates."""

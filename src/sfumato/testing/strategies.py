@@ -89,6 +89,7 @@ def column_types(draw: st.DrawFn) -> ColumnType:
         Real(low, high, step="0.5", missing=missing),
         Real(low, high, missing=missing),
         Date("1969-12-30", "1970-01-02", missing=missing),
+        Date("1969-12-30", "1970-01-02", format="%d/%m/%Y", missing=missing),
         Category("a", "o'clock", "空", missing=missing),
         Boolean(missing=missing if missing == "N" else None),
         Text(missing=missing),
@@ -106,7 +107,8 @@ def values(kind: ColumnType) -> st.SearchStrategy[str | None]:
             declared = codes.map(lambda code: repr(float(code * kind.step)))
         case Date():
             days = st.integers(kind.lower_code - 1, kind.upper_code + 1)
-            declared = days.map(lambda code: kind.decode(code).isoformat())
+            written = kind.format or "%Y-%m-%d"
+            declared = days.map(lambda code: kind.decode(code).strftime(written))
         case Category() | Boolean():
             declared = st.sampled_from([text for text, _ in kind.texts()])
         case Text():

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the text of a CSV file is declared: what separates fields, its encoding, signs of numbers."""
+
+from dataclasses import dataclass
+
+from sfumato.errors import InvalidDeclaration, shown
+
+DELIMITERS = (",", ";", "|", "\t")
+ENCODINGS = ("utf-8", "utf-16", "gbk", "gb18030", "latin-1")
+DECIMALS = (".", ",")
+THOUSANDS = (".", ",", " ", "'")
+
+_ALLOWED = {
+    "delimiter": DELIMITERS,
+    "encoding": ENCODINGS,
+    "decimal": DECIMALS,
+    "thousands": THOUSANDS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Numerals:
+    """The signs in numbers that are written as text: of the fraction, and between thousands.
+
+    ``thousands`` is empty if there is none. Where it is written it stands between all groups of
+    three digits.
+
+    >>> Numerals(",", ".").is_plain, Numerals().is_plain
+    (False, True)
+    """
+
+    decimal: str = "."
+    thousands: str = ""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether numbers are written as in Python."""
+        return self == PLAIN
+
+
+PLAIN = Numerals()
+
+
+def require_csv_text(**declared: str | None) -> None:
+    """Refuses a declaration of ``delimiter``, ``encoding``, ``decimal`` or ``thousands``.
+
+    None stands for one that is not declared.
+
+    Raises:
+        InvalidDeclaration: one of them is not allowed, or both signs of numbers are the same.
+    """
+    for name, value in declared.items():
+        allowed = _ALLOWED[name]
+        if value is not None and value not in allowed:
+            raise InvalidDeclaration(
+                f"{name}={shown(value)}.", allowed=", ".join(map(repr, allowed))
+            )
+    numerals = numerals_of(declared.get("decimal"), declared.get("thousands"))
+    if numerals.decimal == numerals.thousands:
+        raise InvalidDeclaration(
+            f"{numerals.decimal!r} as the sign of the fraction and between thousands.",
+            allowed="two signs",
+            remedy="For 1.000,50 declare decimal=',' and thousands='.'.",
+        )
+
+
+def numerals_of(decimal: str | None, thousands: str | None) -> Numerals:
+    """Returns the signs of numbers, given what is declared of them."""
+    return Numerals(decimal or ".", thousands or "")
