@@ -161,6 +161,9 @@ ADDRESSES = [
     f"mariadb://ada:{CANARY}@127.0.0.1:1/clinic?password={CANARY}",
     f"mysql://ada:a/{CANARY}@b@127.0.0.1:1/clinic",
     f"mysql+pymysql://ada:{CANARY}@127.0.0.1/clinic",
+    f"s3://ada:{CANARY}@bucket/people.parquet",
+    f"s3://bucket/people.parquet?secret_key={CANARY}",
+    f"s3://bucket/people.parquet?endpoint=http://ada:{CANARY}@127.0.0.1:1",
 ]
 
 

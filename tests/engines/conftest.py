@@ -4,6 +4,7 @@
 from collections.abc import Iterable
 from contextlib import closing
 
+import duckdb
 import pytest
 
 import sfumato as sf
@@ -77,3 +78,19 @@ def asker():
 @pytest.fixture(scope="session")
 def suite():
     return Suite()
+
+
+@pytest.fixture
+def shop(tmp_path):
+    """A DuckDB file with two tables, a view and a computed column."""
+    path = tmp_path / "it's.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(
+            "CREATE TABLE \"my events\" AS SELECT * FROM (VALUES (1, 'x'), (2, NULL), (4, 'y')) AS t(a, b)"
+        )
+        connection.execute("CREATE TABLE users AS SELECT 1 AS id")
+        connection.execute('CREATE VIEW seen AS SELECT a, b FROM "my events"')
+        connection.execute(
+            "CREATE TABLE computed(b VARCHAR, a INTEGER GENERATED ALWAYS AS (CAST(b AS INTEGER)))"
+        )
+    return path

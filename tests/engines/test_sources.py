@@ -18,7 +18,7 @@ import sfumato as sf
 from sfumato.engines import sources
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.sources import files_of, holds, opened, opened_again
-from sfumato.errors import EngineFailed, InvalidConfig, InvalidDeclaration, InvalidSource
+from sfumato.errors import EngineFailed, InvalidConfig, InvalidSource
 
 COLUMNS = {"a": sf.Integer(0, 9), "b": sf.Text()}
 CANARY = "canary-4711"
@@ -212,99 +212,7 @@ def test_a_key_that_is_also_a_column_is_refused(asker, tmp_path, key):
     assert "also the name of a column" in refused(asker, tmp_path, {"a": sf.Integer(0, 9)}).problem
 
 
-# --- files of DuckDB ---------------------------------------------------------------------------
-
-
-@pytest.fixture
-def database(tmp_path):
-    path = tmp_path / "it's.duckdb"
-    with duckdb.connect(str(path)) as connection:
-        connection.execute(
-            "CREATE TABLE \"my events\" AS SELECT * FROM (VALUES (1, 'x'), (2, NULL), (4, 'y')) AS t(a, b)"
-        )
-        connection.execute("CREATE TABLE users AS SELECT 1 AS id")
-        connection.execute('CREATE VIEW seen AS SELECT a, b FROM "my events"')
-        connection.execute(
-            "CREATE TABLE computed(b VARCHAR, a INTEGER GENERATED ALWAYS AS (CAST(b AS INTEGER)))"
-        )
-    return path
-
-
-def test_a_table_of_a_database_is_read(database):
-    tables = {
-        "events": sf.Table(database, table="my events", columns=COLUMNS),
-        "users": sf.Table(str(database), table="users", columns={"id": sf.Integer(0, 9)}),
-    }
-    with closing(DuckDB(tables)) as engine:
-        assert [
-            engine._connection.execute(f"SELECT count(*) FROM {each.sql}").fetchone()
-            for each in engine._sources.values()
-        ] == [
-            (3,),
-            (1,),
-        ]
-        with pytest.raises(duckdb.Error, match="read-only"):
-            engine._connection.execute(f"DELETE FROM {engine._sources['users'].sql}")
-        with pytest.raises(duckdb.PermissionException):
-            engine._connection.execute(f"ATTACH '{database.parent}/other.duckdb'")
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["nothing", "seen", "computed", "main.users", "users; DROP TABLE users", "duckdb_settings"],
-)
-def test_what_is_no_plain_table_of_it_is_refused(database, name, caplog):
-    with pytest.raises(InvalidSource, match="has no table") as refusal:
-        DuckDB({"t": sf.Table(database, table=name)})
-    assert "users" not in str(refusal.value).replace(repr(name), "")
-    assert "has the tables 'my events', 'users'" in caplog.text
-
-
-def test_a_view_that_is_read_can_fail_on_a_row(database, monkeypatch):
-    with duckdb.connect(str(database)) as connection:
-        connection.execute(
-            'CREATE VIEW numbers AS SELECT CAST(b AS INTEGER) AS a, b FROM "my events"'
-        )
-    monkeypatch.setattr(sources, "_plain_tables", lambda *_: ["numbers"])
-    engine = DuckDB({"t": sf.Table(database, table="numbers", columns=COLUMNS)})
-    with closing(engine), pytest.raises(duckdb.ConversionException):
-        engine._connection.execute(f"SELECT sum(a) FROM {engine._sources['t'].sql}")
-
-
-def test_a_database_needs_the_name_of_a_table(database):
-    with pytest.raises(InvalidSource, match="is a database"):
-        DuckDB({"t": sf.Table(database)})
-
-
-def test_what_is_no_database_is_refused(tmp_path):
-    (tmp_path / "x.duckdb").write_bytes(CANARY.encode() * 1000)
-    with pytest.raises(InvalidSource, match=r"cannot be read") as refusal:
-        DuckDB({"t": sf.Table(tmp_path / "x.duckdb", table="t")})
-    assert CANARY not in str(refusal.value)
-    with pytest.raises(InvalidSource, match="no file"):
-        DuckDB({"t": sf.Table(tmp_path / "y.duckdb", table="t")})
-
-
-def test_a_database_that_is_being_written_is_refused(database):
-    with duckdb.connect(str(database)) as connection:
-        connection.execute("INSERT INTO users VALUES (2)")
-        assert database.with_name(f"{database.name}.wal").exists()
-        with pytest.raises(InvalidSource, match="changes that are not in it yet"):
-            DuckDB({"t": sf.Table(database, table="users")})
-
-
-@pytest.mark.parametrize("name", ["", 5, b"users"])
-def test_the_name_of_a_table_is_a_text(name):
-    with pytest.raises(InvalidDeclaration, match="table="):
-        sf.Table("x.duckdb", table=name)
-
-
-def test_only_a_path_has_tables():
-    with pytest.raises(InvalidDeclaration, match="no path"):
-        sf.Table(pa.table({"a": [1]}), table="users")
-
-
-def test_a_declaration_file_can_name_a_table(database, tmp_path):
+def test_a_declaration_file_can_name_a_table(shop, tmp_path):
     config = tmp_path / "sfumato.toml"
     head = 'dataset = "d"\nledger = "l.db"\n[budget]\nepsilon = "1000"\n'
     config.write_text(f'{head}[tables.users]\nsource = "it\'s.duckdb"\ntable = "users"\n', "utf-8")
@@ -342,9 +250,9 @@ def test_a_page_that_was_damaged_between_queries_costs_and_tells_nothing(folder,
         assert asked.verify().problems == ()
 
 
-def test_a_database_that_was_replaced_stays_the_one_that_was_opened(database, tmp_path):
-    with session(sf.Table(database, table="users", columns={}), tmp_path) as asked:
-        database.unlink()
+def test_a_database_that_was_replaced_stays_the_one_that_was_opened(shop, tmp_path):
+    with session(sf.Table(shop, table="users", columns={}), tmp_path) as asked:
+        shop.unlink()
         assert round(asked.query("SELECT COUNT(*) AS n FROM t", epsilon=1000).rows[0][0]) == 1
 
 
@@ -378,11 +286,11 @@ def test_what_changes_while_it_is_opened_has_changed(folder, monkeypatch, read):
         assert (again.sql, again.place, again.paths) == (found.sql, source, found.paths)
 
 
-def test_frames_and_databases_do_not_change(database):
+def test_frames_and_databases_do_not_change(shop):
     with duckdb.connect() as connection:
-        for table in (sf.Table(pa.table({"a": [1]})), sf.Table(database, table="users")):
+        for table in (sf.Table(pa.table({"a": [1]})), sf.Table(shop, table="users")):
             found = opened(connection, "t", table)
-            database.touch()
+            shop.touch()
             assert not found.has_changed
 
 

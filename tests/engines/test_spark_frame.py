@@ -97,11 +97,18 @@ def test_the_key_of_a_folder_is_text(spark, tmp_path):
     assert [row[0] for row in found] == ["01", "2"]
 
 
-@pytest.mark.parametrize("source", ["people.db", "mysql://ada:secret@db/clinic"])
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("people.db", "people"),
+        ("mysql://ada:secret@db/clinic", "people"),
+        ("s3://clinic/people.parquet", None),
+    ],
+)
 @pytest.mark.parametrize("public", [True, False])
-def test_a_table_of_a_database_is_refused_by_name(spark, source, public):
-    table = sf.Table(source, table="people", public=public)
-    with pytest.raises(InvalidSource, match="a table of a database, which Spark does not read"):
+def test_a_table_of_a_database_or_a_store_is_refused_by_name(spark, source, name, public):
+    table = sf.Table(source, table=name, public=public)
+    with pytest.raises(InvalidSource, match="a table of a database, or an object of a store"):
         frame_of(spark, "people", table)
 
 

@@ -6,7 +6,14 @@ import pickle
 import pytest
 
 from sfumato.errors import WrongUse
-from sfumato.metadata.server import SCHEMES, Server, path_of, scheme_of
+from sfumato.metadata.server import (
+    SCHEMES,
+    Server,
+    StoredObject,
+    is_object,
+    path_of,
+    scheme_of,
+)
 
 SHOWN = {
     "postgresql://ada:secret@db.example:5432/clinic?sslmode=require&password=secret": "postgresql://db.example/clinic",
@@ -59,3 +66,31 @@ def test_a_path_has_no_scheme(path):
 )
 def test_the_address_of_a_file_is_its_path(place, path):
     assert path_of(place) == path
+
+
+@pytest.mark.parametrize(
+    ("place", "known"),
+    [
+        ("s3://clinic/people.parquet", True),
+        ("s3://clinic/a/b c=d.csv?endpoint=http://127.0.0.1:9000&region=x&anonymous=true", True),
+        ("s3://clinic", False),
+        ("s3://clinic/", False),
+        ("s3:///people.parquet", False),
+        ("s3://key:secret@clinic/people.parquet", False),
+        ("s3://clinic/people.parquet?endpoint=http://key:secret@host", False),
+        ("s3://clinic/people.parquet?secret_key=secret", False),
+        ("s3://clinic/people.parquet#a", False),
+        ("S3://clinic/people.parquet", False),
+        ("clinic/people.parquet", False),
+        (7, False),
+    ],
+)
+def test_the_address_of_an_object_has_a_bucket_a_key_and_known_options(place, known):
+    assert is_object(place) is known
+
+
+def test_an_object_is_shown_without_options():
+    stored = StoredObject("s3://clinic/a/b.csv?endpoint=http://127.0.0.1:9000&region=")
+    assert repr(stored) == f"{stored}" == "s3://clinic/a/b.csv"
+    assert stored.options == {"endpoint": "http://127.0.0.1:9000", "region": ""}
+    assert stored.place == "s3://clinic/a/b.csv at http://127.0.0.1:9000"

@@ -147,6 +147,17 @@ def test_two_names_of_a_server_are_one_place():
     assert socket.place == "mysql:///run/a:3306/clinic t"
 
 
+def test_an_object_of_a_store_is_one_place():
+    table = Table("s3://clinic/people.CSV?region=x", columns={"age": AGE}, delimiter=";")
+    assert table.place == Table("s3://clinic/people.CSV").place == "s3://clinic/people.CSV"
+    assert repr(table).startswith("Table(s3://clinic/people.CSV, columns=")
+    assert repr(table.described).startswith("Table(<server>, ")
+    with pytest.raises(WrongUse, match="not pickled"):
+        pickle.dumps(table)
+    with pytest.raises(InvalidDeclaration, match="no CSV file"):
+        Table("s3://clinic/people.parquet", delimiter=";")
+
+
 def test_what_is_in_memory_has_no_place():
     assert Table(object()).place == ""
 
@@ -236,6 +247,14 @@ def test_an_address_that_is_not_supported_is_refused_by_its_scheme(address):
     text = str(refused.value)
     assert all(word not in text for word in ("ada", "secr", "host", "people", "home"))
     assert "postgresql://" in text
+
+
+@pytest.mark.parametrize("address", ["s3://clinic", "s3://ada:secret@clinic/people.parquet"])
+def test_an_address_of_an_object_that_is_badly_written_says_how(address):
+    with pytest.raises(InvalidDeclaration, match="not written as one") as refused:
+        Table(address)
+    assert "s3://bucket/key.parquet" in refused.value.allowed
+    assert "secret" not in str(refused.value)
 
 
 @pytest.mark.parametrize("address", ["MySQL://db/clinic", "mariadb://ada:a/b@db/clinic"])

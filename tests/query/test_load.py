@@ -205,6 +205,12 @@ def test_an_address_is_no_path(folder: Path) -> None:
     assert (people.source, people.table) == (Server("postgresql://ada@db.example/clinic"), "people")
 
 
+def test_an_object_of_a_store_is_no_path(folder: Path) -> None:
+    path = written(folder, source='source = "s3://clinic/people.parquet"')
+    people = read_declarations(path).dataset.tables["people"]
+    assert people.place == "s3://clinic/people.parquet"
+
+
 def test_the_path_of_an_sqlite_file_is_relative_to_the_file(folder: Path) -> None:
     path = written(folder, source='source = "sqlite:///people.db"\ntable = "people"')
     people = read_declarations(path).dataset.tables["people"]

@@ -16,6 +16,7 @@ from typing import Any
 
 import duckdb
 
+from sfumato.engines.duckdb_file import from_database
 from sfumato.engines.duckdb_printer import quote, text
 from sfumato.engines.files import (
     Mark,
@@ -28,9 +29,11 @@ from sfumato.engines.files import (
     unreadable,
     utf8_copy,
 )
+from sfumato.engines.object_store import Copy, copied
 from sfumato.engines.remote import is_remote, served
 from sfumato.engines.served import Served
 from sfumato.errors import InvalidSource, shown
+from sfumato.metadata.server import StoredObject
 from sfumato.metadata.table import Table
 
 _OWNER = logging.getLogger("sfumato.owner")
@@ -42,7 +45,8 @@ class Opened:
     """An open source: a FROM item of DuckDB, and the files of ``place`` that it reads.
 
     ``seen``: the state of the files before anything of them was read. ``served``: a remote table,
-    which is copied for each question. ``frame``: the Arrow table of a frame.
+    which is copied for each question. ``stored``: an object of a store, of which ``place`` is a
+    copy. ``frame``: the Arrow table of a frame.
     """
 
     sql: str
@@ -50,11 +54,14 @@ class Opened:
     paths: tuple[Path, ...] = ()
     seen: tuple[Mark | None, ...] = ()
     served: Served | None = None
+    stored: Copy | None = None
     frame: object = field(default=None, repr=False, compare=False)
 
     @property
     def has_changed(self) -> bool:
         """Whether a file has changed since it was opened; always True of a remote table."""
+        if self.stored is not None and not self.stored.is_current:
+            return True
         return self.served is not None or marks(self.paths) != self.seen
 
 
@@ -68,7 +75,7 @@ def opened(
     """Opens the source of a table.
 
     ``relation`` is its name on its server, if that is known already. ``folder`` is the private
-    folder for a copy of a CSV file whose encoding is declared.
+    folder for a copy of an object, and of a CSV file whose encoding is declared.
 
     Raises:
         InvalidSource: there is no source, it cannot be read, or its files do not fit together.
@@ -78,11 +85,13 @@ def opened(
         item = Opened(remote.sql, served=remote)
         show(connection, name, item)
         return item
+    if isinstance(table.source, StoredObject):
+        return _from_store(connection, name, table, folder)
     if not isinstance(table.source, str | Path):
         return _framed(connection, name, table.source)
     path = Path(table.source).absolute()
     if table.table is not None:
-        return Opened(_from_database(connection, name, path, table.table))
+        return Opened(from_database(connection, name, path, table.table))
     if is_sqlite(path) or (path.suffix.lower() == ".duckdb" and path.is_file()):
         raise InvalidSource(
             f"Table {name!r}: {path.name!r} is a database.",
@@ -103,6 +112,17 @@ def opened(
         tuple(files),
         seen,
     )
+
+
+def _from_store(
+    connection: duckdb.DuckDBPyConnection, name: str, table: Table, folder: Path | None
+) -> Opened:
+    """Opens the private copy of an object of a store."""
+    assert folder is not None and isinstance(table.source, StoredObject)
+    stored = copied(name, table.source, folder)
+    with stored.named():
+        item = opened(connection, name, replace(table, source=stored.path), folder=folder)
+    return replace(item, stored=stored)
 
 
 def _framed(
@@ -147,6 +167,12 @@ def opened_again(
     Raises:
         InvalidSource: they cannot be read, do not fit together, or are CSV.
     """
+    if item.stored is not None:
+        raise InvalidSource(
+            f"Table {name!r}: {item.stored.source!r} is not the object that was copied, "
+            "or its store does not answer.",
+            allowed="an object with the tag that it had when it was opened",
+        )
     assert item.place is not None, "asked of files only"
     seen = marks(item.paths)
     if item.place.suffix.lower() == ".csv":
@@ -343,64 +369,6 @@ def _differs(
         remedy="Write them again with one schema, or declare them as two tables. "
         "The log 'sfumato.owner' says which they are.",
     )
-
-
-def _from_database(
-    connection: duckdb.DuckDBPyConnection,
-    name: str,
-    path: Path,
-    table: str,
-) -> str:
-    """Attaches a DuckDB file read-only and returns the FROM item of a table in it.
-
-    A view or a computed column is refused: its expression could fail on a row, or change.
-    """
-    if not path.is_file():
-        raise InvalidSource(f"Table {name!r}: no file {shown(path)}.", remedy="Check the path.")
-    if path.with_name(f"{path.name}.wal").exists():
-        raise InvalidSource(
-            f"Table {name!r}: {path.name!r} has changes that are not in it yet.",
-            remedy="Let its writer end, or run CHECKPOINT.",
-        )
-    alias = f"file {path.resolve()}"
-    failed = ""
-    try:
-        file = text(str(path.resolve()))
-        connection.execute(
-            f"ATTACH IF NOT EXISTS {file} AS {quote(alias)} (TYPE duckdb, READ_ONLY)"
-        )
-    except (duckdb.Error, RuntimeError) as failure:
-        failed = type(failure).__name__
-    if failed:
-        raise unreadable(name, path, failed)
-    plain = _plain_tables(connection, alias)
-    if table not in plain:
-        _OWNER.error(
-            "table %s: %s has the tables %s",
-            name,
-            path,
-            ", ".join(map(repr, plain)),
-        )
-        raise InvalidSource(
-            f"Table {name!r}: {path.name!r} has no table {table!r}.",
-            allowed="a table of the schema main; the log 'sfumato.owner' has their names",
-            remedy="Views and tables with computed columns are not read: store what they hold.",
-        )
-    return f"{quote(alias)}.main.{quote(table)}"
-
-
-def _plain_tables(connection: duckdb.DuckDBPyConnection, alias: str) -> list[str]:
-    """Returns the tables of an attached file that have no computed column."""
-    computed = (
-        "SELECT table_name FROM information_schema.columns "
-        "WHERE table_catalog = $1 AND table_schema = 'main' AND is_generated <> 'NEVER'"
-    )
-    stored = connection.execute(
-        "SELECT table_name FROM duckdb_tables() WHERE database_name = $1 AND schema_name = 'main' "
-        f"AND table_name NOT IN ({computed}) ORDER BY table_name",
-        [alias],
-    ).fetchall()
-    return [row[0] for row in stored]
 
 
 def _arrow(name: str, source: object) -> object:

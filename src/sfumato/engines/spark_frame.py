@@ -10,6 +10,7 @@ import duckdb
 
 from sfumato.engines.files import from_file, unreadable
 from sfumato.errors import InvalidSource, shown
+from sfumato.metadata.server import StoredObject
 from sfumato.metadata.table import Table
 
 if TYPE_CHECKING:
@@ -121,9 +122,10 @@ def frame_of(
     source = table.source
     if is_frame(source):
         return _of_application(session, name, source)
-    if table.table is not None:
+    if table.table is not None or isinstance(source, StoredObject):
         raise InvalidSource(
-            f"Table {name!r}: a table of a database, which Spark does not read.",
+            f"Table {name!r}: a table of a database, or an object of a store, "
+            "which Spark does not read.",
             allowed="Parquet, Arrow frames, DataFrames of Spark",
             remedy="Leave engine= out, or export the rows to Parquet.",
         )

@@ -13,6 +13,8 @@ _ESCAPES = "in a password % is written %25, @ %40, / %2F"
 POSTGRES = f'"postgresql://user@host/database"; {_ESCAPES}'
 MYSQL = f'"mysql://user@host/database"; {_ESCAPES}'
 SQLITE = '"sqlite:///people.db", or "sqlite:////srv/people.db" for a path from the root'
+S3 = '"s3://bucket/key.parquet?endpoint=https://host&region=name"; keys from the environment'
+_S3_OPTIONS = ("endpoint", "region", "anonymous")
 # Each scheme of an address that ``sf.Table`` accepts, and how its addresses are written.
 SCHEMES = {
     "postgresql": POSTGRES,
@@ -20,6 +22,7 @@ SCHEMES = {
     "mysql": MYSQL,
     "mariadb": MYSQL,
     "sqlite": SQLITE,
+    "s3": S3,
 }
 # Two names of a kind of server are one place; the usual port of each kind.
 _KINDS = {"postgres": "postgresql", "mariadb": "mysql"}
@@ -88,6 +91,53 @@ def path_of(place: object) -> str | None:
     if not path or set("?#") & set(path):
         return None
     return path
+
+
+def is_object(place: object) -> bool:
+    """Whether a string is the address of an object of an S3 store, without a key or a password.
+
+    >>> is_object("s3://clinic/2024/people.parquet?region=eu-west-1"), is_object("s3://clinic")
+    (True, False)
+    """
+    if not isinstance(place, str) or not place.startswith("s3://") or set("@#") & set(place):
+        return False
+    known = StoredObject(place)
+    bucket, _, key = known.name.partition("/")
+    return bool(bucket and key) and set(known.options) <= set(_S3_OPTIONS)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class StoredObject:
+    """The address of an object of an S3 store; shown without options.
+
+    >>> StoredObject("s3://clinic/2024/people.parquet?region=eu-west-1")
+    s3://clinic/2024/people.parquet
+    """
+
+    url: str = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """The bucket and the key."""
+        return self.url.removeprefix("s3://").partition("?")[0]
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The options of the address."""
+        return dict(parse_qsl(self.url.partition("?")[2], keep_blank_values=True))
+
+    @property
+    def place(self) -> str:
+        """The bucket and the key, and the endpoint if it is not Amazon's.
+
+        >>> StoredObject("s3://clinic/a.csv?endpoint=https://store.example&region=x").place
+        's3://clinic/a.csv at https://store.example'
+        """
+        endpoint = self.options.get("endpoint")
+        return f"{self!r} at {endpoint}" if endpoint else repr(self)
+
+    def __repr__(self) -> str:
+        return f"s3://{self.name}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)

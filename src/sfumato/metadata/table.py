@@ -13,7 +13,9 @@ from sfumato.metadata.server import (
     POSTGRES,
     SCHEMES,
     Server,
+    StoredObject,
     is_address,
+    is_object,
     is_server,
     path_of,
     scheme_of,
@@ -43,7 +45,8 @@ class Table:
     Args:
         source: the path of a Parquet or CSV file, of a folder of Parquet files, or a glob pattern
             ("events/2024-*.parquet"); or anything that Arrow can read (a pyarrow, pandas or polars
-            table, a DuckDB relation); or, with ``table``, a DuckDB or SQLite file ("shop.db",
+            table, a DuckDB relation); or such a file in an S3 store
+            ("s3://clinic/people.parquet"); or, with ``table``, a DuckDB or SQLite file ("shop.db",
             "sqlite:///shop.db"), or the address of a PostgreSQL, MySQL or MariaDB server
             ("postgresql://host/clinic", "mysql://host/clinic"), whose password is never shown.
             CSV values and Hive-style folder names ("year=2024") are strings that are converted as
@@ -123,6 +126,8 @@ class Table:
             object.__setattr__(self, "source", path)
         elif isinstance(self.source, str) and is_server(self.source):
             object.__setattr__(self, "source", Server(self.source))
+        elif isinstance(self.source, str) and is_object(self.source):
+            object.__setattr__(self, "source", StoredObject(self.source))
         elif isinstance(self.source, str | Path):
             _require_no_address(self.source)
         if self.table is None:
@@ -153,7 +158,7 @@ class Table:
         given = [name for name, value in declared.items() if value is not None]
         if not given or isinstance(self.source, _Undisclosed):
             return
-        if not isinstance(self.source, str | Path) or Path(self.source).suffix.lower() != ".csv":
+        if _suffix(self.source) != ".csv":
             raise InvalidDeclaration(
                 f"{given[0]}= of a source that is no CSV file.", remedy="Leave it out."
             )
@@ -183,7 +188,7 @@ class Table:
         if isinstance(self.source, _Undisclosed):
             return self
         kind = type(self.source).__name__
-        if isinstance(self.source, Server):
+        if isinstance(self.source, Server | StoredObject):
             kind = "server"
         elif isinstance(self.source, str | Path):
             kind = "path"
@@ -205,6 +210,8 @@ class Table:
         """
         if isinstance(self.source, Server):
             return f"{self.source.place} {str(self.table).removeprefix('public.')}"
+        if isinstance(self.source, StoredObject):
+            return self.source.place
         if not isinstance(self.source, str | Path):
             return ""
         if is_address(self.source):
@@ -267,9 +274,16 @@ def _require_no_address(source: str | Path) -> None:
         )
 
 
+def _suffix(source: object) -> str:
+    """Returns the extension of a file or an object, in small letters; empty for other sources."""
+    if isinstance(source, StoredObject):
+        source = source.name
+    return Path(source).suffix.lower() if isinstance(source, str | Path) else ""
+
+
 def _shown_source(source: object) -> str:
     if isinstance(source, str | Path):
         return shown(source)
-    if isinstance(source, Server | _Undisclosed):
+    if isinstance(source, Server | StoredObject | _Undisclosed):
         return repr(source)
     return repr(_Undisclosed(type(source).__name__))
