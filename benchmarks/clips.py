@@ -129,9 +129,7 @@ def measured() -> Iterator[Row]:
 
 def value(case: str, metric: str, ours: float, least: float) -> Row:
     """A figure of ours that must be at least its bar."""
-    return Row(
-        case, metric, ours, None, None, None, None, f">= {least:g}", ours >= least, RELEASES
-    )
+    return Row(case, metric, ours, None, None, None, None, f">= {least:g}", ours >= least, RELEASES)
 
 
 def ratio(
