@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sfumato.metadata.column import Real as Real
     from sfumato.metadata.column import Text as Text
     from sfumato.metadata.table import Table as Table
+    from sfumato.metadata.timestamp import Timestamp as Timestamp
     from sfumato.privacy.budget import Budget as Budget
     from sfumato.privacy.unit import AUTO as AUTO
     from sfumato.privacy.unit import AddRemove as AddRemove
@@ -63,6 +64,7 @@ _HOME = {
     "Stop": "engines.stop",
     "Table": "metadata.table",
     "Text": "metadata.column",
+    "Timestamp": "metadata.timestamp",
     "Unit": "privacy.unit",
     "col": "query.dataframe",
     "connect": "query.connect",

@@ -377,8 +377,9 @@ FAMILIES = {
     "null": ['"NULL"'],
     "date": ["DATE", "TIMESTAMP_NS", "TIMESTAMP"],
     "boolean": ["BOOLEAN"],
+    "instant": ["TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS"],
     "other": [
-        *("BLOB", "STRUCT(a INTEGER)", "TIMESTAMP WITH TIME ZONE", "TIME", "INTERVAL"),
+        *("BLOB", "STRUCT(a INTEGER)", "TIME", "INTERVAL"),
         *(
             "INTEGER[]",
             "DECIMAL(18,3)[]",

@@ -19,6 +19,7 @@ from sfumato.exact.rounding import float_up
 from sfumato.metadata.clip import Clip, DeclaredClip, Ends, clip_codes, clip_ends
 from sfumato.metadata.coded import Coded, Markers, markers, set_codes, shown_missing
 from sfumato.metadata.date_format import require_format
+from sfumato.metadata.timestamp import Timestamp
 from sfumato.privacy.unit import Auto
 
 EPOCH = datetime.date(1970, 1, 1)
@@ -291,7 +292,7 @@ class Text:
         return f"Text({shown_missing(self.missing).removeprefix(', ')})"
 
 
-ColumnType: TypeAlias = Integer | Real | Date | Category | Boolean | Text
+ColumnType: TypeAlias = Integer | Real | Date | Timestamp | Category | Boolean | Text
 
 
 @dataclass(frozen=True, slots=True)

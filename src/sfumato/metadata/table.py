@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from sfumato.errors import InvalidDeclaration, WrongUse, shown, without_secrets
-from sfumato.metadata.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
+from sfumato.metadata.column import Column, ColumnType
 from sfumato.metadata.csv_text import Numerals, numerals_of, require_csv_text
 from sfumato.metadata.server import (
     POSTGRES,
@@ -100,10 +100,11 @@ class Table:
                 "columns= that is no mapping of names.", allowed='{"age": sf.Integer(0, 120)}'
             )
         for name, kind in self.columns.items():
-            if not isinstance(kind, Integer | Real | Date | Category | Boolean | Text):
+            if not isinstance(kind, ColumnType):
                 raise InvalidDeclaration(
                     f"Column {name!r} is declared as {shown(kind)}.",
-                    allowed="sf.Integer, sf.Real, sf.Date, sf.Category, sf.Boolean, sf.Text",
+                    allowed="sf.Integer, sf.Real, sf.Date, sf.Timestamp, sf.Category, sf.Boolean, "
+                    "sf.Text",
                 )
         lowered = [name.lower() for name in self.columns]
         if len(set(lowered)) != len(lowered):

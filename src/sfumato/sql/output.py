@@ -25,7 +25,7 @@ from sfumato.sql.names import Scope
 from sfumato.sql.post_expressions import Finished
 from sfumato.sql.reject import RAW_ROWS, refuse, require_few, require_only, written
 from sfumato.sql.row_expressions import Rows
-from sfumato.sql.typed import Day, Label, Number, Truth, Typed, Words
+from sfumato.sql.typed import Day, Instant, Label, Number, Truth, Typed, Words
 
 _ONE = Fraction(1)
 
@@ -163,6 +163,8 @@ class Outputs:
                 return Label(leaf, labels, stored)
             case Day():
                 return Day(leaf)
+            case Instant(_, step, zone):
+                return Instant(leaf, step, zone)
             case Truth():
                 return self._finished.truth(leaf)
             case _:
@@ -194,7 +196,7 @@ def _shown(typed: Typed) -> Scalar:
             return codes
         case Label(Constant(int(code)), labels):
             return Constant(labels[code])
-        case Number() | Day() | Label() | Words():
+        case Number() | Day() | Instant() | Label() | Words():
             return typed.expression
         case _:
             raise UnsupportedSql(
