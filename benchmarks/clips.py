@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import duckdb
 
@@ -20,7 +20,7 @@ from benchmarks.compare import Row, line
 from benchmarks.driver import ROOT
 from benchmarks.report import document, machine
 from sfumato.cli.census import SOURCE, census
-from sfumato.metadata.column import Integer
+from sfumato.metadata.column import Category, ColumnType, Integer
 from sfumato.query.session import Session
 
 RESULTS = ROOT / "benchmarks" / "results" / "clips.json"
@@ -59,13 +59,19 @@ def truths(column: str) -> Mapping[tuple[str, str], float]:
         f"SELECT PUMA, SEX, avg({number}) FROM read_csv('{SOURCE}', all_varchar = true) GROUP BY ALL"
     )
     labels = census().columns
-    area = dict(zip(labels["PUMA"].values, labels["PUMA"].labels, strict=True))
-    sex = dict(zip(labels["SEX"].values, labels["SEX"].labels, strict=True))
+    area = _labels(labels["PUMA"])
+    sex = _labels(labels["SEX"])
     return {(area[puma], sex[code]): mean for puma, code, mean in rows.fetchall()}
 
 
+def _labels(kind: ColumnType) -> dict[str, str]:
+    """The label of each value of a Category."""
+    assert isinstance(kind, Category), "declared so"
+    return dict(zip(kind.values, kind.labels, strict=True))
+
+
 def released(
-    sql: str, truth: Mapping[tuple[str, str], float], columns: Mapping[str, object], **how: Any
+    sql: str, truth: Mapping[tuple[str, str], float], columns: Mapping[str, ColumnType], **how: Any
 ) -> list[Cell]:
     """All cells of many releases, each with noise of its own."""
     cells = []
@@ -73,14 +79,17 @@ def released(
         for release in range(RELEASES):
             answer = session.asking_as(f"asker {release}").query(sql, epsilon=EPSILON, **how)
             for row, errors in zip(answer.to_dicts(), answer.error(), strict=True):
-                error = errors["mean"]
+                error = cast(dict[str, float], errors["mean"])
                 key = (str(row["PUMA"]), str(row["SEX"]))
-                point = (error["low"] + error["high"]) / 2 if row["mean"] is None else row["mean"]
-                cells.append(Cell(point, error["low"], error["high"], truth[key]))
+                low, high = error["low"], error["high"]
+                point = cast(float | None, row["mean"])
+                cells.append(
+                    Cell((low + high) / 2 if point is None else point, low, high, truth[key])
+                )
     return cells
 
 
-def opened(columns: Mapping[str, object], folder: Path) -> Session:
+def opened(columns: Mapping[str, ColumnType], folder: Path) -> Session:
     """A session over the census extract with some columns declared otherwise."""
     people = census()
     people = replace(people, columns={**people.columns, **columns})
@@ -103,7 +112,7 @@ def measured() -> Iterator[Row]:
     """Every figure with its bar."""
     truth = truths("PINCP")
 
-    def of(clip: object, **how: Any) -> list[Cell]:
+    def of(clip: Any, **how: Any) -> list[Cell]:
         return released(SQL, truth, {"PINCP": Integer(0, POSSIBLE, clip=clip, missing="N")}, **how)
 
     full = of(None)
