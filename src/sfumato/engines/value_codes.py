@@ -12,8 +12,8 @@ from decimal import Decimal
 
 from sfumato.errors import unknown
 from sfumato.metadata.column import Boolean, Category, Column, Date, Integer, Real, Text, date_code
-from sfumato.metadata.csv_text import PLAIN, Numerals
 from sfumato.metadata.date_format import date_pattern, places
+from sfumato.metadata.file_text import PLAIN, Numerals
 from sfumato.metadata.timestamp import Timestamp, local_time
 
 _BLANKS = r"[ \t\n\f\r]*"

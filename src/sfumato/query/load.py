@@ -51,7 +51,17 @@ _KEYS = {
     "ledger_heads",
     "without_heads",
 }
-_OPTIONS = ("size", "public", "table", "delimiter", "encoding", "decimal", "thousands")
+_OPTIONS = (
+    "size",
+    "public",
+    "table",
+    "delimiter",
+    "encoding",
+    "decimal",
+    "thousands",
+    "sheet",
+    "header_row",
+)
 _LIMITS = ("max_rows", "max_groups", "max_rows_total")
 
 
