@@ -30,8 +30,8 @@ _TYPES = {
     "text": Text,
 }
 _ARGUMENTS = {
-    "integer": {"lower", "upper", "missing"},
-    "real": {"lower", "upper", "step", "missing"},
+    "integer": {"lower", "upper", "clip", "missing"},
+    "real": {"lower", "upper", "step", "clip", "missing"},
     "category": {"values", "missing"},
     "boolean": {"true", "false", "missing"},
     "date": {"lower", "upper", "format", "missing"},
@@ -226,6 +226,8 @@ def _column(where: str, form: object) -> ColumnType:
         raise InvalidConfig(f"{where}: type {kind!r}.", allowed=", ".join(_ARGUMENTS))
     allowed = _ARGUMENTS[kind]
     _known(declared, where, allowed)
+    if declared.get("clip") == AUTO.value:
+        declared["clip"] = AUTO
     try:
         with _placed(where):
             if kind == "category":
