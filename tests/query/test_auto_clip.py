@@ -237,7 +237,9 @@ LIMITS = [
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
 def test_clips_and_limits_that_are_learnt_share_the_cost(tmp_path, clip, limits):
     columns = {"income": sf.Integer(0, 2**20, clip=clip), "sex": sf.Category("F", "M")}
-    table = sf.Table(declared(INCOMES).tables["people"].source, sf.Unit("person", **limits), columns)
+    table = sf.Table(
+        declared(INCOMES).tables["people"].source, sf.Unit("person", **limits), columns
+    )
     with sf.connect(
         {"people": table}, dataset="d", budget=sf.Budget(10**6), ledger=tmp_path / "l.db"
     ) as session:
@@ -273,7 +275,9 @@ def test_more_clips_than_half_of_the_cost_learns_are_refused_before_any_charge(t
 
 
 def test_a_column_that_is_computed_or_public_says_that_it_is_not_clipped(tmp_path):
-    sql = "SELECT AVG(n) AS m FROM (SELECT person, MAX(income) AS n FROM people GROUP BY person) AS t"
+    sql = (
+        "SELECT AVG(n) AS m FROM (SELECT person, MAX(income) AS n FROM people GROUP BY person) AS t"
+    )
     with opened(tmp_path, INCOMES, sf.Unit("person", max_rows=2)) as session:
         answer = session.query(sql, epsilon=1, values=sf.Clipped)
         assert any("is computed or public is not clipped" in note for note in answer.notes)
