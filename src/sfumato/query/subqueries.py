@@ -131,7 +131,8 @@ class Resolver:
         )
         notes = [*question.notes, *dict.fromkeys(notes), *clips.notes]
         question = replace(question, text=text_of(sql), notes=tuple(notes))
-        share = share.scaled(1 - SHARE * clips.learnt)
+        if clips.learnt:
+            share = share.scaled(1 - SHARE * clips.learnt).in_whole_tenths()
         return self._limited(Step(question, self._dataset, share, self.guesses > guesses))
 
     def _clip(self, step: Step) -> Answer | None:
@@ -233,7 +234,7 @@ class Clips:
             return None
         _require_few(self.learnt + 1)
         table, name = origin
-        price = replace(self._price.scaled(SHARE), delta=None)
+        price = replace(self._price.scaled(SHARE), delta=None).in_whole_tenths()
         question = learning(table, name, self._dataset)
         limit = f"clip of column {name!r}"
         step = Step(question, self._dataset, price, limit=limit, at_any_price=True)
