@@ -64,15 +64,14 @@ def url(clinic):
     return clinic
 
 
-class TestConformance(EngineContract):
+class InMariaDB(EngineContract):
     """The suite of every engine, its tables in the server.
 
     Doubles without NaN and infinities, which MariaDB does not have.
     """
 
-    @pytest.fixture(autouse=True)
-    def _place(self, mariadb, clinic):
-        self.server, self.url, self.names = mariadb, clinic, count()
+    def __init__(self, server, url):
+        self.server, self.url, self.names = server, url, count()
 
     def open_engine(self, tables):
         made = {}
@@ -100,26 +99,23 @@ class TestConformance(EngineContract):
             places = ", ".join(["%s"] * len(cells.schema))
             cursor.executemany(f"INSERT INTO {name} VALUES ({places})", rows)
 
-    @FEW
-    @given(st.data(), world.data(), st.text(max_size=3))
-    def test_the_engine_gives_the_integers_of_the_reference(self, data, rows, key):
-        EngineContract.test_the_engine_gives_the_integers_of_the_reference.hypothesis.inner_test(
-            self, data, rows, key
-        )
 
-    @FEW
-    @given(st.data(), world.data())
-    def test_the_engine_gives_the_marginals_of_the_reference(self, data, rows):
-        EngineContract.test_the_engine_gives_the_marginals_of_the_reference.hypothesis.inner_test(
-            self, data, rows
-        )
+@pytest.mark.parametrize(
+    "name",
+    [
+        "test_the_values_at_the_edges_mean_what_they_mean_to_the_reference",
+        "test_the_engine_gives_the_rows_of_the_reference_at_the_edges",
+    ],
+)
+def test_the_engine_gives_the_integers_of_the_reference_at_the_edges(mariadb, clinic, name):
+    getattr(InMariaDB(mariadb, clinic), name)()
 
-    @FEW
-    @given(st.data(), world.data(), st.text(max_size=3))
-    def test_the_engine_gives_the_rows_of_the_reference(self, data, content, key):
-        EngineContract.test_the_engine_gives_the_rows_of_the_reference.hypothesis.inner_test(
-            self, data, content, key
-        )
+
+@FEW
+@given(st.data(), world.data(), st.text(max_size=3))
+def test_the_engine_gives_the_integers_of_the_reference(mariadb, clinic, data, rows, key):
+    asked = EngineContract.test_the_engine_gives_the_integers_of_the_reference
+    asked.hypothesis.inner_test(InMariaDB(mariadb, mariadb.emptied()), data, rows, key)
 
 
 # --- what a value means ----------------------------------------------------------------------
@@ -549,13 +545,25 @@ def test_a_certificate_that_is_given_is_compared_with_that_of_the_server(run, ma
         other = address.replace("127.0.0.1", "localhost")
         for refused in (
             f"{address}?ssl_disabled=true",
-            f"{address}?ssl_verify_cert=true&ssl_verify_identity=true",
+            f"{address}?ssl_verify_cert=true",
+            f"{address}?ssl_verify_identity=true",
             f"{other}?ssl_ca={certificate / 'cert.pem'}",
+            f"{address}?ssl_ca={certificate / 'none.pem'}",
         ):
             with pytest.raises(InvalidSource, match="cannot be read"):
                 codes(refused, WHOLE)
-        named = f"{other}?ssl_ca={certificate / 'cert.pem'}&ssl_verify_identity=false"
-        assert codes(named, WHOLE) == {7: 1}
+        for given in (
+            f"ssl_ca={certificate / 'cert.pem'}&ssl_verify_identity=false",
+            "ssl_verify_cert=false",
+        ):
+            assert codes(f"{other}?{given}", WHOLE) == {7: 1}
+        # a server without a certificate is refused where one is asked for
+        mariadb.stop()
+        mariadb.start()
+        plain = f"mysql://root@127.0.0.1:{mariadb.port}/clinic"
+        assert codes(plain, WHOLE) == {7: 1}
+        with pytest.raises(InvalidSource, match="cannot be read"):
+            codes(f"{plain}?ssl_verify_cert=false", WHOLE)
     finally:
         mariadb.stop()
         mariadb.start()
