@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sfumato.engines.spark import Spark as Spark
     from sfumato.engines.stop import Stop as Stop
     from sfumato.errors import SfumatoError as SfumatoError
+    from sfumato.metadata.clip import Clipped as Clipped
     from sfumato.metadata.column import Boolean as Boolean
     from sfumato.metadata.column import Category as Category
     from sfumato.metadata.column import Date as Date
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from sfumato.metadata.column import Real as Real
     from sfumato.metadata.column import Text as Text
     from sfumato.metadata.table import Table as Table
+    from sfumato.metadata.timestamp import Timestamp as Timestamp
     from sfumato.privacy.budget import Budget as Budget
     from sfumato.privacy.unit import AUTO as AUTO
     from sfumato.privacy.unit import AddRemove as AddRemove
@@ -48,6 +50,7 @@ _HOME = {
     "Boolean": "metadata.column",
     "Budget": "privacy.budget",
     "Category": "metadata.column",
+    "Clipped": "metadata.clip",
     "Date": "metadata.column",
     "Integer": "metadata.column",
     "Local": "engines.local",
@@ -61,6 +64,7 @@ _HOME = {
     "Stop": "engines.stop",
     "Table": "metadata.table",
     "Text": "metadata.column",
+    "Timestamp": "metadata.timestamp",
     "Unit": "privacy.unit",
     "col": "query.dataframe",
     "connect": "query.connect",

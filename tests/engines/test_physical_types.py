@@ -36,13 +36,14 @@ KINDS = (
     sf.Integer(0, 9, missing="N"),
     sf.Date("1970-01-01", "1970-01-31", missing="x"),
     sf.Category("0", "1970-01-01 00:00:00"),
+    sf.Timestamp("1970-01-01", "1970-01-31", zone="Asia/Tokyo", missing="x"),
 )
 
 
-def moments(unit: str) -> pa.Array:
+def moments(unit: str, zone: str | None = None) -> pa.Array:
     """Moments at the ends of 64 bits, one that everybody can hold, and none."""
     return pa.array([0, MOST, LEAST, LEAST + 2, 86_400, None], pa.int64()).cast(
-        pa.timestamp(unit), safe=False
+        pa.timestamp(unit, zone), safe=False
     )
 
 
@@ -68,6 +69,7 @@ TEXTS = pa.array(["", "7", "\x00", "\U0010ffff", "9" * 400, None])
 READ = {
     **INTEGERS,
     **{f"timestamp[{unit}]": moments(unit) for unit in ("s", "ms", "us", "ns")},
+    **{f"timestamp[{unit}, Asia/Tokyo]": moments(unit, "Asia/Tokyo") for unit in ("us", "ns")},
     "date32": pa.array([0, 2**31 - 1, -(2**31), None], pa.int32()).cast(pa.date32()),
     "float32": pa.array([*FLOATS, 1e-45, 3e38], pa.float32()),
     "float64": pa.array([*FLOATS, 5e-324, 1.7e308]),
@@ -86,13 +88,14 @@ UNREAD = {
     "duration": pa.array([0, MOST, None], pa.duration("s")),
     "list": pa.array([[1], None]),
     "struct": pa.array([{"a": 1}, None]),
-    "with a zone": pa.array([0, MOST, None], pa.timestamp("us", "UTC")),
+    "seconds with a zone": pa.array([0, MOST, None], pa.timestamp("s", "UTC")),
+    "milliseconds with a zone": pa.array([0, MOST, None], pa.timestamp("ms", "UTC")),
     "decimal256": pa.array([Decimal(0), None], pa.decimal256(76, 0)),
     "float16": pa.array([0.0, None], pa.float16()),
 }
 # what Parquet holds otherwise than Arrow: as nothing that is read, or as another type
 NOT_IN_PARQUET = ("timestamp[s]", "timestamp[ms]")
-OTHERWISE = ("duration", "decimal256", "float16")
+OTHERWISE = ("duration", "decimal256", "float16", "seconds with a zone")
 
 
 def counted(source: object, kind: object, table: str | None = None) -> dict[object, int]:
@@ -222,6 +225,12 @@ STORED = {
     "TIMESTAMP_S": ("'infinity'", "'294247-01-10 04:00:54'"),
     "TIMESTAMP_MS": ("'infinity'", "'294247-01-10 04:00:54'"),
     "TIMESTAMP_NS": ("'infinity'", "'2262-04-11 23:47:16.854775806'", "'1677-09-22'"),
+    "TIMESTAMPTZ": (
+        "'infinity'",
+        "'-infinity'",
+        "'290309-12-22 (BC) 00:00:00+00'",
+        "'294247-01-10 04:00:54.775806+00'",
+    ),
     "DATE": ("'infinity'", "'-infinity'", "'5877642-06-25 (BC)'", "'5881580-07-10'"),
     "UUID": ("'ffffffff-ffff-ffff-ffff-ffffffffffff'",),
     "DOUBLE": ("'nan'", "'inf'", "'-inf'", "1e308", "5e-324"),
@@ -233,7 +242,6 @@ STORED = {
     "BOOLEAN": ("true", "false"),
 }
 STORED_UNREAD = (
-    "TIMESTAMPTZ",
     "TIME",
     "INTERVAL",
     "BLOB",

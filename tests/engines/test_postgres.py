@@ -123,6 +123,7 @@ class TestConformance(EngineContract):
 # --- what a value means ----------------------------------------------------------------------
 
 HALVES, DAYS = sf.Real(0, 8, step="0.5"), sf.Date("1970-01-01", "1970-01-31")
+HOURS = sf.Timestamp("1970-01-01", "1970-01-31", step=3600)
 NIL = "00000000-0000-0000-0000-000000000001"
 # of each type: a declaration, and values with the codes that they have; None is missing
 VALUES = {
@@ -165,6 +166,28 @@ VALUES = {
     "timestamp": (
         DAYS,
         {"'infinity'": 30, "'-infinity'": 0, "'1970-01-03 23:59:59.999999'": 2, "NULL": None},
+    ),
+    "timestamp(0)": (
+        sf.Timestamp("1970-01-01", "1970-01-31", zone="Asia/Tokyo", step=3600),
+        {
+            "'infinity'": 734,
+            "'-infinity'": -9,
+            "'1970-01-03 01:30'": 40,
+            "'0044-03-15 BC'": -9,
+            "NULL": None,
+        },
+    ),
+    "timestamptz": (
+        HOURS,
+        {
+            "'infinity'": 743,
+            "'-infinity'": 0,
+            "'1970-01-03 00:59:59.999999+01:00'": 47,
+            "'1970-01-03 00:00:00+00:00'": 48,
+            "'294276-12-31 23:59:59+00'": 743,
+            "'4713-01-01 BC'": 0,
+            "NULL": None,
+        },
     ),
     "mood": (sf.Category("sad", "happy"), {"'happy'": 1, "'sad'": 0, "NULL": None}),
     "uuid": (sf.Category(NIL), {f"'{NIL}'": 0, "NULL": None}),
@@ -292,7 +315,7 @@ def test_a_table_is_found_by_its_name_or_with_its_schema(url, name):
         ("interval", "interval"),
         ("int[]", r"integer\[\]"),
         ("json", "json"),
-        ("timestamptz(3)", "timestamp with time zone"),
+        ("timetz(3)", "time with time zone"),
         ("bytea", "bytea"),
     ],
 )

@@ -107,6 +107,12 @@ f = {type = "date", lower = "1900-01-01", upper = "2010-12-31", format = "%d/%m/
     assert declared.ledger == folder / "sub.db"
 
 
+def test_a_sheet_of_excel_is_declared(folder):
+    path = written(folder, source='source = "people.xlsx"\nsheet = "Data 2024"\nheader_row = 3')
+    people = read_declarations(path).dataset.tables["people"]
+    assert (people.sheet, people.header_row) == ("Data 2024", 3)
+
+
 HOSPITAL = """
 dataset = "hospital"
 ledger = "ledger.db"

@@ -3,6 +3,7 @@
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 import duckdb
 
@@ -13,8 +14,11 @@ from sfumato.engines.value_sql import Source
 from sfumato.errors import InvalidDeclaration, InvalidSource
 from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
 from sfumato.metadata.table import Table
+from sfumato.metadata.timestamp import Timestamp
 
 _MILLISECONDS = "TIMESTAMP of milliseconds"
+# Arrow's names of the types that DuckDB converts to microseconds.
+_COARSE = ("timestamp[s, tz=", "timestamp[ms, tz=")
 _REMEDIES = {
     _MILLISECONDS: "Write it as dates, or in microseconds (pyarrow: coerce_timestamps='us'): "
     "one value beyond the range of these would make every question about the column fail."
@@ -44,7 +48,7 @@ def held(
         raise unreadable(name, tables[name].source, failed)
     types = {row[0]: row[1] for row in described} if item.served is None else item.served.types
     for column in _of_milliseconds(connection, item):
-        if types.get(column) == "TIMESTAMP":
+        if types.get(column) in ("TIMESTAMP", "TIMESTAMP WITH TIME ZONE"):
             types[column] = _MILLISECONDS
     source = Source(item.sql, types, numerals=tables[name].numerals)
     for column, kind in tables[name].columns.items():
@@ -114,12 +118,16 @@ def plain_type(physical: str) -> str:
 
 
 def _of_milliseconds(connection: duckdb.DuckDBPyConnection, item: Opened) -> list[str]:
-    """Returns the columns of Parquet files that are timestamps in milliseconds.
+    """Returns the columns of Parquet files that are timestamps in milliseconds, and of frames those
+    in seconds or milliseconds with a time zone.
 
     DuckDB converts them to microseconds while it decodes a page, and fails on one beyond 2^63
     microseconds. No expression is evaluated before that, so no question may read such a column
     (RULES 24).
     """
+    if item.frame is not None:
+        frame: Any = item.frame
+        return [field.name for field in frame.schema if str(field.type).startswith(_COARSE)]
     files = [path for path in item.paths if path.suffix.lower() == ".parquet"]
     if not files:
         return []
@@ -142,7 +150,11 @@ def _require_readable(
         raise no_column(table, column, list(source.types))
     family = source.family(column)
     fits: tuple[str, ...]
-    if isinstance(kind, Date):
+    if isinstance(kind, Timestamp):
+        fits = ("text", "null")
+        if source.types[column].upper() != "DATE":
+            fits = ("date", "instant", *fits)
+    elif isinstance(kind, Date):
         fits = ("date", "text", "null")
     elif isinstance(kind, Category | Boolean | Text):
         fits = ("text", "whole", "float", "decimal", "date", "boolean", "uuid", "null")
@@ -174,4 +186,6 @@ def _fitting_type(kind: ColumnType) -> str:
         return "DOUBLE"
     if isinstance(kind, Date):
         return "DATE"
+    if isinstance(kind, Timestamp):
+        return "TIMESTAMP"
     return "VARCHAR"

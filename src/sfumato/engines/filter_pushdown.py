@@ -17,6 +17,7 @@ from sfumato.engines.relation import Tables
 from sfumato.engines.value_sql import Source, column_text, no_nan, reading, real, stored
 from sfumato.errors import unknown
 from sfumato.metadata.column import Boolean, Category, Column, Date, Integer, Real, Text
+from sfumato.metadata.timestamp import Timestamp
 from sfumato.plan.evaluate import evaluate
 from sfumato.plan.relation import (
     Filter,
@@ -198,7 +199,7 @@ def _stored_test(
     """
     kind = column.type
     name = column.name.removeprefix(scan.prefix)
-    if source.coded or isinstance(kind, Text):
+    if source.coded or isinstance(kind, Text | Timestamp):
         return None
     runs = passing(test, kind)
     if runs is None:

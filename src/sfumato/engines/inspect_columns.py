@@ -14,6 +14,7 @@ from sfumato.engines.declared import owner_columns
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.duckdb_printer import printed
 from sfumato.engines.expression import alias
+from sfumato.engines.moment_sql import seconds
 from sfumato.engines.relation import Tables, codes
 from sfumato.engines.result_rows import Rows
 from sfumato.engines.value_forms import LONGEST, date_form, leading, masked
@@ -36,6 +37,7 @@ from sfumato.metadata.column import (
     Text,
 )
 from sfumato.metadata.table import Table
+from sfumato.metadata.timestamp import Timestamp
 from sfumato.plan.relation import Scan
 
 # How many forms of values that were not read are shown.
@@ -178,7 +180,9 @@ def _values(table: str, column: Column, sources: Mapping[str, Source]) -> sql.Qu
     (code,), joins = codes(Scan(table, "", (column,)), tables)
     string = replace(_STRING, table="s")
     # TRY: nothing is concluded from the statistics of a choice (value_sql.proof.md)
-    read = sql.Opaque(replace(shown, table="s"))
+    read: sql.Expression = sql.Opaque(replace(shown, table="s"))
+    if isinstance(kind, Timestamp):
+        read = seconds(kind, read)
     items = (
         code.value.named(_CODE),
         read.named(_READ),
@@ -223,7 +227,7 @@ def _outside(kind: ColumnType) -> tuple[sql.Expression, sql.Expression]:
     The only place that knows the bounds: ``ends``, by which ``code`` clips.
     """
     match kind:
-        case Integer() | Real() | Date():
+        case Integer() | Real() | Date() | Timestamp():
             low, high = ends(kind)
         case Category() | Boolean() | Text():
             return sql.FALSE, sql.FALSE

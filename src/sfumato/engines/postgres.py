@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _DAYS = "least(greatest({0}, DATE '0001-01-01'), DATE '9999-12-31')"
 _MOMENTS = "least(greatest({0}, TIMESTAMP '0001-01-01'), TIMESTAMP '9999-12-31 23:59:59.999999')"
+# the moments of a column with time zones, whatever zone the server is set to
+_IN_UTC = "({0} AT TIME ZONE 'UTC')"
 _TEXT = "{0}::text"
 # how a type is read, and its type in DuckDB; least and greatest skip NULL, so NULL is left out
 _READ = {
@@ -33,6 +35,10 @@ _READ = {
     "bool": ("{0}", "BOOLEAN"),
     "date": (f"CASE WHEN {{0}} IS NOT NULL THEN {_DAYS} END", "DATE"),
     "timestamp": (f"CASE WHEN {{0}} IS NOT NULL THEN {_MOMENTS} END", "TIMESTAMP"),
+    "timestamptz": (
+        f"CASE WHEN {{0}} IS NOT NULL THEN {_MOMENTS.format(_IN_UTC)} END",
+        "TIMESTAMP WITH TIME ZONE",
+    ),
 }
 # PostgreSQL's own types, and enumerations, unless a user has defined a cast of them; a computed
 # column could fail on a row

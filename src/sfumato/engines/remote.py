@@ -85,6 +85,7 @@ def _copy(
         "BOOLEAN": pyarrow.bool_(),
         "DATE": pyarrow.date32(),
         "TIMESTAMP": pyarrow.timestamp("us"),
+        "TIMESTAMP WITH TIME ZONE": pyarrow.timestamp("us", "UTC"),
     }
     kinds = [held[table.columns[column][1]] for column in columns]
     with closing(fetch(table, columns)) as batches:

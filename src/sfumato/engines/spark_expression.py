@@ -41,6 +41,8 @@ _NAMED = {
     sql.SqlType.VARCHAR: Kind.VARCHAR,
     sql.SqlType.BOOLEAN: Kind.BOOLEAN,
     sql.SqlType.DATE: Kind.DATE,
+    sql.SqlType.TIMESTAMP: Kind.TIMESTAMP,
+    sql.SqlType.TIMESTAMPTZ: Kind.INSTANT,
 }
 # The types from which each type may be cast: these casts agree on both engines for every value.
 _CASTS = {
@@ -58,7 +60,9 @@ _CASTS = {
         Kind.TIMESTAMP,
     },
     Kind.BOOLEAN: {Kind.NULL},
-    Kind.DATE: {Kind.NULL, Kind.VARCHAR, Kind.DATE, Kind.TIMESTAMP},
+    Kind.DATE: {Kind.NULL, Kind.VARCHAR, Kind.DATE, Kind.TIMESTAMP, Kind.INSTANT},
+    Kind.TIMESTAMP: {Kind.NULL, Kind.TIMESTAMP},
+    Kind.INSTANT: {Kind.INSTANT},
 }
 _ARITHMETIC = ("+", "-", "*", "%")
 _COMPARISONS = {

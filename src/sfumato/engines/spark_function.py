@@ -18,6 +18,7 @@ from sfumato.engines.spark_kind import (
 )
 from sfumato.engines.value_codes import DATE_PATTERN, NUMBER_PATTERN, WHOLE_PATTERN
 from sfumato.metadata.date_format import FORMATS, date_pattern, iso_order
+from sfumato.metadata.timestamp import MOMENT_PATTERN
 
 # The patterns of declared formats of dates, and the orders of their groups that are those of ISO.
 _DATES = {date_pattern(form) for form in FORMATS}
@@ -146,7 +147,7 @@ def _matched(node: sql.Call, write: Writer) -> Typed:
     """
     value, pattern = _operands(node, 2)
     word = _word(pattern)
-    if word not in (NUMBER_PATTERN, DATE_PATTERN, *_DATES):
+    if word not in (NUMBER_PATTERN, DATE_PATTERN, MOMENT_PATTERN, *_DATES):
         raise TypeError("a pattern that was not compared")
     return Typed(_full_match(required(write(value), Kind.VARCHAR), word), Kind.BOOLEAN)
 
@@ -155,6 +156,20 @@ def _full_match(value: str, pattern: str) -> str:
     """Returns a match of the whole string, which needs anchors on Spark."""
     whole = literal(rf"\A(?:{pattern})\z")
     return f"({value} RLIKE {whole})"
+
+
+def _piece(node: sql.Call, write: Writer) -> Typed:
+    """Prints the characters of a string from a place; a negative one counts from the end."""
+    value, start, length = _operands(node, 3)
+    places = []
+    for place in (start, length):
+        if not isinstance(place, sql.Constant) or not isinstance(place.value, int):
+            raise TypeError("a piece of a string without constant places")
+        places.append(place.value)
+    if not places[0]:
+        raise TypeError("a place 0")
+    text = required(write(value), Kind.VARCHAR)
+    return Typed(f"substring({text}, {places[0]}, {places[1]})", Kind.VARCHAR)
 
 
 def _replaced(node: sql.Call, write: Writer) -> Typed:
@@ -212,6 +227,17 @@ def _days_between(node: sql.Call, write: Writer) -> Typed:
         raise TypeError("a difference that is not in days")
     days = [required(write(day), Kind.DATE) for day in (last, first)]
     return Typed(f"CAST(datediff({days[0]}, {days[1]}) AS BIGINT)", Kind.BIGINT)
+
+
+def _microseconds(node: sql.Call, write: Writer) -> Typed:
+    """Prints the microseconds since 1970 of a moment, or of a time without a zone as in UTC.
+
+    The time zone of a session is UTC (``spark``), so the cast moves nothing.
+    """
+    (value,) = _operands(node, 1)
+    moment = write(value)
+    required(moment, Kind.INSTANT, Kind.TIMESTAMP)
+    return Typed(f"unix_micros({widened(moment, Kind.INSTANT)})", Kind.BIGINT)
 
 
 # --- lists ---------------------------------------------------------------------------------
@@ -351,6 +377,8 @@ CALLS: Mapping[str, Callable[[sql.Call, Writer], Typed]] = {
     "sqrt": _root,
     "md5": _hash,
     "length": _length,
+    "substr": _piece,
+    "epoch_us": _microseconds,
     "regexp_full_match": _matched,
     "regexp_replace": _replaced,
     "date_part": _date_part,

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from sfumato.engines.sql_tree import Expression
 from sfumato.metadata.column import Boolean, Category, Date, Integer, Real, Text
+from sfumato.metadata.timestamp import Timestamp
 
 
 class Kind(Enum):
@@ -24,6 +25,7 @@ class Kind(Enum):
     BOOLEAN = "BOOLEAN"
     DATE = "DATE"
     TIMESTAMP = "TIMESTAMP_NTZ"
+    INSTANT = "TIMESTAMP_LTZ"
     LIST = "ARRAY<BIGINT>"
 
 
@@ -133,7 +135,7 @@ def largest_code(node: object) -> int:
     match node:
         case tuple():
             return max(map(largest_code, node), default=0)
-        case Integer() | Real() | Date() | Category() | Boolean():
+        case Integer() | Real() | Date() | Timestamp() | Category() | Boolean():
             return max(abs(node.lower_code), abs(node.upper_code))
         case _ if is_dataclass(node) and not isinstance(node, type):
             return largest_code(tuple(getattr(node, field.name) for field in fields(node)))

@@ -18,6 +18,7 @@ from sfumato.engines.value_sql import Source
 from sfumato.errors import InvalidDeclaration, InvalidSource
 from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
 from sfumato.metadata.table import Table
+from sfumato.metadata.timestamp import Timestamp
 
 # The emitter's name of each Spark type, by the simple name of that type.
 _TYPES = {
@@ -32,6 +33,7 @@ _TYPES = {
     "boolean": "BOOLEAN",
     "date": "DATE",
     "timestamp_ntz": "TIMESTAMP",
+    "timestamp": "TIMESTAMP WITH TIME ZONE",
     "void": "NULL",
 }
 _KINDS = {
@@ -42,10 +44,12 @@ _KINDS = {
     "BOOLEAN": Kind.BOOLEAN,
     "DATE": Kind.DATE,
     "TIMESTAMP": Kind.TIMESTAMP,
+    "TIMESTAMP WITH TIME ZONE": Kind.INSTANT,
     "NULL": Kind.NULL,
 }
 _NUMBERS = ("VARCHAR", "BIGINT", "DOUBLE", "DECIMAL", "BOOLEAN", "NULL")
 _DAYS = ("VARCHAR", "DATE", "TIMESTAMP", "NULL")
+_MOMENTS = ("VARCHAR", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "NULL")
 _TEXTS = ("VARCHAR", "BIGINT", "DECIMAL", "BOOLEAN", "DATE", "TIMESTAMP", "NULL")
 
 
@@ -103,6 +107,8 @@ def declared(tables: Mapping[str, Table], name: str) -> Read:
         kind = tables[name].columns.get(column, Text())
         if isinstance(kind, Date):
             types[column] = "DATE"
+        elif isinstance(kind, Timestamp):
+            types[column] = "TIMESTAMP"
         elif isinstance(kind, Integer | Real) and not kind.missing and column not in owners:
             types[column] = "DOUBLE"
         else:
@@ -125,6 +131,8 @@ def _readable(
             fits: tuple[str, ...] = _NUMBERS
         elif isinstance(kind, Date):
             fits = _DAYS
+        elif isinstance(kind, Timestamp):
+            fits = _MOMENTS
         else:
             fits = _TEXTS if isinstance(kind, Text) else (*_TEXTS, "DOUBLE")
         if stored not in fits:
@@ -159,7 +167,7 @@ def _unheld(
     if physical == "timestamp":
         remedy = (
             "A moment has a date only in a time zone: "
-            "cast it to timestamp_ntz, or to date, in the one you mean."
+            "cast it to timestamp_ntz, or to date, in the one you mean, or declare sf.Timestamp."
         )
     elif physical in ("float", "double"):
         remedy = (

@@ -12,8 +12,9 @@ from decimal import Decimal
 
 from sfumato.errors import unknown
 from sfumato.metadata.column import Boolean, Category, Column, Date, Integer, Real, Text, date_code
-from sfumato.metadata.csv_text import PLAIN, Numerals
 from sfumato.metadata.date_format import date_pattern, places
+from sfumato.metadata.file_text import PLAIN, Numerals
+from sfumato.metadata.timestamp import Timestamp, local_time
 
 _BLANKS = r"[ \t\n\f\r]*"
 NUMBER_PATTERN = r"[ \t\n\f\r]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t\n\f\r]*"
@@ -69,13 +70,15 @@ def code_of(
     if value is None:
         return None
     kind = column.type
-    if kind.missing and text_of(value) in kind.missing:
+    if kind.missing and not _has_offset(value) and text_of(value) in kind.missing:
         return None
     match kind:
         case Integer() | Real():
             return _number_code(kind, value, numerals)
         case Date():
             return _day_code(kind, value)
+        case Timestamp():
+            return _moment_code(kind, value)
         case Category() | Boolean():
             return dict(kind.texts()).get(text_of(value))
         case Text():
@@ -140,6 +143,19 @@ def _day_code(kind: Date, value: object) -> int | None:
     if day is None:
         return None
     return min(max(day, kind.lower_code), kind.upper_code)
+
+
+def _moment_code(kind: Timestamp, value: object) -> int | None:
+    if isinstance(value, str):
+        return kind.code_of_text(value)
+    if isinstance(value, datetime.datetime):
+        return kind.code_of_local(*local_time(value))
+    return None
+
+
+def _has_offset(value: object) -> bool:
+    """Whether a value is a moment with a time zone, which has no string."""
+    return isinstance(value, datetime.datetime) and value.tzinfo is not None
 
 
 def _iso(written: str, form: str | None) -> str | None:

@@ -10,11 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sfumato.engines import sql_tree as sql
+from sfumato.engines.moment_sql import moment_code, moment_reading
 from sfumato.engines.value_codes import DATE_PATTERN, number_pattern, thousands_pattern
 from sfumato.errors import unknown
 from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
-from sfumato.metadata.csv_text import PLAIN, Numerals
 from sfumato.metadata.date_format import date_pattern, iso_order
+from sfumato.metadata.file_text import PLAIN, Numerals
+from sfumato.metadata.timestamp import Timestamp
 
 _SHORT = ("BIGINT", "INTEGER", "SMALLINT", "TINYINT", "UINTEGER", "USMALLINT", "UTINYINT")
 _FAMILIES = {
@@ -22,6 +24,7 @@ _FAMILIES = {
     "whole": (*_SHORT, "HUGEINT", "UBIGINT", "UHUGEINT"),
     "float": ("DOUBLE", "FLOAT"),
     "date": ("DATE", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"),
+    "instant": ("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS"),
     "decimal": ("DECIMAL",),
     "uuid": ("UUID",),
     "boolean": ("BOOLEAN",),
@@ -109,11 +112,16 @@ def reading(
             read = _steps(raw, family, kind, source.numerals)
         case Date():
             read = _day(raw, family, kind)
+        case Timestamp():
+            stored_text = text_reading(raw, family) if family == "text" else raw
+            nanoseconds = source.types[column].upper().endswith("_NS")
+            read = moment_reading(stored_text, family, nanoseconds=nanoseconds)
         case Category() | Boolean() | Text():
             read = text_reading(raw, family)
         case _:
             raise unknown(kind)
-    if not kind.missing:
+    # a moment with a time zone has no string
+    if not kind.missing or family == "instant":
         return read
     markers = tuple(sql.Constant(marker) for marker in kind.missing)
     is_present = sql.In(text_reading(raw, family), markers, negated=True)
@@ -149,14 +157,20 @@ def code(
         case Date():
             inside = sql.call("date_diff", sql.Constant("day"), _ZERO_DAY, value)
             return _clipped(value, ends(kind), kind, inside, value.is_present)
+        case Timestamp():
+            return moment_code(kind, value)
         case Category() | Boolean() | Text():
             return value
         case _:
             raise unknown(kind)
 
 
-def ends(kind: Integer | Real | Date) -> tuple[sql.Expression, sql.Expression]:
-    """Returns the least and the greatest reading that is not clipped."""
+def ends(kind: Integer | Real | Date | Timestamp) -> tuple[sql.Expression, sql.Expression]:
+    """Returns the least and the greatest reading that is not clipped; of a moment its seconds."""
+    if isinstance(kind, Timestamp):
+        step = int(kind.step)
+        last = kind.upper_code * step + step - 1
+        return sql.Constant(kind.lower_code * step), sql.Constant(last)
     if isinstance(kind, Date):
         low, high = kind.decode(kind.lower_code), kind.decode(kind.upper_code)
         return sql.Day(str(low)), sql.Day(str(high))
@@ -207,7 +221,7 @@ def text_reading(raw: sql.Expression, family: str) -> sql.Expression:
             # not by a cast back to the type, which a rounded value may not fit
             printed = sql.TryCast(raw, sql.SqlType.VARCHAR)
             return sql.call("regexp_replace", printed, sql.Constant(r"\.0+$"), sql.Constant(""))
-        case "date":
+        case "date" | "instant":
             return _moment_text(raw)
         case _:
             return sql.TryCast(raw, sql.SqlType.VARCHAR)

@@ -10,6 +10,7 @@ from sfumato.metadata.column import Boolean, Category, Column, ColumnType, Date,
 from sfumato.metadata.contract import Contract
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.table import Table
+from sfumato.metadata.timestamp import Timestamp
 
 __all__ = [
     "Boolean",
@@ -23,4 +24,5 @@ __all__ = [
     "Real",
     "Table",
     "Text",
+    "Timestamp",
 ]

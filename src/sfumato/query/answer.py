@@ -153,7 +153,7 @@ class Answer:
         return form
 
     def to_dicts(self) -> list[dict[str, object]]:
-        """One dictionary for each row; dates as ``datetime.date``, None for an unusable cell.
+        """One dictionary for each row; dates and timestamps as of ``datetime``, None if unusable.
 
         A cell is unusable if its interval is the whole range.
         """
@@ -171,6 +171,7 @@ class Answer:
         types = {
             "integer": pyarrow.int64(), "real": pyarrow.float64(), "text": pyarrow.string(),
             "date": pyarrow.date32(), "boolean": pyarrow.bool_(),
+            "timestamp": pyarrow.timestamp("s", "UTC"), "local time": pyarrow.timestamp("s"),
         }  # fmt: skip
         rows = [self._typed(row) for row in self.told]
         arrays = {}
@@ -269,11 +270,15 @@ class Answer:
         return Bar(label, series, point, low, high, untold=is_untold(error))
 
     def _typed(self, row: Sequence[Json]) -> list[object]:
-        """A row with its dates as ``datetime.date``."""
+        """A row with its dates as ``datetime.date``, its timestamps as ``datetime.datetime``."""
         values: list[object] = []
         for value, column in zip(row, self.columns, strict=True):
-            if column["type"] == "date" and value is not None:
+            if value is None:
+                values.append(value)
+            elif column["type"] == "date":
                 values.append(datetime.date.fromisoformat(str(value)))
+            elif column["type"] in ("timestamp", "local time"):
+                values.append(datetime.datetime.fromisoformat(str(value)))
             else:
                 values.append(value)
         return values

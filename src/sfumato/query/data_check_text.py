@@ -8,6 +8,7 @@ from sfumato.engines.inspect_columns import ColumnFacts
 from sfumato.engines.inspect_units import LimitFacts, UnitFacts
 from sfumato.errors import unknown
 from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
+from sfumato.metadata.timestamp import Timestamp
 from sfumato.privacy.unit import AUTO
 from sfumato.query.render import text_table
 
@@ -88,6 +89,8 @@ def _expected(kind: ColumnType) -> str:
         case Date():
             written = kind.format or "YYYY-MM-DD (format= declares another form)"
             return f"A date is written {written}, and must be a day of the calendar."
+        case Timestamp():
+            return "A time is written YYYY-MM-DD HH:MM:SS, with an offset from UTC or without."
         case Boolean():
             true, false = " or ".join(kind.true), " or ".join(kind.false)
             return f"Declared are {true} for true, {false} for false."

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from sfumato.exact.rational import decimal_text, two_digits
 from sfumato.metadata.column import Column, Date, Integer, Real, Text
 from sfumato.metadata.dataset import Dataset
+from sfumato.metadata.timestamp import Timestamp
 from sfumato.plan.aggregate import (
     Aggregate,
     CountDistinct,
@@ -57,7 +58,7 @@ def bounding(bounded: Bounded) -> list[str]:
 def _clipping(column: Column) -> Iterator[str]:
     """How the values of a column were clipped and rounded, if they were."""
     kind = column.type
-    if isinstance(kind, Date):
+    if isinstance(kind, Date | Timestamp):
         yield f"{column.name} was clipped to its declared {_ends(kind)}."
     if isinstance(kind, Integer | Real):
         moved = ""
@@ -69,12 +70,12 @@ def _clipping(column: Column) -> Iterator[str]:
         )
 
 
-def _ends(kind: Integer | Real | Date) -> str:
+def _ends(kind: Integer | Real | Date | Timestamp) -> str:
     """The bounds of a type as an interval in brackets."""
     low = kind.lower_code
     high = kind.upper_code
-    if isinstance(kind, Date):
-        return f"[{kind.decode(low).isoformat()}, {kind.decode(high).isoformat()}]"
+    if isinstance(kind, Date | Timestamp):
+        return f"[{kind.decode(low)}, {kind.decode(high)}]"
     return f"[{decimal_text(low * kind.step)}, {decimal_text(high * kind.step)}]"
 
 
@@ -326,8 +327,11 @@ def _rounded(name: str, value: Value) -> Iterator[str]:
 
 
 def _clipped_values(name: str, read: Origin) -> Iterator[str]:
-    """What clipping changes in the values that an aggregate reads."""
-    clipped = _bounds(read)
+    """What clipping changes in the values that an aggregate reads.
+
+    A column with a clip has its possible range as bounds, which its values do not leave.
+    """
+    clipped = [name for name in _bounds(read) if not _has_clip(read, name)]
     if clipped:
         yield (
             f"{name}: values beyond the declared bounds of {', '.join(clipped)} count as the "
@@ -340,9 +344,14 @@ def _clipped_values(name: str, read: Origin) -> Iterator[str]:
 
 def _bounds(read: Origin) -> list[str]:
     """The names of the columns that are clipped to declared bounds."""
-    return [
-        column.name for column in read.columns if isinstance(column.type, Integer | Real | Date)
-    ]
+    bounded = Integer | Real | Date | Timestamp
+    return [column.name for column in read.columns if isinstance(column.type, bounded)]
+
+
+def _has_clip(read: Origin, name: str) -> bool:
+    """Whether a column is declared with a clip apart from its bounds."""
+    kinds = [column.type for column in read.columns if column.name == name]
+    return any(isinstance(kind, Integer | Real) and kind.clip is not None for kind in kinds)
 
 
 def explain(planned: Planned, dataset: Dataset) -> str:

@@ -14,19 +14,28 @@ from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.server import is_address, path_of
 from sfumato.metadata.table import Table
+from sfumato.metadata.timestamp import Timestamp
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.unit import AUTO, Relation, Unit
 from sfumato.query.connect import connect
 from sfumato.query.session import Session
 
 # The types of columns, except categories, and the keys that declare each type.
-_TYPES = {"integer": Integer, "real": Real, "boolean": Boolean, "date": Date, "text": Text}
+_TYPES = {
+    "integer": Integer,
+    "real": Real,
+    "boolean": Boolean,
+    "date": Date,
+    "timestamp": Timestamp,
+    "text": Text,
+}
 _ARGUMENTS = {
-    "integer": {"lower", "upper", "missing"},
-    "real": {"lower", "upper", "step", "missing"},
+    "integer": {"lower", "upper", "clip", "missing"},
+    "real": {"lower", "upper", "step", "clip", "missing"},
     "category": {"values", "missing"},
     "boolean": {"true", "false", "missing"},
     "date": {"lower", "upper", "format", "missing"},
+    "timestamp": {"lower", "upper", "zone", "step", "missing"},
     "text": {"missing"},
 }
 _KEYS = {
@@ -42,7 +51,17 @@ _KEYS = {
     "ledger_heads",
     "without_heads",
 }
-_OPTIONS = ("size", "public", "table", "delimiter", "encoding", "decimal", "thousands")
+_OPTIONS = (
+    "size",
+    "public",
+    "table",
+    "delimiter",
+    "encoding",
+    "decimal",
+    "thousands",
+    "sheet",
+    "header_row",
+)
 _LIMITS = ("max_rows", "max_groups", "max_rows_total")
 
 
@@ -207,6 +226,8 @@ def _column(where: str, form: object) -> ColumnType:
         raise InvalidConfig(f"{where}: type {kind!r}.", allowed=", ".join(_ARGUMENTS))
     allowed = _ARGUMENTS[kind]
     _known(declared, where, allowed)
+    if declared.get("clip") == AUTO.value:
+        declared["clip"] = AUTO
     try:
         with _placed(where):
             if kind == "category":

@@ -11,6 +11,7 @@ from sfumato.ledger.request import SQL, Keys, Request
 from sfumato.ledger.spend import Ledger
 from sfumato.metadata.column import Text
 from sfumato.metadata.dataset import Dataset
+from sfumato.metadata.timestamp import Timestamp
 from sfumato.plan.show import form
 from sfumato.plan.stages import Bounded
 from sfumato.plan.value import GroupKey
@@ -28,7 +29,13 @@ from sfumato.query.table import answer_body, merged
 from sfumato.query.task import Names
 
 # The type of a key column in an answer, by the name of the declared type.
-_KEY_TYPES = {"Integer": "integer", "Real": "real", "Date": "date", "Boolean": "boolean"}
+_KEY_TYPES = {
+    "Integer": "integer",
+    "Real": "real",
+    "Date": "date",
+    "Boolean": "boolean",
+    "Timestamp": "timestamp",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,16 +253,19 @@ def _every_part(planned: Planned, released: Sequence[Released]) -> Iterator[Rele
 
 
 def _shown(key: GroupKey, code: int | str | None) -> Json:
-    """The value of a key as an answer shows it; a date as an ISO 8601 string."""
+    """The value of a key as an answer shows it; a date or timestamp as an ISO 8601 string."""
     kind = key.value.type
     if code is None or isinstance(kind, Text) or isinstance(code, str):
         return code
     value = kind.decode(code)
     if isinstance(value, datetime.date):
-        return value.isoformat()
+        return str(value)
     return value
 
 
 def _key_type(key: GroupKey) -> str:
     """The type of a key column, as an answer states it."""
-    return _KEY_TYPES.get(type(key.value.type).__name__, "text")
+    kind = key.value.type
+    if isinstance(kind, Timestamp) and not kind.zone:
+        return "local time"
+    return _KEY_TYPES.get(type(kind).__name__, "text")

@@ -31,6 +31,7 @@ from sfumato.sql.reject import called, refuse, reject, require_only
 from sfumato.sql.row_expressions import Rows, as_number, bounds_needed, counted, kept
 from sfumato.sql.typed import (
     Day,
+    Instant,
     Label,
     Null,
     Number,
@@ -326,7 +327,9 @@ def _described(typed: Typed) -> str:
     """Returns what a value is, for messages."""
     if not isinstance(typed, Null) and isinstance(leaf := code_of(typed), Field):
         return f"declared as {leaf.column.type!r}"
-    return {Day: "a date", Label: "a text", Truth: "a test"}.get(type(typed), "no number")
+    return {Day: "a date", Instant: "a timestamp", Label: "a text", Truth: "a test"}.get(
+        type(typed), "no number"
+    )
 
 
 def _unlimited(relation: Relation) -> Iterable[str]:

@@ -27,8 +27,10 @@ from sfumato.sql import quotient
 from sfumato.sql.dates import as_day
 from sfumato.sql.lattice import LARGEST, common_step, largest, onto
 from sfumato.sql.literal import Literal
+from sfumato.sql.timestamps import aligned, as_instant
 from sfumato.sql.typed import (
     Day,
+    Instant,
     Label,
     Null,
     Number,
@@ -51,6 +53,7 @@ MIRRORED = {
 _KINDS = {
     Number: "a number",
     Day: "a date, DATE '2019-12-31'",
+    Instant: "a timestamp, TIMESTAMP '2019-12-31 18:30:00'; its date: CAST(column AS DATE)",
     Label: "a text",
     Words: "a text",
     Truth: "TRUE or FALSE",
@@ -86,6 +89,9 @@ def _columns(op: Comparison, left: Typed, right: Typed) -> Scalar:
         case Number(), Number():
             return _numbers(op, left, right)
         case Day(first), Day(second):
+            return Compare(op, first, second)
+        case Instant(), Instant():
+            _, (first, second) = aligned([left, right])
             return Compare(op, first, second)
         case Label(), Label():
             _require_equality(op, left)
@@ -195,6 +201,11 @@ def _against(op: Comparison, operand: Typed, constant: Typed) -> Scalar:
             code = day.expression if day is not None else None
             if isinstance(code, Constant) and isinstance(code.value, int):
                 return _ordered(op, expression, Fraction(code.value))
+        case Instant(expression, step, zone):
+            moment = as_instant(constant, zone)
+            second = moment.expression if moment is not None else None
+            if isinstance(second, Constant) and isinstance(second.value, int):
+                return _ordered(op, expression, Fraction(second.value, step))
         case Label():
             return _labelled(op, operand, value)
         case Truth() if isinstance(value, bool):

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from sfumato.errors import UnsupportedSql
 from sfumato.metadata.column import EPOCH, date_code
+from sfumato.metadata.zones import DAY
 from sfumato.plan.evaluate import FIRST_DAY, LAST_DAY, date_part, date_trunc, day
 from sfumato.plan.scalar import (
     Arithmetic,
@@ -36,13 +37,16 @@ PARTS: Mapping[str, Part] = {
     "DAYOFWEEKISO": Part.WEEKDAY,
 }
 _TRUNCATED = (Part.YEAR, Part.QUARTER, Part.MONTH, Part.WEEK, Part.DAY)
-# The length of each period, in days and months.
+# The length of each period, in days, months and seconds.
 _LENGTHS = {
-    "DAY": (1, 0),
-    "WEEK": (7, 0),
-    "MONTH": (0, 1),
-    "QUARTER": (0, 3),
-    "YEAR": (0, 12),
+    "SECOND": Interval(0, 0, 1),
+    "MINUTE": Interval(0, 0, 60),
+    "HOUR": Interval(0, 0, 3600),
+    "DAY": Interval(1, 0),
+    "WEEK": Interval(7, 0),
+    "MONTH": Interval(0, 1),
+    "QUARTER": Interval(0, 3),
+    "YEAR": Interval(0, 12),
 }
 # The code of each ISO weekday (Monday is 1) where Sunday is 0 and Saturday 6.
 _FROM_SUNDAY = (1, 2, 3, 4, 5, 6, 0)
@@ -128,6 +132,11 @@ def shifted(moment: Day, length: Interval | Number, sign: int) -> Day:
             )
         days = times(length.expression, sign * int(length.step))
         return _in_calendar(_plus(moment.expression, days))
+    if length.seconds:
+        raise UnsupportedSql(
+            "An INTERVAL that is no whole number of days, added to a date.",
+            remedy="day + INTERVAL 7 DAY",
+        )
     if length.months == 0:
         return _in_calendar(_plus(moment.expression, Constant(sign * length.days)))
     if not isinstance(moment.expression, Constant) or not isinstance(moment.expression.value, int):
@@ -142,13 +151,17 @@ def shifted(moment: Day, length: Interval | Number, sign: int) -> Day:
 def interval(amount: Fraction, unit: str) -> Interval:
     """Returns INTERVAL amount unit."""
     name = unit.upper().rstrip("S")
-    days, months = _LENGTHS.get(name, (0, 0))
-    is_known = (days, months) != (0, 0)
-    if not is_known or amount.denominator != 1 or abs(amount) > 10**6:
+    one = _LENGTHS.get(name)
+    largest = 10**6
+    if one is not None and one.seconds:
+        largest *= DAY // one.seconds
+    if one is None or amount.denominator != 1 or abs(amount) > largest:
         raise UnsupportedSql(
-            "An INTERVAL that is no whole number of days.", remedy="INTERVAL 7 DAY"
+            "An INTERVAL that is no whole number of days, or of hours, minutes or seconds.",
+            remedy="INTERVAL 7 DAY",
         )
-    return Interval(int(amount) * days, int(amount) * months)
+    count = int(amount)
+    return Interval(count * one.days, count * one.months, count * one.seconds)
 
 
 def _in_calendar(expression: Scalar) -> Day:

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from sfumato.errors import UnsupportedSql
 from sfumato.plan.scalar import Like, Not
-from sfumato.sql import arithmetic, dates, labels
+from sfumato.sql import arithmetic, dates, labels, timestamps
 from sfumato.sql.literal import is_answered, literal, whole
 from sfumato.sql.reject import reject, require_only
 from sfumato.sql.row_expressions import (
@@ -21,11 +21,23 @@ from sfumato.sql.row_expressions import (
     extreme,
     null_where_equal,
 )
-from sfumato.sql.typed import Day, Interval, Label, Number, Truth, Typed, Words, known, number
+from sfumato.sql.typed import (
+    Day,
+    Instant,
+    Interval,
+    Label,
+    Number,
+    Truth,
+    Typed,
+    Words,
+    known,
+    number,
+)
 
 _TRIMS = {"LEADING": str.lstrip, "TRAILING": str.rstrip}
 WHOLE = ("int", "bigint", "integer", "hugeint", "int128")
 FLOATING = ("double", "float", "real")
+TIMES = ("timestamp", "timestamptz")
 
 
 def _add(rows: Rows, node: exp.Expr) -> Typed:
@@ -33,6 +45,8 @@ def _add(rows: Rows, node: exp.Expr) -> Typed:
     sign = -1 if isinstance(node, exp.Sub) else 1
     one = rows.value(node.this)
     other = rows.value(node.expression)
+    if isinstance(one, Instant) or isinstance(other, Instant):
+        return timestamps.added(one, other, sign)
     if isinstance(one, Day | Interval) or isinstance(other, Day | Interval):
         shifted = _add_to_date(node, one, other, sign)
         if shifted is not None:
@@ -186,6 +200,10 @@ def _cast(rows: Rows, node: exp.Expr) -> Typed:
         if isinstance(constant, str):
             return dates.literal_day(constant)
         return as_date(operand, node.this)
+    if kind in TIMES and isinstance(operand, Instant):
+        return operand
+    if kind in TIMES and isinstance(constant := known(operand), str):
+        return timestamps.written(constant)
     if isinstance(operand, Label) and isinstance(node, exp.TryCast):
         operand = labels.measured(operand, labels.to_number)
     if isinstance(operand, Truth):
@@ -219,19 +237,38 @@ def _type_name(to: exp.Expr) -> str:
 
 def _extract(rows: Rows, node: exp.Expr) -> Typed:
     """Lowers the SQL function EXTRACT."""
-    return dates.part_of(node.this.name, rows.day(node.expression))
+    return _part_of(node.this.name, rows, node.expression)
+
+
+def _part_of(
+    name: str,
+    rows: Rows,
+    node: exp.Expr,
+) -> Number:
+    """Returns a part of a date or a timestamp."""
+    operand = rows.value(node)
+    part = None
+    if isinstance(operand, Instant):
+        part = timestamps.part_of(name, operand)
+    if part is None:
+        part = dates.part_of(name, as_date(operand, node))
+    return part
 
 
 def _part(rows: Rows, node: exp.Expr) -> Typed:
     """Lowers SQL functions that return a part of a date, such as YEAR and MONTH."""
     require_only(node, "this")
-    return dates.part_of(type(node).__name__, rows.day(node.this))
+    return _part_of(type(node).__name__, rows, node.this)
 
 
 def _trunc_date(rows: Rows, node: exp.Expr) -> Typed:
     """Lowers the SQL function DATE_TRUNC."""
     require_only(node, "this", "unit")
-    return dates.trunc(node.args["unit"].name, rows.day(node.this))
+    unit = node.args["unit"].name
+    operand = rows.value(node.this)
+    if isinstance(operand, Instant):
+        return timestamps.trunc(unit, operand)
+    return dates.trunc(unit, as_date(operand, node.this))
 
 
 def _difference(rows: Rows, node: exp.Expr) -> Typed:
@@ -239,9 +276,12 @@ def _difference(rows: Rows, node: exp.Expr) -> Typed:
     require_only(node, "this", "expression", "unit", "date_part_boundary")
     period = node.args.get("unit")
     name = "day" if period is None else period.name
-    first = rows.day(node.expression)
-    last = rows.day(node.this)
-    return dates.difference(name, first, last)
+    first = rows.value(node.expression)
+    last = rows.value(node.this)
+    moments = timestamps.instants([first, last])
+    if moments is not None:
+        return timestamps.difference(name, moments[0], moments[1])
+    return dates.difference(name, as_date(first, node.expression), as_date(last, node.this))
 
 
 def _interval(rows: Rows, node: exp.Expr) -> Typed:
@@ -375,7 +415,7 @@ def _unnamed(rows: Rows, node: exp.Expr) -> Typed:
     """Lowers SQL functions that the parser does not know: DATE_PART."""
     parts = node.expressions
     if str(node.this).upper() in ("DATE_PART", "DATEPART") and len(parts) == 2:
-        return dates.part_of(_text(parts[0]), rows.day(parts[1]))
+        return _part_of(_text(parts[0]), rows, parts[1])
     raise reject(node)
 
 
@@ -406,6 +446,9 @@ FUNCTIONS: Functions = {
     exp.Month: _part,
     exp.Week: _part,
     exp.WeekOfYear: _part,
+    exp.Hour: _part,
+    exp.Minute: _part,
+    exp.Second: _part,
     exp.Day: _part,
     exp.DayOfMonth: _part,
     exp.DayOfWeek: _part,

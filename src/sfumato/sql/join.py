@@ -17,7 +17,18 @@ from sfumato.sql.names import Context, Scope, Source
 from sfumato.sql.reject import refuse, require_only
 from sfumato.sql.row_expressions import Rows
 from sfumato.sql.tables import From
-from sfumato.sql.typed import Day, Label, Number, Person, Truth, Typed, Words, read, recoded
+from sfumato.sql.typed import (
+    Day,
+    Instant,
+    Label,
+    Number,
+    Person,
+    Truth,
+    Typed,
+    Words,
+    read,
+    recoded,
+)
 from sfumato.sql.where import conjuncts, passing
 
 _OFF_UNIT = (
@@ -327,6 +338,9 @@ def _as_key(value: Typed, column: Column) -> Scalar:
                 return times(expression, int(ratio))
         case Day(expression), Day():
             return expression
+        case Instant(expression, step, zone), Instant(_, target, other) if zone == other:
+            if step % target == 0:
+                return times(expression, step // target)
         case Truth(), Truth():
             return value.codes
     remedy = f"Declare both alike: here {column.name} is {column.type!r}."

@@ -25,7 +25,7 @@ from sfumato.sql.names import Scope
 from sfumato.sql.post_expressions import Finished
 from sfumato.sql.reject import RAW_ROWS, refuse, require_few, require_only, written
 from sfumato.sql.row_expressions import Rows
-from sfumato.sql.typed import Day, Label, Number, Truth, Typed, Words
+from sfumato.sql.typed import Day, Instant, Label, Number, Truth, Typed, Words
 
 _ONE = Fraction(1)
 
@@ -67,6 +67,21 @@ class Outputs:
         for name, typed in reversed(columns):
             self._aliases[name.lower()] = typed
         return _unique([Item(name, _shown(typed)) for name, typed in columns])
+
+    def with_clipped(
+        self,
+        items: tuple[Item, ...],
+        nodes: Sequence[exp.Expr],
+    ) -> tuple[Item, ...]:
+        """Returns the columns, and after them those that clips change, of the clipped values.
+
+        The estimates of these outputs are those of the clipped values.
+        """
+        changed = []
+        for item, clipped in zip(items, self.items(nodes), strict=True):
+            if clipped.expression != item.expression:
+                changed.append(Item(f"{item.name}_clipped", clipped.expression))
+        return _unique([*items, *changed])
 
     def orders(self, clause: exp.Order | None, items: tuple[Item, ...]) -> tuple[Order, ...]:
         """Returns the sort keys of ORDER BY."""
@@ -148,6 +163,8 @@ class Outputs:
                 return Label(leaf, labels, stored)
             case Day():
                 return Day(leaf)
+            case Instant(_, step, zone):
+                return Instant(leaf, step, zone)
             case Truth():
                 return self._finished.truth(leaf)
             case _:
@@ -179,7 +196,7 @@ def _shown(typed: Typed) -> Scalar:
             return codes
         case Label(Constant(int(code)), labels):
             return Constant(labels[code])
-        case Number() | Day() | Label() | Words():
+        case Number() | Day() | Instant() | Label() | Words():
             return typed.expression
         case _:
             raise UnsupportedSql(

@@ -22,7 +22,7 @@ from sfumato.plan.scalar import (
     Or,
     Scalar,
 )
-from sfumato.sql import arithmetic, compare, dates
+from sfumato.sql import arithmetic, compare, dates, timestamps
 from sfumato.sql.literal import answered, is_answered, literal
 from sfumato.sql.reject import (
     NESTED_AGGREGATE,
@@ -34,6 +34,7 @@ from sfumato.sql.reject import (
 )
 from sfumato.sql.typed import (
     Day,
+    Instant,
     Label,
     Null,
     Number,
@@ -151,10 +152,6 @@ class Rows:
     def number(self, node: exp.Expr) -> Number:
         """Returns the value of an expression that must be a number; a Boolean is 1 or 0."""
         return as_number(self.value(node), node)
-
-    def day(self, node: exp.Expr) -> Day:
-        """Returns the value of an expression that must be a date."""
-        return as_date(self.value(node), node)
 
     def label(self, node: exp.Expr) -> Label:
         """Returns the value of an expression that must be a string with declared values."""
@@ -362,7 +359,9 @@ def bounds_needed(what: str, typed: Words) -> MissingDeclaration:
 
 
 def as_date(typed: Typed, node: exp.Expr) -> Day:
-    """Returns a value that must be a date, or a constant ISO string."""
+    """Returns a date, the date of a constant ISO string, or the local date of a timestamp."""
+    if isinstance(typed, Instant):
+        return timestamps.local_day(typed)
     day = dates.as_day(typed)
     if day is None:
         raise UnsupportedSql(
@@ -412,6 +411,9 @@ def _one_type(present: Sequence[Typed]) -> tuple[Callable[[Scalar], Typed], list
     truths = [value for value in present if isinstance(value, Truth)]
     if len(truths) == len(present):
         return truth_of, [_truth_code(truth) for truth in truths]
+    moments = timestamps.instants(present)
+    if moments is not None:
+        return timestamps.chosen(moments)
     days = [dates.as_day(value) for value in present]
     dated = [day.expression for day in days if day is not None]
     if len(dated) == len(present):
@@ -420,7 +422,7 @@ def _one_type(present: Sequence[Typed]) -> tuple[Callable[[Scalar], Typed], list
         code_of(value)
     raise UnsupportedSql(
         "A choice among values of different kinds, or of a Text column.",
-        allowed="numbers, dates, truths, or texts with declared values",
+        allowed="numbers, dates, timestamps, truths, or texts with declared values",
         remedy="Let every branch give the same kind; declare the column as sf.Category(...).",
     )
 
@@ -448,6 +450,10 @@ def null_where_equal(one: Typed, other: Typed) -> Typed:
 
 def extreme(values: Sequence[Typed], *, greatest: bool) -> Typed:
     """Returns LEAST or GREATEST of numbers or dates; NULL where one of them is NULL."""
+    moments = timestamps.instants(values)
+    if moments is not None:
+        wrap, codes = timestamps.chosen(moments)
+        return wrap(Extreme(greatest, tuple(codes)))
     days = [dates.as_day(value) for value in values]
     dated = [day.expression for day in days if day is not None]
     if len(dated) == len(values):

@@ -21,6 +21,7 @@ from sfumato.metadata.column import (
     Real,
     Text,
 )
+from sfumato.metadata.timestamp import Timestamp
 from sfumato.plan.evaluate import LAST_DAY, day
 from sfumato.plan.scalar import Case, Constant, Field, Lookup, Member, Not, Scalar, children
 from sfumato.plan.value import NEGLIGIBLE, Value, is_of_range
@@ -73,11 +74,24 @@ class Day:
 
 
 @dataclass(frozen=True, slots=True)
+class Instant:
+    """A timestamp; its code is a number of ``step`` seconds since 1970 in UTC.
+
+    The zone "": local time that is in no zone, in seconds since 1970 of its own clock.
+    """
+
+    expression: Scalar
+    step: int
+    zone: str
+
+
+@dataclass(frozen=True, slots=True)
 class Interval:
-    """A constant interval of days and months."""
+    """A constant interval of days, months and seconds."""
 
     days: int
     months: int
+    seconds: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +148,7 @@ class Null:
     """The constant NULL."""
 
 
-Typed: TypeAlias = Number | Day | Interval | Label | Truth | Words | Person | Null
+Typed: TypeAlias = Number | Day | Instant | Interval | Label | Truth | Words | Person | Null
 
 # Only sub-queries that each use the one below twice make an expression this large.
 _LARGEST_TREE = 20_000
@@ -182,6 +196,8 @@ def read(column: Column) -> Typed:
             return Number(leaf, column.type.step, nearest=is_of_range(column.type))
         case Date():
             return Day(leaf)
+        case Timestamp():
+            return Instant(leaf, int(column.type.step), column.type.zone)
         case Category():
             return Label(leaf, column.type.labels, column.type.values)
         case Boolean():
@@ -214,6 +230,8 @@ def value_of(typed: Typed, name: str) -> Value:
             return Value(name, kind, coarse, typed.rounding + moved(typed.step, step))
         case Day():
             return Value(name, _day_type(scalar), scalar)
+        case Instant():
+            return Value(name, _instant_type(typed), scalar)
         case Label(_, labels):
             return Value(name, category(labels), scalar)
         case Truth():
@@ -235,7 +253,7 @@ def code_of(typed: Typed) -> Scalar:
     match typed:
         case Truth():
             return typed.codes
-        case Number() | Day() | Label() | Words():
+        case Number() | Day() | Instant() | Label() | Words():
             return typed.expression
         case Person():
             raise _names_persons(typed)
@@ -352,6 +370,11 @@ def _day_type(scalar: Scalar) -> Date:
         else:
             low -= 1
     return Date(day(low), day(high))
+
+
+def _instant_type(moment: Instant) -> Timestamp:
+    low, high = _range(moment.expression)
+    return Timestamp.of_codes(low, max(high, low + 1), step=moment.step, zone=moment.zone)
 
 
 def _range(scalar: Scalar) -> tuple[int, int]:

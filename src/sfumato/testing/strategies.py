@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from sfumato.errors import unknown
 from sfumato.metadata.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
 from sfumato.metadata.dataset import Dataset
+from sfumato.metadata.date_format import in_format
 from sfumato.metadata.table import Table
+from sfumato.metadata.timestamp import Timestamp
 from sfumato.plan.aggregate import (
     Aggregate,
     CountDistinct,
@@ -89,6 +91,13 @@ def column_types(draw: st.DrawFn) -> ColumnType:
         Real(low, high, step="0.5", missing=missing),
         Real(low, high, missing=missing),
         Date("1969-12-30", "1970-01-02", missing=missing),
+        Timestamp(
+            "2020-10-24 23:59:58",
+            "2020-10-25 02:00:01",
+            zone="Europe/London",
+            step=900,
+            missing=missing,
+        ),
         Date("1969-12-30", "1970-01-02", format="%d/%m/%Y", missing=missing),
         Category("a", "o'clock", "空", missing=missing),
         Boolean(missing=missing if missing == "N" else None),
@@ -108,7 +117,10 @@ def values(kind: ColumnType) -> st.SearchStrategy[str | None]:
         case Date():
             days = st.integers(kind.lower_code - 1, kind.upper_code + 1)
             written = kind.format or "%Y-%m-%d"
-            declared = days.map(lambda code: kind.decode(code).strftime(written))
+            declared = days.map(lambda code: in_format(kind.decode(code), written))
+        case Timestamp():
+            moments = st.integers(kind.lower_code - 2, kind.upper_code + 2)
+            declared = moments.map(lambda code: str(kind.decode(code))[: _WITHOUT_OFFSET[code % 2]])
         case Category() | Boolean():
             declared = st.sampled_from([text for text, _ in kind.texts()])
         case Text():
@@ -119,6 +131,8 @@ def values(kind: ColumnType) -> st.SearchStrategy[str | None]:
     return st.one_of(declared, declared, declared, st.sampled_from(_NONSENSE), st.none())
 
 
+# A moment is written with its offset from UTC, or as local time.
+_WITHOUT_OFFSET = (None, 19)
 _LIMIT = st.one_of(st.none(), st.integers(1, 3))
 
 

@@ -21,6 +21,8 @@ class SqlType(Enum):
     VARCHAR = "VARCHAR"
     BOOLEAN = "BOOLEAN"
     DATE = "DATE"
+    TIMESTAMP = "TIMESTAMP"
+    TIMESTAMPTZ = "TIMESTAMPTZ"
 
 
 class Expression:

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engine reads the moments that ``zoneinfo`` names, around every change of clocks."""
+
+import datetime
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sfumato.engines import moment_sql, sql_tree
+from sfumato.engines.duckdb_printer import printed, quote
+from sfumato.engines.sql_tree import Column
+from sfumato.engines.value_codes import code_of
+from sfumato.engines.value_sql import Source, code, reading
+from sfumato.metadata import Column as Declared
+from sfumato.metadata import Timestamp
+from tests.contracts.zones import NAIVE, ZONES, around, first_shown, offset, shown, turns
+from tests.metadata.test_timestamp import UNWRITTEN, WRITTEN
+
+SECOND = datetime.timedelta(seconds=1)
+READ = Column("r")
+
+
+def codes(source, kind):
+    """The codes that the engine reads of the column x."""
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'America/St_Johns'")
+    relation = quote(str(source)) if isinstance(source, str) else "source"
+    if not isinstance(source, str):
+        connection.register("source", source)
+    described = connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()
+    types = {row[0]: row[1] for row in described}
+    read = printed(reading("x", kind, Source(relation, types)))
+    outer = printed(code(kind, READ, short=False))
+    statement = f"SELECT {outer} FROM (SELECT {read} AS r, i FROM {relation}) ORDER BY i"
+    return [row[0] for row in connection.execute(statement).fetchall()]
+
+
+def table(cells, physical):
+    return pa.table({"x": pa.array(cells, physical), "i": range(len(cells))})
+
+
+def whole(zone, step=1):
+    return Timestamp("1970-01-03", "2037-12-29", zone=zone, step=step)
+
+
+def wanted(kind, second):
+    if second is None:
+        return None
+    return min(max(second // int(kind.step), kind.lower_code), kind.upper_code)
+
+
+def agree(zone, step, every):
+    """By ``zoneinfo`` alone: the codes of local times, and of moments with an offset."""
+    kind = whole(zone, step)
+    seconds = around(zone)[::every]
+    clocks = [shown(zone, second) for second in seconds]
+    # an hour before what clocks show may be what they leave out
+    clocks += [clock - 3600 * SECOND for clock in clocks]
+    local = [wanted(kind, first_shown(zone, (clock - NAIVE) // SECOND)) for clock in clocks]
+    assert codes(table([f"{clock}.75" for clock in clocks], pa.string()), kind) == local
+    stored = [clock + SECOND / 2 for clock in clocks]
+    assert codes(table(stored, pa.timestamp("us")), kind) == local
+    moments = [wanted(kind, second) for second in seconds]
+    stored = [second * 10**6 + 500_000 for second in seconds]
+    assert codes(table(stored, pa.timestamp("us", "Asia/Tokyo")), kind) == moments
+    # an offset is written in hours and minutes
+    written = [each for each in seconds if offset(zone, each) % 60 == 0]
+    known = [f"{shown(zone, each)}{_written(offset(zone, each))}" for each in written]
+    assert codes(table(known, pa.string()), kind) == [wanted(kind, each) for each in written]
+    return local
+
+
+def _written(seconds):
+    sign = "-" if seconds < 0 else "+"
+    return f"{sign}{abs(seconds) // 3600:02d}:{abs(seconds) // 60 % 60:02d}"
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_the_engine_gives_the_moments_of_the_reference(zone):
+    local = agree(zone, 1, every=1)
+    assert (None in local) is (len(turns(zone)) > 0)
+    assert None not in local[: len(local) // 2]
+
+
+@pytest.mark.parametrize("step", [60, 7000, 86_400])
+@pytest.mark.parametrize("zone", ["Europe/London", "Australia/Lord_Howe", "Asia/Kolkata"])
+def test_moments_are_rounded_down_to_the_step(zone, step):
+    agree(zone, step, every=5)
+
+
+def later(periods):
+    """The table of a zone with the second showing of what clocks show twice."""
+    first, before = periods[0]
+    found = [(first + before, before)]
+    for start, after in periods[1:]:
+        found.append((start + min(before, after), after))
+        before = after
+    return tuple(found)
+
+
+def one_bucket(periods, start, width):
+    """A bucket in which the offset never changes."""
+    place = max(sum(each <= start for each, _ in periods) - 1, 0)
+    return start + width, start + width, periods[place][1] or 0, periods[place][1] or 0
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("local_periods", later),
+        ("_bucket", one_bucket),
+        ("_number", lambda digits: sql_tree.Constant(0)),
+    ],
+)
+def test_a_wrong_table_or_a_wrong_number_is_noticed(monkeypatch, name, wrong):
+    monkeypatch.setattr(moment_sql, name, wrong)
+    with pytest.raises(AssertionError):
+        agree("Europe/London", 1, every=1)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/London"])
+def test_a_string_is_read_like_the_reference(zone):
+    words = [*WRITTEN, *UNWRITTEN, "2020-03-29 01:30:00", "2020-03-29 01:30:00Z", "N", None]
+    kind = Timestamp("1960-01-01", "2037-12-29", zone=zone, missing=("N", "1970-01-01 00:00"))
+    found = codes(table(words, pa.string()), kind)
+    assert found == [code_of(Declared("x", kind), word) for word in words]
+    assert found[0] is None and found[1] == 0
+    coded = table(words, pa.string())
+    coded = coded.set_column(0, "x", coded["x"].combine_chunks().dictionary_encode())
+    assert codes(coded, kind) == found
+
+
+@given(st.lists(st.text("0123456789-:T Z+.", max_size=26) | st.text(max_size=6), max_size=30))
+def test_no_string_can_make_a_reading_fail(words):
+    kind = whole("Europe/London")
+    words = [word for word in words if "\0" not in word]
+    assert codes(table(words, pa.string()), kind) == [
+        code_of(Declared("x", kind), word) for word in words
+    ]
+
+
+MOST, LEAST = 2**63 - 1, -(2**63)
+
+
+@pytest.mark.parametrize("zone", [None, "UTC", "Asia/Tokyo"])
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_no_timestamp_can_make_a_reading_fail(tmp_path, unit, zone):
+    """A moment beyond what an engine can count is a bound or missing; the others are themselves."""
+    if zone is not None and unit in ("s", "ms"):
+        return  # refused: test_physical_types
+    kind = whole("UTC")
+    per = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
+    whole_numbers = [0, MOST, LEAST, LEAST + 1, 200_000 * per - 1, 200_000 * per, None] * 40
+    cells = pa.array(whole_numbers, pa.int64()).cast(pa.timestamp(unit, zone), safe=False)
+    found = codes(pa.table({"x": cells, "i": range(len(cells))}), kind)
+    assert found[4:7] == [199_999, 200_000, None]
+    assert found[0] == kind.lower_code
+    assert found[1] == kind.upper_code and set(found[2:4]) <= {kind.lower_code, None}
+    if unit == "us":
+        assert found[2] == found[3] == kind.lower_code
+        path = tmp_path / "data.parquet"
+        pq.write_table(pa.table({"x": cells, "i": range(len(cells))}), path)
+        assert codes(str(path), kind) == found
+
+
+def test_a_column_without_a_value_has_no_moment():
+    assert codes(table([None, None], pa.null()), whole("Europe/London")) == [None, None]
+
+
+def test_seconds_are_those_of_the_reading_unclipped():
+    kind = Timestamp("2020-01-01", "2020-12-31", zone="Europe/London")
+    connection = duckdb.connect()
+    for text, second in (
+        ("2019-07-01 01:00:00", 1_561_939_200),
+        ("2021-01-01 00:00", 1_609_459_200),
+    ):
+        read = printed(moment_sql.moment_reading(sql_tree.Constant(text), "text"))
+        value = printed(moment_sql.seconds(kind, READ))
+        statement = f"SELECT {value} FROM (SELECT {read} AS r)"
+        # before the first entry of the table its offset holds
+        assert connection.execute(statement).fetchall()[0][0] in (second, second + 3600)
