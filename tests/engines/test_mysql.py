@@ -161,6 +161,10 @@ VALUES = {
 }
 
 
+NOON = sf.Timestamp("2024-07-01 12:00:00", "2024-07-01 12:00:09", zone="Europe/London")
+START = 1719831600  # noon of London's summer, in seconds since 1970
+
+
 def codes(url, kind):
     """How many values of the column v of the table t have each code."""
     column = Column("v", kind)
@@ -188,6 +192,27 @@ def test_every_value_has_a_declared_meaning(run, url, kind):
     assert codes(url, declared) == Counter(values.values())
 
 
+def test_an_instant_is_the_same_whatever_zone_the_server_is_set_to(run, url):
+    run("SET GLOBAL time_zone = '+05:30'")
+    try:
+        run(
+            "SET time_zone = '+01:00'",
+            "CREATE TABLE t (v timestamp(6) NULL)",
+            "INSERT INTO t VALUES ('2024-07-01 12:00:03.999999'), ('2024-07-01 11:59:59'),"
+            " ('2038-01-19 04:14:07'), (0), (NULL)",
+        )
+        assert codes(url, NOON) == {START: 1, START + 3: 1, START + 9: 1, None: 2}
+    finally:
+        run("SET GLOBAL time_zone = DEFAULT")
+    with pytest.raises(InvalidDeclaration, match="TIMESTAMP WITH TIME ZONE"):
+        DuckDB({"t": sf.Table(url, columns={"v": DAYS}, table="t")})
+
+
+def test_a_time_without_a_zone_is_local_time_of_the_declared_zone(run, url):
+    made(run, "datetime(6)", ["'2024-07-01 12:00:03.999999'", "'0000-00-00'", "NULL"])
+    assert codes(url, NOON) == {START + 3: 1, None: 2}
+
+
 @pytest.mark.parametrize("kind", ["date", "datetime(6)"])
 def test_a_day_that_is_not_decoded_totally_is_noticed(run, url, monkeypatch, kind):
     local = {"date": "DATE", "datetime(6)": "TIMESTAMP"}[kind]
@@ -213,7 +238,7 @@ def test_bytes_of_any_kind_are_decoded(kind, value, decoded):
     assert room._DECODERS[kind](value) == decoded
 
 
-@given(st.binary(), st.sampled_from(["DATE", "TIMESTAMP", "VARCHAR"]))
+@given(st.binary(), st.sampled_from(["DATE", "TIMESTAMP", room._INSTANT, "VARCHAR"]))
 def test_no_bytes_make_a_decoder_fail(value, kind):
     room._DECODERS[kind](value)
 
@@ -333,7 +358,6 @@ def test_what_has_no_snapshot_of_stored_rows_is_refused(run, url, statement):
 @pytest.mark.parametrize(
     ("kind", "called"),
     [
-        ("timestamp", "timestamp"),
         ("time", "time"),
         ("blob", "blob"),
         ("varbinary(9)", "varbinary"),

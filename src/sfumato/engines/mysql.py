@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import pymysql
 
 _WORDS = ("char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set", "uuid")
+_INSTANT = "TIMESTAMP WITH TIME ZONE"
 # how a type is read, and its type in DuckDB
 _READ = {
     **dict.fromkeys(("tinyint", "smallint", "mediumint", "int", "year"), ("{0}", "BIGINT")),
@@ -38,6 +39,7 @@ _READ = {
     **dict.fromkeys(_WORDS, ("{0}", "VARCHAR")),
     "date": ("{0}", "DATE"),
     "datetime": ("{0}", "TIMESTAMP"),
+    "timestamp": ("{0}", _INSTANT),
 }
 _TABLE = (
     "SELECT TABLE_NAME, TABLE_TYPE, ENGINE FROM information_schema.TABLES "
@@ -52,6 +54,8 @@ _COLUMNS = (
 _STORED = "BASE TABLE InnoDB"
 _SETTINGS = (
     "SET SESSION sql_mode = ''",
+    # instants are sent as times of the session
+    "SET SESSION time_zone = '+00:00'",
     "SET SESSION sql_select_limit = 18446744073709551615",
     "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
     "SET SESSION TRANSACTION READ ONLY",
@@ -192,6 +196,11 @@ def _moment(value: bytes) -> datetime.datetime | None:
         return None
 
 
+def _instant(value: bytes) -> datetime.datetime | None:
+    moment = _moment(value)
+    return None if moment is None else moment.replace(tzinfo=datetime.UTC)
+
+
 _DECODERS: Mapping[str, Callable[[bytes], object]] = {
     "BIGINT": int,
     "UBIGINT": int,
@@ -199,6 +208,7 @@ _DECODERS: Mapping[str, Callable[[bytes], object]] = {
     "VARCHAR": _text,
     "DATE": _day,
     "TIMESTAMP": _moment,
+    _INSTANT: _instant,
 }
 
 
