@@ -365,6 +365,16 @@ def calls(folder: Path) -> dict[str, tuple[Callable[..., object], dict[str, obje
         "Integer": (sf.Integer, bounds),
         "Real": (sf.Real, {**bounds, "step": 1}),
         "Date": (sf.Date, {"lower": "2000-01-01", "upper": "2001-01-01", "missing": None}),
+        "Timestamp": (
+            sf.Timestamp,
+            {
+                "lower": "2000-01-01",
+                "upper": "2001-01-01",
+                "zone": "UTC",
+                "step": 1,
+                "missing": None,
+            },
+        ),
         "Boolean": (sf.Boolean, {"true": "1", "false": "0", "missing": None}),
         "Category": (partial(sf.Category, "a"), {"missing": None}),
         "Category's values": (lambda value: sf.Category(value), {"value": "a"}),
