@@ -82,7 +82,11 @@ def test_a_cell_is_the_string_by_which_it_is_compared(tmp_path, cell, string):
 )
 def test_every_cell_has_a_string_and_it_is_that_of_the_reference(cell):
     assert cell_text(cell) == text_of(cell)
-    assert isinstance(cell_text(cell, "%d/%m/%Y"), str)
+    for kind in (
+        sf.Date("2024-01-01", "2024-12-31", format="%d/%m/%Y"),
+        sf.Timestamp("2024-01-01", "2024-12-31"),
+    ):
+        assert isinstance(cell_text(cell, kind), str)
 
 
 @pytest.mark.parametrize("form", [None, "%d/%m/%Y", "%Y%m%d"])
@@ -92,6 +96,15 @@ def test_a_day_is_read_whatever_format_its_column_declares(tmp_path, form):
     kind = sf.Date("2024-01-01", "2024-12-31", format=form)
     codes = [code_of(Column("d", kind), row["d"]) for row in read(path, {"d": kind})]
     assert codes == [(datetime.date(2024, 12, 31) - datetime.date(1970, 1, 1)).days] * 2
+
+
+def test_a_day_in_a_column_of_times_is_its_first_second(tmp_path):
+    rows = [[text("t")], [number(LAST_OF_2024, DAY)], [number(LAST_OF_2024 + 0.5, MOMENT)]]
+    path = workbook(tmp_path / "data.xlsx", {"Data": [*rows, [text("2024-12-31 18:00:00")]]})
+    kind = sf.Timestamp("2024-12-31", "2025-01-31")
+    codes = [code_of(Column("t", kind), row["t"]) for row in read(path, {"t": kind})]
+    start = int(datetime.datetime(2024, 12, 31, tzinfo=datetime.UTC).timestamp())
+    assert codes == [start, start + 12 * 3600, start + 18 * 3600]
 
 
 def test_a_day_without_its_format_is_missing_and_that_is_noticed(tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ by which a value is compared (``text_of``). A formula is read as the result that
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from itertools import islice
 from pathlib import Path
@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, TypeAlias
 from sfumato.engines.files import require_file, require_names, unreadable
 from sfumato.engines.value_codes import text_of
 from sfumato.errors import InvalidSource
-from sfumato.metadata.column import Date
+from sfumato.metadata.column import ColumnType, Date
 from sfumato.metadata.date_format import in_format
 from sfumato.metadata.table import Table
+from sfumato.metadata.timestamp import Timestamp
 
 if TYPE_CHECKING:
     import pyarrow
@@ -46,28 +47,27 @@ def read_sheet(name: str, table: Table) -> "pyarrow.Table":
     _require_open(name, path)
     rows = _rows(name, path, table.sheet)
     header = _header(name, path, rows, table.header_row or 1)
-    forms = {}
-    for column, kind in table.columns.items():
-        if isinstance(kind, Date):
-            forms[column] = kind.format or _ISO
-    return _arrow(rows, header, forms)
+    return _arrow(rows, header, table.columns)
 
 
-def cell_text(cell: object, form: str | None = None) -> str | None:
+def cell_text(cell: object, kind: ColumnType | None = None) -> str | None:
     """Returns the string of a cell; None for an empty one.
 
-    ``form`` is the format of dates in a column that is declared as ``Date``.
+    A day with or without a time is written as the declared type of the column reads it.
 
-    >>> from datetime import datetime
     >>> cell_text(7.0), cell_text(0.5), cell_text(True), cell_text("")
     ('7', '0.5', 'true', None)
-    >>> cell_text(date(2024, 12, 31), "%d/%m/%Y"), cell_text(datetime(2024, 12, 31, 8))
-    ('31/12/2024', '2024-12-31 08:00:00')
+    >>> from datetime import datetime
+    >>> noon = datetime(2024, 12, 31, 12)
+    >>> cell_text(noon), cell_text(noon, Date("2024-01-01", "2024-12-31", format="%d/%m/%Y"))
+    ('2024-12-31 12:00:00', '31/12/2024')
     """
     if cell == "":
         return None
-    if form is not None and isinstance(cell, date):
-        return in_format(cell, form)
+    if isinstance(kind, Date) and isinstance(cell, date):
+        return in_format(cell, kind.format or _ISO)
+    if isinstance(kind, Timestamp) and type(cell) is date:
+        return f"{cell} 00:00:00"
     return text_of(cell)
 
 
@@ -143,9 +143,9 @@ def _header(
 def _arrow(
     rows: Iterator[Row],
     header: Sequence[str | None],
-    forms: dict[str, str],
+    declared: Mapping[str, ColumnType],
 ) -> "pyarrow.Table":
-    """Returns the named columns of the rows; ``forms`` are the formats of dates, by column."""
+    """Returns the named columns of the rows."""
     import pyarrow  # Excel files and frames need it, other files do not
 
     named = [(place, column) for place, column in enumerate(header) if column is not None]
@@ -153,8 +153,8 @@ def _arrow(
     while batch := list(islice(rows, _BATCH)):
         kept = [row for row in batch if _is_row(row, named)]
         for (place, column), texts in zip(named, batches, strict=True):
-            form = forms.get(column)
-            texts.append([cell_text(row[place], form) for row in kept])
+            kind = declared.get(column)
+            texts.append([cell_text(row[place], kind) for row in kept])
     columns = {}
     for (_, column), texts in zip(named, batches, strict=True):
         columns[column] = pyarrow.chunked_array(texts, pyarrow.string())

@@ -135,11 +135,11 @@ def utf8_copy(
         raise unreadable(name, path, failed)
     if copy.lost:
         _OWNER.warning(
-            "table %s: %s has %d places that are not %s; the fields are missing",
+            "table %s: %s: places that do not decode as %s: %d; their fields are missing",
             name,
             path,
-            copy.lost,
             encoding,
+            copy.lost,
         )
     return copy
 
