@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """``sfumato advise``: what other clips, costs and groupings would do to the noise of a question."""
 
+from typing import Any
+
 import click
 
 from sfumato.cli.options import (
@@ -31,10 +33,8 @@ def command(
     config: str,
     parameters: tuple[str, ...],
     form: str,
-    rows: int | None,
-    beyond: str | None,
     save_plot: str | None,
-    **cost: str | None,
+    **how: Any,
 ) -> None:
     """Which clip, which cost, which groups: the noise of SQL if it were asked otherwise.
 
@@ -42,7 +42,7 @@ def command(
     """
     require_folders(save_plot)
     with load(config) as session:
-        advice = session.advise(sql, parameters=named(parameters), rows=rows, beyond=beyond, **cost)
+        advice = session.advise(sql, parameters=named(parameters), **how)
     click.echo(as_json(advice.to_json()) if form == "json" else repr(advice))
     if save_plot:
         write_file(save_plot, advice.plot().svg.encode())
