@@ -143,24 +143,35 @@ def as_instant(typed: Typed, zone: str) -> Instant | None:
     constant = known(typed)
     if not isinstance(constant, str) or not isinstance(typed, Day | Label):
         return None
-    parsed = (date_code(constant), parsed_moment(constant))
-    match parsed:
-        case int(day), _:
-            local, offset = day * DAY, None
-        case _, (int(local), offset):
-            pass
-        case _:
-            raise UnsupportedSql(_UNWRITTEN, remedy="TIMESTAMP '2019-12-31 18:30:00'")
+    day = date_code(constant)
+    second = _of_text(constant, zone) if day is None else _of_day(day, zone)
+    return Instant(Constant(second), 1, zone)
+
+
+def _of_day(day: int, zone: str) -> int:
+    """Returns the first second of a date; beyond the years 1800 to 2299 without its offset.
+
+    It is defined for every date: a date may be the answer of a sub-query.
+    """
+    local = day * DAY
+    if zone and FIRST_SECOND <= local < LAST_SECOND:
+        return first_second(zone, local)
+    return local
+
+
+def _of_text(text: str, zone: str) -> int:
+    """Returns the second of an ISO string."""
+    parsed = parsed_moment(text)
+    if parsed is None:
+        raise UnsupportedSql(_UNWRITTEN, remedy="TIMESTAMP '2019-12-31 18:30:00'")
+    local, offset = parsed
     if not FIRST_SECOND <= local < LAST_SECOND:
         raise UnsupportedSql("A TIMESTAMP outside of the years 1800 to 2299.", remedy=_LEAVE_OUT)
-    if not zone and offset is not None:
+    if zone:
+        return _happening(zone, local, offset)
+    if offset is not None:
         raise _two_kinds()
-    second = local
-    if zone and isinstance(parsed[0], int):
-        second = first_second(zone, local)
-    elif zone:
-        second = _happening(zone, local, offset)
-    return Instant(Constant(second), 1, zone)
+    return local
 
 
 def instants(values: Sequence[Typed]) -> list[Instant] | None:
