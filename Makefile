@@ -87,6 +87,7 @@ bench-accounting: $(VENV)/.run $(ACCOUNTING_PEERS:%=.bench/%/.done)
 bench-query: $(VENV)/.run
 	$(BIN)/python -m benchmarks.query $(ONLY)
 	$(BIN)/python -m benchmarks.askers $(ONLY)
+	$(BIN)/python -m benchmarks.clips
 
 # 1M and 10M rows, and 1M for the peers, which take long.
 bench-engines: $(VENV)/.run $(ENGINE_PEERS:%=.bench/%/.done)

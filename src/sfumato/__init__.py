@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sfumato.engines.spark import Spark as Spark
     from sfumato.engines.stop import Stop as Stop
     from sfumato.errors import SfumatoError as SfumatoError
+    from sfumato.metadata.clip import Clipped as Clipped
     from sfumato.metadata.column import Boolean as Boolean
     from sfumato.metadata.column import Category as Category
     from sfumato.metadata.column import Date as Date
@@ -49,6 +50,7 @@ _HOME = {
     "Boolean": "metadata.column",
     "Budget": "privacy.budget",
     "Category": "metadata.column",
+    "Clipped": "metadata.clip",
     "Date": "metadata.column",
     "Integer": "metadata.column",
     "Local": "engines.local",

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from sfumato.engines import csv_decoding
 from sfumato.engines.csv_decoding import UNDECODED, Decoded, decoded, without_undecoded
-from sfumato.metadata.csv_text import ENCODINGS
+from sfumato.metadata.file_text import ENCODINGS
 from tests.contracts.effort import examples
 
 # Of each encoding: a byte sequence that has no meaning, and how it is written beside ASCII.

@@ -127,7 +127,7 @@ def refusal(spark, source, **options):
 def test_what_cannot_be_read_is_refused_without_a_value(spark, tmp_path, java_errors):
     (tmp_path / "data.csv").write_text(f"a,b\n1,{CANARY}\n")
     (tmp_path / "data.parquet").write_text(f"a,b\n1,{CANARY}\n")
-    assert "CSV, which Spark" in refusal(spark, tmp_path / "data.csv")
+    assert "CSV or Excel, which Spark" in refusal(spark, tmp_path / "data.csv")
     assert "cannot be read" in refusal(spark, tmp_path / "data.parquet")
     assert "cannot be read" in refusal(spark, tmp_path / "nosuch.parquet")
     assert "cannot be read" in refusal(spark, {"a": [1, 2], "b": [CANARY]})

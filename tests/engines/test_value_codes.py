@@ -10,7 +10,7 @@ import pytest
 import sfumato as sf
 from sfumato.engines.value_codes import code_of, text_of
 from sfumato.metadata.column import Column
-from sfumato.metadata.csv_text import PLAIN, Numerals
+from sfumato.metadata.file_text import PLAIN, Numerals
 
 DAYS = {
     "1970-01-01": 0,

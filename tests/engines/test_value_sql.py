@@ -27,8 +27,8 @@ from sfumato.engines.value_codes import NUMBER_PATTERN, code_of, text_of
 from sfumato.engines.value_sql import Source, named
 from sfumato.errors import EngineFailed
 from sfumato.metadata.column import Column
-from sfumato.metadata.csv_text import DECIMALS, PLAIN, THOUSANDS, Numerals
 from sfumato.metadata.date_format import FORMATS
+from sfumato.metadata.file_text import DECIMALS, PLAIN, THOUSANDS, Numerals
 from sfumato.plan.aggregate import CountDistinct, CountRows, CountUnits
 from sfumato.plan.relation import Filter
 from sfumato.plan.scalar import Compare, Comparison, Constant

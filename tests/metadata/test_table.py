@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from sfumato.errors import InvalidDeclaration, WrongUse
 from sfumato.metadata import Category, Column, Integer, Table, Text
-from sfumato.metadata.csv_text import PLAIN, Numerals
+from sfumato.metadata.file_text import PLAIN, Numerals
 from sfumato.privacy import Unit
 
 AGE = Integer(0, 125)
@@ -327,3 +327,24 @@ def test_how_text_is_written_is_part_of_what_a_table_means():
     assert table.numerals == table.described.numerals == Numerals(",", ".")
     assert Table("people.csv").numerals == PLAIN
     assert pickle.loads(pickle.dumps(table)) == table
+
+
+@pytest.mark.parametrize("options", [{"sheet": "Data"}, {"header_row": 3}])
+def test_a_sheet_is_of_an_excel_file(options):
+    (name,) = options
+    for source in ("people.csv", "people.xls", object()):
+        with pytest.raises(InvalidDeclaration, match=f"{name}= of a source that is no Excel file"):
+            Table(source, **options)
+    table = Table("people.XLSX", **options)
+    assert table.reading == table.described.reading == {name: str(options[name])}
+    assert Table("people.xlsx").reading == {}
+    # the sheets of a workbook are one place: another one of them is no other source
+    assert table.place == Table("people.XLSX").place
+
+
+def test_a_table_of_an_excel_file_is_its_sheet():
+    with pytest.raises(InvalidDeclaration, match="table='Data' of an Excel file") as refused:
+        Table("people.xlsx", table="Data")
+    assert "sheet=" in refused.value.remedy
+    with pytest.raises(InvalidDeclaration, match="encoding= of a source that is no CSV file"):
+        Table("people.xlsx", encoding="gbk")

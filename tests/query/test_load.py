@@ -111,6 +111,12 @@ g = {type = "timestamp", lower = 2020-01-01, upper = 2020-12-31T18:30:00, zone =
     assert declared.ledger == folder / "sub.db"
 
 
+def test_a_sheet_of_excel_is_declared(folder):
+    path = written(folder, source='source = "people.xlsx"\nsheet = "Data 2024"\nheader_row = 3')
+    people = read_declarations(path).dataset.tables["people"]
+    assert (people.sheet, people.header_row) == ("Data 2024", 3)
+
+
 HOSPITAL = """
 dataset = "hospital"
 ledger = "ledger.db"

@@ -8,7 +8,7 @@ import click
 from rich.console import Console
 from rich.rule import Rule
 
-from sfumato.cli.census import QUESTIONS, REFUSED, census
+from sfumato.cli.census import INCOME, KEPT_INCOME, QUESTIONS, REFUSED, census, true_incomes
 from sfumato.cli.differencing import Attack, attack, sums
 from sfumato.cli.options import require_folders, write_file
 from sfumato.cli.report import Story, Told, page
@@ -82,7 +82,17 @@ def _question(console: Console, session: Session, index: int) -> Told:
     shown = shown_left(session)
     say(console, f"{index + 1}. {asked.title}", f"{asked.sql}\n{asked.shown_price}\n")
     console.print(f"{answer!r}\n{shown}", markup=False)
+    if asked is INCOME:
+        console.print(_true_incomes(), markup=False)
     return Told(asked.title, asked.shown_price, answer, shown)
+
+
+def _true_incomes() -> str:
+    """Returns the means of the file, which both intervals of the income question should hold."""
+    lines = ["in the file, which is public (of private data nobody may print this):"]
+    for sex, (mean, clipped) in true_incomes().items():
+        lines.append(f"  {sex}: mean {mean:,.0f}, clipped to {KEPT_INCOME:,}: {clipped:,.0f}")
+    return "\n".join(lines)
 
 
 def _repeat(console: Console, session: Session, first: Told) -> bool:

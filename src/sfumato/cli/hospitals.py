@@ -178,5 +178,5 @@ def half_width(paths: Mapping[str, Path], unit: Unit, folder: Path) -> float:
     with connect(
         {"visits": visits(paths, unit)}, dataset="units", budget=BUDGET, ledger=ledger
     ) as session:
-        preview = session.preview(UNITS.sql, **dict(UNITS.price))
+        preview = session.preview(UNITS.sql, epsilon=dict(UNITS.price)["epsilon"])
     return max(float(str(line["half_width"])) for line in preview.error())

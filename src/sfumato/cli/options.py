@@ -16,6 +16,7 @@ from sfumato.engines.files import is_same
 from sfumato.engines.sources import holds
 from sfumato.errors import InvalidNumber, WrongUse, shown
 from sfumato.exact.rational import Number, to_fraction
+from sfumato.metadata.clip import Clipped
 from sfumato.metadata.server import is_address
 from sfumato.privacy.event import Json
 from sfumato.query.answer import Answer
@@ -56,21 +57,27 @@ def priced(command: F) -> F:
     command = click.option(
         "--on-average", is_flag=True, help="--error is wanted on average over the cells."
     )(command)
+    command = click.option(
+        "--clipped", is_flag=True, help="Only statistics of clipped values, at the whole cost."
+    )(command)
     for name, text in reversed(_PRICES):
         command = click.option(name, help=text)(command)
     return command
 
 
-def asked(*, on_average: bool, **price: str | None) -> dict[str, Any]:
+def asked(*, on_average: bool, clipped: bool, **price: str | None) -> dict[str, Any]:
     """Returns the options for the price as keyword arguments of ``Session.query``."""
+    asked: dict[str, Any] = dict(price)
+    if clipped:
+        asked["values"] = Clipped
     if not on_average:
-        return dict(price)
+        return asked
     error = price["error"]
     if error is None:
         raise WrongUse(
             "--on-average without an error.", remedy="--error 100 --on-average --max-epsilon 0.5"
         )
-    return {**price, "error": OnAverage(error)}
+    return {**asked, "error": OnAverage(error)}
 
 
 parameters = click.option(

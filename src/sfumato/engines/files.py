@@ -15,7 +15,7 @@ import duckdb
 from sfumato.engines.csv_decoding import UNDECODED, Decoded, decoded, without_undecoded
 from sfumato.engines.duckdb_printer import text
 from sfumato.errors import InvalidDeclaration, InvalidSource, shown, without_secrets
-from sfumato.metadata.csv_text import DELIMITERS, ENCODINGS
+from sfumato.metadata.file_text import DELIMITERS, ENCODINGS
 
 _OWNER = logging.getLogger("sfumato.owner")
 _LONGEST_HEADER = 1_000_000
@@ -83,7 +83,7 @@ def from_file(
         InvalidSource: there is no such file, it is of another type, or it is CSV with a line that
             is cut off, too long, wrongly quoted or not UTF-8.
     """
-    _require_file(name, path)
+    require_file(name, path)
     suffix = path.suffix.lower()
     if suffix == ".parquet":
         require_parquet_names(connection, name, path, path)
@@ -91,7 +91,7 @@ def from_file(
     if suffix != ".csv":
         raise InvalidSource(
             f"Table {name!r}: {path.name!r} is neither .parquet nor .csv.",
-            allowed="Parquet, CSV, an Arrow frame",
+            allowed="Parquet, CSV, Excel (.xlsx), an Arrow frame",
         )
     form = _form(name, path, delimiter or ",", copy)
     if not _is_well_formed(connection, form):
@@ -123,7 +123,7 @@ def utf8_copy(
     Raises:
         InvalidSource: there is no such file, it cannot be read, or the copy cannot be written.
     """
-    _require_file(name, path)
+    require_file(name, path)
     failed = ""
     try:
         copy = decoded(path, encoding, folder)
@@ -135,16 +135,17 @@ def utf8_copy(
         raise unreadable(name, path, failed)
     if copy.lost:
         _OWNER.warning(
-            "table %s: %s has %d places that are not %s; the fields are missing",
+            "table %s: %s: places that do not decode as %s: %d; their fields are missing",
             name,
             path,
-            copy.lost,
             encoding,
+            copy.lost,
         )
     return copy
 
 
-def _require_file(name: str, path: Path) -> None:
+def require_file(name: str, path: Path) -> None:
+    """Refuses a path that is no file, or that DuckDB would take for a pattern."""
     if set("*?[") & set(str(path)):
         raise InvalidSource(
             f"Table {name!r}: {shown(path)} is a pattern.",
@@ -162,7 +163,7 @@ def unreadable(
     """Returns the error for a source that cannot be read; it quotes nothing of its content."""
     return InvalidSource(
         f"Table {name!r}: {without_secrets(str(source)[:200])!r} cannot be read ({kind}).",
-        allowed="an intact Parquet or CSV (UTF-8) file, or an Arrow, pandas or polars table",
+        allowed="an intact Parquet, CSV or Excel file, or an Arrow, pandas or polars table",
     )
 
 

@@ -18,6 +18,7 @@ import duckdb
 
 from sfumato.engines.duckdb_file import from_database
 from sfumato.engines.duckdb_printer import quote, text
+from sfumato.engines.excel import read_sheet
 from sfumato.engines.files import (
     Mark,
     from_file,
@@ -98,20 +99,48 @@ def opened(
             remedy='Name its table: table="events".',
         )
     files = files_of(path)
-    seen = marks([path] if files is None else files)
     if files is None:
-        copy = None
-        if table.encoding is not None:
-            assert folder is not None, "given where a table is opened first"
-            copy = utf8_copy(name, path, table.encoding, folder)
-        csv_or_parquet = from_file(connection, name, path, table.delimiter, copy)
-        return Opened(csv_or_parquet, path, (path,), seen)
+        return _from_one_file(connection, name, table, path, folder)
+    seen = marks(files)
     return Opened(
         _from_files(connection, name, path, files),
         path,
         tuple(files),
         seen,
     )
+
+
+def _from_one_file(
+    connection: duckdb.DuckDBPyConnection,
+    name: str,
+    table: Table,
+    path: Path,
+    folder: Path | None,
+) -> Opened:
+    """Opens a Parquet, CSV or Excel file."""
+    if path.suffix.lower() == ".xlsx":
+        return _sheet(connection, name, table, path)
+    seen = marks([path])
+    copy = None
+    if table.encoding is not None:
+        assert folder is not None, "given where a table is opened first"
+        copy = utf8_copy(name, path, table.encoding, folder)
+    item = from_file(connection, name, path, table.delimiter, copy)
+    return Opened(item, path, (path,), seen)
+
+
+def _sheet(
+    connection: duckdb.DuckDBPyConnection,
+    name: str,
+    table: Table,
+    path: Path,
+) -> Opened:
+    """Opens an Excel sheet, which is read now, into a frame."""
+    seen = marks([path])
+    frame = read_sheet(name, table)
+    item = Opened(quote(f"source_{name}"), path, (path,), seen, frame=frame)
+    show(connection, name, item)
+    return item
 
 
 def _from_store(
@@ -161,11 +190,12 @@ def opened_again(
 ) -> Opened:
     """Reopens Parquet files that have changed: the files that were listed, as they are now.
 
-    CSV is refused: one line can change what another one means, which is known only once all have
-    been read, and whether a question is answered must not depend on a row (RULES 24).
+    Excel is refused, since it was read when it was opened. CSV is refused: one line can change what
+    another one means, which is known only once all have been read, and whether a question is
+    answered must not depend on a row (RULES 24).
 
     Raises:
-        InvalidSource: they cannot be read, do not fit together, or are CSV.
+        InvalidSource: they cannot be read, do not fit together, or are CSV or Excel.
     """
     if item.stored is not None:
         raise InvalidSource(
@@ -175,10 +205,10 @@ def opened_again(
         )
     assert item.place is not None, "asked of files only"
     seen = marks(item.paths)
-    if item.place.suffix.lower() == ".csv":
+    if item.place.suffix.lower() in (".csv", ".xlsx"):
         raise InvalidSource(
             f"Table {name!r}: {item.place.name!r} is not the file that was checked.",
-            allowed="CSV of which every line was checked when it was opened",
+            allowed="CSV and Excel as it was when the session was opened",
         )
     if item.paths == (item.place,):
         return replace(

@@ -168,9 +168,9 @@ def _parquet(
     name: str,
     path: str,
 ) -> "DataFrame":
-    if path.lower().endswith(".csv"):
+    if path.lower().endswith((".csv", ".xlsx")):
         raise InvalidSource(
-            f"Table {name!r}: {shown(path)} is CSV, "
+            f"Table {name!r}: {shown(path)} is CSV or Excel, "
             "which Spark does not read as strictly as it must be read.",
             allowed="Parquet",
             remedy="Write it as Parquet, or leave engine= out.",
@@ -186,8 +186,11 @@ def _arrow(name: str, table: Table) -> Any:
     source = table.source
     if isinstance(source, str | Path):
         path = Path(source).absolute()
-        if table.reading:
-            declared = ", ".join(f"{option}=" for option in table.reading)
+        options = [f"{option}=" for option in table.reading]
+        if path.suffix.lower() == ".xlsx":
+            options = ["an Excel file"]
+        if options:
+            declared = ", ".join(options)
             raise InvalidSource(
                 f"Table {name!r} declares {declared}, which is not read for Spark.",
                 remedy="Write it as Parquet, or leave engine= out.",

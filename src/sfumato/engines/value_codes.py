@@ -12,12 +12,12 @@ from decimal import Decimal
 
 from sfumato.errors import unknown
 from sfumato.metadata.column import Boolean, Category, Column, Date, Integer, Real, Text, date_code
-from sfumato.metadata.csv_text import PLAIN, Numerals
 from sfumato.metadata.date_format import date_pattern, places
+from sfumato.metadata.file_text import PLAIN, Numerals
 from sfumato.metadata.timestamp import Timestamp, local_time
 
 _BLANKS = r"[ \t\n\f\r]*"
-NUMBER_PATTERN = r"[ \t\n\f\r]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t\n\f\r]*"
+NUMBER_PATTERN = rf"{_BLANKS}[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?{_BLANKS}"
 # an integer as it is printed, of up to 19 digits
 WHOLE_PATTERN = r"0|-?[1-9][0-9]{0,18}"
 DATE_PATTERN = r"([1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])-[0-9]{2}-[0-9]{2}"

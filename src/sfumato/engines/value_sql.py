@@ -14,8 +14,8 @@ from sfumato.engines.moment_sql import moment_code, moment_reading
 from sfumato.engines.value_codes import DATE_PATTERN, number_pattern, thousands_pattern
 from sfumato.errors import unknown
 from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
-from sfumato.metadata.csv_text import PLAIN, Numerals
 from sfumato.metadata.date_format import date_pattern, iso_order
+from sfumato.metadata.file_text import PLAIN, Numerals
 from sfumato.metadata.timestamp import Timestamp
 
 _SHORT = ("BIGINT", "INTEGER", "SMALLINT", "TINYINT", "UINTEGER", "USMALLINT", "UTINYINT")

@@ -16,25 +16,42 @@ from typing import TypeAlias
 from sfumato.errors import InvalidDeclaration, shown
 from sfumato.exact.rational import Number, decimal_text, power_of_two_at_most, to_fraction
 from sfumato.exact.rounding import float_up
+from sfumato.metadata.clip import Clip, DeclaredClip, Ends, clip_codes, clip_ends
 from sfumato.metadata.coded import Coded, Markers, markers, set_codes, shown_missing
 from sfumato.metadata.date_format import require_format
 from sfumato.metadata.timestamp import Timestamp
+from sfumato.privacy.unit import Auto
 
 EPOCH = datetime.date(1970, 1, 1)
 # RULES 12: a lattice of about a million steps, far below any noise.
 LATTICE_STEPS = 2**20
+# A clip that is learnt may be this much narrower than the range before its lattice is coarser.
+NARROWEST_CLIP = 2**10
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Integer(Coded):
     """Integers from ``lower`` to ``upper``, on the lattice of step 1.
 
+    ``lower`` and ``upper`` are the possible values. ``clip`` is what SUM, AVG and VARIANCE keep of
+    them: the largest value, or the smallest and the largest one, or ``sf.AUTO``. Tests and groups
+    read the value itself.
+
     >>> Integer(17, 90, missing="N")
     Integer(17, 90, missing='N')
+    >>> Integer(0, 1_341_000, clip=200_000)
+    Integer(0, 1341000, clip=(0, 200000))
     """
 
+    clip: Clip
+
     def __init__(
-        self, lower: Number, upper: Number, *, missing: str | Sequence[str] | None = None
+        self,
+        lower: Number,
+        upper: Number,
+        *,
+        clip: DeclaredClip = None,
+        missing: str | Sequence[str] | None = None,
     ) -> None:
         low, high = _bounds(lower, upper)
         if low.denominator != 1 or high.denominator != 1:
@@ -42,9 +59,14 @@ class Integer(Coded):
                 f"Integer({lower}, {upper}).", allowed="whole bounds", remedy="Or declare a Real."
             )
         set_codes(self, int(low), int(high), Fraction(1), missing)
+        ends = clip_ends(clip, low, high)
+        if isinstance(ends, tuple) and any(end.denominator != 1 for end in ends):
+            raise InvalidDeclaration(f"Integer with clip={shown(clip)}.", allowed="whole numbers")
+        object.__setattr__(self, "clip", clip_codes(ends, int))
 
     def __repr__(self) -> str:
-        return f"Integer({self.lower_code}, {self.upper_code}{shown_missing(self.missing)})"
+        marks = shown_missing(self.missing)
+        return f"Integer({self.lower_code}, {self.upper_code}{_shown_clip(self)}{marks})"
 
     def decode(self, code: int) -> int:
         """The value of a code."""
@@ -55,11 +77,14 @@ class Integer(Coded):
 class Real(Coded):
     """Numbers from ``lower`` to ``upper``, rounded half to even onto a public lattice.
 
-    The step is ``step``, or the largest power of two that is at most a millionth of the range.
+    The step is ``step``, or the largest power of two that is at most a millionth of the range, or
+    of the clip if there is one. ``clip`` is as for ``Integer``.
 
-    >>> Real(0, 99).step
-    Fraction(1, 16384)
+    >>> Real(0, 99).step, Real(0, 9900, clip=99).step
+    (Fraction(1, 16384), Fraction(1, 16384))
     """
+
+    clip: Clip
 
     def __init__(
         self,
@@ -67,10 +92,12 @@ class Real(Coded):
         upper: Number,
         *,
         step: Number | None = None,
+        clip: DeclaredClip = None,
         missing: str | Sequence[str] | None = None,
     ) -> None:
         low, high = _bounds(lower, upper)
-        spacing = power_of_two_at_most((high - low) / LATTICE_STEPS)
+        ends = clip_ends(clip, low, high)
+        spacing = _derived_step(high - low, ends)
         if step is not None:
             spacing = to_fraction("step", step)
         if not 0 < spacing <= high - low:
@@ -85,11 +112,14 @@ class Real(Coded):
                 remedy="Declare another step=.",
             )
         set_codes(self, low_code, high_code, spacing, missing)
+        codes = clip_codes(ends, lambda end: round(end / spacing))
+        object.__setattr__(self, "clip", codes)
 
     def __repr__(self) -> str:
         low = decimal_text(self.lower_code * self.step)
         high = decimal_text(self.upper_code * self.step)
-        return f"Real({low}, {high}, step={decimal_text(self.step)}{shown_missing(self.missing)})"
+        step = decimal_text(self.step)
+        return f"Real({low}, {high}, step={step}{_shown_clip(self)}{shown_missing(self.missing)})"
 
     def decode(self, code: int) -> float:
         """The value of a code."""
@@ -299,6 +329,26 @@ def _bounds(lower: Number, upper: Number) -> tuple[Fraction, Fraction]:
             remedy="Swap them, or widen a single value.",
         )
     return low, high
+
+
+def _derived_step(range_: Fraction, ends: Ends | Auto | None) -> Fraction:
+    """The step of a Real without ``step``: a power of two, at most a millionth of what is kept."""
+    kept = range_
+    if isinstance(ends, tuple):
+        kept = ends[1] - ends[0]
+    elif ends is not None:
+        kept = range_ / NARROWEST_CLIP
+    return power_of_two_at_most(kept / LATTICE_STEPS)
+
+
+def _shown_clip(kind: Integer | Real) -> str:
+    """The clip of a type as an argument, for ``repr``."""
+    if kind.clip is None:
+        return ""
+    if not isinstance(kind.clip, tuple):
+        return ", clip=sf.AUTO"
+    low, high = (decimal_text(end * kind.step) for end in kind.clip)
+    return f", clip=({low}, {high})"
 
 
 def _category_pairs(values: tuple[object, ...]) -> list[tuple[object, object]]:

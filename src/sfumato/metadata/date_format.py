@@ -5,6 +5,7 @@ A format has %d, %m and %Y, each once, with one of "/", ".", "-" between them; o
 A day and a month have one or two digits (two in "%Y%m%d"), a year has four.
 """
 
+import datetime
 import itertools
 
 from sfumato.errors import InvalidDeclaration, shown
@@ -51,6 +52,16 @@ def places(form: str) -> tuple[int, int, int]:
     """
     order = sorted(_PARTS, key=form.index)
     return order.index("%Y") + 1, order.index("%m") + 1, order.index("%d") + 1
+
+
+def in_format(day: datetime.date, form: str) -> str:
+    """Returns a day as it is written in a format, with two digits for day and month.
+
+    >>> in_format(datetime.date(2024, 2, 1), "%d/%m/%Y")
+    '01/02/2024'
+    """
+    written = form.replace("%Y", f"{day.year:04}")
+    return written.replace("%m", f"{day.month:02}").replace("%d", f"{day.day:02}")
 
 
 def iso_order(form: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sfumato.errors import InvalidDeclaration, WrongUse, shown, without_secrets
 from sfumato.metadata.column import Column, ColumnType
-from sfumato.metadata.csv_text import Numerals, numerals_of, require_csv_text
+from sfumato.metadata.file_text import Numerals, numerals_of, require_csv_text, require_sheet
 from sfumato.metadata.server import (
     POSTGRES,
     SCHEMES,
@@ -22,6 +22,16 @@ from sfumato.metadata.server import (
 )
 from sfumato.privacy.unit import Unit
 
+# Of which files an option is, and what such a file is called.
+_OF_FILES = {
+    "delimiter": ".csv",
+    "encoding": ".csv",
+    "decimal": ".csv",
+    "thousands": ".csv",
+    "sheet": ".xlsx",
+    "header_row": ".xlsx",
+}
+_KINDS = {".csv": "CSV", ".xlsx": "Excel"}
 # Last components of patterns that match everything in a folder.
 _ALL_OF_A_FOLDER = ("*", "**", "*.parquet")
 
@@ -43,9 +53,9 @@ class Table:
     Its ``repr`` shows the declarations, and of the source only its place or type.
 
     Args:
-        source: the path of a Parquet or CSV file, of a folder of Parquet files, or a glob pattern
-            ("events/2024-*.parquet"); or anything that Arrow can read (a pyarrow, pandas or polars
-            table, a DuckDB relation); or such a file in an S3 store
+        source: the path of a Parquet, CSV or Excel file, of a folder of Parquet files, or a glob
+            pattern ("events/2024-*.parquet"); or anything that Arrow can read (a pyarrow, pandas
+            or polars table, a DuckDB relation); or a Parquet or CSV file in an S3 store
             ("s3://clinic/people.parquet"); or, with ``table``, a DuckDB or SQLite file ("shop.db",
             "sqlite:///shop.db"), or the address of a PostgreSQL, MySQL or MariaDB server
             ("postgresql://host/clinic", "mysql://host/clinic"), whose password is never shown.
@@ -63,6 +73,8 @@ class Table:
             a file is refused.
         decimal: the sign of the fraction in numbers of a CSV file: "." (the default) or ",".
         thousands: the sign between groups of three digits there: ".", ",", " " or "'".
+        sheet: the sheet of an Excel file; its first one if None.
+        header_row: the number of the row that names the columns there; 1 if None.
 
     Guarantees:
         a table shows nothing of its source that is not declared
@@ -81,6 +93,8 @@ class Table:
     encoding: str | None = None
     decimal: str | None = None
     thousands: str | None = None
+    sheet: str | None = None
+    header_row: int | None = None
 
     def __post_init__(self) -> None:
         if self.unit is not None and not isinstance(self.unit, Unit):
@@ -118,7 +132,7 @@ class Table:
                 f"size={shown(self.size)}.", allowed="a public number of rows, at least 1"
             )
         self._require_path()
-        self._require_csv()
+        self._require_options()
         object.__setattr__(self, "columns", dict(self.columns))
 
     def _require_path(self) -> None:
@@ -148,35 +162,38 @@ class Table:
                 allowed='sf.Table("events.duckdb", table="events")',
             )
 
-    def _require_csv(self) -> None:
-        declared = {
-            "delimiter": self.delimiter,
-            "encoding": self.encoding,
-            "decimal": self.decimal,
-            "thousands": self.thousands,
-        }
-        require_csv_text(**declared)
-        given = [name for name, value in declared.items() if value is not None]
-        if not given or isinstance(self.source, _Undisclosed):
+    def _require_options(self) -> None:
+        require_csv_text(
+            delimiter=self.delimiter,
+            encoding=self.encoding,
+            decimal=self.decimal,
+            thousands=self.thousands,
+        )
+        require_sheet(self.sheet, self.header_row)
+        if isinstance(self.source, _Undisclosed):
             return
-        if _suffix(self.source) != ".csv":
+        suffix = _suffix(self.source)
+        for name, kind in _OF_FILES.items():
+            if getattr(self, name) is not None and suffix != kind:
+                raise InvalidDeclaration(
+                    f"{name}= of a source that is no {_KINDS[kind]} file.", remedy="Leave it out."
+                )
+        if suffix == ".xlsx" and self.table is not None:
             raise InvalidDeclaration(
-                f"{given[0]}= of a source that is no CSV file.", remedy="Leave it out."
+                f"table={self.table!r} of an Excel file.", remedy='Name its sheet: sheet="Sheet1".'
             )
 
     @property
     def reading(self) -> dict[str, str]:
-        """What is declared of how texts are read; answers depend on it.
+        """What is declared of how the texts or the sheet of a file are read.
+
+        Answers depend on it.
 
         >>> Table("people.csv", decimal=",", delimiter=";").reading
         {'decimal': ','}
         """
-        declared = {
-            "encoding": self.encoding,
-            "decimal": self.decimal,
-            "thousands": self.thousands,
-        }
-        return {name: value for name, value in declared.items() if value is not None}
+        declared = {name: getattr(self, name) for name in _OF_FILES if name != "delimiter"}
+        return {name: str(value) for name, value in declared.items() if value is not None}
 
     @property
     def numerals(self) -> Numerals:

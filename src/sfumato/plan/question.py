@@ -14,7 +14,8 @@ class Question:
     ``raw`` is what is computed from private rows, ``output`` what is computed from the released
     numbers. ``text`` is the statement as the analyst wrote it; ``table`` names the private table
     whose declared size applies. ``notes`` are shown with the answer; ``bias`` lists the errors
-    that its intervals do not cover.
+    that its intervals do not cover. ``twins`` has the positions of each aggregate of clipped values
+    and of the same aggregate of the table's own values.
 
     >>> from sfumato.plan.aggregate import CountRows
     >>> from sfumato.plan.relation import Scan
@@ -29,3 +30,4 @@ class Question:
     output: Output
     notes: tuple[str, ...] = ()
     bias: tuple[str, ...] = ()
+    twins: tuple[tuple[int, int], ...] = ()

@@ -2,8 +2,8 @@
 """A plan as canonical JSON (for keys) and as text (for people)."""
 
 import json
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import Field, fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
 from functools import cache, lru_cache
@@ -77,11 +77,18 @@ def _members(kind: Hashable) -> tuple[tuple[str, str], ...] | None:
         return None
     members = {
         field.name: (f'"{field.name}":', field.name)
-        for field in fields(kind)
+        for field in _asked(kind)
         if field.compare and field.name not in _LATER
     }
     members["node"] = (f'"node":"{kind.__name__}"', "")
     return tuple(members[name] for name in sorted(members))
+
+
+def _asked(kind: Any) -> Iterator[Field[Any]]:
+    """The fields of a dataclass but ``clip``: where a clip is read, an expression states it."""
+    for field in fields(kind):
+        if field.name != "clip":
+            yield field
 
 
 @lru_cache(maxsize=4096)
@@ -89,7 +96,7 @@ def _column(column: Column) -> str:
     """The form of a column; cached, since a type may list thousands of values."""
     kind = column.type
     inner = {}
-    for field in fields(kind):
+    for field in _asked(type(kind)):
         value = getattr(kind, field.name)
         if field.name not in _LATER or value is not None:
             inner[field.name] = form(value)

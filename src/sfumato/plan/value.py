@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from sfumato.metadata.column import (
     LATTICE_STEPS,
+    NARROWEST_CLIP,
     Boolean,
     Column,
     ColumnType,
@@ -16,6 +17,7 @@ from sfumato.metadata.column import (
 )
 from sfumato.plan.scalar import Field, Scalar
 from sfumato.plan.value_range import is_text, span
+from sfumato.privacy.unit import AUTO
 
 # Rounding by less than 1 / NEGLIGIBLE of a range is not reported.
 NEGLIGIBLE = 10**6
@@ -116,9 +118,15 @@ class GroupKey:
 def is_of_range(kind: Integer | Real) -> bool:
     """Whether the step of a type is the default that RULES 12 derives from its range.
 
-    That step is a power of two such that the range has about a million steps.
+    That step is a power of two such that the range, or the clip, has about a million steps.
     """
     if not isinstance(kind, Real):
         return False
+    size = kind.size
+    if isinstance(kind.clip, tuple):
+        low, high = kind.clip
+        size = high - low + 1
+    elif kind.clip is AUTO:
+        size //= NARROWEST_CLIP
     power_of_two = all(part & (part - 1) == 0 for part in kind.step.as_integer_ratio())
-    return power_of_two and LATTICE_STEPS <= kind.size <= 2 * LATTICE_STEPS
+    return power_of_two and LATTICE_STEPS <= size <= 2 * LATTICE_STEPS

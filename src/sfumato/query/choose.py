@@ -36,6 +36,10 @@ Mechanism: TypeAlias = AdditiveMechanism | GridQuantiles | ThresholdMechanism
 _EPSILON_GRID, _RHO_GRID = Fraction(1, 10**6), Fraction(1, 10**9)
 # The increment of that search by the norm of the noise.
 GRIDS = {Norm.L1: _EPSILON_GRID, Norm.L2: _RHO_GRID}
+# What a twin of clipped values takes where its clip is close to the range: it makes the noise of
+# the part of the table's own values less than a tenth wider.
+SMALL_SHARE = {Norm.L1: Fraction(1, 12), Norm.L2: Fraction(1, 6)}
+_LARGEST_SHARE = Fraction(1, 4)
 # The largest factor, in 64ths, by which an unreachable error is enlarged to suggest another one.
 _FARTHEST = 2**46
 
@@ -125,8 +129,7 @@ def plan_for_price(
     bounded = compile_plan(raw, dataset, norm, kept)
     total = price.epsilon if price.epsilon is not None else price.rho
     assert total is not None, "a price without a target has an epsilon or a rho"
-    weights = _weights(bounded)
-    shares = split(total, weights, norm) if len(weights) > 1 else [total]
+    shares = _shares(bounded, total, dict(question.twins))
     pairs = zip(bounded.parts, shares, strict=True)
     mechanisms = tuple(_mechanism(part, bounded, share, price.delta) for part, share in pairs)
     notes = (*question.notes, *layout_notes(bounded, dataset, kept))
@@ -158,13 +161,47 @@ def _require_delta(raw: Raw, price: Price) -> None:
         )
 
 
-def _weights(bounded: Bounded) -> list[Fraction]:
-    """The weight of each part in the split of the cost."""
-    weights = [_weight(part, bounded) for part in bounded.parts]
+def _shares(bounded: Bounded, total: Fraction, twins: Mapping[int, int]) -> list[Fraction]:
+    """The share of each part in the cost; ``twins`` has for each twin the part of the table.
+
+    The parts that are no twins share the cost as if there were none; each of them gives some of
+    its share to its twin.
+    """
+    whole = [place for place in range(len(bounded.parts)) if place not in twins]
+    weights = _weights(bounded, whole)
+    shares = split(total, weights, bounded.norm) if len(whole) > 1 else [total]
+    by_place = dict(zip(whole, shares, strict=True))
+    for twin, place in twins.items():
+        share = _twin_share(bounded.parts[place], bounded.parts[twin], bounded.norm)
+        by_place[twin] = by_place[place] * share
+        by_place[place] *= 1 - share
+    return [by_place[place] for place in range(len(bounded.parts))]
+
+
+def _twin_share(part: Part, twin: Part, norm: Norm) -> Fraction:
+    """What the twin of clipped values takes of the cost of a part of the table's own values.
+
+    It takes what makes its noise half as wide as that of the part, at most a quarter. Where that
+    is not enough, the clip is close to the range, and the twin takes ``SMALL_SHARE``.
+    """
+    halved = 2 * Fraction(twin.aggregate.largest, part.aggregate.largest)
+    if norm is Norm.L2:
+        halved **= 2
+    share = halved / (1 + halved)
+    if share <= _LARGEST_SHARE:
+        return share
+    return SMALL_SHARE[norm]
+
+
+def _weights(bounded: Bounded, places: Sequence[int]) -> list[Fraction]:
+    """The weights of the parts at these places in the split of the cost."""
+    parts = [bounded.parts[place] for place in places]
+    weights = [_weight(part, bounded) for part in parts]
     if not bounded.tracked.raw.is_open or len(weights) == 1:
         return weights
     # half of the cost is for the threshold: a group that is not shown has no other number
-    place = bounded.tracked.raw.aggregates.index(CountUnits())
+    aggregates = [part.aggregate for part in parts]
+    place = aggregates.index(CountUnits())
     power = Fraction(3, 2) if bounded.norm is Norm.L1 else 2
     others = [float(weight) for index, weight in enumerate(weights) if index != place]
     whole = sum(weight ** float(1 / power) for weight in others)

@@ -327,8 +327,11 @@ def _rounded(name: str, value: Value) -> Iterator[str]:
 
 
 def _clipped_values(name: str, read: Origin) -> Iterator[str]:
-    """What clipping changes in the values that an aggregate reads."""
-    clipped = _bounds(read)
+    """What clipping changes in the values that an aggregate reads.
+
+    A column with a clip has its possible range as bounds, which its values do not leave.
+    """
+    clipped = [name for name in _bounds(read) if not _has_clip(read, name)]
     if clipped:
         yield (
             f"{name}: values beyond the declared bounds of {', '.join(clipped)} count as the "
@@ -343,6 +346,12 @@ def _bounds(read: Origin) -> list[str]:
     """The names of the columns that are clipped to declared bounds."""
     bounded = Integer | Real | Date | Timestamp
     return [column.name for column in read.columns if isinstance(column.type, bounded)]
+
+
+def _has_clip(read: Origin, name: str) -> bool:
+    """Whether a column is declared with a clip apart from its bounds."""
+    kinds = [column.type for column in read.columns if column.name == name]
+    return any(isinstance(kind, Integer | Real) and kind.clip is not None for kind in kinds)
 
 
 def explain(planned: Planned, dataset: Dataset) -> str:

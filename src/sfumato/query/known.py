@@ -12,6 +12,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from sfumato.ledger.request import Request
+from sfumato.metadata.clip import Values
 from sfumato.query.asker import Asker
 from sfumato.query.price import Price
 from sfumato.query.release import Asked
@@ -56,13 +57,14 @@ def name_of(
     parameters: Parameters | None,
     price: Price,
     asker: Asker,
+    clipped: Values = Values.TABLE,
 ) -> Hashable:
     """All that the key of an answer depends on; None if that is known only after planning."""
     values = _values(parameters)
     if not isinstance(sql, str) or values is None or price.target is not None:
         return None
     today = datetime.datetime.now(datetime.UTC).date()
-    return sql, values, price, asker.analyst, asker.purpose, today
+    return sql, values, price, clipped, asker.analyst, asker.purpose, today
 
 
 def _values(parameters: Parameters | None) -> Hashable:

@@ -30,8 +30,8 @@ _TYPES = {
     "text": Text,
 }
 _ARGUMENTS = {
-    "integer": {"lower", "upper", "missing"},
-    "real": {"lower", "upper", "step", "missing"},
+    "integer": {"lower", "upper", "clip", "missing"},
+    "real": {"lower", "upper", "step", "clip", "missing"},
     "category": {"values", "missing"},
     "boolean": {"true", "false", "missing"},
     "date": {"lower", "upper", "format", "missing"},
@@ -51,7 +51,17 @@ _KEYS = {
     "ledger_heads",
     "without_heads",
 }
-_OPTIONS = ("size", "public", "table", "delimiter", "encoding", "decimal", "thousands")
+_OPTIONS = (
+    "size",
+    "public",
+    "table",
+    "delimiter",
+    "encoding",
+    "decimal",
+    "thousands",
+    "sheet",
+    "header_row",
+)
 _LIMITS = ("max_rows", "max_groups", "max_rows_total")
 
 
@@ -216,6 +226,8 @@ def _column(where: str, form: object) -> ColumnType:
         raise InvalidConfig(f"{where}: type {kind!r}.", allowed=", ".join(_ARGUMENTS))
     allowed = _ARGUMENTS[kind]
     _known(declared, where, allowed)
+    if declared.get("clip") == AUTO.value:
+        declared["clip"] = AUTO
     try:
         with _placed(where):
             if kind == "category":

@@ -19,6 +19,7 @@ from sfumato.ledger.account_path import UNSTATED, Scope
 from sfumato.ledger.request import Request
 from sfumato.ledger.spend import Ledger
 from sfumato.ledger.verify import Report, verify
+from sfumato.metadata.clip import Values, require_values
 from sfumato.metadata.contract import Contract
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.question import Question
@@ -36,7 +37,6 @@ from sfumato.query.dataframe import Frame, frame
 from sfumato.query.diagnose import checks
 from sfumato.query.diagnosis import Diagnosis, diagnosis
 from sfumato.query.door import Door
-from sfumato.query.estimate import Released
 from sfumato.query.known import Known, name_of
 from sfumato.query.payer import Payer
 from sfumato.query.pipeline import UNPREPARED, compile_plan
@@ -46,7 +46,7 @@ from sfumato.query.release import Asked, release
 from sfumato.query.reuse import Shelf, reuse
 from sfumato.query.subqueries import Rehearsal, Resolver, Step, previewed, refused
 from sfumato.query.table import parts_from_json
-from sfumato.query.target import Reference, typical_size, wanted
+from sfumato.query.target import Reference, reference_of, wanted
 from sfumato.query.tasks import Tasks
 from sfumato.query.together import Held, require_key, together, wanted_charges
 from sfumato.sql.bind import Parameters
@@ -141,11 +141,13 @@ class Session(Tasks):
         delta: Number | None = None,
         error: Wish | None = None,
         max_epsilon: Number | None = None,
+        values: Values = Values.TABLE,
     ) -> Preview:
         """The cost and the expected error of a question, for free and without reading the data."""
         self._door.require_open()
         asked = price(epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon)
-        step = Resolver(sql, parameters, asked, self.dataset).resolve(previewed)
+        question = Resolver(sql, parameters, asked, self.dataset, require_values(values))
+        step = question.resolve(previewed)
         planned = self._planned(step)
         return Preview(planned, step.dataset, self._engine.statement(planned.bounded))
 
@@ -159,6 +161,7 @@ class Session(Tasks):
         delta: Number | None = None,
         error: Wish | None = None,
         max_epsilon: Number | None = None,
+        values: Values = Values.TABLE,
         key: str | None = None,
         stop: Stop | None = None,
         time_limit: float | None = None,
@@ -171,6 +174,9 @@ class Session(Tasks):
         ``sf.OnAverage(error)``; it is a number, or a percentage of a public number such as "5%".
         ``delta``, beside ``epsilon`` or ``rho``, pays for groups that are not public.
         ``parameters`` are the values of ``$1``, ``?`` or ``:name`` in the statement.
+
+        Sums, means and variances of a column with a clip have a second column, of the clipped
+        values; ``values=sf.Clipped`` asks for that one alone, at the whole cost.
 
         The cost is debited before the data is read. The same question at the same price returns
         the same stored bytes for free. A scalar sub-query and a limit that is ``sf.AUTO`` are
@@ -196,18 +202,19 @@ class Session(Tasks):
         self._door.require_open()
         patience = ENDLESS if stop is None and time_limit is None else Patience(stop, time_limit)
         asked = price(epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon)
-        name = name_of(sql, parameters, asked, self._asker)
+        require_values(values)
+        name = name_of(sql, parameters, asked, self._asker, values)
         known = self._known.find(name)
         if known is not None:
             body = self._ledger.recall(replace(known, key=key) if key else known)
             if body is not None:
                 return Answer(body, recalled=True)
         with self._door.inside():
-            question = Resolver(sql, parameters, asked, self.dataset)
+            question = Resolver(sql, parameters, asked, self.dataset, values)
             answer, as_asked = persistently(
                 lambda: self._asked_once(question, key or "", patience), patience
             )
-        if name == name_of(sql, parameters, asked, self._asker):
+        if name == name_of(sql, parameters, asked, self._asker, values):
             # still the same day
             self._known.keep(name, as_asked)
         return answer
@@ -240,6 +247,9 @@ class Session(Tasks):
             answered = partial(self._answered, patience=patience, held=held)
 
             def answer(step: Step) -> Answer:
+                stored = self._at_any_price(step)
+                if stored is not None:
+                    return stored
                 paid, _ = answered(step)
                 return paid
 
@@ -286,7 +296,7 @@ class Session(Tasks):
         """
         self._door.require_open()
         asked = price(epsilon=epsilon, rho=rho)
-        step = Resolver(sql, parameters, asked, self.dataset).resolve(refused)
+        step = Resolver(sql, parameters, asked, self.dataset, None).resolve(refused)
         norm = Norm.L1 if asked.epsilon is not None else Norm.L2
         parts = checks(step.question, compile_plan(step.question.raw, step.dataset, norm))
         share = asked.scaled(Fraction(1, len(parts)))
@@ -383,7 +393,18 @@ class Session(Tasks):
 
     def _own(self, step: Step) -> Answer | None:
         """The answer of a step, if the asker has paid for it."""
-        return self._first(step, self._ledger.own_answer)
+        return self._at_any_price(step) or self._first(step, self._ledger.own_answer)
+
+    def _at_any_price(self, step: Step) -> Answer | None:
+        """The first answer of the account to a step that may have been asked at another price."""
+        return self._stored(step.question) if step.at_any_price else None
+
+    def _stored(self, question: Question) -> Answer | None:
+        """The first stored answer of the account to a statement, at whatever price."""
+        askers = (*self._asker.earlier, self._asker)
+        keys = [asker.statement_key(question) for asker in askers]
+        body = self._ledger.first_answer(keys, self._asker.account)
+        return None if body is None else Answer(body)
 
     def _others(self, step: Step) -> Answer | None:
         """An answer of a step that the asker may share for its price; None for a wanted error."""
@@ -454,12 +475,9 @@ class Session(Tasks):
 
     def _references(self, question: Question) -> dict[int, Reference]:
         """The estimates of each part in the first stored answer to the same statement."""
-        askers = (*self._asker.earlier, self._asker)
-        keys = [asker.statement_key(question) for asker in askers]
-        body = self._ledger.first_answer(keys, self._asker.account)
-        if body is None:
+        answer = self._stored(question)
+        if answer is None:
             return {}
-        answer = Answer(body)
         shown = set()
         for item in question.output.items:
             if isinstance(item.expression, Estimate):
@@ -468,17 +486,8 @@ class Session(Tasks):
         references = {}
         for index, part in enumerate(parts_from_json(released["parts"])):
             if index in shown and part.values and part.noise is not None:
-                references[index] = _reference(answer.charge_id[:12], part)
+                references[index] = reference_of(answer.charge_id[:12], part)
         return references
-
-
-def _reference(charge: str, part: Released) -> Reference:
-    """The mean estimate of a stored part, and the sizes of its groups."""
-    groups = range(len(part.values))
-    points = [abs(part.point(group)) for group in groups]
-    sizes = [sum(values) * part.reading.unit for values in part.values]
-    mean = sum(points, Fraction(0)) / len(points)
-    return Reference(charge, mean, min(sizes), typical_size(sizes))
 
 
 def require_names(**names: object) -> None:

@@ -14,10 +14,13 @@ from typing import NoReturn, TypeAlias
 from sqlglot import exp
 
 from sfumato.errors import MissingDeclaration, UnsupportedSql
-from sfumato.exact.rational import to_fraction
+from sfumato.exact.rational import decimal_text, to_fraction
+from sfumato.metadata.clip import Values
+from sfumato.metadata.column import Column, Integer, Real
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.question import Question
 from sfumato.query.answer import Answer
+from sfumato.query.auto_clip import TWIN, chosen_clip, learning, origin_of, units_seen
 from sfumato.query.auto_limits import (
     SHARE,
     automatic,
@@ -29,6 +32,7 @@ from sfumato.query.auto_limits import (
 from sfumato.query.choose import Planned
 from sfumato.query.price import Price
 from sfumato.sql.bind import Parameters, scalar_queries
+from sfumato.sql.clip import Clipping, Occasion
 from sfumato.sql.lower import may_be_null, question_of, stand_in, text_of, tree
 
 # The value of a scalar sub-query; None if it is NULL.
@@ -41,6 +45,7 @@ class Step:
 
     ``guessed`` is set if the question contains a placeholder instead of an earlier answer.
     ``limit`` is the name of the ``sf.AUTO`` limit that the step learns; empty for other questions.
+    ``at_any_price`` is set if an answer that was stored at another price is as good.
     """
 
     question: Question
@@ -48,6 +53,7 @@ class Step:
     price: Price
     guessed: bool = False
     limit: str = ""
+    at_any_price: bool = False
 
     @property
     def name(self) -> "Name":
@@ -75,9 +81,11 @@ class Resolver:
         parameters: Parameters | None,
         price: Price,
         dataset: Dataset,
+        values: Values | None = Values.TABLE,
     ) -> None:
         self._statement = sql, parameters, price
         self._dataset = dataset
+        self._values = values
         self.guesses = 0
         self.doubtful = False
 
@@ -90,13 +98,14 @@ class Resolver:
         self._nulls = nulls
         self.guesses = 0
         self.doubtful = False
-        return self._step(*self._statement)
+        return self._step(*self._statement, values=self._values)
 
     def _step(
         self,
         sql: str | exp.Select,
         parameters: Parameters | None,
         price: Price,
+        values: Values | None = None,
     ) -> Step:
         """The step of a statement; its sub-queries and limits share the price."""
         select = tree(sql)
@@ -110,13 +119,26 @@ class Resolver:
             notes.append(note)
             return value
 
+        clips = Clips(self._clip, share, self._dataset, values)
         today = datetime.datetime.now(datetime.UTC).date()
         question = question_of(
-            select, self._dataset, parameters=parameters, today=today, scalars=scalar
+            select,
+            self._dataset,
+            parameters=parameters,
+            today=today,
+            scalars=scalar,
+            clipping=Clipping(values, clips.learn),
         )
-        notes = [*question.notes, *dict.fromkeys(notes)]
+        notes = [*question.notes, *dict.fromkeys(notes), *clips.notes]
         question = replace(question, text=text_of(sql), notes=tuple(notes))
+        share = share.scaled(1 - SHARE * clips.learnt)
         return self._limited(Step(question, self._dataset, share, self.guesses > guesses))
+
+    def _clip(self, step: Step) -> Answer | None:
+        """The answer from which a clip is chosen; None if it is not known yet."""
+        answer = self._answer(step)
+        self.guesses += answer is None
+        return answer
 
     def _scalar(self, step: Step) -> tuple[Scalar, str]:
         """The value of a sub-query, and a note for the reader of the answer."""
@@ -163,6 +185,62 @@ class Resolver:
         return limit, f"{learnt}. {_scarce(step.price)}"
 
 
+class Clips:
+    """The clips that are ``sf.AUTO`` of one question: each column is learnt once.
+
+    ``learnt`` counts the columns. Each takes its share of the price, also where an earlier question
+    has paid for it: the rest of the question must not depend on what was asked before.
+    ``notes`` name the clips.
+    """
+
+    def __init__(
+        self,
+        answer: Policy,
+        price: Price,
+        dataset: Dataset,
+        values: Values | None,
+    ) -> None:
+        self._answer = answer
+        self._price = price
+        self._dataset = dataset
+        self._share = Fraction(1) if values is Values.CLIPPED else TWIN
+        self._known: dict[Column, tuple[int, int] | None] = {}
+        self.learnt = 0
+        self.notes: list[str] = []
+
+    def learn(self, column: Column, occasion: Occasion) -> tuple[int, int] | None:
+        """The ends of the clip of a column as codes; None if they are not known."""
+        if column not in self._known:
+            self._known[column] = self._learnt(column, occasion)
+        return self._known[column]
+
+    def _learnt(self, column: Column, occasion: Occasion) -> tuple[int, int] | None:
+        """Asks for the sizes of a column, and chooses the clip."""
+        kind = column.type
+        origin = origin_of(column, occasion, self._dataset)
+        if origin is None or not isinstance(kind, Integer | Real):
+            return None
+        table, name = origin
+        price = replace(self._price.scaled(SHARE), delta=None)
+        question = learning(table, name, self._dataset)
+        limit = f"clip of column {name!r}"
+        step = Step(question, self._dataset, price, limit=limit, at_any_price=True)
+        self.learnt += 1
+        answer = self._answer(step)
+        if answer is None:
+            self.notes.append(
+                f"{limit} is learnt when the question is asked: nothing is clipped here. A size "
+                f"that fewer than about {units_seen(price):,} units have will not be seen."
+            )
+            return None
+        rest = self._price.scaled(self._share * (1 - SHARE * self.learnt))
+        low, high = chosen_clip(answer, kind, occasion, rest)
+        ends = f"[{decimal_text(low * kind.step)}, {decimal_text(high * kind.step)}]"
+        charge = answer.charge_id[:12]
+        self.notes.append(f"clip of {name} = {ends} was learnt privately (charge {charge}).")
+        return low, high
+
+
 class Rehearsal:
     """The policy before anything is charged: stored answers only.
 
@@ -194,8 +272,8 @@ class Rehearsal:
 
 
 def previewed(step: Step) -> None:
-    """The policy of ``preview``: no sub-query has an answer; refuses ``sf.AUTO`` limits."""
-    if step.limit:
+    """The policy of ``preview``: no sub-query or clip has an answer; refuses ``sf.AUTO`` limits."""
+    if step.limit and not step.at_any_price:
         raise MissingDeclaration(
             f"{step.limit} of table {step.question.table!r} is sf.AUTO: query learns it, "
             f"preview is free and does not. {_scarce(step.price)}",

@@ -26,6 +26,7 @@ from sfumato.plan.relation import Scan
 from sfumato.plan.scalar import Estimate, Key
 from sfumato.plan.stages import Part
 from sfumato.plan.statistic import Statistic
+from sfumato.query.estimate import Released
 from sfumato.query.price import Target
 
 CONFIDENCE = Fraction(95, 100)
@@ -141,6 +142,15 @@ def _require_plain_aggregates(question: Question) -> None:
             "without arithmetic, HAVING or ORDER BY on others, and without a variance.",
             remedy="Ask with epsilon=, or put each aggregate into a column of its own.",
         )
+
+
+def reference_of(charge: str, part: Released) -> Reference:
+    """The mean estimate of a stored part, and the sizes of its groups."""
+    groups = range(len(part.values))
+    points = [abs(part.point(group)) for group in groups]
+    sizes = [sum(values) * part.reading.unit for values in part.values]
+    mean = sum(points, Fraction(0)) / len(points)
+    return Reference(charge, mean, min(sizes), typical_size(sizes))
 
 
 def typical_size(sizes: Sequence[Fraction]) -> Fraction:

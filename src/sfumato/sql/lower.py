@@ -12,7 +12,7 @@ from sfumato.errors import UnsupportedSql, unknown
 from sfumato.metadata.column import Date
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import Quantiles
-from sfumato.plan.output import Output
+from sfumato.plan.output import Item, Output
 from sfumato.plan.question import Question
 from sfumato.plan.scalar import (
     And,
@@ -50,6 +50,7 @@ from sfumato.sql.bind import (
     with_today,
 )
 from sfumato.sql.calls import calls
+from sfumato.sql.clip import NO_TWINS, Clipping, Occasion, paired
 from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.group import grouped, require_linear
 from sfumato.sql.literal import literal
@@ -135,28 +136,32 @@ def question_of(
     parameters: Parameters | None = None,
     today: datetime.date | None = None,
     scalars: Scalars | Mapping[str, Answered] | None = None,
+    clipping: Clipping = NO_TWINS,
 ) -> Question:
     """Returns the question of a tree, without its text; the tree is changed.
 
-    Arguments and errors are those of ``understand``.
+    Other arguments and errors are those of ``understand``.
     """
     select = with_parameters(select, parameters)
     today = today or datetime.datetime.now().astimezone().date()
     select, notes = with_today(select, today)
-    return _lowered(with_scalars(select, scalars), dataset, notes)
+    return _lowered(with_scalars(select, scalars), dataset, notes, clipping)
 
 
-def _lowered(select: exp.Select, dataset: Dataset, notes: tuple[str, ...]) -> Question:
+def _lowered(
+    select: exp.Select,
+    dataset: Dataset,
+    notes: tuple[str, ...],
+    clipping: Clipping,
+) -> Question:
     """Returns the question of a statement without parameters and scalar sub-queries."""
     require_only(select, *_CLAUSES)
     context = Context(dataset, list(notes))
     rows = Relations(context).rows(select, {})
     if not calls(_parts(select)):
         raise _raw_rows(select)
-    raw, output = _asked(context, require_private(rows), select)
-    notes = tuple(context.notes)
-    bias = tuple(context.bias)
-    return Question("", rows.table, raw, output, notes, bias)
+    question = _asked(context, require_private(rows), select, clipping)
+    return replace(question, notes=tuple(context.notes), bias=tuple(context.bias))
 
 
 def stand_in(question: Question) -> Fraction | datetime.date:
@@ -235,7 +240,12 @@ def _is_number(expression: Scalar) -> bool:
             raise unknown(expression)
 
 
-def _asked(context: Context, source: From, select: exp.Select) -> tuple[Raw, Output]:
+def _asked(
+    context: Context,
+    source: From,
+    select: exp.Select,
+    clipping: Clipping,
+) -> Question:
     """Returns the plan of the aggregates by keys, and the output computed from them."""
     scope = source.scope(context)
     rows = Rows(scope, FUNCTIONS)
@@ -244,21 +254,37 @@ def _asked(context: Context, source: From, select: exp.Select) -> tuple[Raw, Out
     asked = calls(_parts(select))
     require_few(len(asked), "aggregates")
     asks = {id(node): lowered.ask(node) for node in asked}
-    aggregates, estimates = shared(asks.values())
+    occasion = Occasion(source.relation, group.keys, len(asked))
+    split = replace(clipping, occasion=occasion).split(asks, calls(select.expressions))
+    context.bias += split.bias
+    aggregates, estimates = shared([*split.asks.values(), *split.twins.values()])
     require_linear(group, aggregates)
-    outputs = Outputs(scope, rows, group, asks, estimates)
+    outputs = Outputs(scope, rows, group, split.asks, estimates)
     items = outputs.items(select.expressions)
+    if split.twins:
+        beside = Outputs(scope, rows, group, split.clipped, estimates)
+        items = beside.with_clipped(items, select.expressions)
+    raw = Raw(with_columns(source.relation, context.units_read), group.keys, aggregates)
+    output = _output(select, outputs, items, group.sets)
+    return Question("", source.table, raw, output, twins=paired(split.twins, estimates))
+
+
+def _output(
+    select: exp.Select,
+    outputs: Outputs,
+    items: tuple[Item, ...],
+    sets: tuple[tuple[int, ...], ...],
+) -> Output:
+    """Returns what is computed from the released numbers."""
     having = select.args.get("having")
-    output = Output(
+    return Output(
         items,
         None if having is None else outputs.test(having.this),
         outputs.orders(select.args.get("order"), items),
         _count(select, "limit"),
         _count(select, "offset") or 0,
-        group.sets,
+        sets,
     )
-    relation = with_columns(source.relation, context.units_read)
-    return Raw(relation, group.keys, aggregates), output
 
 
 def _raw_rows(select: exp.Select) -> UnsupportedSql:

@@ -68,6 +68,21 @@ class Outputs:
             self._aliases[name.lower()] = typed
         return _unique([Item(name, _shown(typed)) for name, typed in columns])
 
+    def with_clipped(
+        self,
+        items: tuple[Item, ...],
+        nodes: Sequence[exp.Expr],
+    ) -> tuple[Item, ...]:
+        """Returns the columns, and after them those that clips change, of the clipped values.
+
+        The estimates of these outputs are those of the clipped values.
+        """
+        changed = []
+        for item, clipped in zip(items, self.items(nodes), strict=True):
+            if clipped.expression != item.expression:
+                changed.append(Item(f"{item.name}_clipped", clipped.expression))
+        return _unique([*items, *changed])
+
     def orders(self, clause: exp.Order | None, items: tuple[Item, ...]) -> tuple[Order, ...]:
         """Returns the sort keys of ORDER BY."""
         if clause is None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from sfumato.errors import unknown
 from sfumato.metadata.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
 from sfumato.metadata.dataset import Dataset
+from sfumato.metadata.date_format import in_format
 from sfumato.metadata.table import Table
 from sfumato.metadata.timestamp import Timestamp
 from sfumato.plan.aggregate import (
@@ -116,7 +117,7 @@ def values(kind: ColumnType) -> st.SearchStrategy[str | None]:
         case Date():
             days = st.integers(kind.lower_code - 1, kind.upper_code + 1)
             written = kind.format or "%Y-%m-%d"
-            declared = days.map(lambda code: kind.decode(code).strftime(written))
+            declared = days.map(lambda code: in_format(kind.decode(code), written))
         case Timestamp():
             moments = st.integers(kind.lower_code - 2, kind.upper_code + 2)
             declared = moments.map(lambda code: str(kind.decode(code))[: _WITHOUT_OFFSET[code % 2]])

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is declared of the text of a CSV file is one of a few, and its two signs differ."""
+"""What is declared of the text of a CSV file, or of a sheet, is one of a few values."""
 
 import itertools
 
 import pytest
 
 from sfumato.errors import InvalidDeclaration
-from sfumato.metadata.csv_text import (
+from sfumato.metadata.file_text import (
     DECIMALS,
     DELIMITERS,
     ENCODINGS,
@@ -15,6 +15,7 @@ from sfumato.metadata.csv_text import (
     Numerals,
     numerals_of,
     require_csv_text,
+    require_sheet,
 )
 
 ALLOWED = {
@@ -51,3 +52,17 @@ def test_numbers_are_plain_where_nothing_else_is_declared():
         if Numerals(decimal, thousands).is_plain
     ]
     assert plain == [(".", "")]
+
+
+@pytest.mark.parametrize("sheet", ["", 1, b"Data", ["Data"]])
+def test_a_sheet_has_a_name(sheet):
+    with pytest.raises(InvalidDeclaration, match="sheet="):
+        require_sheet(sheet, None)
+
+
+@pytest.mark.parametrize("row", [0, -1, 2**20 + 1, 1.0, "1", True])
+def test_a_header_row_is_a_row_of_excel(row):
+    with pytest.raises(InvalidDeclaration, match="header_row="):
+        require_sheet("Data", row)
+    for allowed in (None, 1, 2**20):
+        require_sheet(None, allowed)

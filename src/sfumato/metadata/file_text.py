@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the text of a CSV file is declared: what separates fields, its encoding, signs of numbers."""
+"""How the text of a CSV file, or the sheet of an Excel file, is declared."""
 
 from dataclasses import dataclass
 
@@ -9,6 +9,7 @@ DELIMITERS = (",", ";", "|", "\t")
 ENCODINGS = ("utf-8", "utf-16", "gbk", "gb18030", "latin-1")
 DECIMALS = (".", ",")
 THOUSANDS = (".", ",", " ", "'")
+_EXCEL_ROWS = 2**20
 
 _ALLOWED = {
     "delimiter": DELIMITERS,
@@ -67,3 +68,21 @@ def require_csv_text(**declared: str | None) -> None:
 def numerals_of(decimal: str | None, thousands: str | None) -> Numerals:
     """Returns the signs of numbers, given what is declared of them."""
     return Numerals(decimal or ".", thousands or "")
+
+
+def require_sheet(sheet: str | None, header_row: int | None) -> None:
+    """Refuses a declaration of a sheet of an Excel file, or of the row that names its columns.
+
+    Raises:
+        InvalidDeclaration: the sheet has no name, or the row is none that Excel has.
+    """
+    if sheet is not None and (not isinstance(sheet, str) or not sheet):
+        raise InvalidDeclaration(f"sheet={shown(sheet)}.", allowed="the name of a sheet")
+    if header_row is not None and (
+        isinstance(header_row, bool)
+        or not isinstance(header_row, int)
+        or not 1 <= header_row <= _EXCEL_ROWS
+    ):
+        raise InvalidDeclaration(
+            f"header_row={shown(header_row)}.", allowed=f"a number from 1 to {_EXCEL_ROWS:,}"
+        )

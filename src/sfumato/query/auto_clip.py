@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Learns clips that are declared as ``sf.AUTO``, each with a charged question of its own.
+
+The question counts the units by the size of their largest value, in steps of a half-octave. It is
+the same for every question that reads the column, and its first stored answer is used again
+whatever the price. From it, each question chooses the clip whose sums have the least error: the
+noise that its cost leaves, and what the clip takes away. The choice is post-processing.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from sfumato.metadata.column import Column, Integer, Real
+from sfumato.metadata.dataset import Dataset
+from sfumato.plan.aggregate import CountRows
+from sfumato.plan.output import Item, Output
+from sfumato.plan.question import Question
+from sfumato.plan.relation import Computed, PerUnit, Relation, Summary, scans
+from sfumato.plan.scalar import (
+    Arithmetic,
+    Case,
+    Compare,
+    Comparison,
+    Constant,
+    Estimate,
+    Extreme,
+    Field,
+    Key,
+    Operation,
+)
+from sfumato.plan.stages import Raw
+from sfumato.plan.value import GroupKey, Value
+from sfumato.query.answer import Answer
+from sfumato.query.auto_limits import declared_groups
+from sfumato.query.price import Price
+from sfumato.sql.clip import Occasion
+from sfumato.sql.lower import understand
+
+# The number of half-octaves below the largest possible size; smaller sizes count as the least.
+_STEPS = 32
+# What sums of clipped values may cost where they stand beside those of the table's own values.
+TWIN = Fraction(1, 5)
+
+
+def learning(table: str, name: str, dataset: Dataset) -> Question:
+    """The question that counts units by the size of their largest value of a column.
+
+    Args:
+        table: the name of a table.
+        name: the name of one of its columns, an Integer or a Real.
+    """
+    read = understand(f"SELECT COUNT({_quoted(name)}) FROM {_quoted(table)}", dataset)
+    kind = dataset.tables[table].columns[name]
+    assert isinstance(kind, Integer | Real), "only numbers have a clip"
+    sized = _size(Column(name, kind))
+    relation: Relation = read.raw.relation
+    if dataset.tables[table].unit is not None:
+        largest = Column("auto.size", Integer(0, _STEPS))
+        relation = PerUnit(relation, (), (Computed(largest, Summary.MAXIMUM, sized),))
+        sized = Value("size", largest.type, Field(largest))
+    codes = tuple(range(_STEPS + 1))
+    raw = Raw(relation, (GroupKey(sized, codes),), (CountRows(),))
+    items = (Item("size", Key(0)), Item("units", Estimate(0)))
+    text = f"units by the size of {name!r} in {table!r}, to choose its clip"
+    return replace(read, text=text, raw=raw, output=Output(items))
+
+
+def origin_of(column: Column, occasion: Occasion, dataset: Dataset) -> tuple[str, str] | None:
+    """The table and the declared name of a column; None for a column that is computed."""
+    for scan in scans(occasion.relation):
+        for name in dataset.tables[scan.table].columns:
+            if scan.prefix + name == column.name:
+                return scan.table, name
+    return None
+
+
+def chosen_clip(
+    answer: Answer,
+    kind: Integer | Real,
+    occasion: Occasion,
+    price: Price,
+) -> tuple[int, int]:
+    """The clip whose sums have the least mean squared error, as codes; the range if none is better.
+
+    The error of a group is estimated with the same share of what the clip takes away for each of
+    the declared groups. A count within its own noise is taken as 0.
+
+    Args:
+        answer: the answer to ``learning``.
+        occasion: the question for which the clip is chosen.
+        price: what the sums of clipped values may cost together.
+    """
+    sizes = _sizes(kind)
+    counts = _counts(answer)
+    raw = Raw(occasion.relation, occasion.keys, ())
+    groups = declared_groups(raw) or 1
+    each = price.scaled(Fraction(1, max(occasion.aggregates, 1)))
+    errors = []
+    for place, size in enumerate(sizes):
+        low, high = _ends(kind, size)
+        lost = _excess(counts, sizes, place) / groups
+        errors.append((math.hypot(_noise(high - low, each), lost), low, high))
+    _, low, high = min(errors)
+    return low, high
+
+
+def units_seen(price: Price) -> int:
+    """About how many units must have a size so that their count is told from noise, at a price.
+
+    >>> units_seen(Price(epsilon=Fraction(1, 100)))
+    300
+    """
+    if price.epsilon is not None:
+        return math.ceil(3 / float(price.epsilon))
+    return math.ceil(_noise(2, price))
+
+
+def _size(column: Column) -> Value:
+    """The number of the least size that is at least the absolute value of a column."""
+    kind = column.type
+    assert isinstance(kind, Integer | Real), "only numbers have a clip"
+    field = Field(column)
+    negative = Arithmetic(Operation.SUBTRACT, Constant(0), field)
+    magnitude = Extreme(greatest=True, operands=(field, negative))
+    branches = []
+    for place, size in enumerate(_sizes(kind)):
+        fits = Compare(Comparison.LE, magnitude, Constant(size))
+        branches.append((fits, Constant(place)))
+    # without a value, no test is true
+    return Value("size", Integer(0, _STEPS), Case(tuple(branches), Constant(None)))
+
+
+def _sizes(kind: Integer | Real) -> list[int]:
+    """The candidate sizes in codes, ascending; the last is the largest possible one."""
+    largest = max(abs(kind.lower_code), abs(kind.upper_code))
+    return [math.ceil(largest * 2 ** ((place - _STEPS) / 2)) for place in range(_STEPS + 1)]
+
+
+def _ends(kind: Integer | Real, size: int) -> tuple[int, int]:
+    """The clip to absolute values of at most ``size``, within the possible range."""
+    low = max(kind.lower_code, -size)
+    high = min(kind.upper_code, size)
+    if low < high:
+        return low, high
+    return kind.lower_code, kind.upper_code
+
+
+def _counts(answer: Answer) -> list[float]:
+    """The number of units of each size; 0 where the noise may explain it."""
+    counts = [0.0] * (_STEPS + 1)
+    for line in answer.error():
+        place = int(str(line["size"]))
+        cell = line["units"]
+        assert isinstance(cell, dict), "a released column"
+        middle = (float(str(cell["low"])) + float(str(cell["high"]))) / 2
+        if middle > float(str(cell["half_width"])):
+            counts[place] = middle
+    return counts
+
+
+def _excess(counts: Sequence[float], sizes: Sequence[int], place: int) -> float:
+    """How much the values beyond the size at ``place`` exceed it, added up."""
+    excess = 0.0
+    for above in range(place + 1, len(sizes)):
+        middle = math.sqrt(sizes[above - 1] * sizes[above])
+        excess += counts[above] * max(middle - sizes[place], 0.0)
+    return excess
+
+
+def _noise(width: int, price: Price) -> float:
+    """The standard deviation of the noise of a sum whose values have a range of ``width``."""
+    if price.epsilon is not None:
+        return math.sqrt(2) * width / float(price.epsilon)
+    return width / math.sqrt(2 * float(price.rho or 1))
+
+
+def _quoted(name: str) -> str:
+    """A name as a quoted identifier of SQL."""
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
