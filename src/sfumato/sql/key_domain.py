@@ -31,6 +31,8 @@ from sfumato.sql.where_ranges import Tests, left, narrowed, never_null
 
 # Up to this many combinations of values are enumerated; beyond, every code of the range counts.
 _TRIED = 20_000
+# A part of a timestamp has some fifty nodes.
+_TRIED_TIMES = 4_000
 MOST_GROUPS = 100_000
 _LONGEST = {Part.YEAR: 366, Part.QUARTER: 92, Part.MONTH: 31, Part.WEEK: 7}
 
@@ -55,7 +57,8 @@ def _codes(expression: Scalar, tests: Tests) -> Sequence[int]:
     # enumerating the days of a period is slower than stepping through the periods
     if not isinstance(expression, Field) and not (is_period and reads_one_date):
         combinations = prod(_size(column, tests) for column in fields)
-        if combinations <= _TRIED:
+        reads_times = any(isinstance(column.type, Timestamp) for column in fields)
+        if combinations <= (_TRIED_TIMES if reads_times else _TRIED):
             return _tried(expression, fields, tests)
     if isinstance(expression, DateTrunc) and is_period:
         return tuple(_starts(expression, tests))

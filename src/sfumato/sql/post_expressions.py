@@ -83,12 +83,8 @@ class Finished:
                 return _constant(node)
             case exp.Subquery() if (answer := answered(node)) is not None:
                 return self.value(answer)
-            case exp.Cast() if node.to.is_type("date"):
-                constant = literal(node.this)
-                return dates.literal_day(constant if isinstance(constant, str) else "")
-            case exp.Cast() if node.to.is_type(*_TIMES):
-                constant = literal(node.this)
-                return timestamps.written(constant if isinstance(constant, str) else "")
+            case exp.Cast() if node.to.is_type("date", *_TIMES):
+                return _moment(node)
             case exp.Case():
                 return self._case(node)
             case exp.If():
@@ -300,6 +296,15 @@ def _compared(op: Comparison, left: Typed, right: Typed) -> Scalar:
     if isinstance(left, Number) and isinstance(right, Number):
         return Compare(op, left.expression, right.expression)
     return compare.compare(op, left, right)
+
+
+def _moment(node: exp.Cast) -> Typed:
+    """Returns the constant of DATE '...' or TIMESTAMP '...'."""
+    constant = literal(node.this)
+    text = constant if isinstance(constant, str) else ""
+    if node.to.is_type("date"):
+        return dates.literal_day(text)
+    return timestamps.written(text)
 
 
 def _constant(node: exp.Expr) -> Typed:
