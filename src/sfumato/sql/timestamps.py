@@ -29,7 +29,7 @@ from sfumato.plan.scalar import (
 from sfumato.plan.value_range import span
 from sfumato.sql import dates
 from sfumato.sql.arithmetic import truncated
-from sfumato.sql.lattice import clipped, floored, plus, times
+from sfumato.sql.lattice import floored, plus, times
 from sfumato.sql.typed import Day, Instant, Interval, Label, Number, Typed, known
 
 # The seconds of each unit, and how many of them the next longer unit has.
@@ -56,8 +56,8 @@ def part_of(name: str, moment: Instant) -> Number | None:
     whole = _floored(*_local(moment), size)
     over = times(FloorDivide(whole, count), count)
     rest = Arithmetic(Operation.SUBTRACT, whole, over)
-    # the clip changes no value; it tells ``span`` that the rest is small
-    return Number(clipped(rest, 0, count - 1), Fraction(1))
+    # the table changes no value; it tells ``span`` that the rest is small
+    return Number(Lookup(rest, 0, tuple(range(count))), Fraction(1))
 
 
 def trunc(name: str, moment: Instant) -> Instant | Day:
