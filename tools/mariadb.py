@@ -76,7 +76,9 @@ class MariaDB:
 
     def execute(self, *statements: str) -> None:
         """Runs statements as root."""
-        with pymysql.connect(unix_socket=str(self.socket), user="root", autocommit=True) as root:
+        with pymysql.connect(
+            unix_socket=str(self.socket), user="root", autocommit=True, ssl_disabled=True
+        ) as root:
             for each in statements:
                 root.cursor().execute(each)
 

@@ -287,7 +287,7 @@ def _require_no_address(source: str | Path) -> None:
         )
     if scheme or (is_address(source) and "postgres" in str(source).lower()):
         raise InvalidDeclaration(
-            "An address of a server that is not written as one.",
+            "An address that is not written as one.",
             allowed=SCHEMES.get(scheme, POSTGRES),
         )
 
