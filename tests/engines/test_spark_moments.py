@@ -77,7 +77,9 @@ def agree(spark, zone):
     assert codes(spark, zone) == [local, local, known, known]
 
 
-@pytest.mark.parametrize("zone", ZONES)
+@pytest.mark.parametrize(
+    "zone", [ZONES[0], *(pytest.param(zone, marks=pytest.mark.long) for zone in ZONES[1:])]
+)
 def test_spark_reads_the_moments_of_every_change_of_clocks(spark, zone):
     agree(spark, zone)
 

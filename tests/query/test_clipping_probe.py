@@ -12,7 +12,7 @@ from sfumato.engines.value_codes import code_of
 from sfumato.metadata.coded import MAX_CODE
 from sfumato.metadata.column import Column
 from sfumato.plan.relation import Relation, scans
-from sfumato.plan.scalar import Field
+from sfumato.plan.scalar import Field, substituted
 from sfumato.plan.scope import provided
 from sfumato.query import clipping_probe
 from sfumato.query.clipping_probe import Wide, through_bounds, wide, widened
@@ -113,7 +113,7 @@ def test_tests_that_read_the_room_are_noticed(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(
         clipping_probe,
         "through_bounds",
-        lambda expression, columns: clipping_probe._substituted(
+        lambda expression, columns: substituted(
             expression, lambda leaf: Field(columns.get(leaf.column, leaf.column))
         ),
     )

@@ -6,7 +6,7 @@ that the value lay beyond the declared bound. All other expressions clip the wid
 declared bounds, so that their codes do not change.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from sfumato.errors import InvalidDeclaration, unknown
@@ -24,28 +24,12 @@ from sfumato.plan.relation import (
     UnitJoin,
 )
 from sfumato.plan.scalar import (
-    And,
-    Arithmetic,
-    Case,
-    Coalesce,
-    Compare,
     Constant,
-    DatePart,
-    DateTrunc,
-    Estimate,
     Extreme,
     Field,
-    FloorDivide,
-    IsNull,
-    Key,
     Leaf,
-    Like,
-    Lookup,
-    Member,
-    Not,
-    Or,
-    Quotient,
     Scalar,
+    substituted,
 )
 
 Wide = Mapping[Column, Column]
@@ -120,7 +104,7 @@ def through_bounds(expression: Scalar, columns: Wide) -> Scalar:
         least = Extreme(greatest=True, operands=(field, Constant(kind.lower_code)))
         return Extreme(greatest=False, operands=(least, Constant(kind.upper_code)))
 
-    return _substituted(expression, clipped)
+    return substituted(expression, clipped)
 
 
 def _widened_tie(tie: Scalar, columns: Wide) -> Scalar:
@@ -128,36 +112,3 @@ def _widened_tie(tie: Scalar, columns: Wide) -> Scalar:
     if isinstance(tie, Field) and tie.column in columns:
         return Field(columns[tie.column])
     return tie
-
-
-def _substituted(expression: Scalar, swap: Callable[[Leaf], Scalar]) -> Scalar:
-    """The expression with each leaf replaced by ``swap(leaf)``."""
-
-    def inner(operand: Scalar) -> Scalar:
-        return _substituted(operand, swap)
-
-    match expression:
-        case Field() | Key() | Estimate():
-            return swap(expression)
-        case Constant():
-            return expression
-        case And(operands) | Or(operands) | Coalesce(operands) | Extreme(_, operands):
-            return replace(expression, operands=tuple(map(inner, operands)))
-        case Case(branches, otherwise):
-            pairs = tuple((inner(test), inner(result)) for test, result in branches)
-            return Case(pairs, inner(otherwise))
-        case Compare(_, left, right) | Arithmetic(_, left, right) | Quotient(left, right):
-            return replace(expression, left=inner(left), right=inner(right))
-        case (
-            Member()
-            | Like()
-            | IsNull()
-            | Not()
-            | FloorDivide()
-            | Lookup()
-            | DatePart()
-            | DateTrunc()
-        ):
-            return replace(expression, operand=inner(expression.operand))
-        case _:
-            raise unknown(expression)

@@ -29,7 +29,7 @@ from sfumato.plan.scalar import (
 from sfumato.plan.value_range import span
 from sfumato.sql import dates
 from sfumato.sql.arithmetic import truncated
-from sfumato.sql.lattice import clipped, floored, plus, times
+from sfumato.sql.lattice import floored, plus, times
 from sfumato.sql.typed import Day, Instant, Interval, Label, Number, Typed, known
 
 # The seconds of each unit, and how many of them the next longer unit has.
@@ -56,8 +56,8 @@ def part_of(name: str, moment: Instant) -> Number | None:
     whole = _floored(*_local(moment), size)
     over = times(FloorDivide(whole, count), count)
     rest = Arithmetic(Operation.SUBTRACT, whole, over)
-    # the clip changes no value; it tells ``span`` that the rest is small
-    return Number(clipped(rest, 0, count - 1), Fraction(1))
+    # the table changes no value; it tells ``span`` that the rest is small
+    return Number(Lookup(rest, 0, tuple(range(count))), Fraction(1))
 
 
 def trunc(name: str, moment: Instant) -> Instant | Day:
@@ -143,24 +143,35 @@ def as_instant(typed: Typed, zone: str) -> Instant | None:
     constant = known(typed)
     if not isinstance(constant, str) or not isinstance(typed, Day | Label):
         return None
-    parsed = (date_code(constant), parsed_moment(constant))
-    match parsed:
-        case int(day), _:
-            local, offset = day * DAY, None
-        case _, (int(local), offset):
-            pass
-        case _:
-            raise UnsupportedSql(_UNWRITTEN, remedy="TIMESTAMP '2019-12-31 18:30:00'")
+    day = date_code(constant)
+    second = _of_text(constant, zone) if day is None else _of_day(day, zone)
+    return Instant(Constant(second), 1, zone)
+
+
+def _of_day(day: int, zone: str) -> int:
+    """Returns the first second of a date; beyond the years 1800 to 2299 without its offset.
+
+    It is defined for every date: a date may be the answer of a sub-query.
+    """
+    local = day * DAY
+    if zone and FIRST_SECOND <= local < LAST_SECOND:
+        return first_second(zone, local)
+    return local
+
+
+def _of_text(text: str, zone: str) -> int:
+    """Returns the second of an ISO string."""
+    parsed = parsed_moment(text)
+    if parsed is None:
+        raise UnsupportedSql(_UNWRITTEN, remedy="TIMESTAMP '2019-12-31 18:30:00'")
+    local, offset = parsed
     if not FIRST_SECOND <= local < LAST_SECOND:
         raise UnsupportedSql("A TIMESTAMP outside of the years 1800 to 2299.", remedy=_LEAVE_OUT)
-    if not zone and offset is not None:
+    if zone:
+        return _happening(zone, local, offset)
+    if offset is not None:
         raise _two_kinds()
-    second = local
-    if zone and isinstance(parsed[0], int):
-        second = first_second(zone, local)
-    elif zone:
-        second = _happening(zone, local, offset)
-    return Instant(Constant(second), 1, zone)
+    return local
 
 
 def instants(values: Sequence[Typed]) -> list[Instant] | None:
