@@ -220,6 +220,25 @@ def test_no_row_without_a_column_is_forgotten(path):
         assert engine.run(plan(Scan("t"), CountRows()), "key") == ({(): (10,)},)
 
 
+def test_an_index_that_lacks_rows_hides_none(path):
+    # a scan of the index is shorter than one of the table
+    execute(
+        path,
+        "CREATE TABLE t (v, w, x, y, z)",
+        "INSERT INTO t (v) VALUES (1), (2)",
+        "CREATE INDEX i ON t (v)",
+        "PRAGMA writable_schema = ON",
+        # the index of an empty table in place of that of t
+        "CREATE TABLE u (v)",
+        "CREATE INDEX j ON u (v)",
+        "UPDATE sqlite_master SET rootpage = (SELECT rootpage FROM sqlite_master WHERE name = 'j')"
+        " WHERE name = 'i'",
+    )
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT v FROM t").fetchall() == []
+    assert codes(path, WHOLE) == {1: 1, 2: 1}
+
+
 def test_strings_of_a_file_in_utf_16_are_read(path):
     execute(path, "PRAGMA encoding = 'UTF-16le'", "CREATE TABLE t (v)")
     execute(path, "INSERT INTO t VALUES ('空'), ('7')")
