@@ -89,7 +89,7 @@ c = {type = "boolean", true = "1", false = ["2", "3"], missing = "N"}
 d = {type = "category", values = {1 = "one", 2 = "two"}}
 e = {type = "integer", lower = -5, upper = 5}
 f = {type = "date", lower = "1900-01-01", upper = "2010-12-31", format = "%d/%m/%Y"}
-g = {type = "timestamp", lower = 2020-01-01, upper = 2020-12-31T18:30:00, zone = "Asia/Tokyo", step = 60, format = "%d/%m/%Y %H:%M", missing = "N"}
+g = {type = "timestamp", lower = 2020-01-01, upper = 2020-12-31T18:30:00, zone = "Asia/Tokyo", step = 60, format = "%d/%m/%Y %H:%M"}
 """
     declared = read_declarations(written(folder, text))
     table = declared.dataset.tables["t"]
@@ -105,7 +105,6 @@ g = {type = "timestamp", lower = 2020-01-01, upper = 2020-12-31T18:30:00, zone =
             zone="Asia/Tokyo",
             step=60,
             format="%d/%m/%Y %H:%M",
-            missing="N",
         ),
         "f": sf.Date("1900-01-01", "2010-12-31", format="%d/%m/%Y"),
     }

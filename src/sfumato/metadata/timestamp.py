@@ -101,15 +101,20 @@ class Timestamp(Coded):
         *,
         step: int,
         zone: str,
-        missing: str | Sequence[str] | None = None,
+        like: "Timestamp | None" = None,
     ) -> Self:
         """Returns the type with these codes; the zone may be "".
+
+        With ``like``, strings of the data are read, and missing, as under that type.
 
         >>> Timestamp.of_codes(0, 23, step=3600, zone="")
         Timestamp('1970-01-01 00:00:00', '1970-01-01 23:00:00', zone='', step=3600)
         """
         made = cls.__new__(cls)
+        missing = None if like is None else like.missing
         _set(made, (lower_code, upper_code), step, zone, missing)
+        if like is not None:
+            object.__setattr__(made, "format", like.format)
         return made
 
     def __repr__(self) -> str:
