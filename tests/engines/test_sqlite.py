@@ -15,8 +15,9 @@ from sfumato.engines import remote
 from sfumato.engines import sqlite as room
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.duckdb_printer import quote
+from sfumato.engines.remote import served
 from sfumato.engines.served import ServerFailed
-from sfumato.engines.sqlite import served, snapshot
+from sfumato.engines.sqlite import snapshot
 from sfumato.engines.value_codes import code_of
 from sfumato.errors import EngineFailed, InvalidDeclaration, InvalidSource
 from sfumato.metadata.column import Column
@@ -231,6 +232,19 @@ def test_an_address_is_the_path_of_the_file(path, monkeypatch):
     monkeypatch.chdir(path.parent)
     for address in (f"sqlite:///{path}", "sqlite:///people.db"):
         assert codes(address, WHOLE) == {7: 1}
+
+
+def test_a_relative_path_stays_the_file_that_was_opened(path, monkeypatch, tmp_path_factory):
+    path = path.with_name("people.db")
+    made(path, [7])
+    column = Column("v", WHOLE)
+    bounded = plan(Scan("t", "", (column,)), CountRows(), keys=(GroupKey(Value.of(column), None),))
+    monkeypatch.chdir(path.parent)
+    with closing(DuckDB({"t": sf.Table("people.db", columns={"v": WHOLE}, table="t")})) as engine:
+        other = tmp_path_factory.mktemp("other")
+        made(other / "people.db", [8])
+        monkeypatch.chdir(other)
+        assert engine.run(bounded, "key") == ({(7,): (1,)},)
 
 
 # --- one moment ------------------------------------------------------------------------------

@@ -82,7 +82,7 @@ def held_again(
             source = opened(
                 connection,
                 name,
-                tables[name],
+                item.served.table,
                 item.served.relation,
             )
         return source, held(connection, tables, name, source)

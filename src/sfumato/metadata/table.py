@@ -79,6 +79,7 @@ class Table:
     Guarantees:
         a table shows nothing of its source that is not declared
 
+    >>> from sfumato.metadata.column import Integer
     >>> Table("adult.parquet", columns={"age": Integer(17, 90)}).column("age")
     Column(name='age', type=Integer(17, 90))
     """
