@@ -22,7 +22,8 @@ from sfumato.metadata.moment_format import FORMATS as MOMENT_FORMATS
 from sfumato.metadata.moment_format import moment_order, moment_pattern
 from sfumato.metadata.timestamp import MOMENT_PATTERN
 
-# The patterns of declared formats of dates and times, and the orders of their groups that are those of ISO.
+# The patterns of declared formats of dates and times, and the orders of their groups that are
+# those of ISO.
 _DATES = {
     *(date_pattern(form) for form in FORMATS),
     *(moment_pattern(form) for form in MOMENT_FORMATS),

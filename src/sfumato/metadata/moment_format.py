@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The declared formats of times in strings: a format of a date, a blank or T, and %H:%M or %H:%M:%S.
+"""The declared formats of times in strings: those of a date, a blank or T, and those of a clock.
 
-Hours, minutes and seconds have two digits. There is no offset from UTC: such a time is local.
+A clock is %H:%M or %H:%M:%S. Hours, minutes and seconds have two digits. There is no offset from UTC: such a time is local.
 """
 
 import re

@@ -36,8 +36,9 @@ class Timestamp(Coded):
 
     A bound is an ISO string or a ``datetime``; without an offset from UTC it is local time of
     ``zone``, a name of the IANA list. A date alone is its first second as the lower bound, and its
-    last one as the upper bound. ``format`` is how strings of the data are written: None for ISO 8601
-    with an offset or without, or a format of ``moment_format``. A code is a number of steps since 1970-01-01T00:00:00Z.
+    last one as the upper bound. ``format`` is how strings of the data are written: None for ISO
+    8601 with an offset or without, or a format of ``moment_format``. A code is a number of steps
+    since 1970-01-01T00:00:00Z.
 
     ``changes`` are the offsets of the zone, taken from ``zoneinfo`` when the column is declared.
     The zone "" is none: times as a clock on the wall shows them, computed by ``DATE_TRUNC``.
