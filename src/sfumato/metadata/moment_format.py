@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The declared formats of times in strings: those of a date, a blank or T, and those of a clock.
 
-A clock is %H:%M or %H:%M:%S. Hours, minutes and seconds have two digits. There is no offset from UTC: such a time is local.
+A clock is %H:%M or %H:%M:%S. Hours, minutes and seconds have two digits. There is no offset from
+UTC: such a time is local.
 """
 
 import re
