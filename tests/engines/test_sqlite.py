@@ -190,12 +190,15 @@ ANY = st.one_of(
     st.floats(allow_nan=False),
     st.text(),
     st.binary(),
-    st.sampled_from(["1e999", " 3 ", "1970-01-05"]),
+    st.sampled_from(["1e999", " 3 ", "1970-01-05", "7", 7.0, 2.5, 1e300, "true", 1, 0.0, -0.0]),
 )
 
 
 @settings(max_examples=examples(1), suppress_health_check=list(HealthCheck), deadline=None)
-@given(st.lists(ANY, min_size=1, max_size=30), st.sampled_from([WHOLE, HALVES, DAYS]))
+@given(
+    st.lists(ANY, min_size=1, max_size=30),
+    st.sampled_from([WHOLE, HALVES, LETTERS, sf.Boolean(), DAYS]),
+)
 def test_any_value_has_the_code_of_the_reference(tmp_path_factory, values, kind):
     path = tmp_path_factory.mktemp("any") / "any.db"
     with closing(sqlite3.connect(path)) as connection, connection:
