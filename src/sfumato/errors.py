@@ -96,7 +96,7 @@ def without_secrets(place: str) -> str:
     if colon:
         # a password may have any character, even those that end it in a well-formed address
         slashes = "/" * (len(rest) - len(rest.lstrip("/")))
-        after = rest.rpartition("@")[2].lstrip("/")
+        after = rest.lstrip("/").rpartition("@")[2]
         place = f"{scheme}:/{slashes}{after.partition('?')[0].partition('#')[0]}"
     return _SECRET.sub(r"\1=...", place)
 

@@ -52,7 +52,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "split": lambda: filter_pushdown.split(NODE, {}),
     "source": lambda: filter_pushdown._source(NODE),
     "children": lambda: scalar.children(NODE),
-    "substituted": lambda: clipping_probe._substituted(NODE, lambda leaf: leaf),
+    "substituted": lambda: scalar.substituted(NODE, lambda leaf: leaf),
     "is_number": lambda: lower._is_number(NODE),
     "column": lambda: typed.read(Column("c", NODE)),
     "value_of": lambda: typed.value_of(NODE, "v"),

@@ -27,6 +27,7 @@ from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.prepare import prepare
 from sfumato.engines.prepared import Prepared
 from sfumato.ledger.spend import Ledger
+from sfumato.metadata.clip import Values
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.server import Server
 from sfumato.metadata.table import Table
@@ -318,7 +319,7 @@ def session_calls(
 ) -> dict[str, tuple[Callable[..., object], dict[str, object]]]:
     """Each method of a session, with arguments that are right."""
     cost = {"epsilon": 1, "rho": None, "delta": None}
-    price = {**cost, "error": None, "max_epsilon": None}
+    price = {**cost, "error": None, "max_epsilon": None, "values": Values.TABLE}
     ways = {"key": None, "stop": None, "time_limit": None}
     task = marginals_task(session.dataset, "t", [("age",)], allowance(epsilon=1))
     return {
@@ -331,6 +332,10 @@ def session_calls(
         "diagnose": (
             session.diagnose,
             {"sql": QUESTION, "parameters": None, "epsilon": 1, "rho": None},
+        ),
+        "advise": (
+            session.advise,
+            {"sql": QUESTION, "parameters": None, **cost, "rows": None, "beyond": None},
         ),
         "check_data": (session.check_data, {"report": None}),
         "table": (session.table, {"name": "t"}),
@@ -346,7 +351,7 @@ def session_calls(
 
 def calls(folder: Path) -> dict[str, tuple[Callable[..., object], dict[str, object]]]:
     """Each public function and class, with arguments that are right."""
-    bounds: dict[str, object] = {"lower": 0, "upper": 9, "missing": None}
+    bounds: dict[str, object] = {"lower": 0, "upper": 9, "clip": None, "missing": None}
     declared = {"t": table(pa.table(ROWS))}
     options = dict.fromkeys(("unit", "size", "table"), None)
     limits = dict.fromkeys(("max_rows", "max_groups", "max_rows_total", "via", "key", "name"), None)
@@ -364,7 +369,20 @@ def calls(folder: Path) -> dict[str, tuple[Callable[..., object], dict[str, obje
         "Budget": (sf.Budget, {"epsilon": 1, "delta": 0}),
         "Integer": (sf.Integer, bounds),
         "Real": (sf.Real, {**bounds, "step": 1}),
-        "Date": (sf.Date, {"lower": "2000-01-01", "upper": "2001-01-01", "missing": None}),
+        "Date": (
+            sf.Date,
+            {"lower": "2000-01-01", "upper": "2001-01-01", "format": None, "missing": None},
+        ),
+        "Timestamp": (
+            sf.Timestamp,
+            {
+                "lower": "2000-01-01",
+                "upper": "2001-01-01",
+                "zone": "UTC",
+                "step": 1,
+                "missing": None,
+            },
+        ),
         "Boolean": (sf.Boolean, {"true": "1", "false": "0", "missing": None}),
         "Category": (partial(sf.Category, "a"), {"missing": None}),
         "Category's values": (lambda value: sf.Category(value), {"value": "a"}),

@@ -21,6 +21,7 @@ from sfumato.plan.aggregate import CountRows, CountValues
 
 INTEGER = sf.Integer(0, 120, missing=["N", "-9"])
 DAY = sf.Date("2024-01-01", "2024-12-31")
+MOMENT = sf.Timestamp("2024-01-01", "2024-12-31", zone="Europe/London", missing="N")
 
 
 def inspected(source, kind):
@@ -63,6 +64,15 @@ PLANTED = [
         [("dd/mm/yyyy", 2), ("yyyy-mm-dd", 1)],
     ),
     (DAY, ["12/31/2024", "01/02/2024"], (0, 0, 0, 2, 0, 0), [("mm/dd/yyyy", 2)]),
+    (
+        MOMENT,
+        [
+            *("31/12/2024 10:00", "12/31/2024 10:00", "13/12/2024 09:30", "2024-03-31 01:30"),
+            *("2023-12-31 23:59:59", "2024-12-31 23:59:59Z", "2025-01-01 00:30+01", "N", None),
+        ],
+        (3, 1, 1, 4, 1, 0),
+        [("99/99/9999 99:99", 3), ("yyyy-mm-dd 99:99", 1)],
+    ),
     (sf.Boolean(), ["Y", "N", "Y", None], (0, 1, 0, 3, 0, 0), [("A", 3)]),
     (sf.Boolean(true="Y", false="N"), ["Y", "N", "y"], (2, 0, 0, 1, 0, 0), [("a", 1)]),
     (sf.Category("Male", "F"), ["male", "Male ", "Male"], (1, 0, 0, 2, 0, 0), None),
@@ -90,6 +100,8 @@ def test_planted_faults_are_counted(kind, values, counted, seen):
         (sf.Real(0, 1), [float("nan"), float("inf"), -2.0], pa.float64(), (2, 0, 0, 1, 1, 1)),
         (sf.Integer(0, 9), [True, None], pa.bool_(), (1, 1, 0, 0, 0, 0)),
         (sf.Category("1", "2"), [1.0, 2.5, 2.0], pa.float64(), (2, 0, 0, 1, 0, 0)),
+        (MOMENT, [-1, 0, 10**18, None], pa.timestamp("us"), (3, 1, 0, 0, 2, 1)),
+        (MOMENT, [-1, 0, 10**18, None], pa.timestamp("us", "UTC"), (3, 1, 0, 0, 2, 1)),
         (sf.Text(), [None, None], pa.null(), (0, 2, 0, 0, 0, 0)),
     ],
     ids=repr,

@@ -64,15 +64,14 @@ def url(clinic):
     return clinic
 
 
-class TestConformance(EngineContract):
+class InMariaDB(EngineContract):
     """The suite of every engine, its tables in the server.
 
     Doubles without NaN and infinities, which MariaDB does not have.
     """
 
-    @pytest.fixture(autouse=True)
-    def _place(self, mariadb, clinic):
-        self.server, self.url, self.names = mariadb, clinic, count()
+    def __init__(self, server, url):
+        self.server, self.url, self.names = server, url, count()
 
     def open_engine(self, tables):
         made = {}
@@ -100,26 +99,23 @@ class TestConformance(EngineContract):
             places = ", ".join(["%s"] * len(cells.schema))
             cursor.executemany(f"INSERT INTO {name} VALUES ({places})", rows)
 
-    @FEW
-    @given(st.data(), world.data(), st.text(max_size=3))
-    def test_the_engine_gives_the_integers_of_the_reference(self, data, rows, key):
-        EngineContract.test_the_engine_gives_the_integers_of_the_reference.hypothesis.inner_test(
-            self, data, rows, key
-        )
 
-    @FEW
-    @given(st.data(), world.data())
-    def test_the_engine_gives_the_marginals_of_the_reference(self, data, rows):
-        EngineContract.test_the_engine_gives_the_marginals_of_the_reference.hypothesis.inner_test(
-            self, data, rows
-        )
+@pytest.mark.parametrize(
+    "name",
+    [
+        "test_the_values_at_the_edges_mean_what_they_mean_to_the_reference",
+        "test_the_engine_gives_the_rows_of_the_reference_at_the_edges",
+    ],
+)
+def test_the_engine_gives_the_integers_of_the_reference_at_the_edges(mariadb, clinic, name):
+    getattr(InMariaDB(mariadb, clinic), name)()
 
-    @FEW
-    @given(st.data(), world.data(), st.text(max_size=3))
-    def test_the_engine_gives_the_rows_of_the_reference(self, data, content, key):
-        EngineContract.test_the_engine_gives_the_rows_of_the_reference.hypothesis.inner_test(
-            self, data, content, key
-        )
+
+@FEW
+@given(st.data(), world.data(), st.text(max_size=3))
+def test_the_engine_gives_the_integers_of_the_reference(mariadb, clinic, data, rows, key):
+    asked = EngineContract.test_the_engine_gives_the_integers_of_the_reference
+    asked.hypothesis.inner_test(InMariaDB(mariadb, mariadb.emptied()), data, rows, key)
 
 
 # --- what a value means ----------------------------------------------------------------------
@@ -165,6 +161,10 @@ VALUES = {
 }
 
 
+NOON = sf.Timestamp("2024-07-01 12:00:00", "2024-07-01 12:00:09", zone="Europe/London")
+START = 1719831600  # noon of London's summer, in seconds since 1970
+
+
 def codes(url, kind):
     """How many values of the column v of the table t have each code."""
     column = Column("v", kind)
@@ -192,6 +192,27 @@ def test_every_value_has_a_declared_meaning(run, url, kind):
     assert codes(url, declared) == Counter(values.values())
 
 
+def test_an_instant_is_the_same_whatever_zone_the_server_is_set_to(run, url):
+    run("SET GLOBAL time_zone = '+05:30'")
+    try:
+        run(
+            "SET time_zone = '+01:00'",
+            "CREATE TABLE t (v timestamp(6) NULL)",
+            "INSERT INTO t VALUES ('2024-07-01 12:00:03.999999'), ('2024-07-01 11:59:59'),"
+            " ('2038-01-19 04:14:07'), (0), (NULL)",
+        )
+        assert codes(url, NOON) == {START: 1, START + 3: 1, START + 9: 1, None: 2}
+    finally:
+        run("SET GLOBAL time_zone = DEFAULT")
+    with pytest.raises(InvalidDeclaration, match="TIMESTAMP WITH TIME ZONE"):
+        DuckDB({"t": sf.Table(url, columns={"v": DAYS}, table="t")})
+
+
+def test_a_time_without_a_zone_is_local_time_of_the_declared_zone(run, url):
+    made(run, "datetime(6)", ["'2024-07-01 12:00:03.999999'", "'0000-00-00'", "NULL"])
+    assert codes(url, NOON) == {START + 3: 1, None: 2}
+
+
 @pytest.mark.parametrize("kind", ["date", "datetime(6)"])
 def test_a_day_that_is_not_decoded_totally_is_noticed(run, url, monkeypatch, kind):
     local = {"date": "DATE", "datetime(6)": "TIMESTAMP"}[kind]
@@ -217,7 +238,7 @@ def test_bytes_of_any_kind_are_decoded(kind, value, decoded):
     assert room._DECODERS[kind](value) == decoded
 
 
-@given(st.binary(), st.sampled_from(["DATE", "TIMESTAMP", "VARCHAR"]))
+@given(st.binary(), st.sampled_from(["DATE", "TIMESTAMP", room._INSTANT, "VARCHAR"]))
 def test_no_bytes_make_a_decoder_fail(value, kind):
     room._DECODERS[kind](value)
 
@@ -337,7 +358,6 @@ def test_what_has_no_snapshot_of_stored_rows_is_refused(run, url, statement):
 @pytest.mark.parametrize(
     ("kind", "called"),
     [
-        ("timestamp", "timestamp"),
         ("time", "time"),
         ("blob", "blob"),
         ("varbinary(9)", "varbinary"),
@@ -549,13 +569,25 @@ def test_a_certificate_that_is_given_is_compared_with_that_of_the_server(run, ma
         other = address.replace("127.0.0.1", "localhost")
         for refused in (
             f"{address}?ssl_disabled=true",
-            f"{address}?ssl_verify_cert=true&ssl_verify_identity=true",
+            f"{address}?ssl_verify_cert=true",
+            f"{address}?ssl_verify_identity=true",
             f"{other}?ssl_ca={certificate / 'cert.pem'}",
+            f"{address}?ssl_ca={certificate / 'none.pem'}",
         ):
             with pytest.raises(InvalidSource, match="cannot be read"):
                 codes(refused, WHOLE)
-        named = f"{other}?ssl_ca={certificate / 'cert.pem'}&ssl_verify_identity=false"
-        assert codes(named, WHOLE) == {7: 1}
+        for given in (
+            f"ssl_ca={certificate / 'cert.pem'}&ssl_verify_identity=false",
+            "ssl_verify_cert=false",
+        ):
+            assert codes(f"{other}?{given}", WHOLE) == {7: 1}
+        # a server without a certificate is refused where one is asked for
+        mariadb.stop()
+        mariadb.start()
+        plain = f"mysql://root@127.0.0.1:{mariadb.port}/clinic"
+        assert codes(plain, WHOLE) == {7: 1}
+        with pytest.raises(InvalidSource, match="cannot be read"):
+            codes(f"{plain}?ssl_verify_cert=false", WHOLE)
     finally:
         mariadb.stop()
         mariadb.start()

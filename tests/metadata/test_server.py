@@ -19,6 +19,7 @@ SHOWN = {
     "postgresql://ada:secret@db.example:5432/clinic?sslmode=require&password=secret": "postgresql://db.example/clinic",
     "postgres://db.example": "postgresql://db.example",
     "postgresql:///clinic?host=/run/secret": "postgresql:///clinic",
+    "postgresql://ada:secret@/clinic?host=/run": "postgresql:///clinic",
     "postgresql://[secret": "postgresql://",
     "mysql://ada:secret@db.example:3307/clinic?ssl_ca=/secret": "mysql://db.example/clinic",
     "mariadb://ada:secret@db.example/clinic": "mysql://db.example/clinic",

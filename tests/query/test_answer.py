@@ -15,12 +15,13 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import sfumato as sf
 from sfumato.cli.options import _csv
 from sfumato.errors import InvalidNumber, WrongUse
 from sfumato.query.answer import Answer
 from sfumato.query.estimate import Released
 from sfumato.query.render import UNTOLD
-from tests.contracts.people import EXACTLY, session
+from tests.contracts.people import EXACTLY, FRAME, columns, session
 
 EVERY = (
     "SELECT sex, smoker, COUNT(*) AS n, SUM(hours) AS h, AVG(age) AS m, SUM(age) / COUNT(*) AS r FROM people "
@@ -294,3 +295,15 @@ def test_a_library_that_is_not_installed_is_named(
     monkeypatch.setattr("sfumato.query.answer.find_spec", lambda name: None)
     with pytest.raises(WrongUse, match=f"{module} is not installed"):
         getattr(answer, f"to_{module}")()
+
+
+def test_a_plot_draws_the_clipped_values_beside_the_tables_own(tmp_path: Path) -> None:
+    table = sf.Table(FRAME, columns={**columns(), "age": sf.Integer(0, 99, clip=30)})
+    with sf.connect(
+        {"people": table}, dataset="d", budget=sf.Budget(10**6), ledger=tmp_path / "l.db"
+    ) as opened:
+        answer = opened.query("SELECT sex, AVG(age) AS a FROM people GROUP BY sex", epsilon=EXACTLY)
+    both, alone = answer.plot().svg, answer.plot("a_clipped").svg
+    # one bar a row; two bars a row and two colours in the legend
+    assert (alone.count("<rect"), both.count("<rect")) == (2, 6)
+    assert "clipped" in both and "clipped:" not in alone

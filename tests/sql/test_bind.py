@@ -56,9 +56,7 @@ def test_a_value_cannot_change_what_a_statement_means(ask, value):
         ask("SELECT COUNT(*) FROM events LIMIT $1", parameters=[value])
 
 
-@pytest.mark.parametrize(
-    "value", [None, [1], {"a": 1}, b"x", datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC), 1j]
-)
+@pytest.mark.parametrize("value", [None, [1], {"a": 1}, b"x", datetime.time(10), 1j])
 def test_a_value_of_another_kind_is_refused(ask, value):
     with pytest.raises(InvalidNumber, match="parameter 1") as refusal:
         ask(COUNT + "age > $1", parameters=[value])

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from sfumato.errors import MissingDeclaration
 from sfumato.metadata.column import Column, Date, Integer, Text
+from sfumato.metadata.timestamp import Timestamp
+from sfumato.metadata.zones import DAY
 from sfumato.plan.evaluate import date_trunc, evaluate
 from sfumato.plan.scalar import (
     Arithmetic,
@@ -26,6 +28,10 @@ from sfumato.plan.scalar import (
 )
 from sfumato.sql import key_domain as room
 from sfumato.sql.key_domain import MOST_GROUPS, image, may_be_missing
+from sfumato.sql.timestamps import local_day, part_of, trunc
+from sfumato.sql.typed import read
+from tests.contracts.effort import examples
+from tests.contracts.zones import FIRST, LAST, NAIVE, ZONES, shown, turns
 
 X, Y = Field(Column("x", Integer(-3, 4))), Field(Column("y", Integer(0, 2, missing="N")))
 POSITIVE = Compare(Comparison.GT, X, Constant(0))
@@ -114,3 +120,40 @@ def test_an_image_that_forgets_null_is_noticed(monkeypatch):
         room, "_rows", lambda fields, tests: ({fields[0]: code} for code in range(-3, 5))
     )
     assert 9 not in image.__wrapped__(expression)
+
+
+@settings(deadline=None, max_examples=examples(0.3))
+@given(
+    st.sampled_from(ZONES),
+    st.integers(FIRST + 3 * DAY, LAST - 3 * DAY),
+    st.integers(0, 100) | st.integers(30_000, 10**7),
+    st.lists(st.integers(0, 10**7), max_size=20),
+)
+def test_a_part_of_a_timestamp_has_the_groups_that_where_leaves(zone, low, length, inside):
+    moment = read(Column("t", Timestamp("1970-01-01", "2038-01-01", zone=zone)))
+    field = moment.expression
+    tests = (
+        Compare(Comparison.GE, field, Constant(low)),
+        Compare(Comparison.LT, field, Constant(low + length + 1)),
+    )
+    for key in (
+        local_day(moment).expression,
+        trunc("hour", moment).expression,
+        trunc("month", moment).expression,
+        part_of("hour", moment).expression,
+    ):
+        codes = image(key, tests)
+        for offset in (0, length, *(each for each in inside if each <= length)):
+            assert evaluate(key, lambda leaf, code=low + offset: code) in codes
+    # a date is a group if and only if some moment has it, but for a day that is left out whole
+    days = image(local_day(moment).expression, tests)
+    seconds = {*range(low, low + length, 3600), low + length, *turns(zone)}
+    dates = {
+        shown(zone, second + shift).toordinal() - NAIVE.toordinal()
+        for second in seconds
+        for shift in (-1, 0)
+        if low <= second + shift <= low + length
+    }
+    assert set(days) == {*range(min(dates), max(dates) + 1)}
+    months = image(trunc("month", moment).expression, tests)
+    assert set(months) == {date_trunc(Part.MONTH, date) for date in days}

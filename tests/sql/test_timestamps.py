@@ -5,7 +5,7 @@ import datetime
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.errors import UnsupportedSql
@@ -27,6 +27,7 @@ from sfumato.sql.timestamps import (
     written,
 )
 from sfumato.sql.typed import Day, Instant, Interval, number, read, text
+from tests.contracts.effort import examples
 from tests.contracts.zones import FIRST, LAST, NAIVE, ZONES, around, shown
 
 SECOND = datetime.timedelta(seconds=1)
@@ -125,6 +126,7 @@ def test_differences_are_elapsed_seconds_and_dates(zone, one, other):
     assert at(difference("day", start, end).expression, one, code) == days
 
 
+@settings(deadline=None, max_examples=examples(0.5))
 @given(st.sampled_from(ZONES), st.integers(FIRST + DAY, LAST - DAY), st.integers(-(10**6), 10**6))
 def test_an_interval_moves_a_moment_by_its_seconds(zone, second, seconds):
     moment = read(column(zone, step=60))
@@ -198,9 +200,21 @@ def test_a_constant_that_is_no_timestamp_is_refused(constant):
 
 
 def test_a_constant_far_away_is_refused():
-    for constant in ("1799-12-31 23:59:59", "9999-12-31", "0001-01-01 00:00:00Z"):
+    for constant in ("1799-12-31 23:59:59", "9999-12-31 00:00", "0001-01-01 00:00:00Z"):
         with pytest.raises(UnsupportedSql, match="1800 to 2299"):
             as_instant(text(constant), "Europe/London")
+    # a date may be the answer of a sub-query: no date is refused
+    for date in (
+        "0001-01-01",
+        "1799-12-31",
+        "1800-01-01",
+        "2299-12-31",
+        "2300-01-01",
+        "9999-12-31",
+    ):
+        found = as_instant(text(date), "Asia/Tokyo").expression.value
+        midnight = (datetime.date.fromisoformat(date).toordinal() - NAIVE.toordinal()) * DAY
+        assert abs(found - midnight) < DAY
 
 
 def test_no_moment_leaves_the_years_of_its_zone():

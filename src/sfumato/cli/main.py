@@ -15,6 +15,7 @@ _COMMANDS = {
     "check": ("check", "Check the declarations, the data and the ledger."),
     "prepare": ("prepare", "Write layouts of the data that make questions fast."),
     "preview": ("preview", "Cost and expected error of a question; free."),
+    "advise": ("advise", "Which clip, which cost, which groups; free."),
     "query": ("query", "Ask a question; it is charged."),
     "marginals": ("marginals", "Count rows by several sets of columns together; it is charged."),
     "diagnose": ("diagnose", "How much clipping and bounding touch; it is charged."),

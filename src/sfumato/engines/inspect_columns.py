@@ -310,7 +310,7 @@ def _forms(kind: ColumnType, rows: Rows) -> tuple[Form, ...]:
     forms = []
     for form, count, first, second in rows:
         shown = str(form)
-        if isinstance(kind, Date):
+        if isinstance(kind, Date | Timestamp):
             shown = date_form(shown, first, second)
         forms.append(Form(shown, int(count)))
     forms.sort(key=lambda form: (-form.count, form.shown))

@@ -9,6 +9,7 @@ of the server are dropped.
 
 import datetime
 import os
+import ssl
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     import pymysql
 
 _WORDS = ("char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set", "uuid")
+_INSTANT = "TIMESTAMP WITH TIME ZONE"
 # how a type is read, and its type in DuckDB
 _READ = {
     **dict.fromkeys(("tinyint", "smallint", "mediumint", "int", "year"), ("{0}", "BIGINT")),
@@ -37,6 +39,7 @@ _READ = {
     **dict.fromkeys(_WORDS, ("{0}", "VARCHAR")),
     "date": ("{0}", "DATE"),
     "datetime": ("{0}", "TIMESTAMP"),
+    "timestamp": ("{0}", _INSTANT),
 }
 _TABLE = (
     "SELECT TABLE_NAME, TABLE_TYPE, ENGINE FROM information_schema.TABLES "
@@ -51,14 +54,17 @@ _COLUMNS = (
 _STORED = "BASE TABLE InnoDB"
 _SETTINGS = (
     "SET SESSION sql_mode = ''",
+    # instants are sent as times of the session
+    "SET SESSION time_zone = '+00:00'",
     "SET SESSION sql_select_limit = 18446744073709551615",
     "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
     "SET SESSION TRANSACTION READ ONLY",
 )
 _SNAPSHOT = "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"
 # the options of an address, as PyMySQL calls them
-_PATHS = ("unix_socket", "read_default_file", "ssl_ca", "ssl_cert", "ssl_key")
-_SWITCHES = ("ssl_disabled", "ssl_verify_cert", "ssl_verify_identity")
+_PATHS = ("unix_socket", "read_default_file")
+_TLS = ("ssl_ca", "ssl_cert", "ssl_key", "ssl_verify_cert", "ssl_verify_identity")
+_PLAIN = "ssl_disabled"
 _TRUTHS = {"true": True, "1": True, "false": False, "0": False}
 _PASSWORD = "MYSQL_PWD"  # noqa: S105 - the name of a variable
 
@@ -87,7 +93,7 @@ def served(
         raise InvalidSource(
             f"Table {name!r}: {server!r} cannot be read.",
             allowed="a MySQL or MariaDB database that lets this user read the table; options: "
-            f"{', '.join((*_PATHS, *_SWITCHES))}",
+            f"{', '.join((*_PATHS, *_TLS, _PLAIN))}",
             remedy=f"Check address, user and rights; {_PASSWORD} or an option file "
             "(read_default_file) can hold the password.",
         )
@@ -190,6 +196,11 @@ def _moment(value: bytes) -> datetime.datetime | None:
         return None
 
 
+def _instant(value: bytes) -> datetime.datetime | None:
+    moment = _moment(value)
+    return None if moment is None else moment.replace(tzinfo=datetime.UTC)
+
+
 _DECODERS: Mapping[str, Callable[[bytes], object]] = {
     "BIGINT": int,
     "UBIGINT": int,
@@ -197,6 +208,7 @@ _DECODERS: Mapping[str, Callable[[bytes], object]] = {
     "VARCHAR": _text,
     "DATE": _day,
     "TIMESTAMP": _moment,
+    _INSTANT: _instant,
 }
 
 
@@ -263,14 +275,42 @@ def _settings(address: SplitResult) -> dict[str, Any]:
         "password": password.encode(),
         "database": unquote(address.path.removeprefix("/")) or None,
     }
-    for name, value in parse_qsl(address.query, keep_blank_values=True):
-        if name in _PATHS:
-            settings[name] = value
-        elif name in _SWITCHES and value.lower() in _TRUTHS:
-            settings[name] = _TRUTHS[value.lower()]
-        else:
-            raise ServerFailed
-    if "ssl_ca" in settings:
-        # PyMySQL alone would not compare the certificate with it
-        settings = {"ssl_verify_cert": True, "ssl_verify_identity": True} | settings
+    options = dict(parse_qsl(address.query, keep_blank_values=True))
+    if not set(options) <= {*_PATHS, *_TLS, _PLAIN}:
+        raise ServerFailed
+    settings |= {name: options[name] for name in _PATHS if name in options}
+    tls = {name: options[name] for name in _TLS if name in options}
+    if tls:
+        settings["ssl"] = _context(tls)
+    elif _PLAIN in options or "unix_socket" in options:
+        # nobody listens between two processes of one machine
+        settings["ssl_disabled"] = _is_true(options, _PLAIN)
     return settings
+
+
+def _context(options: Mapping[str, str]) -> ssl.SSLContext:
+    """Returns what is required of an encrypted connection: by default, all that can be verified.
+
+    PyMySQL's own options would not verify a certificate, or the name in it, without others.
+    """
+    context = ssl.create_default_context(cafile=options.get("ssl_ca"))
+    # a certificate that MySQL makes for itself is not strictly formed
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    is_verified = _is_true(options, "ssl_verify_cert")
+    context.check_hostname = is_verified and _is_true(options, "ssl_verify_identity")
+    context.verify_mode = ssl.CERT_REQUIRED if is_verified else ssl.CERT_NONE
+    if "ssl_cert" in options:
+        context.load_cert_chain(options["ssl_cert"], options.get("ssl_key"))
+    return context
+
+
+def _is_true(options: Mapping[str, str], name: str) -> bool:
+    """Returns whether an option is true; it is if it is not given.
+
+    Raises:
+        ServerFailed: it is neither true nor false.
+    """
+    value = options.get(name, "true")
+    if value not in _TRUTHS:
+        raise ServerFailed
+    return _TRUTHS[value]

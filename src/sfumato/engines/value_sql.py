@@ -115,7 +115,7 @@ def reading(
         case Timestamp():
             stored_text = text_reading(raw, family) if family == "text" else raw
             nanoseconds = source.types[column].upper().endswith("_NS")
-            read = moment_reading(stored_text, family, nanoseconds=nanoseconds)
+            read = moment_reading(stored_text, family, nanoseconds=nanoseconds, form=kind.format)
         case Category() | Boolean() | Text():
             read = text_reading(raw, family)
         case _:
@@ -124,7 +124,10 @@ def reading(
     if not kind.missing or family == "instant":
         return read
     markers = tuple(sql.Constant(marker) for marker in kind.missing)
-    is_present = sql.In(text_reading(raw, family), markers, negated=True)
+    is_present: sql.Expression = sql.In(text_reading(raw, family), markers, negated=True)
+    if isinstance(kind, Timestamp):
+        # a moment that cannot be printed is no marker
+        is_present = sql.call("coalesce", is_present, sql.TRUE)
     chosen = sql.Case(((is_present, read),))
     if isinstance(kind, Category | Boolean | Text):
         return sql.Opaque(chosen)

@@ -79,6 +79,7 @@ class Table:
     Guarantees:
         a table shows nothing of its source that is not declared
 
+    >>> from sfumato.metadata.column import Integer
     >>> Table("adult.parquet", columns={"age": Integer(17, 90)}).column("age")
     Column(name='age', type=Integer(17, 90))
     """
@@ -287,7 +288,7 @@ def _require_no_address(source: str | Path) -> None:
         )
     if scheme or (is_address(source) and "postgres" in str(source).lower()):
         raise InvalidDeclaration(
-            "An address of a server that is not written as one.",
+            "An address that is not written as one.",
             allowed=SCHEMES.get(scheme, POSTGRES),
         )
 

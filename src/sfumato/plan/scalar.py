@@ -10,7 +10,7 @@ inputs, NULL and zero divisors included: ``evaluate`` is its semantics, ``span``
 import itertools
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -290,3 +290,36 @@ def leaves(expression: Scalar) -> list[Leaf]:
     if isinstance(expression, Field | Key | Estimate):
         return [expression]
     return [leaf for child in children(expression) for leaf in leaves(child)]
+
+
+def substituted(expression: Scalar, swap: Callable[[Leaf], Scalar]) -> Scalar:
+    """Returns the expression with each leaf replaced by ``swap(leaf)``."""
+
+    def inner(operand: Scalar) -> Scalar:
+        return substituted(operand, swap)
+
+    match expression:
+        case Field() | Key() | Estimate():
+            return swap(expression)
+        case Constant():
+            return expression
+        case And(operands) | Or(operands) | Coalesce(operands) | Extreme(_, operands):
+            return replace(expression, operands=tuple(map(inner, operands)))
+        case Case(branches, otherwise):
+            pairs = tuple((inner(test), inner(result)) for test, result in branches)
+            return Case(pairs, inner(otherwise))
+        case Compare(_, left, right) | Arithmetic(_, left, right) | Quotient(left, right):
+            return replace(expression, left=inner(left), right=inner(right))
+        case (
+            Member()
+            | Like()
+            | IsNull()
+            | Not()
+            | FloorDivide()
+            | Lookup()
+            | DatePart()
+            | DateTrunc()
+        ):
+            return replace(expression, operand=inner(expression.operand))
+        case _:
+            raise unknown(expression)

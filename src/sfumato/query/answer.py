@@ -4,6 +4,7 @@
 import datetime
 import html
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, cast
@@ -222,6 +223,8 @@ class Answer:
     def plot(self, column: str | None = None) -> Figure:
         """A bar chart of one released column of numbers with 95% intervals (default: the first).
 
+        A column that has another one of its clipped values is drawn beside it.
+
         Raises:
             WrongUse: there is no such column.
         """
@@ -235,9 +238,14 @@ class Answer:
                 f"No released column {shown(chosen)} to plot.",
                 allowed=", ".join(released) or "none: there are no rows",
             )
-        place = names.index(chosen)
-        lines = zip(self.rows, errors, strict=True)
-        bars = [self._bar(row, line, place, keys) for row, line in lines]
+        drawn = {"": names.index(chosen)}
+        if f"{chosen}_clipped" in released:
+            drawn = {"the table's own": drawn[""], "clipped": names.index(f"{chosen}_clipped")}
+        bars = []
+        for row, line in zip(self.rows, errors, strict=True):
+            for more, place in drawn.items():
+                bar = self._bar(row, line, place, keys)
+                bars.append(replace(bar, series=", ".join(filter(None, (bar.series, more)))))
         title = chosen if len(names) > 1 else self.statement[:90]
         return bar_chart(title, chosen, bars)
 

@@ -39,7 +39,7 @@ from sfumato.sql.clip import Occasion
 from sfumato.sql.lower import understand
 
 # The number of half-octaves below the largest possible size; smaller sizes count as the least.
-_STEPS = 32
+STEPS = 32
 # What sums of clipped values may cost where they stand beside those of the table's own values.
 TWIN = Fraction(1, 5)
 
@@ -57,10 +57,10 @@ def learning(table: str, name: str, dataset: Dataset) -> Question:
     sized = _size(Column(name, kind))
     relation: Relation = read.raw.relation
     if dataset.tables[table].unit is not None:
-        largest = Column("auto.size", Integer(0, _STEPS))
+        largest = Column("auto.size", Integer(0, STEPS))
         relation = PerUnit(relation, (), (Computed(largest, Summary.MAXIMUM, sized),))
         sized = Value("size", largest.type, Field(largest))
-    codes = tuple(range(_STEPS + 1))
+    codes = tuple(range(STEPS + 1))
     raw = Raw(relation, (GroupKey(sized, codes),), (CountRows(),))
     items = (Item("size", Key(0)), Item("units", Estimate(0)))
     text = f"units by the size of {name!r} in {table!r}, to choose its clip"
@@ -96,14 +96,14 @@ def chosen_clip(
         occasion: the question for which the clip is chosen.
         price: what the sums of clipped values may cost together.
     """
-    sizes = _sizes(kind)
+    sizes = sizes_of(kind)
     counts = _counts(answer)
     raw = Raw(occasion.relation, occasion.keys, ())
     groups = declared_groups(raw) or 1
     each = price.scaled(Fraction(1, max(occasion.aggregates, 1)))
     errors = []
     for place, size in enumerate(sizes):
-        low, high = _ends(kind, size)
+        low, high = ends_of(kind, size)
         lost = _excess(counts, sizes, place) / groups
         errors.append((math.hypot(_noise(high - low, each), lost), low, high))
     _, low, high = min(errors)
@@ -129,20 +129,20 @@ def _size(column: Column) -> Value:
     negative = Arithmetic(Operation.SUBTRACT, Constant(0), field)
     magnitude = Extreme(greatest=True, operands=(field, negative))
     branches = []
-    for place, size in enumerate(_sizes(kind)):
+    for place, size in enumerate(sizes_of(kind)):
         fits = Compare(Comparison.LE, magnitude, Constant(size))
         branches.append((fits, Constant(place)))
     # without a value, no test is true
-    return Value("size", Integer(0, _STEPS), Case(tuple(branches), Constant(None)))
+    return Value("size", Integer(0, STEPS), Case(tuple(branches), Constant(None)))
 
 
-def _sizes(kind: Integer | Real) -> list[int]:
+def sizes_of(kind: Integer | Real) -> list[int]:
     """The candidate sizes in codes, ascending; the last is the largest possible one."""
     largest = max(abs(kind.lower_code), abs(kind.upper_code))
-    return [math.ceil(largest * 2 ** ((place - _STEPS) / 2)) for place in range(_STEPS + 1)]
+    return [math.ceil(largest * 2 ** ((place - STEPS) / 2)) for place in range(STEPS + 1)]
 
 
-def _ends(kind: Integer | Real, size: int) -> tuple[int, int]:
+def ends_of(kind: Integer | Real, size: int) -> tuple[int, int]:
     """The clip to absolute values of at most ``size``, within the possible range."""
     low = max(kind.lower_code, -size)
     high = min(kind.upper_code, size)
@@ -153,7 +153,7 @@ def _ends(kind: Integer | Real, size: int) -> tuple[int, int]:
 
 def _counts(answer: Answer) -> list[float]:
     """The number of units of each size; 0 where the noise may explain it."""
-    counts = [0.0] * (_STEPS + 1)
+    counts = [0.0] * (STEPS + 1)
     for line in answer.error():
         place = int(str(line["size"]))
         cell = line["units"]

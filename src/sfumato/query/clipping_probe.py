@@ -6,11 +6,12 @@ that the value lay beyond the declared bound. All other expressions clip the wid
 declared bounds, so that their codes do not change.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from sfumato.errors import InvalidDeclaration, unknown
 from sfumato.metadata.column import Column, Date, Integer, Real
+from sfumato.metadata.timestamp import Timestamp
 from sfumato.plan.relation import (
     Filter,
     PerUnit,
@@ -24,28 +25,12 @@ from sfumato.plan.relation import (
     UnitJoin,
 )
 from sfumato.plan.scalar import (
-    And,
-    Arithmetic,
-    Case,
-    Coalesce,
-    Compare,
     Constant,
-    DatePart,
-    DateTrunc,
-    Estimate,
     Extreme,
     Field,
-    FloorDivide,
-    IsNull,
-    Key,
     Leaf,
-    Like,
-    Lookup,
-    Member,
-    Not,
-    Or,
-    Quotient,
     Scalar,
+    substituted,
 )
 
 Wide = Mapping[Column, Column]
@@ -58,7 +43,7 @@ def wide(column: Column) -> Column | None:
     Column(name='age', type=Integer(-1, 121))
     """
     kind = column.type
-    if not isinstance(kind, Integer | Real | Date):
+    if not isinstance(kind, Integer | Real | Date | Timestamp):
         return None
     try:
         return Column(column.name, _wider(kind))
@@ -66,10 +51,12 @@ def wide(column: Column) -> Column | None:
         return None
 
 
-def _wider(kind: Integer | Real | Date) -> Integer | Real | Date:
+def _wider(kind: Integer | Real | Date | Timestamp) -> Integer | Real | Date | Timestamp:
     """The type with both bounds moved outwards by one step."""
     low = kind.lower_code - 1
     high = kind.upper_code + 1
+    if isinstance(kind, Timestamp):
+        return Timestamp.of_codes(low, high, step=int(kind.step), zone=kind.zone, like=kind)
     if isinstance(kind, Integer):
         return Integer(low, high, missing=kind.missing)
     if isinstance(kind, Real):
@@ -115,12 +102,12 @@ def through_bounds(expression: Scalar, columns: Wide) -> Scalar:
         if not isinstance(leaf, Field) or leaf.column not in columns:
             return leaf
         kind = leaf.column.type
-        assert isinstance(kind, Integer | Real | Date), "only these are widened"
+        assert isinstance(kind, Integer | Real | Date | Timestamp), "only these are widened"
         field = Field(columns[leaf.column])
         least = Extreme(greatest=True, operands=(field, Constant(kind.lower_code)))
         return Extreme(greatest=False, operands=(least, Constant(kind.upper_code)))
 
-    return _substituted(expression, clipped)
+    return substituted(expression, clipped)
 
 
 def _widened_tie(tie: Scalar, columns: Wide) -> Scalar:
@@ -128,36 +115,3 @@ def _widened_tie(tie: Scalar, columns: Wide) -> Scalar:
     if isinstance(tie, Field) and tie.column in columns:
         return Field(columns[tie.column])
     return tie
-
-
-def _substituted(expression: Scalar, swap: Callable[[Leaf], Scalar]) -> Scalar:
-    """The expression with each leaf replaced by ``swap(leaf)``."""
-
-    def inner(operand: Scalar) -> Scalar:
-        return _substituted(operand, swap)
-
-    match expression:
-        case Field() | Key() | Estimate():
-            return swap(expression)
-        case Constant():
-            return expression
-        case And(operands) | Or(operands) | Coalesce(operands) | Extreme(_, operands):
-            return replace(expression, operands=tuple(map(inner, operands)))
-        case Case(branches, otherwise):
-            pairs = tuple((inner(test), inner(result)) for test, result in branches)
-            return Case(pairs, inner(otherwise))
-        case Compare(_, left, right) | Arithmetic(_, left, right) | Quotient(left, right):
-            return replace(expression, left=inner(left), right=inner(right))
-        case (
-            Member()
-            | Like()
-            | IsNull()
-            | Not()
-            | FloorDivide()
-            | Lookup()
-            | DatePart()
-            | DateTrunc()
-        ):
-            return replace(expression, operand=inner(expression.operand))
-        case _:
-            raise unknown(expression)

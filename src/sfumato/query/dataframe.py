@@ -394,12 +394,14 @@ def _constant(value: Literal) -> Expression:
         return Expression("TRUE" if value else "FALSE", Binding.ATOM)
     if isinstance(value, str):
         return Expression("'" + value.replace("'", "''") + "'", Binding.ATOM)
-    if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
+    if isinstance(value, datetime.datetime):
+        return Expression(f"TIMESTAMP '{value.isoformat(' ')}'", Binding.ATOM)
+    if isinstance(value, datetime.date):
         return Expression(f"DATE '{value.isoformat()}'", Binding.ATOM)
     if not isinstance(value, int | float | Decimal | Fraction):
         raise WrongUse(
             f"A constant of type {type(value).__name__}.",
-            allowed="a number, a text, a date, True or False",
+            allowed="a number, a text, a date, a datetime, True or False",
         )
     number = to_fraction("A constant", value)
     written = decimal_text(number).replace("/", " / ")

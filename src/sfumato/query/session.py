@@ -7,7 +7,6 @@ from copy import copy
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import cast
 
 from sqlglot import exp
 
@@ -18,26 +17,26 @@ from sfumato.exact.rational import Number
 from sfumato.ledger.account_path import UNSTATED, Scope
 from sfumato.ledger.request import Request
 from sfumato.ledger.spend import Ledger
-from sfumato.ledger.verify import Report, verify
 from sfumato.metadata.clip import Values, require_values
 from sfumato.metadata.contract import Contract
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.question import Question
-from sfumato.plan.scalar import Estimate
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.distance import Norm
-from sfumato.privacy.event import Json
 from sfumato.query.account import Account
+from sfumato.query.advise import Advice, advice
+from sfumato.query.advise import Asked as AskedAdvice
 from sfumato.query.answer import Answer
 from sfumato.query.asker import Asker
+from sfumato.query.auto_clip import learning
 from sfumato.query.charge import persistently
 from sfumato.query.choose import Planned, cheapest, plan_for_price, plans_for_target
-from sfumato.query.data_check import DataCheck, check_data, require_owners
 from sfumato.query.dataframe import Frame, frame
 from sfumato.query.diagnose import checks
 from sfumato.query.diagnosis import Diagnosis, diagnosis
 from sfumato.query.door import Door
 from sfumato.query.known import Known, name_of
+from sfumato.query.owners import Owners
 from sfumato.query.payer import Payer
 from sfumato.query.pipeline import UNPREPARED, compile_plan
 from sfumato.query.preview import Preview
@@ -45,9 +44,7 @@ from sfumato.query.price import Price, Wish, price
 from sfumato.query.release import Asked, release
 from sfumato.query.reuse import Shelf, reuse
 from sfumato.query.subqueries import Rehearsal, Resolver, Step, previewed, refused
-from sfumato.query.table import parts_from_json
-from sfumato.query.target import Reference, reference_of, wanted
-from sfumato.query.tasks import Tasks
+from sfumato.query.target import references, wanted
 from sfumato.query.together import Held, require_key, together, wanted_charges
 from sfumato.sql.bind import Parameters
 
@@ -55,7 +52,7 @@ from sfumato.sql.bind import Parameters
 _CLOSING = 10.0
 
 
-class Session(Tasks):
+class Session(Owners):
     """A session over one dataset, which charges questions to one account. A context manager.
 
     >>> import sfumato as sf, pyarrow as pa, tempfile
@@ -82,7 +79,6 @@ class Session(Tasks):
         let_go: Callable[[Ledger], object] = Ledger.close,
         is_owners: bool = False,
     ) -> None:
-        # whether exact counts of the data may be shown: ``check_data``
         self._is_owners = is_owners
         self._engine = engine
         self._kept = kept
@@ -324,29 +320,47 @@ class Session(Tasks):
                 answers.append(self._released(question, recalled=recalled, payer=payer))
         return answers
 
-    def check_data(self, *, report: Callable[[str], None] | None = None) -> DataCheck:
-        """How all of the data is read, for its owner: exact counts, which are **not private**.
+    def advise(
+        self,
+        sql: str | exp.Select,
+        *,
+        parameters: Parameters | None = None,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        delta: Number | None = None,
+        rows: int | None = None,
+        beyond: Number | None = None,
+    ) -> Advice:
+        """What other clips, costs and groupings would do to the noise of a question; free.
 
-        Nothing is charged or stored. ``report`` is called with a line before each column.
+        ``rows`` is the number of rows of a group (default: the declared size over the groups).
+        ``beyond`` is an epsilon that is charged once for each column: how many units lie beyond
+        each clip. A later ``sf.AUTO`` uses the same answer.
 
         Raises:
-            WrongUse: not the owner's own session (``require_owners``); or Spark reads the data.
-            InvalidSource: a column cannot be read to its end.
+            Refused: as ``preview``, or the budget forbids ``beyond``.
         """
         self._door.require_open()
-        require_owners(is_owners=self._is_owners)
+        asked = price(epsilon=epsilon, rho=rho, delta=delta)
+        count = None if beyond is None else partial(self._sizes, price(epsilon=beyond))
+        question = AskedAdvice(sql, parameters, asked, self.dataset, plan_for_price, count, rows)
+        return advice(question)
+
+    def _sizes(self, cost: Price, table: str, column: str) -> Answer:
+        """The charged count of the units of a table by the size of their values of a column."""
+        step = Step(learning(table, column, self.dataset), self.dataset, cost, at_any_price=True)
+        stored = self._at_any_price(step)
+        if stored is not None:
+            return stored
         with self._door.inside():
-            return check_data(self._engine, self.dataset, report)
+            answer, _ = persistently(lambda: self._answered(step), ENDLESS)
+        return answer
 
     def table(self, name: str) -> Frame:
         """Begins a question without SQL: ``where``, ``join``, ``group_by``, ``agg``, ``query``."""
         if name not in self.dataset.tables:
             raise UnknownName(f"No table {shown(name)}.", allowed=", ".join(self.dataset.tables))
         return frame(name, self.query, self.preview)
-
-    def verify(self) -> Report:
-        """Replays the ledger's journal and compares it with every stored row."""
-        return verify(self._ledger)
 
     def close(self) -> None:
         """Closes the ledger and the data. A session that ``asking_as`` made closes nothing.
@@ -467,28 +481,13 @@ class Session(Tasks):
         price = step.price
         if price.target is None:
             return [plan_for_price(question, dataset, price, self._kept)]
-        goal = wanted(question, dataset, price.target, self._references(question))
+        earlier = self._stored(question)
+        goal = wanted(question, dataset, price.target, references(question, earlier))
         balances = self._ledger.balances(*self._path)
         concentrated = all(balance.gates.rho is not None for balance in balances)
         return plans_for_target(
             question, dataset, price, goal, concentrated=concentrated, kept=self._kept
         )
-
-    def _references(self, question: Question) -> dict[int, Reference]:
-        """The estimates of each part in the first stored answer to the same statement."""
-        answer = self._stored(question)
-        if answer is None:
-            return {}
-        shown = set()
-        for item in question.output.items:
-            if isinstance(item.expression, Estimate):
-                shown.add(item.expression.index)
-        released = cast(dict[str, Json], answer.form["released"])
-        references = {}
-        for index, part in enumerate(parts_from_json(released["parts"])):
-            if index in shown and part.values and part.noise is not None:
-                references[index] = reference_of(answer.charge_id[:12], part)
-        return references
 
 
 def require_names(**names: object) -> None:

@@ -8,6 +8,7 @@ table, or the first stored estimate of the same statement. It is never relative 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import cast
 
 from sfumato.errors import NoReference, UnsupportedSql
 from sfumato.exact.rational import decimal_text
@@ -26,8 +27,11 @@ from sfumato.plan.relation import Scan
 from sfumato.plan.scalar import Estimate, Key
 from sfumato.plan.stages import Part
 from sfumato.plan.statistic import Statistic
+from sfumato.privacy.event import Json
+from sfumato.query.answer import Answer
 from sfumato.query.estimate import Released
 from sfumato.query.price import Target
+from sfumato.query.table import parts_from_json
 
 CONFIDENCE = Fraction(95, 100)
 # The statistics that an aggregate has as a column of its own.
@@ -144,7 +148,23 @@ def _require_plain_aggregates(question: Question) -> None:
         )
 
 
-def reference_of(charge: str, part: Released) -> Reference:
+def references(question: Question, answer: Answer | None) -> dict[int, Reference]:
+    """The estimates of each part that is shown, in a stored answer to the same statement."""
+    if answer is None:
+        return {}
+    shown = set()
+    for item in question.output.items:
+        if isinstance(item.expression, Estimate):
+            shown.add(item.expression.index)
+    released = cast(dict[str, Json], answer.form["released"])
+    found = {}
+    for index, part in enumerate(parts_from_json(released["parts"])):
+        if index in shown and part.values and part.noise is not None:
+            found[index] = _reference(answer.charge_id[:12], part)
+    return found
+
+
+def _reference(charge: str, part: Released) -> Reference:
     """The mean estimate of a stored part, and the sizes of its groups."""
     groups = range(len(part.values))
     points = [abs(part.point(group)) for group in groups]

@@ -177,7 +177,7 @@ class Aggregates:
             raise UnsupportedSql(
                 f"{called(node)} of {_name(inner)!r}, which is {_described(typed)}.",
                 allowed="a number or a Boolean (its AVG is a share)",
-                remedy=f"GROUP BY {_name(inner)} to count its values.",
+                remedy=_countable(typed, _name(inner)),
             )
         if isinstance(typed, Truth) and test is None:
             return value_of(typed, _name(inner))
@@ -196,7 +196,7 @@ class Aggregates:
             raise UnsupportedSql(
                 f"{_called(node)} of {_name(operand)!r}, which is {_described(typed)}.",
                 allowed="a number or a date",
-                remedy=f"GROUP BY {_name(operand)} to count its values.",
+                remedy=_countable(typed, _name(operand)),
             )
         if level in (0, 1):
             extreme, at = ("MAX", "above") if level else ("MIN", "below")
@@ -321,6 +321,13 @@ def _level(node: exp.Expr | None) -> Fraction:
             remedy="QUANTILE_CONT(column, 0.5)",
         )
     return value
+
+
+def _countable(typed: Typed, name: str) -> str:
+    """Returns what to do with a value that is no number."""
+    if isinstance(typed, Instant):
+        return f"Take its date, CAST({name} AS DATE), or its seconds, EXTRACT(EPOCH FROM {name})."
+    return f"GROUP BY {name} to count its values."
 
 
 def _described(typed: Typed) -> str:

@@ -157,7 +157,7 @@ def constant(name: str, value: object) -> exp.Expr:
     """Returns the syntax tree of a constant.
 
     Raises:
-        InvalidNumber: the value is not a number, string, Boolean or date.
+        InvalidNumber: the value is not a number, string, Boolean, date or datetime.
         WrongUse: a string that UTF-8 cannot encode.
     """
     if isinstance(value, bool):
@@ -169,13 +169,16 @@ def constant(name: str, value: object) -> exp.Expr:
                 allowed="what UTF-8 can write",
             )
         return exp.Literal.string(value)
-    if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
+    if isinstance(value, datetime.datetime):
+        written_moment = exp.Literal.string(value.isoformat(" "))
+        return exp.Cast(this=written_moment, to=exp.DataType.build("timestamp"))
+    if isinstance(value, datetime.date):
         written_day = exp.Literal.string(value.isoformat())
         return exp.Cast(this=written_day, to=exp.DataType.build("date"))
     if not isinstance(value, int | float | Decimal | Fraction):
         raise InvalidNumber(
             f"The parameter {name} is a {type(value).__name__}.",
-            allowed="int, Decimal, Fraction, float, str, bool, datetime.date; "
+            allowed="int, Decimal, Fraction, float, str, bool, datetime.date, datetime.datetime; "
             "for NULL write IS NULL",
         )
     exact = to_fraction(name, value)

@@ -53,7 +53,7 @@ MIRRORED = {
 _KINDS = {
     Number: "a number",
     Day: "a date, DATE '2019-12-31'",
-    Instant: "a timestamp, TIMESTAMP '2019-12-31 18:30:00'; its date: CAST(column AS DATE)",
+    Instant: "a timestamp, TIMESTAMP '2019-12-31 18:30:00'; or a date with CAST(column AS DATE)",
     Label: "a text",
     Words: "a text",
     Truth: "TRUE or FALSE",

@@ -86,7 +86,8 @@ def part_of(name: str, moment: Day) -> Number:
     if upper not in PARTS:
         raise UnsupportedSql(
             f"The part {upper[:20]} of a date.",
-            allowed="YEAR, QUARTER, MONTH, WEEK, DAY, ISODOW, DOW, DOY",
+            allowed="YEAR, QUARTER, MONTH, WEEK, DAY, ISODOW, DOW, DOY; "
+            "of a timestamp also HOUR, MINUTE, SECOND, EPOCH",
         )
     return _whole(_part(PARTS[upper], moment.expression))
 

@@ -51,6 +51,11 @@ def _add(rows: Rows, node: exp.Expr) -> Typed:
         shifted = _add_to_date(node, one, other, sign)
         if shifted is not None:
             return shifted
+        if isinstance(constant := known(one), str) and isinstance(other, Interval):
+            timestamps.written(constant)
+            raise UnsupportedSql(
+                "An INTERVAL added to a constant timestamp.", remedy="Write the later time."
+            )
     first = as_number(one, node.this)
     second = as_number(other, node.expression)
     if sign < 0:
@@ -208,6 +213,12 @@ def _cast(rows: Rows, node: exp.Expr) -> Typed:
         operand = labels.measured(operand, labels.to_number)
     if isinstance(operand, Truth):
         operand = as_number(operand, node.this)
+    if isinstance(operand, Instant):
+        raise UnsupportedSql(
+            f"A CAST of a timestamp to {kind.upper()[:20]}.",
+            allowed="DATE",
+            remedy="HOUR(column), DATE_TRUNC('hour', column), EXTRACT(EPOCH FROM column)",
+        )
     if not isinstance(operand, Number):
         shown = node.this.sql(dialect="duckdb")[:60]
         raise UnsupportedSql(
@@ -259,6 +270,12 @@ def _part(rows: Rows, node: exp.Expr) -> Typed:
     """Lowers SQL functions that return a part of a date, such as YEAR and MONTH."""
     require_only(node, "this")
     return _part_of(type(node).__name__, rows, node.this)
+
+
+def _epoch(rows: Rows, node: exp.Expr) -> Typed:
+    """Lowers the SQL function EPOCH."""
+    require_only(node, "this")
+    return _part_of("EPOCH", rows, node.this)
 
 
 def _trunc_date(rows: Rows, node: exp.Expr) -> Typed:
@@ -449,6 +466,7 @@ FUNCTIONS: Functions = {
     exp.Hour: _part,
     exp.Minute: _part,
     exp.Second: _part,
+    exp.TimeToUnix: _epoch,
     exp.Day: _part,
     exp.DayOfMonth: _part,
     exp.DayOfWeek: _part,

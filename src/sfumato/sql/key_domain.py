@@ -8,6 +8,7 @@ from math import prod
 
 from sfumato.errors import MissingDeclaration
 from sfumato.metadata.column import Column, Text
+from sfumato.metadata.timestamp import Timestamp
 from sfumato.plan.evaluate import date_trunc, evaluate
 from sfumato.plan.scalar import (
     Case,
@@ -23,12 +24,16 @@ from sfumato.plan.scalar import (
     Value,
     children,
     leaves,
+    substituted,
 )
-from sfumato.plan.value_range import span
+from sfumato.plan.value_range import Span, span
+from sfumato.sql.timestamps import local_range
 from sfumato.sql.where_ranges import Tests, left, narrowed, never_null
 
 # Up to this many combinations of values are enumerated; beyond, every code of the range counts.
 _TRIED = 20_000
+# A part of a timestamp has some fifty nodes.
+_TRIED_TIMES = 4_000
 MOST_GROUPS = 100_000
 _LONGEST = {Part.YEAR: 366, Part.QUARTER: 92, Part.MONTH: 31, Part.WEEK: 7}
 
@@ -53,11 +58,12 @@ def _codes(expression: Scalar, tests: Tests) -> Sequence[int]:
     # enumerating the days of a period is slower than stepping through the periods
     if not isinstance(expression, Field) and not (is_period and reads_one_date):
         combinations = prod(_size(column, tests) for column in fields)
-        if combinations <= _TRIED:
+        reads_times = any(isinstance(column.type, Timestamp) for column in fields)
+        if combinations <= (_TRIED_TIMES if reads_times else _TRIED):
             return _tried(expression, fields, tests)
     if isinstance(expression, DateTrunc) and is_period:
         return tuple(_starts(expression, tests))
-    low, high = narrowed(expression, tests, span(expression)) or (0, -1)
+    low, high = narrowed(expression, tests, _range(expression, tests)) or (0, -1)
     if high - low + 1 > MOST_GROUPS:
         raise MissingDeclaration(
             f"GROUP BY a key that may have {high - low + 1:,} values.",
@@ -116,6 +122,35 @@ def _within(column: Column, tests: Tests) -> range:
     return range(ends[0], ends[1] + 1)
 
 
+def _range(expression: Scalar, tests: Tests) -> Span:
+    """Returns a range of an expression where the tests are TRUE; exact for a local date or hour."""
+    fields = _fields(expression)
+    if len(fields) == 1 and isinstance(fields[0].type, Timestamp):
+        codes = _within(fields[0], tests)
+        ends = local_range(expression, fields[0], codes)
+        if ends is not None:
+            return ends
+    return span(_within_tests(expression, tests))
+
+
+def _within_tests(expression: Scalar, tests: Tests) -> Scalar:
+    """Returns an expression with its timestamps in the range where the tests are TRUE.
+
+    A part of a timestamp has groups for what WHERE leaves of it, not for all its bounds.
+    """
+
+    def inside(leaf: Leaf) -> Scalar:
+        if not isinstance(leaf, Field) or not isinstance(leaf.column.type, Timestamp):
+            return leaf
+        codes = _within(leaf.column, tests)
+        if not codes:
+            return Constant(None)
+        kind = Timestamp.of_codes(codes[0], codes[-1], step=int(leaf.column.type.step), zone="")
+        return Field(Column(leaf.column.name, kind))
+
+    return substituted(expression, inside)
+
+
 def _size(column: Column, tests: Tests) -> int:
     """Returns how many values of a column are to be enumerated, NULL among them."""
     if isinstance(column.type, Text):
@@ -160,7 +195,7 @@ class _Reader:
 
 def _starts(expression: DateTrunc, tests: Tests) -> Iterator[int]:
     """Yields the first days of the periods that a range of dates overlaps."""
-    ends = narrowed(expression.operand, tests, span(expression.operand))
+    ends = narrowed(expression.operand, tests, _range(expression.operand, tests))
     if ends is None:
         return
     code = date_trunc(expression.part, ends[0])

@@ -24,12 +24,24 @@ from sfumato.plan.scalar import (
     Or,
     Scalar,
 )
-from sfumato.sql import compare, dates
+from sfumato.sql import compare, dates, timestamps
 from sfumato.sql.functions import FLOATING, WHOLE
 from sfumato.sql.literal import answered, literal, whole
 from sfumato.sql.reject import NOISY, refuse_node, reject, require_only
 from sfumato.sql.row_expressions import COMPARISONS
-from sfumato.sql.typed import Day, Label, Null, Number, Truth, Typed, Words, known, text, truth_of
+from sfumato.sql.typed import (
+    Day,
+    Instant,
+    Label,
+    Null,
+    Number,
+    Truth,
+    Typed,
+    Words,
+    known,
+    text,
+    truth_of,
+)
 
 _OPERATIONS: dict[type[exp.Expr], Operation] = {
     exp.Add: Operation.ADD,
@@ -39,6 +51,7 @@ _OPERATIONS: dict[type[exp.Expr], Operation] = {
 }
 _TESTS = (exp.Not, exp.And, exp.Or, exp.Is, exp.In, exp.Between, exp.Like)
 _ONE = Fraction(1)
+_TIMES = ("timestamp", "timestampntz", "timestamptz")
 _ZERO = Constant(Fraction(0))
 
 
@@ -70,9 +83,8 @@ class Finished:
                 return _constant(node)
             case exp.Subquery() if (answer := answered(node)) is not None:
                 return self.value(answer)
-            case exp.Cast() if node.to.is_type("date"):
-                constant = literal(node.this)
-                return dates.literal_day(constant if isinstance(constant, str) else "")
+            case exp.Cast() if node.to.is_type("date", *_TIMES):
+                return _moment(node)
             case exp.Case():
                 return self._case(node)
             case exp.If():
@@ -215,7 +227,7 @@ class Finished:
         """Returns the test ``value IN (list)``."""
         operand = self.value(node.this)
         values = [self.value(item) for item in node.expressions]
-        if isinstance(operand, Number | Day) and values:
+        if isinstance(operand, Number | Day | Instant) and values:
             tests = tuple(_compared(Comparison.EQ, operand, value) for value in values)
             if len(tests) == 1:
                 return tests[0]
@@ -272,6 +284,10 @@ class Finished:
 
 def _compared(op: Comparison, left: Typed, right: Typed) -> Scalar:
     """Returns the comparison of released values; numbers and dates need no lattice."""
+    moments = timestamps.instants([left, right])
+    if moments is not None:
+        _, (first, second) = timestamps.aligned(moments)
+        return Compare(op, first, second)
     if isinstance(left, Day) or isinstance(right, Day):
         one = dates.as_day(left)
         other = dates.as_day(right)
@@ -280,6 +296,15 @@ def _compared(op: Comparison, left: Typed, right: Typed) -> Scalar:
     if isinstance(left, Number) and isinstance(right, Number):
         return Compare(op, left.expression, right.expression)
     return compare.compare(op, left, right)
+
+
+def _moment(node: exp.Cast) -> Typed:
+    """Returns the constant of DATE '...' or TIMESTAMP '...'."""
+    constant = literal(node.this)
+    text = constant if isinstance(constant, str) else ""
+    if node.to.is_type("date"):
+        return dates.literal_day(text)
+    return timestamps.written(text)
 
 
 def _constant(node: exp.Expr) -> Typed:

@@ -12,9 +12,9 @@ from itertools import pairwise
 from math import gcd
 
 from sfumato.errors import UnsupportedSql
-from sfumato.metadata.column import date_code
+from sfumato.metadata.column import Column, date_code
 from sfumato.metadata.timestamp import FIRST_SECOND, LAST_SECOND, parsed_moment
-from sfumato.metadata.zones import DAY, Changes, changes, first_second, second_in
+from sfumato.metadata.zones import DAY, Changes, changes, first_second, offset_at, second_in
 from sfumato.plan.scalar import (
     Arithmetic,
     Case,
@@ -29,8 +29,8 @@ from sfumato.plan.scalar import (
 from sfumato.plan.value_range import span
 from sfumato.sql import dates
 from sfumato.sql.arithmetic import truncated
-from sfumato.sql.lattice import clipped, floored, plus, times
-from sfumato.sql.typed import Day, Instant, Interval, Label, Number, Typed, known
+from sfumato.sql.lattice import floored, plus, times
+from sfumato.sql.typed import Day, Instant, Interval, Label, Number, Typed, known, read
 
 # The seconds of each unit, and how many of them the next longer unit has.
 _PARTS = {"HOUR": (3600, 24), "MINUTE": (60, 60), "SECOND": (1, 60)}
@@ -56,8 +56,8 @@ def part_of(name: str, moment: Instant) -> Number | None:
     whole = _floored(*_local(moment), size)
     over = times(FloorDivide(whole, count), count)
     rest = Arithmetic(Operation.SUBTRACT, whole, over)
-    # the clip changes no value; it tells ``span`` that the rest is small
-    return Number(clipped(rest, 0, count - 1), Fraction(1))
+    # the table changes no value; it tells ``span`` that the rest is small
+    return Number(Lookup(rest, 0, tuple(range(count))), Fraction(1))
 
 
 def trunc(name: str, moment: Instant) -> Instant | Day:
@@ -143,24 +143,35 @@ def as_instant(typed: Typed, zone: str) -> Instant | None:
     constant = known(typed)
     if not isinstance(constant, str) or not isinstance(typed, Day | Label):
         return None
-    parsed = (date_code(constant), parsed_moment(constant))
-    match parsed:
-        case int(day), _:
-            local, offset = day * DAY, None
-        case _, (int(local), offset):
-            pass
-        case _:
-            raise UnsupportedSql(_UNWRITTEN, remedy="TIMESTAMP '2019-12-31 18:30:00'")
+    day = date_code(constant)
+    second = _of_text(constant, zone) if day is None else _of_day(day, zone)
+    return Instant(Constant(second), 1, zone)
+
+
+def _of_day(day: int, zone: str) -> int:
+    """Returns the first second of a date; beyond the years 1800 to 2299 without its offset.
+
+    It is defined for every date: a date may be the answer of a sub-query.
+    """
+    local = day * DAY
+    if zone and FIRST_SECOND <= local < LAST_SECOND:
+        return first_second(zone, local)
+    return local
+
+
+def _of_text(text: str, zone: str) -> int:
+    """Returns the second of an ISO string."""
+    parsed = parsed_moment(text)
+    if parsed is None:
+        raise UnsupportedSql(_UNWRITTEN, remedy="TIMESTAMP '2019-12-31 18:30:00'")
+    local, offset = parsed
     if not FIRST_SECOND <= local < LAST_SECOND:
         raise UnsupportedSql("A TIMESTAMP outside of the years 1800 to 2299.", remedy=_LEAVE_OUT)
-    if not zone and offset is not None:
+    if zone:
+        return _happening(zone, local, offset)
+    if offset is not None:
         raise _two_kinds()
-    second = local
-    if zone and isinstance(parsed[0], int):
-        second = first_second(zone, local)
-    elif zone:
-        second = _happening(zone, local, offset)
-    return Instant(Constant(second), 1, zone)
+    return local
 
 
 def instants(values: Sequence[Typed]) -> list[Instant] | None:
@@ -239,6 +250,37 @@ def _table(moment: Instant) -> Changes:
     if moment.zone:
         return changes(moment.zone, first, last)
     return ((first, 0),)
+
+
+def local_range(
+    expression: Scalar,
+    column: Column,
+    codes: range,
+) -> tuple[int, int] | None:
+    """Returns the range of a column's local date, hour, minute or second for a range of its codes.
+
+    Returns None if the expression is none of these. Between two changes of the offset local time
+    rises with the code, so its extremes are at the ends of the range and beside the changes.
+    """
+    moment = read(column)
+    if not isinstance(moment, Instant) or not codes:
+        return None
+    sizes = {local_day(moment).expression: DAY}
+    for unit in _PARTS:
+        shown = trunc(unit, moment)
+        if isinstance(shown, Instant):
+            sizes[shown.expression] = shown.step
+    size = sizes.get(expression)
+    if size is None:
+        return None
+    seconds = [codes[0] * moment.step, codes[-1] * moment.step]
+    table = _table(moment)
+    for start, _ in table[1:]:
+        code = -(-start // moment.step)
+        if codes[0] < code <= codes[-1]:
+            seconds += [(code - 1) * moment.step, code * moment.step]
+    units = [(second + offset_at(table, second)) // size for second in seconds]
+    return min(units), max(units)
 
 
 def _local(moment: Instant) -> tuple[Scalar, int]:
