@@ -285,7 +285,7 @@ def test_no_question_task_or_curator_reaches_the_exact_counts():
     assert readers("unprotected") == counting
     assert readers("sfumato.engines.inspect_columns.inspect_column") == {"query/data_check.py"}
     assert readers("sfumato.engines.inspect_units.inspect_units") == {"query/data_check.py"}
-    assert readers("sfumato.query.data_check.check_data") == {"cli/check.py", "query/session.py"}
+    assert readers("sfumato.query.data_check.check_data") == {"cli/check.py", "query/owners.py"}
     assert not hasattr(Engine, "unprotected")
     assert not [name for name in dir(Curator) if "check" in name or "unprotected" in name]
     # the reader of names sees what there is
