@@ -90,7 +90,12 @@ def _expected(kind: ColumnType) -> str:
             written = kind.format or "YYYY-MM-DD (format= declares another form)"
             return f"A date is written {written}, and must be a day of the calendar."
         case Timestamp():
-            return "A time is written YYYY-MM-DD HH:MM:SS, with an offset from UTC or without."
+            if kind.format is not None:
+                return f"A time is written {kind.format}, as clocks of {kind.zone} show it."
+            return (
+                "A time is written YYYY-MM-DD HH:MM:SS, with an offset from UTC or without "
+                "(format= declares another form)."
+            )
         case Boolean():
             true, false = " or ".join(kind.true), " or ".join(kind.false)
             return f"Declared are {true} for true, {false} for false."
