@@ -80,7 +80,7 @@ class Price:
         rho = None if self.rho is None else self.rho // unit * unit
         if 0 in (epsilon, rho):
             raise InvalidNumber(
-                "The share of the cost that would learn an sf.AUTO clip is below the ledger's unit.",
+                "The share of the cost for an sf.AUTO clip is below the ledger's unit.",
                 allowed="at least 1e-10 for a question that learns one",
             )
         return replace(self, epsilon=epsilon, rho=rho)

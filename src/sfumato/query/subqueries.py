@@ -242,8 +242,9 @@ class Clips:
         answer = self._answer(step)
         if answer is None:
             self.notes.append(
-                f"{limit} is learnt when the question is asked, for {SHARE} of its cost beside what "
-                f"is shown: nothing is clipped here. A size that fewer than about {units_seen(price):,} units have will not be seen."
+                f"{limit} is learnt when the question is asked, for {SHARE} of its cost beside "
+                "what is shown: nothing is clipped here. A size that fewer than about "
+                f"{units_seen(price):,} units have will not be seen."
             )
             return None
         rest = self._price.scaled(self._share * (1 - SHARE * self.learnt))
