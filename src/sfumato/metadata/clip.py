@@ -77,7 +77,8 @@ def _refused(clip: object) -> InvalidDeclaration:
     """The refusal of a clip."""
     return InvalidDeclaration(
         f"clip={shown(clip)}.",
-        allowed="a number, or (smallest, largest), between lower and upper; or sf.AUTO",
+        allowed="a number, or (smallest, largest), between lower and upper; or sf.AUTO "
+        '("auto" in a configuration file)',
         remedy="lower and upper are what is possible; clip is what aggregates keep of it.",
     )
 
