@@ -199,3 +199,11 @@ def test_between_is_the_nearest_value_in_the_range(value, low, width):
     moved = evaluate(between(Field(column), low, low + width), lambda leaf: value)
     assert moved == sorted((low, value, low + width))[1]
     assert evaluate(between(Field(column), low, low + width), lambda leaf: None) is None
+
+
+def test_clipped_values_of_which_there_are_none_are_said():
+    nothing = "nothing here is clipped"
+    assert nothing in asked("AVG(age) AS a FROM people", sf.Clipped).notes[0]
+    assert nothing in asked("SUM(GREATEST(income, 1000)) AS s FROM people", sf.Clipped).notes[0]
+    assert asked("AVG(income) AS a FROM people", sf.Clipped).notes == ()
+    assert asked("AVG(age) AS a FROM people").notes == ()

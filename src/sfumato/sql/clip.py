@@ -37,6 +37,12 @@ from sfumato.sql.aggregates import Ask, Moment
 from sfumato.sql.typed import number_type
 
 
+_NOTHING = (
+    "Clipped values were asked for, and nothing here is clipped: no sum, mean or variance reads a "
+    "column with a clip, or what it reads is computed in a sub-query."
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Occasion:
     """The question in which a clip is wanted: its rows, its keys, and the number of aggregates."""
@@ -84,7 +90,7 @@ class Clipping:
         clipped = {call: twins.get(ask, ask) for call, ask in asks.items()}
         lines = self._bias(twins)
         if self.values is Values.CLIPPED:
-            return Split(clipped, bias=lines)
+            return Split(clipped, bias=lines, notes=() if lines else (_NOTHING,))
         return Split(asks, twins, clipped, lines)
 
     def _twins(self, asks: Iterable[Ask]) -> Mapping[Ask, Ask]:
@@ -147,13 +153,15 @@ class Split:
     """What the calls of a statement ask for.
 
     ``twins`` has the twin of each ask that has one beside it, ``clipped`` what each call asks for
-    with the twins in their place. ``bias`` says what is clipped.
+    with the twins in their place. ``bias`` says what is clipped; ``notes`` that nothing is, where
+    clipped values were asked for.
     """
 
     asks: Mapping[int, Ask]
     twins: Mapping[Ask, Ask] = field(default_factory=dict)
     clipped: Mapping[int, Ask] = field(default_factory=dict)
     bias: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 # For a question of which no twin is wanted.

@@ -257,6 +257,7 @@ def _asked(
     occasion = Occasion(source.relation, group.keys, len(asked))
     split = replace(clipping, occasion=occasion).split(asks, calls(select.expressions))
     context.bias += split.bias
+    context.notes += split.notes
     aggregates, estimates = shared([*split.asks.values(), *split.twins.values()])
     require_linear(group, aggregates)
     outputs = Outputs(scope, rows, group, split.asks, estimates)
