@@ -282,3 +282,16 @@ def test_a_column_that_is_computed_or_public_says_that_it_is_not_clipped(tmp_pat
         answer = session.query(sql, epsilon=1, values=sf.Clipped)
         assert any("is computed or public is not clipped" in note for note in answer.notes)
         assert 10**6 - session.budget.left == 1
+
+
+@pytest.mark.parametrize("name", ["auto.size", "auto.size_", 'In "come', "select", "person's"])
+def test_a_column_of_any_name_is_learnt(tmp_path, name):
+    columns = dict.fromkeys(["auto.size", name], INCOMES)
+    frame = pa.table({**columns, "person": PERSONS})
+    table = sf.Table(frame, sf.Unit("person", max_rows=2), {"auto.size": KIND, name: KIND})
+    quoted = name.replace('"', '""')
+    with sf.connect(
+        {"people": table}, dataset="d", budget=sf.Budget(9), ledger=tmp_path / "l.db"
+    ) as session:
+        answer = session.query(f'SELECT AVG("{quoted}") AS m FROM people', epsilon=1)
+    assert any(note.startswith(f"clip of {name} = [0, ") for note in answer.notes)

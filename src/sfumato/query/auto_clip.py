@@ -180,6 +180,14 @@ def _noise(width: int, price: Price) -> float:
     return width / math.sqrt(2 * float(price.rho or 1))
 
 
+def _unused(name: str, dataset: Dataset) -> str:
+    """A name that no column of the dataset has, the given one if it can be."""
+    declared = {column for table in dataset.tables.values() for column in table.columns}
+    while name in declared:
+        name += "_"
+    return name
+
+
 def _quoted(name: str) -> str:
     """A name as a quoted identifier of SQL."""
     doubled = name.replace('"', '""')
