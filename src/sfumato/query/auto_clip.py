@@ -57,7 +57,7 @@ def learning(table: str, name: str, dataset: Dataset) -> Question:
     sized = _size(Column(name, kind))
     relation: Relation = read.raw.relation
     if dataset.tables[table].unit is not None:
-        largest = Column("auto.size", Integer(0, STEPS))
+        largest = Column(_unused("auto.size", dataset), Integer(0, STEPS))
         relation = PerUnit(relation, (), (Computed(largest, Summary.MAXIMUM, sized),))
         sized = Value("size", largest.type, Field(largest))
     codes = tuple(range(STEPS + 1))
