@@ -18,6 +18,7 @@ from sfumato.query.auto_limits import (
     declared_groups,
     learnt_limit,
     units_needed,
+    unused_name,
     with_limits,
 )
 from sfumato.query.price import Price
@@ -145,3 +146,21 @@ def test_a_preview_learns_nothing_and_says_so(tmp_path: Path) -> None:
         with pytest.raises(WrongUse, match="answered first"):
             session.query(ALL, error=10, max_epsilon=1)
         assert session.budget.spent == "0"
+
+
+@pytest.mark.parametrize("name", ["auto.max_rows", "auto.rows", "auto.k0"])
+def test_a_limit_is_learnt_whatever_the_columns_are_called(tmp_path, name):
+    frame = pa.table({"patient": OWNERS, name: [1] * len(OWNERS)})
+    unit = sf.Unit("patient", max_rows=sf.AUTO, max_groups=2)
+    visits = sf.Table(frame, unit, {name: sf.Integer(0, 9)})
+    with sf.connect(
+        {"visits": visits}, dataset="d", budget=sf.Budget(9), ledger=tmp_path / "l.db"
+    ) as session:
+        sql = f'SELECT "{name}" AS k, SUM("{name}") AS s FROM visits GROUP BY "{name}"'
+        answer = session.query(sql, epsilon=1)
+    assert any(note.startswith("max_rows = ") for note in answer.notes)
+
+
+def test_a_name_is_kept_where_no_column_has_it():
+    assert unused_name("auto.rows", declared()) == "auto.rows"
+    assert unused_name("ward", declared()) == "ward_"

@@ -33,7 +33,7 @@ from sfumato.plan.scalar import (
 from sfumato.plan.stages import Raw
 from sfumato.plan.value import GroupKey, Value
 from sfumato.query.answer import Answer
-from sfumato.query.auto_limits import declared_groups
+from sfumato.query.auto_limits import declared_groups, unused_name
 from sfumato.query.price import Price
 from sfumato.sql.clip import Occasion
 from sfumato.sql.lower import understand
@@ -57,7 +57,7 @@ def learning(table: str, name: str, dataset: Dataset) -> Question:
     sized = _size(Column(name, kind))
     relation: Relation = read.raw.relation
     if dataset.tables[table].unit is not None:
-        largest = Column(_unused("auto.size", dataset), Integer(0, STEPS))
+        largest = Column(unused_name("auto.size", dataset), Integer(0, STEPS))
         relation = PerUnit(relation, (), (Computed(largest, Summary.MAXIMUM, sized),))
         sized = Value("size", largest.type, Field(largest))
     codes = tuple(range(STEPS + 1))
@@ -178,14 +178,6 @@ def _noise(width: int, price: Price) -> float:
     if price.epsilon is not None:
         return math.sqrt(2) * width / float(price.epsilon)
     return width / math.sqrt(2 * float(price.rho or 1))
-
-
-def _unused(name: str, dataset: Dataset) -> str:
-    """A name that no column of the dataset has, the given one if it can be."""
-    declared = {column for table in dataset.tables.values() for column in table.columns}
-    while name in declared:
-        name += "_"
-    return name
 
 
 def _quoted(name: str) -> str:

@@ -39,13 +39,21 @@ def automatic(question: Question, dataset: Dataset) -> Iterator[tuple[str, Quest
         return
     for limit in _LIMITS:
         if getattr(unit, limit) is AUTO and _is_needed(limit, question.raw):
-            yield limit, _learning(limit, question)
+            yield limit, _learning(limit, question, dataset)
 
 
-def _learning(limit: str, question: Question) -> Question:
+def unused_name(name: str, dataset: Dataset) -> str:
+    """A name that no column of the dataset has: the given one, or one that begins with it."""
+    declared = {column for table in dataset.tables.values() for column in table.columns}
+    while name in declared:
+        name += "_"
+    return name
+
+
+def _learning(limit: str, question: Question, dataset: Dataset) -> Question:
     """The question that learns one limit: a quantile over units, as a power of two."""
-    column = Column(f"auto.{limit}", Integer(1, _MOST))
-    relation = _counted(limit, question.raw, column)
+    column = Column(unused_name(f"auto.{limit}", dataset), Integer(1, _MOST))
+    relation = _counted(limit, question.raw, column, dataset)
     quantile = Quantiles(_power(column), (_LEVEL,))
     raw = Raw(relation, (), (quantile,))
     output = Output((Item(limit, Estimate(0)),))
@@ -131,14 +139,19 @@ def _is_needed(limit: str, raw: Raw) -> bool:
     return not all(isinstance(aggregate, CountUnits) for aggregate in raw.aggregates)
 
 
-def _counted(limit: str, raw: Raw, column: Column) -> Relation:
+def _counted(
+    limit: str,
+    raw: Raw,
+    column: Column,
+    dataset: Dataset,
+) -> Relation:
     """One row for each unit, with the number that the limit bounds in ``column``."""
     if limit == "max_rows_total" or not raw.keys:
         return PerUnit(raw.relation, (), (Computed(column, Summary.COUNT),))
-    rows = Column("auto.rows", Integer(1, _MOST))
+    rows = Column(unused_name("auto.rows", dataset), Integer(1, _MOST))
     keys = []
     for index, key in enumerate(raw.keys):
-        named = Column(f"auto.k{index}", key.value.type)
+        named = Column(unused_name(f"auto.k{index}", dataset), key.value.type)
         keys.append((named, key.value))
     counted = Computed(rows, Summary.COUNT)
     by_group = PerUnit(raw.relation, tuple(keys), (counted,))
