@@ -36,7 +36,6 @@ from sfumato.plan.value_range import span
 from sfumato.sql.aggregates import Ask, Moment
 from sfumato.sql.typed import number_type
 
-
 _NOTHING = (
     "Clipped values were asked for, and nothing here is clipped: no sum, mean or variance reads a "
     "column with a clip, or what it reads is computed in a sub-query."
