@@ -21,6 +21,7 @@ from sfumato.synopsis.strategy import Strategy
 
 # The largest standard deviation of the noise; with more, a noisy integer might not fit 64 bits.
 _WIDEST = 2**56
+_LEAST_VARIANCE = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +120,7 @@ class LayersTask:
         """One over the variance of the noise of each layer, in squared steps; rounded down."""
         found = []
         for mechanism in self.mechanisms:
-            variance = float(mechanism.noise.variance.upper)
+            # with next to no noise, the variance may be 0
+            variance = max(float(mechanism.noise.variance.upper), _LEAST_VARIANCE)
             found.append(math.nextafter(1 / variance, 0.0))
         return found

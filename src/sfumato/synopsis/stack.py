@@ -31,7 +31,7 @@ class Stack:
             cells, a layer of another width, or halves of a block that the widths do not halve.
 
     >>> tree = Stack(4, (1, 2, 4), (Layer(1), Layer(2)))
-    >>> tree.variance(np.array([1.0, 1.0, 0, 0]), [1.0, 1.0]).round(3)
+    >>> round(tree.variance(np.array([1.0, 1.0, 0, 0]), [1.0, 1.0]), 3)
     0.667
     """
 
@@ -94,10 +94,12 @@ class Stack:
 
     def coefficients(self, query: Floats, precisions: Sequence[float]) -> list[Floats]:
         """What each noisy integer of each layer counts in the estimate of a query."""
-        solved = self._solved(self._pad(query), self.information(precisions))[: self.cells]
+        solved = self._solved(self._pad(query), self.information(precisions))
         found = []
         for layer, precision in zip(self.layers, precisions, strict=True):
-            found.append(precision * layer.apply(solved))
+            # blocks without cells are known to be 0, and not measured
+            measured = layer.apply(solved)[: layer.size(self.cells)]
+            found.append(precision * measured)
         return found
 
     def _solved(self, score: Floats, information: Floats) -> Floats:

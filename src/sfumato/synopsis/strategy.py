@@ -97,15 +97,15 @@ def _split(name: str, stack: Stack, workload: Workload, norm: Norm, halves_cost:
         for place, layer in enumerate(stack.layers):
             if layer.halves:
                 acts[place] /= halves_cost
-    shares = _descended(lost, acts, norm)
+    whole, shares = _fewest(lost, acts, norm)
     parts = _rounded(shares)
-    kept = [place for place, part in enumerate(parts) if part]
+    kept = [place for place, part in zip(whole, parts, strict=True) if part]
     layers = tuple(stack.layers[place] for place in kept)
-    whole = tuple(Fraction(parts[place], _PARTS) for place in kept)
-    final = np.array([float(share) for share in whole])
+    given = tuple(Fraction(part, _PARTS) for part in parts if part)
+    final = np.array([float(share) for share in given])
     information = _information(final, acts[kept], norm)
     factor = _error(lost, information) / workload.queries
-    return Strategy(name, Stack(stack.cells, stack.widths, layers), whole, norm, factor)
+    return Strategy(name, Stack(stack.cells, stack.widths, layers), given, norm, factor)
 
 
 def _actions(stack: Stack) -> Floats:
@@ -146,13 +146,36 @@ def _descended(lost: Floats, acts: Floats, norm: Norm) -> Floats:
         error = _error(lost, information)
         if error < least:
             best, least = shares, error
-        slope = np.where(real, lost / np.maximum(information, 1e-300) ** 2, 0.0)
+        slope = np.where(real, lost / np.maximum(information, 1e-100) ** 2, 0.0)
         falls = acts @ slope
         if norm is Norm.L1:
             falls = falls * 2 * shares
         shares = shares * np.maximum(falls, 1e-300) ** power
         shares = shares / shares.sum()
     return best
+
+
+def _fewest(lost: Floats, acts: Floats, norm: Norm) -> tuple[list[int], Floats]:
+    """The layers to measure, by place, and their shares of least error.
+
+    In L1 the error is not convex: a layer less may be better, so layers are left out one by one
+    as long as that helps.
+    """
+    kept = list(range(len(acts)))
+    shares = _descended(lost, acts, norm)
+    least = _error(lost, _information(shares, acts, norm))
+    while norm is Norm.L1 and len(kept) > 1:
+        tried = []
+        for place in kept:
+            others = [other for other in kept if other != place]
+            split = _descended(lost, acts[others], norm)
+            error = _error(lost, _information(split, acts[others], norm))
+            tried.append((error, others, split))
+        error, others, split = min(tried, key=lambda each: each[0])
+        if error >= least:
+            break
+        least, kept, shares = error, others, split
+    return kept, shares
 
 
 def _rounded(shares: Floats) -> list[int]:

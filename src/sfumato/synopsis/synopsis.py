@@ -223,7 +223,7 @@ class Synopsis:
 
     def to_arrow(self) -> "pyarrow.Table":
         """A row for each declared value: its count and its standard error."""
-        import pyarrow  # noqa: PLC0415 - optional elsewhere
+        import pyarrow
 
         codes = self.axis.codes or ()
         kind = self.axis.value.type
