@@ -10,6 +10,7 @@ import socket
 import subprocess
 import threading
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import pymysql
@@ -32,12 +33,20 @@ class MariaDB:
         self.log: list[str] = []
         self._server: subprocess.Popen[str] | None = None
         owner = unprivileged()
-        self._user = [] if owner is None else [f"--user={owner.pw_name}"]
+        self._as_user: dict[str, Any] = {}
         if owner is not None:
             os.chown(folder, owner.pw_uid, owner.pw_gid)
+            # not by --user=: a server that changes its user outlives who started it
+            self._as_user = {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": []}
         places = [f"--datadir={folder / 'data'}", "--auth-root-authentication-method=normal"]
         made = [_program("mariadb-install-db"), "--no-defaults", "--skip-test-db"]
-        subprocess.run([*made, *self._user, *places, *_SMALL], check=True, capture_output=True)
+        subprocess.run(
+            [*made, *places, *_SMALL],
+            check=True,
+            capture_output=True,
+            cwd=folder,
+            **self._as_user,
+        )
 
     def start(self, **settings: str) -> None:
         """Starts the server; returns when it takes connections."""
@@ -52,10 +61,12 @@ class MariaDB:
         }
         options = [f"--{name}={value}" for name, value in (own | settings).items()]
         self._server = subprocess.Popen(
-            [_program("mariadbd"), "--no-defaults", *self._user, *_SMALL, *options],
+            [_program("mariadbd"), "--no-defaults", *_SMALL, *options],
             stderr=subprocess.PIPE,
             text=True,
+            cwd=self.folder,
             preexec_fn=die_with_the_caller,
+            **self._as_user,
         )
         ready = threading.Event()
         threading.Thread(target=self._read, args=(self._server, ready), daemon=True).start()

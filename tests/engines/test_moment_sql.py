@@ -17,6 +17,7 @@ from sfumato.engines.value_codes import code_of
 from sfumato.engines.value_sql import Source, code, reading
 from sfumato.metadata import Column as Declared
 from sfumato.metadata import Timestamp
+from sfumato.metadata.moment_format import FORMATS
 from tests.contracts.effort import examples
 from tests.contracts.zones import NAIVE, ZONES, around, first_shown, offset, shown, turns
 from tests.metadata.test_timestamp import UNWRITTEN, WRITTEN
@@ -135,6 +136,22 @@ def test_a_string_is_read_like_the_reference(zone):
     coded = table(words, pa.string())
     coded = coded.set_column(0, "x", coded["x"].combine_chunks().dictionary_encode())
     assert codes(coded, kind) == found
+
+
+CLOCKS = (" 09:30", "T09:30", " 09:30:15", " 9:30", " 24:00", " 09:60", " 09:30:60", " 09:30Z", "")
+DATES = ("31/12/2024", "1/2/2024", "29/02/2023", "12-31-2024", "2024-03-31", "20241231", "2024.1.9")
+
+
+@pytest.mark.parametrize("form", FORMATS[::7])
+def test_a_string_of_a_declared_format_is_read_like_the_reference(form):
+    kind = Timestamp("2000-01-01", "2037-12-29", zone="Europe/London", format=form)
+    words = [date + clock for date in DATES for clock in CLOCKS]
+    moment = datetime.datetime(2024, 3, 31, 18, 5, 9)  # noqa: DTZ001
+    words += [moment.strftime(form), moment.replace(hour=1).strftime(form), None]
+    found = codes(table(words, pa.string()), kind)
+    assert found == [code_of(Declared("x", kind), word) for word in words]
+    second = (moment - NAIVE) // SECOND - 3600 - (0 if form.endswith("%S") else 9)
+    assert found[-3:] == [second, None, None]
 
 
 @settings(deadline=None, max_examples=examples(0.2))

@@ -10,7 +10,7 @@ import sfumato as sf
 from sfumato.engines.served import Served
 
 COLUMNS = {"v": ("t.v", "BIGINT"), 'a "b"': ("t.w", "VARCHAR"), "z": ("NULL", "VARCHAR")}
-FILE = sf.Table("data/people.db", table="people")
+FILE = sf.Table(Path("/data/people.db"), table="people")
 TABLE = Served('p"q', FILE, "main.people", COLUMNS, {"z": "SQLite's computed column"})
 
 
@@ -30,6 +30,6 @@ def test_a_column_that_cannot_be_read_has_the_type_of_its_database():
 
 
 def test_the_origin_is_the_server_or_the_file():
-    assert TABLE.origin == Path("data/people.db").absolute()
+    assert TABLE.origin == Path("/data/people.db")
     server = sf.Table("postgresql://db/clinic", table="people")
     assert Served("p", server, "public.people").origin is server.source

@@ -44,6 +44,7 @@ def table(zone):
             "place": range(len(seconds)),
             "text": [f"{clock}.5" for clock in clocks],
             "local": pa.array(clocks, pa.timestamp("us")),
+            "written": [f"{clock:%d/%m/%Y %H:%M:%S}" for clock in clocks],
             "known": [f"{NAIVE + second * SECOND}Z" for second in seconds],
             "moment": pa.array([second * 10**6 for second in seconds], pa.timestamp("us", zone)),
         }
@@ -54,12 +55,13 @@ def codes(spark, zone):
     """What Spark reads of each cell, less its lower bound, and how many values there are."""
     source = table(zone)
     kind = sf.Timestamp("1970-01-01", "2037-12-31", zone=zone)
-    names = ("text", "local", "known", "moment")
+    names = ("text", "local", "written", "known", "moment")
     place = Column("place", sf.Integer(0, len(source)))
-    columns = [Column(name, kind) for name in names]
+    formed = sf.Timestamp("1970-01-01", "2037-12-31", zone=zone, format="%d/%m/%Y %H:%M:%S")
+    columns = [Column(name, formed if name == "written" else kind) for name in names]
     whole = sf.Integer(kind.lower_code, kind.upper_code)
     asked = [Sum(Value(each.name, whole, Field(each))) for each in columns]
-    tables = {"t": sf.Table(source, columns={"place": place.type} | dict.fromkeys(names, kind))}
+    tables = {"t": sf.Table(source, columns={each.name: each.type for each in (place, *columns)})}
     bounded = plan(
         Scan("t", "", (place, *columns)), *asked, keys=(GroupKey(Value.of(place), None),)
     )
@@ -74,7 +76,7 @@ def agree(spark, zone):
     low = sf.Timestamp("1970-01-01", "2037-12-31", zone=zone).lower_code
     local = [second and max(second, low) for second in local]
     known = [max(second, low) for second in seconds]
-    assert codes(spark, zone) == [local, local, known, known]
+    assert codes(spark, zone) == [local, local, local, known, known]
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,23 @@ TIGHT = {
         ["2023-01-01", "2024-01-01", "2024-01-03", "2024-01-04", "2030-01-01"],
         [19722, 19723, 19725, 19726, 19726],
     ),
+    # clocks of Tokyo are nine hours ahead of UTC
+    "seen": (
+        Column(
+            "seen",
+            sf.Timestamp(
+                "1970-01-02", "1970-01-02", zone="Asia/Tokyo", step=3600, format="%d.%m.%Y %H:%M"
+            ),
+        ),
+        [
+            "1.1.1970 23:59",
+            "2.1.1970 00:00",
+            "02.01.1970 23:59",
+            "3.1.1970 00:00",
+            "9.9.2000 10:00",
+        ],
+        [14, 15, 38, 39, 39],
+    ),
 }
 
 
@@ -48,6 +65,12 @@ def test_the_ends_say_what_was_clipped(name: str) -> None:
 def test_markers_of_missing_stay() -> None:
     assert wide(Column("age", sf.Integer(0, 9, missing="-1"))) == Column(
         "age", sf.Integer(-1, 10, missing="-1")
+    )
+    seen = sf.Timestamp("2020-01-01", "2020-12-31", zone="Asia/Tokyo", missing="-")
+    other = wide(Column("seen", seen))
+    assert other is not None and other.type.missing == ("-",)
+    assert repr(other.type) == (
+        "Timestamp('2019-12-31 23:59:59', '2021-01-01 00:00:00', zone='Asia/Tokyo', missing='-')"
     )
 
 

@@ -89,7 +89,7 @@ c = {type = "boolean", true = "1", false = ["2", "3"], missing = "N"}
 d = {type = "category", values = {1 = "one", 2 = "two"}}
 e = {type = "integer", lower = -5, upper = 5}
 f = {type = "date", lower = "1900-01-01", upper = "2010-12-31", format = "%d/%m/%Y"}
-g = {type = "timestamp", lower = 2020-01-01, upper = 2020-12-31T18:30:00, zone = "Asia/Tokyo", step = 60, missing = "N"}
+g = {type = "timestamp", lower = 2020-01-01, upper = 2020-12-31T18:30:00, zone = "Asia/Tokyo", step = 60, format = "%d/%m/%Y %H:%M"}
 """
     declared = read_declarations(written(folder, text))
     table = declared.dataset.tables["t"]
@@ -100,7 +100,11 @@ g = {type = "timestamp", lower = 2020-01-01, upper = 2020-12-31T18:30:00, zone =
         "d": sf.Category({"1": "one", "2": "two"}),
         "e": sf.Integer(-5, 5),
         "g": sf.Timestamp(
-            "2020-01-01", "2020-12-31 18:30", zone="Asia/Tokyo", step=60, missing="N"
+            "2020-01-01",
+            "2020-12-31 18:30",
+            zone="Asia/Tokyo",
+            step=60,
+            format="%d/%m/%Y %H:%M",
         ),
         "f": sf.Date("1900-01-01", "2010-12-31", format="%d/%m/%Y"),
     }

@@ -31,7 +31,7 @@ from sfumato.sql.key_domain import MOST_GROUPS, image, may_be_missing
 from sfumato.sql.timestamps import local_day, part_of, trunc
 from sfumato.sql.typed import read
 from tests.contracts.effort import examples
-from tests.contracts.zones import FIRST, LAST, ZONES
+from tests.contracts.zones import FIRST, LAST, NAIVE, ZONES, shown, turns
 
 X, Y = Field(Column("x", Integer(-3, 4))), Field(Column("y", Integer(0, 2, missing="N")))
 POSITIVE = Compare(Comparison.GT, X, Constant(0))
@@ -145,5 +145,15 @@ def test_a_part_of_a_timestamp_has_the_groups_that_where_leaves(zone, low, lengt
         codes = image(key, tests)
         for offset in (0, length, *(each for each in inside if each <= length)):
             assert evaluate(key, lambda leaf, code=low + offset: code) in codes
+    # a date is a group if and only if some moment has it, but for a day that is left out whole
     days = image(local_day(moment).expression, tests)
-    assert len(days) <= length // DAY + 4
+    seconds = {*range(low, low + length, 3600), low + length, *turns(zone)}
+    dates = {
+        shown(zone, second + shift).toordinal() - NAIVE.toordinal()
+        for second in seconds
+        for shift in (-1, 0)
+        if low <= second + shift <= low + length
+    }
+    assert set(days) == {*range(min(dates), max(dates) + 1)}
+    months = image(trunc("month", moment).expression, tests)
+    assert set(months) == {date_trunc(Part.MONTH, date) for date in days}

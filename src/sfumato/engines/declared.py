@@ -20,7 +20,8 @@ _MILLISECONDS = "TIMESTAMP of milliseconds"
 # Arrow's names of the types that DuckDB converts to microseconds.
 _COARSE = ("timestamp[s, tz=", "timestamp[ms, tz=")
 _REMEDIES = {
-    _MILLISECONDS: "Write it as dates, or in microseconds (pyarrow: coerce_timestamps='us'): "
+    _MILLISECONDS: "Write it as dates, or in microseconds (pyarrow: coerce_timestamps='us', "
+    "pandas: .dt.as_unit('us')): "
     "one value beyond the range of these would make every question about the column fail."
 }
 # A type that has no more than its width as a parameter: DECIMAL(9,2), VARCHAR[].
@@ -81,7 +82,7 @@ def held_again(
             source = opened(
                 connection,
                 name,
-                tables[name],
+                item.served.table,
                 item.served.relation,
             )
         return source, held(connection, tables, name, source)

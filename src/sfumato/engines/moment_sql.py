@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from sfumato.engines import sql_tree as sql
+from sfumato.metadata.moment_format import has_seconds, moment_order, moment_pattern
 from sfumato.metadata.timestamp import MOMENT_PATTERN, Timestamp
 from sfumato.metadata.zones import DAY, Periods, local_periods
 
@@ -29,15 +30,18 @@ def moment_reading(
     family: str,
     *,
     nanoseconds: bool = False,
+    form: str | None = None,
 ) -> sql.Expression:
     """Reads a stored timestamp: twice its seconds since 1970, plus 1 if these are seconds in UTC.
 
     An even reading is local time, of a value without an offset. Seconds are rounded down.
-    ``nanoseconds``: it is stored in these.
+    ``nanoseconds``: it is stored in these; ``form``: the declared format of strings.
 
     Guarantees:
         no timestamp can make a reading fail
     """
+    if family == "text" and form is not None:
+        return _of_format(raw, form)
     if family == "text":
         return _of_text(raw)
     known = int(family == "instant")
@@ -73,6 +77,22 @@ def _of_text(raw: sql.Expression) -> sql.Expression:
     branches: list[_Branch] = [(is_unread, sql.Typed(sql.NULL, sql.SqlType.BIGINT))]
     branches += _in_utc(raw, local * 2 + 1)
     return sql.Opaque(sql.Case(tuple(branches), local * 2))
+
+
+def _of_format(raw: sql.Expression, form: str) -> sql.Expression:
+    """Reads a string of a declared format: local time, with its clock at the end."""
+    pattern = sql.Constant(moment_pattern(form))
+    order = sql.Constant(moment_order(form))
+    day = sql.TryCast(sql.call("regexp_replace", raw, pattern, order), sql.SqlType.DATE)
+    days = sql.call("date_diff", sql.Constant("day"), _ZERO_DAY, day)
+    clock = "HH:MM:SS" if has_seconds(form) else "HH:MM"
+    hours = _number(_piece(raw, -len(clock), 2))
+    minutes = _number(_piece(raw, 3 - len(clock), 2))
+    local = days * DAY + hours * 3600 + minutes * 60
+    if has_seconds(form):
+        local = local + _number(_piece(raw, -2, 2))
+    is_match = sql.call("regexp_full_match", raw, pattern)
+    return sql.Opaque(sql.Case(((is_match, sql.Paren(local) * 2),)))
 
 
 def _in_utc(raw: sql.Expression, local: sql.Expression) -> Iterator[_Branch]:

@@ -7,6 +7,7 @@ into one that DuckDB can store, so no row can make a copy fail.
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -35,6 +36,9 @@ def served(
     Raises:
         InvalidSource: its driver is missing, the database cannot be read, or has no such table.
     """
+    if isinstance(table.source, str | Path):
+        # whatever the working directory is when a question is asked
+        table = replace(table, source=Path(table.source).absolute())
     return _reader(table.source).served(name, table, relation)
 
 

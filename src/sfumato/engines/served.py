@@ -45,9 +45,8 @@ class Served:
     def origin(self) -> Server | Path:
         """The server or the file; tables of one origin are read in one snapshot."""
         source = self.table.source
-        if isinstance(source, Server):
-            return source
-        return Path(str(source)).absolute()
+        assert isinstance(source, Server | Path), "an address, or an absolute path"
+        return source
 
     @property
     def sql(self) -> str:

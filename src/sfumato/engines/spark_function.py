@@ -18,11 +18,20 @@ from sfumato.engines.spark_kind import (
 )
 from sfumato.engines.value_codes import DATE_PATTERN, NUMBER_PATTERN, WHOLE_PATTERN
 from sfumato.metadata.date_format import FORMATS, date_pattern, iso_order
+from sfumato.metadata.moment_format import FORMATS as MOMENT_FORMATS
+from sfumato.metadata.moment_format import moment_order, moment_pattern
 from sfumato.metadata.timestamp import MOMENT_PATTERN
 
-# The patterns of declared formats of dates, and the orders of their groups that are those of ISO.
-_DATES = {date_pattern(form) for form in FORMATS}
-_ORDERS = {(date_pattern(form), iso_order(form)) for form in FORMATS}
+# The patterns of declared formats of dates and times, and the orders of their groups that are
+# those of ISO.
+_DATES = {
+    *(date_pattern(form) for form in FORMATS),
+    *(moment_pattern(form) for form in MOMENT_FORMATS),
+}
+_ORDERS = {
+    *((date_pattern(form), iso_order(form)) for form in FORMATS),
+    *((moment_pattern(form), moment_order(form)) for form in MOMENT_FORMATS),
+}
 _PARTS = {
     "year": "year({})",
     "quarter": "quarter({})",

@@ -115,7 +115,7 @@ def reading(
         case Timestamp():
             stored_text = text_reading(raw, family) if family == "text" else raw
             nanoseconds = source.types[column].upper().endswith("_NS")
-            read = moment_reading(stored_text, family, nanoseconds=nanoseconds)
+            read = moment_reading(stored_text, family, nanoseconds=nanoseconds, form=kind.format)
         case Category() | Boolean() | Text():
             read = text_reading(raw, family)
         case _:

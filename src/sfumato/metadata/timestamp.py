@@ -11,6 +11,7 @@ from typing import Self, TypeAlias
 from sfumato.errors import InvalidDeclaration, shown
 from sfumato.exact.rational import Number, decimal_text, to_fraction
 from sfumato.metadata.coded import Coded, set_codes, shown_missing
+from sfumato.metadata.moment_format import iso_moment, require_moment_format
 from sfumato.metadata.zones import DAY, Changes, changes, offset_at, second_in, second_of
 
 Bound: TypeAlias = str | datetime.datetime | datetime.date
@@ -35,7 +36,9 @@ class Timestamp(Coded):
 
     A bound is an ISO string or a ``datetime``; without an offset from UTC it is local time of
     ``zone``, a name of the IANA list. A date alone is its first second as the lower bound, and its
-    last one as the upper bound. A code is a number of steps since 1970-01-01T00:00:00Z.
+    last one as the upper bound. ``format`` is how strings of the data are written: None for ISO
+    8601 with an offset or without, or a format of ``moment_format``. A code is a number of steps
+    since 1970-01-01T00:00:00Z.
 
     ``changes`` are the offsets of the zone, taken from ``zoneinfo`` when the column is declared.
     The zone "" is none: times as a clock on the wall shows them, computed by ``DATE_TRUNC``.
@@ -56,6 +59,7 @@ class Timestamp(Coded):
 
     zone: str
     changes: Changes
+    format: str | None
 
     def __init__(
         self,
@@ -64,6 +68,7 @@ class Timestamp(Coded):
         *,
         zone: str = "UTC",
         step: Number = 1,
+        format: str | None = None,
         missing: str | Sequence[str] | None = None,
     ) -> None:
         spacing = to_fraction("step", step)
@@ -84,7 +89,10 @@ class Timestamp(Coded):
             raise InvalidDeclaration(
                 "A Timestamp whose bounds fall on one step.", remedy="Declare a smaller step=."
             )
+        if format is not None:
+            require_moment_format(format)
         _set(self, (low // size, high // size), size, zone, missing)
+        object.__setattr__(self, "format", format)
 
     @classmethod
     def of_codes(
@@ -94,23 +102,28 @@ class Timestamp(Coded):
         *,
         step: int,
         zone: str,
-        missing: str | Sequence[str] | None = None,
+        like: "Timestamp | None" = None,
     ) -> Self:
         """Returns the type with these codes; the zone may be "".
+
+        With ``like``, strings of the data are read, and missing, as under that type.
 
         >>> Timestamp.of_codes(0, 23, step=3600, zone="")
         Timestamp('1970-01-01 00:00:00', '1970-01-01 23:00:00', zone='', step=3600)
         """
         made = cls.__new__(cls)
+        missing = None if like is None else like.missing
         _set(made, (lower_code, upper_code), step, zone, missing)
+        if like is not None:
+            object.__setattr__(made, "format", like.format)
         return made
 
     def __repr__(self) -> str:
         low, high = (self._written(code) for code in (self.lower_code, self.upper_code))
         step = "" if self.step == 1 else f", step={decimal_text(self.step)}"
-        return (
-            f"Timestamp({low!r}, {high!r}, zone={self.zone!r}{step}{shown_missing(self.missing)})"
-        )
+        form = "" if self.format is None else f", format={self.format!r}"
+        rest = f"{step}{form}{shown_missing(self.missing)}"
+        return f"Timestamp({low!r}, {high!r}, zone={self.zone!r}{rest})"
 
     def _written(self, code: int) -> str:
         """Returns a moment as local time, in UTC if another moment has the same local time."""
@@ -141,8 +154,9 @@ class Timestamp(Coded):
         return min(max(second // int(self.step), self.lower_code), self.upper_code)
 
     def code_of_text(self, text: str) -> int | None:
-        """Returns the code of an ISO string; None if it is none, or never happens."""
-        parsed = parsed_moment(text)
+        """Returns the code of a string; None if it is no time, or never happens."""
+        written = text if self.format is None else iso_moment(self.format, text)
+        parsed = None if written is None else parsed_moment(written)
         return None if parsed is None else self.code_of_local(*parsed)
 
 
@@ -218,4 +232,5 @@ def _set(
         table = changes(zone, low - _MARGIN, high)
     object.__setattr__(target, "zone", zone)
     object.__setattr__(target, "changes", table)
+    object.__setattr__(target, "format", None)
     set_codes(target, *codes, Fraction(step), missing)

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from sfumato.errors import InvalidDeclaration, unknown
 from sfumato.metadata.column import Column, Date, Integer, Real
+from sfumato.metadata.timestamp import Timestamp
 from sfumato.plan.relation import (
     Filter,
     PerUnit,
@@ -42,7 +43,7 @@ def wide(column: Column) -> Column | None:
     Column(name='age', type=Integer(-1, 121))
     """
     kind = column.type
-    if not isinstance(kind, Integer | Real | Date):
+    if not isinstance(kind, Integer | Real | Date | Timestamp):
         return None
     try:
         return Column(column.name, _wider(kind))
@@ -50,10 +51,12 @@ def wide(column: Column) -> Column | None:
         return None
 
 
-def _wider(kind: Integer | Real | Date) -> Integer | Real | Date:
+def _wider(kind: Integer | Real | Date | Timestamp) -> Integer | Real | Date | Timestamp:
     """The type with both bounds moved outwards by one step."""
     low = kind.lower_code - 1
     high = kind.upper_code + 1
+    if isinstance(kind, Timestamp):
+        return Timestamp.of_codes(low, high, step=int(kind.step), zone=kind.zone, like=kind)
     if isinstance(kind, Integer):
         return Integer(low, high, missing=kind.missing)
     if isinstance(kind, Real):
@@ -99,7 +102,7 @@ def through_bounds(expression: Scalar, columns: Wide) -> Scalar:
         if not isinstance(leaf, Field) or leaf.column not in columns:
             return leaf
         kind = leaf.column.type
-        assert isinstance(kind, Integer | Real | Date), "only these are widened"
+        assert isinstance(kind, Integer | Real | Date | Timestamp), "only these are widened"
         field = Field(columns[leaf.column])
         least = Extreme(greatest=True, operands=(field, Constant(kind.lower_code)))
         return Extreme(greatest=False, operands=(least, Constant(kind.upper_code)))

@@ -20,6 +20,7 @@ from sfumato.errors import UnsupportedSql
 from sfumato.exact.rational import decimal_text
 from sfumato.metadata.coded import MAX_CODE
 from sfumato.metadata.column import Boolean, Column, Date, Integer, Real
+from sfumato.metadata.timestamp import Timestamp
 from sfumato.plan.aggregate import (
     CountDistinct,
     CountUnits,
@@ -265,7 +266,7 @@ def _beyond(raw: Raw) -> tuple[Relation, list[Value]]:
 def _out_of_bounds(column: Column, wider: Column, known: Scalar) -> Iterator[Value]:
     """Two tests whether a value is below or above its declared bounds; NULL unless ``known``."""
     kind = column.type
-    assert isinstance(kind, Integer | Real | Date), "only these are widened"
+    assert isinstance(kind, Integer | Real | Date | Timestamp), "only these are widened"
     ends = (
         (Comparison.LT, kind.lower_code, "below"),
         (Comparison.GT, kind.upper_code, "above"),
@@ -309,8 +310,8 @@ def _has_group(key: GroupKey, read: Scalar) -> Scalar:
     return known
 
 
-def _shown(kind: Integer | Real | Date, code: int) -> str:
-    """A code as a number, or as an ISO 8601 date."""
-    if isinstance(kind, Date):
-        return kind.decode(code).isoformat()
+def _shown(kind: Integer | Real | Date | Timestamp, code: int) -> str:
+    """A code as a number, or as an ISO 8601 date or timestamp."""
+    if isinstance(kind, Date | Timestamp):
+        return str(kind.decode(code))
     return decimal_text(code * kind.step)

@@ -35,7 +35,7 @@ _ARGUMENTS = {
     "category": {"values", "missing"},
     "boolean": {"true", "false", "missing"},
     "date": {"lower", "upper", "format", "missing"},
-    "timestamp": {"lower", "upper", "zone", "step", "missing"},
+    "timestamp": {"lower", "upper", "zone", "step", "format", "missing"},
     "text": {"missing"},
 }
 _KEYS = {

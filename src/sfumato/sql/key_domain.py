@@ -26,7 +26,8 @@ from sfumato.plan.scalar import (
     leaves,
     substituted,
 )
-from sfumato.plan.value_range import span
+from sfumato.plan.value_range import Span, span
+from sfumato.sql.timestamps import local_range
 from sfumato.sql.where_ranges import Tests, left, narrowed, never_null
 
 # Up to this many combinations of values are enumerated; beyond, every code of the range counts.
@@ -62,7 +63,7 @@ def _codes(expression: Scalar, tests: Tests) -> Sequence[int]:
             return _tried(expression, fields, tests)
     if isinstance(expression, DateTrunc) and is_period:
         return tuple(_starts(expression, tests))
-    low, high = narrowed(expression, tests, span(_within_tests(expression, tests))) or (0, -1)
+    low, high = narrowed(expression, tests, _range(expression, tests)) or (0, -1)
     if high - low + 1 > MOST_GROUPS:
         raise MissingDeclaration(
             f"GROUP BY a key that may have {high - low + 1:,} values.",
@@ -119,6 +120,17 @@ def _within(column: Column, tests: Tests) -> range:
     if ends is None:
         return range(0)
     return range(ends[0], ends[1] + 1)
+
+
+def _range(expression: Scalar, tests: Tests) -> Span:
+    """Returns a range of an expression where the tests are TRUE; exact for a local date or hour."""
+    fields = _fields(expression)
+    if len(fields) == 1 and isinstance(fields[0].type, Timestamp):
+        codes = _within(fields[0], tests)
+        ends = local_range(expression, fields[0], codes)
+        if ends is not None:
+            return ends
+    return span(_within_tests(expression, tests))
 
 
 def _within_tests(expression: Scalar, tests: Tests) -> Scalar:
@@ -183,8 +195,7 @@ class _Reader:
 
 def _starts(expression: DateTrunc, tests: Tests) -> Iterator[int]:
     """Yields the first days of the periods that a range of dates overlaps."""
-    whole = span(_within_tests(expression.operand, tests))
-    ends = narrowed(expression.operand, tests, whole)
+    ends = narrowed(expression.operand, tests, _range(expression.operand, tests))
     if ends is None:
         return
     code = date_trunc(expression.part, ends[0])

@@ -12,9 +12,9 @@ from itertools import pairwise
 from math import gcd
 
 from sfumato.errors import UnsupportedSql
-from sfumato.metadata.column import date_code
+from sfumato.metadata.column import Column, date_code
 from sfumato.metadata.timestamp import FIRST_SECOND, LAST_SECOND, parsed_moment
-from sfumato.metadata.zones import DAY, Changes, changes, first_second, second_in
+from sfumato.metadata.zones import DAY, Changes, changes, first_second, offset_at, second_in
 from sfumato.plan.scalar import (
     Arithmetic,
     Case,
@@ -30,7 +30,7 @@ from sfumato.plan.value_range import span
 from sfumato.sql import dates
 from sfumato.sql.arithmetic import truncated
 from sfumato.sql.lattice import floored, plus, times
-from sfumato.sql.typed import Day, Instant, Interval, Label, Number, Typed, known
+from sfumato.sql.typed import Day, Instant, Interval, Label, Number, Typed, known, read
 
 # The seconds of each unit, and how many of them the next longer unit has.
 _PARTS = {"HOUR": (3600, 24), "MINUTE": (60, 60), "SECOND": (1, 60)}
@@ -250,6 +250,37 @@ def _table(moment: Instant) -> Changes:
     if moment.zone:
         return changes(moment.zone, first, last)
     return ((first, 0),)
+
+
+def local_range(
+    expression: Scalar,
+    column: Column,
+    codes: range,
+) -> tuple[int, int] | None:
+    """Returns the range of a column's local date, hour, minute or second for a range of its codes.
+
+    Returns None if the expression is none of these. Between two changes of the offset local time
+    rises with the code, so its extremes are at the ends of the range and beside the changes.
+    """
+    moment = read(column)
+    if not isinstance(moment, Instant) or not codes:
+        return None
+    sizes = {local_day(moment).expression: DAY}
+    for unit in _PARTS:
+        shown = trunc(unit, moment)
+        if isinstance(shown, Instant):
+            sizes[shown.expression] = shown.step
+    size = sizes.get(expression)
+    if size is None:
+        return None
+    seconds = [codes[0] * moment.step, codes[-1] * moment.step]
+    table = _table(moment)
+    for start, _ in table[1:]:
+        code = -(-start // moment.step)
+        if codes[0] < code <= codes[-1]:
+            seconds += [(code - 1) * moment.step, code * moment.step]
+    units = [(second + offset_at(table, second)) // size for second in seconds]
+    return min(units), max(units)
 
 
 def _local(moment: Instant) -> tuple[Scalar, int]:

@@ -99,6 +99,7 @@ def column_types(draw: st.DrawFn) -> ColumnType:
             missing=missing,
         ),
         Date("1969-12-30", "1970-01-02", format="%d/%m/%Y", missing=missing),
+        Timestamp("2020-03-29", "2020-03-29", step=900, format="%m/%d/%Y %H:%M", missing=missing),
         Category("a", "o'clock", "空", missing=missing),
         Boolean(missing=missing if missing == "N" else None),
         Text(missing=missing),
@@ -120,7 +121,7 @@ def values(kind: ColumnType) -> st.SearchStrategy[str | None]:
             declared = days.map(lambda code: in_format(kind.decode(code), written))
         case Timestamp():
             moments = st.integers(kind.lower_code - 2, kind.upper_code + 2)
-            declared = moments.map(lambda code: str(kind.decode(code))[: _WITHOUT_OFFSET[code % 2]])
+            declared = moments.map(lambda code: _moment(kind, code))
         case Category() | Boolean():
             declared = st.sampled_from([text for text, _ in kind.texts()])
         case Text():
@@ -131,8 +132,14 @@ def values(kind: ColumnType) -> st.SearchStrategy[str | None]:
     return st.one_of(declared, declared, declared, st.sampled_from(_NONSENSE), st.none())
 
 
-# A moment is written with its offset from UTC, or as local time.
-_WITHOUT_OFFSET = (None, 19)
+def _moment(kind: Timestamp, code: int) -> str:
+    """A moment in its declared format, with its offset from UTC, or as local time without one."""
+    moment = kind.decode(code)
+    if kind.format is not None:
+        return moment.strftime(kind.format)
+    return str(moment if code % 2 else moment.replace(tzinfo=None))
+
+
 _LIMIT = st.one_of(st.none(), st.integers(1, 3))
 
 
