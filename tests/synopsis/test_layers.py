@@ -17,7 +17,7 @@ LAYERS = st.one_of(
 
 
 @given(LAYERS, st.integers(1, 20))
-def test_each_cell_is_in_one_block_with_the_coefficient_1_or_minus_1(layer, cells):
+def test_each_cell_is_in_one_block_with_the_coefficient_1_or_1(layer, cells):
     coefficients = matrix(layer, cells)
     assert coefficients.shape == (layer.size(cells), cells)
     assert (np.abs(coefficients).sum(axis=0) == 1).all()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A layer of one axis of a bounded cube, as a bounded statistic. Proof: layer_statistic.proof.md."""
+"""A layer of one axis of a bounded cube, as a statistic. Proof: layer_statistic.proof.md."""
 
 from dataclasses import dataclass, replace
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Strategies: a stack of layers with the share of the cost that each is given.
 
-Candidates are the identity, trees of every chain of widths, and Haar wavelets. For each, the cost is
-split among the layers so that the exact expected error of the workload is least. All follows from
-declarations, so choosing is free.
+Candidates are the identity, trees, and the Haar wavelet. For each, the cost is split among the
+layers so that the exact expected error of the workload is least. All follows from declarations, so
+choosing is free.
 """
 
 from collections.abc import Iterator

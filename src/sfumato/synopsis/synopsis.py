@@ -142,7 +142,7 @@ def measure(
     delta: Number | None = None,
     strategy: str | None = None,
 ) -> "Synopsis":
-    """Measures the best strategy for a workload; the cost is charged once, and all answers are free.
+    """Measures the best strategy for a workload, charged once; all answers are free.
 
     ``strategy`` names another one of ``plan(...).candidates``.
 
@@ -161,7 +161,11 @@ def measure(
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The estimate of a query, in rows, with its standard error and its interval."""
+    """The estimate of a query, in rows, with its standard error and its interval.
+
+    >>> Estimate(1203.5, 10.2, 1183, 1224)
+    1,203.50 [1,183, 1,224]
+    """
 
     value: float
     standard_error: float
@@ -174,6 +178,16 @@ class Estimate:
 
 class Synopsis:
     """The noisy layers of one column, and every answer that they give; all of it is free.
+
+    >>> import sfumato as sf, pyarrow as pa, tempfile
+    >>> people = sf.Table(pa.table({"age": [30, 40, 40]}), columns={"age": sf.Integer(0, 63)})
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with sf.connect({"people": people}, dataset="tiny", budget=sf.Budget(10**5),
+    ...                 ledger=folder.name + "/l.db") as session:
+    ...     found = measure(session, "people", ranges("age"), epsilon=50_000)
+    >>> round(found.answer("age BETWEEN 35 AND 45").value)
+    2
+    >>> folder.cleanup()
 
     Attributes:
         task: the strategy that was measured, and its cost.
@@ -282,8 +296,10 @@ class Synopsis:
                         remedy="Measure a synopsis of that column, or ask with session.query.",
                     )
         codes = self.axis.codes or ()
-        passed = [all(_passes(test, code) for test in tests) for code in codes]
-        return np.array(passed, dtype=np.float64)
+        query = np.ones(len(codes))
+        for test in tests:
+            query *= [_passes(test, code) for code in codes]
+        return query
 
 
 # Above the rounding error of the floats in a bound.
