@@ -9,29 +9,26 @@ add/remove, and what one instead of another changes at most what is claimed for 
 import datetime
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
 import sfumato as sf
 from sfumato.engines import emit, unit_limits
-from sfumato.engines.base import Exact
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.reference import Reference
-from sfumato.plan.aggregate import CountUnits, Quantiles
-from sfumato.plan.stages import Bounded, Part
+from sfumato.plan.aggregate import CountUnits
 from sfumato.privacy.distance import Norm
 from sfumato.query import stability
 from sfumato.query.pipeline import compile_plan
 from sfumato.sql import understand
 from tests.attacks import shop
+from tests.attacks.moves import AGREED, Move, integers, moves
 from tests.contracts.corpus import DATASET, Statement, statements
 
 REPLACED = replace(DATASET, relation=sf.ReplaceOne)
 NORMS = (Norm.L1, Norm.L2)
-# what a reference says that is not asked (of an engine that is broken on purpose)
-AGREED: Exact = ()
 SCALARS = {"SELECT AVG(amount) FROM events": Fraction(4377, 100)}
 TODAY = datetime.date(2024, 6, 1)
 # the unit whose name stands in a statement of the corpus
@@ -98,56 +95,6 @@ def worlds() -> Iterator[dict[str, tuple[DuckDB, Reference]]]:
     yield opened
     for engine, _ in opened.values():
         engine.close()
-
-
-@dataclass(frozen=True, slots=True)
-class Move:
-    """How far a part really moved, as a share of what is claimed; squares for L2."""
-
-    title: str
-    share: Fraction
-
-
-def integers(worlds: Mapping[str, tuple[DuckDB, Reference]], plan: Bounded) -> dict[str, Exact]:
-    """What both engines give for each dataset."""
-    found = {}
-    for name, (engine, reference) in worlds.items():
-        found[name], other = engine.run(plan, "key"), reference.run(plan, "key")
-        assert other in (found[name], AGREED), name
-    return found
-
-
-def moves(plan: Bounded, one: Exact, other: Exact) -> list[Move]:
-    """How far each part moved."""
-    return [
-        Move(type(part.aggregate).__name__, max(_shares(plan, part, *pair)))
-        for part, *pair in zip(plan.parts, one, other, strict=True)
-    ]
-
-
-def _shares(plan: Bounded, part: Part, one: Mapping, other: Mapping) -> Iterator[Fraction]:
-    zeros = (0,) * part.aggregate.width
-    apart = [
-        [a - b for a, b in zip(one.get(group, zeros), other.get(group, zeros), strict=True)]
-        for group in {*one, *other}
-    ]
-    claimed = part.distance.value
-    steps = 1 if part.distance.relation is sf.AddRemove else 2
-    if isinstance(part.aggregate, Quantiles):
-        heavy = [
-            max(sum(d for d in group if d > 0), -sum(d for d in group if d < 0)) for group in apart
-        ]
-        yield max((Fraction(each) / claimed for each in heavy), default=Fraction(0))
-        yield sum(heavy) / (claimed * part.groups * steps)
-        yield sum(each * each for each in heavy) / (claimed**2 * part.groups * steps)
-        return
-    cells = [cell for group in apart for cell in group]
-    total = sum(map(abs, cells)) if plan.norm is Norm.L1 else sum(cell * cell for cell in cells)
-    yield Fraction(total) / claimed
-    if isinstance(part.aggregate, CountUnits) and plan.tracked.raw.is_open:
-        # what a threshold rests on: at most one more in a group, in at most so many groups
-        yield Fraction(max(map(abs, cells), default=0), plan.refinement)
-        yield Fraction(sum(cell != 0 for cell in cells), part.groups * steps)
 
 
 def farthest(

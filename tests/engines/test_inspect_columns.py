@@ -280,3 +280,33 @@ def test_columns_that_lead_to_units_are_read_through_too(monkeypatch):
     with closing(DuckDB({"visits": visits})) as engine:
         read_through(engine, {"visits": visits})
     assert seen == [{"visits": {"x"}}]
+
+
+CLIPPED = [
+    sf.Integer(-100, 200, clip=(0, 50), missing="N"),
+    sf.Integer(-100, 200, clip=120),
+    sf.Real(-1, 100, step="0.25", clip=(0, "0.5")),
+]
+
+
+@given(st.sampled_from(CLIPPED), st.lists(VALUES, max_size=12))
+def test_values_beyond_a_clip_are_those_whose_code_is(kind, values):
+    low, high = kind.clip
+    codes = [code_of(Column("x", kind), value) for value in values]
+    present = [code for code in codes if code is not None]
+    facts = inspected(frame(values, pa.string()), kind)
+    assert facts.below_clip == sum(code < low for code in present)
+    assert facts.above_clip == sum(code > high for code in present)
+    assert facts.beyond_clip == facts.below_clip + facts.above_clip
+
+
+@pytest.mark.parametrize("kind", [INTEGER, DAY, sf.Integer(0, 9, clip=sf.AUTO), sf.Text()], ids=str)
+def test_without_a_clip_that_is_a_number_nothing_is_counted(kind):
+    assert inspected(frame(["1", "7"]), kind).beyond_clip is None
+
+
+def test_counts_that_ignore_the_clip_are_noticed(monkeypatch):
+    honest = room._clip_counts
+    bounds = sf.Integer(-100, 200, clip=(-100, 200))
+    monkeypatch.setattr(room, "_clip_counts", lambda values, kind: honest(values, bounds))
+    assert inspected(frame(["51"]), CLIPPED[0]).above_clip == 0

@@ -400,3 +400,22 @@ def test_a_csv_that_has_changed_since_it_was_copied_is_refused(tmp_path):
         with pytest.raises(InvalidSource, match="is not the file that was checked"):
             asked.query("SELECT COUNT(*) AS n FROM t", epsilon=1)
         assert asked.budget.left == 10_000
+
+
+def test_what_is_missing_does_not_depend_on_the_other_rows(tmp_path):
+    # whatever else the column has, a field that does not decode is NULL for every test
+    rows = b"x,b\n" + b"Na,1\n" * 5 + b"N\xff,1\n" * 3 + b"Nb,0\n" * 2
+    (tmp_path / "data.csv").write_bytes(rows)
+    columns = {"x": sf.Text(missing="Nb"), "b": sf.Integer(0, 1)}
+    table = sf.Table(tmp_path / "data.csv", columns=columns, encoding="gbk")
+    expected = {
+        "x LIKE 'N%'": 5,
+        "NOT x LIKE 'N%'": 0,
+        "x IS NULL": 5,
+        "x IN ('Na', 'Nb')": 5,
+        "x <> 'q'": 5,
+    }
+    with session(table, tmp_path) as asked:
+        for test, count in expected.items():
+            answer = asked.query(f"SELECT COUNT(*) AS n FROM t WHERE {test}", epsilon=1000)
+            assert round(answer.rows[0][0]) == count

@@ -190,12 +190,15 @@ ANY = st.one_of(
     st.floats(allow_nan=False),
     st.text(),
     st.binary(),
-    st.sampled_from(["1e999", " 3 ", "1970-01-05"]),
+    st.sampled_from(["1e999", " 3 ", "1970-01-05", "7", 7.0, 2.5, 1e300, "true", 1, 0.0, -0.0]),
 )
 
 
 @settings(max_examples=examples(1), suppress_health_check=list(HealthCheck), deadline=None)
-@given(st.lists(ANY, min_size=1, max_size=30), st.sampled_from([WHOLE, HALVES, DAYS]))
+@given(
+    st.lists(ANY, min_size=1, max_size=30),
+    st.sampled_from([WHOLE, HALVES, LETTERS, sf.Boolean(), DAYS]),
+)
 def test_any_value_has_the_code_of_the_reference(tmp_path_factory, values, kind):
     path = tmp_path_factory.mktemp("any") / "any.db"
     with closing(sqlite3.connect(path)) as connection, connection:
@@ -218,6 +221,25 @@ def test_no_row_without_a_column_is_forgotten(path):
     made(path, range(10))
     with closing(DuckDB({"t": sf.Table(path, table="t")})) as engine:
         assert engine.run(plan(Scan("t"), CountRows()), "key") == ({(): (10,)},)
+
+
+def test_an_index_that_lacks_rows_hides_none(path):
+    # a scan of the index is shorter than one of the table
+    execute(
+        path,
+        "CREATE TABLE t (v, w, x, y, z)",
+        "INSERT INTO t (v) VALUES (1), (2)",
+        "CREATE INDEX i ON t (v)",
+        "PRAGMA writable_schema = ON",
+        # the index of an empty table in place of that of t
+        "CREATE TABLE u (v)",
+        "CREATE INDEX j ON u (v)",
+        "UPDATE sqlite_master SET rootpage = (SELECT rootpage FROM sqlite_master WHERE name = 'j')"
+        " WHERE name = 'i'",
+    )
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT v FROM t").fetchall() == []
+    assert codes(path, WHOLE) == {1: 1, 2: 1}
 
 
 def test_strings_of_a_file_in_utf_16_are_read(path):

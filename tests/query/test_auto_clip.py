@@ -9,6 +9,8 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
+from sfumato.errors import MissingDeclaration
+from sfumato.metadata.clip import Values
 from sfumato.metadata.column import Column
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.relation import PerUnit, Scan
@@ -220,3 +222,63 @@ def test_the_origin_of_a_column_is_the_table_that_declares_it():
     found = Occasion(scan, (), 1)
     assert origin_of(column, found, dataset) == ("people", "income")
     assert origin_of(Column("computed", KIND), found, dataset) is None
+    # computed, with the name of another column
+    assert origin_of(Column("p.income", sf.Integer(0, 5, clip=sf.AUTO)), found, dataset) is None
+
+
+LIMITS = [
+    {"max_rows": sf.AUTO, "max_groups": 2},
+    {"max_rows": sf.AUTO, "max_groups": sf.AUTO},
+    {"max_rows_total": sf.AUTO, "max_groups": 2},
+]
+
+
+@pytest.mark.parametrize("clip", [200, sf.AUTO], ids=str)
+@pytest.mark.parametrize("limits", LIMITS, ids=str)
+def test_clips_and_limits_that_are_learnt_share_the_cost(tmp_path, clip, limits):
+    columns = {"income": sf.Integer(0, 2**20, clip=clip), "sex": sf.Category("F", "M")}
+    table = sf.Table(
+        declared(INCOMES).tables["people"].source, sf.Unit("person", **limits), columns
+    )
+    with sf.connect(
+        {"people": table}, dataset="d", budget=sf.Budget(10**6), ledger=tmp_path / "l.db"
+    ) as session:
+        answer = session.query("SELECT sex, AVG(income) AS m FROM people GROUP BY sex", epsilon=1)
+        assert answer.columns[1]["name"] == "m"
+        assert 10**6 - session.budget.left == 1
+
+
+def wide(folder: Path, columns: int) -> Session:
+    names = [f"c{place}" for place in range(columns)]
+    kinds = {name: sf.Integer(0, 1000, clip=sf.AUTO) for name in names}
+    frame = pa.table({name: [1, 2, 3] for name in names})
+    return sf.connect(
+        {"people": sf.Table(frame, columns=kinds)},
+        dataset="d", budget=sf.Budget(10**6), ledger=folder / "l.db",
+    )  # fmt: skip
+
+
+def sum_of(columns: int) -> str:
+    return f"SELECT SUM({' + '.join(f'c{place}' for place in range(columns))}) AS s FROM people"
+
+
+def test_more_clips_than_half_of_the_cost_learns_are_refused_before_any_charge(tmp_path):
+    with wide(tmp_path, 12) as session:
+        for columns in (6, 10, 12):
+            for values in (sf.Clipped, Values.TABLE):
+                for ask in (session.query, session.preview):
+                    with pytest.raises(MissingDeclaration, match="at most 5"):
+                        ask(sum_of(columns), epsilon=1, values=values)
+        assert 10**6 - session.budget.left == 0
+        session.query(sum_of(5), epsilon=1)
+        assert 10**6 - session.budget.left == 1
+
+
+def test_a_column_that_is_computed_or_public_says_that_it_is_not_clipped(tmp_path):
+    sql = (
+        "SELECT AVG(n) AS m FROM (SELECT person, MAX(income) AS n FROM people GROUP BY person) AS t"
+    )
+    with opened(tmp_path, INCOMES, sf.Unit("person", max_rows=2)) as session:
+        answer = session.query(sql, epsilon=1, values=sf.Clipped)
+        assert any("is computed or public is not clipped" in note for note in answer.notes)
+        assert 10**6 - session.budget.left == 1

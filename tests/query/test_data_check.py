@@ -120,6 +120,8 @@ def test_the_json_has_every_count(tmp_path):
         "forms": [{"form": "9,999", "rows": 1}, {"form": "Aaaaaaaa", "rows": 1}],
         "below": 0,
         "above": 1,
+        "below_clip": None,
+        "above_clip": None,
         "never": [],
     }
     assert people["unit"]["limits"][0] == {
@@ -131,6 +133,23 @@ def test_the_json_has_every_count(tmp_path):
         "counts": "rows",
     }
     assert len(form["faults"]) == 3
+
+
+def test_values_beyond_a_declared_clip_are_counted_and_said():
+    columns = {
+        "x": sf.Integer(0, 100, clip=(10, 50)),
+        "none": sf.Integer(0, 100, clip=100),
+        "auto": sf.Integer(0, 100, clip=sf.AUTO),
+    }
+    values = ["5", "10", "50", "51", "900", None, "?", "-3"]
+    found = checked(pa.table(dict.fromkeys(columns, values)), columns)
+    (table,) = found.to_json()["tables"]
+    counts = [(each["below_clip"], each["above_clip"]) for each in table["columns"]]
+    assert counts == [(2, 2), (0, 0), (None, None)]
+    assert [line for line in repr(found).split("\n") if "clip are" in line] == [
+        "  x: beyond its clip are 50.0% (4) of the rows: 2 below 10, 2 above 50",
+        "  none: beyond its clip are 0.0% (0) of the rows: 0 below 0, 0 above 100",
+    ]
 
 
 def test_each_step_is_reported_before_it_begins(tmp_path):
@@ -285,7 +304,7 @@ def test_no_question_task_or_curator_reaches_the_exact_counts():
     assert readers("unprotected") == counting
     assert readers("sfumato.engines.inspect_columns.inspect_column") == {"query/data_check.py"}
     assert readers("sfumato.engines.inspect_units.inspect_units") == {"query/data_check.py"}
-    assert readers("sfumato.query.data_check.check_data") == {"cli/check.py", "query/session.py"}
+    assert readers("sfumato.query.data_check.check_data") == {"cli/check.py", "query/owners.py"}
     assert not hasattr(Engine, "unprotected")
     assert not [name for name in dir(Curator) if "check" in name or "unprotected" in name]
     # the reader of names sees what there is

@@ -71,6 +71,14 @@ def test_what_is_clipped_names_both_bounds():
     assert notes == ["  x: 1 below 2024-01-01, 2 above 2024-12-31"]
 
 
+def test_what_is_beyond_a_clip_names_both_ends():
+    kind = sf.Real(-10, 10, step="0.5", clip=(-2, "4.5"))
+    assert column_notes(facts(kind, below_clip=1, above_clip=2)) == [
+        "  x: beyond its clip are 30.0% (3) of the rows: 1 below -2.0, 2 above 4.5"
+    ]
+    assert column_notes(facts(kind)) == []
+
+
 def test_declared_values_that_never_occur_are_named_up_to_ten():
     kind = sf.Category(*map(str, range(20)))
     never = tuple(map(str, range(12)))

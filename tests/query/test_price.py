@@ -160,3 +160,16 @@ def test_no_value_gives_anything_but_a_price_or_a_typed_error(value: object) -> 
         except SfumatoError:
             continue
         assert Fraction(1, 10**12) <= (asked.epsilon or asked.rho or 0) <= 10**6
+
+
+@given(st.integers(1, 10**15), st.integers(0, 9))
+def test_shares_of_whole_tenths_never_add_up_to_more_than_the_price(units, tenths):
+    whole = Price(rho=Fraction(units, 7 * 10**12))
+    try:
+        kept = whole.in_whole_tenths()
+    except InvalidNumber:
+        assert whole.rho < Fraction(1, 10**11)
+        return
+    assert whole.rho - Fraction(1, 10**11) < kept.rho <= whole.rho
+    for share in (Fraction(tenths, 10), 1 - Fraction(tenths, 10)):
+        assert (kept.scaled(share).rho * 10**12).denominator == 1

@@ -76,6 +76,8 @@ class ColumnFacts:
         marked: rows whose value is declared by ``missing=``.
         read: rows whose value was read.
         below, above: rows whose value was read and lies beyond a bound, to which it is moved.
+        below_clip, above_clip: rows whose value was read and lies beyond the declared clip; None
+            without a clip that is a number.
         forms: the most frequent forms of the values that were not read, at most three.
         never: the labels of the declared values that no row has.
 
@@ -92,6 +94,8 @@ class ColumnFacts:
     read: int
     below: int
     above: int
+    below_clip: int | None = None
+    above_clip: int | None = None
     forms: tuple[Form, ...] = ()
     never: tuple[str, ...] = ()
 
@@ -109,6 +113,13 @@ class ColumnFacts:
     def clipped(self) -> int:
         """Rows whose value is moved to a bound."""
         return self.below + self.above
+
+    @property
+    def beyond_clip(self) -> int | None:
+        """Rows whose value a sum of clipped values moves; None without a clip."""
+        if self.below_clip is None or self.above_clip is None:
+            return None
+        return self.below_clip + self.above_clip
 
 
 def inspect_column(engine: DuckDB, table: str, column: Column) -> ColumnFacts:
@@ -129,6 +140,9 @@ def inspect_column(engine: DuckDB, table: str, column: Column) -> ColumnFacts:
 
     (counts,) = ask(_counts)
     facts = ColumnFacts(column, *counts)
+    if _has_clip(column.type):
+        ((below, above),) = ask(_clip_counts)
+        facts = replace(facts, below_clip=below, above_clip=above)
     if facts.unread:
         found = ask(_form_counts)
         facts = replace(facts, forms=_forms(column.type, found))
@@ -213,6 +227,20 @@ def _counts(values: sql.Query, kind: ColumnType) -> sql.Query:
         _number_of(below),
         _number_of(above),
     )
+    return sql.Select(items, sql.Item(values))
+
+
+def _has_clip(kind: ColumnType) -> bool:
+    """Whether a clip is declared as a number."""
+    return isinstance(kind, Integer | Real) and isinstance(kind.clip, tuple)
+
+
+def _clip_counts(values: sql.Query, kind: ColumnType) -> sql.Query:
+    """Counts the rows below and above the clip, by the codes that a sum would clip."""
+    assert isinstance(kind, Integer | Real), "only numbers have a clip"
+    assert isinstance(kind.clip, tuple), "asked of a clip that is a number"
+    low, high = map(sql.Constant, kind.clip)
+    items = _number_of(low > _CODE), _number_of(high < _CODE)
     return sql.Select(items, sql.Item(values))
 
 

@@ -118,7 +118,9 @@ def _fetch(
     connection: sqlite3.Connection, table: Served, columns: Sequence[str]
 ) -> Generator[Cells]:
     read = ", ".join([*(table.columns[column][0] for column in columns), "1"])
-    with closing(connection.execute(f"SELECT {read} FROM {table.relation} AS t")) as cursor:
+    # the rows of the table itself: an index may be damaged, and lack some
+    statement = f"SELECT {read} FROM {table.relation} AS t NOT INDEXED"
+    with closing(connection.execute(statement)) as cursor:
         while rows := cursor.fetchmany(BATCH):
             *wanted, one = zip(*rows, strict=True)
             yield [*map(_texts, wanted), one]

@@ -68,10 +68,14 @@ def learning(table: str, name: str, dataset: Dataset) -> Question:
 
 
 def origin_of(column: Column, occasion: Occasion, dataset: Dataset) -> tuple[str, str] | None:
-    """The table and the declared name of a column; None for a column that is computed."""
+    """The table and the declared name of a column.
+
+    None for a column that is computed, and for one of a public table.
+    """
     for scan in scans(occasion.relation):
-        for name in dataset.tables[scan.table].columns:
-            if scan.prefix + name == column.name:
+        for name, kind in dataset.tables[scan.table].columns.items():
+            # a computed column may have the name of another one
+            if scan.prefix + name == column.name and kind == column.type:
                 return scan.table, name
     return None
 

@@ -56,6 +56,7 @@ def _learning(limit: str, question: Question) -> Question:
         raw=raw,
         output=output,
         notes=(),
+        twins=(),
     )
 
 

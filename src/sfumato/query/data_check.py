@@ -219,6 +219,8 @@ def _column_to_json(facts: ColumnFacts) -> dict[str, Json]:
         "forms": forms,
         "below": facts.below,
         "above": facts.above,
+        "below_clip": facts.below_clip,
+        "above_clip": facts.above_clip,
         "never": [*facts.never],
     }
 

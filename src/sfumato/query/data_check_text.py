@@ -70,12 +70,25 @@ def column_notes(facts: ColumnFacts) -> list[str]:
     if facts.clipped and not isinstance(kind, Text):
         low, high = kind.decode(kind.lower_code), kind.decode(kind.upper_code)
         lines.append(f"  {name}: {facts.below:,} below {low}, {facts.above:,} above {high}")
+    lines += _clip_lines(facts)
     if facts.never and facts.read:
         named = ", ".join(json.dumps(label, ensure_ascii=False) for label in facts.never[:_NAMED])
         more = len(facts.never) - _NAMED
         rest = f" and {more:,} more" if more > 0 else ""
         lines.append(f"  {name}: declared, but in no row: {named}{rest}")
     return lines
+
+
+def _clip_lines(facts: ColumnFacts) -> list[str]:
+    """A line about the values beyond a clip that is declared as a number."""
+    kind = facts.column.type
+    if facts.beyond_clip is None or not isinstance(kind, Integer | Real):
+        return []
+    assert isinstance(kind.clip, tuple), "counted of a clip that is a number"
+    low, high = map(kind.decode, kind.clip)
+    beyond = f"{share(facts.beyond_clip, facts.rows)} ({facts.beyond_clip:,}) of the rows"
+    sides = f"{facts.below_clip:,} below {low}, {facts.above_clip:,} above {high}"
+    return [f"  {facts.column.name}: beyond its clip are {beyond}: {sides}"]
 
 
 def _expected(kind: ColumnType) -> str:

@@ -57,11 +57,32 @@ class Price:
         if share != 1 and self.target is not None:
             raise WrongUse(
                 "error= of a question that needs another one answered first "
-                "(a sub-query, or a limit that is sf.AUTO).",
+                "(a sub-query, or a limit or a clip that is sf.AUTO).",
                 remedy="Ask with epsilon= or rho=; it is shared among them.",
             )
         epsilon = None if self.epsilon is None else self.epsilon * share
         rho = None if self.rho is None else self.rho * share
+        return replace(self, epsilon=epsilon, rho=rho)
+
+    def in_whole_tenths(self) -> "Price":
+        """The price rounded down so that the ledger counts a tenth of it without rounding.
+
+        Charges of such shares of a price never add up to more than the price.
+
+        Raises:
+            InvalidNumber: nothing is left.
+
+        >>> Price(epsilon=Fraction(1, 3)).in_whole_tenths().epsilon
+        Fraction(33333333333, 100000000000)
+        """
+        unit = 10 * _LEAST
+        epsilon = None if self.epsilon is None else self.epsilon // unit * unit
+        rho = None if self.rho is None else self.rho // unit * unit
+        if 0 in (epsilon, rho):
+            raise InvalidNumber(
+                "The share of the cost for an sf.AUTO clip is below the ledger's unit.",
+                allowed="at least 1e-10 for a question that learns one",
+            )
         return replace(self, epsilon=epsilon, rho=rho)
 
 

@@ -247,7 +247,8 @@ class Session(Owners):
                 if stored is not None:
                     return stored
                 paid, _ = answered(step)
-                return paid
+                # another caller may have been first: all use the same one from now on
+                return self._at_any_price(step) or paid
 
             return answered(question.resolve(answer), key)
 

@@ -131,7 +131,8 @@ class Resolver:
         )
         notes = [*question.notes, *dict.fromkeys(notes), *clips.notes]
         question = replace(question, text=text_of(sql), notes=tuple(notes))
-        share = share.scaled(1 - SHARE * clips.learnt)
+        if clips.learnt:
+            share = share.scaled(1 - SHARE * clips.learnt).in_whole_tenths()
         return self._limited(Step(question, self._dataset, share, self.guesses > guesses))
 
     def _clip(self, step: Step) -> Answer | None:
@@ -185,6 +186,14 @@ class Resolver:
         return limit, f"{learnt}. {_scarce(step.price)}"
 
 
+# The most clips that one question learns: half of its cost.
+_MOST_CLIPS = 5
+_NOT_LEARNT = (
+    "clip=sf.AUTO is learnt for columns of private tables as they are stored: a column that is "
+    "computed or public is not clipped."
+)
+
+
 class Clips:
     """The clips that are ``sf.AUTO`` of one question: each column is learnt once.
 
@@ -218,10 +227,14 @@ class Clips:
         """Asks for the sizes of a column, and chooses the clip."""
         kind = column.type
         origin = origin_of(column, occasion, self._dataset)
-        if origin is None or not isinstance(kind, Integer | Real):
+        assert isinstance(kind, Integer | Real), "only numbers have a clip"
+        if origin is None:
+            if _NOT_LEARNT not in self.notes:
+                self.notes.append(_NOT_LEARNT)
             return None
+        _require_few(self.learnt + 1)
         table, name = origin
-        price = replace(self._price.scaled(SHARE), delta=None)
+        price = replace(self._price.scaled(SHARE), delta=None).in_whole_tenths()
         question = learning(table, name, self._dataset)
         limit = f"clip of column {name!r}"
         step = Step(question, self._dataset, price, limit=limit, at_any_price=True)
@@ -229,8 +242,9 @@ class Clips:
         answer = self._answer(step)
         if answer is None:
             self.notes.append(
-                f"{limit} is learnt when the question is asked: nothing is clipped here. A size "
-                f"that fewer than about {units_seen(price):,} units have will not be seen."
+                f"{limit} is learnt when the question is asked, for {SHARE} of its cost beside "
+                "what is shown: nothing is clipped here. A size that fewer than about "
+                f"{units_seen(price):,} units have will not be seen."
             )
             return None
         rest = self._price.scaled(self._share * (1 - SHARE * self.learnt))
@@ -294,6 +308,17 @@ def refused(step: Step) -> NoReturn:
         f"{step.question.text}.",
         remedy="Ask the sub-query first, and write its number, or a parameter, in its place.",
     )
+
+
+def _require_few(clips: int) -> None:
+    """Refuses a question that would spend more than half of its cost on its clips."""
+    if clips > _MOST_CLIPS:
+        raise MissingDeclaration(
+            f"More than {_MOST_CLIPS} columns of the question have clip=sf.AUTO, and each takes "
+            f"{SHARE} of the cost.",
+            allowed=f"at most {_MOST_CLIPS} of them in one question",
+            remedy="Ask several questions, or declare clip= with a number.",
+        )
 
 
 def _scarce(price: Price) -> str:
