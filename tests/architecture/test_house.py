@@ -29,6 +29,7 @@ MAY_IMPORT_LATE = {
     "engines/result_rows.py",
     "engines/mysql.py",
     "engines/object_store.py",
+    "synopsis/synopsis.py",
     "engines/postgres.py",
     "engines/remote.py",
     "engines/sources.py",

@@ -17,6 +17,7 @@ COMMANDS = (
     "check",
     "prepare",
     "preview",
+    "advise",
     "query",
     "marginals",
     "diagnose",

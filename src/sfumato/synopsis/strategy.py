@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Strategies: a stack of layers with the share of the cost that each is given.
+
+Candidates are the identity, trees, and the Haar wavelet. For each, the cost is split among the
+layers so that the exact expected error of the workload is least. All follows from declarations, so
+choosing is free.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from sfumato.privacy.distance import Norm
+from sfumato.synopsis.layers import Layer
+from sfumato.synopsis.stack import Stack
+from sfumato.synopsis.workload import Floats, Workload
+
+# Shares are multiples of one over this; a layer that would get less than one is left out.
+_PARTS = 2**12
+# The multiplicative updates of the shares, which converge within far fewer.
+_ROUNDS = 200
+# The branching factors of the trees that are compared.
+_BRANCHES = (2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48, 64)
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """A stack of layers, each with its share of the cost; the shares add up to 1.
+
+    ``factor`` is the mean variance of the queries of its workload where a unit of cost buys noise
+    of variance 1 for a distance of 1: times T^2/(2 rho) for Gaussian noise, and 2 T^2/epsilon^2 for
+    Laplace noise (of which the discrete law has a little less), it is the expected squared error.
+    """
+
+    name: str
+    stack: Stack
+    shares: tuple[Fraction, ...]
+    norm: Norm
+    factor: float
+
+
+def strategies(workload: Workload, norm: Norm, *, halves_cost: int = 1) -> list[Strategy]:
+    """Every candidate with the best split for a workload, the one of least error first.
+
+    Args:
+        workload: the queries.
+        norm: L1 for Laplace noise, L2 for Gaussian noise.
+        halves_cost: how many times the squared L2 distance of sums that of halves is: 1 under
+            add/remove, 2 under replace-one.
+
+    >>> from sfumato.synopsis.workload import Ranges
+    >>> best, *_ = strategies(Ranges(1024), Norm.L2)
+    >>> best.name, best.factor < 18.6
+    ('tree of 2', True)
+    """
+    found = []
+    for name, stack in _candidates(workload.cells):
+        found.append(_split(name, stack, workload, norm, halves_cost))
+    least = min(strategy.factor for strategy in found)
+    # of equal candidates the one with the fewest layers, then a wavelet
+    found.sort(key=lambda each: (round(each.factor / least, 9), len(each.shares), each.name))
+    return found
+
+
+def _candidates(cells: int) -> Iterator[tuple[str, Stack]]:
+    """The stacks that are compared: the identity, trees, and the Haar wavelet."""
+    if cells == 1:
+        yield "identity", Stack(1, (1,), (Layer(1),))
+        return
+    yield "identity", Stack(cells, (1, cells), (Layer(1),))
+    for branch in _BRANCHES:
+        if branch >= cells:
+            break
+        widths = _widths(cells, branch)
+        yield f"tree of {branch}", Stack(cells, widths, tuple(map(Layer, widths)))
+    widths = _widths(cells, 2)
+    halves = tuple(Layer(width, halves=True) for width in widths[1:])
+    yield "Haar wavelet", Stack(cells, widths, (*halves, Layer(widths[-1])))
+
+
+def _widths(cells: int, branch: int) -> tuple[int, ...]:
+    """The powers of a branching factor, up to the first that covers all cells."""
+    widths = [1]
+    while widths[-1] < cells:
+        widths.append(widths[-1] * branch)
+    return tuple(widths)
+
+
+def _split(name: str, stack: Stack, workload: Workload, norm: Norm, halves_cost: int) -> Strategy:
+    """The strategy with the split of least error; layers that win nothing are left out."""
+    energies = workload.energies(stack.widths)
+    lost = np.maximum(-np.diff(np.append(energies, 0.0)), 0.0)
+    acts = _actions(stack)
+    if norm is Norm.L2 and halves_cost > 1:
+        for place, layer in enumerate(stack.layers):
+            if layer.halves:
+                acts[place] /= halves_cost
+    whole, shares = _fewest(lost, acts, norm)
+    parts = _rounded(shares)
+    kept = [place for place, part in zip(whole, parts, strict=True) if part]
+    layers = tuple(stack.layers[place] for place in kept)
+    given = tuple(Fraction(part, _PARTS) for part in parts if part)
+    final = np.array([float(share) for share in given])
+    information = _information(final, acts[kept], norm)
+    factor = _error(lost, information) / workload.queries
+    return Strategy(name, Stack(stack.cells, stack.widths, layers), given, norm, factor)
+
+
+def _actions(stack: Stack) -> Floats:
+    """As what number each layer acts on each space."""
+    alone = np.eye(len(stack.layers))
+    return np.array([stack.information(list(row)) for row in alone])
+
+
+def _information(shares: Floats, acts: Floats, norm: Norm) -> Floats:
+    """The information on each space; the precision of a layer is its share, squared in L1."""
+    precisions = shares**2 if norm is Norm.L1 else shares
+    found: Floats = precisions @ acts
+    return found
+
+
+def _error(lost: Floats, information: Floats) -> float:
+    """The error of a workload, infinite without information where there is energy."""
+    real = lost > 1e-12 * lost.max()
+    if (information[real] <= 0).any():
+        return float("inf")
+    return float((lost[real] / information[real]).sum())
+
+
+def _descended(lost: Floats, acts: Floats, norm: Norm) -> Floats:
+    """The shares of least error, by multiplicative updates from equal shares.
+
+    At the optimum the error falls equally by a little more share of each layer. In L2 the error is
+    convex in the shares, and the updates never raise it (Yu 2010, "Monotonic convergence of a
+    general algorithm for computing optimal designs"); in L1 the best round is kept.
+    """
+    count = len(acts)
+    shares = np.full(count, 1 / count)
+    power = 1 / 3 if norm is Norm.L1 else 1 / 2
+    best, least = shares, float("inf")
+    real = lost > 1e-12 * lost.max()
+    for _ in range(_ROUNDS):
+        information = _information(shares, acts, norm)
+        error = _error(lost, information)
+        if error < least:
+            best, least = shares, error
+        slope = np.where(real, lost / np.maximum(information, 1e-100) ** 2, 0.0)
+        falls = acts @ slope
+        if norm is Norm.L1:
+            falls = falls * 2 * shares
+        shares = shares * np.maximum(falls, 1e-300) ** power
+        shares = shares / shares.sum()
+    return best
+
+
+def _fewest(lost: Floats, acts: Floats, norm: Norm) -> tuple[list[int], Floats]:
+    """The layers to measure, by place, and their shares of least error.
+
+    In L1 the error is not convex: a layer less may be better, so layers are left out one by one
+    as long as that helps.
+    """
+    kept = list(range(len(acts)))
+    shares = _descended(lost, acts, norm)
+    least = _error(lost, _information(shares, acts, norm))
+    while norm is Norm.L1 and len(kept) > 1:
+        tried = []
+        for place in kept:
+            others = [other for other in kept if other != place]
+            split = _descended(lost, acts[others], norm)
+            error = _error(lost, _information(split, acts[others], norm))
+            tried.append((error, others, split))
+        error, others, split = min(tried, key=lambda each: each[0])
+        if error >= least:
+            break
+        least, kept, shares = error, others, split
+    return kept, shares
+
+
+def _rounded(shares: Floats) -> list[int]:
+    """The shares as whole parts that add up to ``_PARTS``, by largest remainders."""
+    exact = shares * _PARTS
+    parts = np.floor(exact).astype(int)
+    rest = _PARTS - int(parts.sum())
+    for place in np.argsort(parts - exact)[:rest]:
+        parts[place] += 1
+    return [int(part) for part in parts]
