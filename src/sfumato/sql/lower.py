@@ -50,7 +50,7 @@ from sfumato.sql.bind import (
     with_today,
 )
 from sfumato.sql.calls import calls
-from sfumato.sql.clip import NO_TWINS, Clipping, Occasion, paired
+from sfumato.sql.clip import NO_TWINS, Clipping, Occasion, Split, paired
 from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.group import grouped, require_linear
 from sfumato.sql.literal import literal
@@ -256,8 +256,7 @@ def _asked(
     asks = {id(node): lowered.ask(node) for node in asked}
     occasion = Occasion(source.relation, group.keys, len(asked))
     split = replace(clipping, occasion=occasion).split(asks, calls(select.expressions))
-    context.bias += split.bias
-    context.notes += split.notes
+    _tell(context, split)
     aggregates, estimates = shared([*split.asks.values(), *split.twins.values()])
     require_linear(group, aggregates)
     outputs = Outputs(scope, rows, group, split.asks, estimates)
@@ -268,6 +267,12 @@ def _asked(
     raw = Raw(with_columns(source.relation, context.units_read), group.keys, aggregates)
     output = _output(select, outputs, items, group.sets)
     return Question("", source.table, raw, output, twins=paired(split.twins, estimates))
+
+
+def _tell(context: Context, split: Split) -> None:
+    """Adds the lines about what is clipped to the answer."""
+    context.bias += split.bias
+    context.notes += split.notes
 
 
 def _output(
