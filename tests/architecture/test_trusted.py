@@ -14,7 +14,7 @@ from tests.architecture.structure import (
 from tests.architecture.tokens import tokens
 
 # The targets are 60,000 and 40,000: CONTRIBUTING says what the difference is made of.
-CAPS = {"proof core": 74_700, "runtime core": 85_200, "runtime options": 24_700}
+CAPS = {"proof core": 75_200, "runtime core": 85_200, "runtime options": 24_700}
 
 PATHS = {module_name(path).removeprefix("sfumato."): path for path in FILES}
 

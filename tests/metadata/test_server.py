@@ -3,7 +3,10 @@
 
 import pickle
 
+import psycopg
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sfumato.errors import WrongUse
 from sfumato.metadata.server import (
@@ -95,3 +98,76 @@ def test_an_object_is_shown_without_options():
     assert repr(stored) == f"{stored}" == "s3://clinic/a/b.csv"
     assert stored.options == {"endpoint": "http://127.0.0.1:9000", "region": ""}
     assert stored.place == "s3://clinic/a/b.csv at http://127.0.0.1:9000"
+
+
+SPELLED = st.sampled_from(["db", "d%62", ""])
+HOSTS = st.sampled_from(["h", "H", "other", ""])
+PORTS = st.sampled_from(["", ":5432", ":3306", ":99"])
+
+
+@given(
+    SPELLED, HOSTS, PORTS,
+    st.dictionaries(
+        st.sampled_from(["host", "port", "dbname", "sslmode"]),
+        st.sampled_from(["h", "b", "99", "5432", "db", "require"]),
+        max_size=3,
+    ),
+)  # fmt: skip
+def test_what_libpq_takes_for_one_database_is_one_place(database, host, port, options):
+    """libpq itself says to which host, port and database an address connects."""
+    query = "&".join(f"{name}={value}" for name, value in options.items())
+    url = f"postgresql://ada@{host}{port}/{database}?{query}"
+    meant = psycopg.conninfo.conninfo_to_dict(url)
+    where = meant.get("host", "").lower(), meant.get("port", "5432")
+    expected = f"postgresql://{where[0]}:{where[1]}/{meant.get('dbname') or 'ada'}"
+    assert Server(url).place == expected
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("postgresql://h/db", "postgres://H:5432/d%62?sslmode=require"),
+        ("postgresql://h/db", "postgresql://invented/db?host=h"),
+        ("postgresql://h/db", "postgresql://h/invented?dbname=db"),
+        ("postgresql://a/db?hostaddr=10.0.0.1", "postgresql://b/db?hostaddr=10.0.0.1"),
+        ("postgresql://ada@h", "postgresql://ada@h/ada"),
+        ("mysql://h/db", "mariadb://H:3306/d%62"),
+        ("mysql://a/db?unix_socket=/tmp/x", "mysql://b/db?unix_socket=/tmp/x"),
+    ],
+)
+def test_another_spelling_of_an_address_is_no_other_place(one, other):
+    assert Server(one).place == Server(other).place
+
+
+def test_variables_of_libpq_name_the_place_that_the_address_leaves_open(monkeypatch):
+    monkeypatch.setenv("PGHOST", "h")
+    monkeypatch.setenv("PGDATABASE", "db")
+    assert Server("postgresql://ada@").place == Server("postgresql://h/db").place
+    assert Server("postgresql:///?service=x").place != Server("postgresql://h/db").place
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    ["http://h:80", "http://H", "http://h/", "http://h:80/"],
+)
+def test_another_spelling_of_an_endpoint_is_no_other_place(endpoint, monkeypatch):
+    place = StoredObject("s3://c/a.csv?endpoint=http://h").place
+    assert StoredObject(f"s3://c/a.csv?region=x&endpoint={endpoint}").place == place
+    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+    assert StoredObject("s3://c/a.csv").place == place
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "endpoint=http://h/path", "endpoint=http://h?x=1", "endpoint=ftp://h", "endpoint=h", "endpoint=http://",
+        "endpoint=https%3A//user%3Apw%40h", "endpoint=http://h:x",
+    ],
+)  # fmt: skip
+def test_an_endpoint_that_is_more_than_a_host_is_refused(options):
+    assert not is_object(f"s3://c/a.csv?{options}")
+
+
+@pytest.mark.parametrize("key", ["/a.csv", "b//a.csv", "./a.csv", "b/../a.csv"])
+def test_a_key_that_a_store_may_read_as_another_is_refused(key):
+    assert not is_object(f"s3://c/{key}")

@@ -144,7 +144,7 @@ def test_two_names_of_a_server_are_one_place():
         "mysql://db.example:3306/clinic t"
     }
     socket = Table("mysql:///clinic?unix_socket=/run/a&ssl_disabled=true", table="t")
-    assert socket.place == "mysql:///run/a:3306/clinic t"
+    assert socket.place == "mysql:///run/a/clinic t"
 
 
 def test_an_object_of_a_store_is_one_place():

@@ -11,7 +11,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
-from urllib.parse import urlsplit
 
 from sfumato.errors import InvalidSource
 from sfumato.metadata.server import StoredObject
@@ -22,8 +21,6 @@ _CHUNK = 8 * 2**20
 _CONNECT, _WAIT = 10.0, 60.0
 _TAG = ("ETag", "Content-Length", "Last-Modified")
 _READ = (".parquet", ".csv")
-# the variables that name the store, as the tools of Amazon read them
-_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _TRUTHS = {"true": True, "false": False}
 
 # What identifies the content of an object, without reading it.
@@ -129,14 +126,11 @@ def _system(source: StoredObject) -> Any:
         settings["anonymous"] = _TRUTHS[options["anonymous"]]
     if "region" in options:
         settings["region"] = options["region"]
-    named = [options.get("endpoint"), *map(os.environ.get, _ENDPOINTS)]
-    given = next(filter(None, named), None)
-    if given is not None:
-        endpoint = urlsplit(given)
-        if endpoint.scheme not in ("http", "https"):
-            raise _StoreFailed
-        settings["scheme"] = endpoint.scheme
-        settings["endpoint_override"] = endpoint.netloc
+    endpoint = source.endpoint
+    if endpoint is not None:
+        scheme, _, host = endpoint.partition("://")
+        settings["scheme"] = scheme
+        settings["endpoint_override"] = host
     return fs.S3FileSystem(**settings)
 
 

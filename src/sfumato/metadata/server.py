@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Addresses of databases. They may contain a password, which is never shown."""
 
+import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NoReturn
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from sfumato.errors import WrongUse, without_secrets
 
@@ -27,6 +29,9 @@ SCHEMES = {
 # Two names of a kind of server are one place; the usual port of each kind.
 _KINDS = {"postgres": "postgresql", "mariadb": "mysql"}
 _PORTS = {"postgresql": 5432, "mysql": 3306}
+_WEB_PORTS = {"http": 80, "https": 443}
+# The variables in which Amazon's tools look for another store.
+_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 # Two letters at least: "C:/data" is a path. pathlib reduces "://" to ":/".
 _SCHEME = re.compile(r"\s*([a-z][a-z0-9+.-]+):/", re.IGNORECASE)
 
@@ -102,8 +107,39 @@ def is_object(place: object) -> bool:
     if not isinstance(place, str) or not place.startswith("s3://") or set("@#") & set(place):
         return False
     known = StoredObject(place)
-    bucket, _, key = known.name.partition("/")
-    return bool(bucket and key) and set(known.options) <= set(_S3_OPTIONS)
+    try:
+        _origin(known.options.get("endpoint", "https://store.example"))
+    except ValueError:
+        return False
+    bucket, *key = known.name.split("/")
+    # some stores take a//b and a/./b for a/b
+    is_plain = bool(bucket and key) and not {"", ".", ".."} & set(key)
+    return is_plain and set(known.options) <= set(_S3_OPTIONS)
+
+
+def _origin(endpoint: str) -> str:
+    """The scheme, host and port of an endpoint, in one spelling (else ValueError).
+
+    >>> _origin("HTTPS://Store.example:443/"), _origin("http://127.0.0.1:9000")
+    ('https://store.example', 'http://127.0.0.1:9000')
+    """
+    parts = urlsplit(endpoint)
+    usual = _WEB_PORTS.get(parts.scheme)
+    more = parts.username or parts.password or parts.query or parts.fragment
+    if (
+        usual is None
+        or not parts.hostname
+        or more
+        or parts.path not in ("", "/")
+        or "@" in endpoint
+    ):
+        raise ValueError("no plain address of a host")
+    host = parts.hostname
+    if ":" in host:
+        host = f"[{host}]"
+    if parts.port not in (None, usual):
+        host = f"{host}:{parts.port}"
+    return f"{parts.scheme}://{host}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -127,17 +163,55 @@ class StoredObject:
         return dict(parse_qsl(self.url.partition("?")[2], keep_blank_values=True))
 
     @property
-    def place(self) -> str:
-        """The bucket and the key, and the endpoint if it is not Amazon's.
+    def endpoint(self) -> str | None:
+        """The address of the store, from the option or the environment; None: Amazon's.
 
-        >>> StoredObject("s3://clinic/a.csv?endpoint=https://store.example&region=x").place
+        Raises:
+            ValueError: it is no plain address of a host.
+        """
+        named = [self.options.get("endpoint"), *map(os.environ.get, _ENDPOINTS)]
+        for given in filter(None, named):
+            return _origin(given)
+        return None
+
+    @property
+    def place(self) -> str:
+        """The bucket and the key, and the store if it is not Amazon's, however it is spelled.
+
+        >>> StoredObject("s3://clinic/a.csv?endpoint=https://Store.example:443&region=x").place
         's3://clinic/a.csv at https://store.example'
         """
-        endpoint = self.options.get("endpoint")
+        try:
+            endpoint = self.endpoint
+        except ValueError:
+            return repr(self)
         return f"{self!r} at {endpoint}" if endpoint else repr(self)
 
     def __repr__(self) -> str:
         return f"s3://{self.name}"
+
+
+def _libpq(parts: SplitResult, options: Mapping[str, str]) -> str:
+    """The host, port and database of libpq: options win over the address, that over variables."""
+    environ = os.environ
+    host = options.get("hostaddr") or options.get("host") or parts.hostname
+    if host is None and "service" in options:
+        host = f"service {options['service']}"
+    host = host or environ.get("PGHOSTADDR") or environ.get("PGHOST") or ""
+    port = options.get("port") or parts.port or environ.get("PGPORT") or _PORTS["postgresql"]
+    user = options.get("user") or unquote(parts.username or "") or environ.get("PGUSER", "")
+    database = options.get("dbname") or unquote(parts.path.removeprefix("/"))
+    database = database or environ.get("PGDATABASE") or user
+    return f"{unquote(host).lower()}:{port}/{database}"
+
+
+def _mysql(parts: SplitResult, options: Mapping[str, str]) -> str:
+    """The host, port and database of MySQL; a socket of this machine wins over the host."""
+    database = unquote(parts.path.removeprefix("/"))
+    socket = options.get("unix_socket")
+    if socket:
+        return f"{socket}/{database}"
+    return f"{parts.hostname or ''}:{parts.port or _PORTS['mysql']}/{database}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -158,7 +232,10 @@ class Server:
 
     @property
     def place(self) -> str:
-        """The host, port and database, without user, password and options.
+        """The host, port and database to which the address connects, however it is spelled.
+
+        Options that the driver prefers to what stands before them count, as do the variables of the
+        environment that it reads. So one database has one place, but for other names of its host.
 
         >>> Server("postgresql://ada:secret@db.example/clinic?sslmode=require").place
         'postgresql://db.example:5432/clinic'
@@ -166,11 +243,10 @@ class Server:
         try:
             parts = urlsplit(self.url)
             options = dict(parse_qsl(parts.query))
-            host = parts.hostname or options.get("host") or options.get("unix_socket", "")
-            port = parts.port or options.get("port", _PORTS[self.scheme])
+            where = {"mysql": _mysql}.get(self.scheme, _libpq)(parts, options)
         except ValueError:
             return repr(self)
-        return f"{self.scheme}://{host}:{port}{parts.path}"
+        return f"{self.scheme}://{where}"
 
     def __repr__(self) -> str:
         try:
