@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every oracle over 200 runs: bias within 4 standard errors, variance within 5% of its formula."""
+
+import numpy as np
+import pytest
+
+import sfumato as sf
+from sfumato.telemetry import Texts, report_task, simulate
+from sfumato.telemetry.oracles import (
+    bit,
+    category,
+    hashed,
+    levels,
+    mean,
+    projective,
+    rappor,
+    unary,
+)
+
+RUNS = 200
+VALUES = 200
+DEVICES = 20_000
+# 30 values that devices hold, and 170 that none does
+HELD = np.array([1000] * 10 + [500] * 20 + [0] * 170)
+
+
+def task(oracle, domain=None, **fields):
+    usual = {"oracle": oracle, "start": 0, "periods": 1}
+    return report_task("t", "?", domain or sf.Integer(0, VALUES - 1), **(usual | fields))
+
+
+@pytest.mark.parametrize("epsilon", ["0.5", "1", "2"])
+@pytest.mark.parametrize("make", [category, projective, bit, hashed, unary])
+def test_counts(make, epsilon):
+    asked = task(make(VALUES, epsilon))
+    errors = []
+    for _ in range(RUNS):
+        found = simulate(asked, HELD.tolist()).estimate()
+        errors.append(found.estimate - HELD)
+    errors = np.array(errors)
+    variance = found.coins.variance(HELD.astype(float))
+    bias = errors.mean(axis=0) / np.sqrt(variance / RUNS)
+    # 4 standard errors for the mean of all scores; 6 for the largest of 200 values
+    assert abs(bias.mean()) * VALUES**0.5 < 4 * 2 and np.abs(bias).max() < 6
+    assert abs((errors**2 / variance).mean() - 1) < 0.05
+
+
+@pytest.mark.parametrize("epsilon", ["0.5", "1", "4"])
+def test_a_mean(epsilon):
+    oracle = mean(VALUES, epsilon)
+    true = np.dot(HELD, np.arange(VALUES)) / DEVICES
+    asked = task(oracle)
+    runs = 10 * RUNS
+    errors = [simulate(asked, HELD.tolist()).mean().estimate - true for _ in range(runs)]
+    variance = np.dot(HELD, oracle.variances()) / DEVICES**2 * (VALUES - 1) ** 2
+    assert abs(np.mean(errors)) < 4 * (variance / runs) ** 0.5
+    assert abs(np.var(errors) / variance - 1) < 0.15
+
+
+def test_a_distribution():
+    asked, scores = task(levels(VALUES, 1)), []
+    shares = np.concatenate(([0], np.cumsum(HELD))) / DEVICES
+    for _ in range(RUNS):
+        found = simulate(asked, HELD.tolist()).distribution()
+        shown = [found.below(number) for number in (5, 77, 150)]
+        truth = shares[[5, 77, 150]]
+        scores.append(
+            [
+                (one.estimate - true) / one.standard_error
+                for one, true in zip(shown, truth, strict=True)
+            ]
+        )
+    scores = np.array(scores)
+    assert np.abs(scores.mean(axis=0)).max() < 4.5 / RUNS**0.5
+    # the stated error is a bound, and not far above
+    assert 0.7 < scores.std() < 1.05
+
+
+def test_rappor_finds_as_many_strings_as_research_did():
+    """1,000,000 devices, 100 normal strings and 100 absent ones: 50 found, 0.2 false or fewer."""
+    weights = np.exp(-(((np.arange(100) - 49.5) / (100 / 6)) ** 2) / 2)
+    counts = np.floor(weights / weights.sum() * 1_000_000).astype(int).tolist()
+    held = {f"V{place}": count for place, count in enumerate(counts)}
+    listed = [*held, *(f"absent {place}" for place in range(100))]
+    right, false = [], []
+    for _ in range(10):
+        found = simulate(task(rappor(), Texts(), memory=1), held).texts(listed).found("0.95")
+        right.append(sum(text in held for text in found))
+        false.append(len(found) - right[-1])
+    assert np.mean(right) >= 50 and np.mean(false) <= 0.2

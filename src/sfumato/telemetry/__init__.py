@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Telemetry: devices report with local differential privacy, and nobody holds a true value.
+
+May import ``query`` and every room below it; opens no data, and charges through a task alone.
+Begin with ``task`` (what devices are asked), then ``oracles`` (how they answer), ``client`` (what
+a device sends in its life) and ``aggregator`` (what all reports say).
+"""
+
+from sfumato.telemetry.aggregator import Aggregator
+from sfumato.telemetry.charge import sign
+from sfumato.telemetry.choose import Candidate, candidates
+from sfumato.telemetry.client import Client
+from sfumato.telemetry.domain import Lattice, Listed, Record, Texts
+from sfumato.telemetry.estimates import Estimates
+from sfumato.telemetry.numbers import Distribution, NumberEstimate
+from sfumato.telemetry.planning import TelemetryPlan, plan
+from sfumato.telemetry.signing import SignedTask, signed_task, verified
+from sfumato.telemetry.simulate import simulate
+from sfumato.telemetry.store import FileStore, MemoryStore, Store
+from sfumato.telemetry.task import ReportTask, report_task, task_from_bytes
+from sfumato.telemetry.texts import TextEstimates
+
+__all__ = [
+    "Aggregator",
+    "Candidate",
+    "Client",
+    "Distribution",
+    "Estimates",
+    "FileStore",
+    "Lattice",
+    "Listed",
+    "MemoryStore",
+    "NumberEstimate",
+    "Record",
+    "ReportTask",
+    "SignedTask",
+    "Store",
+    "TelemetryPlan",
+    "TextEstimates",
+    "Texts",
+    "candidates",
+    "plan",
+    "report_task",
+    "sign",
+    "signed_task",
+    "simulate",
+    "task_from_bytes",
+    "verified",
+]

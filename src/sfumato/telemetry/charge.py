@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Charges a telemetry task to the account of its dataset before it is signed.
+
+The unit is the device. What is charged is its whole life: all epochs, or, without memory, all
+reports. Reports and estimates are then free, and telemetry and questions about the same people
+spend from one account.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sfumato.errors import MissingDeclaration
+from sfumato.metadata.dataset import Dataset
+from sfumato.privacy.event import Event
+from sfumato.privacy.unit import Relation
+from sfumato.query.curator import Curator
+from sfumato.query.session import Session
+from sfumato.query.statistic import NO_PLAN, NoPlan
+from sfumato.telemetry.signing import PrivateKey, SignedTask, private_key, signed_task
+from sfumato.telemetry.task import ReportTask
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceLife:
+    """The charge of a task: everything that a device will ever tell. It reads no data."""
+
+    task: ReportTask
+    kind: ClassVar[str] = "telemetry"
+    cells: ClassVar[tuple[int, ...]] = ()
+
+    @property
+    def line(self) -> str:
+        """The id of the task and its epochs."""
+        return f"telemetry task {self.task.id}, {self.task.epochs:,} draws a device"
+
+    @property
+    def form(self) -> str:
+        """The canonical task."""
+        return self.task.to_bytes().decode()
+
+    @property
+    def event(self) -> Event:
+        """What a device tells in its whole life."""
+        return self.task.life
+
+    @property
+    def size(self) -> int:
+        """The bytes of the task."""
+        return len(self.task.to_bytes())
+
+    def ready(self, declarations: Dataset) -> NoPlan:
+        """Nothing is read (MissingDeclaration unless neighbours replace one unit)."""
+        if declarations.relation is not Relation.REPLACE_ONE:
+            raise MissingDeclaration(
+                "Telemetry of a dataset whose neighbours add or remove a unit: a report shows "
+                "that there is a device, and hides only its value.",
+                allowed="a dataset with relation=sf.ReplaceOne",
+                remedy='sf.connect({}, dataset="phones", relation=sf.ReplaceOne, ...)',
+            )
+        return NO_PLAN
+
+    def run(self, curator: Curator) -> bytes:
+        """The task itself, which is stored with its charge."""
+        return self.task.to_bytes()
+
+
+def sign(session: Session, task: ReportTask, key: PrivateKey) -> SignedTask:
+    """Charges the whole life of a device, then signs the task; signing it again is free.
+
+    Guarantees:
+        nothing is signed before its life is charged
+
+    Raises:
+        MissingDeclaration: the neighbours of the dataset add or remove a unit; free.
+        BudgetExceeded, AccountFrozen: the account cannot pay; nothing was charged or signed.
+        WrongUse: the key is no private key of P-256.
+
+    >>> import sfumato as sf, tempfile
+    >>> from cryptography.hazmat.primitives.asymmetric import ec
+    >>> from sfumato.telemetry.task import report_task
+    >>> task = report_task("t", "?", ["a"], epsilon="0.5", start=0, periods=4)
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with sf.connect({}, dataset="phones", relation=sf.ReplaceOne, budget=sf.Budget(3),
+    ...                 ledger=folder.name + "/ledger.db") as session:
+    ...     signed = sign(session, task, ec.generate_private_key(ec.SECP256R1()))
+    ...     session.budget.spent
+    '2'
+    >>> folder.cleanup()
+    """
+    # a key that cannot sign is found out before the charge
+    secret = private_key(key)
+    session.ask(DeviceLife(task))
+    return signed_task(task, secret)

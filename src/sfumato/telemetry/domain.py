@@ -1,0 +1,348 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The declared values of a telemetry task, numbered from 0.
+
+Every value that a device can hold has a number, so no value can make a report fail or be missing:
+what is not listed counts as a public "other", a number beyond a bound as the bound.
+"""
+
+import hashlib
+import math
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+
+from sfumato.errors import InvalidDeclaration, UnknownName, shown
+from sfumato.exact.rational import decimal_text, to_fraction
+from sfumato.metadata.column import Category, Integer, Real
+from sfumato.privacy.event import Json
+from sfumato.telemetry.oracles.oracle import MOST_VALUES
+
+# What a device holds that the list does not have.
+OTHER = "(other)"
+# Codes of a lattice that every language reads exactly.
+_MOST_CODE = 1 << 53
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Texts in Unicode form NFC, each once, and ``other`` for all texts that are not listed.
+
+    >>> domain = Listed(("yes", "no"))
+    >>> domain.size, domain.number("no"), domain.number("perhaps"), domain.labels
+    (3, 1, 2, ('yes', 'no', '(other)'))
+    """
+
+    kind: ClassVar[str] = "listed"
+    values: tuple[str, ...]
+    other: str = OTHER
+    _numbers: Mapping[str, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        every = [_text(value) for value in (*self.values, self.other)]
+        numbers = {text: number for number, text in enumerate(every)}
+        if len(numbers) != len(every) or len(every) < 2:
+            raise InvalidDeclaration(
+                "A list of values in which one comes twice, or that is empty.",
+                allowed="texts that differ in Unicode form NFC, none of them the text for 'other'",
+                remedy="Give each value once.",
+            )
+        object.__setattr__(self, "values", tuple(every[:-1]))
+        object.__setattr__(self, "other", every[-1])
+        object.__setattr__(self, "_numbers", numbers)
+
+    @property
+    def size(self) -> int:
+        """The number of values, with ``other``."""
+        return len(self.values) + 1
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Each value by its number."""
+        return (*self.values, self.other)
+
+    def number(self, value: object) -> int:
+        """The number of what a device holds; that of ``other`` for anything that is not listed."""
+        other = len(self.values)
+        text = _spelled(value)
+        if text is None:
+            return other
+        return self._numbers.get(unicodedata.normalize("NFC", text), other)
+
+    def known(self, label: object) -> int:
+        """The number of a value of the domain (UnknownName for any other)."""
+        number = self.number(label)
+        if number == len(self.values) and label != self.other:
+            raise UnknownName(
+                f"{shown(label)} was never a value of this task.",
+                allowed=f"its {self.size:,} values",
+                remedy="Devices that held it reported 'other'.",
+            )
+        return number
+
+    def to_json(self) -> dict[str, Json]:
+        """The form in a task."""
+        return {"kind": self.kind, "values": list(self.values), "other": self.other}
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """Numbers from ``lower`` to ``upper`` times ``step``, rounded half to even, then clipped.
+
+    What is no number counts as the least one.
+
+    >>> domain = Lattice(0, 8, Fraction(1, 4))
+    >>> domain.size, domain.number(0.3), domain.number(1e300), domain.labels[:3]
+    (9, 1, 8, (0.0, 0.25, 0.5))
+    """
+
+    kind: ClassVar[str] = "lattice"
+    lower: int
+    upper: int
+    step: Fraction
+
+    def __post_init__(self) -> None:
+        codes = (self.lower, self.upper)
+        if not all(type(code) is int and abs(code) <= _MOST_CODE for code in codes):
+            raise InvalidDeclaration(f"Codes {shown(codes)}.", allowed="integers up to 2^53")
+        if not 0 < self.upper - self.lower < MOST_VALUES or self.step <= 0:
+            raise InvalidDeclaration(
+                f"A lattice of {self.upper - self.lower + 1:,} numbers.",
+                allowed=f"2 to {MOST_VALUES:,}",
+                remedy="Declare a coarser step, such as sf.Real(0, 100, step=1).",
+            )
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return self.upper - self.lower + 1
+
+    @cached_property
+    def labels(self) -> tuple[int, ...] | tuple[float, ...]:
+        """Each value by its number."""
+        codes = range(self.lower, self.upper + 1)
+        if self.step == 1:
+            return tuple(codes)
+        return tuple(float(code * self.step) for code in codes)
+
+    def number(self, value: object) -> int:
+        """The number of what a device holds."""
+        if isinstance(value, int | np.integer) and not isinstance(value, bool):
+            exact = Fraction(int(value))
+        elif isinstance(value, Fraction):
+            exact = value
+        elif isinstance(value, float | np.floating) and np.isfinite(value):
+            exact = Fraction(float(value))
+        else:
+            return self.size - 1 if _is_infinite(value) else 0
+        code = round(exact / self.step)
+        return min(max(code, self.lower), self.upper) - self.lower
+
+    def known(self, label: object) -> int:
+        """The number of a value of the domain (UnknownName for any other)."""
+        number = self.number(label)
+        if isinstance(label, bool) or self.labels[number] != label:
+            raise UnknownName(
+                f"{shown(label)} is no number of this task.",
+                allowed=f"{self.labels[0]} to {self.labels[-1]} in steps of {self.step}",
+            )
+        return number
+
+    def to_json(self) -> dict[str, Json]:
+        """The form in a task."""
+        return {
+            "kind": self.kind,
+            "lower": self.lower,
+            "upper": self.upper,
+            "step": decimal_text(self.step),
+        }
+
+
+@dataclass(frozen=True)
+class Texts:
+    """All texts, listed by nobody. What is no text counts as the empty one.
+
+    The number of a text is the first 8 bytes of the SHA-256 of its Unicode form NFC in UTF-8.
+
+    >>> Texts().number("") == Texts().number(3.5)
+    True
+    """
+
+    kind: ClassVar[str] = "texts"
+    size: ClassVar[int] = 1 << 64
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """There is no list."""
+        return ()
+
+    def number(self, value: object) -> int:
+        """The number of what a device holds."""
+        text = value if isinstance(value, str) else ""
+        form = unicodedata.normalize("NFC", text).encode("utf-8", "replace")
+        return int.from_bytes(hashlib.sha256(form).digest()[:8], "big")
+
+    def known(self, label: object) -> int:
+        """The number of a text (UnknownName for anything else)."""
+        if not isinstance(label, str):
+            raise UnknownName(f"{shown(label)} is no text.", allowed="a text")
+        return self.number(label)
+
+    def to_json(self) -> dict[str, Json]:
+        """The form in a task."""
+        return {"kind": self.kind}
+
+
+def _spelled(value: object) -> str | None:
+    """The text of a text or of an integer up to 2^53; None for anything else."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        # a longer one would take long to write, or fail
+        return str(int(value)) if abs(int(value)) <= _MOST_CODE else None
+    return None
+
+
+def _is_infinite(value: object) -> bool:
+    """Whether a value is +infinity."""
+    return isinstance(value, float | np.floating) and bool(value == np.inf)
+
+
+@dataclass(frozen=True)
+class Record:
+    """Several attributes by name, each with a list or a lattice of its own.
+
+    A device holds a mapping; what it lacks counts as what no attribute has. The number of a value
+    has the numbers of the attributes as digits, the first one the least significant. A label is a
+    tuple of the labels of all attributes.
+
+    >>> domain = Record(("lang", "age"), (Listed(("en", "de")), Lattice(0, 9, Fraction(1))))
+    >>> domain.size, domain.number({"lang": "de", "age": 7}), domain.known(("de", 7))
+    (30, 22, 22)
+    """
+
+    kind: ClassVar[str] = "record"
+    names: tuple[str, ...]
+    domains: tuple[Listed | Lattice, ...]
+
+    def __post_init__(self) -> None:
+        named = len(set(self.names)) == len(self.names) == len(self.domains) >= 2
+        known = all(isinstance(domain, Listed | Lattice) for domain in self.domains)
+        for name in self.names:
+            _text(name)
+        if not named or not known or self.size > _MOST_CODE:
+            raise InvalidDeclaration(
+                f"A record of {len(self.names)} attributes.",
+                allowed="2 or more, each name once, with at most 2^53 values together",
+            )
+
+    @property
+    def size(self) -> int:
+        """The number of values of all attributes together."""
+        return math.prod(domain.size for domain in self.domains)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """There is no list."""
+        return ()
+
+    def number(self, value: object) -> int:
+        """The number of what a device holds."""
+        held = value if isinstance(value, Mapping) else {}
+        pairs = zip(self.names, self.domains, strict=True)
+        return self._digits([domain.number(held.get(name)) for name, domain in pairs])
+
+    def known(self, label: object) -> int:
+        """The number of a tuple of labels (UnknownName for anything else)."""
+        if not isinstance(label, tuple) or len(label) != len(self.domains):
+            raise UnknownName(f"{shown(label)} is no tuple of {len(self.domains)} labels.")
+        pairs = zip(label, self.domains, strict=True)
+        return self._digits([domain.known(part) for part, domain in pairs])
+
+    def _digits(self, numbers: Sequence[int]) -> int:
+        """The number with these digits."""
+        found = 0
+        for number, domain in zip(reversed(numbers), reversed(self.domains), strict=True):
+            found = found * domain.size + number
+        return found
+
+    def place(self, name: str) -> int:
+        """The place of an attribute (UnknownName for any other name)."""
+        if name not in self.names:
+            raise UnknownName(f"No attribute {shown(name)}.", allowed=", ".join(self.names))
+        return self.names.index(name)
+
+    def require_sizes(self, sizes: Sequence[int]) -> None:
+        """Raises InvalidDeclaration unless the attributes have these numbers of values."""
+        own = [domain.size for domain in self.domains]
+        if list(sizes) != own:
+            raise InvalidDeclaration(
+                f"Oracles of {list(sizes)} values for attributes of {own}.",
+                allowed="an oracle for each attribute, in their order",
+            )
+
+    def to_json(self) -> dict[str, Json]:
+        """The form in a task."""
+        domains: list[Json] = [domain.to_json() for domain in self.domains]
+        return {"kind": self.kind, "names": list(self.names), "domains": domains}
+
+
+Domain: TypeAlias = Listed | Lattice | Texts | Record
+Simple: TypeAlias = Domain | Category | Integer | Real | Sequence[str]
+Declared: TypeAlias = Simple | Mapping[str, Simple]
+
+
+def domain_of(declared: Declared, other: str = OTHER) -> Domain:
+    """The domain of a declaration: a list of texts, or a column type of a table.
+
+    >>> domain_of(Integer(0, 120)).size, domain_of(["a", "b"]).size
+    (121, 3)
+    """
+    match declared:
+        case Listed() | Lattice() | Texts() | Record():
+            return declared
+        case Category():
+            return Listed(declared.values, other)
+        case Integer() | Real():
+            return Lattice(declared.lower_code, declared.upper_code, declared.step)
+        case Mapping():
+            parts = [domain_of(part, other) for part in declared.values()]
+            return Record(tuple(declared), tuple(parts))  # type: ignore[arg-type]
+        case list() | tuple():
+            return Listed(tuple(declared), other)
+        case _:
+            raise InvalidDeclaration(
+                f"A domain that is {shown(declared)}.",
+                allowed="a list of texts, sf.Category, sf.Integer, sf.Real, telemetry.Texts(), "
+                "or a mapping of names to these",
+            )
+
+
+def domain_from_json(form: Mapping[str, Json]) -> Domain:
+    """The domain of the form in a task (KeyError, TypeError, ValueError if it is none)."""
+    fields: dict[str, Any] = {name: part for name, part in form.items() if name != "kind"}
+    if form["kind"] == Listed.kind:
+        return Listed(**fields | {"values": tuple(fields["values"])})
+    if form["kind"] == Lattice.kind:
+        return Lattice(**fields | {"step": to_fraction("step", fields["step"])})
+    if form["kind"] == Record.kind:
+        parts = [domain_from_json(part) for part in fields["domains"]]
+        return Record(**fields | {"names": tuple(fields["names"]), "domains": tuple(parts)})
+    if form["kind"] == Texts.kind and not fields:
+        return Texts()
+    raise KeyError(form["kind"])
+
+
+def _text(value: object) -> str:
+    """A text in Unicode form NFC (InvalidDeclaration for anything else)."""
+    if not isinstance(value, str) or not value:
+        raise InvalidDeclaration(f"The value {shown(value)}.", allowed="a text that is not empty")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise InvalidDeclaration("A value that is no Unicode text.") from None
+    return unicodedata.normalize("NFC", value)

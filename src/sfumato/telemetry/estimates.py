@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What reports say: for each value an estimate, its error, and what lying devices could do."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from sfumato.telemetry.intervals import Coins, Floats
+
+# The share of lying devices whose effect is shown beside each estimate.
+LIARS = 0.01
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """The estimated number of reports of each value, unbiased, with intervals.
+
+    ``low`` and ``high`` hold the true number with the stated confidence, in each value alone, or,
+    if ``simultaneous``, in all values together. ``p_value`` bounds the probability of such an
+    estimate if no device held the value. Estimates may be negative, and need not add up to the
+    number of reports: those of ``consistent`` are not, and do.
+
+    >>> from fractions import Fraction
+    >>> coins = Coins(1000, Fraction(3, 4), Fraction(1, 4))
+    >>> shown = Estimates(("a", "b"), np.array([700, 240]), coins, "0.95")
+    >>> shown.estimate.tolist(), shown.consistent().tolist()
+    ([900.0, -20.0], [960.0, 40.0])
+    >>> round(shown.liars_up)
+    15
+    """
+
+    values: tuple[object, ...]
+    support: "np.ndarray[tuple[int], np.dtype[np.int64]]"
+    coins: Coins
+    confidence: str
+    simultaneous: bool = False
+    notes: tuple[str, ...] = ()
+
+    @property
+    def reports(self) -> int:
+        """The number of reports."""
+        return self.coins.reports
+
+    @cached_property
+    def estimate(self) -> Floats:
+        """The unbiased estimates."""
+        return self.coins.estimate(self.support)
+
+    @cached_property
+    def standard_error(self) -> Floats:
+        """The standard deviation of each estimate, at the estimated number."""
+        return np.sqrt(self.coins.variance(self.estimate))
+
+    @cached_property
+    def _ends(self) -> tuple[Floats, Floats]:
+        return self.coins.interval(self.support, self.confidence)
+
+    @property
+    def low(self) -> Floats:
+        """The lower ends of the intervals."""
+        return self._ends[0]
+
+    @property
+    def high(self) -> Floats:
+        """The upper ends of the intervals."""
+        return self._ends[1]
+
+    @cached_property
+    def p_value(self) -> Floats:
+        """Upper bounds of the probability of so much support if no device held the value."""
+        return self.coins.p_value(self.support)
+
+    @property
+    def liars_down(self) -> float:
+        """By how much 1% of lying devices could make any estimate too small."""
+        return self.coins.moved_by(LIARS)[0]
+
+    @property
+    def liars_up(self) -> float:
+        """By how much 1% of lying devices could make any estimate too large."""
+        return self.coins.moved_by(LIARS)[1]
+
+    def consistent(self) -> Floats:
+        """The nearest numbers >= 0 that add up to the number of reports; biased.
+
+        Needs all values of the domain. Their squared error, summed over all values, is at most
+        that of the estimates: the true numbers are such numbers too, and a projection onto a
+        convex set that holds them does not lead away from them.
+        """
+        ordered = np.sort(self.estimate)[::-1]
+        surplus = (np.cumsum(ordered) - self.reports) / np.arange(1, len(ordered) + 1)
+        kept = int(np.flatnonzero(ordered > surplus)[-1])
+        nearest: Floats = np.maximum(self.estimate - surplus[kept], 0)
+        return nearest
+
+    @property
+    def columns(self) -> dict[str, Sequence[object] | Floats]:
+        """The table, by column."""
+        return {
+            "value": self.values,
+            "estimate": self.estimate,
+            "standard_error": self.standard_error,
+            "low": self.low,
+            "high": self.high,
+            "p_value": self.p_value,
+        }
+
+    def to_arrow(self) -> pa.Table:
+        """The table as Arrow."""
+        return pa.table({name: pa.array(column) for name, column in self.columns.items()})
+
+    def to_dicts(self) -> list[dict[str, object]]:
+        """The table as one dictionary a value."""
+        rows: list[dict[str, object]] = self.to_arrow().to_pylist()
+        return rows
+
+    def top(self, count: int) -> Iterator[tuple[object, float]]:
+        """The values of the largest estimates, the largest first."""
+        for place in np.argsort(-self.estimate, kind="stable")[:count].tolist():
+            yield self.values[place], float(self.estimate[place])

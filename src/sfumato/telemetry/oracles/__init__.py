@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frequency oracles: how one device reports a value, and what all reports say of the values.
+
+One file each, with its proof note. Begin with ``oracle`` (the interface), then ``category``.
+"""
+
+from sfumato.telemetry.oracles.attributes import AttributesOracle, attributes
+from sfumato.telemetry.oracles.bit import BitOracle, bit
+from sfumato.telemetry.oracles.category import CategoryOracle, category
+from sfumato.telemetry.oracles.hashed import HashedOracle, hashed
+from sfumato.telemetry.oracles.levels import LevelsOracle, levels
+from sfumato.telemetry.oracles.mean import MeanOracle, mean
+from sfumato.telemetry.oracles.oracle import Oracle
+from sfumato.telemetry.oracles.projective import ProjectiveOracle, projective
+from sfumato.telemetry.oracles.rappor import RapporOracle, rappor
+from sfumato.telemetry.oracles.unary import UnaryOracle, unary
+
+__all__ = [
+    "AttributesOracle",
+    "BitOracle",
+    "CategoryOracle",
+    "HashedOracle",
+    "LevelsOracle",
+    "MeanOracle",
+    "Oracle",
+    "ProjectiveOracle",
+    "RapporOracle",
+    "UnaryOracle",
+    "attributes",
+    "bit",
+    "category",
+    "hashed",
+    "levels",
+    "mean",
+    "projective",
+    "rappor",
+    "unary",
+]

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Oracles that report one of several parts of a value, drawn before the device looks at it.
+
+The drawn part is public, so a report costs no more than that of the dearest part. Proof:
+choice.proof.md.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Generic, TypeVar, overload
+
+import numpy as np
+
+from sfumato.noise import Entropy, Integers
+from sfumato.noise.entropy import words as drawn_words
+from sfumato.privacy.event import ChosenReport
+from sfumato.telemetry.oracles.frequency import FrequencyOracle
+from sfumato.telemetry.oracles.oracle import WHOLE, Mask, Payloads
+
+P = TypeVar("P", bound=FrequencyOracle)
+# The number of a part is one byte of a report.
+MOST_PARTS = 256
+
+
+class ChoiceOracle(ABC, Generic[P]):
+    """Reports a part, drawn at random, and what the value is there, by the oracle of that part.
+
+    Guarantees:
+        a part is drawn without the value and costs no more than the dearest
+    """
+
+    __slots__ = ()
+    parts: tuple[P, ...]
+
+    @overload
+    def node(self, value: int, place: int) -> int: ...
+    @overload
+    def node(self, value: Integers, place: int) -> Integers: ...
+    @abstractmethod
+    def node(self, value: int | Integers, place: int) -> int | Integers:
+        """What a value, or each of many, is in the part at a place."""
+
+    @property
+    def event(self) -> ChosenReport:
+        """The law of one report."""
+        events = tuple(part.event for part in self.parts)
+        return ChosenReport(events, self._weights)
+
+    @property
+    def _starts(self) -> list[int]:
+        """The least word of each part, and the end: word x parts // 2^64 is the part."""
+        count = len(self.parts)
+        return [-(-WHOLE * place // count) for place in range(count + 1)]
+
+    @property
+    def _weights(self) -> tuple[int, ...]:
+        """How many words lead to each part."""
+        pairs = pairwise(self._starts)
+        return tuple(end - start for start, end in pairs)
+
+    @property
+    def chances(self) -> list[float]:
+        """The probability of each part, to the nearest float."""
+        return [weight / WHOLE for weight in self._weights]
+
+    @property
+    def draws(self) -> int:
+        """A word for the part, and those of the part that takes most."""
+        return 1 + max(part.draws for part in self.parts)
+
+    @property
+    def size(self) -> int:
+        """A byte for the part, and the largest report; smaller ones are followed by zeros."""
+        return 1 + max(part.size for part in self.parts)
+
+    @property
+    def cells(self) -> int:
+        """For each part the number of its reports, and its tally."""
+        return sum(1 + part.cells for part in self.parts)
+
+    def encode(self, value: int, words: Sequence[int]) -> bytes:
+        """The report of a value: its part, and the report of what it is there."""
+        place = words[0] * len(self.parts) >> 64
+        part = self.parts[place]
+        end = 1 + part.draws
+        payload = part.encode(self.node(value, place), words[1:end])
+        report = bytes([place]) + payload
+        return report.ljust(self.size, b"\0")
+
+    def encode_many(self, values: Integers, entropy: Entropy) -> Payloads:
+        """Independent reports of many values."""
+        words = drawn_words(len(values), entropy)
+        ends = np.array(self._starts[1:-1], np.uint64)
+        chosen = np.searchsorted(ends, words, side="right")
+        payloads = np.zeros((len(values), self.size), np.uint8)
+        payloads[:, 0] = chosen
+        for place, part in enumerate(self.parts):
+            rows = np.flatnonzero(chosen == place)
+            nodes = self.node(values[rows], place)
+            end = 1 + part.size
+            payloads[rows, 1:end] = part.encode_many(nodes, entropy)
+        return payloads
+
+    def valid(self, payloads: Payloads) -> Mask:
+        """Parts that exist, with valid reports and nothing but zeros after them."""
+        good = np.zeros(len(payloads), np.bool_)
+        for place, part in enumerate(self.parts):
+            rows = np.flatnonzero(payloads[:, 0] == place)
+            inner = payloads[rows]
+            end = 1 + part.size
+            report = np.ascontiguousarray(inner[:, 1:end])
+            padded = (inner[:, end:] == 0).all(axis=1)
+            good[rows] = padded & part.valid(report)
+        return good
+
+    def tally(self, payloads: Payloads) -> Integers:
+        """For each part the number of its reports, and its tally, one after the other."""
+        found = []
+        for place, part in enumerate(self.parts):
+            rows = payloads[payloads[:, 0] == place]
+            end = 1 + part.size
+            report = np.ascontiguousarray(rows[:, 1:end])
+            found.append(np.array([len(rows)], np.int64))
+            found.append(part.tally(report))
+        return np.concatenate(found)
+
+    def split(self, tally: Integers) -> list[tuple[int, Integers]]:
+        """For each part the number of its reports, and how many support each of its values."""
+        found = []
+        start = 0
+        for part in self.parts:
+            reports = int(tally[start])
+            first = start + 1
+            end = first + part.cells
+            support = part.support(tally[first:end], reports)
+            found.append((reports, support))
+            start = end
+        return found

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The interface of an oracle: how one device reports, and what reports say of all devices.
+
+A report *supports* some values. It supports the device's own value with probability ``own`` and
+each other value with probability ``other``, whatever that is; both are exact. So the number of
+reports that support a value is a sum of independent coins, and everything that is stated of
+estimates follows from that (``estimates``).
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import ClassVar, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import InvalidDeclaration, InvalidNumber, shown
+from sfumato.exact.rounding import exp_down
+from sfumato.noise import Entropy, Integers
+from sfumato.privacy.event import Report
+
+# One row of bytes a report.
+Payloads: TypeAlias = NDArray[np.uint8]
+Mask: TypeAlias = NDArray[np.bool_]
+
+WHOLE = 1 << 64
+# Reports of larger domains could not be added up in the memory of a server.
+MOST_VALUES = 1 << 24
+# e^50 > 2^64: no probability over 2^64 is further from 1.
+_LARGEST = Fraction(50)
+
+
+class Oracle(Protocol):
+    """How a value in [0, values) is reported, with probabilities that are integers over 2^64.
+
+    >>> from sfumato.telemetry.oracles.category import category
+    >>> oracle: Oracle = category(8, "1")
+    >>> oracle.encode(3, [0]), oracle.draws, oracle.size
+    (b'\\x03', 1, 1)
+    """
+
+    kind: ClassVar[str]
+
+    @property
+    def values(self) -> int:
+        """The number of values of the domain."""
+        ...
+
+    @property
+    def event(self) -> Report:
+        """The law of one report, which the accountant reads."""
+        ...
+
+    @property
+    def draws(self) -> int:
+        """How many words of 64 random bits a report takes, whatever the value."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """How many bytes a report has, whatever the value."""
+        ...
+
+    @property
+    def cells(self) -> int:
+        """How many integers a tally has."""
+        ...
+
+    @property
+    def own(self) -> Fraction:
+        """The probability that a report supports the value of its device."""
+        ...
+
+    @property
+    def other(self) -> Fraction:
+        """The probability that a report supports a given other value."""
+        ...
+
+    def encode(self, value: int, words: Sequence[int]) -> bytes:
+        """The report of one value, from ``draws`` uniform words: the definition, in integers."""
+        ...
+
+    def encode_many(self, values: Integers, entropy: Entropy) -> Payloads:
+        """Independent reports of many devices, with the same law."""
+        ...
+
+    def valid(self, payloads: Payloads) -> Mask:
+        """Which rows are reports that some device could have sent."""
+        ...
+
+    def tally(self, payloads: Payloads) -> Integers:
+        """The sums over valid reports; the tally of all is the sum of the tallies of parts."""
+        ...
+
+    def support(self, tally: Integers, reports: int) -> Integers:
+        """How many of the reports support each value."""
+        ...
+
+
+def require_domain(values: object, *, least: int = 2) -> None:
+    """Raises InvalidDeclaration unless a number of values can be reported."""
+    if type(values) is not int or not least <= values <= MOST_VALUES:
+        raise InvalidDeclaration(
+            f"A domain of {shown(values)} values.",
+            allowed=f"{least} to {MOST_VALUES:,} values",
+            remedy="Report fewer values: a coarser step, or the most common ones and 'other'.",
+        )
+
+
+def odds_of(epsilon: Fraction) -> Fraction:
+    """e^epsilon, rounded down; for an epsilon beyond 50, e^50."""
+    if epsilon <= 0:
+        raise InvalidNumber(f"epsilon = {epsilon} of a report.", allowed="greater than 0")
+    return exp_down(min(epsilon, _LARGEST))
+
+
+def least_weight(total: Fraction) -> int:
+    """The least integer that is at least 2^64 / total, and at least 1."""
+    return -(-WHOLE * total.denominator // total.numerator)
+
+
+def require_useful(own: Fraction, other: Fraction) -> None:
+    """Raises InvalidNumber if reports would tell nothing, since the odds round to one."""
+    if own <= other:
+        raise InvalidNumber(
+            "An epsilon so small that, over 2^64, the odds of a report round to one.",
+            allowed="a larger epsilon for so many values",
+            remedy="The one-bit Hadamard oracle takes the smallest epsilon.",
+        )
+
+
+def bytes_for(most: int) -> int:
+    """How many bytes hold the integers up to ``most``.
+
+    >>> bytes_for(255), bytes_for(256)
+    (1, 2)
+    """
+    return max(1, -(-most.bit_length() // 8))
+
+
+def packed(numbers: NDArray[np.uint64], size: int) -> Payloads:
+    """Numbers as rows of ``size`` bytes, the most significant first.
+
+    >>> packed(np.array([258], np.uint64), 2).tolist()
+    [[1, 2]]
+    """
+    rows = numbers.astype(">u8").view(np.uint8).reshape(-1, 8)
+    return np.ascontiguousarray(rows[:, 8 - size :])
+
+
+def unpacked(payloads: Payloads) -> NDArray[np.uint64]:
+    """The numbers of rows of at most 8 bytes.
+
+    >>> unpacked(np.array([[1, 2]], np.uint8)).tolist()
+    [258]
+    """
+    rows = np.zeros((len(payloads), 8), np.uint8)
+    rows[:, 8 - payloads.shape[1] :] = payloads
+    return rows.reshape(-1).view(">u8").astype(np.uint64)

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How much epsilon a wanted error needs: from declarations alone, and free."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import NormalDist
+
+from sfumato.errors import TargetUnreachable, WrongUse, shown
+from sfumato.exact.rational import Number, decimal_text, positive
+from sfumato.noise.law import open_unit
+from sfumato.telemetry.choose import REPORT_BYTES, Candidate, candidates
+from sfumato.telemetry.domain import Declared, domain_of
+
+# The epsilons that are tried, in thousandths.
+_MOST = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class TelemetryPlan:
+    """The least epsilon of one report that keeps an error, and the oracle that has it.
+
+    ``error`` is half the width of the interval of a value that no device holds.
+
+    >>> plan(["yes", "no"], 100_000, error=1000).candidate.oracle.kind
+    'category'
+    """
+
+    epsilon: Fraction
+    candidate: Candidate
+    devices: int
+    error: float
+
+    def __str__(self) -> str:
+        return (
+            f"epsilon {decimal_text(self.epsilon)} a report: +-{self.error:,.0f} of "
+            f"{self.devices:,} devices ({self.candidate})"
+        )
+
+
+def plan(
+    domain: Declared,
+    devices: int,
+    *,
+    error: Number,
+    confidence: Number = "0.95",
+    report_bytes: int = REPORT_BYTES,
+) -> TelemetryPlan:
+    """The least epsilon, to a thousandth, whose estimates keep an error in devices.
+
+    Raises:
+        TargetUnreachable: no epsilon up to 20 keeps it.
+        WrongUse: a number of devices that is none.
+
+    >>> print(plan(["yes", "no"], 100_000, error=1000))
+    epsilon 0.737 a report: +-1,000 of 100,000 devices (category of 3 values: ...)
+    """
+    if type(devices) is not int or devices < 1:
+        raise WrongUse(f"devices={shown(devices)}.", allowed="an integer of 1 or more")
+    wanted = float(positive("error", error))
+    miss = float(1 - open_unit("confidence", confidence))
+    factor = NormalDist().inv_cdf(1 - miss / 2) * math.sqrt(devices)
+    size = domain_of(domain).size
+
+    def half_width(thousandths: int) -> float:
+        best = candidates(size, Fraction(thousandths, 1000), report_bytes)[0]
+        return factor * math.sqrt(best.variance)
+
+    if half_width(_MOST) > wanted:
+        raise TargetUnreachable(
+            f"An error of {wanted:g} of {devices:,} devices.",
+            allowed=f"{half_width(_MOST):.3g} or more, at epsilon 20",
+            remedy="Ask more devices, or allow a larger error.",
+        )
+    low, high = 0, _MOST
+    while high - low > 1:
+        middle = (low + high) // 2
+        if half_width(middle) <= wanted:
+            high = middle
+        else:
+            low = middle
+    best = candidates(size, Fraction(high, 1000), report_bytes)[0]
+    return TelemetryPlan(Fraction(high, 1000), best, devices, half_width(high))

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a client remembers what it has sent: durable before a report leaves.
+
+A store that is lost or damaged loses nothing but reports: the client is silent until the next
+epoch.
+"""
+
+import fcntl
+import os
+from pathlib import Path
+from typing import Protocol
+
+from sfumato.errors import WrongUse
+
+
+class Store(Protocol):
+    """The memory of one client: a few bytes.
+
+    >>> store: Store = MemoryStore()
+    >>> store.load() is None
+    True
+    """
+
+    def load(self) -> bytes | None:
+        """What was saved last; None if nothing is known."""
+        ...
+
+    def save(self, state: bytes) -> None:
+        """Keeps the bytes; when this returns, they survive a crash."""
+        ...
+
+
+class MemoryStore:
+    """A store that ends with the process: for tests and simulations.
+
+    >>> store = MemoryStore()
+    >>> store.save(b"state")
+    >>> store.load()
+    b'state'
+    """
+
+    def __init__(self) -> None:
+        self._state: bytes | None = None
+
+    def load(self) -> bytes | None:
+        """What was saved last."""
+        return self._state
+
+    def save(self, state: bytes) -> None:
+        """Keeps the bytes in memory."""
+        self._state = state
+
+
+class FileStore:
+    """A store in a file that only its user can read; one process at a time.
+
+    Each save writes another file, flushes it to disk, and then takes the place of the old one.
+
+    Raises:
+        WrongUse: another client uses the file, or it cannot be written.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = FileStore(folder + "/emoji")
+    ...     store.save(b"state")
+    ...     store.close()
+    ...     FileStore(folder + "/emoji").load()
+    b'state'
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = Path(path)
+        self._next = self._path.with_name(self._path.name + ".next")
+        try:
+            lock = os.open(f"{self._path}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        except OSError:
+            raise WrongUse(
+                "The store of a client cannot be written.", allowed="a file in a folder that exists"
+            ) from None
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(lock)
+            raise WrongUse(
+                "Another client uses this store.",
+                remedy="Two clients with one secret would answer twice: keep one of them.",
+            ) from None
+        self._lock: int | None = lock
+
+    def load(self) -> bytes | None:
+        """What was saved last; None if there is no file, or it cannot be read."""
+        try:
+            return self._path.read_bytes()
+        except OSError:
+            return None
+
+    def save(self, state: bytes) -> None:
+        """Replaces the file; the bytes are on disk when this returns."""
+        file = os.open(self._next, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+        try:
+            os.write(file, state)
+            os.fsync(file)
+        finally:
+            os.close(file)
+        self._next.replace(self._path)
+        folder = os.open(self._path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def close(self) -> None:
+        """Lets another client use the file."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None

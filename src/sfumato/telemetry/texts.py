@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many devices hold candidate texts, from RAPPOR's bits: weighted least squares.
+
+Each bit of each cohort gives an unbiased number of devices that own it; a candidate explains the
+bits that it owns. With fewer candidates than bits this is a linear regression, whose weights are
+the variances of the bits. Source: Fanti, Pihur, Erlingsson, "Building a RAPPOR with the Unknown"
+(PoPETs 2016), without its penalty, which is needed only where candidates outnumber bits.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import NormalDist
+
+import numpy as np
+import pyarrow as pa
+
+from sfumato.errors import WrongUse
+from sfumato.exact.rational import Number
+from sfumato.noise import Integers
+from sfumato.noise.law import open_unit
+from sfumato.telemetry.domain import Texts
+from sfumato.telemetry.intervals import Floats
+from sfumato.telemetry.oracles.rappor import RapporOracle
+
+
+@dataclass(frozen=True)
+class TextEstimates:
+    """The estimated number of reports of each candidate, with its standard error.
+
+    Intervals and ``p_value`` are those of the normal law; they hold if the candidates are all
+    frequent texts: what others hold is explained by one more number, the same for all bits.
+
+    >>> shown = TextEstimates(("a",), np.array([30.0]), np.array([10.0]), "0.95", 1000)
+    >>> round(float(shown.low[0]), 1), round(float(shown.p_value[0]), 4)
+    (10.4, 0.0013)
+    >>> shown.found("0.95")
+    ['a']
+    """
+
+    values: tuple[str, ...]
+    estimate: Floats
+    standard_error: Floats
+    confidence: str
+    reports: int
+
+    @cached_property
+    def _reach(self) -> Floats:
+        miss = float(1 - open_unit("confidence", self.confidence))
+        factor = NormalDist().inv_cdf(1 - miss / 2)
+        reach: Floats = factor * self.standard_error
+        return reach
+
+    @property
+    def low(self) -> Floats:
+        """The lower ends of the intervals."""
+        return self.estimate - self._reach
+
+    @property
+    def high(self) -> Floats:
+        """The upper ends of the intervals."""
+        return self.estimate + self._reach
+
+    @cached_property
+    def p_value(self) -> Floats:
+        """The probability of such an estimate if no device held the text."""
+        scores = self.estimate / self.standard_error / math.sqrt(2)
+        return np.array([math.erfc(score) / 2 for score in scores.tolist()])
+
+    def found(self, confidence: Number = "0.95") -> list[str]:
+        """The candidates that some devices hold; with this probability all of them are right.
+
+        The test of each is at 1 - confidence over their number (Bonferroni).
+        """
+        miss = float(1 - open_unit("confidence", confidence)) / len(self.values)
+        pairs = zip(self.values, self.p_value.tolist(), strict=True)
+        return [text for text, p_value in pairs if p_value <= miss]
+
+    def to_arrow(self) -> pa.Table:
+        """The table as Arrow."""
+        columns = {
+            "value": list(self.values),
+            "estimate": self.estimate,
+            "standard_error": self.standard_error,
+            "low": self.low,
+            "high": self.high,
+            "p_value": self.p_value,
+        }
+        return pa.table({name: pa.array(column) for name, column in columns.items()})
+
+
+def text_estimates(
+    oracle: RapporOracle,
+    domain: Texts,
+    tally: Integers,
+    candidates: Sequence[str],
+    confidence: str,
+) -> TextEstimates:
+    """The regression of the bits on the candidates, and on a constant for all other texts.
+
+    Raises:
+        WrongUse: as many candidates as bits of all cohorts, or more; or one comes twice.
+
+    >>> from sfumato.noise import SYSTEM
+    >>> from sfumato.telemetry.oracles.rappor import rappor
+    >>> oracle, domain = rappor(), Texts()
+    >>> held = np.full(50_000, domain.number("yes"), np.uint64)
+    >>> tally = oracle.tally(oracle.encode_many(held, SYSTEM))
+    >>> text_estimates(oracle, domain, tally, ["yes", "no"], "0.95").found("0.999999999")
+    ['yes']
+    """
+    numbers = [domain.number(text) for text in candidates]
+    if len(set(numbers)) != len(numbers) or len(numbers) >= oracle.cohorts * oracle.bits:
+        raise WrongUse(
+            f"{len(numbers):,} candidates for {oracle.cohorts * oracle.bits:,} bits.",
+            allowed="fewer than bits of all cohorts, each once",
+            remedy="Test them in parts, the most likely first.",
+        )
+    reports, ones = oracle.split(tally)
+    own, other = float(oracle.own), float(oracle.other)
+    owners = (ones - reports[:, None] * other) / (own - other)
+    weights = _weights(reports, owners, own, other)
+    design = _design(oracle, numbers, reports)
+    scaled = design * weights.ravel()[:, None]
+    inverse = np.linalg.pinv(scaled.T @ scaled)
+    found = inverse @ (scaled.T @ (weights * owners).ravel())
+    errors = np.sqrt(np.diag(inverse))
+    count = len(numbers)
+    texts = tuple(map(str, candidates))
+    total = int(reports.sum())
+    return TextEstimates(texts, found[:count], errors[:count], confidence, total)
+
+
+def _weights(
+    reports: Integers,
+    owners: Floats,
+    own: float,
+    other: float,
+) -> Floats:
+    """One over the standard deviation of the number of owners of each bit."""
+    totals = reports[:, None].astype(np.float64)
+    inside = np.clip(owners, 0, totals)
+    spread = inside * own * (1 - own) + (totals - inside) * other * (1 - other)
+    weights: Floats = (own - other) / np.sqrt(np.maximum(spread, 1e-9))
+    return np.where(totals > 0, weights, 0.0)
+
+
+def _design(oracle: RapporOracle, numbers: Sequence[int], reports: Integers) -> Floats:
+    """For each bit, the share of the devices of a candidate that own it; then the constant."""
+    shares = reports / max(int(reports.sum()), 1)
+    design = np.zeros((oracle.cohorts, oracle.bits, len(numbers) + 1))
+    for column, number in enumerate(numbers):
+        for cohort in range(oracle.cohorts):
+            owned = list(oracle.places(number, cohort))
+            design[cohort, owned, column] = shares[cohort]
+    design[:, :, -1] = shares[:, None]
+    return design.reshape(-1, len(numbers) + 1)
