@@ -16,9 +16,11 @@ from sfumato.plan.cube import BoundedCube
 from sfumato.privacy.distance import Norm
 from sfumato.query.marginals import marginal_cube
 from sfumato.query.statistic import Opened
+from sfumato.synopsis.dense import DenseLayer
 from sfumato.synopsis.layer_statistic import AxisLayer
 from sfumato.synopsis.layers import Layer
 
+DENSE = DenseLayer.of([3, 2, 4, 1], [[1, 2, 0, 3], [1, 1, 1, 1]])
 LAYERS = [Layer(1), Layer(2), Layer(4), Layer(2, halves=True), Layer(4, halves=True)]
 VALUES = [0, 1, 2, 3, None]
 
@@ -93,6 +95,42 @@ def test_a_layer_that_counts_a_cell_twice_is_noticed(monkeypatch):
     assert most > statistic.distance(Norm.L1).value
 
 
+def test_halves_of_the_wrong_scale_are_noticed(monkeypatch):
+    """The mutant scales the differences of its level by the cells of a half, as means are not."""
+    honest = Layer.apply
+
+    def scaled(layer: Layer, cells: np.ndarray) -> np.ndarray:
+        return honest(layer, cells) * (layer.width // 2)
+
+    monkeypatch.setattr(Layer, "apply", scaled)
+    statistic = AxisLayer(cube(), "v", Layer(4, halves=True))
+    most, squared = farthest(statistic, replaced=False)
+    assert most > statistic.distance(Norm.L1).value
+    assert squared > statistic.distance(Norm.L2).value
+
+
+@pytest.mark.parametrize("relation", [sf.AddRemove, sf.ReplaceOne])
+def test_a_dense_layer_moves_by_at_most_its_norm(relation):
+    statistic = AxisLayer(cube(relation), "v", DENSE)
+    most, _ = farthest(statistic, replaced=relation is sf.ReplaceOne)
+    assert DENSE.norm == 5
+    assert most <= statistic.distance(Norm.L1).value
+    if relation is sf.AddRemove:
+        assert most == statistic.distance(Norm.L1).value
+
+
+def test_a_norm_taken_before_rounding_is_noticed():
+    """The mutant divides by the lattice and rounds up: columns of 1.2 rows become 2."""
+    exact_rows, lattice = np.array([[0.6, 0.6, 0.6, 0.6]] * 2), 1
+    rounded = DenseLayer.of([1, 1, 1, 1], np.ceil(exact_rows * lattice))
+    before = 1 + exact_rows.sum(axis=0).max()
+    most, _ = farthest(AxisLayer(cube(), "v", rounded), replaced=False)
+    assert most > before * cube().l1.value
+    assert most <= AxisLayer(cube(), "v", rounded).distance(Norm.L1).value
+
+
 def test_nothing_is_proved_in_another_norm():
+    with pytest.raises(InvalidDeclaration, match="dense"):
+        AxisLayer(cube(), "v", DENSE).distance(Norm.L2)
     with pytest.raises(InvalidDeclaration):
         AxisLayer(cube(), "v", Layer(1)).distance(Norm.LINF)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The task that measures layers: what it costs, what it stores, what it refuses."""
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -9,12 +10,14 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.errors import WrongUse
+from sfumato.errors import EngineFailed, WrongUse
 from sfumato.metadata.dataset import Dataset
+from sfumato.plan.show import form
+from sfumato.privacy.event import Composed
 from sfumato.query.allowance import allowance
 from sfumato.query.marginals import marginal_cube
 from sfumato.query.session import Session
-from sfumato.synopsis.measurement import LayersTask
+from sfumato.synopsis.measurement import LayersTask, every_value
 from sfumato.synopsis.strategy import strategies
 from sfumato.synopsis.workload import Ranges
 
@@ -25,7 +28,7 @@ DATA = Dataset("d", {"t": TABLE})
 
 def opened(folder: Path) -> Session:
     return sf.connect(
-        {"t": TABLE}, dataset="d", budget=sf.Budget(10**5, "1e-6"), ledger=folder / "l.db"
+        {"t": TABLE}, dataset="d", budget=sf.Budget(10**6, "1e-6"), ledger=folder / "l.db"
     )
 
 
@@ -49,7 +52,7 @@ def test_the_whole_cost_is_charged_once(tmp_path, cost):
 
 
 def test_nearly_without_noise_it_stores_the_layers(tmp_path):
-    planned = task(epsilon=50_000)
+    planned = task(epsilon=900_000)
     with opened(tmp_path) as session:
         noisy = planned.noisy(session.ask(planned).body)
     counts = np.bincount(VALUES, minlength=64)
@@ -81,3 +84,35 @@ def test_a_plan_of_other_declarations_and_noise_beyond_words_are_refused():
         plan = marginal_cube(data, "t", [["v"]])
         allowed = allowance(epsilon="1e-12")
         LayersTask("t", "v", plan, strategies(Ranges(64), allowed.norm)[0], allowed)
+
+
+def test_the_values_of_an_axis_are_in_its_form_by_their_declaration():
+    """Cubes that differ in the declared values alone have different forms, and short ones."""
+    forms = set()
+    for kind in (sf.Integer(0, 63), sf.Integer(0, 64), sf.Integer(1, 64), sf.Category("a", "b")):
+        data = Dataset("d", {"t": sf.Table(pa.table({}), columns={"v": kind})})
+        plan = marginal_cube(data, "t", [["v"]])
+        forms.add(form([plan], every_value(plan)))
+    assert len(forms) == 4
+    assert max(map(len, forms)) < 2000
+
+
+def test_a_root_that_is_measured_and_not_charged_is_refused(tmp_path, monkeypatch):
+    """The mutant leaves the last layer, the widest blocks, out of its event."""
+    honest = LayersTask.event.fget(task(rho="0.5"))
+    monkeypatch.setattr(LayersTask, "event", Composed(honest.events[:-1]))
+    monkeypatch.setattr(LayersTask, "cells", task(rho="0.5").cells[:-1])
+    with opened(tmp_path) as session, pytest.raises(EngineFailed):
+        session.ask(task(rho="0.5"))
+
+
+def test_less_noise_than_was_charged_is_refused(tmp_path, monkeypatch):
+    """The mutant looks at the cube with the noise of ten times the cost, or none to speak of."""
+
+    def run(self, curator):
+        loud = replace(self, allowance=allowance(rho=5))
+        return curator.measure(self.statistics[0], loud.mechanisms[0]).tobytes()
+
+    monkeypatch.setattr(LayersTask, "run", run)
+    with opened(tmp_path) as session, pytest.raises(EngineFailed):
+        session.ask(task(rho="0.5"))

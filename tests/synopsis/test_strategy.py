@@ -7,12 +7,15 @@ import numpy as np
 import pytest
 
 from sfumato.privacy.distance import Norm
+from sfumato.synopsis.dense import DenseStack
 from sfumato.synopsis.strategy import Strategy, strategies
 from sfumato.synopsis.workload import Cells, Prefixes, Ranges
 
 
 def precisions(strategy: Strategy) -> list[float]:
     """The precision of each layer at a unit of cost and of distance."""
+    if isinstance(strategy.stack, DenseStack):
+        return [float(strategy.stack.layer.norm) ** -2]
     shares = [float(share) for share in strategy.shares]
     if strategy.norm is Norm.L1:
         return [share**2 for share in shares]
@@ -33,13 +36,19 @@ def test_shares_add_up_to_the_cost_and_the_factor_is_the_error(norm, kind, cells
     assert factors[0] <= min(factors) * (1 + 1e-8)
 
 
-def test_known_errors_of_all_ranges():
+@pytest.mark.long
+def test_known_errors_of_all_ranges_under_laplace_noise():
     """The exact figures of the literature: identity, and bounds of tuned trees (n = 1,024)."""
     by_name = {each.name: each for each in strategies(Ranges(1024), Norm.L1)}
     # 2/eps^2 (n + 2)/3, and a tree of 32 with equal levels has 164
     assert 2 * by_name["identity"].factor == pytest.approx(684, rel=1e-3)
     assert 2 * by_name["tree of 32"].factor <= 164.3
-    assert 2 * strategies(Ranges(1024), Norm.L1)[0].factor < 154
+    assert 2 * by_name["tree of 12"].factor < 154
+    # HDMM has 133
+    assert 2 * strategies(Ranges(1024), Norm.L1)[0].factor < 125
+
+
+def test_known_errors_of_all_ranges_under_gaussian_noise():
     best, *_ = strategies(Ranges(1024), Norm.L2)
     # a Haar wavelet with equal levels has 18.6, and nothing linear is below 12.2
     assert 12.2 < best.factor < 18.1
@@ -56,7 +65,7 @@ def test_identity_is_best_for_few_cells_and_for_a_histogram():
 def test_no_other_split_of_a_tree_is_better(norm):
     """A thousand random splits of the chosen layers."""
     workload = Ranges(256)
-    best, *_ = strategies(workload, norm)
+    best = next(each for each in strategies(workload, norm) if each.name.startswith("tree"))
     entropy = np.random.default_rng(1)
     for _ in range(1000):
         shares = entropy.dirichlet(np.ones(len(best.shares)))

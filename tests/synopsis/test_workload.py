@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import WrongUse
-from sfumato.synopsis.workload import Cells, Prefixes, Ranges, Workload
+from sfumato.synopsis.workload import Cells, GivenKind, Prefixes, Ranges, Workload
 from tests.synopsis.matrices import queries
 
 
@@ -35,3 +35,29 @@ def test_a_trillion_ranges_are_a_few_numbers():
 def test_a_workload_without_cells_is_refused(kind):
     with pytest.raises(WrongUse):
         kind(0)
+
+
+@pytest.mark.parametrize("kind", [Cells, Prefixes, Ranges])
+@pytest.mark.parametrize("cells", [1, 2, 9])
+def test_the_gram_matrix_is_that_of_the_queries(kind, cells):
+    asked = queries(kind(cells))
+    assert kind(cells).gram() == pytest.approx(asked.T @ asked)
+
+
+@pytest.mark.parametrize("cells", [1, 4, 9])
+def test_given_queries_are_those_that_were_given(cells):
+    random = np.random.default_rng(cells)
+    rows = [random.integers(-3, 4, cells + 1).astype(float) for _ in range(3)]
+    rows += [np.ones(cells + 1), np.arange(cells + 1.0)]
+    found = GivenKind.of(rows)(cells)
+    assert found.queries == 5
+    assert (found.gram() == sum(np.outer(row, row) for row in rows)).all()
+    for width in (1, 2, 5):
+        blocks = [np.add.reduceat(row, np.arange(0, cells + 1, width)) for row in rows]
+        assert found.energy(width) == pytest.approx(sum(b @ b for b in blocks) / width)
+
+
+def test_a_range_or_a_sum_of_many_values_is_a_few_numbers():
+    values = np.arange(10**6)
+    kind = GivenKind.of([(values > 400_000) * 1.0, values * (values < 9) * 1.0])
+    assert sum(map(len, kind.rows)) <= 8

@@ -2,19 +2,53 @@
 """Synopses: one measurement, well chosen before anything is spent, that answers every question.
 
 May import ``query`` and every room below it; reaches private data through a task alone. Begin with
-``synopsis`` (plan, measure, answer). ``stack`` has the theory: layers of blocks whose widths divide
-one another act on orthogonal spaces as numbers. ``layer_statistic`` has the only privacy proof.
+``measure`` (plan, measure); ``column`` and ``tables`` answer. ``stack`` and ``grid`` have the
+theory: layers of blocks whose widths divide one another act on orthogonal spaces as numbers.
+``layer_statistic`` and ``block_sums`` have the privacy proofs. ``geography`` measures census tables
+down a spine of areas.
 """
 
-from sfumato.synopsis.synopsis import (
-    Estimate,
-    Plan,
-    Synopsis,
-    cells,
-    measure,
-    plan,
-    prefixes,
-    ranges,
-)
+from sfumato.synopsis.column import Plan, Synopsis
+from sfumato.synopsis.counts import Counts
+from sfumato.synopsis.denoise import Denoised, denoise
+from sfumato.synopsis.estimate import Estimate
+from sfumato.synopsis.geography.census import census
+from sfumato.synopsis.geography.plan import census_plan
+from sfumato.synopsis.geography.spine import Spine
+from sfumato.synopsis.least_cost import Worst
+from sfumato.synopsis.measure import measure, plan
+from sfumato.synopsis.restore import from_json
+from sfumato.synopsis.stream import Stream, stream
+from sfumato.synopsis.stream_plan import StreamPlan, Totals, Windows, plan_stream
+from sfumato.synopsis.tables import Tables, TablesPlan
+from sfumato.synopsis.wanted import Wanted, cells, marginals, prefixes, queries, ranges
 
-__all__ = ["Estimate", "Plan", "Synopsis", "cells", "measure", "plan", "prefixes", "ranges"]
+__all__ = [
+    "Counts",
+    "Denoised",
+    "Estimate",
+    "Plan",
+    "Spine",
+    "Stream",
+    "StreamPlan",
+    "Synopsis",
+    "Tables",
+    "TablesPlan",
+    "Totals",
+    "Wanted",
+    "Windows",
+    "Worst",
+    "cells",
+    "census",
+    "census_plan",
+    "denoise",
+    "from_json",
+    "marginals",
+    "measure",
+    "plan",
+    "plan_stream",
+    "prefixes",
+    "queries",
+    "ranges",
+    "stream",
+]

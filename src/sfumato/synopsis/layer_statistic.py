@@ -8,6 +8,7 @@ from sfumato.noise import Integers
 from sfumato.plan.cube import BoundedCube
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.query.statistic import BoundedStatistic, Opened
+from sfumato.synopsis.dense import DenseLayer
 from sfumato.synopsis.layers import Layer
 
 
@@ -21,7 +22,7 @@ class AxisLayer(BoundedStatistic[Integers]):
 
     plan: BoundedCube
     axis: str
-    layer: Layer
+    layer: Layer | DenseLayer
 
     def distance(self, norm: Norm) -> Distance:
         """The proved distance in L1 or L2 (squared).
@@ -29,6 +30,10 @@ class AxisLayer(BoundedStatistic[Integers]):
         Raises:
             InvalidDeclaration: nothing is proved in another norm.
         """
+        if isinstance(self.layer, DenseLayer):
+            if norm is not Norm.L1:
+                raise InvalidDeclaration(f"A dense layer in {norm.value}.", allowed="L1")
+            return replace(self.plan.l1, value=self.plan.l1.value * self.layer.norm)
         if norm is Norm.L1:
             return self.plan.l1
         if norm is not Norm.L2:

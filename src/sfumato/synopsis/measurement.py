@@ -8,15 +8,19 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.errors import WrongUse
+from sfumato.exact.rational import decimal_text
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.cube import BoundedCube
 from sfumato.plan.show import form
+from sfumato.privacy.distance import Norm
 from sfumato.privacy.event import Composed, Event
 from sfumato.query.allowance import Allowance
 from sfumato.query.curator import Curator
 from sfumato.query.marginals import marginal_cube
+from sfumato.synopsis.dense import DenseLayer
 from sfumato.synopsis.layer_statistic import AxisLayer
+from sfumato.synopsis.layers import Layer
 from sfumato.synopsis.strategy import Strategy
 
 # The largest standard deviation of the noise; with more, a noisy integer might not fit 64 bits.
@@ -71,9 +75,9 @@ class LayersTask:
     @property
     def form(self) -> str:
         """The canonical form of the plan and of the layers."""
-        layers = [[layer.width, layer.halves] for layer in self.strategy.stack.layers]
+        layers = [_named(layer) for layer in self.strategy.stack.layers]
         shares = list(self.strategy.shares)
-        return form([self.table, self.axis, self.plan, layers, shares])
+        return form([self.table, self.axis, self.plan, layers, shares], every_value(self.plan))
 
     @property
     def event(self) -> Event:
@@ -124,3 +128,29 @@ class LayersTask:
             variance = max(float(mechanism.noise.variance.upper), _LEAST_VARIANCE)
             found.append(math.nextafter(1 / variance, 0.0))
         return found
+
+
+def cost_text(allowed: Allowance) -> str:
+    """What a plan costs, for people.
+
+    >>> from sfumato.query.allowance import allowance
+    >>> cost_text(allowance(rho="0.02"))
+    'at rho 0.02; nothing was charged'
+    """
+    kind = "epsilon" if allowed.norm is Norm.L1 else "rho"
+    return f"at {kind} {decimal_text(allowed.amount)}; nothing was charged"
+
+
+def every_value(plan: BoundedCube) -> dict[int, str]:
+    """The form of the codes of each axis: all that its type has, so they need not be listed.
+
+    For ``form``, by their ``id``; a large axis would be most of the form of its plan.
+    """
+    return {id(key.codes): '"every value"' for key in plan.cube.axes}
+
+
+def _named(layer: Layer | DenseLayer) -> list[int | bool | str]:
+    """What tells a layer from others."""
+    if isinstance(layer, DenseLayer):
+        return [layer.digest]
+    return [layer.width, layer.halves]

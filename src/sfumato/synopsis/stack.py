@@ -79,6 +79,12 @@ class Stack:
         energies = np.append(workload.energies(self.widths), 0.0)
         return _weighed(-np.diff(energies), self.information(precisions)) / workload.queries
 
+    def worst(self, workload: Workload, precisions: Sequence[float]) -> float:
+        """At least the variance of the estimate of every query of a workload."""
+        wider = (*self.widths[1:], None)
+        lengths = list(map(workload.largest, self.widths, wider))
+        return _weighed(np.maximum(lengths, 0.0), self.information(precisions))
+
     def variance(self, query: Floats, precisions: Sequence[float]) -> float:
         """The variance of the estimate of one query, given by its coefficients."""
         energies = [float((mean**2).sum()) for mean in self._means(self._pad(query))]

@@ -1,26 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """Strategies: a stack of layers with the share of the cost that each is given.
 
-Candidates are the identity, trees, and the Haar wavelet. For each, the cost is split among the
-layers so that the exact expected error of the workload is least. All follows from declarations, so
-choosing is free.
+Candidates are the identity, trees, the Haar wavelet, and under Laplace noise p-identity. For each,
+the cost is split among the layers so that the exact expected error of the workload is least. All
+follows from declarations, so choosing is free.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
 from sfumato.privacy.distance import Norm
+from sfumato.synopsis.dense import DenseStack
 from sfumato.synopsis.layers import Layer
+from sfumato.synopsis.p_identity import p_identity
+from sfumato.synopsis.split import Dense, best_split, error, information
 from sfumato.synopsis.stack import Stack
 from sfumato.synopsis.workload import Floats, Workload
 
 # Shares are multiples of one over this; a layer that would get less than one is left out.
 _PARTS = 2**12
-# The multiplicative updates of the shares, which converge within far fewer.
-_ROUNDS = 200
 # The branching factors of the trees that are compared.
 _BRANCHES = (2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48, 64)
 
@@ -35,13 +37,14 @@ class Strategy:
     """
 
     name: str
-    stack: Stack
+    stack: Stack | DenseStack
     shares: tuple[Fraction, ...]
     norm: Norm
     factor: float
 
 
-def strategies(workload: Workload, norm: Norm, *, halves_cost: int = 1) -> list[Strategy]:
+@lru_cache(maxsize=64)
+def strategies(workload: Workload, norm: Norm, *, halves_cost: int = 1) -> tuple[Strategy, ...]:
     """Every candidate with the best split for a workload, the one of least error first.
 
     Args:
@@ -58,10 +61,15 @@ def strategies(workload: Workload, norm: Norm, *, halves_cost: int = 1) -> list[
     found = []
     for name, stack in _candidates(workload.cells):
         found.append(_split(name, stack, workload, norm, halves_cost))
+    dense = p_identity(workload) if norm is Norm.L1 else None
+    if dense is not None:
+        # the noise of its integers is that of a distance of its norm
+        factor = dense.error(workload, [float(dense.layer.norm) ** -2])
+        found.append(Strategy("p-identity", dense, (Fraction(1),), norm, factor))
     least = min(strategy.factor for strategy in found)
     # of equal candidates the one with the fewest layers, then a wavelet
     found.sort(key=lambda each: (round(each.factor / least, 9), len(each.shares), each.name))
-    return found
+    return tuple(found)
 
 
 def _candidates(cells: int) -> Iterator[tuple[str, Stack]]:
@@ -97,14 +105,14 @@ def _split(name: str, stack: Stack, workload: Workload, norm: Norm, halves_cost:
         for place, layer in enumerate(stack.layers):
             if layer.halves:
                 acts[place] /= halves_cost
-    whole, shares = _fewest(lost, acts, norm)
+    whole, shares = best_split(lost, Dense(acts), norm)
     parts = _rounded(shares)
     kept = [place for place, part in zip(whole, parts, strict=True) if part]
     layers = tuple(stack.layers[place] for place in kept)
     given = tuple(Fraction(part, _PARTS) for part in parts if part)
     final = np.array([float(share) for share in given])
-    information = _information(final, acts[kept], norm)
-    factor = _error(lost, information) / workload.queries
+    known = information(final, Dense(acts[kept]), norm)
+    factor = error(lost, known) / workload.queries
     return Strategy(name, Stack(stack.cells, stack.widths, layers), given, norm, factor)
 
 
@@ -112,70 +120,6 @@ def _actions(stack: Stack) -> Floats:
     """As what number each layer acts on each space."""
     alone = np.eye(len(stack.layers))
     return np.array([stack.information(list(row)) for row in alone])
-
-
-def _information(shares: Floats, acts: Floats, norm: Norm) -> Floats:
-    """The information on each space; the precision of a layer is its share, squared in L1."""
-    precisions = shares**2 if norm is Norm.L1 else shares
-    found: Floats = precisions @ acts
-    return found
-
-
-def _error(lost: Floats, information: Floats) -> float:
-    """The error of a workload, infinite without information where there is energy."""
-    real = lost > 1e-12 * lost.max()
-    if (information[real] <= 0).any():
-        return float("inf")
-    return float((lost[real] / information[real]).sum())
-
-
-def _descended(lost: Floats, acts: Floats, norm: Norm) -> Floats:
-    """The shares of least error, by multiplicative updates from equal shares.
-
-    At the optimum the error falls equally by a little more share of each layer. In L2 the error is
-    convex in the shares, and the updates never raise it (Yu 2010, "Monotonic convergence of a
-    general algorithm for computing optimal designs"); in L1 the best round is kept.
-    """
-    count = len(acts)
-    shares = np.full(count, 1 / count)
-    power = 1 / 3 if norm is Norm.L1 else 1 / 2
-    best, least = shares, float("inf")
-    real = lost > 1e-12 * lost.max()
-    for _ in range(_ROUNDS):
-        information = _information(shares, acts, norm)
-        error = _error(lost, information)
-        if error < least:
-            best, least = shares, error
-        slope = np.where(real, lost / np.maximum(information, 1e-100) ** 2, 0.0)
-        falls = acts @ slope
-        if norm is Norm.L1:
-            falls = falls * 2 * shares
-        shares = shares * np.maximum(falls, 1e-300) ** power
-        shares = shares / shares.sum()
-    return best
-
-
-def _fewest(lost: Floats, acts: Floats, norm: Norm) -> tuple[list[int], Floats]:
-    """The layers to measure, by place, and their shares of least error.
-
-    In L1 the error is not convex: a layer less may be better, so layers are left out one by one
-    as long as that helps.
-    """
-    kept = list(range(len(acts)))
-    shares = _descended(lost, acts, norm)
-    least = _error(lost, _information(shares, acts, norm))
-    while norm is Norm.L1 and len(kept) > 1:
-        tried = []
-        for place in kept:
-            others = [other for other in kept if other != place]
-            split = _descended(lost, acts[others], norm)
-            error = _error(lost, _information(split, acts[others], norm))
-            tried.append((error, others, split))
-        error, others, split = min(tried, key=lambda each: each[0])
-        if error >= least:
-            break
-        least, kept, shares = error, others, split
-    return kept, shares
 
 
 def _rounded(shares: Floats) -> list[int]:

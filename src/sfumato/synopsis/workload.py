@@ -7,9 +7,10 @@ numbers.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +42,22 @@ class Workload(ABC):
         Blocks begin at cell 0; the last one is filled with cells that are in no query.
         """
 
+    @abstractmethod
+    def gram(self) -> Floats:
+        """How many queries each two cells are in together: a matrix, for few cells."""
+
+    @abstractmethod
+    def largest(self, width: int, wider: int | None) -> float:
+        """At least the largest |B q|^2 - |B' q|^2 of a query.
+
+        B' averages over blocks of ``wider`` cells, a multiple of ``width``. None: |B q|^2 alone,
+        where one block has all cells.
+        """
+
+    @abstractmethod
+    def peak(self, covariance: Floats) -> float:
+        """The largest variance of a query, given the covariance of the cells."""
+
     def energies(self, widths: Sequence[int]) -> Floats:
         """The energy for each width."""
         return np.array([_energy(self, width) for width in widths])
@@ -68,6 +85,15 @@ class Cells(Workload):
     def energy(self, width: int) -> float:
         return self.cells / width
 
+    def gram(self) -> Floats:
+        return np.eye(self.cells)
+
+    def largest(self, width: int, wider: int | None) -> float:
+        return 1 / width - (1 / wider if wider else 0.0)
+
+    def peak(self, covariance: Floats) -> float:
+        return float(covariance.diagonal().max())
+
 
 class Prefixes(Workload):
     """The first cell, the first two, and so on: cumulative counts.
@@ -87,6 +113,16 @@ class Prefixes(Workload):
         # a prefix covers the block, or ends in it
         covering = (right + 1) * size**2
         return float((covering + _squares(size - 1)).sum() / width)
+
+    def gram(self) -> Floats:
+        places = np.arange(self.cells, dtype=np.float64)
+        return self.cells - np.maximum.outer(places, places)
+
+    def largest(self, width: int, wider: int | None) -> float:
+        return _partial(self.cells, width, wider)
+
+    def peak(self, covariance: Floats) -> float:
+        return float(_cumulative(covariance).diagonal().max())
 
 
 class Ranges(Workload):
@@ -109,12 +145,117 @@ class Ranges(Workload):
         crossing = (left + right + 2) * _squares(size - 1)
         return float((covering + crossing + _inner(size)).sum() / width)
 
+    def gram(self) -> Floats:
+        places = np.arange(self.cells, dtype=np.float64)
+        # a range of both begins at the first or before, and ends at the last or behind
+        before = np.minimum.outer(places, places) + 1
+        shared: Floats = before * (self.cells - np.maximum.outer(places, places))
+        return shared
+
+    def largest(self, width: int, wider: int | None) -> float:
+        # a range is a part of at most two of the wider blocks. Within one it has at most a quarter
+        # of the block, which two prefixes of a block have too
+        ends = 1 if wider is None else 2
+        return ends * _partial(self.cells, width, wider)
+
+    def peak(self, covariance: Floats) -> float:
+        summed = np.pad(_cumulative(covariance), ((1, 0), (1, 0)))
+        alone = summed.diagonal()
+        return float((np.add.outer(alone, alone) - summed - summed.T).max())
+
+
+@dataclass(frozen=True, slots=True)
+class Given(Workload):
+    """Queries that are given one by one, each by what it counts of each cell.
+
+    ``rows`` has each query as runs of equal differences between neighbours (a value, and how often
+    it occurs), so that a range, a few values or a sum of values takes a few numbers.
+
+    >>> kind = GivenKind.of([np.array([0.0, 1, 1, 1]), np.array([0.0, 1, 2, 3])])
+    >>> kind(3).queries, kind(3).energy(2)
+    (2, 15.5)
+    """
+
+    rows: tuple[tuple[tuple[float, int], ...], ...]
+
+    @property
+    def queries(self) -> int:
+        return len(self.rows)
+
+    def energy(self, width: int) -> float:
+        return sum(_length(row, width) for row in self._vectors())
+
+    def gram(self) -> Floats:
+        table = np.array(list(self._vectors()))
+        shared: Floats = table.T @ table
+        return shared
+
+    def largest(self, width: int, wider: int | None) -> float:
+        return max(_length(row, width) - _length(row, wider) for row in self._vectors())
+
+    def peak(self, covariance: Floats) -> float:
+        return max(float(row @ covariance @ row) for row in self._vectors())
+
+    def _vectors(self) -> Iterator[Floats]:
+        for row in self.rows:
+            differences, times = zip(*row, strict=True)
+            yield np.cumsum(np.repeat(differences, times))
+
+
+@dataclass(frozen=True, slots=True)
+class GivenKind:
+    """Makes a ``Given`` of the cells of a column, of which the last is that of missing values."""
+
+    rows: tuple[tuple[tuple[float, int], ...], ...]
+
+    @classmethod
+    def of(cls, queries: Sequence[Floats]) -> Self:
+        """The kind of queries that are given by what they count of each cell."""
+        return cls(tuple(_runs(np.diff(query, prepend=0.0)) for query in queries))
+
+    def __call__(self, values: int) -> Workload:
+        """The queries over the cells of so many values, and of missing ones."""
+        return Given(values + 1, self.rows)
+
+
+def _runs(numbers: Floats) -> tuple[tuple[float, int], ...]:
+    """Each run of equal numbers: the number and its length."""
+    starts = np.flatnonzero(np.diff(numbers, prepend=np.nan))
+    lengths = np.diff(starts, append=len(numbers))
+    return tuple(zip(numbers[starts].tolist(), lengths.tolist(), strict=True))
+
 
 def _blocks(cells: int, width: int) -> tuple[Floats, Floats, Floats]:
     """For each block: the cells before it, its own cells, and those behind it."""
     starts = np.arange(0, cells, width, dtype=np.float64)
     sizes = np.minimum(float(width), cells - starts)
     return starts, sizes, cells - starts - sizes
+
+
+def _partial(cells: int, width: int, wider: int | None) -> float:
+    """The largest |B q|^2 - |B' q|^2 of the first cells of a wider block; a block's last likewise.
+
+    None: of all cells, which are in one block.
+    """
+    if wider is None:
+        return cells**2 / width
+    first = np.arange(min(wider, cells) + 1, dtype=np.float64)
+    rest = first % width
+    return float((first - rest + rest**2 / width - first**2 / wider).max())
+
+
+def _cumulative(covariance: Floats) -> Floats:
+    """The covariance of the sums of the first cells."""
+    summed: Floats = covariance.cumsum(axis=0).cumsum(axis=1)
+    return summed
+
+
+def _length(query: Floats, width: int | None) -> float:
+    """The squared length of a query after averaging over blocks of a width; None: 0."""
+    if width is None:
+        return 0.0
+    sums = np.add.reduceat(query, np.arange(0, len(query), width))
+    return float(sums @ sums) / width
 
 
 def _squares(last: Floats) -> Floats:

@@ -12,7 +12,7 @@ import sfumato as sf
 from sfumato import synopsis
 from sfumato.errors import InvalidNumber, MissingDeclaration, UnknownName, UnsupportedSql, WrongUse
 from sfumato.query.session import Session
-from sfumato.synopsis.synopsis import Synopsis
+from sfumato.synopsis.column import Synopsis
 
 AGES = np.random.default_rng(7).integers(0, 90, 20_000)
 COUNTS = np.bincount(AGES, minlength=100)
@@ -44,6 +44,24 @@ def test_a_plan_is_free_and_its_error_is_that_of_its_candidates(tmp_path):
         assert "rho 0 of" in repr(session.budget)
 
 
+@pytest.mark.parametrize("cost", [{"epsilon": "0.01"}, {"rho": "0.0001"}])
+def test_a_plan_says_what_no_strategy_goes_below(tmp_path, cost):
+    with opened(tmp_path) as session:
+        found = synopsis.plan(session.dataset, "people", synopsis.ranges("age"), **cost)
+    assert 0 < found.least <= found.error(found.candidates[0])
+    # at 1,024 values and rho = 1/2 it is 12.2, and grows with the logarithm of the values
+    if "rho" in cost:
+        assert 4 < found.least**2 * 2 * 0.0001 < 12.2
+    assert "no linear strategy is below" in repr(found)
+
+
+def test_where_units_are_replaced_no_bound_is_stated(tmp_path):
+    with opened(tmp_path, relation=sf.ReplaceOne) as session:
+        found = synopsis.plan(session.dataset, "people", synopsis.ranges("age"), rho="0.01")
+    assert found.least is None
+    assert "no linear" not in repr(found)
+
+
 @pytest.mark.parametrize("cost", [{"epsilon": 50_000}, {"rho": 10_000}])
 def test_with_hardly_any_noise_it_answers_what_the_table_says(tmp_path, cost):
     with opened(tmp_path) as session:
@@ -55,6 +73,7 @@ def test_with_hardly_any_noise_it_answers_what_the_table_says(tmp_path, cost):
     assert found.reconstruct().tolist() == COUNTS.tolist()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cost", [{"epsilon": "0.1"}, {"rho": "0.005"}])
 def test_errors_are_as_planned_and_intervals_cover(tmp_path, cost):
     """400 releases of three queries: the interval holds in at least 95%; the deviation is exact."""
@@ -133,11 +152,38 @@ def test_dates_categories_and_replaced_units_are_measured_too(tmp_path, relation
         assert cumulative.answer("day <= DATE '2024-05-01'").value == pytest.approx(1, abs=0.01)
 
 
+def test_rows_without_a_value_are_not_counted_as_none(tmp_path):
+    """They are not in the layers: 0 with a small interval would be wrong."""
+    with opened(tmp_path) as session:
+        found = measured(session, rho=1)
+        for where in ("age IS NULL", "TRUE", "age > 5 OR age IS NULL"):
+            with pytest.raises(UnsupportedSql, match="without a value of 'age'"):
+                found.answer(where)
+        with pytest.raises(UnsupportedSql, match="without a value"):
+            found.query("SELECT COUNT(*) FROM people")
+        assert found.answer("age IS NOT NULL").value > 0
+
+
+def test_statements_are_answered(tmp_path):
+    with opened(tmp_path) as session:
+        found = measured(session, epsilon=50_000)
+    by_age = found.query("SELECT age, COUNT(*) AS n FROM people WHERE age < 50 GROUP BY age")
+    assert by_age.column_names == ["age", "n", "n_error", "n_low", "n_high"]
+    assert by_age["n"].to_pylist()[:50] == pytest.approx(COUNTS[:50], abs=0.5)
+    years = found.query("SELECT SUM(age) AS n, COUNT(age) AS m FROM people")
+    assert years["n"].to_pylist() == pytest.approx([AGES.sum()], abs=500)
+    assert years["m"].to_pylist() == pytest.approx([20_000], abs=1)
+    assert found.answers(["age < 9", "age = 4"]) == [
+        found.answer("age < 9"),
+        found.answer("age = 4"),
+    ]
+
+
 def test_what_it_cannot_answer_is_refused_by_name(tmp_path):
     with opened(tmp_path) as session:
         found = measured(session, rho=1)
         for where in ("sex = 'F'", "age > 5 AND sex = 'F'", "name LIKE 'x%'"):
-            with pytest.raises(UnsupportedSql, match="synopsis of 'age'"):
+            with pytest.raises(UnsupportedSql, match="sums of age"):
                 found.answer(where)
         with pytest.raises(UnknownName):
             found.answer("weight > 5")
@@ -150,3 +196,19 @@ def test_what_it_cannot_answer_is_refused_by_name(tmp_path):
             synopsis.measure(session, "people", synopsis.ranges("name"), rho=1)
         with pytest.raises(WrongUse):
             synopsis.plan(session.dataset, "people", synopsis.ranges("age"))
+
+
+def test_an_estimator_that_looks_at_the_exact_cube_is_noticed(tmp_path, monkeypatch):
+    """Of 40 squared errors of a unit variable, the mean is below 0.2 with p < 1e-12."""
+
+    def mean_square() -> float:
+        squares = 0.0
+        for release in range(40):
+            said = measured(session.asking_as(f"a{release}"), rho="0.005").answer("age < 40")
+            squares += ((said.value - COUNTS[:40].sum()) / said.standard_error) ** 2
+        return squares / 40
+
+    with opened(tmp_path) as session:
+        assert mean_square() > 0.2
+        monkeypatch.setattr(Synopsis, "counts", COUNTS)
+        assert mean_square() < 0.2

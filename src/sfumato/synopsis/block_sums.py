@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A layer of several axes of a bounded cube, as a statistic. Proof: block_sums.proof.md."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.errors import InvalidDeclaration
+from sfumato.noise import Integers
+from sfumato.plan.cube import BoundedCube
+from sfumato.privacy.distance import Distance, Norm
+from sfumato.query.statistic import BoundedStatistic, Opened
+
+
+@dataclass(frozen=True, slots=True)
+class BlockSums(BoundedStatistic[Integers]):
+    """The rows of each combination of blocks of some axes, whatever the other axes are.
+
+    ``blocks`` has for each of these axes the number of neighbouring cells in a block; the last
+    block may be shorter. The cell of missing values is the last of its axis.
+
+    Guarantees:
+        sums of blocks move by at most their proved distance
+
+    Raises:
+        InvalidDeclaration: a block of no cells.
+    """
+
+    plan: BoundedCube
+    blocks: tuple[tuple[str, int], ...]
+
+    def __post_init__(self) -> None:
+        if any(width < 1 for _, width in self.blocks):
+            raise InvalidDeclaration(f"Blocks {self.blocks}.", allowed="at least 1 cell each")
+
+    def distance(self, norm: Norm) -> Distance:
+        """The proved distance in L1 or L2 (squared).
+
+        Raises:
+            InvalidDeclaration: nothing is proved in another norm.
+        """
+        if norm is Norm.L1:
+            return self.plan.l1
+        if norm is Norm.L2:
+            return self.plan.l2
+        raise InvalidDeclaration(f"Sums of blocks in {norm.value}.", allowed="L1, L2")
+
+    def exact(self, opened: Opened) -> Integers:
+        """The sums; those that differ in the block of the last axis alone follow one another."""
+        cells = opened.marginal(self.plan, tuple(name for name, _ in self.blocks))
+        for axis, (_, width) in enumerate(self.blocks):
+            starts = np.arange(0, cells.shape[axis], width)
+            cells = np.add.reduceat(cells, starts, axis=axis)
+        return cells.ravel()

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small dense integer matrices over the cells of one column, and least squares from them."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.errors import WrongUse
+from sfumato.noise import Integers
+from sfumato.synopsis.layers import Numbers
+from sfumato.synopsis.workload import Floats, Workload
+
+# A column of more cells has too large a matrix.
+MOST_CELLS = 1024
+# Sums beyond it are clipped, so that noise can be added in 64 bits.
+_LARGEST = 2**61
+
+
+@dataclass(frozen=True)
+class DenseLayer:
+    """A matrix of integers: a diagonal, so that each cell is measured, above some more rows.
+
+    ``diagonal`` and ``rows`` are little-endian int32, so that layers compare by value.
+
+    Guarantees:
+        the norm is the largest sum of absolute values of a column of the matrix that is applied
+
+    Raises:
+        WrongUse: more than 1,024 cells, or a diagonal with an entry below 1.
+
+    >>> layer = DenseLayer.of(np.array([2, 3]), np.array([[1, -1]]))
+    >>> layer.apply(np.array([10, 20])).tolist(), layer.norm
+    ([20, 60, -10], 4)
+    """
+
+    diagonal: bytes
+    rows: bytes
+
+    halves = False
+
+    @classmethod
+    def of(cls, diagonal: npt.ArrayLike, rows: npt.ArrayLike) -> "DenseLayer":
+        """From arrays of integers."""
+        return cls(np.asarray(diagonal, "<i4").tobytes(), np.asarray(rows, "<i4").tobytes())
+
+    def __post_init__(self) -> None:
+        cells = len(self.own)
+        if not 1 <= cells <= MOST_CELLS or self.own.min() < 1:
+            raise WrongUse(
+                f"A dense strategy over {cells:,} cells.",
+                allowed=f"at most {MOST_CELLS:,}",
+                remedy="A tree, or a Haar wavelet, has any number of cells.",
+            )
+
+    @cached_property
+    def own(self) -> Integers:
+        """The diagonal."""
+        return np.frombuffer(self.diagonal, "<i4").astype(np.int64)
+
+    @cached_property
+    def more(self) -> Integers:
+        """The other rows."""
+        return np.frombuffer(self.rows, "<i4").astype(np.int64).reshape(-1, len(self.own))
+
+    @cached_property
+    def norm(self) -> int:
+        """The largest sum of absolute values of a column, in exact integers."""
+        return int((self.own + np.abs(self.more).sum(axis=0)).max())
+
+    @property
+    def width(self) -> str:
+        """A word in place of the width of a block."""
+        return f"{len(self.more)} rows"
+
+    @property
+    def digest(self) -> str:
+        """A hash of the matrix, for the key of an answer."""
+        return hashlib.sha256(self.diagonal + b"|" + self.rows).hexdigest()
+
+    def size(self, cells: int) -> int:
+        """The number of integers."""
+        return cells + len(self.more)
+
+    def apply(self, cells: Numbers) -> Numbers:
+        """The integers of a flat array of cells, clipped to 2^61; of an array of floats, floats."""
+        if np.issubdtype(cells.dtype, np.floating):
+            floats: Numbers = np.concatenate([self.own * cells, self.more @ cells])
+            return floats
+        # in Python's integers, which do not overflow
+        wide = cells.astype(object)
+        sums = np.concatenate([self.own * wide, self.more.astype(object) @ wide])
+        integers: Numbers = np.clip(sums, -_LARGEST, _LARGEST).astype(np.int64)
+        return integers
+
+
+@dataclass(frozen=True)
+class DenseStack:
+    """One dense layer, with the methods of a ``Stack``.
+
+    With B = [diag(b); C], B^T B = diag(b) (1 + T^T T) diag(b) where T = C diag(1/b), whose inverse
+    needs one of the size of T T^T (Woodbury).
+    """
+
+    cells: int
+    layer: DenseLayer
+
+    @property
+    def layers(self) -> tuple[DenseLayer]:
+        """The one layer."""
+        return (self.layer,)
+
+    def error(self, workload: Workload, precisions: Sequence[float]) -> float:
+        """The mean over the queries of a workload of the variance of their estimates; exact."""
+        scaled = workload.gram() / np.outer(self.layer.own, self.layer.own)
+        inner = float(np.einsum("ij,ji->", self._kept @ scaled, self._ratios.T))
+        return (float(np.trace(scaled)) - inner) / precisions[0] / workload.queries
+
+    def worst(self, workload: Workload, precisions: Sequence[float]) -> float:
+        """The largest variance of the estimate of a query of a workload."""
+        own = self.layer.own
+        inverse = np.eye(self.cells) - self._ratios.T @ self._kept
+        # above the rounding of floats, whose terms nearly cancel
+        return (1 + 1e-6) * workload.peak(inverse / np.outer(own, own)) / precisions[0]
+
+    def variance(self, query: Floats, precisions: Sequence[float]) -> float:
+        """The variance of the estimate of one query, given by its coefficients."""
+        return float(query @ self._solved(query)) / precisions[0]
+
+    def estimate(self, noisy: Sequence[Integers | Floats], precisions: Sequence[float]) -> Floats:
+        """The least-squares estimate of the cells from the noisy integers."""
+        (integers,) = noisy
+        own, more = np.split(np.asarray(integers, dtype=np.float64), [self.cells])
+        return self._solved(self.layer.own * own + more @ self.layer.more)
+
+    def coefficients(self, query: Floats, precisions: Sequence[float]) -> list[Floats]:
+        """What each noisy integer counts in the estimate of a query."""
+        return [self.layer.apply(self._solved(query))]
+
+    @cached_property
+    def _ratios(self) -> Floats:
+        """T: the other rows over the diagonal."""
+        ratios: Floats = self.layer.more / self.layer.own
+        return ratios
+
+    @cached_property
+    def _kept(self) -> Floats:
+        """(1 + T T^T)^-1 T."""
+        gram = np.eye(len(self._ratios)) + self._ratios @ self._ratios.T
+        kept: Floats = np.linalg.solve(gram, self._ratios).astype(np.float64)
+        return kept
+
+    def _solved(self, score: Floats) -> Floats:
+        """(B^T B)^-1 times a score."""
+        scaled = score / self.layer.own
+        inverse = scaled - self._ratios.T @ (self._kept @ scaled)
+        solved: Floats = inverse / self.layer.own
+        return solved

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is measured of each level: tables, and the residuals that they determine.
+
+A table counts the rows of each area by some axes. The residual of a set A of axes is what the table
+by A has beyond the tables by fewer axes: it adds up to 0 along each axis of A. Residuals are
+orthogonal, so least squares of all tables of all levels falls apart into one problem for each
+residual, and that one is about numbers of areas that add up to their parents (``tree_squares``).
+A table by S of precision w (one over the variance of its noise) measures the residual of each part
+A of S with precision w / n(S - A), where n is the number of cells along some axes. Source: for one
+area Xiao et al. (2023), "An optimal and scalable matrix mechanism for noisy marginals".
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import TypeAlias
+
+from sfumato.synopsis.geography.tree import Floats, Tree
+
+# Some axes, by their numbers, ascending.
+Axes: TypeAlias = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """The tables of each level of a tree, over axes with ``sizes`` cells.
+
+    ``tables`` are pairs of a level and axes, level by level. The last level has a table.
+
+    >>> import numpy as np
+    >>> tree = Tree(1, (np.array([0, 0]),))
+    >>> design = Design(tree, (3, 2), ((0, (0, 1)), (1, (1,))))
+    >>> design.detail(0), design.detail(1), design.residuals(1), design.chain(0)
+    ((0, 1), (1,), ((), (1,)), ((), (1,), (0, 1)))
+    """
+
+    tree: Tree
+    sizes: tuple[int, ...]
+    tables: tuple[tuple[int, Axes], ...]
+
+    def cells(self, axes: Sequence[int]) -> int:
+        """The number of cells along some axes."""
+        return math.prod(self.sizes[axis] for axis in axes)
+
+    def detail(self, level: int) -> Axes:
+        """The axes of all tables of a level and below: those of the estimate of the level."""
+        found: set[int] = set()
+        for place, axes in self.tables:
+            if place >= level:
+                found |= set(axes)
+        return tuple(sorted(found))
+
+    def chain(self, level: int) -> tuple[Axes, ...]:
+        """Tables of a level, each by all axes of the one before and more, from () to the detail.
+
+        Those that are wanted of the level come first, the smaller before the larger; then those of
+        the levels below.
+        """
+        order = sorted(
+            self.tables,
+            key=lambda each: (
+                each[0] != level,
+                self.cells(each[1]),
+            ),
+        )
+        found: list[Axes] = [(), self.detail(level)]
+        for place, axes in order:
+            nested = all(set(axes) < set(other) or set(other) < set(axes) for other in found)
+            if place >= level and nested:
+                found.append(axes)
+        return tuple(sorted(set(found), key=len))
+
+    def residuals(self, level: int) -> tuple[Axes, ...]:
+        """The residuals that are determined in each area of a level, the smaller ones first."""
+        found = {part for part, deepest in self.deepest.items() if deepest >= level}
+        return tuple(sorted(found, key=lambda axes: (len(axes), axes)))
+
+    def is_complete(self, level: int) -> bool:
+        """Whether tables of the level or below determine every cell of its detail."""
+        return self.detail(level) in self.deepest and self.deepest[self.detail(level)] >= level
+
+    @cached_property
+    def deepest(self) -> dict[Axes, int]:
+        """The deepest level with a table that measures a residual, for each residual."""
+        found: dict[Axes, int] = {}
+        for level, axes in self.tables:
+            for part in parts(axes):
+                found[part] = max(found.get(part, 0), level)
+        return found
+
+    def precisions(self, residual: Axes, given: Sequence[float]) -> tuple[float, ...]:
+        """The precision of a residual at each level to its deepest, given that of each table."""
+        found = [0.0] * (self.deepest[residual] + 1)
+        for (level, axes), precision in zip(self.tables, given, strict=True):
+            if set(residual) <= set(axes):
+                found[level] += precision / self.outside(residual, axes)
+        return tuple(found)
+
+    def outside(self, residual: Axes, axes: Axes) -> int:
+        """The number of cells along those of some axes that are not of a residual."""
+        return self.cells([axis for axis in axes if axis not in residual])
+
+    def counted(self, residual: Axes, axes: Axes) -> float:
+        """What the variance of a residual counts in that of a cell of a table by some axes."""
+        kept = math.prod(1 - 1 / self.sizes[axis] for axis in residual)
+        return kept / self.outside(residual, axes) ** 2
+
+
+def parts(axes: Axes) -> list[Axes]:
+    """Every set of some of the axes, from none to all.
+
+    >>> parts((0, 2))
+    [(), (0,), (2,), (0, 2)]
+    """
+    found: list[Axes] = []
+    for size in range(len(axes) + 1):
+        found += combinations(axes, size)
+    return found
+
+
+def residual_of(values: Floats, axes: Axes, residual: Axes) -> Floats:
+    """The residual in tables by some axes, whose first dimension is that of the areas."""
+    dropped = [axes.index(axis) + 1 for axis in axes if axis not in residual]
+    found = values.sum(axis=tuple(dropped)) if dropped else values
+    for place in range(1, found.ndim):
+        found = found - found.mean(axis=place, keepdims=True)
+    return found
+
+
+def spread_over(
+    values: Floats,
+    residual: Axes,
+    axes: Axes,
+    outside: int,
+) -> Floats:
+    """What a residual adds to each cell of tables by some axes, as an array to broadcast."""
+    shape = [len(values)]
+    sizes = dict(zip(residual, values.shape[1:], strict=True))
+    shape += [sizes.get(axis, 1) for axis in axes]
+    return values.reshape(shape) / outside

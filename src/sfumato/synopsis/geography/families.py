@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Areas of one shape, counted once: exact errors of a spine without a number for each area.
+
+The variance of an area follows from the shape of the tree alone. Siblings whose subtrees have one
+shape have one variance, so a tree of 100,000 areas becomes one of a few thousand families. On it
+the error of a split of the cost, and its slope, are two passes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from sfumato.noise import Integers
+from sfumato.synopsis.geography.tree import Floats, Tree
+
+
+@dataclass(frozen=True, eq=False)
+class Families:
+    """A tree whose areas stand for several: ``times`` is how many siblings each one stands for.
+
+    >>> tree = Tree(1, (np.array([0, 0, 0]), np.array([0, 0, 1, 1, 2])))
+    >>> found = Families.of(tree)
+    >>> found.tree.sizes, [each.tolist() for each in found.times]
+    ((1, 2, 2), [[1], [2, 1], [2, 1]])
+    """
+
+    tree: Tree
+    times: tuple[Integers, ...]
+
+    @classmethod
+    def of(cls, tree: Tree) -> "Families":
+        """The families of a tree."""
+        shapes = _shapes(tree)
+        kept = np.arange(tree.roots)
+        parents = []
+        times = [np.ones(tree.roots, np.int64)]
+        for level, above in enumerate(tree.parents):
+            number = np.full(tree.sizes[level], -1)
+            number[kept] = np.arange(len(kept))
+            inside = np.flatnonzero(number[above] >= 0)
+            pairs = np.stack(
+                [
+                    number[above[inside]],
+                    shapes[level + 1][inside],
+                ]
+            )
+            joined, first, count = np.unique(
+                pairs,
+                axis=1,
+                return_index=True,
+                return_counts=True,
+            )
+            kept = inside[first]
+            parents.append(joined[0])
+            times.append(count)
+        return cls(Tree(tree.roots, tuple(parents)), tuple(times))
+
+    def upto(self, level: int) -> "Families":
+        """The levels up to this one."""
+        return Families(self.tree.upto(level), self.times[: level + 1])
+
+    @property
+    def counts(self) -> list[Floats]:
+        """How many areas of the whole tree each one stands for."""
+        found = [self.times[0].astype(float)]
+        for level, times in enumerate(self.times[1:]):
+            found.append(times * self.tree.spread(level, found[level]))
+        return found
+
+    def variances(self, precisions: Sequence[float]) -> "Passes":
+        """The variances of least squares with these precisions."""
+        below = [
+            np.full(
+                self.tree.sizes[-1],
+                1 / precisions[-1],
+            )
+        ]
+        sums = []
+        for level in range(self.tree.levels - 2, -1, -1):
+            total = self.tree.gathered(level, self.times[level + 1] * below[-1])
+            sums.append(total)
+            below.append(1 / (precisions[level] + 1 / total))
+        below, sums = below[::-1], sums[::-1]
+        after = [below[0]]
+        for level, total in enumerate(sums):
+            short = (total - after[level]) / total**2
+            after.append(below[level + 1] - below[level + 1] ** 2 * self.tree.spread(level, short))
+        return Passes(self, below, sums, after)
+
+
+@dataclass(frozen=True, eq=False)
+class Passes:
+    """Both passes of least squares: variances from ``below``, ``sums`` of them, and ``after``."""
+
+    families: Families
+    below: list[Floats]
+    sums: list[Floats]
+    after: list[Floats]
+
+    @property
+    def means(self) -> Floats:
+        """The mean variance of the areas of each level."""
+        counts = self.families.counts
+        found = []
+        for count, variance in zip(counts, self.after, strict=True):
+            found.append(float(count @ variance / count.sum()))
+        return np.array(found)
+
+    def slopes(self, weights: Sequence[float]) -> Floats:
+        """By how much the weighted sum of ``means`` moves with the precision of each level.
+
+        It is differentiation in reverse: first back through the pass down, then through that up.
+        """
+        tree = self.families.tree
+        towards_after = []
+        for weight, count in zip(weights, self.families.counts, strict=True):
+            towards_after.append(weight * count / count.sum())
+        towards_below: list[Floats] = [np.zeros(size) for size in tree.sizes]
+        towards_sums: list[Floats] = [np.zeros(size) for size in tree.sizes[:-1]]
+        for level in range(tree.levels - 2, -1, -1):
+            total = self.sums[level]
+            after = self.after[level]
+            child = self.below[level + 1]
+            moved = towards_after[level + 1]
+            short = tree.spread(level, (total - after) / total**2)
+            towards_below[level + 1] = moved * (1 - 2 * child * short)
+            energy = tree.gathered(level, moved * child**2)
+            towards_after[level] = towards_after[level] + energy / total**2
+            towards_sums[level] = energy * (1 / total**2 - 2 * after / total**3)
+        towards_below[0] = towards_after[0]
+        return self._upward(towards_below, towards_sums)
+
+    def _upward(
+        self,
+        towards_below: list[Floats],
+        towards_sums: list[Floats],
+    ) -> Floats:
+        """The slopes, back through the pass up."""
+        tree = self.families.tree
+        times = self.families.times
+        found = np.zeros(tree.levels)
+        for level, below in enumerate(self.below):
+            towards = -towards_below[level] * below**2
+            found[level] = towards.sum()
+            if level < tree.levels - 1:
+                through = towards_sums[level] - towards / self.sums[level] ** 2
+                passed = times[level + 1] * tree.spread(level, through)
+                towards_below[level + 1] = towards_below[level + 1] + passed
+        return found
+
+
+def _shapes(tree: Tree) -> list[Integers]:
+    """For each area of each level, the number of the shape of its subtree."""
+    found = [np.zeros(tree.sizes[-1], np.int64)]
+    for level in range(tree.levels - 2, -1, -1):
+        below = found[-1]
+        starts = [
+            *tree.starts[level].tolist(),
+            len(below),
+        ]
+        seen: dict[bytes, int] = {}
+        shapes = []
+        for start, end in pairwise(starts):
+            key = np.sort(below[start:end]).tobytes()
+            shapes.append(seen.setdefault(key, len(seen)))
+        found.append(np.array(shapes, np.int64))
+    return found[::-1]

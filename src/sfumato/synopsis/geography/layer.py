@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One table of one level of a spine, as a statistic. Proof: layer.proof.md."""
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from sfumato.errors import InvalidDeclaration
+from sfumato.noise import Integers
+from sfumato.plan.cube import BoundedCube
+from sfumato.privacy.distance import Distance, Norm
+from sfumato.query.statistic import (
+    BoundedStatistic,
+    Opened,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class CensusLayer(BoundedStatistic[Integers]):
+    """The rows of each area of a level, by some axes, as a flat array.
+
+    The first axes of the cube are the place of a row. ``areas`` has the area of each of its cells,
+    or -1; every area from 0 to the largest has a cell. ``places`` are the cells of each other axis
+    that are counted, ascending; ``kept`` are the axes of the table, by their numbers. Rows in no
+    area, or in a cell that is left out, are not counted.
+
+    Guarantees:
+        a table of a level moves by at most its proved distance
+
+    Raises:
+        InvalidDeclaration: places that are not ascending, so that a cell might count twice.
+    """
+
+    plan: BoundedCube
+    areas: Integers
+    places: tuple[tuple[int, ...], ...]
+    kept: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        for places in self.places:
+            # the numbers of cells begin at 0; a negative one would be a cell from behind
+            if any(one >= other for one, other in pairwise((-1, *places))):
+                raise InvalidDeclaration(
+                    "Cells of a table that do not ascend.", allowed="each cell once, in order"
+                )
+
+    def distance(self, norm: Norm) -> Distance:
+        """The proved distance in L1 or L2 (squared).
+
+        Raises:
+            InvalidDeclaration: nothing is proved in another norm.
+        """
+        if norm is Norm.L1:
+            return self.plan.l1
+        if norm is Norm.L2:
+            return self.plan.l2
+        raise InvalidDeclaration(
+            f"A table of a level in {norm.value}.",
+            allowed="L1, L2",
+        )
+
+    @property
+    def size(self) -> int:
+        """The number of integers."""
+        cells = math.prod(len(self.places[axis]) for axis in self.kept)
+        return (int(self.areas.max()) + 1) * cells
+
+    def exact(self, opened: Opened) -> Integers:
+        """The integers of the table."""
+        every = opened.marginal(self.plan, self.plan.cube.names)
+        shape = every.shape[every.ndim - len(self.places) :]
+        order = np.argsort(self.areas, kind="stable")
+        # the places of areas, area by area; those in none come before them
+        inside = order[np.count_nonzero(self.areas < 0) :]
+        counted = np.ix_(inside, *map(np.array, self.places))
+        table: Integers = every.reshape(len(self.areas), *shape)[counted]
+        dropped = [axis + 1 for axis in range(len(self.places)) if axis not in self.kept]
+        if dropped:
+            table = table.sum(axis=tuple(dropped))
+        starts = np.flatnonzero(np.diff(self.areas[inside], prepend=-1))
+        found: Integers = np.add.reduceat(table, starts, axis=0)
+        return found.ravel()

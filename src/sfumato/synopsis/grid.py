@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Layers over several columns: their exact error for a workload, and least squares.
+
+A layer adds up the rows by blocks of some columns and over all values of the others. The functions
+of several columns are a sum of products of one space of each column (``chain``), which are
+orthogonal, and a layer acts on each product as a number, the product of what it does to each
+column. So what is known of each space is a number, and least squares, the variance of a query and
+the error of a workload are sums over the spaces in which the query has a part, as for one column
+(``solution`` has the estimates).
+
+Spaces and layers are named by the columns in which they are not constant, so that the marginals of
+a hundred columns need no table of all of them. With one width, marginals, this is ResidualPlanner
+(Xiao, He, Zhang, Kifer 2023, "An optimal and scalable matrix mechanism for noisy marginals under
+convex loss functions"): a space is a residual, and its information is
+sum over layers S that contain it of p_S times the product over S less the residual of 1/n_i.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import TypeAlias
+
+import numpy as np
+
+from sfumato.noise import Integers
+from sfumato.synopsis.chain import Chain
+from sfumato.synopsis.workload import Floats
+
+# The columns in which a layer or a space is not constant, ascending, each with a level.
+Place: TypeAlias = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Layers over the product of some columns.
+
+    >>> both = Grid((Chain(2, (1, 2)), Chain(3, (1, 3))), (((0, 0), (1, 0)), ((0, 0),)))
+    >>> both.shape(both.layers[0]), both.shape(both.layers[1])
+    ((2, 3), (2,))
+    """
+
+    chains: tuple[Chain, ...]
+    layers: tuple[Place, ...]
+
+    def shape(self, layer: Place) -> tuple[int, ...]:
+        """The number of blocks of a layer along each of its columns."""
+        return tuple(self.chains[axis].blocks(level) for axis, level in layer)
+
+    def actions(self, layer: Place) -> Iterator[tuple[Place, float]]:
+        """The spaces on which a layer acts, and as what number."""
+        scale = self._scale(layer)
+        choices = []
+        for axis, level in layer:
+            choices.append([(axis, above) for above in range(level, self.chains[axis].top + 1)])
+        for chosen in product(*choices):
+            yield self.place(chosen), scale
+
+    def information(self, precisions: Sequence[float]) -> dict[Place, float]:
+        """What is known of each space, given one over the variance of each layer's noise."""
+        known: dict[Place, float] = {}
+        for layer, precision in zip(self.layers, precisions, strict=True):
+            for space, action in self.actions(layer):
+                known[space] = known.get(space, 0.0) + action * precision
+        return known
+
+    def variance(self, largest: Mapping[int, Floats], known: Mapping[Place, float]) -> float:
+        """At least the variance of a query, given for some columns its largest squared lengths.
+
+        Infinite where the layers do not determine it.
+        """
+        choices = []
+        for axis, lengths in sorted(largest.items()):
+            real = np.flatnonzero(lengths > 1e-12 * lengths.max())
+            choices.append([(axis, int(level), float(lengths[level])) for level in real])
+        variance = 0.0
+        for chosen in product(*choices):
+            space = self.place([(axis, level) for axis, level, _ in chosen])
+            if space not in known:
+                return math.inf
+            variance += math.prod(length for _, _, length in chosen) / known[space]
+        return variance
+
+    def scores(
+        self, noisy: Sequence[Integers | Floats], precisions: Sequence[float]
+    ) -> dict[Place, Floats]:
+        """What the noisy integers say of each space, as a table of its blocks.
+
+        Sums of blocks are added up to wider blocks, one column after the other.
+        """
+        tables: dict[Place, Floats] = {}
+        for layer, integers, precision in zip(self.layers, noisy, precisions, strict=True):
+            table = np.asarray(integers, dtype=np.float64).reshape(self.shape(layer))
+            _add(tables, layer, table * (precision * self._scale(layer)))
+        for axis in range(len(self.chains)):
+            self._lift(tables, axis)
+        return tables
+
+    def place(self, chosen: Sequence[tuple[int, int]]) -> Place:
+        """The place of these levels, without the columns that are constant."""
+        return tuple(each for each in chosen if each[1] < self.chains[each[0]].top)
+
+    def _scale(self, layer: Place) -> float:
+        """The product of the share of each column's cells that is in a block of the layer."""
+        scale = 1.0
+        for axis, level in layer:
+            scale *= self.chains[axis].widths[level] / self.chains[axis].padded
+        return scale
+
+    def _lift(self, tables: dict[Place, Floats], axis: int) -> None:
+        """Adds every table to that of the next level of a column, level by level."""
+        chain = self.chains[axis]
+        for level in range(chain.top):
+            for place in [place for place in tables if (axis, level) in place]:
+                where = place.index((axis, level))
+                wider = chain.lift(tables[place], level, where)
+                above = list(place)
+                above[where] = (axis, level + 1)
+                if level + 1 == chain.top:
+                    # one block of all cells: the column is constant
+                    wider = wider.sum(axis=where)
+                _add(tables, self.place(above), wider)
+
+
+def _add(tables: dict[Place, Floats], place: Place, table: Floats) -> None:
+    tables[place] = tables[place] + table if place in tables else table
