@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Learning: models fitted to private rows under one charge, with exact noise.
+
+May import ``synopsis``, ``query`` and every room below them but ``engines`` and ``ledger``; reaches
+private data through tasks alone. Begin with ``fit``. ``examples`` has the sums over units and their
+proof, ``order`` what a step reads, ``run`` the checkpoints, ``budget`` the noise; ``descent`` and
+``model`` compute with released numbers.
+"""
+
+from sfumato.learning.additive import Additive, LogisticRegression
+from sfumato.learning.fit import fit, preview
+from sfumato.learning.fit_preview import Preview
+from sfumato.learning.model import Model, load
+from sfumato.learning.naive_bayes import NaiveBayes
+from sfumato.learning.order import Fixed, FullBatch, Poisson
+from sfumato.learning.ridge import Ridge
+
+__all__ = [
+    "Additive",
+    "Fixed",
+    "FullBatch",
+    "LogisticRegression",
+    "Model",
+    "NaiveBayes",
+    "Poisson",
+    "Preview",
+    "Ridge",
+    "fit",
+    "load",
+    "preview",
+]

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Additive models: the score is a sum of one curve for each column. Fitted by noisy gradients."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import ceil
+
+import numpy as np
+
+from sfumato.errors import WrongUse, shown
+from sfumato.exact.rounding import sqrt_up
+from sfumato.learning.budget import Budgeted
+from sfumato.learning.descent import State
+from sfumato.learning.examples import ExampleSums, Targets, steps_for
+from sfumato.learning.examples_of import Examples
+from sfumato.learning.features import BINS, Feature, Features, binned, linear, require_edges
+from sfumato.learning.model import Model
+from sfumato.learning.order import FullBatch, Order, require_order
+from sfumato.learning.run import Training, checkpointed
+from sfumato.metadata.column import ColumnType
+from sfumato.privacy.distance import Norm
+from sfumato.query.cost import Cost
+
+# An example in lattice steps, times 2^6 where features are divided.
+_FINEST, _DIVIDED_FINEST = 2**12, 2**10
+_MOST_STEPS = 10**6
+
+
+@dataclass(frozen=True, slots=True)
+class Additive:
+    """One curve for each column, on declared bins; logistic if the label has two classes.
+
+    A column with declared values has a coordinate for each; a number one for each bin: between
+    ``edges`` of the column, or ``bins`` equal ones within its bounds. Missing values have their
+    own. ``steps`` noisy gradients follow a noisy count of examples; ``checkpoints`` is the number
+    of pieces after which a crash loses nothing. The one setting serves every epsilon.
+
+    >>> Additive(edges={"age": [18, 65]}).steps
+    50
+    """
+
+    edges: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    bins: int = BINS
+    steps: int = 50
+    order: Order = field(default_factory=FullBatch)
+    checkpoints: int = 4
+
+    def __post_init__(self) -> None:
+        _require_counts(self.steps, self.checkpoints)
+        if type(self.bins) is not int or not 2 <= self.bins <= 10_000:
+            raise WrongUse(f"bins={shown(self.bins)}.", allowed="a whole number from 2 to 10,000")
+
+    def training(
+        self,
+        examples: Examples,
+        budget: Budgeted,
+        orders: Collection[Fraction],
+    ) -> Training:
+        """The run that fits the model to examples."""
+        require_edges([each.name for each in examples.coded], self.edges)
+
+        def make(name: str, kind: ColumnType) -> Feature:
+            return binned(name, kind, self.edges, self.bins)
+
+        fit = _Fit("additive", self.steps, self.order, self.checkpoints)
+        return fit.training(examples, examples.features(make), budget, orders)
+
+
+@dataclass(frozen=True, slots=True)
+class LogisticRegression:
+    """A line for each column that is a number, between its bounds; logistic for two classes.
+
+    Columns with declared values, and missing values, are as in ``Additive``. For a label that is
+    a number it is a linear regression.
+
+    >>> LogisticRegression(steps=100).checkpoints
+    4
+    """
+
+    steps: int = 50
+    order: Order = field(default_factory=FullBatch)
+    checkpoints: int = 4
+
+    def __post_init__(self) -> None:
+        _require_counts(self.steps, self.checkpoints)
+
+    def training(
+        self,
+        examples: Examples,
+        budget: Budgeted,
+        orders: Collection[Fraction],
+    ) -> Training:
+        """The run that fits the model to examples."""
+        fit = _Fit("logistic regression", self.steps, self.order, self.checkpoints)
+        return fit.training(examples, examples.features(linear), budget, orders)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    """The steps of a model whose score adds up coordinates."""
+
+    recipe: str
+    steps: int
+    order: Order
+    checkpoints: int
+
+    def training(
+        self,
+        examples: Examples,
+        features: Features,
+        budget: Budgeted,
+        orders: Collection[Fraction],
+    ) -> Training:
+        """The run: its statistic, its noise and its checkpoints, from declarations alone."""
+        require_order(self.order, examples.plan.neighbours)
+        classes = examples.classes
+        if len(classes) not in (0, 2):
+            raise WrongUse(
+                f"A label of {len(classes)} classes.",
+                allowed="two classes, or a number",
+                remedy="NaiveBayes takes any number of classes; or a test: job = 'nurse' AS nurse.",
+            )
+        finest = _FINEST if features.scale == 1 else _DIVIDED_FINEST
+        counted = ExampleSums(
+            examples.plan,
+            features,
+            examples.places,
+            examples.label,
+            Targets(),
+            steps_for(examples.plan.most, features, finest),
+            Norm.L2,
+        )
+        releases = self.steps + 1
+        multiplier = budget.multiplier(self.order, releases, orders)
+        sensitivity = sqrt_up(counted.distance(Norm.L2).value)
+        sigma = Fraction(ceil(multiplier * sensitivity))
+        sizes = checkpointed(releases, self.checkpoints)
+        return Training(
+            self.recipe,
+            counted,
+            bool(classes),
+            self.order,
+            sizes,
+            sigma,
+            budget,
+        )
+
+
+def fitted(
+    examples: Examples,
+    training: Training,
+    body: bytes,
+    cost: Cost,
+    charge: str,
+) -> Model:
+    """The model of a run that has ended, from its last checkpoint."""
+    weights = State.from_bytes(body).result
+    return Model(
+        training.recipe,
+        training.counted.features,
+        examples.columns,
+        weights[np.newaxis, :],
+        examples.classes,
+        examples.bounds,
+        cost,
+        charge,
+    )
+
+
+def _require_counts(steps: int, checkpoints: int) -> None:
+    """Refuses numbers of steps and checkpoints that are none."""
+    if type(steps) is not int or not 1 <= steps <= _MOST_STEPS:
+        raise WrongUse(f"steps={shown(steps)}.", allowed="a whole number from 1 to 1,000,000")
+    if type(checkpoints) is not int or checkpoints < 1:
+        raise WrongUse(f"checkpoints={shown(checkpoints)}.", allowed="a whole number from 1 on")

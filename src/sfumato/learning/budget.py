@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How much noise the steps of a run need for what it may cost."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from math import ceil
+
+from sfumato.accounting.budget_gates import INCREMENTS
+from sfumato.accounting.calibrate import least_noise
+from sfumato.accounting.curve import privacy_curve
+from sfumato.accounting.order_price import price as price_at
+from sfumato.errors import InvalidNumber, WrongUse
+from sfumato.exact.rational import Number
+from sfumato.exact.rounding import sqrt_up
+from sfumato.learning.order import FullBatch, Order, event_of
+from sfumato.mechanisms.additive import rounded_gaussian
+from sfumato.privacy.distance import Distance, Norm
+from sfumato.privacy.event import Block, Event, Repeated
+from sfumato.privacy.guarantee import ApproxDP
+from sfumato.privacy.unit import Relation
+from sfumato.query.price import price
+
+# Multipliers are looked for up to this; a step of the search is a part in 2^10.
+_MOST = Fraction(2**20)
+_PRECISION = Fraction(1, 2**10)
+# Below it noise hides nothing, and a rounded Gaussian may be too narrow.
+_LEAST = Fraction(1, 2**9)
+
+
+@dataclass(frozen=True, slots=True)
+class Budgeted:
+    """What a run may cost: a rho, or an epsilon with a delta, which buys a block.
+
+    >>> from fractions import Fraction
+    >>> Budgeted(rho=Fraction(1, 50)).block is None
+    True
+    """
+
+    rho: Fraction | None = None
+    epsilon: Fraction | None = None
+    delta: Fraction | None = None
+
+    @property
+    def block(self) -> tuple[Fraction, Fraction] | None:
+        """The epsilon and delta of a block; None if a rho is bought."""
+        if self.epsilon is None or self.delta is None:
+            return None
+        return self.epsilon, self.delta
+
+    def whole(self, plan: Event) -> Event:
+        """The event that is charged for a plan."""
+        block = self.block
+        if block is None:
+            return plan
+        return Block(plan, *block)
+
+    def multiplier(
+        self,
+        order: Order,
+        releases: int,
+        orders: Collection[Fraction],
+    ) -> Fraction:
+        """The noise of a release over its sensitivity; ``orders`` are those of the accounts.
+
+        Raises:
+            InvalidNumber: no noise is enough.
+        """
+        if self.epsilon is not None and self.delta is not None:
+            target = ApproxDP(self.epsilon, self.delta)
+            found = least_noise(target, partial(_plan, order, releases), curve=privacy_curve)
+            return max(found.value, _LEAST)
+        assert self.rho is not None, "a rho, or an epsilon with a delta"
+        if isinstance(order, FullBatch):
+            return sqrt_up(Fraction(releases) / (2 * self.rho))
+        return _least_multiplier(order, releases, self.rho, orders)
+
+
+def budgeted(
+    *,
+    epsilon: Number | None = None,
+    rho: Number | None = None,
+    delta: Number | None = None,
+) -> Budgeted:
+    """What the keywords of a fit allow it to cost.
+
+    Raises:
+        WrongUse: not exactly one of epsilon and rho; an epsilon without a delta.
+    """
+    asked = price(epsilon=epsilon, rho=rho, delta=delta)
+    if asked.rho is not None and asked.delta is not None:
+        raise InvalidNumber("A rho with a delta.", allowed="rho= alone, or epsilon= with delta=")
+    if asked.epsilon is not None and asked.delta is None:
+        raise WrongUse(
+            "A training for a pure epsilon: its noise is Gaussian, which spends a delta.",
+            allowed='epsilon=1, delta="1e-7"; or rho="0.02"',
+            remedy="NaiveBayes takes a pure epsilon.",
+        )
+    return Budgeted(asked.rho, asked.epsilon, asked.delta)
+
+
+def _plan(
+    order: Order,
+    releases: int,
+    multiplier: Fraction,
+) -> Event:
+    """The plan of a run with this noise, for a sensitivity of 2^10 steps."""
+    relation = Relation.ADD_REMOVE
+    if order.design is not None:
+        relation = order.design.relation
+    unit = Distance(Norm.L2, Fraction(2**20), relation)
+    noise = max(multiplier, _LEAST)
+    return Repeated(event_of(order, rounded_gaussian(unit, noise).event(unit)), releases)
+
+
+def _least_multiplier(
+    order: Order,
+    releases: int,
+    rho: Fraction,
+    orders: Collection[Fraction],
+) -> Fraction:
+    """The least multiplier at which samples cost at most ``rho`` at every order."""
+
+    def fits(multiplier: Fraction) -> bool:
+        return price_at(_plan(order, releases, multiplier), orders).rho <= rho * INCREMENTS
+
+    low = high = Fraction(1, 16)
+    while not fits(high):
+        low, high = high, 2 * high
+        if high > _MOST:
+            raise InvalidNumber(f"No noise is enough for rho = {rho}.", allowed="a larger rho")
+    while high - low > _PRECISION * high:
+        middle = (low + high) / 2
+        if fits(middle):
+            high = middle
+        else:
+            low = middle
+    return Fraction(ceil(high * 2**20), 2**20)

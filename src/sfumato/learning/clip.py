@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scales integer vectors down to a bound, in integers alone. Proof: clip.proof.md."""
+
+import numpy as np
+
+from sfumato.noise import Integers
+from sfumato.privacy.distance import Norm
+
+_BITS = 31
+# Vectors may be this long at most: their factor and products then fit 64 bits.
+LONGEST = 2**31
+
+
+def clipped(
+    vectors: Integers,
+    bound: int,
+    norm: Norm,
+) -> Integers:
+    """Each row of ``vectors`` scaled down to ``bound`` in L1 or L2; entries round towards zero.
+
+    A row within the bound stays. Rows must be shorter than 2^31, and the bound below 2^31.
+
+    Guarantees:
+        a clipped vector is within the bound
+
+    >>> clipped(np.array([[30, -40], [3, 4]]), 5, Norm.L2).tolist()
+    [[2, -3], [3, 4]]
+    """
+    sizes = np.abs(vectors)
+    if norm is Norm.L1:
+        lengths = sizes.sum(axis=1)
+    else:
+        squares = (sizes * sizes).sum(axis=1)
+        # above the root: what rounding takes away is far below 1
+        lengths = np.sqrt(squares.astype(np.float64)).astype(np.int64) + 2
+        within = squares <= bound * bound
+        lengths = np.where(within, bound, lengths)
+    factors = (bound << _BITS) // np.maximum(lengths, bound)
+    shorter = sizes * factors[:, np.newaxis] >> _BITS
+    found: Integers = np.where(vectors < 0, -shorter, shorter)
+    return found

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Features: how the codes of a row become coordinates with integer weights, by declarations alone.
+
+Each feature has some coordinates. A row puts the whole weight of a feature on one of them, or
+divides it between two neighbours. So the weights of a feature add up to ``Features.scale``.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import UnknownName, WrongUse, shown
+from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer, Real
+from sfumato.noise import Integers
+from sfumato.plan.rows import MISSING
+
+# The whole weight of a feature, if some features divide it.
+_DIVIDED = 64
+# The number of bins of a numeric column without declared edges.
+BINS = 16
+Floats: TypeAlias = NDArray[np.float64]
+Places: TypeAlias = NDArray[np.uint32]
+Weights: TypeAlias = NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A coordinate for each of ``count`` codes from ``lower`` on, and one for missing values."""
+
+    name: str
+    lower: int
+    count: int
+
+    @property
+    def width(self) -> int:
+        """The number of coordinates."""
+        return self.count + 1
+
+    def places(
+        self,
+        codes: Integers,
+        scale: int,
+    ) -> tuple[Integers, Integers | None]:
+        """For each code its coordinate, and the weight of the next one."""
+        known = (codes >= self.lower) & (codes < self.lower + self.count)
+        at = np.where(known, codes - self.lower, self.count)
+        return at, None
+
+
+@dataclass(frozen=True, slots=True)
+class Binned:
+    """A coordinate for each bin between ascending ``edges`` (codes), and one for missing values."""
+
+    name: str
+    edges: tuple[int, ...]
+
+    @property
+    def width(self) -> int:
+        """The number of coordinates."""
+        return len(self.edges) + 2
+
+    def places(
+        self,
+        codes: Integers,
+        scale: int,
+    ) -> tuple[Integers, Integers | None]:
+        """For each code its coordinate, and the weight of the next one."""
+        found = np.searchsorted(np.array(self.edges, np.int64), codes, side="right")
+        at = np.where(codes == MISSING, len(self.edges) + 1, found)
+        return at, None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Two coordinates, whose weights say where between two codes a value lies; one for missing."""
+
+    name: str
+    lower: int
+    upper: int
+
+    width = 3
+
+    def places(
+        self,
+        codes: Integers,
+        scale: int,
+    ) -> tuple[Integers, Integers | None]:
+        """For each code its coordinate, and the weight of the next one."""
+        inside = np.clip(codes, self.lower, self.upper)
+        size = self.upper - self.lower
+        # rounded to the nearest; codes have at most 52 bits
+        weight = (2 * scale * (inside - self.lower) + size) // (2 * size)
+        missing = codes == MISSING
+        return np.where(missing, 2, 0), np.where(missing, 0, weight)
+
+
+Feature: TypeAlias = Listed | Binned | Line
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """The features of a row, side by side.
+
+    >>> sex = Features((Listed("sex", 0, 2),))
+    >>> sex.width, sex.scale
+    (3, 1)
+    """
+
+    parts: tuple[Feature, ...]
+
+    def __post_init__(self) -> None:
+        if not self.parts:
+            raise WrongUse("Rows without features.", remedy="SELECT a feature beside the label.")
+
+    @property
+    def width(self) -> int:
+        """The number of coordinates of all features."""
+        return sum(part.width for part in self.parts)
+
+    @property
+    def starts(self) -> list[int]:
+        """The first coordinate of each feature."""
+        ends = np.cumsum([part.width for part in self.parts])
+        return [0, *ends[:-1].tolist()]
+
+    @property
+    def scale(self) -> int:
+        """The whole weight of a feature."""
+        if any(isinstance(part, Line) for part in self.parts):
+            return _DIVIDED
+        return 1
+
+    def encoded(self, codes: Sequence[Integers]) -> list[tuple[Places, Weights | None]]:
+        """For each feature the coordinates of its codes, and the weights of the next ones.
+
+        None: the whole weight is on one coordinate.
+        """
+        found = []
+        for start, part, column in zip(self.starts, self.parts, codes, strict=True):
+            at, weight = part.places(column, self.scale)
+            divided = None
+            if weight is not None:
+                divided = weight.astype(np.uint8)
+            found.append(((at + start).astype(np.uint32), divided))
+        return found
+
+
+def binned(
+    name: str,
+    kind: ColumnType,
+    edges: Mapping[str, Sequence[float]],
+    bins: int,
+) -> Feature:
+    """The feature of a column as bins: declared ``edges``, or ``bins`` equal ones.
+
+    >>> binned("age", Integer(0, 99), {"age": [18, 65]}, 16)
+    Binned(name='age', edges=(18, 65))
+    """
+    if isinstance(kind, Category | Boolean):
+        return _listed(name, kind)
+    lower, upper = _numeric(name, kind)
+    if name in edges:
+        codes = {_code(kind, edge) for edge in edges[name]}
+    else:
+        size = upper - lower + 1
+        count = min(bins, size)
+        codes = {lower + size * place // count for place in range(1, count)}
+    return Binned(name, tuple(sorted(code for code in codes if lower < code <= upper)))
+
+
+def linear(name: str, kind: ColumnType) -> Feature:
+    """The feature of a column as a line between its declared bounds.
+
+    >>> linear("age", Integer(0, 99, clip=80))
+    Line(name='age', lower=0, upper=80)
+    """
+    if isinstance(kind, Category | Boolean):
+        return _listed(name, kind)
+    return Line(name, *_numeric(name, kind))
+
+
+def require_edges(names: Sequence[str], edges: Mapping[str, Sequence[float]]) -> None:
+    """Refuses edges of a column that is no feature."""
+    unknown = [name for name in edges if name not in names]
+    if unknown:
+        raise UnknownName(f"edges= of {shown(unknown[0])}.", allowed=", ".join(names))
+
+
+def _listed(name: str, kind: Category | Boolean) -> Listed:
+    return Listed(name, kind.lower_code, kind.upper_code - kind.lower_code + 1)
+
+
+def _numeric(name: str, kind: ColumnType) -> tuple[int, int]:
+    """The codes between which a column is read: its clip, or its bounds."""
+    if not isinstance(kind, Integer | Real | Date):
+        raise WrongUse(
+            f"{name} is a {type(kind).__name__}, which no model reads.",
+            allowed="Category, Boolean, Integer, Real, Date",
+            remedy="Compute a number of it: EXTRACT(hour FROM t).",
+        )
+    clip = None if isinstance(kind, Date) else kind.clip
+    lower, upper = kind.lower_code, kind.upper_code
+    if isinstance(clip, tuple):
+        lower, upper = clip
+    if lower >= upper:
+        raise WrongUse(f"{name} has one value.", remedy="Leave it out.")
+    return lower, upper
+
+
+def _code(kind: ColumnType, edge: float) -> int:
+    """The code of an edge."""
+    if not isinstance(kind, Integer | Real):
+        raise WrongUse("edges= of a date.", remedy="Use equal bins.")
+    return round(edge / kind.step)

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads frames of the analyst as codes, as the columns that a model was fitted to are declared."""
+
+import datetime
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from sfumato.errors import UnknownName
+from sfumato.metadata.coded import Coded
+from sfumato.metadata.column import EPOCH, Array, Boolean, Category, Date
+from sfumato.noise import Integers
+from sfumato.plan.rows import MISSING
+from sfumato.plan.value import Value
+from sfumato.privacy.event import Json
+
+
+@dataclass(frozen=True, slots=True)
+class FrameColumn:
+    """A column of a frame: the strings of its codes, or the step of its numbers.
+
+    ``length``: its values are lists of so many numbers; 0 if they are single values.
+
+    >>> FrameColumn("sex", 0, ("F", "M")).codes(["M", None, "?"]).tolist() == [1, MISSING, MISSING]
+    True
+    """
+
+    name: str
+    lower: int
+    texts: tuple[str, ...] = ()
+    step: Fraction = Fraction(1)
+    is_date: bool = False
+    length: int = 0
+
+    @classmethod
+    def of(cls, value: Value) -> "FrameColumn":
+        """The column of a frame that holds a value of the fitted rows."""
+        kind = value.type
+        if isinstance(kind, Category | Boolean):
+            codes = range(kind.lower_code, kind.upper_code + 1)
+            return cls(value.name, kind.lower_code, tuple(str(kind.decode(code)) for code in codes))
+        if isinstance(kind, Array):
+            return cls(value.name, kind.lower_code, step=kind.step, length=kind.length)
+        assert isinstance(kind, Coded), "features are checked before"
+        return cls(
+            value.name,
+            kind.lower_code,
+            (),
+            kind.step,
+            isinstance(kind, Date),
+        )
+
+    def features(self, values: Sequence[object]) -> list[Integers]:
+        """The codes of each feature that reads the column: one, or one for each number of a list.
+
+        A list with a missing number, or of another length, is missing.
+        """
+        if not self.length:
+            return [self.codes(values)]
+        rows = [self.codes(self._list(value)) for value in values]
+        codes = np.array(rows, np.int64).reshape(len(rows), self.length)
+        codes[(codes == MISSING).any(axis=1)] = MISSING
+        return list(codes.T)
+
+    def codes(self, values: Sequence[object]) -> Integers:
+        """The codes of values; what is missing or unknown has the code of a missing value."""
+        read: Callable[[Any], int] = self._number
+        if self.texts:
+            known = {text: self.lower + place for place, text in enumerate(self.texts)}
+            return np.array([known.get(str(value), MISSING) for value in values], np.int64)
+        if self.is_date:
+            read = _day
+        return np.array([read(value) for value in values], np.int64)
+
+    def _list(self, value: Any) -> list[object]:
+        """The numbers of a list; as many missing ones if it is missing or of another length."""
+        if value is None or len(value) != self.length:
+            return [None] * self.length
+        return list(value)
+
+    def _number(self, value: Any) -> int:
+        """The code of a number."""
+        if value is None or isinstance(value, str) or math.isnan(value):
+            return MISSING
+        # beyond these every feature is at its end
+        farthest = 2.0**53
+        return round(min(max(float(value) / float(self.step), -farthest), farthest))
+
+    def to_json(self) -> dict[str, Json]:
+        """The stored form."""
+        return {
+            "name": self.name,
+            "lower": self.lower,
+            "texts": list(self.texts),
+            "step": str(self.step),
+            "is_date": self.is_date,
+            "length": self.length,
+        }
+
+    @classmethod
+    def from_json(cls, form: Mapping[str, Any]) -> "FrameColumn":
+        """Reads a stored form."""
+        texts = tuple(map(str, form["texts"]))
+        step = Fraction(form["step"])
+        return cls(
+            form["name"],
+            int(form["lower"]),
+            texts,
+            step,
+            bool(form["is_date"]),
+            int(form.get("length", 0)),
+        )
+
+
+def column_of(frame: Any, name: str) -> list[object]:
+    """The values of a column of a mapping of lists, or of a frame of Arrow, pandas or polars.
+
+    Raises:
+        UnknownName: the frame has no such column.
+    """
+    try:
+        column = frame[name]
+    except (KeyError, TypeError, IndexError) as absent:
+        raise UnknownName(f"The frame has no column {name!r}.", allowed="all features") from absent
+    for method in ("to_pylist", "to_list", "tolist"):
+        if hasattr(column, method):
+            return list(getattr(column, method)())
+    return list(column)
+
+
+def _day(value: Any) -> int:
+    """The code of a date."""
+    if isinstance(value, datetime.date):
+        return value.toordinal() - EPOCH.toordinal()
+    return MISSING

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fitted models: what they predict, what they cost, and how they are saved. All of it is free."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.errors import WrongUse
+from sfumato.learning.features import Binned, Features, Floats, Line, Listed
+from sfumato.learning.frames import FrameColumn, column_of
+from sfumato.noise import Integers
+from sfumato.privacy.event import Json
+from sfumato.query.cost import Cost
+
+_FORMAT = 1
+_FEATURES = {kind.__name__: kind for kind in (Listed, Binned, Line)}
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A fitted model: weights of coordinates for each class, added up over the features.
+
+    ``scores`` has a row for each score, ``classes`` the values of the label: two classes have one
+    score; none, and the label is a number, which the score gives between ``bounds``.
+
+    >>> Model.__name__, "fit returns one"
+    ('Model', 'fit returns one')
+    """
+
+    recipe: str
+    features: Features
+    columns: tuple[FrameColumn, ...]
+    scores: Floats
+    classes: tuple[str, ...]
+    bounds: tuple[float, float]
+    cost: Cost
+    charge: str
+
+    def predict_proba(self, frame: Any) -> Floats:
+        """The probability of each class, for each row of a frame.
+
+        Raises:
+            WrongUse: the label is a number: see ``predict``.
+            UnknownName: the frame lacks a feature.
+        """
+        if not self.classes:
+            raise WrongUse("Probabilities of a number.", remedy="model.predict(frame)")
+        scores = self._scored(frame)
+        if len(self.scores) == 1:
+            scores = np.stack([np.zeros(len(scores)), scores[:, 0]], axis=1)
+        shares = np.exp(scores - scores.max(axis=1, keepdims=True))
+        found: Floats = shares / shares.sum(axis=1, keepdims=True)
+        return found
+
+    def predict(self, frame: Any) -> list[str] | Floats:
+        """The most probable class of each row; the number, if the label is one."""
+        if self.classes:
+            best = self.predict_proba(frame).argmax(axis=1)
+            return [self.classes[place] for place in best]
+        lower, upper = self.bounds
+        shares = np.clip(self._scored(frame)[:, 0], 0, 1)
+        found: Floats = lower + (upper - lower) * shares
+        return found
+
+    def _scored(self, frame: Any) -> Floats:
+        """The scores of each row."""
+        codes: list[Integers] = []
+        for column in self.columns:
+            codes += column.features(column_of(frame, column.name))
+        scale = self.features.scale
+        found = np.zeros((len(codes[0]), len(self.scores)))
+        padded = np.pad(self.scores, ((0, 0), (0, 1)))
+        for at, weight in self.features.encoded(codes):
+            places = at.astype(np.int64)
+            if weight is None:
+                found += padded[:, places].T
+                continue
+            share = (weight / scale)[:, np.newaxis]
+            found += padded[:, places].T * (1 - share)
+            found += padded[:, places + 1].T * share
+        return found
+
+    def curve(self, name: str) -> Floats:
+        """The scores of the coordinates of one feature: its bins, then its missing values."""
+        names = [part.name for part in self.features.parts]
+        if name not in names:
+            raise WrongUse(f"No feature {name!r}.", allowed=", ".join(names))
+        place = names.index(name)
+        first = self.features.starts[place]
+        return self.scores[:, first : first + self.features.parts[place].width]
+
+    def save(self, path: str | Path) -> None:
+        """Writes the model as JSON; ``load`` reads it."""
+        parts = [{"kind": type(part).__name__, **_fields(part)} for part in self.features.parts]
+        form: dict[str, Json] = {
+            "format": _FORMAT,
+            "recipe": self.recipe,
+            "features": parts,
+            "columns": [column.to_json() for column in self.columns],
+            "scores": self.scores.tolist(),
+            "classes": list(self.classes),
+            "bounds": list(self.bounds),
+            "cost": self.cost.to_json(),
+            "charge": self.charge,
+        }
+        Path(path).write_text(json.dumps(form, indent=1), encoding="utf-8")
+
+
+def load(path: str | Path) -> Model:
+    """Reads a model that ``Model.save`` wrote.
+
+    Raises:
+        WrongUse: another file.
+
+    >>> from sfumato.errors import WrongUse
+    >>> try:
+    ...     load("nowhere/income.sfm")
+    ... except FileNotFoundError:
+    ...     print("no such file")
+    no such file
+    """
+    try:
+        form = json.loads(Path(path).read_text(encoding="utf-8"))
+        if form["format"] != _FORMAT:
+            raise ValueError("another format")
+        return _read(form)
+    except (ValueError, KeyError, TypeError) as damaged:
+        raise WrongUse(f"{path} is no model.", allowed="what model.save wrote") from damaged
+
+
+def _read(form: Mapping[str, Any]) -> Model:
+    """The model of a stored form."""
+    parts = []
+    for part in form["features"]:
+        given = {name: value for name, value in part.items() if name != "kind"}
+        if "edges" in given:
+            given["edges"] = tuple(given["edges"])
+        parts.append(_FEATURES[part["kind"]](**given))
+    cost = form["cost"]
+    lower, upper = form["bounds"]
+    return Model(
+        form["recipe"],
+        Features(tuple(parts)),
+        tuple(map(FrameColumn.from_json, form["columns"])),
+        np.array(form["scores"]),
+        tuple(form["classes"]),
+        (lower, upper),
+        Cost(cost["epsilon"], cost["rho"], cost["delta"], tuple(cost["items"])),
+        form["charge"],
+    )
+
+
+def _fields(part: Any) -> dict[str, Json]:
+    """The fields of a feature."""
+    return {field.name: getattr(part, field.name) for field in fields(part)}

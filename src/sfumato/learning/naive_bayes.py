@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Naive Bayes: one noisy count of examples by bin and class. The only noise that it needs."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from sfumato.errors import WrongUse
+from sfumato.learning.examples import Classes, ExampleSums
+from sfumato.learning.examples_of import Examples
+from sfumato.learning.features import BINS, Feature, Floats, binned, require_edges
+from sfumato.learning.model import Model
+from sfumato.mechanisms.additive import AdditiveMechanism
+from sfumato.metadata.column import ColumnType
+from sfumato.metadata.dataset import Dataset
+from sfumato.noise import Integers
+from sfumato.plan.rows import BoundedRows
+from sfumato.plan.show import form
+from sfumato.privacy.event import AdditiveNoise
+from sfumato.query.allowance import Allowance
+from sfumato.query.cost import Cost
+from sfumato.query.curator import Curator
+from sfumato.query.task import Stored
+
+_LEAST = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class NaiveBayes:
+    """The probability of each bin in each class, as if columns were independent.
+
+    Bins are those of ``Additive``. Any number of classes; a pure epsilon, a rho, or an epsilon
+    with a delta.
+
+    >>> NaiveBayes(bins=8).bins
+    8
+    """
+
+    edges: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    bins: int = BINS
+
+    def task(
+        self,
+        examples: Examples,
+        allowed: Allowance,
+    ) -> "ClassCounts":
+        """The task that counts the examples.
+
+        Raises:
+            WrongUse: a label that is a number.
+        """
+        classes = examples.classes
+        if not classes:
+            raise WrongUse("A label that is a number.", allowed="a Category or a Boolean")
+        require_edges([each.name for each in examples.coded], self.edges)
+
+        def make(name: str, kind: ColumnType) -> Feature:
+            return binned(name, kind, self.edges, self.bins)
+
+        counted = ExampleSums(
+            examples.plan,
+            examples.features(make),
+            examples.places,
+            examples.label,
+            Classes(len(classes)),
+            1,
+            allowed.norm,
+        )
+        return ClassCounts(counted, allowed)
+
+    def model(
+        self,
+        examples: Examples,
+        task: "ClassCounts",
+        stored: Stored,
+        cost: Cost,
+    ) -> Model:
+        """The model of the stored counts."""
+        return Model(
+            "naive Bayes",
+            task.counted.features,
+            examples.columns,
+            task.scores(stored.body),
+            examples.classes,
+            (0.0, 0.0),
+            cost,
+            stored.charge,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ClassCounts:
+    """Counts the examples once, by class and coordinate."""
+
+    counted: ExampleSums
+    allowance: Allowance
+
+    kind: ClassVar[str] = "training"
+    line: ClassVar[str] = "naive Bayes"
+
+    @property
+    def form(self) -> str:
+        """The canonical form of the plan and the features."""
+        return form(self)
+
+    @property
+    def mechanism(self) -> AdditiveMechanism:
+        """The noise of the counts."""
+        distance = self.counted.distance(self.allowance.norm)
+        return self.allowance.noise(distance, self.allowance.amount)
+
+    @property
+    def event(self) -> AdditiveNoise:
+        """The event of the one release."""
+        return self.mechanism.event(self.counted.distance(self.allowance.norm))
+
+    @property
+    def cells(self) -> tuple[int]:
+        """The number of counts."""
+        return (self.counted.width,)
+
+    @property
+    def size(self) -> int:
+        """The exact number of bytes of the answer."""
+        return 8 * self.counted.width
+
+    @property
+    def noise(self) -> float:
+        """The standard deviation of a count."""
+        return math.sqrt(self.mechanism.noise.variance.upper)
+
+    def ready(self, declarations: Dataset) -> BoundedRows:
+        """The bounded rows."""
+        return self.counted.plan
+
+    def run(self, curator: Curator) -> bytes:
+        """The noisy counts, as little-endian int64."""
+        noisy: Integers = curator.measure(self.counted, self.mechanism)
+        return noisy.astype("<i8").tobytes()
+
+    def scores(self, body: bytes) -> Floats:
+        """The log probability of each coordinate in each class, with a share of the prior."""
+        features = self.counted.features
+        noisy = np.frombuffer(body, "<i8").reshape(-1, features.width)
+        counts = np.maximum(noisy.astype(np.float64), 0)
+        damped = max(self.noise, _LEAST)
+        sizes = np.zeros(len(counts))
+        found = np.zeros_like(counts)
+        for first, part in zip(features.starts, features.parts, strict=True):
+            block = counts[:, first : first + part.width]
+            of_class = block.sum(axis=1, keepdims=True)
+            sizes += of_class[:, 0]
+            # towards the bin's share in all classes
+            pooled = (block.sum(axis=0) + _LEAST) / (block.sum() + _LEAST * part.width)
+            rate = (block + damped * pooled) / (of_class + damped)
+            found[:, first : first + part.width] = np.log(rate)
+        prior = (sizes + _LEAST) / (sizes.sum() + _LEAST * len(sizes))
+        shares: Floats = found + np.log(prior)[:, np.newaxis] / len(features.parts)
+        return shares

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ridge regression from one noisy matrix of second moments, with a ridge that follows the noise.
+
+Source: Wang, "Revisiting differentially private linear regression" (UAI 2018), AdaSSP: the ridge
+makes the noisy matrix as well conditioned as its noise demands. Here the least eigenvalue is read
+from the noisy matrix itself, at no cost.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+from typing import ClassVar
+
+import numpy as np
+
+from sfumato.errors import WrongUse, shown
+from sfumato.exact.rounding import sqrt_up
+from sfumato.learning.budget import Budgeted
+from sfumato.learning.examples_of import Examples
+from sfumato.learning.features import Features, Floats, Line, linear
+from sfumato.learning.model import Model
+from sfumato.learning.moments import SecondMoments
+from sfumato.learning.order import FullBatch
+from sfumato.mechanisms.additive import AdditiveMechanism
+from sfumato.metadata.dataset import Dataset
+from sfumato.noise import Integers, RoundedGaussian
+from sfumato.plan.rows import BoundedRows
+from sfumato.plan.show import form
+from sfumato.privacy.distance import Norm
+from sfumato.privacy.event import Event
+from sfumato.query.cost import Cost
+from sfumato.query.curator import Curator
+from sfumato.query.task import Stored
+
+# A symmetric matrix of independent noise has about this many standard deviations times the root of
+# its size as its norm.
+_SPECTRUM = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ridge:
+    """A linear regression of a number on lines and declared values, in one release.
+
+    Columns are as in ``LogisticRegression``. ``alpha`` is a ridge in examples; the noise adds its
+    own.
+
+    >>> Ridge().alpha
+    1.0
+    """
+
+    alpha: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.alpha, int | float) or not 0 <= self.alpha < 1e12:
+            raise WrongUse(f"alpha={shown(self.alpha)}.", allowed="from 0 to 1e12")
+
+    def task(
+        self,
+        examples: Examples,
+        budget: Budgeted,
+        orders: Collection[Fraction],
+    ) -> "MomentsTask":
+        """The task that measures the moments.
+
+        Raises:
+            WrongUse: a label that is no number.
+        """
+        if examples.classes:
+            raise WrongUse(
+                "A label that is no number.", remedy="LogisticRegression, Additive or NaiveBayes"
+            )
+        label = examples.label
+        target = Line("label", label.lower, label.upper)
+        parts = (*examples.features(linear).parts, target)
+        places = (*examples.places, label.place)
+        moments = SecondMoments(examples.plan, Features(parts), places, label.place)
+        multiplier = budget.multiplier(FullBatch(), 1, orders)
+        sigma = Fraction(ceil(multiplier * sqrt_up(moments.distance(Norm.L2).value)))
+        return MomentsTask(moments, sigma, budget)
+
+    def model(self, examples: Examples, task: "MomentsTask", stored: Stored, cost: Cost) -> Model:
+        """The model of the stored moments."""
+        features = examples.features(linear)
+        weights = solved(task.matrix(stored.body), task.noise, features.width, self.alpha)
+        return Model(
+            "ridge",
+            features,
+            examples.columns,
+            weights[np.newaxis, :],
+            (),
+            examples.bounds,
+            cost,
+            stored.charge,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MomentsTask:
+    """Measures second moments once."""
+
+    moments: SecondMoments
+    sigma: Fraction
+    budget: Budgeted
+
+    kind: ClassVar[str] = "training"
+    line: ClassVar[str] = "second moments"
+
+    @property
+    def form(self) -> str:
+        """The canonical form of the plan and the features."""
+        return form(self)
+
+    @property
+    def mechanism(self) -> AdditiveMechanism:
+        """The noise of every product."""
+        return AdditiveMechanism(RoundedGaussian(self.sigma))
+
+    @property
+    def event(self) -> Event:
+        """The event of the one release."""
+        step = self.mechanism.event(self.moments.distance(Norm.L2))
+        return self.budget.whole(step)
+
+    @property
+    def cells(self) -> tuple[int]:
+        """The number of products."""
+        return (self.moments.width,)
+
+    @property
+    def size(self) -> int:
+        """The exact number of bytes of the answer."""
+        return 8 * self.moments.width
+
+    @property
+    def noise(self) -> float:
+        """The standard deviation of a product, in examples."""
+        return float(self.sigma) / self.moments.features.scale**2
+
+    def ready(self, declarations: Dataset) -> BoundedRows:
+        """The bounded rows."""
+        return self.moments.plan
+
+    def run(self, curator: Curator) -> bytes:
+        """The noisy products, as little-endian int64."""
+        noisy: Integers = curator.measure(self.moments, self.mechanism)
+        return noisy.astype("<i8").tobytes()
+
+    def matrix(self, body: bytes) -> Floats:
+        """The noisy symmetric matrix, in examples."""
+        count = self.moments.features.width
+        found = np.zeros((count, count))
+        found[np.triu_indices(count)] = np.frombuffer(body, "<i8")
+        found += np.triu(found, 1).T
+        return found / self.moments.features.scale**2
+
+
+def solved(matrix: Floats, noise: float, width: int, alpha: float) -> Floats:
+    """The weights of the coordinates of the features for a target from 0 to 1.
+
+    The coordinates after the first ``width`` are those of the target: its distance from the ends
+    and its missing value.
+    """
+    square = matrix[:width, :width]
+    # the target is its weight on its upper end
+    product = matrix[:width, width + 1]
+    spectrum = _SPECTRUM * noise * float(np.sqrt(width))
+    least = float(np.linalg.eigvalsh(square)[0])
+    # enough that noise cannot make a direction of the matrix vanish
+    ridge = alpha + max(spectrum - max(least, 0.0), 0.0) + max(-least, 0.0)
+    found, *_ = np.linalg.lstsq(square + ridge * np.eye(width), product, rcond=None)
+    return found.astype(np.float64)

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run: steps of a training that are paid together, in pieces that end with a checkpoint.
+
+A run is a series: its whole cost is debited when it is opened. A piece is begun, durably, before
+its noise is drawn; its checkpoint is stored before the next piece begins. After a crash the run
+goes on from the last checkpoint: steps that were begun after it are lost and never drawn again.
+A checkpoint holds what was computed of released numbers, and no personal data.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from sfumato.learning.budget import Budgeted
+from sfumato.learning.descent import Descent, State
+from sfumato.learning.examples import SCORES, ExampleSums, Residuals
+from sfumato.learning.order import Order, drawn, event_of
+from sfumato.mechanisms.additive import AdditiveMechanism
+from sfumato.metadata.dataset import Dataset
+from sfumato.noise import RoundedGaussian
+from sfumato.plan.rows import BoundedRows
+from sfumato.plan.show import form
+from sfumato.privacy.distance import Norm
+from sfumato.privacy.event import Block, Composed, Event, Repeated
+from sfumato.query.curator import Curator
+
+# Weights beyond it are cut before they are written as integers.
+_LARGEST = 1024.0
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """A run of a model whose gradient is a sum over examples: its steps, noise and checkpoints.
+
+    ``counted`` is the statistic of the first release, ``sizes`` the releases from one checkpoint
+    to the next, ``sigma`` the noise in steps of the lattice.
+    """
+
+    recipe: str
+    counted: ExampleSums
+    logistic: bool
+    order: Order
+    sizes: tuple[int, ...]
+    sigma: Fraction
+    budget: Budgeted
+
+    kind: ClassVar[str] = "training"
+
+    @property
+    def line(self) -> str:
+        """The recipe and the number of steps."""
+        return f"{self.recipe}: {sum(self.sizes)} releases, {len(self.sizes)} checkpoints"
+
+    @property
+    def form(self) -> str:
+        """The canonical form of the plan, the features and the recipe."""
+        return form(self)
+
+    @property
+    def mechanism(self) -> AdditiveMechanism:
+        """The noise of every release."""
+        return AdditiveMechanism(RoundedGaussian(self.sigma))
+
+    @property
+    def step(self) -> Event:
+        """The event of one release."""
+        distance = self.counted.distance(Norm.L2)
+        return event_of(self.order, self.mechanism.event(distance))
+
+    @property
+    def event(self) -> Composed | Repeated | Block:
+        """The event of all releases: a part for each checkpoint."""
+        plan = Composed(tuple(Repeated(self.step, size) for size in self.sizes))
+        block = self.budget.block
+        if block is None:
+            return plan
+        return Block(plan, *block)
+
+    @property
+    def descent(self) -> Descent:
+        """What is computed of the releases."""
+        noise = float(self.sigma) / self.example
+        features = len(self.counted.columns)
+        return Descent(features, sum(self.sizes), noise, self.logistic)
+
+    @property
+    def example(self) -> float:
+        """One example in the integers of a release, on average."""
+        counted = self.counted
+        return float(counted.steps * counted.features.scale * self.order.share)
+
+    def piece(
+        self,
+        place: int,
+        earlier: Mapping[int, bytes],
+    ) -> "Piece":
+        """The steps after the last checkpoint."""
+        state = State.start(self.counted.features.width)
+        if earlier:
+            state = State.from_bytes(earlier[max(earlier)])
+        return Piece(self, state, self.sizes[place - 1])
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """The next steps of a run, from one checkpoint to the next."""
+
+    run_of: Training
+    state: State
+    steps: int
+
+    kind: ClassVar[str] = "training"
+    line: ClassVar[str] = ""
+    form: ClassVar[str] = "a piece of a run"
+
+    @property
+    def event(self) -> Event:
+        """The releases of this piece."""
+        return Repeated(self.run_of.step, self.steps)
+
+    @property
+    def cells(self) -> tuple[int, ...]:
+        """The number of integers of each release."""
+        first = self.state.released
+        return tuple(self._sums(first + step).width for step in range(self.steps))
+
+    @property
+    def size(self) -> int:
+        """The exact number of bytes of a checkpoint."""
+        return State.size(self.run_of.counted.features.width)
+
+    def ready(self, declarations: Dataset) -> BoundedRows:
+        """The bounded rows."""
+        return self.run_of.counted.plan
+
+    def run(self, curator: Curator) -> bytes:
+        """The state at the checkpoint."""
+        training, state = self.run_of, self.state
+        for _ in range(self.steps):
+            sample = drawn(training.order, curator)
+            sums = self._sums(state.released, state)
+            released = curator.measure(sums, training.mechanism, of=sample)
+            state = training.descent.after(state, released, training.example)
+        return state.to_bytes()
+
+    def _sums(
+        self,
+        released: int,
+        state: State | None = None,
+    ) -> ExampleSums:
+        """The statistic of a release: the counts first, then gradients at the weights."""
+        counted = self.run_of.counted
+        if released == 0:
+            return counted
+        weights = np.zeros(counted.features.width)
+        if state is not None:
+            weights = np.rint(np.clip(state.weights, -_LARGEST, _LARGEST) * SCORES)
+        reading = Residuals(weights.astype(np.int64), self.run_of.logistic)
+        return replace(counted, reading=reading)
+
+
+def checkpointed(releases: int, checkpoints: int) -> tuple[int, ...]:
+    """Divides releases into nearly equal pieces.
+
+    >>> checkpointed(10, 4)
+    (3, 3, 2, 2)
+    """
+    size, more = divmod(releases, min(checkpoints, releases))
+    return (size + 1,) * more + (size,) * (min(checkpoints, releases) - more)

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sum over units of clipped gradients, as a statistic. Proof: gradients.proof.md."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import sqrt
+
+import numpy as np
+import torch
+
+from sfumato.errors import InvalidDeclaration, WrongUse
+from sfumato.exact.rational import power_of_two_at_most
+from sfumato.learning.features import Floats
+from sfumato.learning.lattice import Lattice, clip_factors
+from sfumato.learning.torch.blocks import MOST_ROWS, Block, Vectors
+from sfumato.learning.torch.reading import Known, Reading
+from sfumato.learning.torch.recorded import Recorded
+from sfumato.noise import Integers
+from sfumato.plan.rows import BoundedRows
+from sfumato.privacy.distance import Distance, Norm
+from sfumato.query.statistic import BoundedStatistic, Opened, Rows
+
+# Bits of a lattice step below it in which the integers of a unit are counted.
+_FINE_BITS = 16
+# A step is this part of the clip at most, and that part at least.
+_COARSEST, _FINEST = 2**17, 2**20
+# Without signs, what a unit adds may be this many clips.
+_AMOUNT = 64.0
+# Rounding inside a row may take this share of the clip.
+_ROUNDED = 0.02
+# Entries of gradients that are held at once where each row's gradient is computed whole.
+_ENTRIES = 2**23
+
+
+def lattice_for(
+    size: int,
+    clip: Fraction,
+    multiplier: Fraction,
+) -> Lattice:
+    """The lattice of the sum of ``size`` entries: fine enough for rounded factors."""
+    step = Lattice.of(size, clip, multiplier=multiplier).step
+    finest, coarsest = clip / _FINEST, power_of_two_at_most(clip / _COARSEST)
+    return Lattice(size, clip, min(max(step, power_of_two_at_most(finest)), coarsest))
+
+
+@dataclass(frozen=True, slots=True)
+class GradientSums(BoundedStatistic[Integers]):
+    """The sum over units of the gradient of their rows, clipped once for each unit.
+
+    ``network`` must be isolated (``isolation.require_isolated``). With ``whole`` the gradient of
+    each row is computed whole; units with several rows need it.
+
+    Guarantees:
+        gradients of neighbours are as near as their distance says
+        a unit with several rows is clipped once
+        a gradient that is not finite counts as nothing
+
+    Raises:
+        InvalidDeclaration: units with several rows without ``whole``; a norm that is not L2.
+    """
+
+    plan: BoundedRows
+    reading: Reading
+    lattice: Lattice
+    whole: bool
+    network: Recorded = field(repr=False, compare=False)
+    weights: Floats | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.plan.most > 1 and not self.whole:
+            raise InvalidDeclaration("Rows of a unit that are clipped one by one.")
+
+    def at(
+        self,
+        weights: Floats,
+    ) -> "GradientSums":
+        """The sum of the gradients at these weights."""
+        return replace(self, weights=weights)
+
+    @property
+    def rows(self) -> int:
+        """The rows of a chunk; fewer are padded."""
+        if self.whole:
+            return int(np.clip(_ENTRIES // self.lattice.size // 16 * 16, 16, MOST_ROWS))
+        return MOST_ROWS
+
+    def distance(
+        self,
+        norm: Norm,
+    ) -> Distance:
+        """That of the lattice."""
+        if norm is not Norm.L2:
+            raise InvalidDeclaration(f"Gradients in {norm.value}.", allowed="L2")
+        return self.lattice.distance(self.plan.neighbours)
+
+    def exact(
+        self,
+        opened: Opened,
+    ) -> Integers:
+        """The exact sums, rounded once."""
+        rows = opened.unit_rows(self.plan)
+        self.load()
+        high = np.zeros(self.lattice.size, np.int64)
+        low = np.zeros(self.lattice.size, np.int64)
+        chunks = self._units(rows) if self.whole else self._rows(rows)
+        for blocks, known in chunks:
+            fine = self._total(blocks, known)
+            # high and low bits apart: no number of units overflows
+            high += fine >> _FINE_BITS
+            low += fine & ((1 << _FINE_BITS) - 1)
+        half = 1 << _FINE_BITS - 1
+        return high + (low + half >> _FINE_BITS)
+
+    def load(self) -> None:
+        """Sets the weights of the network."""
+        if self.weights is not None:
+            self.network.load(self.weights)
+
+    def integers(
+        self,
+        blocks: Sequence[Block],
+        known: Known,
+    ) -> list[Sequence[torch.Tensor]]:
+        """The integers of each unit, block by block: clipped, in fine steps."""
+        fine = float(self.lattice.step) / (1 << _FINE_BITS)
+        rounding = fine * sqrt(sum(block.rounding**2 for block in blocks))
+        clip = float(self.lattice.clip)
+        if rounding > _ROUNDED * clip:
+            raise WrongUse("A layer with too many positions.", remedy="A larger stride or pooling.")
+        squares = torch.stack([block.squares for block in blocks]).sum(0)
+        amounts = torch.stack([block.amounts for block in blocks]).sum(0).sqrt()
+        factors = clip_factors(
+            squares.numpy(),
+            amounts.numpy(),
+            terms=self.lattice.size + len(blocks) + 64,
+            clip=(clip - rounding) * (1 - 2.0**-40),
+            amount=_AMOUNT * clip,
+        )
+        kept = torch.from_numpy(np.where(known, factors, 0.0) / fine)
+        return [block.integers(kept) for block in blocks]
+
+    def _total(
+        self,
+        blocks: Sequence[Block],
+        known: Known,
+    ) -> Integers:
+        """The sum of the integers of a chunk."""
+        integers = self.integers(blocks, known)
+        parts = [block.total(each) for block, each in zip(blocks, integers, strict=True)]
+        return np.asarray(torch.cat(parts).numpy().astype(np.int64))
+
+    def _rows(
+        self,
+        rows: Rows,
+    ) -> Iterator[tuple[Sequence[Block], Known]]:
+        """The blocks of chunks of rows, each of which is a unit."""
+        for first in range(0, rows.units, self.rows):
+            x, y, known = self.reading.tensors(rows.codes[first : first + self.rows], self.rows)
+            yield self.network.bookkeeping(x, y), known
+
+    def _units(
+        self,
+        rows: Rows,
+    ) -> Iterator[tuple[Sequence[Block], Known]]:
+        """The gradients of groups of units: a unit is in one group, and a long one is alone."""
+        for first, last in _groups(rows.starts, self.rows):
+            starts = np.asarray(rows.starts[first : last + 1])
+            sums = np.zeros((self.rows, self.lattice.size))
+            count = last - first
+            for begin in range(int(starts[0]), int(starts[-1]), self.rows):
+                end = min(begin + self.rows, int(starts[-1]))
+                vectors = self._vectors(rows.codes[begin:end])
+                # only a group of one unit has several chunks
+                within = starts[:-1] - starts[0]
+                sums[:count] += np.add.reduceat(vectors, within, axis=0)
+            known = np.arange(self.rows) < count
+            yield self.blocks(sums), known
+
+    def _vectors(
+        self,
+        codes: Integers,
+    ) -> Floats:
+        """The gradient of each row; 0 where the label is missing."""
+        x, y, known = self.reading.tensors(codes, self.rows)
+        vectors = torch.cat(list(self.network.vectors(x, y)), 1).double().numpy()
+        found: Floats = np.where(known[:, np.newaxis], vectors, 0.0)[: len(codes)]
+        return found
+
+    def blocks(
+        self,
+        sums: Floats,
+    ) -> Sequence[Block]:
+        """One block with the gradient of each unit."""
+        return [Vectors(torch.from_numpy(sums))]
+
+
+def _groups(
+    starts: Integers,
+    rows: int,
+) -> Iterator[tuple[int, int]]:
+    """Groups of whole units with at most ``rows`` rows; a longer unit is a group of its own."""
+    first, count = 0, len(starts) - 1
+    while first < count:
+        last = int(np.searchsorted(starts, starts[first] + rows, side="right")) - 1
+        last = min(max(last, first + 1), count)
+        yield first, last
+        first = last

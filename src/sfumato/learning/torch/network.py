@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The recipe of a network: a module, a loss, an optimizer, an order, a clip and steps."""
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import ceil
+from typing import Any
+
+from torch import nn
+
+from sfumato.errors import InvalidNumber, WrongUse, shown
+from sfumato.exact.rational import Number, to_fraction
+from sfumato.exact.rounding import sqrt_up
+from sfumato.learning.budget import Budgeted
+from sfumato.learning.examples_of import Examples
+from sfumato.learning.features import Line, Listed, linear
+from sfumato.learning.order import FullBatch, Order, require_order
+from sfumato.learning.run import checkpointed
+from sfumato.learning.torch.blocks import MOST_ROWS
+from sfumato.learning.torch.choice import needs_whole
+from sfumato.learning.torch.fingerprint import fingerprint
+from sfumato.learning.torch.gradients import GradientSums, lattice_for
+from sfumato.learning.torch.isolation import require_isolated, require_rows_apart
+from sfumato.learning.torch.optimizers import Optimizer
+from sfumato.learning.torch.reading import Input, Reading
+from sfumato.learning.torch.recorded import Loss, Recorded
+from sfumato.learning.torch.training import NetworkTraining
+from sfumato.privacy.distance import Norm
+from sfumato.privacy.unit import Relation
+
+_MOST = 10**6
+
+
+@dataclass(frozen=True)
+class Network:
+    """Trains an ordinary ``nn.Module`` on clipped gradients with exact noise.
+
+    A module takes a tensor (rows, columns) of floats: a number from 0 to 1 between its declared
+    bounds, a Category or Boolean as the place of its value. ``loss`` takes outputs and labels and
+    returns one number for each row. ``size`` is about how many units there are: a public number,
+    since the data's own is private; gradients are divided by it. The gradient of each unit is
+    clipped to ``clip``. The module is copied: the caller's own is never changed.
+
+    The module is code that sees rows: only the owner of the data should bring it.
+
+    Raises:
+        WrongUse, InvalidNumber: an argument that is none of these.
+
+    >>> from sfumato.learning.torch import SGD
+    >>> loss = nn.CrossEntropyLoss(reduction="none")
+    >>> Network(nn.Linear(3, 2), loss, SGD(0.5), size=1000, steps=20).clip
+    1
+    """
+
+    module: nn.Module
+    loss: Loss
+    optimizer: Optimizer
+    order: Order = field(default_factory=FullBatch)
+    clip: Number = 1
+    steps: int = 100
+    size: int = 0
+    checkpoints: int = 4
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.module, nn.Module) or not callable(self.loss):
+            raise WrongUse(
+                f"module={shown(self.module)}.", allowed="an nn.Module, and a loss to call"
+            )
+        if not isinstance(self.optimizer, Optimizer):
+            raise WrongUse(
+                f"optimizer={shown(self.optimizer)}.",
+                allowed="SGD(rate, momentum), Adam(rate)",
+                remedy="One of torch's own would step without noise.",
+            )
+        order: Any = self.order
+        if not isinstance(order, Order):
+            # its message says what an order is
+            require_order(order, Relation.ADD_REMOVE)
+        for name in ("steps", "size", "checkpoints"):
+            value: Any = getattr(self, name)
+            most = 2**40 if name == "size" else _MOST
+            if type(value) is not int or not 1 <= value <= most:
+                raise WrongUse(f"{name}={shown(value)}.", allowed=f"a whole number to {most:,}")
+        if isinstance(self.clip, float) and not math.isfinite(self.clip):
+            raise InvalidNumber(f"clip={shown(self.clip)}.", allowed="above 0")
+        if not Fraction(1, 2**20) <= to_fraction("clip", self.clip) <= 2**20:
+            raise InvalidNumber(f"clip={shown(self.clip)}.", allowed="from 2^-20 to 2^20")
+
+    def training(
+        self,
+        examples: Examples,
+        budget: Budgeted,
+        orders: Collection[Fraction],
+    ) -> NetworkTraining:
+        """The run, checked with made-up rows and before any charge.
+
+        Raises:
+            WrongUse: the module mixes rows, or its loss is not one number for each row.
+        """
+        require_order(self.order, examples.plan.neighbours)
+        network = Recorded(self.module, self.loss)
+        reading = _reading_of(examples)
+        require_rows_apart(network, reading, MOST_ROWS)
+        multiplier = budget.multiplier(self.order, self.steps, orders)
+        lattice = lattice_for(max(network.width, 1), to_fraction("clip", self.clip), multiplier)
+        sums = GradientSums(examples.plan, reading, lattice, whole=True, network=network)
+        if examples.plan.most == 1 and not needs_whole(network, reading):
+            sums = GradientSums(examples.plan, reading, lattice, whole=False, network=network)
+        require_isolated(sums)
+        sensitivity = sqrt_up(sums.distance(Norm.L2).value)
+        made_of = fingerprint(self.module, self.loss, self.optimizer, self.size)
+        return NetworkTraining(
+            made_of,
+            sums,
+            self.order,
+            checkpointed(self.steps, self.checkpoints),
+            Fraction(ceil(multiplier * sensitivity)),
+            budget,
+            self.optimizer,
+            self.size,
+        )
+
+
+def _reading_of(examples: Examples) -> Reading:
+    """How a network reads examples, from declarations alone.
+
+    Raises:
+        WrongUse: a column with one value, or of a type that no model reads.
+    """
+    found = []
+    for place, value in zip(examples.places, examples.values, strict=True):
+        feature = linear(value.name, value.type)
+        if isinstance(feature, Listed):
+            last = feature.lower + feature.count - 1
+            found.append(Input(place, feature.lower, last, is_class=True))
+        else:
+            assert isinstance(feature, Line), "a column is listed, or a line"
+            found.append(Input(place, feature.lower, feature.upper, is_class=False))
+    label = examples.label
+    is_class = bool(examples.classes)
+    return Reading(tuple(found), Input(label.place, label.lower, label.upper, is_class))

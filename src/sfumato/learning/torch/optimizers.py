@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Optimizers: what is computed of noisy gradients, all of it free."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from sfumato.errors import WrongUse, shown
+from sfumato.learning.features import Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """The weights of a network after some releases, and two moments of its gradients."""
+
+    released: int
+    weights: Floats
+    first: Floats
+    second: Floats
+
+    @classmethod
+    def start(
+        cls,
+        weights: Floats,
+    ) -> "Weights":
+        """The state before the first release."""
+        zeros = np.zeros(len(weights))
+        return cls(0, weights, zeros, zeros)
+
+    @staticmethod
+    def size(width: int) -> int:
+        """The number of bytes of a state."""
+        return 8 * (1 + 3 * width)
+
+    def to_bytes(self) -> bytes:
+        """The state as little-endian floats; what a checkpoint stores."""
+        parts = (np.array([float(self.released)]), self.weights, self.first, self.second)
+        return np.concatenate(parts).astype("<f8").tobytes()
+
+    @classmethod
+    def from_bytes(
+        cls,
+        body: bytes,
+    ) -> "Weights":
+        """Reads a stored state."""
+        numbers = np.frombuffer(body, "<f8").astype(np.float64)
+        return cls(int(numbers[0]), *np.split(numbers[1:], 3))
+
+
+@dataclass(frozen=True, slots=True)
+class SGD:
+    """Steps against the gradient, with momentum.
+
+    >>> SGD(0.5).after(Weights.start(np.zeros(1)), np.ones(1)).weights.tolist()
+    [-0.5]
+    """
+
+    rate: float
+    momentum: float = 0.0
+
+    def __post_init__(self) -> None:
+        _require(rate=self.rate, momentum=self.momentum)
+
+    def after(
+        self,
+        state: Weights,
+        gradient: Floats,
+    ) -> Weights:
+        """The state after one more noisy gradient."""
+        speed = self.momentum * state.first + gradient
+        weights = state.weights - self.rate * speed
+        return Weights(state.released + 1, weights, speed, state.second)
+
+
+@dataclass(frozen=True, slots=True)
+class Adam:
+    """Kingma and Ba, "Adam" (2015).
+
+    >>> Adam(0.5).after(Weights.start(np.zeros(1)), np.ones(1)).weights.round(6).tolist()
+    [-0.5]
+    """
+
+    rate: float = 0.001
+    first: float = 0.9
+    second: float = 0.999
+
+    def __post_init__(self) -> None:
+        _require(rate=self.rate, first=self.first, second=self.second)
+
+    def after(
+        self,
+        state: Weights,
+        gradient: Floats,
+    ) -> Weights:
+        """The state after one more noisy gradient."""
+        count = state.released + 1
+        first = self.first * state.first + (1 - self.first) * gradient
+        second = self.second * state.second + (1 - self.second) * gradient**2
+        mean, square = first / (1 - self.first**count), second / (1 - self.second**count)
+        weights = state.weights - self.rate * mean / (np.sqrt(square) + 1e-8)
+        return Weights(count, weights, first, second)
+
+
+Optimizer: TypeAlias = SGD | Adam
+
+
+def _require(
+    *,
+    rate: float,
+    **shares: float,
+) -> None:
+    """Refuses what is no rate, and shares outside 0 to 1."""
+    if not isinstance(rate, int | float) or not 0 < rate < 1e6:
+        raise WrongUse(f"rate={shown(rate)}.", allowed="above 0")
+    for name, share in shares.items():
+        if not isinstance(share, int | float) or not 0 <= share < 1:
+            raise WrongUse(f"{name}={shown(share)}.", allowed="from 0 to below 1")

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The run of a network: noisy gradients in pieces, each of which ends with a checkpoint."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from sfumato.learning.budget import Budgeted
+from sfumato.learning.features import Floats
+from sfumato.learning.order import Order, drawn, event_of
+from sfumato.learning.torch.gradients import GradientSums
+from sfumato.learning.torch.isolation import require_isolated
+from sfumato.learning.torch.optimizers import Optimizer, Weights
+from sfumato.mechanisms.additive import AdditiveMechanism
+from sfumato.metadata.dataset import Dataset
+from sfumato.noise import RoundedGaussian
+from sfumato.plan.rows import BoundedRows
+from sfumato.plan.show import form
+from sfumato.privacy.distance import Norm
+from sfumato.privacy.event import Block, Composed, Event, Repeated
+from sfumato.query.curator import Curator
+
+# Weights beyond it are cut before they are loaded.
+_LARGEST = 1e30
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkTraining:
+    """A run: ``made_of`` is the hash of the module, loss and optimizer, ``sizes`` the releases
+    from one checkpoint to the next, ``sigma`` the noise in steps of the lattice.
+    """
+
+    made_of: str
+    sums: GradientSums
+    order: Order
+    sizes: tuple[int, ...]
+    sigma: Fraction
+    budget: Budgeted
+    optimizer: Optimizer = field(compare=False)
+    size: int
+
+    kind: ClassVar[str] = "network"
+
+    @property
+    def line(self) -> str:
+        """The number of steps."""
+        return f"network: {sum(self.sizes)} releases, {len(self.sizes)} checkpoints"
+
+    @property
+    def form(self) -> str:
+        """The canonical form of the plan, the hash and the numbers."""
+        return form(self)
+
+    @property
+    def mechanism(self) -> AdditiveMechanism:
+        """The noise of every release."""
+        return AdditiveMechanism(RoundedGaussian(self.sigma))
+
+    @property
+    def step(self) -> Event:
+        """The event of one release."""
+        return event_of(self.order, self.mechanism.event(self.sums.distance(Norm.L2)))
+
+    @property
+    def event(self) -> Composed | Repeated | Block:
+        """The event of all releases: a part for each checkpoint."""
+        plan = Composed(tuple(Repeated(self.step, size) for size in self.sizes))
+        block = self.budget.block
+        if block is None:
+            return plan
+        return Block(plan, *block)
+
+    @property
+    def example(self) -> float:
+        """The integers of a release for one of the mean gradient."""
+        return float(self.size * self.order.share / self.sums.lattice.step)
+
+    @property
+    def start(self) -> Weights:
+        """The weights that the module came with."""
+        return Weights.start(self.sums.network.start)
+
+    def piece(
+        self,
+        place: int,
+        earlier: Mapping[int, bytes],
+    ) -> "NetworkPiece":
+        """The steps after the last checkpoint."""
+        state = self.start
+        if earlier:
+            state = Weights.from_bytes(earlier[max(earlier)])
+        return NetworkPiece(self, state, self.sizes[place - 1])
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkPiece:
+    """The next steps of a run, from one checkpoint to the next."""
+
+    run_of: NetworkTraining
+    state: Weights
+    steps: int
+
+    kind: ClassVar[str] = "network"
+    line: ClassVar[str] = ""
+    form: ClassVar[str] = "a piece of a run"
+
+    @property
+    def event(self) -> Event:
+        """The releases of this piece."""
+        return Repeated(self.run_of.step, self.steps)
+
+    @property
+    def cells(self) -> tuple[int, ...]:
+        """The number of integers of each release."""
+        return (self.run_of.sums.lattice.size,) * self.steps
+
+    @property
+    def size(self) -> int:
+        """The exact number of bytes of a checkpoint."""
+        return Weights.size(self.run_of.sums.lattice.size)
+
+    def ready(
+        self,
+        declarations: Dataset,
+    ) -> BoundedRows:
+        """The bounded rows, once the network with these weights has been checked again."""
+        require_isolated(self.run_of.sums.at(loaded(self.state.weights)))
+        return self.run_of.sums.plan
+
+    def run(
+        self,
+        curator: Curator,
+    ) -> bytes:
+        """The state at the checkpoint."""
+        training, state = self.run_of, self.state
+        for _ in range(self.steps):
+            sample = drawn(training.order, curator)
+            sums = training.sums.at(loaded(state.weights))
+            released = curator.measure(sums, training.mechanism, of=sample)
+            state = training.optimizer.after(state, released / training.example)
+        return state.to_bytes()
+
+
+def loaded(weights: Floats) -> Floats:
+    """Weights that float32 holds."""
+    return np.nan_to_num(np.clip(weights, -_LARGEST, _LARGEST))

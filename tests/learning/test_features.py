@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Features: every code has a coordinate, and the weights of a feature add up."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sfumato as sf
+from sfumato.errors import UnknownName, WrongUse
+from sfumato.learning.features import (
+    Binned,
+    Features,
+    Line,
+    Listed,
+    binned,
+    linear,
+    require_edges,
+)
+from sfumato.plan.rows import MISSING
+
+CODES = st.lists(
+    st.integers(-200, 200) | st.sampled_from([MISSING, 2**52, -(2**52)]), min_size=1, max_size=9
+)
+PARTS = [Listed("a", -2, 5), Binned("b", (-10, 0, 7)), Line("c", -50, 49)]
+
+
+@given(CODES)
+def test_every_code_has_a_coordinate_and_a_whole_weight(codes: list[int]) -> None:
+    features = Features(tuple(PARTS))
+    columns = [np.array(codes)] * 3
+    for start, part, (at, weight) in zip(
+        features.starts, PARTS, features.encoded(columns), strict=True
+    ):
+        weight = np.zeros(len(codes), int) if weight is None else weight
+        last = at.astype(int) + (weight > 0)
+        assert (at >= start).all() and (last < start + part.width).all()
+        assert (weight <= features.scale).all()
+        missing = np.array(codes) == MISSING
+        assert (at[missing] == start + part.width - 1).all() and not weight[missing].any()
+
+
+def test_bins_are_between_edges_and_lines_between_bounds() -> None:
+    at, _ = Binned("b", (10, 20)).places(np.array([9, 10, 19, 20, 10**9, MISSING]), 1)
+    assert at.tolist() == [0, 1, 1, 2, 2, 3]
+    at, weight = Line("c", 0, 10).places(np.array([-5, 0, 5, 10, 99]), 64)
+    assert at.tolist() == [0] * 5 and weight.tolist() == [0, 0, 32, 64, 64]
+    at, _ = Listed("a", 3, 2).places(np.array([3, 4, 5, MISSING]), 1)
+    assert at.tolist() == [0, 1, 2, 2]
+
+
+def test_features_follow_declarations() -> None:
+    assert binned("x", sf.Category("a", "b"), {}, 16) == Listed("x", 0, 2)
+    assert linear("x", sf.Boolean()) == Listed("x", 0, 2)
+    assert binned("x", sf.Integer(1, 4), {}, 16).edges == (2, 3, 4)
+    assert binned("x", sf.Real(0, 1, step="1/8"), {"x": [0.5]}, 16).edges == (4,)
+    assert binned("x", sf.Integer(0, 99, clip=49), {}, 2).edges == (25,)
+    assert linear("x", sf.Date("2000-01-01", "2000-01-11")).upper == 10957 + 10
+    assert Features((Listed("x", 0, 2),)).scale == 1 and Features((Line("x", 0, 9),)).scale == 64
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Features(()),
+        lambda: binned("x", sf.Timestamp("2000-01-01", "2001-01-01", zone="UTC"), {}, 16),
+        lambda: linear("x", sf.Text()),
+        lambda: linear("x", sf.Integer(0, 9, clip=(3, 3))),
+        lambda: binned("x", sf.Date("2000-01-01", "2001-01-01"), {"x": [1]}, 16),
+    ],
+)
+def test_what_is_no_feature_is_refused(make: Any) -> None:
+    with pytest.raises((WrongUse, sf.SfumatoError)):
+        make()
+
+
+def test_edges_of_no_feature_are_refused() -> None:
+    with pytest.raises(UnknownName, match="agee"):
+        require_edges(["age"], {"agee": [1]})

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Previews say what a fit then does, and are free."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sfumato as sf
+from sfumato import learning as ln
+from tests.learning.rows import SELECT, connected, frame
+
+
+@pytest.mark.parametrize(
+    ("recipe", "label", "releases", "numbers"),
+    [
+        (ln.Additive(steps=9), "ill", 10, 17 + 4 + 17),
+        (ln.LogisticRegression(steps=4, order=ln.Poisson("0.1")), "ill", 5, 3 + 4 + 3),
+        (ln.NaiveBayes(), "ill", 1, 2 * (17 + 4 + 17)),
+        (ln.Ridge(), "pay", 1, (3 + 4 + 3 + 3) * 14 // 2),
+    ],
+)
+def test_a_preview_is_what_a_fit_does(
+    tmp_path: Path, recipe: Any, label: str, releases: int, numbers: int
+) -> None:
+    with connected(tmp_path, frame(300), sf.Budget(9, "1e-5")) as session:
+        seen = ln.preview(session, recipe, SELECT, label=label, rho="0.1")
+        assert (seen.releases, seen.numbers) == (releases, numbers)
+        assert seen.noise > 0 and session.budget.spent == "0"
+        assert "nothing was charged" in repr(seen)
+        assert ln.fit(session, recipe, SELECT, label=label, rho="0.1").cost == seen.cost
+
+
+def test_noise_is_in_examples(tmp_path: Path) -> None:
+    with connected(tmp_path, frame(10), sf.Budget(9, "1e-5")) as session:
+        seen = ln.preview(session, ln.Additive(steps=1), SELECT, label="ill", rho="0.01")
+        # three features, two releases: sqrt(3) sqrt(2 / 0.02)
+        assert seen.noise == pytest.approx(300**0.5, rel=1e-3)

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Without PyTorch the tests of networks are not collected; ``test_required`` says so."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+_HERE = Path(__file__).parent
+_ALWAYS = ("conftest.py", "test_required.py")
+collect_ignore = [
+    path.name
+    for path in _HERE.glob("*.py")
+    if find_spec("torch") is None and path.name not in _ALWAYS
+]

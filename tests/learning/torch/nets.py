@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small networks, and rows of which they are the examples."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from sfumato.engines.base import UnitRows
+from sfumato.learning.torch.gradients import GradientSums, lattice_for
+from sfumato.learning.torch.reading import Input, Reading
+from sfumato.learning.torch.recorded import Recorded
+from sfumato.metadata.column import Column, Integer
+from sfumato.plan.relation import Scan
+from sfumato.plan.rows import BoundedRows, RowList
+from sfumato.plan.value import Value
+from sfumato.privacy.unit import Relation
+from sfumato.query.statistic import Opened
+
+WIDTH, CLASSES = 12, 3
+LOSS = nn.CrossEntropyLoss(reduction="none")
+READING = Reading(
+    tuple(Input(place, 0, 9, is_class=False) for place in range(WIDTH)),
+    Input(WIDTH, 0, CLASSES - 1, is_class=True),
+)
+
+
+class Shaped(nn.Module):
+    """Views a row as another shape, with integers for an embedding."""
+
+    def __init__(self, *shape: int, tokens: bool = False) -> None:
+        super().__init__()
+        self.shape, self.tokens = shape, tokens
+
+    def forward(self, x: Any) -> Any:
+        found = x.reshape(len(x), *self.shape)
+        return (found * 9).long() if self.tokens else found
+
+
+class Centred(nn.Module):
+    """Takes the mean over the batch away: it mixes rows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.out = nn.Linear(WIDTH, CLASSES)
+
+    def forward(self, x: Any) -> Any:
+        return self.out(x - x.mean(0))
+
+
+class Tied(nn.Module):
+    """Calls one layer twice."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, self.out = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, CLASSES)
+
+    def forward(self, x: Any) -> Any:
+        return self.out(self.inner(torch.tanh(self.inner(x))))
+
+
+class Attention(nn.Module):
+    """Self-attention over 4 positions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attention = nn.MultiheadAttention(4, 2, batch_first=True)
+        self.out = nn.Linear(12, CLASSES)
+
+    def forward(self, x: Any) -> Any:
+        x = x.repeat(1, 4)[:, :12].reshape(len(x), 3, 4)
+        return self.out(self.attention(x, x, x, need_weights=False)[0].flatten(1))
+
+
+def frozen() -> nn.Module:
+    """A first layer that is not trained."""
+    module = linear()
+    module[0].weight.requires_grad_(requires_grad=False)
+    return module
+
+
+def linear() -> Any:
+    return nn.Sequential(nn.Linear(WIDTH, 8), nn.ReLU(inplace=True), nn.Linear(8, CLASSES))
+
+
+def image() -> Any:
+    convolution = nn.Conv2d(1, 4, 2, stride=1, padding=1)
+    tail = (nn.GroupNorm(2, 4), nn.ReLU(), nn.Flatten(), nn.Linear(4 * 20, CLASSES))
+    return nn.Sequential(Shaped(1, 3, 4), convolution, *tail)
+
+
+def series() -> Any:
+    convolution = nn.Conv1d(2, 3, 3, padding=1, dilation=1)
+    return nn.Sequential(Shaped(2, 6), convolution, nn.Tanh(), nn.Flatten(), nn.Linear(18, CLASSES))
+
+
+def words() -> Any:
+    table = nn.Embedding(11, 4)
+    tail = (nn.LayerNorm(4), nn.Linear(4, 5), nn.Tanh(), nn.Flatten(), nn.Linear(60, CLASSES))
+    return nn.Sequential(Shaped(WIDTH, tokens=True), table, *tail)
+
+
+# By the name of the rule or of the reason for none.
+RULED = {"linear": linear, "conv2d": image, "conv1d": series, "embedding": words, "frozen": frozen}
+UNRULED = {"tied": Tied, "attention": Attention}
+
+
+def plan(most: int = 1, relation: Relation = Relation.ADD_REMOVE) -> BoundedRows:
+    columns = tuple(Column(f"x{place}", Integer(0, 9)) for place in range(WIDTH + 1))
+    rows = RowList(Scan("people", columns=columns), tuple(map(Value.of, columns)))
+    return BoundedRows(rows, "who" if most > 1 else None, most, relation)
+
+
+def sums(
+    module: nn.Module,
+    *,
+    most: int = 1,
+    whole: bool = False,
+    clip: Fraction = Fraction(1),
+    loss: Any = LOSS,
+) -> GradientSums:
+    network = Recorded(module, loss)
+    lattice = lattice_for(max(network.width, 1), clip, Fraction(1))
+    return GradientSums(plan(most), READING, lattice, whole or most > 1, network)
+
+
+def codes(count: int, seed: int = 0) -> Any:
+    random = np.random.default_rng(seed)
+    values = random.integers(0, 10, (count, WIDTH))
+    return np.column_stack([values, random.integers(0, CLASSES, count)])
+
+
+def opened(statistic: GradientSums, rows: Any, starts: Any = None) -> Opened:
+    """The rows as a charge would open them."""
+    found = Opened(statistic.plan)
+    starts = np.arange(len(rows) + 1) if starts is None else np.asarray(starts)
+    found._units = UnitRows(rows, starts)
+    return found

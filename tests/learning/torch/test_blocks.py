@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Blocks: bounds of lengths against exact ones, integers within them, sums of Python's integers."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfumato.errors import WrongUse
+from sfumato.learning.torch.blocks import Lookups, Products, Vectors
+from tests.contracts.effort import examples
+
+ROWS = 5
+
+
+def drawn(seed: int, *shape: int) -> Any:
+    random = np.random.default_rng(seed)
+    scale = 10.0 ** random.integers(-6, 6, (ROWS, *[1] * (len(shape) - 1)))
+    return torch.from_numpy((random.normal(size=shape) * scale).astype(np.float32))
+
+
+def exact(kind: str, seed: int, positions: int, width: int, height: int) -> tuple[Any, Any]:
+    """A block, and the gradients of its rows in float64."""
+    out = drawn(seed, ROWS, positions, height)
+    if kind == "products":
+        into = drawn(seed + 1, ROWS, positions, width)
+        return Products(into, out), torch.einsum("rtm,rtn->rmn", out.double(), into.double())
+    indices = torch.from_numpy(np.random.default_rng(seed).integers(0, width, (ROWS, positions)))
+    one_hot = torch.nn.functional.one_hot(indices, width).double()
+    return Lookups(indices, out, width), torch.einsum("rtn,rtm->rnm", one_hot, out.double())
+
+
+@given(
+    st.sampled_from(["products", "lookups"]),
+    st.integers(0, 10**6),
+    st.sampled_from([1, 2, 9]),
+    st.sampled_from([1, 3, 40]),
+    st.sampled_from([1, 4]),
+)
+@settings(deadline=None, max_examples=examples(1))
+def test_integers_of_a_row_are_as_near_to_its_gradient_as_is_said(
+    kind: str, seed: int, positions: int, width: int, height: int
+) -> None:
+    block, gradients = exact(kind, seed, positions, width, height)
+    squares = gradients.square().sum((1, 2))
+    # inputs are rounded first: a part in 2^16 of what has no signs
+    slack = 2.0**-10 * np.sqrt(positions * width) * block.amounts
+    assert bool((block.squares >= squares - slack).all())
+    factors = 2.0**33 / block.amounts.sqrt().clamp(min=1e-300)
+    for row in range(ROWS):
+        only = torch.where(torch.arange(ROWS) == row, factors, 0.0)
+        found = block.total(block.integers(only))
+        assert bool((found == found.round()).all())
+        length = float(found.square().sum().sqrt())
+        assert length <= float(only[row] * block.squares[row].sqrt()) + block.rounding
+        off = float((found / only[row] - gradients[row].flatten()).square().sum().sqrt())
+        assert off <= 1e-3 * float(block.amounts[row].sqrt())
+
+
+def test_rows_that_are_not_finite_have_no_bound_and_add_nothing() -> None:
+    for broken in (torch.inf, torch.nan):
+        into, out = drawn(1, ROWS, 2, 3), drawn(2, ROWS, 2, 4)
+        into[1, 0, 0], out[2, 1, 1] = broken, broken
+        for block, rows in ((Products(into, out), (1, 2)), (Vectors(out), (2,))):
+            bad = torch.zeros(ROWS, dtype=torch.bool)
+            bad[list(rows)] = True
+            assert bool((~torch.isfinite(block.squares) == bad).all())
+            factors = torch.where(bad, 0.0, 1e6).double()
+            assert bool(torch.isfinite(block.total(block.integers(factors))).all())
+
+
+def test_a_layer_that_is_too_large_is_refused() -> None:
+    with pytest.raises(WrongUse, match="positions"):
+        Products(torch.zeros(1, 1, 1).expand(1, 2**13, 2**14), torch.zeros(1, 2**13, 1))
+    with pytest.raises(WrongUse, match="positions"):
+        Products(torch.zeros(257, 1, 1), torch.zeros(257, 1, 1))

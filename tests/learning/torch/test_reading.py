@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every code becomes a float within the declared range."""
+
+import numpy as np
+import torch
+
+from sfumato.learning.torch.reading import Input, Reading
+from sfumato.plan.rows import MISSING
+
+AGE, CITY = Input(0, 10, 20, is_class=False), Input(1, 3, 5, is_class=True)
+FAR = np.array([10, 15, 20, 3, 5, -(2**62), 2**62, MISSING])
+
+
+def test_every_code_is_within_the_range_that_isolation_tries() -> None:
+    assert AGE.read(FAR).tolist() == [0, 0.5, 1, 0, 0, 0, 1, 0]
+    assert CITY.read(FAR).tolist() == [3, 3, 3, 0, 2, 3, 3, 3]
+    assert AGE.most == 1 and CITY.most == 3
+
+
+def test_rows_are_padded_and_labels_that_are_not_declared_are_unknown() -> None:
+    reading = Reading((AGE,), CITY)
+    x, y, known = reading.tensors(np.array([[20, 4], [10, 6], [12, MISSING], [11, 3]]), 6)
+    assert x.shape == (6, 1) and y.dtype == torch.int64
+    assert known.tolist() == [True, False, False, True, False, False]
+    assert y.tolist() == [1, 0, 0, 0, 0, 0]
+    number = Reading((CITY,), AGE).tensors(np.array([[15, 4]]), 1)
+    assert number[1].tolist() == [0.5] and number[0].tolist() == [[1.0]]
+
+
+def test_made_up_rows_reach_both_ends() -> None:
+    x, y = Reading((AGE, CITY), CITY).drawn(64, seed=0)
+    assert x[0].tolist() == [0, 0] and x[-1].tolist() == [1, 3]
+    assert set(x[:, 1].tolist()) == {0, 1, 2, 3} and set(y.tolist()) == {0, 1, 2}

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The two ways to the gradients of rows agree with ordinary backward passes."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from sfumato.learning.torch.recorded import Recorded
+from tests.learning.torch.nets import LOSS, READING, RULED, UNRULED, linear
+
+
+@pytest.mark.parametrize("make", [*RULED.values(), *UNRULED.values()])
+def test_vectors_are_those_of_ordinary_backward_passes(make: Any) -> None:
+    torch.manual_seed(0)
+    network = Recorded(make(), LOSS)
+    x, y = READING.drawn(16, seed=1)
+    for ours, slow in zip(network.vectors(x, y), network.one_by_one(x, y), strict=True):
+        assert torch.allclose(ours, slow, rtol=1e-3, atol=1e-5)
+
+
+def test_weights_are_set_and_the_module_comes_back_plain() -> None:
+    module = linear()
+    network = Recorded(module, LOSS)
+    x, _ = READING.drawn(16, seed=1)
+    assert torch.allclose(network.module(x), module(x), atol=1e-6)
+    network.load(np.zeros(network.width))
+    assert not network.plain()(x).any() and module(x).any()
+    network.load(network.start)
+    assert torch.equal(network.plain()(x), module(x))
+    assert not network.plain().training and "forward" not in vars(network.plain()[0])  # type: ignore[index]
