@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Statements that hold for every row, such as ``implies("age < 15", "income IS NULL")``."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import sqlglot
+from sqlglot import exp
+
+from sfumato.errors import WrongUse, shown
+from sfumato.noise import Integers
+from sfumato.synthetic.rules import Rule
+from sfumato.synthetic.schema import Axis, Schema
+from sfumato.synthetic.tree import Clique
+
+# The most combinations of values that a constraint is computed for.
+MOST_COMBINATIONS = 10_000_000
+_COLUMNS = 3
+# Nothing but the tables that are registered can be read.
+_PUBLIC: dict[str, str | bool | int | float | list[str]] = {
+    "enable_external_access": "false",
+    "threads": "1",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """A test in SQL that is false for no row. Where it is NULL, it is not false.
+
+    Raises:
+        WrongUse: it is no test of SQL.
+
+    >>> require("start <= finish").columns
+    ('finish', 'start')
+    """
+
+    test: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.test, str) or len(self.test) > 10_000:
+            raise self._refused()
+        try:
+            parsed = sqlglot.parse_one(f"SELECT {self.test}", dialect="duckdb")
+        except sqlglot.errors.SqlglotError:
+            raise self._refused() from None
+        subqueries = list(parsed.find_all(exp.Subquery, exp.Anonymous, exp.From))
+        if subqueries or len(parsed.expressions) != 1:
+            raise self._refused()
+
+    def _refused(self) -> WrongUse:
+        return WrongUse(
+            f"A constraint {shown(self.test)}.",
+            allowed="a test of columns of one row, without sub-queries: start <= finish",
+        )
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it tests, in alphabetical order."""
+        parsed = sqlglot.parse_one(f"SELECT {self.test}", dialect="duckdb")
+        return tuple(sorted({column.name for column in parsed.find_all(exp.Column)}))
+
+    def tests(self, column: str) -> list[str]:
+        """The comparisons of a column, if every comparison is about one column alone; else none."""
+        parsed = sqlglot.parse_one(f"SELECT {self.test}", dialect="duckdb")
+        found, seen = [], 0
+        for each in parsed.find_all(exp.Predicate):
+            if each.find_ancestor(exp.Predicate):
+                continue
+            columns = [one.name for one in each.find_all(exp.Column)]
+            seen += len(columns)
+            if len(set(columns)) > 1:
+                return []
+            if columns and columns[0] == column:
+                found.append(each.sql("duckdb"))
+        if seen < len(list(parsed.find_all(exp.Column))):
+            return []
+        return found
+
+
+def require(test: str) -> Constraint:
+    """The test of SQL is false for no row.
+
+    >>> require("born <= died").test
+    'born <= died'
+    """
+    return Constraint(test)
+
+
+def implies(test: str, consequence: str) -> Constraint:
+    """Wherever the first test is true, the second one is.
+
+    >>> implies("age < 15", "income IS NULL").columns
+    ('age', 'income')
+    """
+    Constraint(test), Constraint(consequence)
+    return Constraint(f"NOT coalesce(({test}), FALSE) OR coalesce(({consequence}), FALSE)")
+
+
+def determines(column: str, other: str, values: Mapping[Any, Any]) -> Constraint:
+    """A column determines another: ``values`` has the value of the other for each of its own.
+
+    >>> determines("education", "years", {"Bachelors": 13, "Masters": 14}).columns
+    ('education', 'years')
+    """
+    one, two = (exp.to_identifier(name, quoted=True).sql("duckdb") for name in (column, other))
+    tests = []
+    for value, determined in values.items():
+        left, right = (exp.convert(each).sql("duckdb") for each in (value, determined))
+        tests.append(f"({one} IS NOT DISTINCT FROM {left} AND {two} IS NOT DISTINCT FROM {right})")
+    if not tests:
+        raise WrongUse("A dependence without values.", allowed='{"Bachelors": 13}')
+    return Constraint(" OR ".join(tests))
+
+
+def rules_of(schema: Schema, constraints: Sequence[Constraint]) -> tuple[Rule, ...]:
+    """The combinations of cells that constraints allow; from declarations alone.
+
+    Raises:
+        UnknownName: a constraint on a column that is not synthesised.
+        WrongUse: one on more than three columns or on too many combinations, one that divides a
+            bin, or constraints that contradict one another.
+    """
+    rules: dict[Clique, Rule] = {}
+    for constraint in constraints:
+        if not isinstance(constraint, Constraint):
+            raise WrongUse(
+                f"A constraint {shown(constraint)}.", allowed="sf.synthetic.require(...)"
+            )
+        found = _rule(schema, constraint)
+        before = rules.get(found.columns)
+        if before is not None:
+            found = Rule(found.columns, found.allowed & before.allowed)
+        rules[found.columns] = found
+        _require_possible(found, constraint)
+    _require_together(list(rules.values()))
+    return tuple(rules.values())
+
+
+def _rule(schema: Schema, constraint: Constraint) -> Rule:
+    """The combinations of cells that one constraint allows."""
+    places = sorted(schema.place(name) for name in constraint.columns)
+    axes = [schema.axes[place] for place in places]
+    with duckdb.connect(config=_PUBLIC) as public:
+        tables = [_values(public, one, constraint) for one in axes]
+    combinations = math.prod(map(len, tables))
+    if not 1 <= len(places) <= _COLUMNS or combinations > MOST_COMBINATIONS:
+        raise WrongUse(
+            f"The constraint {shown(constraint.test)} on {len(places)} columns with "
+            f"{combinations:,} combinations of values.",
+            allowed=f"from 1 to {_COLUMNS} columns, {MOST_COMBINATIONS:,} combinations",
+            remedy="Declare narrower bounds or a larger step.",
+        )
+    always, ever = _truth(constraint, axes, tables)
+    if not np.array_equal(always, ever):
+        at = np.argwhere(always != ever)[0]
+        named = ", ".join(one.name for one in axes)
+        raise WrongUse(
+            f"The constraint {shown(constraint.test)} divides bins of {named}: {at.tolist()}.",
+            remedy="Declare bins= that begin where the constraint changes.",
+        )
+    for at, one in enumerate(axes):
+        if not one.is_nullable:
+            np.moveaxis(always, at, -1)[..., -1] = False
+    return Rule(tuple(places), always)
+
+
+def _values(
+    public: duckdb.DuckDBPyConnection,
+    axis: Axis,
+    constraint: Constraint,
+) -> pa.Table:
+    """Declared values of an axis with their cells, and missing with its own.
+
+    Where every comparison of the constraint is about one column, values of one cell for which all
+    of them are alike are one value.
+    """
+    kind = axis.kind
+    codes: Integers = np.arange(kind.lower_code, kind.upper_code + 2)
+    cells = np.searchsorted(axis.limits, codes, side="right") - 1
+    cell, name = f"cell of {axis.name}", axis.name
+    table = pa.table({name: axis.values(codes), cell: cells})
+    tests = constraint.tests(name)
+    if not tests:
+        return table
+    public.register("listed", table)
+    columns = ", ".join(_quoted(each) for each in (name, cell))
+    alike = ", ".join([_quoted(cell), *(f"({test})" for test in tests)])
+    statement = f"SELECT DISTINCT ON ({alike}) {columns} FROM listed"
+    return _computed(public, statement, constraint)
+
+
+def _computed(
+    public: duckdb.DuckDBPyConnection,
+    statement: str,
+    constraint: Constraint,
+) -> pa.Table:
+    """The result of a statement with a constraint (WrongUse if it has none)."""
+    try:
+        found: pa.Table = public.sql(statement).to_arrow_table()
+    except duckdb.Error:
+        raise WrongUse(
+            f"The constraint {shown(constraint.test)} cannot be computed.",
+            allowed="a test of SQL on the declared types of the columns",
+        ) from None
+    return found
+
+
+def _quoted(name: str) -> str:
+    return exp.to_identifier(name, quoted=True).sql("duckdb")
+
+
+def _truth(
+    constraint: Constraint,
+    axes: Sequence[Axis],
+    tables: Sequence[pa.Table],
+) -> tuple[Any, Any]:
+    """For each combination of cells, whether all of its values, and whether any, are allowed."""
+    shape = tuple(one.cells for one in axes)
+    always, ever = np.zeros(shape, bool), np.zeros(shape, bool)
+    with duckdb.connect(config=_PUBLIC) as public:
+        for place, table in enumerate(tables):
+            public.register(f"t{place}", table)
+        cells = ", ".join(_quoted(f"cell of {one.name}") for one in axes)
+        test = f"coalesce(({constraint.test}), TRUE)"
+        statement = f"SELECT {cells}, bool_and({test}) AS every, bool_or({test}) AS some FROM "
+        statement += ", ".join(f"t{place}" for place in range(len(tables)))
+        found = _computed(public, f"{statement} GROUP BY {cells}", constraint)
+    *where, every, some = (column.to_numpy() for column in found.columns)
+    always[tuple(where)], ever[tuple(where)] = every, some
+    return always, ever
+
+
+def _require_possible(rule: Rule, constraint: Constraint) -> None:
+    if not rule.allowed.any():
+        raise WrongUse(
+            f"No row can satisfy the constraint {shown(constraint.test)} with those before it.",
+            remedy="Leave one of them out.",
+        )
+
+
+def _require_together(rules: Sequence[Rule]) -> None:
+    """Removes from each rule what others forbid, until nothing changes; refuses an empty rule.
+
+    Raises:
+        WrongUse: the rules of overlapping columns leave no value of a column.
+    """
+    allowed = [rule.allowed.copy() for rule in rules]
+    changes = True
+    while changes:
+        changes = False
+        for one, other in product(range(len(rules)), repeat=2):
+            changes |= _narrowed(rules, allowed, one, other)
+    if not all(table.any() for table in allowed):
+        names = json.dumps([list(rule.columns) for rule in rules])
+        raise WrongUse(f"Constraints that contradict one another, on columns {names}.")
+
+
+def _narrowed(rules: Sequence[Rule], allowed: list[Any], one: int, other: int) -> bool:
+    """Removes from a rule the values of shared columns that another one has no row for."""
+    shared = set(rules[one].columns) & set(rules[other].columns)
+    if one == other or not shared:
+        return False
+    left = tuple(at for at, each in enumerate(rules[other].columns) if each not in shared)
+    possible = allowed[other].any(axis=left)
+    shape = [1] * len(rules[one].columns)
+    for at, each in enumerate(rules[one].columns):
+        if each in shared:
+            shape[at] = allowed[one].shape[at]
+    before = int(allowed[one].sum())
+    allowed[one] &= possible.reshape(shape)
+    return int(allowed[one].sum()) < before

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Marginals of a bounded cube in merged cells, as a statistic. Proof: counts.proof.md."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from sfumato.errors import InvalidDeclaration
+from sfumato.noise import Integers
+from sfumato.plan.cube import BoundedCube
+from sfumato.privacy.distance import Distance, Norm
+from sfumato.query.statistic import BoundedStatistic, Opened
+
+# The block of each cell of an axis.
+Blocks: TypeAlias = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BlockCounts(BoundedStatistic[Integers]):
+    """The weight of the rows in each combination of blocks of some axes.
+
+    ``blocks`` has, for each of these axes, its name and the block of each of its cells; blocks
+    are numbered from 0, and none is empty.
+
+    Guarantees:
+        counts of blocks move by at most their proved distance
+
+    Raises:
+        InvalidDeclaration: blocks that are not numbered so.
+
+    >>> BlockCounts.__name__, "Marginal, of fewer cells"
+    ('BlockCounts', 'Marginal, of fewer cells')
+    """
+
+    plan: BoundedCube
+    blocks: tuple[tuple[str, Blocks], ...]
+
+    def __post_init__(self) -> None:
+        for name, blocks in self.blocks:
+            if set(blocks) != set(range(len(set(blocks)))):
+                raise InvalidDeclaration(f"Blocks of {name} that are not 0, 1, 2 and so on.")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the axes."""
+        return tuple(name for name, _ in self.blocks)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of blocks of each axis."""
+        return tuple(max(blocks) + 1 for _, blocks in self.blocks)
+
+    def distance(self, norm: Norm) -> Distance:
+        """The proved distance in L1 or L2 (squared).
+
+        Raises:
+            InvalidDeclaration: nothing is proved in another norm.
+        """
+        if norm is Norm.L1:
+            return self.plan.l1
+        if norm is Norm.L2:
+            return self.plan.l2
+        raise InvalidDeclaration(f"Counts of blocks in {norm.value}.", allowed="L1, L2")
+
+    def exact(self, opened: Opened) -> Integers:
+        """The counts, those that differ in the block of the last axis alone side by side."""
+        cells = opened.marginal(self.plan, self.names)
+        for axis, (_, blocks) in enumerate(self.blocks):
+            cells = added_up(cells, axis, blocks)
+        return cells.ravel()
+
+
+def added_up(cells: Integers, axis: int, blocks: Blocks) -> Integers:
+    """The cells of a table with those of each block of an axis added up.
+
+    >>> added_up(np.array([[1, 2, 4]]), 1, (1, 0, 1)).tolist()
+    [[2, 5]]
+    """
+    if len(blocks) != cells.shape[axis]:
+        raise InvalidDeclaration(f"{len(blocks)} blocks of {cells.shape[axis]} cells.")
+    order = np.argsort(blocks, kind="stable")
+    starts = np.flatnonzero(np.diff(np.take(blocks, order), prepend=-1))
+    sums: Integers = np.add.reduceat(np.take(cells, order, axis=axis), starts, axis=axis)
+    return sums

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``fit``, ``load`` and ``preview``: synthetic rows under one charge."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sfumato.errors import WrongUse, shown
+from sfumato.exact.rational import Number
+from sfumato.metadata.dataset import Dataset
+from sfumato.privacy.distance import Norm
+from sfumato.query.allowance import Allowance, allowance
+from sfumato.query.explain import protection
+from sfumato.query.session import Session
+from sfumato.synthetic.constraints import Constraint, rules_of
+from sfumato.synthetic.estimate import Estimator
+from sfumato.synthetic.model import Model
+from sfumato.synthetic.preview import Preview
+from sfumato.synthetic.schedule import Schedule
+from sfumato.synthetic.schema import Axis, Bins, Schema, schema_of
+from sfumato.synthetic.select import MOST_WEIGHT
+from sfumato.synthetic.task import FitTask
+from sfumato.synthetic.tree import Clique
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a fit may be told beside its tables and its cost.
+
+    Args:
+        columns: the columns to synthesise; by default all with declared values.
+        bins: for an ordered column, the number of its bins or the first value of each bin but the
+            first; by default, columns with more than 256 values have 64 bins of one width.
+        rounds: how many marginals of two columns are measured; by default, as many as the cost
+            pays for. With 24, a fit is fast.
+        check: the share of the cost that is spent on marginals that the fit never sees.
+
+    >>> Options(bins={"age": [18, 65]}, rounds=24).check
+    '0.05'
+    """
+
+    columns: Sequence[str] | None = None
+    bins: Mapping[str, Bins] | None = None
+    rounds: int | None = None
+    check: Number = "0.05"
+
+
+def fit(
+    session: Session,
+    tables: str | Sequence[str],
+    *,
+    epsilon: Number | None = None,
+    rho: Number | None = None,
+    delta: Number | None = None,
+    constraints: Sequence[Constraint] = (),
+    workload: Mapping[str, int] | None = None,
+    options: Options | None = None,
+) -> Model:
+    """Measures a table under one charge, and fits a model from which rows are drawn for nothing.
+
+    The same fit again is recalled from the ledger, free. ``epsilon`` with ``delta``, or ``rho``,
+    buy Gaussian noise, which is far better here than the Laplace noise that ``epsilon`` alone buys.
+
+    Args:
+        constraints: what holds for every row (``require``, ``implies``, ``determines``); public.
+        workload: how much columns matter, from 0 to 1,000, by name; pairs with a column count as
+            much as the heavier of the two, and 1 by default.
+        options: columns, bins, rounds and the share of the honest check.
+
+    Raises:
+        UnknownName, MissingDeclaration, WrongUse, InvalidNumber: before anything is charged.
+        Others as ``Session.ask``.
+
+    >>> import sfumato as sf, pyarrow as pa, tempfile
+    >>> rows = pa.table({"age": [20, 70] * 2000, "smoker": [True, False] * 2000})
+    >>> people = sf.Table(rows, columns={"age": sf.Integer(0, 99), "smoker": sf.Boolean()})
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with sf.connect({"people": people}, dataset="tiny", budget=sf.Budget(10, "1e-6"),
+    ...                 ledger=folder.name + "/l.db") as session:
+    ...     model = fit(session, "people", epsilon=2, delta="1e-9")
+    >>> sampled = model.sample()["people"]
+    >>> sampled.column_names, abs(len(sampled) - 4000) < 100
+    (['age', 'smoker'], True)
+    >>> folder.cleanup()
+    """
+    allowed = allowance(epsilon=epsilon, rho=rho, delta=delta)
+    task = _fit_task(session.dataset, tables, allowed, constraints, workload, options)
+    cost = session.price(task)
+    return Model(task, session.ask(task), cost)
+
+
+def preview(
+    session: Session,
+    tables: str | Sequence[str],
+    *,
+    epsilon: Number | None = None,
+    rho: Number | None = None,
+    delta: Number | None = None,
+    constraints: Sequence[Constraint] = (),
+    workload: Mapping[str, int] | None = None,
+    options: Options | None = None,
+) -> Preview:
+    """What ``fit`` with these arguments would measure, at what cost and error; free.
+
+    Raises:
+        As ``fit``, but for what an account can pay.
+
+    >>> import sfumato as sf, pyarrow as pa, tempfile
+    >>> people = sf.Table(pa.table({"age": [30], "job": ["smith"]}),
+    ...                   columns={"age": sf.Integer(0, 99), "job": sf.Text()})
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with sf.connect({"people": people}, dataset="tiny", budget=sf.Budget(10, "1e-6"),
+    ...                 ledger=folder.name + "/l.db") as session:
+    ...     preview(session, "people", epsilon=2, delta="1e-9").left_out
+    ('job',)
+    >>> folder.cleanup()
+    """
+    allowed = allowance(epsilon=epsilon, rho=rho, delta=delta)
+    task = _fit_task(session.dataset, tables, allowed, constraints, workload, options)
+    return Preview(task, session.price(task), tuple(task.told["left_out"]))
+
+
+def load(session: Session, charge_id: str, *, estimator: Estimator | None = None) -> Model:
+    """The model of an earlier fit, made again from its stored measurements; free.
+
+    ``estimator`` fits the measurements in place of the built-in one.
+
+    Raises:
+        UnknownName: this account has no such charge.
+        WrongUse: the charge is no fit, or one for other declarations.
+
+    >>> import sfumato as sf, pyarrow as pa, tempfile
+    >>> rows = pa.table({"smoker": [True, False] * 99})
+    >>> people = sf.Table(rows, columns={"smoker": sf.Boolean()})
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with sf.connect({"people": people}, dataset="tiny", budget=sf.Budget(10, "1e-6"),
+    ...                 ledger=folder.name + "/l.db") as session:
+    ...     model = fit(session, "people", epsilon=1)
+    ...     again = load(session, model.charge_id)
+    >>> again.rows == model.rows
+    True
+    >>> folder.cleanup()
+    """
+    stored = session.stored(charge_id)
+    try:
+        facts = json.loads(stored.body.partition(b"\n")[0])
+    except ValueError:
+        facts = {}
+    if facts.get("kind") != FitTask.kind:
+        raise WrongUse(f"The charge {shown(charge_id)} is no synthetic fit.")
+    task = _task_of(session.dataset, facts["asked"])
+    task.ready(session.dataset)
+    return Model(task, stored, session.price(task), estimator)
+
+
+def _fit_task(
+    dataset: Dataset,
+    tables: str | Sequence[str],
+    allowed: Allowance,
+    constraints: Sequence[Constraint] = (),
+    workload: Mapping[str, int] | None = None,
+    options: Options | None = None,
+) -> FitTask:
+    """The task of a fit, from declarations alone."""
+    names = [tables] if isinstance(tables, str) else list(tables)
+    if len(names) != 1:
+        raise WrongUse(
+            f"A fit of {len(names)} tables.", allowed="one table", remedy="Fit each table alone."
+        )
+    chosen = options or Options()
+    schema = schema_of(dataset, names[0], chosen.columns, chosen.bins)
+    size = dataset.tables[names[0]].size
+    schedule = Schedule.of(
+        len(schema.axes), allowed, size=size, rounds=chosen.rounds, check=chosen.check
+    )
+    return _built(dataset, schema, schedule, constraints, dict(workload or {}))
+
+
+def _built(
+    dataset: Dataset,
+    schema: Schema,
+    schedule: Schedule,
+    constraints: Sequence[Constraint],
+    workload: Mapping[str, int],
+) -> FitTask:
+    """The task, and the arguments from which ``load`` makes it again."""
+    allowed = schedule.allowance
+    declared = dataset.tables[schema.table].columns
+    starts: dict[str, list[int]] = {}
+    for one in schema.axes:
+        if one.starts is not None:
+            starts[one.name] = list(one.starts)
+    asked = {
+        "table": schema.table,
+        "columns": list(schema.names),
+        "starts": starts,
+        "norm": allowed.norm.name,
+        "amount": str(allowed.amount),
+        "delta": None if allowed.delta is None else str(allowed.delta),
+        "rounds": schedule.rounds,
+        "limit": schedule.limit,
+        "faint": schedule.faint,
+        "check": str(schedule.check),
+        "constraints": [each.test for each in constraints],
+        "workload": dict(workload),
+        "left_out": [name for name in declared if name not in schema.names],
+        "protected": " ".join(protection(dataset, schema.plan.unit)),
+    }
+    rules = rules_of(schema, constraints)
+    text = json.dumps(asked, sort_keys=True)
+    return FitTask(schema, schedule, text, rules, _weights(schema, workload))
+
+
+def _task_of(dataset: Dataset, asked: Mapping[str, object]) -> FitTask:
+    """The task of stored arguments (WrongUse if the declarations are others)."""
+    told = json.loads(json.dumps(asked))
+    table = told["table"]
+    found = schema_of(dataset, table, told["columns"])
+    axes = []
+    for one in found.axes:
+        starts = told["starts"].get(one.name)
+        axes.append(Axis(one.column, None if starts is None else tuple(starts)))
+    schema = Schema.over(dataset, table, axes)
+    delta = None if told["delta"] is None else Fraction(told["delta"])
+    allowed = Allowance(Norm[told["norm"]], Fraction(told["amount"]), delta)
+    schedule = Schedule(
+        allowed,
+        len(axes),
+        told["rounds"],
+        told["limit"],
+        told["faint"],
+        Fraction(told["check"]),
+    )
+    constraints = [Constraint(test) for test in told["constraints"]]
+    return _built(dataset, schema, schedule, constraints, told["workload"])
+
+
+def _weights(schema: Schema, workload: Mapping[str, int]) -> tuple[tuple[Clique, int], ...]:
+    """The weights of the pairs that a workload names columns of."""
+    by_place = {}
+    for name, weight in workload.items():
+        if type(weight) is not int or not 0 <= weight <= MOST_WEIGHT:
+            raise WrongUse(
+                f"workload={{{shown(name)}: {shown(weight)}}}.",
+                allowed=f"whole numbers from 0 to {MOST_WEIGHT:,}",
+            )
+        by_place[schema.place(name)] = weight
+    weights = {}
+    for place, weight in by_place.items():
+        for other in range(len(schema.axes)):
+            if other != place:
+                pair = (min(place, other), max(place, other))
+                weights[pair] = max(weight, by_place.get(other, weight if weight else 1))
+    return tuple(sorted(weights.items()))

@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A fit as far as it has got: what was measured, and the model of it. Released numbers alone."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+
+from sfumato.noise import Integers
+from sfumato.synthetic.counts import BlockCounts
+from sfumato.synthetic.estimate import Estimator, Fitted, MaximumEntropy, Measurement
+from sfumato.synthetic.merging import Merging
+from sfumato.synthetic.rows import Dice, sampled
+from sfumato.synthetic.rules import Rule
+from sfumato.synthetic.schedule import BATCH, Noises, Schedule
+from sfumato.synthetic.schema import Floats, Schema
+from sfumato.synthetic.select import Candidate
+from sfumato.synthetic.tree import Clique, JunctionTree, Part, cells_of
+
+# A marginal of more declared cells is never counted.
+MOST_COUNTED = 2**22
+# More synthetic rows than this are not counted in a round: fewer rows, each of which counts more.
+_ROWS = 100_000
+# At most so many candidates, chosen at random, take part in a selection.
+_CANDIDATES = 1000
+# Into so many batches a tree is divided then.
+_PARTS_OF_TREE = 8
+# Of so many columns, the cells of a junction tree are computed exactly for each candidate.
+_FEW_COLUMNS = 24
+# From so many standard deviations on, missing values that are not declared are taken for real.
+_SEEN = 4.0
+# The expected absolute value of noise in standard deviations; and how much of it is subtracted.
+_MEAN_NOISE = math.sqrt(2 / math.pi) * 0.7
+# The steps of a fit of the whole: as many as can visit so many cells, within these ends.
+_VISITS, _LEAST_STEPS, _MOST_STEPS = 10**8, 150, 2000
+# The steps of a fit between rounds.
+QUICK = MaximumEntropy(60)
+
+
+@dataclass(frozen=True, eq=False)
+class Base:
+    """The single columns of a fit: what merges, how many rows, which cells cannot occur.
+
+    ``singles`` are the noisy counts of each column in rows, before merging. ``pinned`` replaces
+    the blocks that follow from them.
+    """
+
+    schema: Schema
+    schedule: Schedule
+    singles: tuple[Floats, ...]
+    rules: tuple[Rule, ...] = ()
+    pinned: tuple[Merging, ...] = ()
+
+    @cached_property
+    def noises(self) -> Noises:
+        """The noise of each step."""
+        return self.schedule.noises(self.schema.plan)
+
+    @property
+    def refinement(self) -> int:
+        """The weight of a row that counts fully."""
+        return self.schema.plan.refinement
+
+    @cached_property
+    def sigma(self) -> tuple[float, float, float]:
+        """The standard deviation of one count of a column, a chosen marginal, and a check."""
+        noises, one = self.noises, self.refinement
+        single = _deviation(noises.single.noise.variance.upper) / one
+        chosen = checked = 0.0
+        if self.schedule.rounds:
+            chosen = _deviation(noises.chosen.noise.variance.upper) / one
+        if self.schedule.checks:
+            checked = _deviation(noises.checked.noise.variance.upper) / one
+        return single, chosen, checked
+
+    @cached_property
+    def merges(self) -> tuple[Merging, ...]:
+        """The blocks of each column."""
+        return self.pinned or tuple(self._merging(place) for place in range(len(self.singles)))
+
+    def _merging(self, place: int) -> Merging:
+        noisy, least = self.singles[place], self.schedule.faint * self.sigma[0]
+        classes = [rule.classes(place) for rule in self.rules if place in rule.columns]
+        told_apart = None
+        if classes:
+            told_apart = np.unique(np.array(classes), axis=1, return_inverse=True)[1].ravel()
+        if self.has_missing(place) or classes:
+            return Merging.of(noisy, least, told_apart)
+        # rows without a value count among those of the rarest one
+        values = noisy[:-1]
+        return Merging.of(values, least).joined(int(values.argmin()))
+
+    def weights(self, place: int) -> Floats:
+        """How many rows each cell of a column has, as far as is known; never negative.
+
+        A value whose noisy count is negative occurs too, but rarely.
+        """
+        found = np.maximum(self.singles[place], 0.0) + 0.1 * self.sigma[0]
+        if not self.has_missing(place):
+            found[-1] = 0.0
+        return found
+
+    def has_missing(self, place: int) -> bool:
+        """Whether missing values occur: they are declared, or too many to be noise."""
+        is_seen = self.singles[place][-1] >= _SEEN * self.sigma[0]
+        return self.schema.axes[place].is_nullable or bool(is_seen)
+
+    @cached_property
+    def declared(self) -> tuple[int, ...]:
+        """The number of cells of each column before merging."""
+        return self.schema.cells
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """The number of blocks of each column."""
+        return tuple(each.size for each in self.merges)
+
+    @cached_property
+    def total(self) -> float:
+        """The estimated number of rows, at least one: the mean over the columns, weighted by
+        precision.
+        """
+        precisions = [1 / len(counts) for counts in self.singles]
+        totals = [float(counts.sum()) for counts in self.singles]
+        return max(1.0, float(np.average(totals, weights=precisions)))
+
+    @cached_property
+    def measured(self) -> tuple[Measurement, ...]:
+        """The counts of each column in its blocks."""
+        found = []
+        for place, (counts, merging) in enumerate(zip(self.singles, self.merges, strict=True)):
+            sigma = self.sigma[0] * np.sqrt(merging.sizes)
+            found.append(Measurement((place,), merging.merged(counts), sigma))
+        return tuple(found)
+
+    @cached_property
+    def fixed(self) -> tuple[Part, ...]:
+        """The logarithms of what the rules allow, in blocks."""
+        return tuple((rule.columns, rule.logarithms(self.merges)) for rule in self.rules)
+
+    def counts(self, clique: Clique) -> BlockCounts:
+        """The statistic of a marginal in blocks."""
+        axes = self.schema.axes
+        blocks = tuple((axes[each].name, self.merges[each].blocks) for each in clique)
+        return BlockCounts(self.schema.plan, blocks)
+
+    def pair(self, clique: Clique, noisy: Integers) -> Measurement:
+        """A chosen marginal as measured."""
+        shape = tuple(self.sizes[each] for each in clique)
+        counts = noisy.reshape(shape) / self.refinement
+        return Measurement(clique, counts, np.full(shape, self.sigma[1]))
+
+    @property
+    def ruled(self) -> list[Clique]:
+        """The cliques that rules need."""
+        return [rule.columns for rule in self.rules]
+
+
+def _deviation(variance: object) -> float:
+    return math.sqrt(max(float(variance), 1e-12))  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, eq=False)
+class Fitting:
+    """The marginals chosen so far, and the model fitted to them."""
+
+    base: Base
+    pairs: tuple[Measurement, ...]
+    fitted: Fitted
+
+    @classmethod
+    def begin(cls, base: Base, estimator: Estimator = QUICK) -> "Fitting":
+        """The model of the single columns."""
+        tree = JunctionTree.over(base.sizes, base.ruled)
+        fitted = estimator(tree, base.measured, base.total, (), base.fixed)
+        return cls(base, (), fitted)
+
+    @property
+    def cliques(self) -> list[Clique]:
+        """The columns of the chosen marginals."""
+        return [each.columns for each in self.pairs]
+
+    @property
+    def batch(self) -> int:
+        """How many marginals are chosen next: first those of a tree, later a few at a time.
+
+        Where not all candidates take part in a selection, others do for every part of the tree.
+        """
+        columns = len(self.base.sizes)
+        if self.base.schedule.is_forest and columns * (columns - 1) > 2 * _CANDIDATES:
+            return columns // _PARTS_OF_TREE + 1
+        if not self.pairs:
+            return max(columns - 1, 1)
+        return BATCH
+
+    def after(self, chosen: Sequence[Measurement], estimator: Estimator = QUICK) -> "Fitting":
+        """The model of what was measured, and of more marginals."""
+        base, pairs = self.base, (*self.pairs, *chosen)
+        cliques = [each.columns for each in pairs]
+        tree = JunctionTree.over(base.sizes, [*cliques, *base.ruled])
+        seen = [*base.measured, *pairs]
+        fitted = estimator(tree, seen, base.total, self.fitted.potentials, base.fixed)
+        return replace(self, pairs=pairs, fitted=fitted)
+
+    def candidates(self, weights: dict[Clique, int], dice: Dice) -> list[tuple[Clique, Candidate]]:
+        """Every marginal that may still be chosen, with its counts in rows of the model."""
+        base = self.base
+        whole = max(1, round(base.total))
+        each = -(-whole // _ROWS)
+        rows = sampled(self.fitted, max(1, whole // each), dice)
+        penalty = round(_MEAN_NOISE * self.base.sigma[1] * base.refinement)
+        found = []
+        for clique in self._possible(dice):
+            if weights.get(clique, 1) == 0:
+                continue
+            statistic = base.counts(clique)
+            shape = statistic.shape
+            flat = np.ravel_multi_index(rows[:, list(clique)].T, shape)
+            synthetic = np.bincount(flat, minlength=math.prod(shape)) * (each * base.refinement)
+            cost = penalty * math.prod(shape)
+            found.append((clique, Candidate(statistic, synthetic, cost, weights.get(clique, 1))))
+        return found
+
+    def _possible(self, dice: Dice) -> list[Clique]:
+        """The pairs that are small enough, not chosen yet and, of a forest, join two trees."""
+        base = self.base
+        chosen = set(self.cliques)
+        trees = _components(len(base.sizes), chosen)
+        found: list[Clique] = []
+        for clique in combinations(range(len(base.sizes)), 2):
+            joins = not base.schedule.is_forest or trees[clique[0]] != trees[clique[1]]
+            if joins and clique not in chosen and self._is_small(clique):
+                found.append(clique)
+        if len(found) > _CANDIDATES:
+            found = [found[place] for place in sorted(dice.order(len(found))[:_CANDIDATES])]
+        return found
+
+    def _is_small(self, clique: Clique) -> bool:
+        base = self.base
+        declared = math.prod(base.declared[each] for each in clique)
+        size = math.prod(base.sizes[each] for each in clique)
+        return declared <= MOST_COUNTED and size <= base.schedule.largest
+
+    def open(
+        self,
+        candidates: Sequence[tuple[Clique, Candidate]],
+        chosen: Sequence[Clique],
+    ) -> list[tuple[Clique, Candidate]]:
+        """The candidates that may be chosen beside those already chosen in this batch."""
+        every = [*self.cliques, *chosen]
+        trees = _components(len(self.base.sizes), every)
+        joining = [each for each in candidates if trees[each[0][0]] != trees[each[0][1]]]
+        if joining or self.base.schedule.is_forest:
+            return joining
+        left = [each for each in candidates if each[0] not in chosen]
+        return list(self._below_limit(left, every))
+
+    def _below_limit(
+        self,
+        candidates: Sequence[tuple[Clique, Candidate]],
+        chosen: Sequence[Clique],
+    ) -> Iterator[tuple[Clique, Candidate]]:
+        """The candidates with which the junction tree stays below the limit.
+
+        First by a bound on its growth; of few columns, then exactly.
+        """
+        base = self.base
+        cliques = [*chosen, *base.ruled]
+        tree = JunctionTree.over(base.sizes, cliques)
+        growths = [tree.growths(column) for column in range(len(base.sizes))]
+        for clique, candidate in candidates:
+            grown = tree.cells + _growth(tree, growths, clique)
+            if grown > base.schedule.limit and len(base.sizes) <= _FEW_COLUMNS:
+                grown = cells_of(base.sizes, [*cliques, clique])
+            if grown <= base.schedule.limit:
+                yield clique, candidate
+
+
+def _growth(tree: JunctionTree, growths: Sequence[Sequence[int]], pair: Clique) -> int:
+    """By how many cells a tree grows at most with a pair of columns."""
+    found = []
+    for one, other in (pair, pair[::-1]):
+        for place, clique in enumerate(tree.cliques):
+            if other in clique:
+                found.append(growths[one][place])
+    return min(found)
+
+
+def whole_fit(
+    base: Base,
+    pairs: Sequence[Measurement],
+    estimator: Estimator | None = None,
+) -> Fitted:
+    """The model of all measurements, from nothing: a function of them and of the estimator alone.
+
+    The first pairs, which are a tree, are fitted first: their tables are small.
+    """
+    start: tuple[Floats, ...] = ()
+    for count in sorted({min(len(pairs), len(base.sizes) - 1), len(pairs)}):
+        cliques = [each.columns for each in pairs[:count]]
+        tree = JunctionTree.over(base.sizes, [*cliques, *base.ruled])
+        seen = [*base.measured, *pairs[:count]]
+        steps = min(_MOST_STEPS, max(_LEAST_STEPS, _VISITS // tree.cells))
+        whole = estimator or MaximumEntropy(steps)
+        found = whole(tree, seen, base.total, start, base.fixed)
+        start = found.potentials
+    return found
+
+
+def _components(columns: int, cliques: Sequence[Clique] | set[Clique]) -> list[int]:
+    """The component of each column in the graph of the cliques."""
+    found = list(range(columns))
+    for first, *others in cliques:
+        for other in others:
+            old, new = found[other], found[first]
+            found = [new if each == old else each for each in found]
+    return found

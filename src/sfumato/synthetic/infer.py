@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Error bars: what the noise may have done, by fitting again to simulated noise.
+
+The model is measured again as the private rows were, with fresh noise of the same laws, and fitted
+again (a parametric bootstrap). What the copies differ by is what the noise does to an answer. What
+is never measured, such as pairs that were not chosen, moves no copy: intervals do not cover it.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import stdtrit
+
+from sfumato.errors import WrongUse, shown
+from sfumato.exact.rational import Number, to_fraction
+from sfumato.mechanisms.additive import AdditiveMechanism
+from sfumato.synthetic.estimate import Estimator, Fitted, Measurement
+from sfumato.synthetic.fitting import Base, whole_fit
+from sfumato.synthetic.schema import Floats
+
+# With so many degrees of freedom Student's law is the normal one.
+_NORMAL = 1e9
+
+
+@dataclass(frozen=True, eq=False)
+class Copy:
+    """A model fitted to simulated noise, with the single columns that it was fitted to."""
+
+    base: Base
+    fitted: Fitted
+
+
+def copied(
+    base: Base,
+    pairs: Sequence[Measurement],
+    fitted: Fitted,
+    estimator: Estimator | None = None,
+) -> Copy:
+    """The model, measured and fitted again with fresh noise (Efron and Tibshirani, 1993)."""
+    singles = []
+    for place, merging in enumerate(base.merges):
+        weights = base.weights(place) + 1e-9
+        share = weights / merging.merged(weights)[list(merging.blocks)]
+        expected = fitted.marginal((place,))[list(merging.blocks)] * share
+        singles.append(expected + _noise(base, base.noises.single, expected.shape))
+    noisy = replace(base, singles=tuple(singles), pinned=base.merges)
+    again = []
+    for each in pairs:
+        expected = fitted.marginal(each.columns)
+        noise = _noise(base, base.noises.chosen, expected.shape)
+        again.append(replace(each, counts=expected + noise))
+    # from nothing, as the model was: a fit that began at the model would hardly leave it
+    return Copy(noisy, whole_fit(noisy, again, estimator))
+
+
+def _noise(base: Base, mechanism: AdditiveMechanism, shape: tuple[int, ...]) -> Floats:
+    """Noise in rows, of the very law that was drawn."""
+    drawn = mechanism.noise.sample(math.prod(shape)).reshape(shape)
+    found: Floats = drawn / base.refinement
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Combined:
+    """An estimate from several copies, with its standard error and an interval.
+
+    >>> round(combine([10.0, 12.0]).high, 1)
+    33.0
+    """
+
+    value: float
+    standard_error: float
+    low: float
+    high: float
+
+
+def combine(
+    estimates: Sequence[float],
+    variances: Sequence[float] | None = None,
+    confidence: Number = "0.95",
+) -> Combined:
+    """Combines what your own software computed from each of ``model.samples(m)``.
+
+    With W the mean of the variances and B the variance of the estimates, the variance is
+    W + (1 + 1/m) B: the copies differ by the noise of the measurements alone, and each one's
+    variance is that of its rows as a sample. Without variances, the statement is about the table
+    that was measured, not about the population behind it.
+
+    Source: Rubin (1987), "Multiple imputation for nonresponse in surveys", for copies that stand
+    for what is unknown of the table; his degrees of freedom.
+
+    Raises:
+        WrongUse: fewer than two estimates, other numbers of variances, or negative ones.
+
+    >>> found = combine([10.0, 12.0, 11.0, 11.0], [1.0, 1.0, 1.0, 1.0])
+    >>> found.value, round(found.standard_error, 3)
+    (11.0, 1.354)
+    """
+    values = np.asarray(estimates, np.float64)
+    within = np.zeros(len(values)) if variances is None else np.asarray(variances, np.float64)
+    if values.ndim != 1 or len(values) < 2 or within.shape != values.shape or (within < 0).any():
+        raise WrongUse(
+            f"{len(values)} estimates with {within.size} variances.",
+            allowed="two estimates or more, each with a variance of 0 or more",
+        )
+    between = (1 + 1 / len(values)) * float(values.var(ddof=1))
+    mean = float(within.mean())
+    total = mean + between
+    freedom = math.inf
+    if between > 0:
+        freedom = (len(values) - 1) * (total / between) ** 2
+    far = _quantile(confidence, freedom) * math.sqrt(total)
+    value = float(values.mean())
+    return Combined(value, math.sqrt(total), value - far, value + far)
+
+
+def interval(value: float, copies: Floats, confidence: Number) -> tuple[float, float]:
+    """The interval of an answer, given what the copies answer.
+
+    Its half-width is that of the copies' spread, and what they are off the answer on average: the
+    fit pulls small counts together, and pulls those of the copies as it pulled the model's.
+    """
+    known = copies[np.isfinite(copies)]
+    if len(known) < 2:
+        return -math.inf, math.inf
+    spread = math.sqrt((1 + 1 / len(known)) * float(known.var(ddof=1)))
+    far = _quantile(confidence, len(known) - 1) * spread + abs(float(known.mean()) - value)
+    return value - far, value + far
+
+
+def _quantile(confidence: Number, freedom: float) -> float:
+    """How many standard errors an interval reaches to either side."""
+    wanted = float(to_fraction("confidence", confidence))
+    if not 0 < wanted < 1:
+        raise WrongUse(f"confidence={shown(confidence)}.", allowed="between 0 and 1")
+    return float(stdtrit(min(freedom, _NORMAL), (1 + wanted) / 2))

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SQL on synthetic rows. The rows are released: nothing here is private, and nothing is charged."""
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import duckdb
+import pyarrow as pa
+
+from sfumato.errors import UnsupportedSql, shown
+from sfumato.metadata.dataset import Dataset
+from sfumato.plan.scalar import Key
+from sfumato.sql.lower import understand
+
+# The values of the keys of each row of a result, and its numbers.
+Results: TypeAlias = dict[tuple[Any, ...], list[Any]]
+
+
+def keys_of(sql: str, dataset: Dataset) -> list[int]:
+    """The places of the columns of a statement that are keys of its groups.
+
+    Raises:
+        UnsupportedSql: it is no statement that a session would answer.
+    """
+    items = understand(sql, dataset).output.items
+    return [at for at, item in enumerate(items) if isinstance(item.expression, Key)]
+
+
+def answered(sql: str, tables: dict[str, pa.Table]) -> pa.Table:
+    """What a statement gives on rows.
+
+    Raises:
+        UnsupportedSql: it cannot be computed on them.
+    """
+    with duckdb.connect(config={"enable_external_access": "false", "threads": "1"}) as public:
+        for name, rows in tables.items():
+            public.register(name, rows)
+        try:
+            found: pa.Table = public.sql(sql).to_arrow_table()
+        except duckdb.Error as failed:
+            raise UnsupportedSql(
+                f"The synthetic rows do not answer {shown(sql)}: {failed}",
+                allowed="columns that were synthesised",
+            ) from None
+    return found
+
+
+def by_key(table: pa.Table, keys: Sequence[int]) -> Results:
+    """The rows of a result by the values of their keys."""
+    found: Results = {}
+    for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
+        key = tuple(row[at] for at in keys)
+        found[key] = [value for at, value in enumerate(row) if at not in keys]
+    return found

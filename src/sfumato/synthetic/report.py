@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report of a model: one self-contained page for the people who will use its rows."""
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from sfumato.query.cost import Cost
+from sfumato.query.plot import Bar, bar_chart
+from sfumato.query.render import number
+from sfumato.synthetic.quality import Fit, Quality
+from sfumato.synthetic.task import Released
+
+_STYLE = (Path(__file__).parent / "report.css").read_text(encoding="utf-8")
+# The most cells of a column that is drawn, the most columns, and the rows of a table.
+_DRAWN, _PICTURES, _LISTED = 24, 12, 40
+# The standard deviations within which 95% of noise lies.
+_NORMAL = 1.96
+_CELL = 22
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was measured, how well rows fit it, an honest check, and what is not kept.
+
+    >>> Report.__name__, "model.report() returns one"
+    ('Report', 'model.report() returns one')
+    """
+
+    released: Released
+    quality: Quality
+    cost: Cost
+    charge_id: str
+    protected: str
+    left_out: tuple[str, ...]
+
+    @property
+    def html(self) -> str:
+        """The page."""
+        title = f"Synthetic {self.released.base.schema.table}"
+        parts = [
+            f"<header><h1>{_text(title)}</h1><p>{_text(self._summary)}</p></header>",
+            self._tiles,
+            _section("The honest check", self._check),
+            _section("What is not kept", self._lost),
+            _section("Which columns go together", self._map),
+            _section("Columns", self._columns),
+            _section("Measured pairs", self._pairs),
+            _section("Who is protected", self._guarantee),
+        ]
+        body = "\n".join(parts)
+        return (
+            '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+            f"<title>{_text(title)}</title><style>{_STYLE}</style></head>\n"
+            f"<body><main>{body}</main></body></html>\n"
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Writes the page to a file."""
+        Path(path).write_text(self.html, encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+    def __repr__(self) -> str:
+        lines = [self._summary]
+        for fit in self.quality.checks:
+            lines.append(f"check {' x '.join(fit.columns)}: {_verdict(fit)}")
+        lines.append(f"{self.quality.unmeasured} pairs of columns were not measured together")
+        return "\n".join(lines)
+
+    @property
+    def _summary(self) -> str:
+        base = self.released.base
+        return (
+            f"About {round(base.total):,} rows with {len(base.sizes)} columns, drawn from a model "
+            f"of noisy counts. No row is that of a person. Charge {self.charge_id}."
+        )
+
+    @property
+    def _tiles(self) -> str:
+        off = [fit.off for fit in self.quality.checks]
+        worst = f"{max(off):.2%}" if off else "none"
+        tiles = [
+            (number(round(self.released.base.total)), "rows (noisy)"),
+            (str(len(self.released.pairs)), "pairs of columns measured"),
+            (worst, "largest error in the honest check, of all rows"),
+            (str(self.cost), "cost"),
+        ]
+        cells = []
+        for value, label in tiles:
+            cells.append(f'<div class="tile"><b>{_text(value)}</b><span>{label}</span></div>')
+        return f'<div class="tiles">{"".join(cells)}</div>'
+
+    @property
+    def _check(self) -> str:
+        if not self.quality.checks:
+            return "<p>None was asked for.</p>"
+        share = float(self.released.base.schedule.check)
+        rows = []
+        for fit in self.quality.checks:
+            names, distance = " x ".join(fit.columns), f"{fit.distance:.3f}"
+            rows.append([names, distance, f"{fit.noise:.3f}", _verdict(fit)])
+        intro = (
+            f"<p>{share:.0%} of the cost was spent on random pairs of columns, counted in coarse "
+            "cells. The model never saw these counts, so they judge the rows as new data would. "
+            "Distances up to that of the noise alone mean that nothing wrong was seen.</p>"
+        )
+        return intro + _table(["pair", "distance", "of noise alone", "a cell is off by"], rows)
+
+    @property
+    def _lost(self) -> str:
+        base, found = self.released.base, []
+        unmeasured = self.quality.unmeasured
+        if unmeasured:
+            found.append(
+                f"{unmeasured} pairs of columns were not measured together: the rows take them as "
+                "independent, given the columns between them. Combinations of three columns or "
+                "more follow from the pairs."
+            )
+        for name, rest, cells in self.quality.merged:
+            if rest:
+                found.append(
+                    f"{name}: {rest:,} of {cells:,} values are too rare to be told from noise. "
+                    "They occur about as often as their noisy counts say, whatever the other "
+                    "columns are."
+                )
+        for axis in base.schema.axes:
+            if axis.starts is not None:
+                found.append(
+                    f"{axis.name}: {axis.bins} bins; inside a bin, values are spread smoothly."
+                )
+        if self.left_out:
+            found.append(f"Left out: {', '.join(self.left_out)}.")
+        if base.schema.plan.unit is not None:
+            most = base.schema.plan.most
+            found.append(f"Of a unit with more than {most:,} rows, each row counts less.")
+        return f"<ul>{''.join(f'<li>{_text(line)}</li>' for line in found)}</ul>"
+
+    @property
+    def _map(self) -> str:
+        """The associations as an SVG; measured pairs have a frame."""
+        base = self.released.base
+        names = base.schema.names
+        measured = {each.columns for each in self.released.pairs}
+        left, size = 150, _CELL * len(names)
+        parts = []
+        for row, name in enumerate(names):
+            top = row * _CELL
+            parts.append(f'<text x="{left - 6}" y="{top + 15}" class="n">{_text(name)}</text>')
+            for column in range(row):
+                value = float(self.quality.associations[row, column])
+                frame = ' class="m"' if (column, row) in measured else ""
+                title = f"{names[column]} x {name}: {value:.2f}"
+                parts.append(
+                    f'<rect x="{left + column * _CELL}" y="{top}" width="20" height="20" '
+                    f'fill="{_shade(value)}"{frame}><title>{_text(title)}</title></rect>'
+                )
+        picture = "".join(parts)
+        return (
+            "<p>Association in the rows (Cramer's V): the darker, the more. A frame marks pairs "
+            "that were measured.</p>"
+            f'<svg viewBox="0 0 {left + size} {size}" style="max-width:{left + size}px">'
+            f"{picture}</svg>"
+        )
+
+    @property
+    def _columns(self) -> str:
+        """A bar chart of each of the first columns, with the bands of the noise."""
+        base = self.released.base
+        parts = [_fits(self.quality.singles)]
+        for place, axis in enumerate(base.schema.axes[:_PICTURES]):
+            counts = base.singles[place]
+            shown = np.argsort(-counts, kind="stable")[:_DRAWN]
+            firsts = axis.values(axis.limits[np.sort(shown)]).to_pylist()
+            far = _NORMAL * base.sigma[0]
+            bars = []
+            for cell, value in zip(np.sort(shown), firsts, strict=True):
+                count, label = float(counts[cell]), "missing" if value is None else str(value)
+                bars.append(Bar(label, "noisy count", count, count - far, count + far))
+            parts.append(bar_chart(axis.name, "rows", bars).svg)
+        return "".join(parts)
+
+    @property
+    def _pairs(self) -> str:
+        if not self.quality.pairs:
+            return "<p>None: the cost buys the single columns alone.</p>"
+        return _fits(self.quality.pairs)
+
+    @property
+    def _guarantee(self) -> str:
+        return (
+            f"<p>{_text(self.protected)} Cost: {_text(str(self.cost))}. Whatever is done with the "
+            "rows, and whatever else is known, what can be learnt from them about one unit is "
+            "bounded by this cost; it adds to what other answers about the same data cost.</p>"
+            "<p>A number that is computed from the rows alone has no error bar. "
+            "<code>model.query</code> gives intervals, and <code>model.samples</code> copies that "
+            "differ as the noise makes them differ.</p>"
+        )
+
+
+def _fits(fits: Sequence[Fit]) -> str:
+    """A table of how well rows fit marginals, the worst first."""
+    worst = sorted(fits, key=lambda fit: fit.noise - fit.distance)[:_LISTED]
+    rows = []
+    for fit in worst:
+        rows.append([" x ".join(fit.columns), f"{fit.distance:.3f}", f"{fit.noise:.3f}"])
+    return _table(["columns", "distance of rows from the noisy counts", "of noise alone"], rows)
+
+
+def _verdict(fit: Fit) -> str:
+    """How much a cell is off, as a share of all rows."""
+    if not fit.off:
+        return "less than the noise"
+    return f"{fit.off:.2%} of all rows"
+
+
+def _section(title: str, body: str) -> str:
+    return f"<section><h2>{_text(title)}</h2>{body}</section>"
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    head = "".join(f"<th>{_text(name)}</th>" for name in header)
+    body = []
+    for row in rows:
+        body.append(f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>")
+    return f"<table><tr>{head}</tr>{''.join(body)}</table>"
+
+
+def _shade(value: float) -> str:
+    """A colour from nearly white to blue."""
+    light = round(95 - 55 * min(value, 1.0))
+    return f"hsl(210 50% {light}%)"
+
+
+def _text(words: str) -> str:
+    return html.escape(words)

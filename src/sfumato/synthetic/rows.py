@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows from a junction tree: clique by clique, each value as often as the model says, in shuffled
+order.
+
+Within the rows that share the columns of the separator, positions are spread evenly over the
+conditional distribution (systematic sampling), so a count in the rows is less than one row off
+the model's where the groups are large.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.noise import Integers
+from sfumato.noise.entropy import SYSTEM, Entropy, words
+from sfumato.synthetic.estimate import Fitted
+from sfumato.synthetic.schema import Floats
+from sfumato.synthetic.tree import Clique
+
+
+@dataclass(frozen=True, slots=True)
+class Dice:
+    """Uniform numbers for rows: not noise, and nothing private depends on them."""
+
+    entropy: Entropy = SYSTEM
+
+    def uniform(self, count: int) -> Floats:
+        """Uniform numbers in [0, 1)."""
+        bits = words(count, self.entropy) >> np.uint64(11)
+        return bits.astype(np.float64) * 2.0**-53
+
+    def order(self, count: int) -> Integers:
+        """A random order of so many things."""
+        return np.argsort(words(count, self.entropy), kind="stable")
+
+
+def systematic(weights: Floats, count: int, dice: Dice) -> Integers:
+    """So many positions, each as often as its weight says, in random order; weights add up to
+    more than 0.
+
+    >>> sorted(systematic(np.array([1.0, 0.0, 3.0]), 4, Dice()).tolist())
+    [0, 2, 2, 2]
+    """
+    if not count:
+        return np.zeros(0, np.int64)
+    heights = np.cumsum(weights)
+    at = (np.arange(count) + dice.uniform(1)[0]) / count * heights[-1]
+    found = np.searchsorted(heights, at, side="right")
+    last = int(np.flatnonzero(weights > 0)[-1])
+    chosen: Integers = np.minimum(found, last)[dice.order(count)]
+    return chosen
+
+
+def sampled(fitted: Fitted, count: int, dice: Dice) -> Integers:
+    """So many rows; a column of the result for each column of the model."""
+    tree = fitted.tree
+    rows = np.zeros((count, len(tree.sizes)), np.int64)
+    for place, clique in enumerate(tree.cliques):
+        separator = tree.separators[place]
+        new = tuple(each for each in clique if each not in separator)
+        table = _arranged(fitted, place, separator, new)
+        keys = _joined(rows, separator, tree.sizes)
+        cells = _conditional(table, keys, dice)
+        for column in reversed(new):
+            cells, rows[:, column] = np.divmod(cells, tree.sizes[column])
+    return rows
+
+
+def _arranged(
+    fitted: Fitted,
+    place: int,
+    separator: Clique,
+    new: Clique,
+) -> Floats:
+    """The table of a clique with a row for each cell of the separator."""
+    clique = fitted.tree.cliques[place]
+    axes = [clique.index(each) for each in (*separator, *new)]
+    table = fitted.marginals[place].transpose(axes)
+    given = int(np.prod(table.shape[: len(separator)]))
+    return table.reshape(given, -1)
+
+
+def _joined(rows: Integers, columns: Clique, sizes: tuple[int, ...]) -> Integers:
+    """One number for the cells of each row in some columns."""
+    keys = np.zeros(len(rows), np.int64)
+    for column in columns:
+        keys = keys * sizes[column] + rows[:, column]
+    return keys
+
+
+def _conditional(table: Floats, keys: Integers, dice: Dice) -> Integers:
+    """For each row, a cell of the row of the table that its key names."""
+    found, owners = np.unique(keys, return_inverse=True)
+    given = np.maximum(table[found], 0.0)
+    # a cell of the separator that has rows has a positive sum, except for rounding
+    given[given.sum(axis=1) <= 0] = 1.0
+    width = given.shape[1]
+    heights = np.cumsum(given, axis=1)
+    heights = heights / heights[:, -1:] + np.arange(len(found))[:, np.newaxis]
+    order, at = _spread_out(owners, len(found), dice)
+    owner = owners[order]
+    places = np.searchsorted(heights.ravel(), owner + at, side="right")
+    last = width - 1 - np.argmax(given[:, ::-1] > 0, axis=1)
+    drawn = np.empty(len(keys), np.int64)
+    drawn[order] = np.clip(places - owner * width, 0, last[owner])
+    return drawn
+
+
+def _spread_out(owners: Integers, groups: int, dice: Dice) -> tuple[Integers, Floats]:
+    """The rows by group, in random order inside each, and evenly spread positions in [0, 1)."""
+    order = dice.order(len(owners))
+    order = order[np.argsort(owners[order], kind="stable")]
+    owner = owners[order]
+    sizes = np.bincount(owners, minlength=groups)
+    starts = np.cumsum(sizes) - sizes
+    at = np.arange(len(owners)) - starts[owner] + dice.uniform(groups)[owner]
+    return order, at / sizes[owner]

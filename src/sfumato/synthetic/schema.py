@@ -1,0 +1,355 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The columns of a table as axes of few cells: declared values, declared bins, and missing."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from scipy.interpolate import PchipInterpolator
+
+from sfumato.errors import MissingDeclaration, UnknownName, WrongUse, shown
+from sfumato.exact.rational import to_fraction
+from sfumato.metadata.column import (
+    Array,
+    Boolean,
+    Category,
+    Column,
+    Date,
+    Integer,
+    Real,
+    Text,
+    date_code,
+)
+from sfumato.metadata.dataset import Dataset
+from sfumato.metadata.table import Table
+from sfumato.metadata.timestamp import Timestamp
+from sfumato.noise import Integers
+from sfumato.plan.cube import BoundedCube, Cube, axis
+from sfumato.plan.owner import owner_of
+from sfumato.plan.relation import Scan
+from sfumato.plan.scalar import (
+    Arithmetic,
+    Case,
+    Compare,
+    Comparison,
+    Constant,
+    Field,
+    FloorDivide,
+    IsNull,
+    Operation,
+    Scalar,
+)
+from sfumato.plan.value import GroupKey, Value
+from sfumato.query.pipeline import compile_cube
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+# A number of equally wide bins, or the first value of each bin but the first.
+Bins: TypeAlias = int | Sequence[Any]
+
+# An ordered column with more values than this has bins; and how many, if none are declared.
+MOST_VALUES, DEFAULT_BINS = 256, 64
+# The most bins of a column, and the most columns of a table.
+MOST_BINS, MOST_COLUMNS = 4096, 1000
+# How finely a curve is inverted inside a bin.
+_STEPS = 16
+
+
+# Types of columns whose values are declared.
+Declared: TypeAlias = Integer | Real | Date | Timestamp | Category | Boolean
+
+
+def declared(column: Column) -> Declared:
+    """The type of a column whose values are declared.
+
+    Raises:
+        MissingDeclaration: it is a ``Text`` or an ``Array``.
+    """
+    if isinstance(column.type, Text | Array):
+        raise MissingDeclaration(
+            f"The values of {shown(column.name)} are not declared.",
+            remedy="Declare it as sf.Category with its values, or leave it out of columns=.",
+        )
+    return column.type
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A column as cells: one for each bin of its codes, in order, and a last one for missing.
+
+    ``starts`` are the first codes of the bins; None: each declared code is a cell of its own.
+
+    Guarantees:
+        every code is in one bin
+
+    Raises:
+        WrongUse: fewer than two bins, or starts that do not ascend from the least declared code
+            within the declared range.
+
+    >>> age = Axis(Column("age", Integer(0, 99)), (0, 18, 65))
+    >>> age.cells, age.limits.tolist()
+    (4, [0, 18, 65, 100])
+    """
+
+    column: Column
+    starts: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.starts is None:
+            return
+        ascending = all(low < high for low, high in zip(self.starts, self.starts[1:], strict=False))
+        kind = self.kind
+        is_within = self.starts[0] == kind.lower_code and self.starts[-1] <= kind.upper_code
+        if len(self.starts) < 2 or not ascending or not is_within:
+            raise WrongUse(
+                f"Bins of {shown(self.column.name)} that do not ascend within its bounds.",
+                allowed="two bins or more: the first value of each but the first, (18, 65)",
+            )
+
+    @property
+    def name(self) -> str:
+        """The name of the column."""
+        return self.column.name
+
+    @property
+    def kind(self) -> Declared:
+        """The type of the column."""
+        return declared(self.column)
+
+    @property
+    def is_nullable(self) -> bool:
+        """Whether missing values are declared."""
+        return self.column.type.missing is not None
+
+    @property
+    def bins(self) -> int:
+        """The number of cells of values."""
+        if self.starts is None:
+            return self.kind.size
+        return len(self.starts)
+
+    @property
+    def cells(self) -> int:
+        """The number of cells, that of missing values included."""
+        return self.bins + 1
+
+    @property
+    def limits(self) -> Integers:
+        """The first code of each bin, and the code after the last one."""
+        kind = self.kind
+        if self.starts is None:
+            return np.arange(kind.lower_code, kind.upper_code + 2)
+        return np.array([*self.starts, kind.upper_code + 1])
+
+    @property
+    def key(self) -> GroupKey:
+        """The axis of the cube that engines count by."""
+        if self.starts is None:
+            return axis(Value.of(self.column))
+        kind = Integer(0, self.bins - 1)
+        return axis(Value(self.name, kind, _bin_of(self.column, self.starts)))
+
+    def codes(
+        self,
+        cells: Integers,
+        spread: Floats,
+        weights: Floats,
+    ) -> Integers:
+        """The code of each row in a bin, or one beyond the last limit where it is missing.
+
+        Args:
+            cells: the cell of each row.
+            spread: uniform numbers, one a row, that place the row inside its bin.
+            weights: how many rows each cell has; a monotone curve through their cumulative sums
+                is the distribution inside the bins.
+        """
+        limits = self.limits
+        if self.starts is None:
+            return limits[cells]
+        masses = np.maximum(weights[: self.bins], 0.0) + 1e-9
+        curve = PchipInterpolator(limits, np.concatenate([[0.0], np.cumsum(masses)]))
+        fine = np.linspace(limits[:-1], limits[1:], _STEPS + 1, axis=1)
+        heights = curve(fine)
+        codes = np.full(len(cells), limits[-1])
+        for place in np.unique(cells[cells < self.bins]):
+            chosen = cells == place
+            low, high = heights[place, 0], heights[place, -1]
+            values = np.interp(low + spread[chosen] * (high - low), heights[place], fine[place])
+            codes[chosen] = np.clip(np.floor(values), limits[place], limits[place + 1] - 1)
+        return codes
+
+    def values(self, codes: Integers) -> pa.Array:
+        """The values of codes as Arrow; a code beyond the last limit is missing."""
+        kind = self.kind
+        is_missing = codes > kind.upper_code
+        found, places = np.unique(codes[~is_missing], return_inverse=True)
+        decoded = pa.array([kind.decode(int(code)) for code in found], _arrow_type(kind))
+        rows = np.zeros(len(codes), np.int64)
+        rows[~is_missing] = places
+        return decoded.take(pa.array(rows, mask=is_missing))
+
+
+def _arrow_type(kind: object) -> pa.DataType | None:
+    """The Arrow type of a column, where it does not follow from any of its values."""
+    for declared, arrow in ((Integer, pa.int64()), (Real, pa.float64()), (Category, pa.string())):
+        if isinstance(kind, declared):
+            return arrow
+    return None
+
+
+def _bin_of(column: Column, starts: Sequence[int]) -> Scalar:
+    """The number of the bin of a column's code; missing where the column is."""
+    field = Field(column)
+    widths = set(np.diff(starts).tolist())
+    last = declared(column).upper_code + 1 - starts[-1]
+    if len(widths) == 1 and last <= max(widths):
+        above = Arithmetic(Operation.SUBTRACT, field, Constant(starts[0]))
+        return FloorDivide(above, widths.pop())
+    branches: list[tuple[Scalar, Scalar]] = [(IsNull(field), Constant(None))]
+    for place, start in enumerate(starts[1:]):
+        branches.append((Compare(Comparison.LT, field, Constant(start)), Constant(place)))
+    return Case(tuple(branches), Constant(len(starts) - 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The axes of one table, and its bounded cube."""
+
+    table: str
+    axes: tuple[Axis, ...]
+    plan: BoundedCube
+
+    @classmethod
+    def over(cls, dataset: Dataset, table: str, axes: Sequence[Axis]) -> "Schema":
+        """The schema of some axes of a declared table."""
+        columns = tuple(one.column for one in axes)
+        scan = Scan(table, columns=columns, owner=owner_of(dataset, table))
+        plan = compile_cube(Cube(scan, tuple(one.key for one in axes)), dataset)
+        return cls(table, tuple(axes), plan)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the axes."""
+        return tuple(one.name for one in self.axes)
+
+    @property
+    def declarations(self) -> Dataset:
+        """The table with these columns alone, as SQL on synthetic rows knows it."""
+        columns = {one.name: one.column.type for one in self.axes}
+        return Dataset("synthetic", {self.table: Table("synthetic.parquet", columns=columns)})
+
+    @property
+    def cells(self) -> tuple[int, ...]:
+        """The number of cells of each axis of the cube."""
+        return tuple(one.cells for one in self.axes)
+
+    def place(self, name: str) -> int:
+        """The position of an axis (UnknownName if there is none)."""
+        if name not in self.names:
+            raise UnknownName(f"No column {shown(name)}.", allowed=", ".join(self.names))
+        return self.names.index(name)
+
+
+def schema_of(
+    dataset: Dataset,
+    table: str,
+    columns: Sequence[str] | None = None,
+    bins: Mapping[str, Bins] | None = None,
+) -> Schema:
+    """The columns of a declared table as axes; reads declarations alone.
+
+    Without ``columns``, every declared column whose values are declared: a ``Text`` is left out,
+    and so are the columns that identify a unit.
+
+    Raises:
+        UnknownName: no such table or column.
+        MissingDeclaration: a ``Text`` is named, or no limit bounds the rows of a unit.
+        WrongUse: no columns or more than 1,000, one twice, or bins that cannot be.
+
+    >>> import sfumato as sf
+    >>> people = sf.Table("people.csv", columns={"age": sf.Integer(0, 999), "job": sf.Text()})
+    >>> found = schema_of(Dataset("survey", {"people": people}), "people", bins={"age": 10})
+    >>> found.names, found.cells
+    (('age',), (11,))
+    """
+    if not isinstance(table, str) or table not in dataset.tables:
+        raise UnknownName(f"No table {shown(table)}.", allowed=", ".join(dataset.tables))
+    listed = dataset.tables[table].columns
+    wanted = _chosen(dataset, table, columns)
+    asked = dict(bins or {})
+    unknown = [name for name in asked if name not in wanted]
+    if unknown:
+        raise UnknownName(f"Bins of {shown(unknown[0])}.", allowed=", ".join(wanted))
+    axes = []
+    for name in wanted:
+        column = Column(name, listed[name])
+        axes.append(Axis(column, _starts(column, asked.get(name))))
+    return Schema.over(dataset, table, axes)
+
+
+def _chosen(dataset: Dataset, table: str, columns: Sequence[str] | None) -> list[str]:
+    """The names of the columns to synthesise, in the order of their declarations."""
+    listed = dataset.tables[table].columns
+    unit = dataset.tables[table].unit
+    ids = () if unit is None else unit.columns
+    if columns is None:
+        names = []
+        for name, kind in listed.items():
+            if not isinstance(kind, Text) and name not in ids:
+                names.append(name)
+    else:
+        names = list(columns)
+    for name in names:
+        if name not in listed:
+            raise UnknownName(f"No column {shown(name)}.", allowed=", ".join(listed))
+    if not 1 <= len(names) <= MOST_COLUMNS or len(set(names)) < len(names):
+        more = ", ".join(names[MOST_COLUMNS : MOST_COLUMNS + 3])
+        raise WrongUse(
+            f"{len(names):,} columns of {shown(table)}.",
+            allowed=f"from 1 to {MOST_COLUMNS:,} columns with declared values, each once",
+            remedy=f"Name the columns that matter in columns=; drop {more or 'repeats'}.",
+        )
+    return names
+
+
+def _starts(column: Column, bins: Bins | None) -> tuple[int, ...] | None:
+    """The first codes of the bins of a column; None if each value is a cell."""
+    kind = declared(column)
+    if bins is None:
+        if isinstance(kind, Category) or kind.size <= MOST_VALUES:
+            return None
+        return _equal(column, DEFAULT_BINS)
+    if isinstance(kind, Category):
+        raise WrongUse(
+            f"Bins of {shown(column.name)}, a Category.", allowed="bins of ordered columns"
+        )
+    if isinstance(bins, int):
+        return _equal(column, bins)
+    inner = [_code(column, edge) for edge in bins]
+    if len(inner) >= MOST_BINS or any(code is None for code in inner):
+        raise WrongUse(
+            f"Bins of {shown(column.name)}: {shown(bins)}.",
+            allowed=f"at most {MOST_BINS:,} values of the column",
+        )
+    return (kind.lower_code, *(code for code in inner if code is not None))
+
+
+def _equal(column: Column, bins: int) -> tuple[int, ...]:
+    """The first codes of so many bins of one width; the last bin may be narrower."""
+    kind = declared(column)
+    if isinstance(bins, bool) or not 2 <= bins <= MOST_BINS:
+        raise WrongUse(
+            f"{shown(bins)} bins of {shown(column.name)}.", allowed=f"from 2 to {MOST_BINS:,}"
+        )
+    width = -(-kind.size // bins)
+    return tuple(range(kind.lower_code, kind.upper_code + 1, width))
+
+
+def _code(column: Column, value: Any) -> int | None:
+    """The code of a value of an ordered column; None if it has none."""
+    kind = column.type
+    if isinstance(kind, Integer | Real):
+        return round(to_fraction("bins", value) / kind.step)
+    return date_code(value)

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How far synthetic rows are from private ones in each candidate, as scores of a selection.
+
+Proof: select.proof.md.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sfumato.errors import InvalidDeclaration
+from sfumato.noise import Integers
+from sfumato.plan.cube import BoundedCube
+from sfumato.privacy.distance import Distance, Norm
+from sfumato.query.statistic import BoundedStatistic, Opened
+from sfumato.synthetic.counts import BlockCounts
+
+# The largest weight of a candidate.
+MOST_WEIGHT = 1000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidate:
+    """A marginal that may be measured next.
+
+    ``synthetic`` are its counts in the present synthetic rows, in the units of the cube, flat.
+    ``penalty`` is subtracted from its score: what measuring it is expected to add as noise.
+    ``weight`` says how much it matters.
+
+    Raises:
+        InvalidDeclaration: a weight outside 0 to 1,000, or counts of another marginal.
+    """
+
+    counts: BlockCounts
+    synthetic: Integers
+    penalty: int = 0
+    weight: int = 1
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.weight <= MOST_WEIGHT:
+            raise InvalidDeclaration(f"A weight of {self.weight}.", allowed="from 0 to 1,000")
+        if self.synthetic.shape != (int(np.prod(self.counts.shape)),):
+            raise InvalidDeclaration("Synthetic counts of another marginal.")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Discrepancies(BoundedStatistic[list[int]]):
+    """For each candidate: weight (sum of |private count - synthetic count| - penalty), exactly.
+
+    ``heaviest`` is the largest weight that a candidate may have.
+
+    Guarantees:
+        scores move by at most their proved distance
+
+    Raises:
+        InvalidDeclaration: a heavier candidate, or one of another plan.
+    """
+
+    plan: BoundedCube
+    candidates: tuple[Candidate, ...]
+    heaviest: int = 1
+
+    def __post_init__(self) -> None:
+        for each in self.candidates:
+            if each.weight > self.heaviest or each.counts.plan != self.plan:
+                raise InvalidDeclaration("A heavier candidate, or one of another plan.")
+
+    def distance(self, norm: Norm) -> Distance:
+        """The distance of a marginal from a public table, times the largest weight (Linf).
+
+        Raises:
+            InvalidDeclaration: nothing is proved in another norm.
+        """
+        if norm is not Norm.LINF:
+            raise InvalidDeclaration(f"Scores in {norm.value}.", allowed="Linf")
+        apart = self.plan.apart
+        return replace(apart, value=apart.value * self.heaviest)
+
+    def exact(self, opened: Opened) -> list[int]:
+        """The scores."""
+        scores = []
+        for each in self.candidates:
+            apart = np.abs(each.counts.exact(opened) - each.synthetic).sum()
+            scores.append(each.weight * (int(apart) - each.penalty))
+        return scores

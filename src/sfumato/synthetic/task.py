@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one task of a fit: single columns, the honest check, then rounds of choosing and measuring.
+
+Its answer is a line of JSON with what was chosen, then all noisy counts as little-endian int64.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import combinations
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sfumato.errors import WrongUse
+from sfumato.metadata.column import Column
+from sfumato.metadata.dataset import Dataset
+from sfumato.noise import Integers
+from sfumato.plan.cube import BoundedCube
+from sfumato.plan.show import form
+from sfumato.privacy.event import Event
+from sfumato.query.curator import Curator
+from sfumato.query.marginal import Marginal
+from sfumato.synthetic.counts import BlockCounts
+from sfumato.synthetic.estimate import Measurement
+from sfumato.synthetic.fitting import MOST_COUNTED, Base, Fitting
+from sfumato.synthetic.rows import Dice
+from sfumato.synthetic.rules import Rule
+from sfumato.synthetic.schedule import CHECK_BLOCKS, Schedule
+from sfumato.synthetic.schema import Floats, Schema
+from sfumato.synthetic.select import Discrepancies
+from sfumato.synthetic.tree import Clique
+
+FORMAT = 1
+# The most bytes of the first line, beside what was asked.
+_HEADER = 1_000_000
+
+
+@dataclass(frozen=True)
+class FitTask:
+    """Fits a model to one table and releases its measurements and choices.
+
+    ``asked`` is canonical JSON of the arguments from which the task can be made again. ``weights``
+    are those of pairs of columns that differ from 1.
+
+    Guarantees:
+        fits that differ in anything have different forms
+    """
+
+    schema: Schema
+    schedule: Schedule
+    asked: str
+    rules: tuple[Rule, ...] = field(default=(), compare=False)
+    weights: tuple[tuple[Clique, int], ...] = ()
+
+    kind: ClassVar[str] = "synthetic"
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """The arguments from which the task can be made again, and what a report says of them."""
+        found: dict[str, Any] = json.loads(self.asked)
+        return found
+
+    @property
+    def line(self) -> str:
+        """The table, and how many columns and rounds."""
+        rounds = f"{self.schedule.columns} columns, {self.schedule.rounds} rounds"
+        return f"{self.schema.table}: synthetic rows, {rounds}"
+
+    @property
+    def form(self) -> str:
+        """The canonical form of every field; ``asked`` states the rules."""
+        return f"{FORMAT}{form(self)}"
+
+    @property
+    def heaviest(self) -> int:
+        """The largest weight of a candidate."""
+        return max([1, *(weight for _, weight in self.weights)])
+
+    @cached_property
+    def event(self) -> Event:
+        """All of it; known before anything is read."""
+        return self.schedule.noises(self.schema.plan).event(self.heaviest)
+
+    @property
+    def cells(self) -> tuple[int, ...]:
+        """The numbers of counts of the single columns; those of the marginals are chosen later."""
+        return self.schema.cells
+
+    @property
+    def size(self) -> int:
+        """The most bytes of the answer."""
+        schedule = self.schedule
+        counts = sum(self.cells) + schedule.checks * CHECK_BLOCKS**2
+        header = _HEADER + len(self.asked)
+        return header + 8 * (counts + schedule.rounds * schedule.largest)
+
+    def ready(self, declarations: Dataset) -> BoundedCube:
+        """The bounded cube (WrongUse if it was planned for other declarations)."""
+        schema = self.schema
+        columns = dict(declarations.tables[schema.table].columns)
+        axes = []
+        for one in schema.axes:
+            kind = columns.get(one.name, one.kind)
+            axes.append(replace(one, column=Column(one.name, kind)))
+        if Schema.over(declarations, schema.table, axes).plan != schema.plan:
+            raise WrongUse("A fit that was planned for other declarations.", remedy="Fit anew.")
+        return self.schema.plan
+
+    def run(self, curator: Curator) -> bytes:
+        """Measures, and fits between rounds; the steps depend on released numbers alone."""
+        plan, dice = self.schema.plan, Dice()
+        noises = self.schedule.noises(plan)
+        singles = []
+        for name in self.schema.names:
+            singles.append(curator.measure(Marginal(plan, (name,)), noises.single))
+        base = self.base(singles)
+        checks = _checked_pairs(base, dice)
+        checked = []
+        for clique in checks:
+            checked.append(curator.measure(_check_counts(base, clique), noises.checked))
+        pairs = self._rounds(curator, base, dice)
+        noisy = [*singles, *checked, *(counts for _, counts in pairs)]
+        cells = [counts.astype("<i8").tobytes() for counts in noisy]
+        chosen = [clique for clique, _ in pairs]
+        return b"".join([self._header(curator.charge, checks, chosen), *cells])
+
+    def _rounds(
+        self,
+        curator: Curator,
+        base: Base,
+        dice: Dice,
+    ) -> list[tuple[Clique, Integers]]:
+        """Chooses and measures marginals, a batch after the other."""
+        fitting = Fitting.begin(base)
+        pairs: list[tuple[Clique, Integers]] = []
+        while batch := min(fitting.batch, self.schedule.rounds - len(pairs)):
+            measured = self._batch(curator, fitting, batch, dice)
+            if not measured:
+                break
+            pairs += measured
+            # the last fit is made from the stored numbers
+            if len(pairs) < self.schedule.rounds:
+                fitting = fitting.after([base.pair(*each) for each in measured])
+        return pairs
+
+    def _header(
+        self,
+        charge: str,
+        checks: Sequence[Clique],
+        pairs: Sequence[Clique],
+    ) -> bytes:
+        """The first line of the answer."""
+        facts = {
+            "kind": self.kind,
+            "format": FORMAT,
+            "charge_id": charge,
+            "asked": self.told,
+            "checks": checks,
+            "pairs": pairs,
+        }
+        return json.dumps(facts, sort_keys=True).encode() + b"\n"
+
+    def base(self, singles: list[Integers]) -> Base:
+        """The single columns, of their noisy counts."""
+        one = self.schema.plan.refinement
+        return Base(
+            self.schema, self.schedule, tuple(counts / one for counts in singles), self.rules
+        )
+
+    def _batch(
+        self,
+        curator: Curator,
+        fitting: Fitting,
+        batch: int,
+        dice: Dice,
+    ) -> list[tuple[Clique, Integers]]:
+        """Chooses and measures up to ``batch`` marginals against the same synthetic rows."""
+        noises = self.schedule.noises(self.schema.plan)
+        choice = noises.choice(self.heaviest)
+        candidates = fitting.candidates(dict(self.weights), dice)
+        measured: list[tuple[Clique, Integers]] = []
+        for _ in range(batch):
+            left = fitting.open(candidates, [clique for clique, _ in measured])
+            if not left:
+                break
+            scores = Discrepancies(self.schema.plan, tuple(one for _, one in left), self.heaviest)
+            clique, chosen = left[curator.select(scores, choice)]
+            measured.append((clique, curator.measure(chosen.counts, noises.chosen)))
+        return measured
+
+
+def _checked_pairs(base: Base, dice: Dice) -> list[Clique]:
+    """The pairs of the honest check: any that can be counted, at random."""
+    pairs = []
+    for one, other in combinations(range(base.schedule.columns), 2):
+        if base.schema.cells[one] * base.schema.cells[other] <= MOST_COUNTED:
+            pairs.append((one, other))
+    return [pairs[place] for place in dice.order(len(pairs))[: base.schedule.checks]]
+
+
+def check_blocks(base: Base, column: int) -> tuple[int, ...]:
+    """Up to four blocks of the cells of a column, of about as many rows each."""
+    heights = np.cumsum(np.maximum(base.singles[column], 0.0) + 1e-9)
+    shares = (heights - heights[0] * 0.5) / heights[-1]
+    coarse = np.minimum((shares * CHECK_BLOCKS).astype(np.int64), CHECK_BLOCKS - 1)
+    blocks: tuple[int, ...] = tuple(np.unique(coarse, return_inverse=True)[1].tolist())
+    return blocks
+
+
+def _check_counts(base: Base, clique: Clique) -> BlockCounts:
+    """A marginal of the honest check, in coarse blocks."""
+    axes = base.schema.axes
+    blocks = tuple((axes[each].name, check_blocks(base, each)) for each in clique)
+    return BlockCounts(base.schema.plan, blocks)
+
+
+@dataclass(frozen=True, eq=False)
+class Released:
+    """What a fit released: the single columns, the honest check, the chosen marginals."""
+
+    base: Base
+    checks: tuple[tuple[Clique, Floats], ...]
+    pairs: tuple[Measurement, ...]
+    facts: Mapping[str, object]
+
+    @classmethod
+    def of(cls, task: FitTask, body: bytes) -> "Released":
+        """Reads a stored answer.
+
+        Raises:
+            WrongUse: it is of another version.
+        """
+        line, _, numbers = body.partition(b"\n")
+        facts = json.loads(line)
+        if facts.get("format") != FORMAT:
+            raise WrongUse(
+                f"A stored fit of format {facts.get('format')}.", allowed=f"format {FORMAT}"
+            )
+        left = np.frombuffer(numbers, "<i8")
+        taken = _Taken(left)
+        base = task.base([taken.next(size) for size in task.schema.cells])
+        checks = []
+        for clique in map(tuple, facts["checks"]):
+            shape = _check_counts(base, clique).shape
+            counts = taken.next(int(np.prod(shape))).reshape(shape) / base.refinement
+            checks.append((clique, counts))
+        pairs = []
+        for clique in map(tuple, facts["pairs"]):
+            size = int(np.prod([base.sizes[each] for each in clique]))
+            pairs.append(base.pair(clique, taken.next(size)))
+        return cls(base, tuple(checks), tuple(pairs), facts)
+
+
+class _Taken:
+    """Numbers that are taken from the front."""
+
+    def __init__(self, numbers: Integers) -> None:
+        self._left = numbers
+
+    def next(self, size: int) -> Integers:
+        """The next so many numbers."""
+        found, self._left = self._left[:size], self._left[size:]
+        return found

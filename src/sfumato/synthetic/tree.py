@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Junction trees: cliques of columns whose joint distribution is exact arithmetic on small tables.
+
+Source: Lauritzen and Spiegelhalter (1988); triangulation by least fill and least cells.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import TypeAlias
+
+import numpy as np
+
+from sfumato.synthetic.schema import Floats
+
+# Positions of columns, ascending.
+Clique: TypeAlias = tuple[int, ...]
+# A table for each clique of a tree.
+Tables: TypeAlias = list[Floats]
+# A table over some columns.
+Part: TypeAlias = tuple[Clique, Floats]
+
+_TINY = 1e-300
+
+
+def _triangulated(sizes: Sequence[int], cliques: Iterable[Clique]) -> list[Clique]:
+    """The maximal cliques of a chordal graph that contains all given cliques.
+
+    Columns are eliminated one after the other: first those that add no edge, then those whose
+    table is smallest.
+
+    >>> _triangulated([2, 2, 2, 2], [(0, 1), (1, 2), (2, 3), (0, 3)])
+    [(0, 1, 3), (1, 2, 3)]
+    """
+    near: list[set[int]] = [set() for _ in sizes]
+    for clique in cliques:
+        for one, other in combinations(clique, 2):
+            near[one].add(other)
+            near[other].add(one)
+    left = set(range(len(sizes)))
+    costs = {column: _cost(column, near, sizes) for column in left}
+    found: list[frozenset[int]] = []
+    while left:
+        column = min(left, key=lambda each: (costs[each], each))
+        eliminated = frozenset(near[column] | {column})
+        if not any(eliminated <= other for other in found):
+            found.append(eliminated)
+        touched = _eliminated(column, near)
+        left.remove(column)
+        for each in touched & left:
+            costs[each] = _cost(each, near, sizes)
+    return [tuple(sorted(each)) for each in found]
+
+
+def _cost(column: int, near: list[set[int]], sizes: Sequence[int]) -> tuple[bool, int]:
+    """Whether eliminating a column adds an edge, and the cells of its clique."""
+    neighbours = near[column]
+    fills = any(not neighbours <= near[each] | {each} for each in neighbours)
+    return fills, math.prod(sizes[each] for each in neighbours) * sizes[column]
+
+
+def _eliminated(column: int, near: list[set[int]]) -> set[int]:
+    """Connects the neighbours of a column and removes it; returns whose costs change."""
+    neighbours = near[column]
+    touched = set(neighbours)
+    for each in neighbours:
+        added = neighbours - near[each] - {each}
+        if added:
+            near[each] |= added
+            # an added edge can also save a common neighbour from filling
+            touched |= near[each]
+        near[each].discard(column)
+    return touched
+
+
+def cells_of(sizes: Sequence[int], cliques: Iterable[Clique]) -> int:
+    """The number of cells of all tables of the junction tree."""
+    total = 0
+    for clique in _triangulated(sizes, cliques):
+        total += math.prod(sizes[each] for each in clique)
+    return total
+
+
+@dataclass(frozen=True)
+class JunctionTree:
+    """Cliques in an order in which each shares columns with its parent, which comes before it.
+
+    ``parents`` has -1 for the first. A clique that shares no column with any other has a parent
+    too, and an empty separator.
+
+    >>> chain = JunctionTree.over([2, 3, 2], [(0, 1), (1, 2)])
+    >>> chain.cliques, chain.parents, chain.separators
+    (((0, 1), (1, 2)), (-1, 0), ((), (1,)))
+    """
+
+    sizes: tuple[int, ...]
+    cliques: tuple[Clique, ...]
+    parents: tuple[int, ...]
+
+    @classmethod
+    def over(cls, sizes: Sequence[int], cliques: Iterable[Clique]) -> "JunctionTree":
+        """The junction tree of all columns and the given cliques: a largest spanning tree of the
+        separators (Prim).
+        """
+        found = _triangulated(sizes, cliques)
+        order, parents = [0], [-1]
+        best = {each: (len(set(found[each]) & set(found[0])), 0) for each in range(1, len(found))}
+        while best:
+            nearest = max(best, key=lambda each: best[each][0])
+            parents.append(best.pop(nearest)[1])
+            order.append(nearest)
+            for each, (shared, _) in best.items():
+                closer = len(set(found[each]) & set(found[nearest]))
+                if closer > shared:
+                    best[each] = closer, len(order) - 1
+        return cls(tuple(sizes), tuple(found[each] for each in order), tuple(parents))
+
+    @cached_property
+    def separators(self) -> tuple[Clique, ...]:
+        """The columns that each clique shares with its parent."""
+        shared: list[Clique] = [()]
+        for clique, parent in zip(self.cliques[1:], self.parents[1:], strict=True):
+            shared.append(tuple(sorted(set(clique) & set(self.cliques[parent]))))
+        return tuple(shared)
+
+    def shape(self, place: int) -> tuple[int, ...]:
+        """The shape of the table of a clique."""
+        return tuple(self.sizes[each] for each in self.cliques[place])
+
+    def summed(self, parts: Iterable[Part]) -> Tables:
+        """A table for each clique: the sum of the parts that it is home to, or zeros."""
+        tables = [np.zeros(self.shape(place)) for place in range(len(self.cliques))]
+        for columns, table in parts:
+            home = self.home(columns)
+            tables[home] = tables[home] + self.spread(home, columns, table)
+        return tables
+
+    @cached_property
+    def cells(self) -> int:
+        """The number of cells of all tables."""
+        return sum(math.prod(self.shape(place)) for place in range(len(self.cliques)))
+
+    def growths(self, column: int) -> list[int]:
+        """For each clique, by how many cells the tree grows at most if a column goes with it.
+
+        The column is added to every clique on the way from those that have it.
+        """
+        near: list[list[int]] = [[] for _ in self.cliques]
+        for place, parent in enumerate(self.parents[1:], start=1):
+            near[place].append(parent)
+            near[parent].append(place)
+        found = [-1] * len(self.cliques)
+        reached = [at for at, clique in enumerate(self.cliques) if column in clique]
+        for place in reached:
+            found[place] = 0
+        for place in reached:
+            for other in near[place]:
+                if found[other] < 0:
+                    more = math.prod(self.shape(other)) * (self.sizes[column] - 1)
+                    found[other] = found[place] + more
+                    reached.append(other)
+        return found
+
+    def home(self, columns: Clique) -> int:
+        """The place of the smallest clique that contains some columns ; -1 if none does."""
+        wanted = set(columns)
+        homes = [at for at, clique in enumerate(self.cliques) if wanted <= set(clique)]
+        return min(homes, key=lambda at: math.prod(self.shape(at)), default=-1)
+
+    def others(self, place: int, columns: Clique) -> tuple[int, ...]:
+        """The axes of a clique's table that are not among some columns."""
+        return tuple(at for at, each in enumerate(self.cliques[place]) if each not in columns)
+
+    def spread(
+        self,
+        place: int,
+        columns: Clique,
+        table: Floats,
+    ) -> Floats:
+        """A table over some columns, shaped so that it broadcasts against that of a clique."""
+        shape = [1] * len(self.cliques[place])
+        for at, each in enumerate(self.cliques[place]):
+            if each in columns:
+                shape[at] = self.sizes[each]
+        return table.reshape(shape)
+
+    def marginals(self, potentials: Tables, total: float) -> Tables:
+        """The marginals of the cliques of the distribution whose logarithm is the sum of the
+        potentials, scaled to a total.
+
+        One pass to the first clique, one back.
+        """
+        tables = list(potentials)
+        scaled: list[tuple[Floats, Floats]] = []
+        for place in range(len(tables) - 1, 0, -1):
+            separator = self.separators[place]
+            exponentials, message = self._upward(place, tables[place])
+            scaled.append((exponentials, message))
+            parent = self.parents[place]
+            added = np.log(np.maximum(message, _TINY)) + tables[place].max()
+            tables[parent] = tables[parent] + self.spread(parent, separator, added)
+        root = np.exp(tables[0] - tables[0].max())
+        found = [root * (total / root.sum())]
+        for place in range(1, len(tables)):
+            exponentials, have = scaled[len(tables) - 1 - place]
+            parent, separator = self.parents[place], self.separators[place]
+            wanted = found[parent].sum(axis=self.others(parent, separator))
+            share = wanted / np.maximum(have, _TINY)
+            found.append(exponentials * self.spread(place, separator, share))
+        return found
+
+    def _upward(self, place: int, table: Floats) -> tuple[Floats, Floats]:
+        """The exponentials of a table, scaled to at most 1, and their sums over the separator."""
+        exponentials = np.exp(table - table.max())
+        others = self.others(place, self.separators[place])
+        sums: Floats = exponentials.sum(axis=others)
+        return exponentials, sums

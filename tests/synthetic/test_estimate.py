@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Maximum entropy against independent computations on small domains."""
+
+import itertools
+
+import numpy as np
+from scipy.optimize import minimize
+
+from sfumato.synthetic import estimate
+from sfumato.synthetic.estimate import MaximumEntropy, Measurement
+from sfumato.synthetic.tree import JunctionTree
+
+SIZES = (2, 3, 2)
+
+
+def measured(counts, sigma=1e-3):
+    """All pairs of a table of counts, with almost no noise."""
+    seen = []
+    for pair in itertools.combinations(range(3), 2):
+        (other,) = set(range(3)) - set(pair)
+        table = counts.sum(axis=other)
+        seen.append(Measurement(pair, table, np.full(table.shape, sigma)))
+    return seen
+
+
+def fitted_proportionally(seen, total):
+    """Iterative proportional fitting of the whole table: another way to maximum entropy."""
+    found = np.full(SIZES, total / np.prod(SIZES))
+    for _ in range(500):
+        for each in seen:
+            (other,) = set(range(3)) - set(each.columns)
+            ratio = each.counts / found.sum(axis=other)
+            found = found * np.expand_dims(ratio, other)
+    return found
+
+
+def test_exact_marginals_give_the_distribution_of_maximum_entropy():
+    counts = np.random.default_rng(3).uniform(5, 100, SIZES)
+    seen = measured(counts)
+    tree = JunctionTree.over(SIZES, [each.columns for each in seen])
+    found = MaximumEntropy(3000)(tree, seen, counts.sum())
+    expected = fitted_proportionally(seen, counts.sum())
+    assert np.allclose(found.marginals[0], expected, rtol=1e-3)
+    # an interaction of all three columns is not in the marginals
+    assert not np.allclose(found.marginals[0], counts, rtol=1e-2)
+
+
+def test_the_fit_of_noisy_counts_is_near_the_least_squares_of_any_table(monkeypatch):
+    monkeypatch.setattr(estimate, "_EXPLAINED", 0.0)
+    random = np.random.default_rng(5)
+    counts = random.uniform(50, 100, SIZES)
+    seen = []
+    for each in measured(counts, 4.0):
+        noise = random.normal(0, 4, each.counts.shape)
+        seen.append(Measurement(each.columns, each.counts + noise, each.sigma))
+    tree = JunctionTree.over(SIZES, [each.columns for each in seen])
+    found = MaximumEntropy(4000)(tree, seen, counts.sum())
+
+    def loss(logarithms):
+        table = np.exp(logarithms - logarithms.max()).reshape(SIZES)
+        table *= counts.sum() / table.sum()
+        return residual(table, seen)
+
+    best = minimize(loss, np.zeros(12), method="BFGS")
+    assert residual(found.marginals[0], seen) < 1.01 * best.fun
+
+
+def residual(table, seen):
+    total = 0.0
+    for each in seen:
+        (other,) = set(range(3)) - set(each.columns)
+        total += 0.5 * np.square((table.sum(axis=other) - each.counts) / each.sigma).sum()
+    return total
+
+
+def test_a_fit_stops_where_the_noise_explains_the_residual():
+    seen = [Measurement((0,), np.array([60.0, 40.0]), np.full(2, 1000.0))]
+    tree = JunctionTree.over((2,), [])
+    # 60 and 40 are within the noise of 50 and 50
+    assert MaximumEntropy()(tree, seen, 100.0).marginals[0].tolist() == [50.0, 50.0]
+
+
+def test_a_fit_goes_on_from_potentials():
+    seen = measured(np.random.default_rng(3).uniform(5, 100, SIZES))
+    tree = JunctionTree.over(SIZES, [each.columns for each in seen])
+    total = seen[0].counts.sum()
+    whole = MaximumEntropy(3000)(tree, seen, total)
+    again = MaximumEntropy(1)(tree, seen, total, whole.potentials)
+    assert np.allclose(again.marginal((0, 2)), whole.marginal((0, 2)), rtol=1e-6)

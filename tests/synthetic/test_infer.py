@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Copies spread as the noise does, and combine by the stated rule."""
+
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy.stats import t as student
+
+import sfumato as sf
+from sfumato import synthetic as sy
+from sfumato.errors import WrongUse
+from sfumato.query.allowance import allowance
+from sfumato.synthetic.fit import _fit_task
+from sfumato.synthetic.infer import combine, copied, interval
+from sfumato.synthetic.model import Model
+from tests.synthetic.towns import session
+
+
+def test_copies_of_a_count_spread_as_its_noise(tmp_path):
+    with session(tmp_path) as opened:
+        # the single columns alone, so that a count has one noise
+        options = {"rounds": 0, "check": 0}
+        from sfumato.synthetic.fit import Options
+
+        task = _fit_task(
+            opened.dataset, "people", allowance(rho="0.01"), options=Options(**options)
+        )
+        model = Model(task, opened.ask(task), opened.price(task))
+        base = model.released.base
+        rich = base.schema.place("rich")
+        found = []
+        for _ in range(200):
+            copy = copied(base, (), model.fitted)
+            found.append(copy.base.measured[rich].counts[0])
+        # the variance of 200 draws is within 40% of its mean, but for a chance below 1e-5
+        assert np.var(found) == pytest.approx(base.sigma[0] ** 2, rel=0.4)
+
+
+def test_combined_estimates_follow_the_rule():
+    estimates, variances = [3.0, 5.0, 4.0], [2.0, 4.0, 3.0]
+    found = combine(estimates, variances, "0.9")
+    # within 3, between 1 times 4/3
+    total = 3 + 4 / 3
+    freedom = 2 * (total / (4 / 3)) ** 2
+    far = student.ppf(0.95, freedom) * math.sqrt(total)
+    assert (found.value, found.standard_error) == (4.0, pytest.approx(math.sqrt(total)))
+    assert (found.low, found.high) == (pytest.approx(4 - far), pytest.approx(4 + far))
+
+
+def test_equal_copies_leave_the_variance_of_the_rows():
+    found = combine([2.0, 2.0], [9.0, 9.0])
+    assert found.standard_error == 3.0 and found.high == pytest.approx(2 + 1.959964 * 3)
+
+
+@pytest.mark.parametrize(
+    ("estimates", "variances"),
+    [([1.0], None), ([1.0, 2.0], [1.0]), ([1.0, 2.0], [1.0, -1.0]), ([], [])],
+)
+def test_too_few_and_wrong_variances_are_refused(estimates, variances):
+    with pytest.raises(WrongUse):
+        combine(estimates, variances)
+
+
+def test_an_interval_has_the_spread_and_the_bias_of_the_copies():
+    low, high = interval(10.0, np.array([11.0, 13.0, 12.0, 12.0]), "0.95")
+    spread = math.sqrt(1.25 * 2 / 3)
+    assert high - 10 == pytest.approx(student.ppf(0.975, 3) * spread + 2)
+    assert 10 - low == pytest.approx(high - 10)
+    assert interval(1.0, np.array([math.nan, 2.0]), "0.95") == (-math.inf, math.inf)
+    with pytest.raises(WrongUse):
+        interval(1.0, np.array([1.0, 2.0]), 2)
+
+
+@pytest.mark.long
+def test_intervals_of_what_was_measured_cover_as_often_as_stated(tmp_path):
+    """Of 20 fits, the intervals of single columns and measured pairs; naive ones beside them."""
+    random = np.random.default_rng(1)
+    size = 5000
+    first, third = random.integers(0, 5, size), random.integers(0, 4, size)
+    second = (first + random.integers(0, 2, size)) % 6
+    fourth = (second + third + random.integers(0, 3, size)) % 7
+    fifth = random.choice(3, size, p=[0.7, 0.25, 0.05])
+    sixth = (fifth * 2 + random.integers(0, 2, size)) % 8
+    named = dict(zip("abcdef", (first, second, third, fourth, fifth, sixth), strict=True))
+    columns = {name: sf.Integer(0, int(each.max())) for name, each in named.items()}
+    covered, naive = [], []
+    for place in range(20):
+        (tmp_path / str(place)).mkdir()
+        opened = session(tmp_path / str(place), pa.table(named), columns=columns)
+        with opened:
+            model = sy.fit(opened, "people", rho="0.05")
+        pair = model.released.pairs[0].columns
+        for by in (("a",), tuple("abcdef"[at] for at in pair)):
+            keys = ", ".join(by)
+            sql = f"SELECT {keys}, COUNT(*) AS n FROM people GROUP BY {keys}"
+            for row in model.query(sql).to_pylist():
+                true = np.logical_and.reduce([named[key] == row[key] for key in by]).sum()
+                covered.append(row["n_low"] - 0.5 <= true <= row["n_high"] + 0.5)
+                far = 1.96 * math.sqrt(row["n"])
+                naive.append(abs(row["n"] - true) <= far)
+    # 95% is stated; the cells of one fit err together
+    assert np.mean(covered) >= 0.9
+    # intervals that take the rows for a sample of people lie far more often
+    assert np.mean(naive) < np.mean(covered) - 0.05

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SQL on released rows."""
+
+import pyarrow as pa
+import pytest
+
+import sfumato as sf
+from sfumato.errors import UnsupportedSql
+from sfumato.metadata.dataset import Dataset
+from sfumato.synthetic.questions import answered, by_key, keys_of
+
+ROWS = pa.table({"age": [1, 2, 2], "sex": ["F", "M", "M"]})
+COLUMNS = {"age": sf.Integer(0, 9), "sex": sf.Category("F", "M")}
+DECLARED = Dataset("d", {"people": sf.Table("p.csv", columns=COLUMNS)})
+SQL = "SELECT AVG(age) AS a, sex FROM people GROUP BY sex ORDER BY sex"
+
+
+def test_results_by_the_keys_of_their_groups():
+    assert keys_of(SQL, DECLARED) == [1]
+    found = by_key(answered(SQL, {"people": ROWS}), [1])
+    assert found == {("F",): [1.0], ("M",): [2.0]}
+
+
+def test_statements_that_no_session_answers_are_refused():
+    for sql in ("SELECT * FROM people", "DROP TABLE people", "SELECT COUNT(*) FROM 'x.csv'"):
+        with pytest.raises(sf.SfumatoError):
+            keys_of(sql, DECLARED)
+
+
+def test_files_are_out_of_reach(tmp_path):
+    (tmp_path / "x.csv").write_text("a\n1\n")
+    with pytest.raises(UnsupportedSql):
+        answered(f"SELECT COUNT(*) FROM '{tmp_path}/x.csv'", {"people": ROWS})
