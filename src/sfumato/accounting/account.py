@@ -14,12 +14,14 @@ from sfumato.noise import (
     DiscreteGaussian,
     DiscreteLaplace,
     DiscreteStaircase,
+    RoundedGaussian,
     Skellam,
     Truncated,
 )
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import (
     AdditiveNoise,
+    Block,
     Composed,
     ContinuousLaw,
     ContinuousNoise,
@@ -97,6 +99,8 @@ def _additive(event: AdditiveNoise) -> Profile:
         return Profile.pure(distance.value / noise.scale)
     if isinstance(noise, DiscreteGaussian) and distance.norm is Norm.L2:
         return Profile(None, distance.value / (2 * noise.sigma_squared))
+    if isinstance(noise, RoundedGaussian) and distance.norm is Norm.L2:
+        return Profile(None, distance.value / (2 * noise.sigma**2))
     if (
         isinstance(noise, DiscreteStaircase)
         and event.distance.norm is Norm.LINF
@@ -129,9 +133,8 @@ def _summed(event: AdditiveNoise) -> Distance:
     """Converts an Linf sensitivity over a known number of cells to the norm of the noise."""
     if event.distance.norm is not Norm.LINF or event.cells is None:
         return event.distance
-    return event.distance.over(
-        event.cells, Norm.L2 if isinstance(event.noise, DiscreteGaussian) else Norm.L1
-    )
+    is_gaussian = isinstance(event.noise, DiscreteGaussian | RoundedGaussian)
+    return event.distance.over(event.cells, Norm.L2 if is_gaussian else Norm.L1)
 
 
 def _cut(noise: Truncated, event: AdditiveNoise) -> Fraction:
@@ -324,6 +327,12 @@ def _nonadaptive(event: Nonadaptive) -> Profile:
     return _cost(event.event)
 
 
+def _block(event: Block) -> Profile:
+    raise _no_rule(
+        event, "a block has no cost inside another event", "Charge it alone (order_price)."
+    )
+
+
 def check_relations(event: Event) -> None:
     """Refuses an event whose parts have different neighbour relations, and one of an unknown
     type.
@@ -363,7 +372,7 @@ def relations_of(event: object) -> set[Relation]:
             return {design.relation} | relations_of(inner)
         case Thresholded(additive):
             return relations_of(additive)
-        case Group(inner) | Stream(inner) | Shuffled(inner) | Nonadaptive(inner):
+        case Group(inner) | Stream(inner) | Shuffled(inner) | Nonadaptive(inner) | Block(inner):
             return relations_of(inner)
         case AdditiveNoise() | ContinuousNoise() | Selection() | NoisyMax() | SparseVector():
             return {event.distance.relation}
@@ -390,6 +399,7 @@ _EVENTS: dict[type, Callable[..., Profile]] = {
     Parallel: _parallel,
     Repeated: _repeated,
     Nonadaptive: _nonadaptive,
+    Block: _block,
 }
 
 

@@ -20,6 +20,7 @@ from sfumato.exact.rounding import exp_down, exp_up, float_down, float_up, log_d
 from sfumato.privacy.event import (
     ApproxEvent,
     Design,
+    DeviceReport,
     PoissonSample,
     PureEvent,
     RandomizedResponse,
@@ -149,7 +150,7 @@ def shuffled(event: Shuffled, delta: Number) -> Bracket:
     The upper bound is that of a victim among clones, as many as are proved: a share of
     2/(e^epsilon0 + 1) of the other reports for randomised response, e^-epsilon0 for any randomizer.
     The lower bound is attained when all others have the same value; for ``PureEvent`` by the worst
-    randomizer.
+    randomizer. For a report of telemetry it is 0 unless delta is.
 
     Guarantees:
         a shuffle hides at least so well
@@ -265,9 +266,13 @@ def _upper(event: Shuffled, epsilon: Fraction, ignored: Fraction) -> Fraction:
 
 def _lower(event: Shuffled, epsilon: Fraction) -> Fraction:
     """delta if all others have the victim's second value and only reports of the first are
-    counted.
+    counted; 0 for a report of telemetry, which need not be the worst randomizer.
     """
-    if epsilon >= event.event.epsilon or event.reports > _MOST:
+    if (
+        epsilon >= event.event.epsilon
+        or event.reports > _MOST
+        or isinstance(event.event, DeviceReport)
+    ):
         return Fraction(0)
     categories = event.event.categories if isinstance(event.event, RandomizedResponse) else 2
     odds = exp_down(event.event.epsilon)

@@ -4,13 +4,16 @@
 A charge is admitted if at least one gate holds after it: (a) the pure losses add up to at most
 epsilon; (b) the zCDP costs add up to at most the rho whose conversion at one order, fixed at
 creation, gives (epsilon, delta_conversion). In both, the deltas of the events add up to at most
-delta_events. Proof: budget_gates.proof.md. Source: Rogers et al. (2016); Whitehouse et al. (ICML
-2023); Feldman and Zrnic (2021).
+delta_events. An event without a zCDP cost has a cost at single orders (``order_price``).
+Proof: budget_gates.proof.md. Source: Rogers et al. (2016); Whitehouse et al. (ICML 2023);
+Feldman and Zrnic (2021).
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import TypeAlias
 
 from sfumato.accounting.profile import Profile
 from sfumato.accounting.zcdp import conversion_cost, order_for
@@ -20,14 +23,20 @@ from sfumato.privacy.budget import Budget
 # The ledger's integers: 1e-12 of epsilon and of rho, 1e-24 of delta (RULES 3).
 INCREMENTS = 10**12
 DELTA_INCREMENTS = 10**24
+# The Renyi orders at which a cost holds; None: at every order.
+Orders: TypeAlias = frozenset[Fraction] | None
 
 
 @dataclass(frozen=True, slots=True)
 class Charge:
     """A cost in the ledger's integers. ``epsilon`` None: the pure loss is not bounded.
 
+    ``orders`` are the Renyi orders at which ``rho`` is a cost; None: at every order (zCDP). A sum
+    is a cost at the orders that all its charges have in common.
+
     Guarantees:
         no charge is below nothing
+        a sum is a cost at common orders only
 
     Raises:
         InvalidNumber: a part that is no integer, or below 0.
@@ -39,6 +48,7 @@ class Charge:
     epsilon: int | None
     rho: int
     delta: int
+    orders: Orders = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         pure = 0 if self.epsilon is None else self.epsilon
@@ -51,7 +61,23 @@ class Charge:
         pure = (
             None if self.epsilon is None or other.epsilon is None else self.epsilon + other.epsilon
         )
-        return Charge(pure, self.rho + other.rho, self.delta + other.delta)
+        orders = common(self.orders, other.orders)
+        return Charge(pure, self.rho + other.rho, self.delta + other.delta, orders)
+
+    def at(self, order: Fraction | None) -> int | None:
+        """``rho`` at one order; None if it is not known to be a cost there."""
+        if self.orders is None or order in self.orders:
+            return self.rho
+        return None
+
+
+def common(one: Orders, other: Orders) -> Orders:
+    """The orders that are in both; None stands for every order."""
+    if one is None:
+        return other
+    if other is None:
+        return one
+    return one & other
 
 
 NOTHING = Charge(0, 0, 0)
@@ -95,8 +121,13 @@ class Gates:
     order: Fraction | None
 
     @classmethod
-    def of(cls, budget: Budget) -> "Gates":
+    def of(cls, budget: Budget, orders: Collection[Fraction] | None = None) -> "Gates":
         """The gates of a budget; caps round down.
+
+        ``orders``: those at which everything spent before is priced; the best of them is chosen.
+
+        Guarantees:
+            a later limit converts at an order of what is spent
 
         >>> Gates.of(Budget(1)).rho is None
         True
@@ -107,14 +138,12 @@ class Gates:
         if budget.delta == 0:
             return cls(epsilon, None, 0, None)
         conversion = budget.delta / 2
-        order = order_for(budget.epsilon, conversion)
-        rho = (budget.epsilon - conversion_cost(conversion, order)) / order
-        return cls(
-            epsilon,
-            max(math.floor(rho * INCREMENTS), 0),
-            math.floor(conversion * DELTA_INCREMENTS),
-            order,
-        )
+        allowed = sorted(orders or (order_for(budget.epsilon, conversion),))
+        caps = [(budget.epsilon - conversion_cost(conversion, at)) / at for at in allowed]
+        rho, order = max(zip(caps, allowed, strict=True))
+        cap = math.floor(rho * INCREMENTS)
+        delta_events = math.floor(conversion * DELTA_INCREMENTS)
+        return cls(epsilon, max(cap, 0), delta_events, order)
 
     def admits(self, total: Charge) -> bool:
         """Whether ``total``, everything spent and reserved including a new charge, is within a
@@ -123,13 +152,17 @@ class Gates:
         if total.delta > self.delta_events:
             return False
         pure = total.epsilon is not None and total.epsilon <= self.epsilon
-        concentrated = self.rho is not None and total.rho <= self.rho
+        rho = total.at(self.order)
+        concentrated = self.rho is not None and rho is not None and rho <= self.rho
         return pure or concentrated
 
     def left(self, spent: Charge) -> "Left":
         """The largest next charge of each kind that would be admitted."""
         pure = max(self.epsilon - spent.epsilon, 0) if spent.epsilon is not None else 0
-        rho = max(self.rho - spent.rho, 0) if self.rho is not None else 0
+        used = spent.at(self.order)
+        rho = 0
+        if self.rho is not None and used is not None:
+            rho = max(self.rho - used, 0)
         # epsilon^2/2 must round up to at most rho: 1e-24 e^2 / 2 <= 1e-12 rho
         through_rho = math.isqrt(2 * rho * INCREMENTS)
         return Left(
@@ -143,7 +176,8 @@ class Gates:
 
         None if no gate would admit it.
         """
-        if not self.admits(spent + charge):
+        total = spent + charge
+        if not self.admits(total):
             return None
         shares = []
         if (
@@ -152,7 +186,8 @@ class Gates:
             and spent.epsilon + charge.epsilon <= self.epsilon
         ):
             shares.append(Fraction(charge.epsilon, self.epsilon - spent.epsilon))
-        if self.rho is not None and spent.rho + charge.rho <= self.rho:
+        rho = total.at(self.order)
+        if self.rho is not None and rho is not None and rho <= self.rho:
             shares.append(Fraction(charge.rho, self.rho - spent.rho))
         return min(shares)
 

@@ -28,7 +28,13 @@ from sfumato.accounting.loss.swapped import MOST_RATE
 from sfumato.accounting.loss.tuning import Part
 from sfumato.accounting.own_delta import NONE, OwnDelta
 from sfumato.exact.rounding import sqrt_up
-from sfumato.noise import Binomial, DiscreteGaussian, DiscreteLaplace, Skellam
+from sfumato.noise import (
+    Binomial,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    RoundedGaussian,
+    Skellam,
+)
 from sfumato.privacy import event as kinds
 from sfumato.privacy.distance import Norm
 from sfumato.privacy.event import Event
@@ -220,6 +226,9 @@ def _additive(event: kinds.AdditiveNoise) -> FixedPlan | None:
         plan = _gaussian(noise, event)
     elif isinstance(noise, Skellam | Binomial):
         plan = _log_concave(noise, event)
+    elif isinstance(noise, RoundedGaussian):
+        # a function of continuous noise, whose pair no neighbours are shown to attain
+        plan = FixedPlan(squared=2 * account(event).rho, pure=None, exists=False)
     if plan is None:
         return _known(event)
     return plan
@@ -330,8 +339,8 @@ def _thresholded(event: kinds.Thresholded) -> FixedPlan | None:
 
 
 def _stream(event: kinds.Stream) -> FixedPlan | None:
-    """Continual release: one participation attains its bound; for several this is unknown."""
-    inner = FixedPlan.of(event.noise)
+    """Continual release: one participation attains its bound; else or in L1 this is unknown."""
+    inner = _known(event) if event.noise.distance.norm is Norm.L1 else FixedPlan.of(event.noise)
     if inner is None or event.noise.distance.value == event.column:
         return inner
     return replace(inner, exists=False)
@@ -385,8 +394,9 @@ def _replaced(event: kinds.Sampled) -> FixedPlan | None:
         return _known(event)
     if event.design.rate > MOST_RATE:
         # a rate near 1: bounded by two steps without sampling
-        if isinstance(event.event, kinds.ContinuousNoise) and inner.squared:
-            return FixedPlan(squared=4 * inner.squared, pure=None, exists=rate == 1)
+        if _is_normal(event.event) and inner.squared:
+            exists = inner.exists and rate == 1
+            return FixedPlan(squared=4 * inner.squared, pure=None, exists=exists)
         return _known(event)
     if inner.pure is None:
         normal = _opposite(event.event, rate)
@@ -413,10 +423,16 @@ def _opposite_laplace(event: Event, rate: float) -> Swapped | None:
     return Swapped.laplace(_as_float(1 / event.noise.scale), steps, rate)
 
 
+def _is_normal(event: Event) -> bool:
+    """Whether an event is a function of continuous noise: Gaussian, if losses have no bound."""
+    rounded = isinstance(event, kinds.AdditiveNoise) and isinstance(event.noise, RoundedGaussian)
+    return isinstance(event, kinds.ContinuousNoise) or rounded
+
+
 def _opposite(event: Event, rate: float) -> Swapped | SwappedNormal | None:
     """The pair of Gaussian noise used once."""
-    if isinstance(event, kinds.ContinuousNoise):
-        mu = float(sqrt_up(event.distance.value / event.scale**2))
+    if _is_normal(event):
+        mu = float(sqrt_up(2 * account(event).rho))
         if mu > MAX_MU:
             return None
         return SwappedNormal(mu, rate)

@@ -15,7 +15,9 @@ from typing import Any
 from sfumato.accounting.account import account, check_relations
 from sfumato.accounting.convert import gaussian_from_pure, gaussian_from_range
 from sfumato.errors import InvalidDeclaration
+from sfumato.noise import RoundedGaussian
 from sfumato.privacy.event import (
+    AdditiveNoise,
     BoundedRange,
     Composed,
     ContinuousLaw,
@@ -33,6 +35,8 @@ from sfumato.privacy.guarantee import BoundedRangeDP, PureDP
 
 def mu_squared(event: Event) -> Fraction:
     """mu^2 such that the event is mu-GDP; exact for continuous Gaussian noise, else rounded up.
+
+    Rounded Gaussian noise has the mu of the continuous noise that it is a function of.
 
     Guarantees:
         no event is easier to see than its mu says
@@ -73,6 +77,12 @@ def _continuous(event: ContinuousNoise) -> Fraction:
     return _pure(event)
 
 
+def _additive(event: AdditiveNoise) -> Fraction:
+    if isinstance(event.noise, RoundedGaussian):
+        return 2 * account(event).rho
+    return _pure(event)
+
+
 def _selection(event: Selection) -> Fraction:
     profile = account(event)
     if event.rule is Rule.EXPONENTIAL and profile.epsilon is not None:
@@ -81,6 +91,7 @@ def _selection(event: Selection) -> Fraction:
 
 
 _RULES: Mapping[type, Callable[[Any], Fraction]] = {
+    AdditiveNoise: _additive,
     ContinuousNoise: _continuous,
     Selection: _selection,
     BoundedRange: lambda event: gaussian_from_range(BoundedRangeDP(event.eta)).mu_squared,

@@ -27,7 +27,7 @@ from sfumato.accounting.profile import Profile
 from sfumato.accounting.zcdp import conversion_cost
 from sfumato.errors import InvalidDeclaration, shown
 from sfumato.exact.rational import Number, positive
-from sfumato.noise import DiscreteGaussian, DiscreteLaplace
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace, RoundedGaussian
 from sfumato.privacy.distance import Norm
 from sfumato.privacy.event import (
     AdditiveNoise,
@@ -254,7 +254,7 @@ def _mirrors(event: Event) -> bool:
     """
     return isinstance(event, ContinuousNoise) or (
         isinstance(event, AdditiveNoise)
-        and isinstance(event.noise, DiscreteGaussian | DiscreteLaplace)
+        and isinstance(event.noise, DiscreteGaussian | DiscreteLaplace | RoundedGaussian)
     )
 
 
@@ -338,7 +338,8 @@ def _concentrated(event: Event) -> bool:
     """Whether the divergence of an event is its order times its rho."""
     continuous = isinstance(event, ContinuousNoise) and event.law is ContinuousLaw.GAUSSIAN
     return continuous or (
-        isinstance(event, AdditiveNoise) and isinstance(event.noise, DiscreteGaussian)
+        isinstance(event, AdditiveNoise)
+        and isinstance(event.noise, DiscreteGaussian | RoundedGaussian)
     )
 
 

@@ -18,6 +18,8 @@ from sfumato.plan.stages import Bounded
 
 # A group: the code of each key (the string of a text key); None stands for NULL.
 Codes: TypeAlias = tuple[int | str | None, ...]
+# The hashes of the names of units.
+Names: TypeAlias = np.ndarray[tuple[int], np.dtype[np.bytes_]]
 # One mapping for each part of a plan: from a group to its integers.
 Exact: TypeAlias = tuple[Mapping[Codes, tuple[int, ...]], ...]
 
@@ -50,8 +52,9 @@ class UnitRows:
     """The rows of all privacy units, stored one unit after the other, for as long as they are open.
 
     The rows of unit i are ``codes[starts[i]:starts[i + 1]]``. ``codes`` has a row for each row of
-    the data and a column for each value; ``starts`` has one entry more than there are units. A
-    missing value is ``plan.rows.MISSING``.
+    the data and a column for each value, or for each number of an array; ``starts`` has one entry
+    more than there are units. A missing value is ``plan.rows.MISSING``. ``names`` has the hash of
+    each unit's name, as 32 hexadecimal digits, if the plan asks for it.
 
     >>> import numpy as np
     >>> rows = UnitRows(np.array([[1], [2], [3]]), np.array([0, 2, 3]))
@@ -61,6 +64,7 @@ class UnitRows:
 
     codes: Integers
     starts: Integers
+    names: Names | None = None
 
     @property
     def units(self) -> int:
@@ -74,7 +78,8 @@ class UnitRows:
         starts = np.concatenate([np.zeros(1, np.int64), ends])
         within = np.arange(starts[-1]) - np.repeat(starts[:-1], sizes)
         first = np.repeat(self.starts[:-1][chosen], sizes)
-        return UnitRows(self.codes[first + within], starts)
+        names = None if self.names is None else self.names[chosen]
+        return UnitRows(self.codes[first + within], starts, names)
 
     def __reduce__(self) -> NoReturn:
         raise WrongUse("Rows of units are not pickled.", remedy="Open them where they are used.")

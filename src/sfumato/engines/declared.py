@@ -12,7 +12,16 @@ from sfumato.engines.files import no_column, unreadable
 from sfumato.engines.sources import Opened, opened, opened_again
 from sfumato.engines.value_sql import Source
 from sfumato.errors import InvalidDeclaration, InvalidSource
-from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
+from sfumato.metadata.column import (
+    Array,
+    Boolean,
+    Category,
+    ColumnType,
+    Date,
+    Integer,
+    Real,
+    Text,
+)
 from sfumato.metadata.table import Table
 from sfumato.metadata.timestamp import Timestamp
 
@@ -151,7 +160,10 @@ def _require_readable(
         raise no_column(table, column, list(source.types))
     family = source.family(column)
     fits: tuple[str, ...]
-    if isinstance(kind, Timestamp):
+    if isinstance(kind, Array):
+        fits = ("whole", "float", "decimal", "null")
+        family = Source("", {column: source.element(column) or "other"}).family(column)
+    elif isinstance(kind, Timestamp):
         fits = ("text", "null")
         if source.types[column].upper() != "DATE":
             fits = ("date", "instant", *fits)
@@ -183,6 +195,8 @@ def fitting_sources(tables: Mapping[str, Table]) -> dict[str, Source]:
 
 
 def _fitting_type(kind: ColumnType) -> str:
+    if isinstance(kind, Array):
+        return "DOUBLE[]"
     if isinstance(kind, Integer | Real):
         return "DOUBLE"
     if isinstance(kind, Date):

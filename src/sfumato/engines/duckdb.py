@@ -278,8 +278,9 @@ class DuckDB:
         self, plan: BoundedRows, sql: str, asked: Mapping[str, Collection[str]], patience: Patience
     ) -> Iterator[UnitRows]:
         with tempfile.TemporaryFile(dir=self._spill) as file:
-            starts = self._one(partial(write, file), sql, asked, patience)
-            yield mapped(file, len(plan.rows.values), starts)
+            widths = plan.rows.widths
+            starts, names = self._one(partial(write, file, widths), sql, asked, patience)
+            yield mapped(file, sum(widths), starts, names if plan.naming else None)
 
     @contextmanager
     def _coded(
@@ -397,7 +398,7 @@ class DuckDB:
         ):
             results = []
             for statement in texts:
-                results.append(fetch(statement))
+                results.append(lane.worker.run(partial(fetch, statement)))
                 watch.next()
             return results
 

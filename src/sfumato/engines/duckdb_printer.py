@@ -17,6 +17,7 @@ from sfumato.engines.sql_tree import (
     Constant,
     DateOfCode,
     Day,
+    Each,
     Element,
     FirstOf,
     HexNumber,
@@ -245,6 +246,10 @@ def _element(node: Element) -> Pieces:
     return ["(", node.list, ")[", node.index, "]"]
 
 
+def _each(node: Each) -> Pieces:
+    return ["list_transform(", node.list, f", lambda {node.name}: ", node.value, ")"]
+
+
 def _first_of(node: FirstOf) -> Pieces:
     order = "DESC" if node.greatest else "ASC"
     values = _listed(node.values)
@@ -369,6 +374,7 @@ _RULES: Mapping[type[Any], Callable[[Any], Pieces]] = {
     NonZero: _non_zero,
     ListOf: _list_of,
     Element: _element,
+    Each: _each,
     FirstOf: _first_of,
     Aggregate: _aggregate,
     Ordered: _ordered,

@@ -16,7 +16,7 @@ from sfumato.engines import sql_tree as sql
 from sfumato.engines.relation import Tables
 from sfumato.engines.value_sql import Source, column_text, no_nan, reading, real, stored
 from sfumato.errors import unknown
-from sfumato.metadata.column import Boolean, Category, Column, Date, Integer, Real, Text
+from sfumato.metadata.column import Array, Boolean, Category, Column, Date, Integer, Real, Text
 from sfumato.metadata.timestamp import Timestamp
 from sfumato.plan.evaluate import evaluate
 from sfumato.plan.relation import (
@@ -199,7 +199,7 @@ def _stored_test(
     """
     kind = column.type
     name = column.name.removeprefix(scan.prefix)
-    if source.coded or isinstance(kind, Text | Timestamp):
+    if source.coded or isinstance(kind, Text | Timestamp | Array):
         return None
     runs = passing(test, kind)
     if runs is None:

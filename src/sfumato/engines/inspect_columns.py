@@ -27,6 +27,7 @@ from sfumato.engines.value_sql import (
 )
 from sfumato.errors import unknown
 from sfumato.metadata.column import (
+    Array,
     Boolean,
     Category,
     Column,
@@ -257,7 +258,7 @@ def _outside(kind: ColumnType) -> tuple[sql.Expression, sql.Expression]:
     match kind:
         case Integer() | Real() | Date() | Timestamp():
             low, high = ends(kind)
-        case Category() | Boolean() | Text():
+        case Category() | Boolean() | Text() | Array():
             return sql.FALSE, sql.FALSE
         case _:
             raise unknown(kind)

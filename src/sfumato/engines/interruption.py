@@ -29,6 +29,20 @@ def is_stopped(failure: Exception) -> bool:
     return pattern is not None and pattern.fullmatch(str(failure)) is not None
 
 
+def is_interrupt(failure: BaseException) -> bool:
+    """Whether an error is Ctrl-C, or was raised while Ctrl-C was handled.
+
+    py4j closes its connection on Ctrl-C, so that what PySpark does on its way out may fail.
+
+    >>> is_interrupt(KeyboardInterrupt()), is_interrupt(ConnectionError())
+    (True, False)
+    """
+    handled: BaseException | None = failure
+    while handled is not None and not isinstance(handled, KeyboardInterrupt):
+        handled = handled.__context__
+    return handled is not None
+
+
 def is_cancelled_job(failure: Exception) -> bool:
     """Whether an error of Spark, or a cause of it, is that its job was cancelled."""
     cause = getattr(failure, "java_exception", None)

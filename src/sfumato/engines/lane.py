@@ -12,12 +12,13 @@ import duckdb
 from sfumato.engines.local import Local
 from sfumato.engines.sources import Opened, show
 from sfumato.engines.time_limit import Watcher
+from sfumato.engines.worker import Worker
 
 
 class Lane:
-    """A cursor with a watcher; it runs the statements of one question at a time."""
+    """A cursor with a watcher and a worker; it runs the statements of one question at a time."""
 
-    __slots__ = ("connection", "watcher")
+    __slots__ = ("connection", "watcher", "worker")
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, limits: Local) -> None:
         self.connection = connection.cursor()
@@ -29,6 +30,7 @@ class Lane:
         self.watcher = Watcher(
             limits.time_limit, self.connection.interrupt, percent=percent, told=limits.progress
         )
+        self.worker = Worker(self.connection.interrupt)
 
     def show(self, sources: Mapping[str, Opened]) -> None:
         """Registers the sources that each cursor must have for itself."""
@@ -36,5 +38,6 @@ class Lane:
             show(self.connection, name, item)
 
     def close(self) -> None:
-        """Closes the cursor."""
+        """Closes the cursor and ends its worker."""
+        self.worker.close()
         self.connection.close()

@@ -12,7 +12,7 @@ from sfumato.engines.expression import alias
 from sfumato.engines.relation import Tables, first_in_layout, in_layout, rows
 from sfumato.engines.value_sql import narrowest
 from sfumato.errors import unknown
-from sfumato.metadata.column import Column, Real, Text
+from sfumato.metadata.column import Array, Column, Real, Text
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.owner import owner_of
 from sfumato.plan.relation import Filter, PerUnit, PublicJoin, Ranked, Scan, Semi, Union, UnitJoin
@@ -25,8 +25,12 @@ MOST_GROUPS = 100_000
 
 
 def whole(dataset: Dataset, table: str) -> Scan:
-    """Returns the scan of a declared table with all its columns: the content of a layout."""
-    columns = tuple(Column(name, kind) for name, kind in dataset.tables[table].columns.items())
+    """Returns the scan of a declared table: the content of a layout.
+
+    It has all columns but arrays, which no question reads.
+    """
+    declared = dataset.tables[table].columns.items()
+    columns = tuple(Column(name, kind) for name, kind in declared if not isinstance(kind, Array))
     return Scan(table, "", columns, owner_of(dataset, table))
 
 

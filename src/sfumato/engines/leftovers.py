@@ -28,7 +28,7 @@ def held_rows(prepared: str | Path | None) -> list[Held]:
     """Lists the layouts in a folder and the spill folders of terminated processes.
 
     Spill folders are looked for there and in the temporary folder. That of a running process is not
-    listed: it is deleted with its session.
+    listed: it is deleted with its session. Nor is a folder without a byte, which holds no row.
     """
     places = [Path(tempfile.gettempdir())]
     listed = []
@@ -39,7 +39,7 @@ def held_rows(prepared: str | Path | None) -> list[Held]:
             listed.append(Held("layout", path, _size(path)))
     for place in places:
         for path in sorted(place.glob(f"{SPILL}*")):
-            if path.is_dir() and not _is_running(path):
+            if path.is_dir() and not _is_running(path) and _size(path):
                 listed.append(Held("spilled rows of a process that has ended", path, _size(path)))
     return listed
 

@@ -4,7 +4,7 @@
 import hashlib
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import chain
 
 import numpy as np
@@ -37,19 +37,32 @@ def unit_rows(
     for row in relation_rows:
         codes = tuple(row.code(value.expression) for value in plan.rows.values)
         by_unit[row.unit or ""].append(codes)
+    names = []
     if plan.unit is None:
         blocks = [[codes] for codes in _ordered(key, None, by_unit[""])]
     else:
         units = sorted(by_unit, key=lambda unit: (hashed(key, unit), unit))
         blocks = [_ordered(key, unit, by_unit[unit])[: plan.most] for unit in units]
+        if plan.naming:
+            names = [hashed(plan.naming, unit).encode() for unit in units]
     starts = np.cumsum([0, *map(len, blocks)])
-    kept = [_stored(codes) for codes in chain.from_iterable(blocks)]
-    return UnitRows(np.array(kept, np.int64).reshape(len(kept), len(plan.rows.values)), starts)
+    widths = plan.rows.widths
+    kept = [_stored(codes, widths) for codes in chain.from_iterable(blocks)]
+    table = np.array(kept, np.int64).reshape(len(kept), sum(widths))
+    return UnitRows(table, starts, np.array(names, "S32") if plan.naming else None)
 
 
-def _stored(codes: Codes) -> list[int]:
-    """Replaces NULL by MISSING."""
-    return [MISSING if code is None else int(code) for code in codes]
+def _stored(codes: Codes, widths: Sequence[int]) -> list[int]:
+    """Replaces NULL by MISSING, and lists by their numbers."""
+    stored: list[int] = []
+    for code, width in zip(codes, widths, strict=True):
+        if code is None:
+            stored += [MISSING] * width
+        elif isinstance(code, str):
+            stored += map(int, code.strip("[]").split(","))
+        else:
+            stored.append(code)
+    return stored
 
 
 def _ordered(

@@ -5,20 +5,25 @@ The file has mode 0600 and no name from the moment it is made, so nobody else ca
 nothing of it remains when the process is killed.
 """
 
-from collections.abc import Mapping
-from typing import IO
+from collections.abc import Mapping, Sequence
+from typing import IO, TYPE_CHECKING
 
 import duckdb
 import numpy as np
 
-from sfumato.engines.base import UnitRows
+from sfumato.engines.base import Names, UnitRows
 from sfumato.engines.duckdb_printer import printed, text
 from sfumato.engines.expression import typed
 from sfumato.engines.filter_pushdown import pushed_down
 from sfumato.engines.relation import rows
 from sfumato.engines.value_sql import Source
+from sfumato.metadata.column import Array
 from sfumato.noise.law import Integers
 from sfumato.plan.rows import MISSING, BoundedRows
+from sfumato.plan.value import Value
+
+if TYPE_CHECKING:
+    import pyarrow
 
 # The number of rows that are fetched at once.
 _BATCH = 100_000
@@ -31,13 +36,16 @@ def listed(
 ) -> str:
     """Returns the SELECT of the rows: their codes, and whether a row is the first of its unit.
 
+    If the plan names units, the hash of the unit's name comes last.
+
     Guarantees:
         a unit has at most as many rows as the plan says
         the order of rows is a function of key, unit and content
         no row can make rows fail
     """
     raw, tables = pushed_down(plan.rows.raw, sources)
-    names = [f"a{at}" for at in range(len(plan.rows.values))]
+    widths = plan.rows.widths
+    names = [f"a{at}" for at in range(len(widths))]
     unit = [] if plan.unit is None else ["unit"]
     items = [*unit]
     for name, value in zip(names, plan.rows.values, strict=True):
@@ -52,46 +60,70 @@ def listed(
     if unit:
         place = f"row_number() OVER (PARTITION BY unit ORDER BY {', '.join(within)})"
         order = [_hash(key, unit), "CAST(unit AS VARCHAR)", "place"]
-    shown = ", ".join(f"coalesce({name}, {MISSING}) AS {name}" for name in names)
+    shown = ", ".join(map(_present, names, plan.rows.values))
+    named = f", {_hash(plan.naming, unit)} AS named" if unit and plan.naming else ""
     return (
         f"WITH numbered AS (SELECT *, {number} FROM ({source})), "
         f"placed AS (SELECT *, {place} AS place FROM numbered)\n"
-        f"SELECT {shown}, place = 1 AS first FROM placed WHERE place <= {plan.most} "
+        f"SELECT {shown}, place = 1 AS first{named} FROM placed WHERE place <= {plan.most} "
         f"ORDER BY {', '.join(order)}"
     )
 
 
 def write(
     file: IO[bytes],
+    widths: Sequence[int],
     connection: duckdb.DuckDBPyConnection,
     statement: str,
-) -> Integers:
-    """Writes the codes of ``listed`` to a file, row by row.
+) -> tuple[Integers, Names]:
+    """Writes the codes of ``listed`` to a file, row by row; ``widths`` is as in ``RowList``.
 
-    Returns the index of the first row of each unit, then the number of rows.
+    Returns the index of the first row of each unit, then the number of rows; and the hash of the
+    name of each unit, if the statement has it.
     """
     starts = [np.zeros(0, np.int64)]
+    names = [np.zeros(0, "S32")]
     written = 0
-    for batch in connection.sql(statement).to_arrow_reader(_BATCH):
-        *codes, first = (column.to_numpy(zero_copy_only=False) for column in batch.columns)
-        block = np.stack(codes, axis=1).astype(np.int64)
-        file.write(block.tobytes())
-        starts.append(np.flatnonzero(first) + written)
+    batches = connection.sql(statement).to_arrow_reader(max(_BATCH // sum(widths), 1))
+    for batch in batches:
+        blocks = map(_block, batch.columns, widths)
+        file.write(np.concatenate(list(blocks), axis=1).tobytes())
+        first_of_units, *named = batch.columns[len(widths) :]
+        first = np.flatnonzero(first_of_units.to_numpy(zero_copy_only=False))
+        starts.append(first + written)
+        names += [column.to_numpy(zero_copy_only=False)[first].astype("S32") for column in named]
         written += batch.num_rows
     file.flush()
-    return np.concatenate([*starts, np.array([written], np.int64)])
+    return np.concatenate([*starts, np.array([written], np.int64)]), np.concatenate(names)
 
 
 def mapped(
     file: IO[bytes],
     width: int,
     starts: Integers,
+    names: Names | None = None,
 ) -> UnitRows:
-    """Returns the rows in a file, memory-mapped; ``width`` is the number of columns."""
+    """Returns the rows in a file, memory-mapped; ``width`` is the number of codes of a row."""
     shape = (int(starts[-1]), width)
     if not shape[0]:
-        return UnitRows(np.zeros(shape, np.int64), starts)
-    return UnitRows(np.memmap(file, np.int64, "r", shape=shape), starts)
+        return UnitRows(np.zeros(shape, np.int64), starts, names)
+    return UnitRows(np.memmap(file, np.int64, "r", shape=shape), starts, names)
+
+
+def _present(name: str, value: Value) -> str:
+    """Returns a column with MISSING in place of NULL; of an array, in place of each number."""
+    missing = str(MISSING)
+    if isinstance(value.type, Array):
+        missing = f"list_resize([]::BIGINT[], {value.type.length}, CAST({MISSING} AS BIGINT))"
+    return f"coalesce({name}, {missing}) AS {name}"
+
+
+def _block(column: "pyarrow.Array", width: int) -> Integers:
+    """Returns the codes of a column, a row for each of its values."""
+    if hasattr(column, "flatten"):
+        column = column.flatten()
+    codes: Integers = column.to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes.reshape(-1, width)
 
 
 def _hash(key: str, columns: list[str]) -> str:

@@ -23,7 +23,7 @@ from sfumato.engines.base import Exact, UnitRows
 from sfumato.engines.cube import Coded, coded
 from sfumato.engines.declared import owner_columns
 from sfumato.engines.emit import Statement, queries
-from sfumato.engines.interruption import is_cancelled_job
+from sfumato.engines.interruption import is_cancelled_job, is_interrupt
 from sfumato.engines.lanes import Lanes
 from sfumato.engines.result_rows import Groups, Rows, columns, gather
 from sfumato.engines.spark_cube import opened_cube
@@ -407,14 +407,18 @@ class SparkEngine:
         watcher.start()
         try:
             yield
-        except KeyboardInterrupt:
+        except BaseException as failure:
+            if not is_interrupt(failure):
+                raise
             self._interrupt(tag)
-            raise
+            raise KeyboardInterrupt from None
         finally:
             self._running = ""
             done.set()
             watcher.join()
-            self._session.sparkContext.removeJobTag(tag)
+            with suppress(Exception):
+                # Ctrl-C may have closed the connection; what ended the block matters more
+                self._session.sparkContext.removeJobTag(tag)
 
     def _watch(self, tag: str, done: threading.Event, patience: Patience) -> None:
         ends = time.monotonic() + self._time_limit

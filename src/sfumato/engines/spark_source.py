@@ -16,7 +16,7 @@ from sfumato.engines.spark_printer import Rows
 from sfumato.engines.value_codes import text_of
 from sfumato.engines.value_sql import Source
 from sfumato.errors import InvalidDeclaration, InvalidSource
-from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
+from sfumato.metadata.column import Array, Boolean, Category, ColumnType, Date, Integer, Real, Text
 from sfumato.metadata.table import Table
 from sfumato.metadata.timestamp import Timestamp
 
@@ -79,7 +79,7 @@ def read(
     owners = owner_columns(tables, name)
     types = {}
     items = []
-    for column in dict.fromkeys([*tables[name].columns, *owners]):
+    for column in dict.fromkeys([*_asked(tables[name]), *owners]):
         if column not in physical:
             raise no_column(name, column, list(physical))
         kind = tables[name].columns.get(column, Text())
@@ -95,6 +95,11 @@ def read(
     return Read(Source(quote(name), types), Rows(sql, _kinds(types)))
 
 
+def _asked(table: Table) -> list[str]:
+    """The columns that questions can read: all but arrays."""
+    return [name for name, kind in table.columns.items() if not isinstance(kind, Array)]
+
+
 def _kinds(types: Mapping[str, str]) -> dict[str, Kind]:
     return {column: _KINDS[name] for column, name in types.items()}
 
@@ -103,7 +108,7 @@ def declared(tables: Mapping[str, Table], name: str) -> Read:
     """Returns a table by its declaration alone, in the types that fit it best."""
     owners = owner_columns(tables, name)
     types = {}
-    for column in dict.fromkeys([*tables[name].columns, *owners]):
+    for column in dict.fromkeys([*_asked(tables[name]), *owners]):
         kind = tables[name].columns.get(column, Text())
         if isinstance(kind, Date):
             types[column] = "DATE"

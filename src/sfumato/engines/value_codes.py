@@ -11,7 +11,17 @@ import re
 from decimal import Decimal
 
 from sfumato.errors import unknown
-from sfumato.metadata.column import Boolean, Category, Column, Date, Integer, Real, Text, date_code
+from sfumato.metadata.column import (
+    Array,
+    Boolean,
+    Category,
+    Column,
+    Date,
+    Integer,
+    Real,
+    Text,
+    date_code,
+)
 from sfumato.metadata.date_format import date_pattern, places
 from sfumato.metadata.file_text import PLAIN, Numerals
 from sfumato.metadata.timestamp import Timestamp, local_time
@@ -62,6 +72,8 @@ def code_of(
 ) -> int | str | None:
     """Returns the code of a value; None for a missing or undeclared value.
 
+    The codes of a list of numbers are a string, as DuckDB prints them: ``"[1, 2]"``.
+
     ``numerals`` are the signs in numbers that are written as text.
 
     >>> code_of(Column("age", Integer(0, 120)), "130")
@@ -83,6 +95,8 @@ def code_of(
             return dict(kind.texts()).get(text_of(value))
         case Text():
             return text_of(value)
+        case Array():
+            return _array_codes(kind, value)
         case _:
             raise unknown(kind)
 
@@ -125,6 +139,18 @@ def _number_code(
     if number >= kind.upper_code:
         return kind.upper_code
     return round(number)
+
+
+def _array_codes(kind: Array, value: object) -> str | None:
+    if not isinstance(value, list | tuple) or len(value) != kind.length:
+        return None
+    codes = []
+    for number in value:
+        code = None if isinstance(number, str) else _number_code(kind.element, number, PLAIN)
+        if code is None:
+            return None
+        codes.append(code)
+    return str(codes)
 
 
 def _plain(number: str, numerals: Numerals) -> str:

@@ -13,7 +13,16 @@ from sfumato.engines import sql_tree as sql
 from sfumato.engines.moment_sql import moment_code, moment_reading
 from sfumato.engines.value_codes import DATE_PATTERN, number_pattern, thousands_pattern
 from sfumato.errors import unknown
-from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
+from sfumato.metadata.column import (
+    Array,
+    Boolean,
+    Category,
+    ColumnType,
+    Date,
+    Integer,
+    Real,
+    Text,
+)
 from sfumato.metadata.date_format import date_pattern, iso_order
 from sfumato.metadata.file_text import PLAIN, Numerals
 from sfumato.metadata.timestamp import Timestamp
@@ -57,14 +66,30 @@ class Source:
         It is a key of ``_FAMILIES``; "null" for a column without a value, "other" for a type that
         cannot be read, such as a list.
         """
-        name = self.types[column].upper()
-        if name.endswith("]"):
-            return "other"
-        name = name.partition("(")[0].strip('"')
-        for family, names in _FAMILIES.items():
-            if name in names:
-                return family
+        return _family(self.types[column])
+
+    def element(self, column: str) -> str:
+        """Returns the physical type of the elements of a list; "" if the column has no flat lists.
+
+        >>> Source("t", {"a": "UTINYINT[784]", "b": "DOUBLE[][]"}).element("a")
+        'UTINYINT'
+        """
+        physical = self.types[column].upper()
+        element = physical.rpartition("[")[0]
+        if physical.endswith("]") and not element.endswith("]"):
+            return element
+        return ""
+
+
+def _family(physical: str) -> str:
+    """Returns the family of a physical type."""
+    if physical.endswith("]"):
         return "other"
+    name = physical.upper().partition("(")[0].strip('"')
+    for family, names in _FAMILIES.items():
+        if name in names:
+            return family
+    return "other"
 
 
 def named(columns: Sequence[str], source: Source) -> sql.Expression:
@@ -98,7 +123,8 @@ def reading(
 ) -> sql.Expression:
     """Reads a value in the form in which it is compared: a number of steps, a day or a string.
 
-    A missing value is NULL; NaN stays NaN.
+    A missing value is NULL; NaN stays NaN. Of a list of numbers the codes are read, NULL for a
+    number that has none.
 
     Guarantees:
         no value can make a reading fail
@@ -118,15 +144,26 @@ def reading(
             read = moment_reading(stored_text, family, nanoseconds=nanoseconds, form=kind.format)
         case Category() | Boolean() | Text():
             read = text_reading(raw, family)
+        case Array():
+            read = _codes(raw, source.element(column), kind)
         case _:
             raise unknown(kind)
     # a moment with a time zone has no string
     if not kind.missing or family == "instant":
         return read
-    markers = tuple(sql.Constant(marker) for marker in kind.missing)
-    is_present: sql.Expression = sql.In(text_reading(raw, family), markers, negated=True)
-    if isinstance(kind, Timestamp):
-        # a moment that cannot be printed is no marker
+    return _unmarked(read, text_reading(raw, family), kind)
+
+
+def _unmarked(
+    read: sql.Expression,
+    string: sql.Expression,
+    kind: ColumnType,
+) -> sql.Expression:
+    """Returns a reading, NULL where the string of the value is declared as missing."""
+    markers = tuple(sql.Constant(marker) for marker in kind.missing or ())
+    is_present: sql.Expression = sql.In(string, markers, negated=True)
+    if isinstance(kind, Date | Timestamp):
+        # a day or a moment that cannot be printed is no marker
         is_present = sql.call("coalesce", is_present, sql.TRUE)
     chosen = sql.Case(((is_present, read),))
     if isinstance(kind, Category | Boolean | Text):
@@ -164,6 +201,10 @@ def code(
             return moment_code(kind, value)
         case Category() | Boolean() | Text():
             return value
+        case Array():
+            numbers = sql.call("list_aggregate", value, sql.Constant("count"))
+            is_whole = (call.equals(kind.length) for call in (sql.call("len", value), numbers))
+            return sql.Case(((sql.Logic("AND", tuple(is_whole)), value),))
         case _:
             raise unknown(kind)
 
@@ -259,6 +300,21 @@ def _day(raw: sql.Expression, family: str, kind: Date) -> sql.Expression:
     order = sql.Constant(iso_order(kind.format))
     iso = sql.call("regexp_replace", raw, sql.Constant(pattern), order)
     return _guarded(sql.TryCast(iso, sql.SqlType.DATE), raw, family, pattern)
+
+
+def _codes(
+    raw: sql.Expression,
+    physical: str,
+    kind: Array,
+) -> sql.Expression:
+    """Returns the codes of the numbers of a list, whose elements have a physical type."""
+    element: sql.Expression = sql.Column("element")
+    if _family(physical) == "float":
+        element = sql.Opaque(element)
+    short = physical in _SHORT and isinstance(kind.element, Integer)
+    read = element if short else _steps(element, _family(physical), kind.element)
+    number = sql.TryCast(code(kind.element, read, short=short), narrowest(kind.element))
+    return sql.Each(raw, "element", number)
 
 
 def _steps(

@@ -134,8 +134,14 @@ class LockedAccounts:
             ) from None
 
     def hold(self, cost: Charge) -> None:
-        """Reserves a cost on every account of the path."""
+        """Reserves a cost on every account of the path.
+
+        A cost at single orders binds each account to them for good, even if it is released.
+        """
+        bound = Charge(0, 0, 0, cost.orders)
         for row in list(self.accounts.values()):
+            if cost.orders is not None:
+                row = row._replace(spent=charge_text(charge_from_text(row.spent) + bound))
             self.put(row._replace(held=held_text(held_from_text(row.held).plus(cost))))
 
     def release(self, cost: Charge) -> None:

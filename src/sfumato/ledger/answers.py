@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 
 from sfumato.errors import AccountFrozen, BudgetExceeded, LedgerError, Refused, WrongUse
+from sfumato.ledger.account_path import Scope
 from sfumato.ledger.account_transaction import LockedAccounts, require_open
 from sfumato.ledger.binding import require_answer
 from sfumato.ledger.closing import EXCHANGED, give_up
@@ -91,6 +92,25 @@ class Answers(Owner):
         """The charge that paid for the asking account's answer; "" if there is none."""
         row = readable(lambda: self._store.read(lambda rows: own_answer(rows, request)))
         return "" if row is None else row.charge
+
+    def answer_of(self, charge_id: str, scope: Scope) -> bytes | None:
+        """The answer that an account has paid for with a charge, by its id; free.
+
+        Raises:
+            AccountFrozen: an account of the path is frozen.
+        """
+
+        def find(rows: Rows) -> AnswerRow | None:
+            require_open(filter(None, map(rows.account, scope.lineage)))
+            charge = rows.charge(charge_id)
+            if charge is None or charge.account != scope.id:
+                return None
+            answer = rows.answer(charge.question)
+            if answer is None or answer.charge != charge_id:
+                return None
+            return answer
+
+        return self._given(find)
 
     def to_share(self, request: Request) -> bytes | None:
         """The answer that ``recall`` would share with the account for its cost.

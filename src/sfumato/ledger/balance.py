@@ -155,12 +155,18 @@ def increments_text(increments: int | None) -> str:
 
 
 def charge_to_json(charge: Charge) -> dict[str, Json]:
-    """The stored form of a charge: decimal strings, since an integer may exceed 64 bits."""
-    return {
+    """The stored form of a charge: decimal strings, since an integer may exceed 64 bits.
+
+    ``orders`` is there only for a charge that is priced at single orders.
+    """
+    form: dict[str, Json] = {
         "epsilon": None if charge.epsilon is None else str(charge.epsilon),
         "rho": str(charge.rho),
         "delta": str(charge.delta),
     }
+    if charge.orders is not None:
+        form["orders"] = [str(order) for order in sorted(charge.orders)]
+    return form
 
 
 def charge_from_json(form: Mapping[str, Json]) -> Charge:
@@ -170,13 +176,18 @@ def charge_from_json(form: Mapping[str, Json]) -> Charge:
         None if epsilon is None else _increments(epsilon),
         _increments(form["rho"]),
         _increments(form["delta"]),
+        _orders(form.get("orders")),
     )
 
 
 def charge_text(charge: Charge) -> str:
     """The stored string of a charge: the canonical JSON of ``charge_to_json``."""
     epsilon = "null" if charge.epsilon is None else f'"{charge.epsilon}"'
-    text = f'{{"delta":"{charge.delta}","epsilon":{epsilon},"rho":"{charge.rho}"}}'
+    orders = ""
+    if charge.orders is not None:
+        listed = ",".join(f'"{order}"' for order in sorted(charge.orders))
+        orders = f'"orders":[{listed}],'
+    text = f'{{"delta":"{charge.delta}","epsilon":{epsilon},{orders}"rho":"{charge.rho}"}}'
     if "-" not in text:
         _keep(_CHARGES, text, charge)
     return text
@@ -240,6 +251,15 @@ def _keep(kept: dict[str, T], text: str, value: T) -> T:
         kept.clear()
     kept[text] = value
     return value
+
+
+def _orders(form: Json) -> frozenset[Fraction] | None:
+    """Parses the stored orders of a charge."""
+    if form is None:
+        return None
+    if not isinstance(form, list):
+        raise ValueError("not stored orders")
+    return frozenset(Fraction(str(order)) for order in form)
 
 
 def _increments(text: Json) -> int:

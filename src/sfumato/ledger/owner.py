@@ -6,6 +6,7 @@ import json
 import os
 import pwd
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Self, TypeVar
 
@@ -13,7 +14,12 @@ from sfumato.accounting.budget_gates import NOTHING, Gates
 from sfumato.errors import LedgerCorrupt, WrongUse
 from sfumato.ledger.account_path import LONGEST_NAME, Scope, lineage_of, require_storable
 from sfumato.ledger.account_transaction import LockedAccounts, child, unknown_account
-from sfumato.ledger.balance import balance_admits, charge_text, gates_to_json
+from sfumato.ledger.balance import (
+    balance_admits,
+    charge_from_text,
+    charge_text,
+    gates_to_json,
+)
 from sfumato.ledger.binding import moved_to
 from sfumato.ledger.head_watch import HeadWatch
 from sfumato.ledger.journal import canonical_json, chained, genesis, iso_time
@@ -234,6 +240,7 @@ class Owner:
 
     def _allocate(self, rows: Rows, scope: Scope, limit: Json, gates: Json, reason: str) -> None:
         locked = LockedAccounts(rows, scope.id)
+        gates = _at_orders(locked.own, limit, gates)
         locked.put(_limited(locked.own, limit, gates))
         body: dict[str, Json] = {"account": scope.id, "limit": limit, "gates": gates}
         self._tell(locked, "allocate", body | _listed(locked), reason)
@@ -288,11 +295,14 @@ class Owner:
         """
         scope = Scope(dataset, purpose, analyst)
         require_reason(reason, needed=True)
-        limit, gates = _limit_to_json(budget), gates_to_json(Gates.of(budget))
+        limit, best = _limit_to_json(budget), gates_to_json(Gates.of(budget))
 
         def transaction(rows: Rows) -> None:
             locked = LockedAccounts(rows, scope.id)
             own = locked.own
+            gates = _at_orders(own, limit, best)
+            # what is reserved stays reserved, at its orders
+            fresh = replace(NOTHING, orders=charge_from_text(own.spent).orders)
             if own.gates and not balance_admits(own.gates, own.spent, own.held):
                 raise WrongUse(
                     f"The account {scope.id!r} has spent more than its limit, which was lowered.",
@@ -305,7 +315,7 @@ class Owner:
             }
             earlier = canonical_json([*json.loads(own.earlier), closed])
             locked.put(
-                _limited(own._replace(spent=charge_text(NOTHING), earlier=earlier), limit, gates)
+                _limited(own._replace(spent=charge_text(fresh), earlier=earlier), limit, gates)
             )
             body: dict[str, Json] = {"account": scope.id, "limit": limit, "gates": gates}
             self._tell(locked, "refresh", body | _listed(locked), reason)
@@ -463,6 +473,16 @@ def _limited(row: AccountRow, limit: Json, gates: Json) -> AccountRow:
         limit="" if limit is None else canonical_json(limit),
         gates="" if gates is None else canonical_json(gates),
     )
+
+
+def _at_orders(own: AccountRow, limit: Json, gates: Json) -> Json:
+    """The gates of a new limit, at an order at which what the account has spent is priced."""
+    orders = charge_from_text(own.spent).orders
+    if orders is None or not isinstance(limit, dict):
+        return gates
+    epsilon = str(limit["epsilon"])
+    delta = str(limit["delta"])
+    return gates_to_json(Gates.of(Budget(epsilon, delta), orders))
 
 
 def _limit_of(scope: Scope, budget: Budget | None) -> tuple[Json, Json]:

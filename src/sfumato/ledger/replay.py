@@ -11,12 +11,13 @@ from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import partial
 from operator import itemgetter
 from typing import Any, TypeAlias
 
-from sfumato.accounting.account import account
-from sfumato.accounting.budget_gates import Charge, charge_for
+from sfumato.accounting.budget_gates import Charge
+from sfumato.accounting.order_price import price
 from sfumato.ledger.account_path import Scope, lineage_of
 from sfumato.ledger.balance import charge_from_json, charge_to_json
 from sfumato.ledger.charge_entry import named, opened_row
@@ -280,8 +281,10 @@ class Replay:
         """Starts a new period of an account."""
         book = self.book(body["account"])
         limit = json.loads(book.limit) if book.limit else None
-        book.earlier.append({"limit": limit, "spent": charge_to_json(book.spent.charge)})
+        book.earlier.append({"limit": limit, "spent": charge_to_json(book.settled)})
+        orders = book.taken.orders
         book.spent, book.taken = Sum(), book.held
+        book.taken.orders = orders
         self.allocate(entry, body)
 
     def freeze(self, entry: Entry, body: dict[str, Any]) -> None:
@@ -332,12 +335,12 @@ class Replay:
 
     def _cost(self, entry: Entry, body: dict[str, Any]) -> tuple[Charge, dict[str, Json], str]:
         """The cost of an entry's event, which must be the one in the entry."""
-        event = body["event"]
+        event, orders = body["event"], body["cost"].get("orders", [])
         # version 0 of marshal: equal values give equal bytes
-        content = marshal.dumps(event, 0)
+        content = marshal.dumps((event, orders), 0)
         known = self._costs.get(content)
         if known is None:
-            cost = charge_for(account(event_from_json(event)))
+            cost = price(event_from_json(event), frozenset(map(Fraction, orders)))
             form = charge_to_json(cost)
             known = cost, form, canonical_json(form)
             if len(self._costs) < _COSTS_KEPT:

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The accounts and charges of a replay, and how they are stored between two verifications."""
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from operator import sub
 from typing import Any
 
-from sfumato.accounting.budget_gates import Charge
+from sfumato.accounting.budget_gates import Charge, Orders, common
 from sfumato.ledger.account_path import lineage_of
 from sfumato.ledger.balance import Held, charge_from_text, charge_text, gates_from_text, held_text
 from sfumato.ledger.digests import charge_digest
@@ -26,12 +28,22 @@ GOING_ON = {
 
 @dataclass(slots=True)
 class Sum:
-    """A mutable sum of charges; those without a finite pure loss are counted."""
+    """A mutable sum of charges; those without a finite pure loss are counted.
+
+    ``orders`` are those of every charge that was ever in it, as in ``Charge``.
+    """
 
     epsilon: int = 0
     rho: int = 0
     delta: int = 0
     unbounded: int = 0
+    orders: Orders = None
+
+    @classmethod
+    def of(cls, parts: Iterable[int]) -> "Sum":
+        """The sum with these ``parts``."""
+        epsilon, rho, delta, unbounded = parts
+        return cls(epsilon, rho, delta, unbounded)
 
     def move(self, charge: Charge, sign: int) -> None:
         """Adds or subtracts a charge."""
@@ -41,6 +53,7 @@ class Sum:
             self.epsilon += sign * charge.epsilon
         self.rho += sign * charge.rho
         self.delta += sign * charge.delta
+        self.orders = common(self.orders, charge.orders)
 
     @property
     def parts(self) -> tuple[int, int, int, int]:
@@ -50,7 +63,8 @@ class Sum:
     @property
     def charge(self) -> Charge:
         """The sum as one charge."""
-        return Charge(None if self.unbounded else self.epsilon, self.rho, self.delta)
+        pure = None if self.unbounded else self.epsilon
+        return Charge(pure, self.rho, self.delta, self.orders)
 
 
 @dataclass(slots=True)
@@ -75,12 +89,18 @@ class Book:
         Raises:
             TypeError, ValueError: something else was.
         """
-        book = cls(*form)
-        book.spent, book.taken = Sum(*map(int, form[3])), Sum(*map(int, form[4]))
+        book = cls(*form[:10])
+        book.spent, book.taken = Sum.of(map(int, form[3])), Sum.of(map(int, form[4]))
+        if len(form) > 10:
+            book.taken.orders = frozenset(map(Fraction, form[10]))
         return book
 
     def to_json(self) -> list[Json]:
         """Its fields in a fixed order, for ``from_json``."""
+        orders = self.taken.orders
+        kept: list[Json] = []
+        if orders is not None:
+            kept = [[str(order) for order in sorted(orders)]]
         return [
             self.contract,
             self.limit,
@@ -92,12 +112,18 @@ class Book:
             self.earlier,
             self.moved,
             self.digest,
+            *kept,
         ]
 
     @property
     def held(self) -> Sum:
         """What is reserved: taken and not spent."""
-        return Sum(*map(sub, self.taken.parts, self.spent.parts))
+        return Sum.of(map(sub, self.taken.parts, self.spent.parts))
+
+    @property
+    def settled(self) -> Charge:
+        """What is spent, at the orders of all that was ever taken."""
+        return replace(self.spent.charge, orders=self.taken.orders)
 
     def row(self, account_id: str, seq: int, head: str) -> AccountRow:
         """The row that must be stored."""
@@ -108,7 +134,7 @@ class Book:
             self.contract,
             self.limit,
             self.gates,
-            charge_text(self.spent.charge),
+            charge_text(self.settled),
             held_text(Held(*self.held.parts)),
             self.frozen,
             self.policy,

@@ -3,11 +3,14 @@
 
 import hashlib
 import re
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import lru_cache
 
-from sfumato.accounting.account import account, relations_of
-from sfumato.accounting.budget_gates import NOTHING, Charge, charge_for
+from sfumato.accounting.account import relations_of
+from sfumato.accounting.budget_gates import NOTHING, Charge
+from sfumato.accounting.order_price import price
 from sfumato.errors import InvalidNumber, WrongUse
 from sfumato.ledger.account_path import LONGEST_KEY, UNSTATED, Scope, require_storable
 from sfumato.ledger.balance import charge_text, charge_to_json
@@ -99,15 +102,19 @@ class Ready:
     hashes: tuple[str, ...]
 
     @classmethod
-    def of(cls, request: Request) -> "Ready":
-        """Computes the cost of a request.
+    def of(cls, request: Request, orders: Collection[Fraction] = ()) -> "Ready":
+        """Computes the cost of a request; ``orders`` are those of the accounts of its path.
+
+        An answer whose cost depends on them is not shared.
 
         Raises:
             InvalidNumber: an event that costs nothing, which no noise does.
         """
-        cost, relations, event = _priced(request.event)
+        cost, relations, event = _priced(request.event, frozenset(orders))
         if cost == NOTHING:
             raise InvalidNumber("A charge of nothing.", allowed="an event with a cost above 0")
+        if cost.orders is not None:
+            request = replace(request, shared="")
         lineage = request.scope.lineage
         form: dict[str, Json] = {
             "account": lineage[-1],
@@ -168,7 +175,7 @@ def _asked(account: str, keys: Keys) -> str:
 
 # cached, since an analyst repeats few prices
 @lru_cache(maxsize=1024)
-def _priced(event: Event) -> tuple[Charge, frozenset[str], Json]:
+def _priced(event: Event, orders: frozenset[Fraction]) -> tuple[Charge, frozenset[str], Json]:
     """The cost of an event, the neighbour relations for which it is proved, and its stored form."""
     relations = frozenset(relation.value for relation in relations_of(event))
-    return charge_for(account(event)), relations, event_to_json(event)
+    return price(event, orders), relations, event_to_json(event)

@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Callable, Collection, Sequence
 from datetime import timedelta
+from fractions import Fraction
 from functools import partial
 from typing import TypeVar
 
@@ -20,7 +21,7 @@ from sfumato.ledger.account_path import Scope, lineage_of
 from sfumato.ledger.account_status import Standing, standing_of
 from sfumato.ledger.account_transaction import LockedAccounts, balance_of
 from sfumato.ledger.answers import write_tally
-from sfumato.ledger.balance import Balance, charge_from_text
+from sfumato.ledger.balance import Balance, charge_from_text, gates_from_text
 from sfumato.ledger.closing import (
     EXCHANGED,
     at_step,
@@ -194,6 +195,15 @@ class Ledger(Instalments):
         )
         return readable(lambda: [balance_of(row) for row in rows if row is not None and row.gates])
 
+    def orders(self, scope: Scope) -> frozenset[Fraction]:
+        """The orders at which the accounts of a path convert."""
+        found: set[Fraction] = set()
+        for row in filter(None, map(self._store.peek, scope.lineage)):
+            order = gates_from_text(row.gates).order if row.gates else None
+            if order is not None:
+                found.add(order)
+        return frozenset(found)
+
     def standing(self, dataset: str, purpose: str = "", analyst: str = "") -> Standing:
         """The status of an account, and what the accounts above leave to it."""
         lineage = Scope(dataset, purpose, analyst).lineage
@@ -218,7 +228,7 @@ class Ledger(Instalments):
             InProgress: the same question is being answered, or has just been; ask again.
             KeyUsed: the idempotency key is bound to something else.
         """
-        ready, name = Ready.of(request), charge_id or token()
+        ready, name = self._ready(request), charge_id or token()
         return self._taken(request, lambda rows: self._reserve(rows, ready, name))
 
     def reserve_all(self, requests: Sequence[Request], charge_ids: Sequence[str] = ()) -> list[str]:
@@ -232,7 +242,7 @@ class Ledger(Instalments):
             As ``reserve``, and then nothing was taken; what a refusal names as the cost is the sum.
         """
         names = charge_ids or [token() for _ in requests]
-        ready = [Ready.of(request) for request in requests]
+        ready = [self._ready(request) for request in requests]
 
         def transaction(rows: Rows) -> list[str]:
             self._require_together(rows, ready)
@@ -243,6 +253,13 @@ class Ledger(Instalments):
             return [self._reserve(rows, request, name) for request, name in new]
 
         return self._taken(requests[0], transaction)
+
+    def _ready(self, request: Request) -> Ready:
+        """A request with its cost; the orders of its path are read only if that depends on them."""
+        ready = Ready.of(request)
+        if ready.cost.orders is None:
+            return ready
+        return Ready.of(request, self.orders(request.scope))
 
     def _taken(self, request: Request, take: Callable[[Rows], T]) -> T:
         """Runs a transaction that charges, together with the pending counts."""
@@ -272,7 +289,7 @@ class Ledger(Instalments):
             As ``reserve``; then the charge stays as it was.
             LeaseExpired: the charge was voided meanwhile.
         """
-        ready, other = Ready.of(request), new_id or token()
+        ready, other = self._ready(request), new_id or token()
 
         def transaction(rows: Rows) -> str:
             locked, row = at_step(rows, charge_id, RESERVED, VOIDED)

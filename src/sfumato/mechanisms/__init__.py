@@ -12,6 +12,7 @@ from sfumato.mechanisms.additive import (
     gaussian,
     geometric,
     laplace,
+    rounded_gaussian,
     staircase,
 )
 from sfumato.mechanisms.bernstein import Interval, Statistic
@@ -87,6 +88,7 @@ __all__ = [
     "randomized_response",
     "report_noisy_max",
     "representative",
+    "rounded_gaussian",
     "sample_units",
     "sparse_vector",
     "staircase",

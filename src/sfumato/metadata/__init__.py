@@ -6,13 +6,24 @@ which values a column can have, and gives each an integer code; everything that 
 computes is on those codes.
 """
 
-from sfumato.metadata.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
+from sfumato.metadata.column import (
+    Array,
+    Boolean,
+    Category,
+    Column,
+    ColumnType,
+    Date,
+    Integer,
+    Real,
+    Text,
+)
 from sfumato.metadata.contract import Contract
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.table import Table
 from sfumato.metadata.timestamp import Timestamp
 
 __all__ = [
+    "Array",
     "Boolean",
     "Category",
     "Column",

@@ -8,6 +8,7 @@ GROUP BY; otherwise rows whose key is missing are in no group.
 """
 
 import datetime
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -292,7 +293,87 @@ class Text:
         return f"Text({shown_missing(self.missing).removeprefix(', ')})"
 
 
-ColumnType: TypeAlias = Integer | Real | Date | Timestamp | Category | Boolean | Text
+# Rows of longer arrays would not fit beside each other in memory.
+LONGEST_ARRAY = 2**20
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class Array:
+    """Lists of numbers of one length: pictures, embeddings.
+
+    ``shape`` is the length, or the lengths along several axes; the data has flat lists of their
+    product, row by row. Each number is read like an ``Integer`` from ``lower`` to ``upper``; with
+    ``step``, like a ``Real``. A list of another length, or with NULL or NaN, is missing as a whole.
+
+    SQL computes nothing from an array. The rows of a task, and models, read it.
+
+    Raises:
+        InvalidDeclaration: a shape without numbers or with more than 2^20, or invalid bounds.
+
+    >>> Array((28, 28), 0, 255).length
+    784
+    """
+
+    shape: tuple[int, ...]
+    element: Integer | Real
+
+    def __init__(
+        self,
+        shape: int | Sequence[int],
+        lower: Number,
+        upper: Number,
+        *,
+        step: Number | None = None,
+    ) -> None:
+        object.__setattr__(self, "shape", _array_shape(shape))
+        element = Integer(lower, upper) if step is None else Real(lower, upper, step=step)
+        object.__setattr__(self, "element", element)
+
+    @property
+    def length(self) -> int:
+        """How many numbers a value has."""
+        return math.prod(self.shape)
+
+    @property
+    def missing(self) -> Markers:
+        """None: no text means missing, since no text is a list."""
+        return None
+
+    @property
+    def lower_code(self) -> int:
+        """The smallest code of a number."""
+        return self.element.lower_code
+
+    @property
+    def upper_code(self) -> int:
+        """The largest code of a number."""
+        return self.element.upper_code
+
+    @property
+    def step(self) -> Fraction:
+        """The value of one code."""
+        return self.element.step
+
+    @property
+    def size(self) -> int:
+        """The number of declared values of a number."""
+        return self.element.size
+
+    def decode(self, code: int) -> int | float:
+        """The number of a code."""
+        return self.element.decode(code)
+
+    def __repr__(self) -> str:
+        shape = self.shape[0] if len(self.shape) == 1 else self.shape
+        low, high = (
+            decimal_text(self.lower_code * self.step),
+            decimal_text(self.upper_code * self.step),
+        )
+        step = f", step={decimal_text(self.step)}" if isinstance(self.element, Real) else ""
+        return f"Array({shape}, {low}, {high}{step})"
+
+
+ColumnType: TypeAlias = Integer | Real | Date | Timestamp | Category | Boolean | Text | Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,6 +398,23 @@ def date_code(value: object) -> int | None:
     if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
         return (value - EPOCH).days
     return None
+
+
+def _array_shape(shape: int | Sequence[int]) -> tuple[int, ...]:
+    """The lengths along each axis of an array."""
+    given = (shape,) if isinstance(shape, int) else shape
+    axes = tuple(given) if isinstance(given, list | tuple) else ()
+    if not axes or any(type(axis) is not int or axis < 1 for axis in axes):
+        raise InvalidDeclaration(
+            f"An Array of shape {shown(shape)}.", allowed="a length, or several: 512, (28, 28)"
+        )
+    if math.prod(axes) > LONGEST_ARRAY:
+        raise InvalidDeclaration(
+            f"An Array of {math.prod(axes):,} numbers.",
+            allowed=f"at most {LONGEST_ARRAY:,}",
+            remedy="Store smaller pictures, or an embedding of them.",
+        )
+    return axes
 
 
 def _bounds(lower: Number, upper: Number) -> tuple[Fraction, Fraction]:

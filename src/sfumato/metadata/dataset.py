@@ -39,9 +39,14 @@ class Dataset:
             raise InvalidDeclaration(
                 f"version={shown(self.version)}.", allowed="a text, such as '2026-11'"
             )
-        if not self.tables or not all(isinstance(name, str) for name in self.tables):
+        # devices that report by themselves have no table, and what hides a report hides a value
+        known = isinstance(self.tables, Mapping) and all(
+            isinstance(name, str) for name in self.tables
+        )
+        if not known or (not self.tables and self.relation is Relation.ADD_REMOVE):
             raise InvalidDeclaration(
-                "A dataset without a named table.", allowed='{"people": sf.Table(...)}'
+                "A dataset without a named table.",
+                allowed='{"people": sf.Table(...)}, or for telemetry {} with sf.ReplaceOne',
             )
         object.__setattr__(self, "tables", dict(self.tables))
         if len({name.lower() for name in self.tables}) != len(self.tables):

@@ -119,7 +119,7 @@ class Table:
                 raise InvalidDeclaration(
                     f"Column {name!r} is declared as {shown(kind)}.",
                     allowed="sf.Integer, sf.Real, sf.Date, sf.Timestamp, sf.Category, sf.Boolean, "
-                    "sf.Text",
+                    "sf.Text, sf.Array",
                 )
         lowered = [name.lower() for name in self.columns]
         if len(set(lowered)) != len(lowered):

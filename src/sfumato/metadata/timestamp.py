@@ -76,8 +76,8 @@ class Timestamp(Coded):
             raise InvalidDeclaration(
                 f"A step of {shown(step)}.", allowed="a whole number of seconds, 1 to 86400"
             )
-        low = _bound(lower, zone, is_upper=False)
-        high = _bound(upper, zone, is_upper=True)
+        low = moment_of(lower, zone, is_upper=False)
+        high = moment_of(upper, zone, is_upper=True)
         if low is None or high is None or low >= high:
             raise InvalidDeclaration(
                 f"Timestamp({shown(lower)}, {shown(upper)}).",
@@ -202,8 +202,14 @@ def local_time(moment: datetime.datetime) -> tuple[int, int | None]:
     return past.days * DAY + past.seconds, known
 
 
-def _bound(given: object, zone: str, *, is_upper: bool) -> int | None:
-    """Returns a declared bound in seconds since 1970-01-01T00:00:00Z; None if it is none."""
+def moment_of(given: object, zone: str, *, is_upper: bool) -> int | None:
+    """Returns a time in seconds since 1970-01-01T00:00:00Z; None if it is none.
+
+    A date alone is its first second, or its last one as an upper bound.
+
+    >>> moment_of("1970-01-02", "UTC", is_upper=False), moment_of("then", "UTC", is_upper=True)
+    (86400, None)
+    """
     if isinstance(given, datetime.date) and not isinstance(given, datetime.datetime):
         given = given.isoformat()
     if isinstance(given, str):

@@ -20,13 +20,20 @@ from sfumato.noise.gaussian import DiscreteGaussian
 from sfumato.noise.geometric import Geometric
 from sfumato.noise.laplace import DiscreteLaplace
 from sfumato.noise.law import Integers, Law, Shape
+from sfumato.noise.rounded import RoundedGaussian
 from sfumato.noise.skellam import Skellam
 from sfumato.noise.staircase import DiscreteStaircase
 from sfumato.noise.truncated import Truncated
 from sfumato.noise.uniform import below_many, permutation, subset
 
 Noise: TypeAlias = (
-    DiscreteLaplace | DiscreteGaussian | DiscreteStaircase | Truncated | Binomial | Skellam
+    DiscreteLaplace
+    | DiscreteGaussian
+    | DiscreteStaircase
+    | Truncated
+    | Binomial
+    | Skellam
+    | RoundedGaussian
 )
 
 __all__ = [
@@ -43,6 +50,7 @@ __all__ = [
     "Integers",
     "Law",
     "Noise",
+    "RoundedGaussian",
     "Shape",
     "Skellam",
     "Truncated",

@@ -2,9 +2,10 @@
 """The rows of units: each row as the codes of some values, at most so many rows a unit."""
 
 from dataclasses import dataclass
+from itertools import accumulate
 
 from sfumato.errors import MissingDeclaration, WrongUse, shown
-from sfumato.metadata.column import Text
+from sfumato.metadata.column import Array, Text
 from sfumato.plan.aggregate import CountValues
 from sfumato.plan.relation import Relation
 from sfumato.plan.stages import Raw
@@ -46,6 +47,17 @@ class RowList:
                 )
 
     @property
+    def widths(self) -> tuple[int, ...]:
+        """How many codes each value has: one, or one for each number of an array."""
+        kinds = [value.type for value in self.values]
+        return tuple(kind.length if isinstance(kind, Array) else 1 for kind in kinds)
+
+    @property
+    def starts(self) -> tuple[int, ...]:
+        """The place of the first code of each value among the codes of a row."""
+        return tuple(accumulate(self.widths[:-1], initial=0))
+
+    @property
     def raw(self) -> Raw:
         """A question that reads the same values."""
         return Raw(self.relation, (), tuple(map(CountValues, self.values)))
@@ -58,6 +70,9 @@ class BoundedRows:
     Between neighbouring datasets the rows of one unit are added, removed or replaced, as
     ``neighbours`` says; those of all other units are the same, in the same order. ``unit`` None:
     each row is its own unit.
+
+    With ``naming``, the rows come with a keyed hash of the name of each unit, by which units are
+    the same in several reads.
 
     Raises:
         ValueError: ``most`` below 1, or above 1 where each row is its own unit.
@@ -74,6 +89,7 @@ class BoundedRows:
     unit: str | None
     most: int
     neighbours: Neighbours
+    naming: str = ""
 
     def __post_init__(self) -> None:
         if self.most < 1 or (self.unit is None and self.most != 1):

@@ -244,7 +244,8 @@ Scalar: TypeAlias = (
 )
 Leaf: TypeAlias = Field | Key | Estimate
 
-_COMPARE: Mapping[Comparison, Callable[[Any, Any], bool]] = {
+# What each comparison of two values that are not NULL computes.
+COMPARE: Mapping[Comparison, Callable[[Any, Any], Any]] = {
     Comparison.EQ: operator.eq,
     Comparison.NE: operator.ne,
     Comparison.LT: operator.lt,
@@ -256,7 +257,8 @@ _COMPARE: Mapping[Comparison, Callable[[Any, Any], bool]] = {
 
 def compares(op: Comparison, left: object, right: object) -> bool:
     """Whether a comparison holds for two values that are not NULL."""
-    return _COMPARE[op](left, right)
+    holds: bool = COMPARE[op](left, right)
+    return holds
 
 
 def children(expression: Scalar) -> tuple[Scalar, ...]:

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Values computed from a row: an expression, and the declared meaning of its codes."""
 
+import operator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import pairwise
 
+from sfumato.errors import MissingDeclaration, shown
 from sfumato.metadata.column import (
     LATTICE_STEPS,
     NARROWEST_CLIP,
+    Array,
     Boolean,
     Column,
     ColumnType,
@@ -87,6 +89,7 @@ class GroupKey:
         no group is declared twice
 
     Raises:
+        MissingDeclaration: an array, whose values are too many for groups.
         ValueError: codes that are not ascending, or none.
 
     >>> from sfumato.metadata.column import Category
@@ -100,11 +103,17 @@ class GroupKey:
     missing: bool = False
 
     def __post_init__(self) -> None:
+        if isinstance(self.value.type, Array):
+            raise MissingDeclaration(
+                f"{shown(self.value.name)} is an sf.Array, which has no groups.",
+                allowed="columns of single values",
+                remedy="Leave it out.",
+            )
         if self.codes is None:
             return
         if not self.codes and not self.missing:
             raise ValueError(f"{self.value.name} has no group")
-        if any(one >= other for one, other in pairwise(self.codes)):
+        if not all(map(operator.lt, self.codes, self.codes[1:])):
             raise ValueError(f"the codes of {self.value.name} are not ascending")
 
     @property

@@ -10,6 +10,7 @@ from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import (
     AdditiveNoise,
     ApproxEvent,
+    Block,
     BoundedRange,
     Composed,
     ContinuousLaw,
@@ -50,6 +51,7 @@ __all__ = [
     "AdditiveNoise",
     "ApproxDP",
     "ApproxEvent",
+    "Block",
     "BoundedRange",
     "BoundedRangeDP",
     "Budget",

@@ -1,20 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """An answer: estimates, intervals and texts, all computed from its stored bytes."""
 
-import datetime
 import html
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from sfumato.errors import WrongUse, shown
+from sfumato.errors import UnknownName, WrongUse, shown
 from sfumato.exact.rational import Number, positive, to_fraction
 from sfumato.ledger.journal import canonical_json
 from sfumato.plan.output import Output
 from sfumato.plan.stored import restore_output
 from sfumato.privacy.event import Json
+from sfumato.query.answer_files import (
+    Filled,
+    arrow_table,
+    csv_text,
+    excel_bytes,
+    filled,
+    parquet_bytes,
+    typed,
+    write,
+)
 from sfumato.query.consistent import NOTE, consistent_error, consistent_rows, is_count
 from sfumato.query.cost import Cost
 from sfumato.query.estimate import Released
@@ -159,31 +169,25 @@ class Answer:
         A cell is unusable if its interval is the whole range.
         """
         names = [str(column["name"]) for column in self.columns]
+        kinds = [str(column["type"]) for column in self.columns]
         rows = []
         for row in self.told:
-            cells = self._typed(row)
+            cells = [typed(value, kind) for value, kind in zip(row, kinds, strict=True)]
             rows.append(dict(zip(names, cells, strict=True)))
         return rows
 
-    def to_arrow(self) -> "pyarrow.Table":
-        """A pyarrow table; null in each cell whose interval is the whole range."""
-        import pyarrow
+    def _filled(self, *, intervals: bool) -> list[Filled]:
+        """The columns, with the ends of their 95% intervals if ``intervals``."""
+        errors = cast(list[list[Json]], self.form["errors"])
+        return filled(self.columns, self.told, errors if intervals else None)
 
-        types = {
-            "integer": pyarrow.int64(), "real": pyarrow.float64(), "text": pyarrow.string(),
-            "date": pyarrow.date32(), "boolean": pyarrow.bool_(),
-            "timestamp": pyarrow.timestamp("s", "UTC"), "local time": pyarrow.timestamp("s"),
-        }  # fmt: skip
-        rows = [self._typed(row) for row in self.told]
-        arrays = {}
-        for place, column in enumerate(self.columns):
-            kind = str(column["type"])
-            values = [row[place] for row in rows]
-            if kind == "real" or any(map(_is_beyond_int64, values)):
-                kind = "real"
-                values = [_float_or_none(value) for value in values]
-            arrays[str(column["name"])] = pyarrow.array(values, types[kind])
-        return pyarrow.table(arrays)
+    def to_arrow(self, *, intervals: bool = False) -> "pyarrow.Table":
+        """A pyarrow table; null in each cell whose interval is the whole range.
+
+        With ``intervals``, each released column ``n`` is followed by the ends of its 95% interval,
+        ``n_low`` and ``n_high``; if a cell cannot be told, a last column, ``marks``, names it.
+        """
+        return arrow_table(self._filled(intervals=intervals))
 
     def to_arrow_bytes(self) -> bytes:
         """The Arrow table as an IPC stream, as ``sfumato query --format arrow`` writes it."""
@@ -195,10 +199,65 @@ class Answer:
             writer.write_table(table)
         return bytes(sink.getvalue().to_pybytes())
 
-    def to_pandas(self) -> "pandas.DataFrame":
-        """The answer as a pandas DataFrame (WrongUse if pandas is not installed)."""
+    def to_pandas(self, *, intervals: bool = False) -> "pandas.DataFrame":
+        """A pandas DataFrame, with intervals as ``to_arrow`` (WrongUse without pandas)."""
         _require("pandas")
-        return self.to_arrow().to_pandas()
+        return self.to_arrow(intervals=intervals).to_pandas()
+
+    def to_csv(self, path: str | Path | None = None, *, intervals: bool = True) -> str:
+        """The answer as CSV, with intervals as ``to_arrow``; written to ``path`` if there is one.
+
+        Raises:
+            WrongUse: the file cannot be written.
+        """
+        text = csv_text(self._filled(intervals=intervals))
+        if path is not None:
+            write(path, text.encode())
+        return text
+
+    def to_parquet(self, path: str | Path, *, intervals: bool = True) -> None:
+        """Writes the answer to a Parquet file, with intervals as ``to_arrow``.
+
+        Raises:
+            WrongUse: the file cannot be written.
+        """
+        write(path, parquet_bytes(self._filled(intervals=intervals)))
+
+    def to_excel(self, path: str | Path, *, intervals: bool = True) -> None:
+        """Writes the answer to an Excel file; its second sheet explains it.
+
+        Intervals as in ``to_arrow``; numbers have 16 digits.
+
+        Raises:
+            WrongUse: the file cannot be written, or XlsxWriter is not installed.
+        """
+        _require("xlsxwriter", "pip install 'sfumato[excel]'")
+        content = excel_bytes(self._filled(intervals=intervals), self.explain().splitlines())
+        write(path, content)
+
+    def __len__(self) -> int:
+        """The number of rows."""
+        return len(self.rows)
+
+    def __bool__(self) -> bool:
+        """True, also of an answer without rows."""
+        return True
+
+    def __iter__(self) -> Iterator[dict[str, object]]:
+        """The rows, as ``to_dicts``."""
+        return iter(self.to_dicts())
+
+    def __getitem__(self, column: str) -> list[object]:
+        """The cells of one column, as ``to_dicts`` has them.
+
+        Raises:
+            UnknownName: there is no such column.
+        """
+        for found in self._filled(intervals=True):
+            if found.name == column:
+                return found.typed
+        names = [found.name for found in self._filled(intervals=True)]
+        raise UnknownName(f"No column {shown(column)}.", allowed=", ".join(names))
 
     def to_polars(self) -> "polars.DataFrame":
         """The answer as a polars DataFrame (WrongUse if polars is not installed)."""
@@ -277,20 +336,6 @@ class Answer:
         point = float(cast(float, value or 0))
         return Bar(label, series, point, low, high, untold=is_untold(error))
 
-    def _typed(self, row: Sequence[Json]) -> list[object]:
-        """A row with its dates as ``datetime.date``, its timestamps as ``datetime.datetime``."""
-        values: list[object] = []
-        for value, column in zip(row, self.columns, strict=True):
-            if value is None:
-                values.append(value)
-            elif column["type"] == "date":
-                values.append(datetime.date.fromisoformat(str(value)))
-            elif column["type"] in ("timestamp", "local time"):
-                values.append(datetime.datetime.fromisoformat(str(value)))
-            else:
-                values.append(value)
-        return values
-
     def receipt(self) -> str:
         """One line: the cost, whether it was paid before, and the charge that paid it."""
         return f"cost {self.cost}{self._paid()}, charge {self.charge_id[:12]}"
@@ -318,18 +363,6 @@ class Answer:
         return shown_table
 
 
-def _is_beyond_int64(value: object) -> bool:
-    """Whether a value is an integer that Arrow's 64-bit integers do not represent."""
-    return isinstance(value, int) and abs(value) >= 2**63
-
-
-def _float_or_none(value: object) -> float | None:
-    """A number as a float; None stays None."""
-    if value is None:
-        return None
-    return float(cast(float, value))
-
-
 def _cut(
     lines: Sequence[Json],
     rows: Sequence[Sequence[Json]],
@@ -348,7 +381,7 @@ def _cut(
     return cut
 
 
-def _require(module: str) -> None:
+def _require(module: str, remedy: str = "") -> None:
     """Raises WrongUse if an optional library is not installed."""
     if find_spec(module) is None:
-        raise WrongUse(f"{module} is not installed.", remedy=f"pip install {module}")
+        raise WrongUse(f"{module} is not installed.", remedy=remedy or f"pip install {module}")

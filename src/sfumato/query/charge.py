@@ -25,7 +25,7 @@ from sfumato.query.claims import require_proved
 from sfumato.query.curator import CANCELLED, ENGINE, Curator
 from sfumato.query.payer import Payer, abandon
 from sfumato.query.reserved import Reserved, drawn, stated
-from sfumato.query.statistic import Opened
+from sfumato.query.statistic import NO_PLAN, Opened
 from sfumato.query.task import Names, Stored, Task, named, sized
 
 T = TypeVar("T")
@@ -154,6 +154,8 @@ def opened_plan(
     """Opens the plan of a task; whatever can fail without reading the data fails here, free."""
     patience.require()
     plan = task.ready(asker.dataset)
+    if plan is NO_PLAN:
+        return Opened(NO_PLAN)
     require_proved(plan, asker.dataset)
     engine.wait(patience)
     if isinstance(plan, BoundedCube):

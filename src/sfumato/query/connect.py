@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TypeAlias
 
 from sfumato.engines.base import Engine
 from sfumato.engines.duckdb import DuckDB
@@ -27,6 +28,10 @@ from sfumato.privacy.unit import AddRemove, Relation
 from sfumato.query.pipeline import UNPREPARED
 from sfumato.query.session import Session, require_names
 
+# The path of a folder, if there is one; where a ledger is; what reads the tables.
+Folder: TypeAlias = str | Path | None
+LedgerPlace: TypeAlias = str | Path | Ledger
+Reader: TypeAlias = Spark | Local | None
 # The analyst who is the owner of the data.
 OWNER = "owner"
 
@@ -35,14 +40,15 @@ def connect(
     tables: Mapping[str, Table],
     *,
     dataset: str,
-    ledger: str | Path | Ledger,
+    ledger: LedgerPlace,
     budget: Budget | None = None,
     relation: Relation = AddRemove,
     version: str = "1",
     analyst: str = OWNER,
     purpose: str = UNSTATED,
-    prepared: str | Path | None = None,
-    engine: Spark | Local | None = None,
+    prepared: Folder = None,
+    states: Folder = None,
+    engine: Reader = None,
     closed: bool | None = None,
     other_people: str = "",
     ledger_key: Key = None,
@@ -63,6 +69,8 @@ def connect(
         analyst: who asks. Analysts do not share answers unless the owner's policy allows it.
         purpose: what the questions are for; the analyst's account lies below it.
         prepared: the folder of ``sf.prepare``; its layouts are used if a question permits.
+        states: the folder of the secret states of streams, which are personal data; by default
+            beside the ledger, if that is a file.
         engine: with ``sf.Spark("spark://host:7077")``, Spark reads the paths. Spark DataFrames
             are always read by their own Spark session. Otherwise DuckDB runs in this process,
             within the limits of ``sf.Local(memory_limit="8GB", threads=4)``, which can also
@@ -87,13 +95,12 @@ def connect(
         LedgerIncomplete: the ledger is older than a published head, or no head can be read.
         LedgerError: the ledger cannot be used.
     """
-    _require_tables(tables)
     require_names(analyst=analyst, purpose=purpose)
-    _require_kinds(budget, prepared, ledger, ledger_key)
+    _require_kinds(tables, budget, prepared, ledger, ledger_key)
     sinks = _sinks(ledger_heads)
     declared = Dataset(dataset, dict(tables), relation, version)
-    opened_engine, kept = _engine(declared, engine, prepared)
     with ExitStack() as failed:
+        opened_engine, kept = _engine(declared, engine, prepared)
         failed.callback(opened_engine.close)
         opened, let_go = _opened(ledger, ledger_key)
         failed.callback(let_go, opened)
@@ -109,7 +116,8 @@ def connect(
             purpose=purpose,
             kept=kept,
             let_go=let_go,
-            is_owners=analyst == OWNER and _is_own_file(ledger),
+            states=_states(states, ledger),
+            is_owners=_is_owners(analyst, ledger),
         )
         # from here on the session closes them
         failed.pop_all()
@@ -134,11 +142,24 @@ def _opened(ledger: str | Path | Ledger, key: Key) -> tuple[Ledger, Callable[[Le
     return borrow(ledger, key), give_back
 
 
-def _is_own_file(ledger: str | Path | Ledger) -> bool:
-    """Whether a ledger is a file of the user who runs this process.
+def _states(folder: str | Path | None, ledger: str | Path | Ledger) -> Path | None:
+    """The folder of the secret states of streams; None if it is neither stated nor known."""
+    if folder is not None:
+        if not isinstance(folder, str | Path) or not str(folder) or is_address(folder):
+            raise WrongUse(f"states={shown(folder)}.", allowed="the path of a folder")
+        return Path(folder).absolute()
+    if isinstance(ledger, Ledger) or is_address(ledger):
+        return None
+    return Path(f"{ledger}.streams").absolute()
+
+
+def _is_owners(analyst: str, ledger: str | Path | Ledger) -> bool:
+    """Whether the owner asks, over a ledger that is a file of the user who runs this process.
 
     An open ``Ledger``, and one on a server, may serve others too.
     """
+    if analyst != OWNER:
+        return False
     if isinstance(ledger, Ledger) or is_address(ledger):
         return False
     return Path(ledger).stat().st_uid == os.geteuid()
@@ -206,21 +227,18 @@ def _keep(ledger: Ledger) -> None:
     """Does nothing: a ledger that the caller opened stays open."""
 
 
-def _require_tables(tables: object) -> None:
-    """Raises InvalidDeclaration unless the tables are a mapping."""
-    if not isinstance(tables, Mapping):
-        raise InvalidDeclaration(
-            f"tables={type(tables).__name__}.", allowed='{"people": sf.Table(...)}'
-        )
-
-
 def _require_kinds(
+    tables: object,
     budget: object,
     prepared: object,
     ledger: object,
     key: Key,
 ) -> None:
     """Raises WrongUse for arguments that would fail later or be misunderstood."""
+    if not isinstance(tables, Mapping):
+        raise InvalidDeclaration(
+            f"tables={type(tables).__name__}.", allowed='{"people": sf.Table(...)}'
+        )
     if budget is not None and not isinstance(budget, Budget):
         raise WrongUse(f"budget={shown(budget)}.", allowed="sf.Budget(epsilon=1, delta=1e-6)")
     if prepared is not None and not isinstance(prepared, str | Path):

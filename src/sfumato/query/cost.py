@@ -8,10 +8,11 @@ from types import MappingProxyType
 
 from sfumato.accounting.account import account
 from sfumato.accounting.budget_gates import DELTA_INCREMENTS, Charge
+from sfumato.errors import InvalidDeclaration
 from sfumato.exact.rational import decimal_text
 from sfumato.exact.rounding import float_up
 from sfumato.ledger.balance import increments_text
-from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise, RoundedGaussian
 from sfumato.noise.truncated import Cut, Truncated
 from sfumato.plan.stages import Part
 from sfumato.privacy.distance import Distance, Norm
@@ -19,17 +20,23 @@ from sfumato.privacy.event import (
     AdditiveNoise,
     Composed,
     Design,
+    DeviceReport,
     Event,
     Json,
     PoissonSample,
     Repeated,
     Sampled,
     Selection,
+    Stream,
     Thresholded,
 )
+from sfumato.privacy.unit import Relation
+from sfumato.query.reserved import plan_of
 
 # No part has been paid for.
 NEW: Mapping[int, str] = MappingProxyType({})
+# A device that holds another value: one fewer of the one, one more of the other.
+_REPLACED = Distance(Norm.L1, Fraction(2), Relation.REPLACE_ONE)
 _NORMS = {Norm.L1: "L1", Norm.L2: "squared L2", Norm.LINF: "Linf"}
 
 
@@ -86,7 +93,7 @@ def cost_of(
 def cost_of_steps(charge: Charge, title: str, event: Event) -> Cost:
     """The cost of an event with one item for each distinct step; ``title`` names the release."""
     times_of: dict[Event, int] = {}
-    for step, times in _steps(event, 1):
+    for step, times in _steps(plan_of(event), 1):
         times_of[step] = times_of.get(step, 0) + times
     items = []
     for step, times in times_of.items():
@@ -118,7 +125,11 @@ def _steps(event: Event, times: int) -> Iterator[tuple[Event, int]]:
 
 def _losses(event: Event) -> dict[str, str]:
     """The epsilon, rho and delta of an event as exact decimals."""
-    profile = account(event)
+    try:
+        profile = account(event)
+    except InvalidDeclaration:
+        # it has a cost only as a part of the whole
+        return {"epsilon": "unbounded", "rho": "in the total", "delta": "0"}
     return {
         "epsilon": "unbounded" if profile.epsilon is None else decimal_text(profile.epsilon),
         "rho": decimal_text(profile.rho),
@@ -155,7 +166,11 @@ def _described(event: Event) -> tuple[str, str, Distance]:
     match event:
         case AdditiveNoise(noise, distance):
             law, parameter = _law(noise)
-            return f"discrete {law}", parameter, distance
+            name = law if isinstance(noise, RoundedGaussian) else f"discrete {law}"
+            return name, parameter, distance
+        case Stream(AdditiveNoise() as noise, ticks):
+            name, parameter, distance = _described(noise)
+            return name, f"{parameter}, in {ticks:,} ticks", distance
         case Thresholded(AdditiveNoise(noise, distance), threshold, keys):
             law, parameter = _law(noise)
             shown = f"{parameter}, shown from {threshold} units on, at most {keys} groups a unit"
@@ -168,15 +183,22 @@ def _described(event: Event) -> tuple[str, str, Distance]:
             return name, f"rate {rates}, {levels}", distance
         case Selection(rule, rate, distance, _):
             return f"selection by {rule.value.replace('_', ' ')}", f"rate {rate}", distance
+        case DeviceReport():
+            return "report of a device", event.kind.replace("_", " "), _REPLACED
         case Sampled(design, inner):
-            steps = [_described(step) for step, _ in _steps(inner, 1)]
-            names = _distinct(name for name, _, _ in steps)
-            parameters = _distinct(parameter for _, parameter, _ in steps)
-            _, _, first_distance = steps[0]
-            shown = f"{parameters}, {_drawn(design)}"
-            return f"{names}, on a sample of the units", shown, first_distance
+            return _on_a_sample(design, inner)
         case _:
             raise TypeError(f"{type(event).__name__} is nothing that a question is planned with")
+
+
+def _on_a_sample(design: Design, inner: Event) -> tuple[str, str, Distance]:
+    """``_described`` for an event on a sample."""
+    steps = [_described(step) for step, _ in _steps(inner, 1)]
+    names = _distinct(name for name, _, _ in steps)
+    parameters = _distinct(parameter for _, parameter, _ in steps)
+    _, _, first_distance = steps[0]
+    shown = f"{parameters}, {_drawn(design)}"
+    return f"{names}, on a sample of the units", shown, first_distance
 
 
 def _distinct(words: Iterable[str]) -> str:
@@ -196,6 +218,8 @@ def _law(noise: Noise | Cut) -> tuple[str, str]:
     match noise:
         case DiscreteLaplace(scale):
             return "Laplace", f"scale {scale}"
+        case RoundedGaussian(sigma):
+            return "rounded Gaussian", f"sigma {sigma}"
         case DiscreteGaussian():
             return "Gaussian", f"sigma^2 {noise.sigma_squared}"
         case Truncated(law, _, upper):

@@ -25,6 +25,8 @@ from sfumato.privacy.event import Design
 from sfumato.query.cells import Cells, Units
 from sfumato.query.reserved import Reserved
 from sfumato.query.statistic import BoundedStatistic, Opened
+from sfumato.query.stream_state import Past, Row
+from sfumato.query.ticks import Ticks
 
 T = TypeVar("T")
 
@@ -66,6 +68,7 @@ class Curator:
         "_failed",
         "_lock",
         "_opened",
+        "_past",
         "_process",
         "_reserved",
         "_sample",
@@ -77,8 +80,10 @@ class Curator:
         charge: str,
         reserved: Reserved,
         opened: Opened,
+        past: Past | None = None,
     ) -> None:
         self.charge = charge
+        self._past = past
         self._reserved = reserved
         self._opened = opened
         self._failed = ""
@@ -170,6 +175,19 @@ class Curator:
             if isinstance(exact, tuple):
                 return mechanism.release_many(*exact)
             return mechanism.release(exact)
+
+        return self._carried_out(step)
+
+    def tick(self, ticks: Ticks, mechanism: AdditiveMechanism) -> dict[int, Row]:
+        """The row of this tick plus noise, by its place; or those that were not stored."""
+
+        def step() -> dict[int, Row]:
+            _require(mechanism, AdditiveMechanism)
+            _require(ticks, Ticks)
+            if self._past is None:
+                raise InvalidDeclaration("A tick of what is no stream.")
+            noise = self._reserved.take(ticks.event(mechanism))
+            return ticks.drawn(self._opened, self._past, mechanism, noise)
 
         return self._carried_out(step)
 

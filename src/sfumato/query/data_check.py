@@ -39,13 +39,22 @@ Report: TypeAlias = Callable[[str], None]
 class TableFacts:
     """How the columns of one table are read, and what the limits of its units take.
 
-    ``units`` is None for a public table, and for one whose rows are units themselves.
+    ``units`` is None for a public table, and for one whose rows are units themselves. ``encoding``
+    is the one that is declared, if any.
     """
 
     name: str
     rows: int
     columns: tuple[ColumnFacts, ...]
     units: UnitFacts | None
+    encoding: str | None = None
+
+    @property
+    def _undecoded(self) -> str:
+        """Why much of a text file may be missing."""
+        if self.encoding is None:
+            return ""
+        return f", and so is a field that is not written in {self.encoding}: is encoding= right?"
 
     def faults(self) -> Iterator[tuple[str, str]]:
         """Yields each column that cannot be used as it is declared, and why."""
@@ -57,7 +66,7 @@ class TableFacts:
                     f"wholly unread: none of {facts.unread:,} values is as declared",
                 )
             elif _is_nearly_all(lacking, facts.rows):
-                yield facts.column.name, f"{share(lacking, facts.rows)} missing"
+                yield facts.column.name, f"{share(lacking, facts.rows)} missing{self._undecoded}"
         if self.units is not None:
             lacking = self.units.rows - self.units.used
             if _is_nearly_all(lacking, self.units.rows):
@@ -197,7 +206,8 @@ def _inspected(
         for key in group_columns(dataset, name):
             tell(f"{name}: units by {key.name}")
             units = units.with_limits(inspect_groups(engine, dataset, name, unit, key))
-    return TableFacts(name, inspect_rows(engine, name), tuple(columns), units)
+    rows = inspect_rows(engine, name)
+    return TableFacts(name, rows, tuple(columns), units, dataset.tables[name].encoding)
 
 
 def _is_nearly_all(part: int, rows: int) -> bool:

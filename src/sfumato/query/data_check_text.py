@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sfumato.engines.inspect_columns import ColumnFacts
 from sfumato.engines.inspect_units import LimitFacts, UnitFacts
 from sfumato.errors import unknown
-from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
+from sfumato.metadata.column import Array, Boolean, Category, ColumnType, Date, Integer, Real, Text
 from sfumato.metadata.timestamp import Timestamp
 from sfumato.privacy.unit import AUTO
 from sfumato.query.render import text_table
@@ -17,7 +17,7 @@ NOTICE = (
 )
 LEGEND = """\
   read      the value is used by questions
-  missing   empty, or declared by missing=
+  missing   empty, declared by missing=, or not written in the declared encoding=
   not read  there is a value, but not as declared: questions treat it as missing
   clipped   read, but outside of the declared range: questions use the bound instead"""
 
@@ -67,7 +67,7 @@ def column_notes(facts: ColumnFacts) -> list[str]:
         forms = ", ".join(f"{json.dumps(form.shown)} ({form.count:,})" for form in facts.forms)
         lines.append(f"  {name}: not read are values like {forms}")
         lines.append(f"    {_expected(kind)}")
-    if facts.clipped and not isinstance(kind, Text):
+    if facts.clipped and not isinstance(kind, Text | Array):
         low, high = kind.decode(kind.lower_code), kind.decode(kind.upper_code)
         lines.append(f"  {name}: {facts.below:,} below {low}, {facts.above:,} above {high}")
     lines += _clip_lines(facts)
@@ -97,7 +97,7 @@ def _expected(kind: ColumnType) -> str:
         case Integer() | Real():
             return (
                 "A number is written 1234, -12.5 or 1e3. Of a CSV, decimal= and thousands= declare "
-                "other signs."
+                "other signs; elsewhere, convert the column, or make a view that does."
             )
         case Date():
             written = kind.format or "YYYY-MM-DD (format= declares another form)"
@@ -111,11 +111,14 @@ def _expected(kind: ColumnType) -> str:
             )
         case Boolean():
             true, false = " or ".join(kind.true), " or ".join(kind.false)
-            return f"Declared are {true} for true, {false} for false."
+            declare = "sf.Boolean(true=..., false=...) declares other spellings."
+            return f"Declared are {true} for true, {false} for false. {declare}"
         case Category():
             return "A value is compared with the declared ones exactly, with its case and blanks."
         case Text():
             return "The value has no string."
+        case Array():
+            return f"An array is a flat list of {kind.length:,} numbers, none empty and none NaN."
         case _:
             raise unknown(kind)
 

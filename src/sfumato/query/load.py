@@ -4,20 +4,22 @@
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from sfumato.engines.local import Local
 from sfumato.errors import InvalidConfig, SfumatoError, shown
-from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
+from sfumato.ledger.account_path import UNSTATED
+from sfumato.metadata.column import Array, Boolean, Category, ColumnType, Date, Integer, Real, Text
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.server import is_address, path_of
 from sfumato.metadata.table import Table
 from sfumato.metadata.timestamp import Timestamp
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.unit import AUTO, Relation, Unit
-from sfumato.query.connect import connect
+from sfumato.query.connect import OWNER, connect
+from sfumato.query.open_places import require_filled
 from sfumato.query.session import Session
 
 # The types of columns, except categories, and the keys that declare each type.
@@ -28,6 +30,7 @@ _TYPES = {
     "date": Date,
     "timestamp": Timestamp,
     "text": Text,
+    "array": Array,
 }
 _ARGUMENTS = {
     "integer": {"lower", "upper", "clip", "missing"},
@@ -37,6 +40,7 @@ _ARGUMENTS = {
     "date": {"lower", "upper", "format", "missing"},
     "timestamp": {"lower", "upper", "zone", "step", "format", "missing"},
     "text": {"missing"},
+    "array": {"shape", "lower", "upper", "step"},
 }
 _KEYS = {
     "dataset",
@@ -46,10 +50,17 @@ _KEYS = {
     "budget",
     "tables",
     "prepared",
+    "states",
+    "streams",
     "other_people",
     "ledger_key",
     "ledger_heads",
     "without_heads",
+    "census",
+    "synopses",
+    "synthetic",
+    "analyst",
+    "purpose",
 }
 _OPTIONS = (
     "size",
@@ -66,11 +77,16 @@ _LIMITS = ("max_rows", "max_groups", "max_rows_total")
 
 
 def load(
-    path: str | Path = "sfumato.toml", *, analyst: str = "owner", engine: Local | None = None
+    path: str | Path = "sfumato.toml",
+    *,
+    analyst: str | None = None,
+    purpose: str | None = None,
+    engine: Local | None = None,
 ) -> Session:
     """Opens the session that a file declares; paths in it are relative to the file.
 
-    ``analyst`` and ``engine`` are those of ``connect``.
+    ``analyst``, ``purpose`` and ``engine`` are those of ``connect``. Without them, the file's
+    ``analyst`` and ``purpose`` are used, and those of ``connect`` where it has none.
 
     Raises:
         InvalidConfig: there is no such file, it is not TOML, or a key is missing, unknown or
@@ -91,8 +107,10 @@ def load(
         budget=declared.budget,
         relation=declared.dataset.relation,
         version=declared.dataset.version,
-        analyst=analyst,
+        analyst=declared.analyst if analyst is None else analyst,
+        purpose=declared.purpose if purpose is None else purpose,
         prepared=declared.prepared,
+        states=declared.states,
         engine=engine,
         closed=declared.closed,
         other_people=declared.other_people,
@@ -104,7 +122,10 @@ def load(
 
 @dataclass(frozen=True, slots=True)
 class Declarations:
-    """The declarations of a file: the dataset, the ledger, and the options of ``connect``."""
+    """The declarations of a file: the dataset, the ledger, and the options of ``connect``.
+
+    ``streams`` has the table of each ``[streams.name]``, as it is written.
+    """
 
     dataset: Dataset
     ledger: str | Path
@@ -115,6 +136,10 @@ class Declarations:
     ledger_heads: tuple[str, ...] = ()
     without_heads: str = ""
     ledger_key: Path | None = None
+    states: Path | None = None
+    streams: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    analyst: str = OWNER
+    purpose: str = UNSTATED
 
 
 def read_declarations(path: str | Path) -> Declarations:
@@ -122,23 +147,41 @@ def read_declarations(path: str | Path) -> Declarations:
     form = _read_config(path)
     folder = Path(path).parent
     _known(form, "the file", _KEYS)
+    require_filled(form)
     tables = {}
     for name, table in _mapping(form, "tables").items():
         tables[name] = _table(name, table, folder)
     relation = _relation(form.get("relation", "add-remove"))
     version = str(form.get("version", "1"))
+    streams = _mapping(form, "streams") if "streams" in form else {}
     dataset = Dataset(_text(form, "dataset"), tables, relation, version)
     return Declarations(
         dataset,
         budget=_budget(_mapping(form, "budget")) if "budget" in form else None,
         prepared=_path(form, "prepared", folder),
         ledger_key=_path(form, "ledger_key", folder),
+        states=_path(form, "states", folder),
+        streams={name: _mapping(streams, name) for name in streams},
         ledger=_place(_text(form, "ledger"), folder),
         other_people=_optional_text(form, "other_people"),
         without_heads=_optional_text(form, "without_heads"),
         closed=_closed(form),
         ledger_heads=_heads(form),
+        analyst=_text(form, "analyst") if "analyst" in form else OWNER,
+        purpose=_text(form, "purpose") if "purpose" in form else UNSTATED,
     )
+
+
+def read_section(path: str | Path, section: str) -> dict[str, dict[str, Any]]:
+    """The tables of a section that a command reads by itself: all ``[census.<name>]``, say.
+
+    Raises:
+        InvalidConfig: there is no such file or section, or it is not TOML.
+    """
+    found = {}
+    for name, form in _mapping(_read_config(path), section).items():
+        found[name] = _require_mapping(form, f"{section}.{name}")
+    return found
 
 
 def _place(named: str, folder: Path) -> str | Path:

@@ -42,6 +42,16 @@ def compile_cube(raw: Cube, dataset: Dataset) -> BoundedCube:
     return cube(raw, Context(dataset, Norm.L1))
 
 
-def compile_rows(raw: RowList, dataset: Dataset) -> BoundedRows:
-    """Compiles a list of rows into one with a bounded number of rows for each unit."""
-    return rows(raw, Context(dataset, Norm.L1))
+def compile_rows(
+    raw: RowList,
+    dataset: Dataset,
+    *,
+    most: int | None = None,
+    naming: str = "",
+) -> BoundedRows:
+    """Compiles a list of rows into one with a bounded number of rows for each unit.
+
+    That number is ``most``, or by default what is declared. With ``naming``, units are named by a
+    hash that this string keys.
+    """
+    return rows(raw, Context(dataset, Norm.L1), most=most, naming=naming)

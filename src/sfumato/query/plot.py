@@ -60,17 +60,17 @@ def bar_chart(title: str, axis: str, bars: Sequence[Bar]) -> Figure:
     """Draws horizontal bars in one colour for each series, with intervals as whiskers."""
     series = list(dict.fromkeys(bar.series for bar in bars))
     low, high = _range(bars)
-    ticks = _ticks(low, high)
-    low = min(low, ticks[0])
-    high = max(high, ticks[-1])
+    marks = ticks(low, high)
+    low = min(low, marks[0])
+    high = max(high, marks[-1])
     scale = (_WIDTH - _LEFT - _RIGHT) / (high - low)
     bottom = _TOP + _ROW * len(bars)
 
     def x(value: float) -> float:
         return _LEFT + (min(max(value, low), high) - low) * scale
 
-    parts = [f'<text x="{_LEFT}" y="20" class="t">{_text(title)}</text>', _legend(series)]
-    parts += [_tick(tick, x(tick), bottom) for tick in ticks]
+    parts = [f'<text x="{_LEFT}" y="20" class="t">{xml_text(title)}</text>', _legend(series)]
+    parts += [_tick(tick, x(tick), bottom) for tick in marks]
     previous = ""
     for place, bar in enumerate(bars):
         top = _TOP + _ROW * place
@@ -78,16 +78,16 @@ def bar_chart(title: str, axis: str, bars: Sequence[Bar]) -> Figure:
             parts.append(_label(bar.label, top))
         parts.append(_bar(bar, x, top, series.index(bar.series)))
         previous = bar.label
-    caption = f"{_text(axis)}; whiskers: 95% interval"
+    caption = f"{xml_text(axis)}; whiskers: 95% interval"
     parts.append(f'<text x="{_LEFT}" y="{bottom + 34}" class="a">{caption}</text>')
-    return Figure(_document(bottom + _BOTTOM, title, "".join(parts)))
+    return Figure(svg_document(bottom + _BOTTOM, title, "".join(parts)))
 
 
 def _tick(tick: float, x: float, bottom: int) -> str:
     """A vertical grid line with its number."""
     line = f'<line x1="{x:.1f}" y1="{_TOP - 4}" x2="{x:.1f}" y2="{bottom}" class="g"/>'
     place = f'x="{x:.1f}" y="{bottom + 16}"'
-    return f'{line}<text {place} class="a" text-anchor="middle">{_short(tick)}</text>'
+    return f'{line}<text {place} class="a" text-anchor="middle">{short(tick)}</text>'
 
 
 def _range(bars: Sequence[Bar]) -> tuple[float, float]:
@@ -109,7 +109,7 @@ def _range(bars: Sequence[Bar]) -> tuple[float, float]:
     return (low, low + 1)
 
 
-def _ticks(low: float, high: float) -> list[float]:
+def ticks(low: float, high: float) -> list[float]:
     """About five round numbers from at most ``low`` to at least ``high``."""
     raw = (high - low) / 5
     power = 10.0 ** math.floor(math.log10(raw))
@@ -120,7 +120,7 @@ def _ticks(low: float, high: float) -> list[float]:
     return [place * step for place in range(start, end + 1)]
 
 
-def _short(value: float) -> str:
+def short(value: float) -> str:
     """A number with a suffix: k for thousands, M for millions, G for billions."""
     for least, size, suffix in _SUFFIXES:
         if abs(value) >= least:
@@ -131,7 +131,7 @@ def _short(value: float) -> str:
 def _label(label: str, top: int) -> str:
     """The label to the left of a bar."""
     place = f'x="{_LEFT - 8}" y="{top + _ROW / 2 + 4:.1f}"'
-    return f'<text {place} class="a" text-anchor="end">{_text(label[:28])}</text>'
+    return f'<text {place} class="a" text-anchor="end">{xml_text(label[:28])}</text>'
 
 
 def _bar(
@@ -147,7 +147,7 @@ def _bar(
     if bar.untold:
         return f'<text x="{zero + 4:.1f}" y="{middle + 4:.1f}" class="a">{UNTOLD}</text>'
     fill = _PALETTE[colour % len(_PALETTE)]
-    tip = _text(f"{bar.label} {bar.series}: {bar.value:,.6g}")
+    tip = xml_text(f"{bar.label} {bar.series}: {bar.value:,.6g}")
     place = f'x="{min(zero, end):.1f}" y="{top + 3:.1f}"'
     size = f'width="{abs(end - zero):.1f}" height="{_ROW - 6}"'
     shape = f'<rect {place} {size} fill="{fill}" rx="2"><title>{tip}</title></rect>'
@@ -159,7 +159,7 @@ def _bar(
     return f'{shape}<path d="{ends}M{left:.1f} {middle:.1f}H{right:.1f}" class="w"/>'
 
 
-def _text(words: str) -> str:
+def xml_text(words: str) -> str:
     """A string as XML text, with control characters replaced by spaces."""
     signs = []
     for sign in words:
@@ -179,16 +179,16 @@ def _legend(series: Sequence[str]) -> str:
         shown = name[:24]
         fill = _PALETTE[place % len(_PALETTE)]
         parts.append(f'<rect x="{left:.0f}" y="31" width="10" height="10" fill="{fill}" rx="2"/>')
-        parts.append(f'<text x="{left + 14:.0f}" y="40" class="a">{_text(shown)}</text>')
+        parts.append(f'<text x="{left + 14:.0f}" y="40" class="a">{xml_text(shown)}</text>')
         left += 30 + 6.6 * len(shown)
     return "".join(parts)
 
 
-def _document(height: float, title: str, inside: str) -> str:
+def svg_document(height: float, title: str, inside: str) -> str:
     """The SVG document around the drawn elements."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height:.0f}" role="img" '
-        f'aria-label="{_text(title)}" font-family="system-ui, sans-serif">'
+        f'aria-label="{xml_text(title)}" font-family="system-ui, sans-serif">'
         "<style>.t{font-size:14px;font-weight:600;fill:#222}.a{font-size:11.5px;fill:#555}"
         ".g{stroke:#e6e6e6}.w{stroke:#222;stroke-width:1.3;fill:none}</style>"
         f"{inside}</svg>"

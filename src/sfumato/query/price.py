@@ -64,6 +64,24 @@ class Price:
         rho = None if self.rho is None else self.rho * share
         return replace(self, epsilon=epsilon, rho=rho)
 
+    def shared(self, share: Fraction) -> "Price":
+        """A share of the price, rounded down to what the ledger counts without rounding.
+
+        Guarantees:
+            charges of shares never add up to more than the price
+
+        Raises:
+            InvalidNumber: nothing is left.
+
+        >>> Price(epsilon=Fraction(1, 10)).shared(Fraction(1, 3)).epsilon
+        Fraction(33333333333, 1000000000000)
+        """
+        if share == 1:
+            return self
+        return self.scaled(share)._in_multiples_of(
+            _LEAST, "The cost, shared among the parts of the question,", "a larger cost"
+        )
+
     def in_whole_tenths(self) -> "Price":
         """The price rounded down so that the ledger counts a tenth of it without rounding.
 
@@ -75,14 +93,22 @@ class Price:
         >>> Price(epsilon=Fraction(1, 3)).in_whole_tenths().epsilon
         Fraction(33333333333, 100000000000)
         """
-        unit = 10 * _LEAST
+        return self._in_multiples_of(
+            10 * _LEAST,
+            "The share of the cost for an sf.AUTO clip",
+            "at least 1e-10 for a question that learns one",
+        )
+
+    def _in_multiples_of(self, unit: Fraction, name: str, allowed: str) -> "Price":
+        """The price rounded down to a multiple of a unit.
+
+        Raises:
+            InvalidNumber: nothing is left.
+        """
         epsilon = None if self.epsilon is None else self.epsilon // unit * unit
         rho = None if self.rho is None else self.rho // unit * unit
         if 0 in (epsilon, rho):
-            raise InvalidNumber(
-                "The share of the cost for an sf.AUTO clip is below the ledger's unit.",
-                allowed="at least 1e-10 for a question that learns one",
-            )
+            raise InvalidNumber(f"{name} is below the ledger's unit, 1e-12.", allowed=allowed)
         return replace(self, epsilon=epsilon, rho=rho)
 
 

@@ -10,11 +10,13 @@ from sfumato.errors import InvalidDeclaration, WrongUse, shown
 from sfumato.noise import Integers
 from sfumato.privacy.event import (
     AdditiveNoise,
+    Block,
     Composed,
     Design,
     Event,
     Repeated,
     Sampled,
+    Stream,
     Thresholded,
 )
 
@@ -81,7 +83,7 @@ class Reserved:
 
     def __init__(self, event: Event, noise: Drawn = ()) -> None:
         # None marks the end of the steps on a sample
-        self._left: list[Event | None] = [event]
+        self._left: list[Event | None] = [plan_of(event)]
         self._drawn = deque(noise)
         self._sampled = False
 
@@ -94,7 +96,7 @@ class Reserved:
             InvalidDeclaration: the next step is another one, or none is left.
         """
         step = self._next(lambda part: part == event, sampled=sampled)
-        additive = isinstance(step, AdditiveNoise) and bool(self._drawn)
+        additive = isinstance(step, AdditiveNoise | Stream) and bool(self._drawn)
         if additive:
             return self._drawn.popleft()
         return None
@@ -132,6 +134,13 @@ class Reserved:
         raise InvalidDeclaration("A step that is not the next one of the reserved event.")
 
 
+def plan_of(event: Event) -> Event:
+    """The plan of a block, whose steps are what is done; any other event itself."""
+    if isinstance(event, Block):
+        return event.event
+    return event
+
+
 def _parts(step: Composed | Repeated) -> list[Event]:
     """The parts of a composition in the order in which they are taken."""
     if isinstance(step, Composed):
@@ -142,13 +151,16 @@ def _parts(step: Composed | Repeated) -> list[Event]:
 
 
 def _additive(event: Event) -> Iterator[AdditiveNoise]:
-    """The additive steps of an event, in order."""
-    return (step for step in _leaves(event) if isinstance(step, AdditiveNoise))
+    """The additive steps of an event, in order; of a stream, the noise of one of its rows."""
+    for step in _leaves(event):
+        added = step.noise if isinstance(step, Stream) else step
+        if isinstance(added, AdditiveNoise):
+            yield added
 
 
 def _leaves(event: Event) -> Iterator[Event]:
     """The steps of an event that are not compositions, in order; includes steps on samples."""
-    left = [event]
+    left = [plan_of(event)]
     while left:
         step = left.pop()
         if isinstance(step, Composed | Repeated):

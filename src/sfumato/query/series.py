@@ -10,7 +10,9 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Protocol
+from pathlib import Path
+from types import MappingProxyType
+from typing import Protocol, TypeAlias
 
 from sfumato.engines.base import Engine
 from sfumato.engines.stop import ENDLESS, Patience, Stop
@@ -28,16 +30,19 @@ from sfumato.ledger.journal import canonical_json
 from sfumato.ledger.request import Request
 from sfumato.ledger.spend import Ledger
 from sfumato.noise.entropy import token
-from sfumato.privacy.event import Composed, Event, Repeated
+from sfumato.privacy.event import Block, Composed, Event, Repeated, Stream
 from sfumato.query.asker import Asker
 from sfumato.query.charge import opened_plan, run_task
 from sfumato.query.curator import CANCELLED, Curator
 from sfumato.query.door import Door
 from sfumato.query.payer import abandon
-from sfumato.query.reserved import Reserved, drawn, stated
+from sfumato.query.reserved import Reserved, drawn, plan_of, stated
 from sfumato.query.statistic import Opened
+from sfumato.query.stream_state import Past
 from sfumato.query.task import Stored, Task, named, require_task, sized
 
+# The events of a series: a part for each piece, or a stream.
+SeriesEvent: TypeAlias = Composed | Repeated | Block | Stream
 # The fence of the first worker of a charge.
 _FIRST = 1
 
@@ -46,7 +51,8 @@ class Series(Protocol):
     """A question that is answered in pieces, which ``Session.open_series`` opens.
 
     ``kind``, ``line`` and ``form`` are as in ``Task``. ``event`` is a ``Composed`` or a
-    ``Repeated``; its parts, in order, are the events of the pieces.
+    ``Repeated``, or a ``Block`` of one; its parts, in order, are the events of the pieces. Or it is
+    a ``Stream``, which is the event of each piece: all of them together cost it once.
     """
 
     @property
@@ -59,7 +65,7 @@ class Series(Protocol):
     def form(self) -> str: ...
 
     @property
-    def event(self) -> Composed | Repeated: ...
+    def event(self) -> SeriesEvent: ...
 
     def piece(self, place: int, earlier: Mapping[int, bytes]) -> Task:
         """The task of a piece by its place, counted from 1; its event is the part at this place.
@@ -76,12 +82,31 @@ SERIES = ("event", "form", "kind", "line", "piece")
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """The asker of a series, with the engine, ledger and door that compute its pieces."""
+    """The asker of a series, with the engine, ledger and door that compute its pieces.
+
+    ``states`` is the folder of the secret states of streams; None: no stream can be opened.
+    """
 
     asker: Asker
     engine: Engine
     ledger: Ledger
     door: Door
+    states: Path | None = None
+
+    def past(self, event: Event, charge: str, stored: int, place: int) -> Past | None:
+        """The secret state at a place of a stream; None for other series.
+
+        Raises:
+            WrongUse: there is no folder for it.
+        """
+        if not isinstance(event, Stream):
+            return None
+        if self.states is None:
+            raise WrongUse(
+                "A stream has a secret state, and there is no folder for it.",
+                remedy='sf.connect(..., states="folder"); states = "folder" in sfumato.toml',
+            )
+        return Past(self.states, charge, stored, place)
 
 
 @dataclass(slots=True)
@@ -109,7 +134,7 @@ class OpenSeries:
     def __init__(
         self,
         series: Series,
-        event: Composed | Repeated,
+        event: Event,
         worker: Worker,
         begun: _Begun,
     ) -> None:
@@ -146,10 +171,13 @@ class OpenSeries:
                     "No piece is left, or the series was closed.", remedy="Open the series again."
                 )
             place = self._begun.begun + 1
-            task = self._series.piece(place, dict(self.earlier))
+            task = self._series.piece(place, MappingProxyType(self.earlier))
             part = part_of(self._event, place)
             require_task(task)
             # each property is read once, before the place is begun
+            past = self._past(place)
+            if past is not None:
+                past.require()
             told = stated(part, task.cells), sized(task.size)
             if task.event != part:
                 raise WrongUse(
@@ -183,7 +211,7 @@ class OpenSeries:
         (cells, size), part = told, part_of(self._event, place)
         ledger.begin(charge, place, fence=fence)
         self._begun.begun = place
-        curator = Curator(charge, Reserved(part, drawn(part, cells)), opened)
+        curator = Curator(charge, Reserved(part, drawn(part, cells)), opened, self._past(place))
         with Heartbeat(ledger, charge, fence=fence):
             body, failed = run_task(task, size, curator, opened)
         if body is None:
@@ -194,7 +222,15 @@ class OpenSeries:
         if place == self.places:
             ledger.commit(charge, _summary(self._series.kind, place), fence=fence)
             self._leave()
+            past = self._past(place)
+            if past is not None:
+                past.remove()
         return body, ""
+
+    def _past(self, place: int) -> Past | None:
+        """The secret state at a place of a stream, after what is stored; None for other series."""
+        stored = next(reversed(self.earlier), 0)
+        return self._worker.past(self._event, self.charge, stored, place)
 
     def close(self) -> None:
         """Suspends the charge; opening the series again resumes it."""
@@ -243,16 +279,20 @@ def opened_series(series: Series, worker: Worker, patience: Patience) -> OpenSer
     asker = worker.asker
     ledger = worker.ledger
     places = places_of(event)
-    # a series is never shared: its pieces are read by the id of the charge that paid for them
-    names = replace(asker.names(*named(series), event), shared="")
-    request = replace(asker.request(event, names), line=series.line)
+    request = _request(series, event, asker)
     if ledger.recall(request) is not None:
         return OpenSeries(series, event, worker, _Begun(ledger.charge_of(request)))
     begun = _resumed(ledger, request)
     if begun is None:
         # whatever can fail without the data fails here, while it is free
         opened_plan(series.piece(1, {}), asker, worker.engine, patience)
+        worker.past(event, "", 0, 1)
         begun = _started(ledger, request, places)
+    if begun.begun == 0:
+        # nothing was drawn: from now on a state that is missing is lost
+        past = worker.past(event, begun.charge, 0, 1)
+        if past is not None:
+            past.create()
     if begun.begun == places:
         # the last place was begun and not stored: it is lost
         ledger.commit(begun.charge, _summary(series.kind, places), fence=begun.fence)
@@ -262,26 +302,49 @@ def opened_series(series: Series, worker: Worker, patience: Patience) -> OpenSer
     return opened
 
 
+def is_paid(series: Series, worker: Worker) -> bool:
+    """Whether opening a series is free, since it is complete or suspended."""
+    request = _request(series, series.event, worker.asker)
+    if worker.ledger.recall(request) is not None:
+        return True
+    return bool(worker.ledger.suspended(request.question))
+
+
+def _request(series: Series, event: SeriesEvent, asker: Asker) -> Request:
+    """The request to the ledger for a series."""
+    # a series is never shared: its pieces are read by the id of the charge that paid for them
+    names = replace(asker.names(*named(series), event), shared="")
+    return replace(asker.request(event, names), line=series.line)
+
+
 def places_of(event: Event) -> int:
     """The number of pieces of an event.
 
     Raises:
         WrongUse: it is not a composition.
     """
-    if isinstance(event, Repeated):
-        return event.times
-    if isinstance(event, Composed) and event.events:
-        return len(event.events)
+    if isinstance(event, Stream):
+        return event.steps
+    plan = plan_of(event)
+    if isinstance(plan, Repeated):
+        return plan.times
+    if isinstance(plan, Composed) and plan.events:
+        return len(plan.events)
     raise WrongUse(
-        f"A series of {type(event).__name__}.", allowed="Composed, with a part a piece, or Repeated"
+        f"A series of {type(event).__name__}.",
+        allowed="Composed, with a part a piece, Repeated, or Stream",
     )
 
 
-def part_of(event: Composed | Repeated, place: int) -> Event:
+def part_of(event: Event, place: int) -> Event:
     """The event of the piece at a place."""
-    if isinstance(event, Repeated):
-        return event.event
-    return event.events[place - 1]
+    if isinstance(event, Stream):
+        return event
+    plan = plan_of(event)
+    if isinstance(plan, Composed):
+        return plan.events[place - 1]
+    assert isinstance(plan, Repeated), "places_of refuses everything else"
+    return plan.event
 
 
 def _started(ledger: Ledger, request: Request, places: int) -> _Begun:

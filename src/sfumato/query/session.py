@@ -7,6 +7,7 @@ from copy import copy
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
 
 from sqlglot import exp
 
@@ -77,11 +78,13 @@ class Session(Owners):
         purpose: str,
         kept: Mapping[str, int] = UNPREPARED,
         let_go: Callable[[Ledger], object] = Ledger.close,
+        states: Path | None = None,
         is_owners: bool = False,
     ) -> None:
         self._is_owners = is_owners
         self._engine = engine
         self._kept = kept
+        self._states = states
         self._ledger = ledger
         # None for a session that ``asking_as`` made: it closes nothing
         self._let_go: Callable[[Ledger], object] | None = let_go
@@ -296,7 +299,7 @@ class Session(Owners):
         step = Resolver(sql, parameters, asked, self.dataset, None).resolve(refused)
         norm = Norm.L1 if asked.epsilon is not None else Norm.L2
         parts = checks(step.question, compile_plan(step.question.raw, step.dataset, norm))
-        share = asked.scaled(Fraction(1, len(parts)))
+        share = asked.shared(Fraction(1, len(parts)))
         ready = []
         for check in parts:
             # without prepared layouts: they hold clipped codes, so nothing shows what was clipped

@@ -6,9 +6,10 @@ with a statistic has a proof note, a test on neighbours, and a broken version th
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from typing import ClassVar, Generic, NoReturn, TypeAlias, TypeVar
+from enum import Enum
+from typing import Any, ClassVar, Generic, NoReturn, TypeAlias, TypeVar
 
 from sfumato.engines.base import Exact, Marginals, UnitRows
 from sfumato.errors import InvalidDeclaration
@@ -20,25 +21,54 @@ from sfumato.plan.stages import Bounded
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import Design
 
+D = TypeVar("D")
 E = TypeVar("E", covariant=True)
+# The rows of units, as the statistics of rooms above know them.
+Rows: TypeAlias = UnitRows
 # The plans for which the data can be opened.
 Plan: TypeAlias = Bounded | BoundedCube | BoundedRows
+
+
+# The most cells of marginals that are kept while a charge is open (128 MB), one of any size aside.
+MOST_KEPT = 2**24
+
+
+class NoPlan(Enum):
+    """What a task is ready with that reads nothing, because its units report by themselves."""
+
+    NO_PLAN = "no plan"
+
+
+NO_PLAN = NoPlan.NO_PLAN
 
 
 class Opened:
     """The data of one charge, opened for one bounded plan on first use. A context manager.
 
-    It is passed only to the ``exact`` method of statistics.
+    With ``NO_PLAN`` it holds nothing that a statistic could read. It is passed only to the
+    ``exact`` method of statistics.
 
     Guarantees:
         only the plan that was opened is read
     """
 
-    __slots__ = ("_cube", "_exact", "_left", "_marginals", "_plan", "_read", "_rows", "_units")
+    __slots__ = (
+        "_cells",
+        "_cube",
+        "_exact",
+        "_free",
+        "_kept",
+        "_left",
+        "_marginals",
+        "_plan",
+        "_read",
+        "_rows",
+        "_units",
+    )
 
     def __init__(
         self,
-        plan: Plan,
+        plan: Plan | NoPlan,
         read: Callable[[], Exact] | None = None,
         *,
         cube: AbstractContextManager[Marginals] | None = None,
@@ -51,7 +81,10 @@ class Opened:
         self._left = ExitStack()
         self._exact: Exact | None = None
         self._marginals: Marginals | None = None
+        self._cells: dict[tuple[str, ...], Integers] = {}
+        self._free = MOST_KEPT
         self._units: UnitRows | None = None
+        self._kept: dict[Hashable, Any] = {}
 
     def integers(self, plan: Bounded) -> Exact:
         """The exact integers of each part of a question; the data is read once.
@@ -67,7 +100,7 @@ class Opened:
         return self._exact
 
     def marginal(self, plan: BoundedCube, clique: Sequence[str]) -> Integers:
-        """The exact marginal of a cube over some of its axes.
+        """The exact marginal of a cube over some of its axes, which cannot be written to.
 
         Raises:
             InvalidDeclaration: the cube is not the one that was opened.
@@ -77,8 +110,16 @@ class Opened:
             if self._cube is None:
                 raise InvalidDeclaration("No cube is open.")
             self._marginals = self._left.enter_context(self._cube)
-        (cells,) = self._marginals.marginals([clique])
-        return cells
+        # many steps of a task may read the same marginal
+        kept = self._cells.get(tuple(clique))
+        if kept is None:
+            (kept,) = self._marginals.marginals([clique])
+            kept.setflags(write=False)
+            if kept.size > self._free:
+                self._cells, self._free = {}, MOST_KEPT
+            self._cells[tuple(clique)] = kept
+            self._free -= kept.size
+        return kept
 
     def unit_rows(self, plan: BoundedRows) -> UnitRows:
         """The rows of all units, or of the units of a sample.
@@ -92,6 +133,18 @@ class Opened:
                 raise InvalidDeclaration("No rows are open.")
             self._units = self._left.enter_context(self._rows)
         return self._units
+
+    def derived(self, plan: BoundedRows, key: Hashable, compute: Callable[[UnitRows], D]) -> D:
+        """What ``compute`` makes of the rows, kept under ``key`` as long as they are open.
+
+        Raises:
+            InvalidDeclaration: the plan is not the one that was opened.
+        """
+        rows = self.unit_rows(plan)
+        if key not in self._kept:
+            self._kept[key] = compute(rows)
+        kept: D = self._kept[key]
+        return kept
 
     def sample(self, design: Design) -> "Opened":
         """The rows of a secret random sample of the units, drawn with the system's generator.
@@ -122,6 +175,7 @@ class Opened:
 
     def __exit__(self, *exception: object) -> None:
         self._exact = self._marginals = self._read = self._cube = self._rows = self._units = None
+        self._kept, self._cells = {}, {}
         self._left.close()
 
     def __repr__(self) -> str:

@@ -110,7 +110,7 @@ class Resolver:
         """The step of a statement; its sub-queries and limits share the price."""
         select = tree(sql)
         guesses = self.guesses
-        share = price.scaled(Fraction(1, len(scalar_queries(select)) + 1))
+        share = price.shared(Fraction(1, len(scalar_queries(select)) + 1))
         notes: list[str] = []
 
         def scalar(query: exp.Select) -> Scalar:
@@ -164,14 +164,14 @@ class Resolver:
         learnt: dict[str, int] = {}
         notes = []
         for name, question in wanted:
-            price = replace(step.price.scaled(SHARE), delta=None)
+            price = replace(step.price.shared(SHARE), delta=None)
             learning = Step(question, step.dataset, price, step.guessed, name)
             groups = declared_groups(step.question.raw) if name == "max_groups" else None
             learnt[name], note = self._limit(learning, groups)
             if note:
                 notes.append(note)
         question = replace(step.question, notes=(*step.question.notes, *notes))
-        rest = step.price.scaled(1 - SHARE * len(wanted))
+        rest = step.price.shared(1 - SHARE * len(wanted))
         guessed = step.guessed or self.guesses > guesses
         return Step(question, with_limits(step.dataset, question.table, learnt), rest, guessed)
 

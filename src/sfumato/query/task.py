@@ -12,7 +12,7 @@ from sfumato.ledger.request import SQL, Keys
 from sfumato.metadata.dataset import Dataset
 from sfumato.privacy.event import Event
 from sfumato.query.curator import Curator
-from sfumato.query.statistic import Plan
+from sfumato.query.statistic import NoPlan, Plan
 
 
 class Task(Protocol):
@@ -60,8 +60,11 @@ class Task(Protocol):
         """The most bytes of the answer, from declarations alone; None if it has no public bound."""
         ...
 
-    def ready(self, declarations: Dataset) -> Plan:
-        """The plan that ``run`` reads. What can fail without the data should fail here, free."""
+    def ready(self, declarations: Dataset) -> Plan | NoPlan:
+        """The plan that ``run`` reads; ``NO_PLAN`` if it reads nothing.
+
+        What can fail without the data should fail here, free.
+        """
         ...
 
     def run(self, curator: Curator) -> bytes:

@@ -3,13 +3,15 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
 
-from sfumato.accounting.account import account
-from sfumato.accounting.budget_gates import charge_for
+from sfumato.accounting import order_price
 from sfumato.engines.base import Engine
 from sfumato.engines.stop import ENDLESS, Patience, Stop
-from sfumato.errors import BudgetExceeded
+from sfumato.errors import BudgetExceeded, UnknownName, shown
 from sfumato.exact.rational import Number
+from sfumato.ledger.account_path import scope_of
 from sfumato.ledger.spend import Ledger
 from sfumato.query.allowance import allowance
 from sfumato.query.asker import Asker
@@ -20,8 +22,11 @@ from sfumato.query.marginal_table import Marginals
 from sfumato.query.marginal_target import least_of_left, tasks_for_error
 from sfumato.query.marginals import MarginalsTask, marginals_task
 from sfumato.query.price import Price, Wish, price
-from sfumato.query.series import SERIES, OpenSeries, Series, Worker, opened_series
+from sfumato.query.series import SERIES, OpenSeries, Series, Worker, is_paid, opened_series
 from sfumato.query.task import Stored, Task, require_members, require_task
+
+# The members that a price depends on.
+_PRICED = ("event", "kind")
 
 
 class Tasks:
@@ -31,6 +36,7 @@ class Tasks:
     _door: Door
     _engine: Engine
     _ledger: Ledger
+    _states: Path | None
 
     def ask(
         self,
@@ -65,6 +71,24 @@ class Tasks:
             request = self._asker.request(task.event, names)
             return replace(stored, charge=self._ledger.charge_of(request))
 
+    def stored(self, charge_id: str) -> Stored:
+        """The answer that this account paid for with a charge; free.
+
+        Raises:
+            UnknownName: this account has no such charge with an answer.
+            AccountFrozen: the account is frozen.
+        """
+        self._door.require_open()
+        path = scope_of(self._asker.account)
+        body = self._ledger.answer_of(charge_id, path) if isinstance(charge_id, str) else None
+        if body is None:
+            raise UnknownName(
+                f"No answer of the charge {shown(charge_id)}.",
+                allowed="the whole id of a charge that this account has paid",
+                remedy="sfumato ledger log lists them.",
+            )
+        return Stored(body, charge_id, recalled=True)
+
     def open_series(
         self,
         series: Series,
@@ -87,18 +111,34 @@ class Tasks:
         require_members(series, "series", SERIES)
         patience = ENDLESS if stop is None and time_limit is None else Patience(stop, time_limit)
         with self._door.inside():
-            worker = Worker(self._asker, self._engine, self._ledger, self._door)
-            return opened_series(series, worker, patience)
+            return opened_series(series, self._worker, patience)
 
-    def price(self, task: Task) -> Cost:
-        """The cost of a task, with one item for each kind of step; free.
+    def has_series(self, series: Series) -> bool:
+        """Whether a series is paid for and nobody has it open, so that opening it is free."""
+        self._door.require_open()
+        require_members(series, "series", SERIES)
+        return is_paid(series, self._worker)
+
+    @property
+    def _worker(self) -> Worker:
+        return Worker(self._asker, self._engine, self._ledger, self._door, self._states)
+
+    @property
+    def renyi_orders(self) -> frozenset[Fraction]:
+        """The Renyi orders of the accounts that pay: a charge without a rho is priced at them."""
+        return self._ledger.orders(scope_of(self._asker.account))
+
+    def price(self, task: Task | Series) -> Cost:
+        """The cost of a task or a series, with one item for each kind of step; free.
 
         Raises:
             InvalidNumber: the event has no known cost.
         """
         self._door.require_open()
-        require_task(task)
-        return cost_of_steps(charge_for(account(task.event)), task.kind, task.event)
+        require_members(task, "task", _PRICED)
+        return cost_of_steps(
+            order_price.price(task.event, self.renyi_orders), task.kind, task.event
+        )
 
     def marginals(
         self,

@@ -101,6 +101,9 @@ class Outputs:
 
     def _sorted_by(self, node: exp.Expr, items: tuple[Item, ...]) -> Scalar:
         """Returns what ORDER BY refers to: a position in SELECT, an alias, or an expression."""
+        added = self._added(node, items)
+        if added is not None:
+            return added
         place = literal(node)
         if place is None:
             expression = _shown(self._finished.value(node))
@@ -114,6 +117,17 @@ class Outputs:
         raise UnsupportedSql(
             f"ORDER BY {written(node)}.", allowed=f"a column of the answer, 1 to {len(items)}"
         )
+
+    def _added(self, node: exp.Expr, items: tuple[Item, ...]) -> Scalar | None:
+        """Returns the column of clipped values that a bare name means; None for other nodes."""
+        if not isinstance(node, exp.Column) or node.table:
+            return None
+        # as in SQL, a column of the answer comes before one of the table
+        name = node.name.lower()
+        named = [item for item in items if item.name.lower() == name]
+        if name in self._aliases or not named:
+            return None
+        return named[0].expression
 
     def test(self, node: exp.Expr) -> Scalar:
         """Returns the test of HAVING."""

@@ -11,6 +11,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sfumato.errors import SqlSyntaxError, UnsupportedSql
+from sfumato.sql.comma_join import with_conditions
 from sfumato.sql.reject import NOT_A_QUERY, refuse, reject, require_few, written
 
 # sqlglot warns on the console about statements that we refuse anyway.
@@ -60,7 +61,7 @@ def _checked(statement: exp.Expr) -> exp.Select:
         require_few(len(clause.expressions), "names in WITH")
     if _depth(statement, {}) > _DEEPEST:
         raise _too_deep()
-    return statement
+    return with_conditions(statement)
 
 
 def built(statement: exp.Expr) -> exp.Select:

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from sfumato.errors import InvalidDeclaration, InvalidNumber, UnsupportedSql, unknown
 from sfumato.metadata.column import (
+    Array,
     Boolean,
     Category,
     Column,
@@ -131,6 +132,13 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True)
+class Numbers:
+    """A column of lists of numbers, which only the rows of a task read."""
+
+    expression: Field
+
+
+@dataclass(frozen=True, slots=True)
 class Person:
     """A column that identifies the unit of the row.
 
@@ -148,7 +156,9 @@ class Null:
     """The constant NULL."""
 
 
-Typed: TypeAlias = Number | Day | Instant | Interval | Label | Truth | Words | Person | Null
+Typed: TypeAlias = (
+    Number | Day | Instant | Interval | Label | Truth | Words | Numbers | Person | Null
+)
 
 # Only sub-queries that each use the one below twice make an expression this large.
 _LARGEST_TREE = 20_000
@@ -204,6 +214,8 @@ def read(column: Column) -> Typed:
             return truth_of(leaf)
         case Text():
             return Words(leaf)
+        case Array():
+            return Numbers(leaf)
         case _:
             raise unknown(column.type)
 
@@ -238,7 +250,7 @@ def value_of(typed: Typed, name: str) -> Value:
             return Value(name, Boolean(), scalar)
         case Words():
             return Value(name, Text(), scalar)
-        case Person() | Interval() | Null():
+        case Numbers() | Person() | Interval() | Null():
             raise TypeError(f"{type(typed).__name__} has no code")
         case _:
             raise unknown(typed)
@@ -248,13 +260,20 @@ def code_of(typed: Typed) -> Scalar:
     """Returns the code of a value; the string itself for a Text column.
 
     Raises:
-        UnsupportedSql: a column that identifies the unit, an interval, or a literal NULL.
+        UnsupportedSql: a column that identifies the unit or has lists, an interval, or a literal
+            NULL.
     """
     match typed:
         case Truth():
             return typed.codes
         case Number() | Day() | Instant() | Label() | Words():
             return typed.expression
+        case Numbers(Field(column)):
+            raise UnsupportedSql(
+                f"{column.name} is an sf.Array, of which SQL computes nothing.",
+                allowed="the column itself, among the rows of a model or of a task of your own",
+                remedy="Leave it out, or fit a model to it (sfumato.learning).",
+            )
         case Person():
             raise _names_persons(typed)
         case Interval():

@@ -323,6 +323,15 @@ class Element(Expression):
 
 
 @dataclass(frozen=True, slots=True)
+class Each(Expression):
+    """A list whose elements are ``value``, computed from the elements ``name`` of another list."""
+
+    list: Expression
+    name: str
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True)
 class FirstOf(Expression):
     """The least of some integers, or the greatest; NULL if one of them is NULL."""
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import ClassVar, TypeAlias
 
 from sfumato.errors import InvalidDeclaration, InvalidNumber, shown
-from sfumato.noise import DiscreteGaussian
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace, RoundedGaussian
 from sfumato.privacy.distance import Norm
 from sfumato.privacy.event.check import check_count, exact_positive
 from sfumato.privacy.event.events import (
@@ -21,10 +21,13 @@ from sfumato.privacy.event.events import (
     RandomizedResponse,
     SingleEvent,
 )
+from sfumato.privacy.event.reports import WHOLE, DeviceReport, Report
 from sfumato.privacy.event.sampling_designs import Design
 from sfumato.privacy.unit import Relation
 
 __all__ = [
+    "Block",
+    "ChosenReport",
     "Composed",
     "Event",
     "Group",
@@ -99,17 +102,53 @@ class Shuffled:
     """
 
     kind: ClassVar[str] = "shuffled"
-    event: RandomizedResponse | PureEvent
+    event: "RandomizedResponse | PureEvent | Report | ChosenReport"
     reports: int
 
     def __post_init__(self) -> None:
         check_count("reports", self.reports)
-        local = isinstance(self.event, RandomizedResponse | PureEvent)
+        local = isinstance(self.event, RandomizedResponse | PureEvent | DeviceReport)
         if not local or self.event.relation is not Relation.REPLACE_ONE:
             raise InvalidDeclaration(
                 f"Shuffled reports made by {shown(self.event)}.",
-                allowed="RandomizedResponse, or PureEvent(epsilon, Relation.REPLACE_ONE)",
+                allowed="RandomizedResponse, a report of a device, or "
+                "PureEvent(epsilon, Relation.REPLACE_ONE)",
             )
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenReport(DeviceReport):
+    """One of several reports of a device, chosen at random before it looked at its value.
+
+    The choice is part of the report. ``weights`` over 2^64 are its probabilities.
+
+    >>> from sfumato.privacy.event import BitReport
+    >>> half = 1 << 63
+    >>> few, many = BitReport(half + half // 2), BitReport(half + half // 3)
+    >>> ChosenReport((few, many), weights=(half, half)).odds
+    Fraction(3, 1)
+    """
+
+    kind: ClassVar[str] = "chosen_report"
+    events: tuple["Event", ...]
+    weights: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "events", _events(self.events))
+        object.__setattr__(self, "weights", tuple(self.weights))
+        known = all(isinstance(event, DeviceReport) for event in self.events)
+        whole = all(type(weight) is int and weight > 0 for weight in self.weights)
+        if not known or not whole or len(self.events) != len(self.weights) or not self.events:
+            raise InvalidDeclaration(
+                "A choice of reports that is none.", allowed="reports of a device, a weight each"
+            )
+        if sum(self.weights) != WHOLE:
+            raise InvalidDeclaration("Weights that do not add up to 2^64.")
+
+    @property
+    def odds(self) -> Fraction:
+        """The largest odds of its reports."""
+        return max(event.odds for event in self.events if isinstance(event, DeviceReport))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +175,10 @@ class Stream:
     """Continual release over ``steps`` steps: a tree mechanism or a matrix factorisation.
 
     The answers are post-processing of C x + noise, where x are the inputs of the steps and C, the
-    encoder, is lower triangular. ``noise`` is Gaussian. Its L2 distance is the sensitivity of C x
-    to a unit with at most ``participations`` steps that are at least ``separation`` apart. The
-    input of a step may depend on earlier answers. ``column`` is the largest squared norm by which
-    ONE participation can change C x.
+    encoder, is lower triangular. ``noise`` is Gaussian, or discrete Laplace. Its distance (L2, or
+    L1) is the sensitivity of C x to a unit with at most ``participations`` steps that are at least
+    ``separation`` apart. The input of a step may depend on earlier answers. ``column`` is the
+    largest norm (squared in L2) by which ONE participation can change C x.
 
     A binary tree over 8 steps, where each unit has one step: 1 + log2(8) nodes change by 1.
 
@@ -161,9 +200,11 @@ class Stream:
         for name in ("steps", "participations", "separation"):
             check_count(name, getattr(self, name))
         object.__setattr__(self, "column", exact_positive("column", self.column))
-        if not _is_gaussian(self.noise):
+        norm = _norm_of_stream(self.noise)
+        if norm is None:
             raise InvalidDeclaration(
-                f"A stream with {shown(self.noise)}.", allowed="Gaussian noise with an L2 distance"
+                f"A stream with {shown(self.noise)}.",
+                allowed="Gaussian noise with an L2 distance, discrete Laplace noise with L1",
             )
         if self.participations > 1 + (self.steps - 1) // self.separation:
             raise InvalidDeclaration(
@@ -172,26 +213,39 @@ class Stream:
                 allowed="1 + (steps - 1) // separation at most",
             )
         distance = self.noise.distance
-        if distance.norm is not Norm.L2 or distance.value < self.column:
+        if distance.norm is not norm or distance.value < self.column:
             raise InvalidDeclaration(
                 f"A stream of {distance.norm.value} distance {distance.value}.",
-                allowed="the squared L2 distance of all participations, "
+                allowed=f"the {norm.value} distance (squared in L2) of all participations, "
                 f"at least that of one, {self.column}",
             )
 
     @property
     def most(self) -> Fraction:
-        """An upper bound of the squared distance: participations^2 * column.
+        """An upper bound of the distance: participations * column (their square in L2).
 
         Source: the triangle inequality.
         """
-        return self.participations**2 * self.column
+        times = self.participations
+        if self.noise.distance.norm is Norm.L2:
+            times = times**2
+        return times * self.column
 
 
-def _is_gaussian(noise: object) -> bool:
-    if isinstance(noise, AdditiveNoise):
-        return isinstance(noise.noise, DiscreteGaussian)
-    return isinstance(noise, ContinuousNoise) and noise.law is ContinuousLaw.GAUSSIAN
+def _norm_of_stream(noise: object) -> Norm | None:
+    """The norm that the noise of a stream takes; None if no stream may have it."""
+    if isinstance(noise, ContinuousNoise):
+        return Norm.L2 if noise.law is ContinuousLaw.GAUSSIAN else None
+    if not isinstance(noise, AdditiveNoise):
+        return None
+    return _NORMS_OF_STREAMS.get(type(noise.noise))
+
+
+_NORMS_OF_STREAMS: dict[type, Norm] = {
+    DiscreteGaussian: Norm.L2,
+    RoundedGaussian: Norm.L2,
+    DiscreteLaplace: Norm.L1,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,8 +322,37 @@ class Nonadaptive:
         _events((self.event,))
 
 
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A plan that is fixed in advance and charged as a whole (RULES 7).
+
+    Its privacy curve proves ``epsilon`` at ``delta``. A block is a whole charge: it is a part of
+    no other event.
+
+    >>> Block(PureEvent(Fraction(1, 2)), Fraction(1, 2), Fraction(1, 10**6)).epsilon
+    Fraction(1, 2)
+    """
+
+    kind: ClassVar[str] = "block"
+    event: "Event"
+    epsilon: Fraction
+    delta: Fraction
+
+    def __post_init__(self) -> None:
+        _events((self.event,))
+        for name in ("epsilon", "delta"):
+            object.__setattr__(self, name, exact_positive(name, getattr(self, name)))
+        if self.delta >= 1 or isinstance(self.event, Block):
+            raise InvalidDeclaration(
+                f"A block of {type(self.event).__name__} with delta = {shown(self.delta)}.",
+                allowed="a plan that is no block, and a delta below 1",
+            )
+
+
 Event: TypeAlias = (
     SingleEvent
+    | Report
+    | ChosenReport
     | Thresholded
     | Sampled
     | Shuffled
@@ -279,6 +362,7 @@ Event: TypeAlias = (
     | Parallel
     | Repeated
     | Nonadaptive
+    | Block
 )
 
 

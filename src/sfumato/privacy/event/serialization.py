@@ -22,6 +22,7 @@ from sfumato.noise import (
     DiscreteStaircase,
     Geometric,
     Noise,
+    RoundedGaussian,
     Skellam,
     Truncated,
 )
@@ -206,6 +207,7 @@ _LAWS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {
     ),
     "binomial": (Binomial, (_integer("trials"), _fraction("probability"))),
     "skellam": (Skellam, (_fraction("rate"),)),
+    "rounded_gaussian": (RoundedGaussian, (_fraction("sigma"),)),
     "geometric": (Geometric, (_fraction("scale"),)),
     "truncated": (Truncated, (_noise("whole"), _integer("lower"), _integer("upper"))),
 }
@@ -239,6 +241,7 @@ _FORMS: dict[Any, tuple[Callable[[Any], Json], Callable[[Any], object]]] = {
     bool: (bool, _truth),
     Noise: (_noise_to_json, _noise_from_json),
     Design: (_design_to_json, _design_from_json),
+    tuple[int, ...]: (list, lambda form: tuple(map(_whole, form))),
     tuple[Event, ...]: (lambda events: [event_to_json(event) for event in events], _events),
 }
 _DESIGNS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {

@@ -9,15 +9,24 @@ from sfumato.query.passes.prune import prune
 from sfumato.query.passes.track import rows_in_all, whose
 
 
-def rows(raw: RowList, context: Context) -> BoundedRows:
+def rows(
+    raw: RowList,
+    context: Context,
+    *,
+    most: int | None = None,
+    naming: str = "",
+) -> BoundedRows:
     """Bounds a list of rows: at most T rows of a unit are read.
 
-    T is ``max_rows_total``, or ``max_rows`` times ``max_groups`` if that is less.
+    T is ``most`` if it is given; else ``max_rows_total``, or ``max_rows`` times ``max_groups`` if
+    that is less. With ``naming``, the units of the rows are named.
 
     Raises:
         MissingDeclaration: no limit bounds the rows of a unit.
     """
     relation = prune(raw.raw, context).relation
     unit, limits = whose(relation, context.dataset)
-    most = rows_in_all(unit, limits, "rows beyond it are dropped, never refused.")
-    return BoundedRows(replace(raw, relation=relation), unit, most, context.dataset.relation)
+    if most is None or unit is None:
+        most = rows_in_all(unit, limits, "rows beyond it are dropped, never refused.")
+    bounded = replace(raw, relation=relation)
+    return BoundedRows(bounded, unit, most, context.dataset.relation, naming)

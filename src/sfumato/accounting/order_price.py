@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The price of an event at the gates, also of an event without a zCDP cost.
+
+At an account's own Renyi order a, an event costs D_a / a: the proof of gate (b) uses its
+divergence at that order alone. A ``Block`` costs its certified epsilon and delta, and at gate (b)
+the divergence of its plan. Proof: budget_gates.proof.md.
+"""
+
+import math
+from collections.abc import Collection
+from fractions import Fraction
+from functools import lru_cache
+
+from sfumato.accounting.account import account, check_relations
+from sfumato.accounting.budget_gates import DELTA_INCREMENTS, INCREMENTS, Charge, charge_for
+from sfumato.errors import InvalidDeclaration
+from sfumato.privacy.event import Block, Composed, Event, Repeated, Sampled
+
+
+def price(event: Event, orders: Collection[Fraction]) -> Charge:
+    """What an event costs an account whose path has these orders; rounded up once.
+
+    An event with a zCDP cost costs the same at every order, and names none. Another one names
+    ``orders``, and costs its largest D_a / a there. Without an order it costs what no gate admits.
+
+    Guarantees:
+        an event with a zcdp cost is priced as ever
+        a sampled gaussian costs its divergence over the order
+        a block costs its certified curve at one gate and its divergence at the other
+        a price holds at the orders that it names
+
+    Raises:
+        InvalidDeclaration: an event without a rule; a block whose epsilon or delta is not proved.
+
+    >>> from sfumato.noise import DiscreteGaussian
+    >>> from sfumato.privacy import Distance, Norm
+    >>> from sfumato.privacy.event import AdditiveNoise, PoissonSample
+    >>> noise = AdditiveNoise(DiscreteGaussian(2), Distance(Norm.L2, Fraction(1)))
+    >>> run = Repeated(Sampled(PoissonSample(Fraction(1, 100)), noise), 1000)
+    >>> price(run, [Fraction(8)]).rho / INCREMENTS
+    0.014469518492
+    """
+    return _price(event, frozenset(orders))
+
+
+# cached, since a ledger prices one event several times, and a curve takes a second
+@lru_cache(maxsize=256)
+def _price(event: Event, orders: frozenset[Fraction]) -> Charge:
+    if isinstance(event, Block):
+        _require_certified(event)
+        plan = event.event
+        inner = _price(plan, orders)
+        epsilon = math.ceil(event.epsilon * INCREMENTS)
+        delta = math.ceil(event.delta * DELTA_INCREMENTS)
+        return Charge(epsilon, inner.rho, delta, inner.orders)
+    if not _is_sampled(event):
+        return charge_for(account(event))
+    # late, since few ledgers hold such a charge
+    from sfumato.accounting.renyi import renyi
+
+    check_relations(event)
+    costs = [renyi(event, order) / order for order in orders]
+    most = max(costs, default=Fraction(0))
+    rho = math.ceil(most * INCREMENTS)
+    return Charge(None, rho, 0, orders)
+
+
+def _is_sampled(event: Event) -> bool:
+    """Whether an event holds a sample of noise whose pure loss is unbounded."""
+    if isinstance(event, Sampled):
+        return not _has_cost(event)
+    if isinstance(event, Repeated):
+        return _is_sampled(event.event)
+    return isinstance(event, Composed) and any(map(_is_sampled, event.events))
+
+
+def _has_cost(event: Event) -> bool:
+    try:
+        account(event)
+    except InvalidDeclaration:
+        return False
+    return True
+
+
+def _require_certified(block: Block) -> None:
+    """Refuses a block whose plan is not proved to be (epsilon, delta)-DP."""
+    from sfumato.accounting.curve import privacy_curve
+
+    least = privacy_curve(block.event).epsilon(block.delta).upper
+    if Fraction(least) > block.epsilon:
+        raise InvalidDeclaration(
+            f"A block of epsilon = {float(block.epsilon):.6g} and delta = {float(block.delta):.3g}"
+            f" whose curve reaches epsilon = {least:.6g}.",
+            allowed="an epsilon of at least that of the curve",
+            remedy="Let the block be calibrated: it then has the noise that it needs.",
+        )

@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Encoders of a stream: lower triangular maps from the inputs of ticks to the integers released.
+
+A tick adds its input to a memory, and releases a row: exact integers, to which noise is added
+elsewhere. The input of a tick is a vector of counts, one for each cell; each cell is encoded alike.
+Source: Dwork, Naor, Pitassi, Rothblum (2010) and Chan, Shi, Song (2011) for trees; Fichtenberger,
+Henzinger, Upadhyay (2023) for the square root. Proof: encoder.proof.md.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import isqrt
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from sfumato.errors import InvalidDeclaration
+from sfumato.noise import Integers
+from sfumato.privacy.distance import Norm
+
+# The most ticks of a stream, and the most that an encoder remembers one by one.
+MOST_TICKS, MOST_REMEMBERED = 2**21, 2**12
+# A coefficient 1 of the square root is this many lattice steps.
+_BITS = 18
+# More bits while coefficients are computed.
+_WORKING = 128
+
+
+class Encoder(Protocol):
+    """A map from inputs to rows, each of which depends on the inputs so far.
+
+    ``memory`` is an int64 array whose last axis is the cells; it is all that later rows depend on.
+    """
+
+    @property
+    def steps(self) -> int:
+        """The number of ticks."""
+        ...
+
+    @property
+    def norm(self) -> Norm:
+        """The norm of ``sensitivity``: L1, or L2 (squared)."""
+        ...
+
+    @property
+    def most_numbers(self) -> int:
+        """The most integers for each cell in any row."""
+        ...
+
+    @property
+    def slack(self) -> int:
+        """The most by which rounding changes the rows of one cell: the squared L2 norm, doubled
+        up to an integer; 0 for a linear encoder.
+        """
+        ...
+
+    def sensitivity(
+        self,
+        participations: int,
+        separation: int,
+    ) -> int:
+        """The most by which inputs that differ by a vector of L1 norm 1 in each of some ticks
+        change all rows; at most ``participations`` ticks, ``separation`` apart.
+        """
+        ...
+
+    def numbers(self, tick: int) -> int:
+        """The number of integers for each cell in the row of a tick, counted from 1."""
+        ...
+
+    def begin(self, cells: int) -> Integers:
+        """The memory before the first tick."""
+        ...
+
+    def row(
+        self,
+        tick: int,
+        memory: Integers,
+        counts: Integers,
+    ) -> tuple[Integers, list[int]]:
+        """The memory after a tick, and the row of the tick: ``numbers(tick)`` times the cells."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SquareRoot:
+    """The square root of the matrix of running totals, as integers; zero beyond some bands.
+
+    The coefficient of an input k ticks old is C(2k, k) / 4^k, rounded down to steps of 2^-18, and
+    0 for k >= ``bands``. One band: each tick is released by itself.
+
+    Guarantees:
+        coefficients never rise
+        a row is the stated sum of inputs
+
+    >>> SquareRoot(8, 8).coefficients[:4] / 2**18
+    array([1.    , 0.5   , 0.375 , 0.3125])
+    """
+
+    steps: int
+    bands: int
+
+    norm: ClassVar[Norm] = Norm.L2
+    slack: ClassVar[int] = 0
+    most_numbers: ClassVar[int] = 1
+    unit: ClassVar[int] = 2**_BITS
+
+    def __post_init__(self) -> None:
+        require_steps(self.steps)
+        most = min(self.steps, MOST_REMEMBERED)
+        if type(self.bands) is not int or not 1 <= self.bands <= most:
+            raise InvalidDeclaration(f"{self.bands} bands.", allowed=f"from 1 to {most:,}")
+
+    @property
+    def coefficients(self) -> Integers:
+        """The integer that weighs an input, by its age in ticks."""
+        return _central(self.bands)
+
+    def sensitivity(
+        self,
+        participations: int,
+        separation: int,
+    ) -> int:
+        """The squared L2 norm of the sum of the columns that are as early as possible."""
+        return _sensitivity(self, participations, separation)
+
+    def numbers(self, tick: int) -> int:
+        """One."""
+        return 1
+
+    def begin(self, cells: int) -> Integers:
+        """No input yet; a row of the memory is an input, the latest last."""
+        return np.zeros((0, cells), np.int64)
+
+    def row(
+        self,
+        tick: int,
+        memory: Integers,
+        counts: Integers,
+    ) -> tuple[Integers, list[int]]:
+        """The weighted sum of the inputs of the last ``bands`` ticks."""
+        inputs = np.concatenate([memory, counts[None]])[-self.bands :]
+        weights = self.coefficients[: len(inputs)][::-1]
+        # 2^12 products of 18 and 31 bits fit 64 bits
+        high, low = weights @ (inputs >> 31), weights @ (inputs & (2**31 - 1))
+        sums = zip(high.tolist(), low.tolist(), strict=True)
+        kept = inputs[len(inputs) - min(len(inputs), self.bands - 1) :]
+        return kept, [(upper << 31) + lower for upper, lower in sums]
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """The sums of all blocks of base^level ticks, each when it is complete, times a weight.
+
+    ``weights`` has one positive integer for each level, from single ticks up.
+
+    Guarantees:
+        each tick is in one block of each level
+
+    >>> Tree(8, 2, (1, 2, 1, 1)).sensitivity(1, 1)
+    5
+    """
+
+    steps: int
+    base: int
+    weights: tuple[int, ...]
+
+    norm: ClassVar[Norm] = Norm.L1
+    slack: ClassVar[int] = 0
+
+    def __post_init__(self) -> None:
+        require_steps(self.steps)
+        whole = all(type(weight) is int and 1 <= weight <= 2**20 for weight in self.weights)
+        if not whole or not self.weights or type(self.base) is not int or self.base < 2:
+            raise InvalidDeclaration(f"A tree of base {self.base}.", allowed="base >= 2")
+
+    @property
+    def most_numbers(self) -> int:
+        """The number of levels."""
+        return len(self.weights)
+
+    def sensitivity(
+        self,
+        participations: int,
+        separation: int,
+    ) -> int:
+        """The sum of the weights, for each participation."""
+        return most_times(self.steps, participations, separation) * sum(self.weights)
+
+    def complete(self, tick: int) -> list[int]:
+        """The levels of which a block ends with a tick."""
+        return [level for level in range(len(self.weights)) if tick % self.base**level == 0]
+
+    def numbers(self, tick: int) -> int:
+        """The number of blocks that end with the tick."""
+        return len(self.complete(tick))
+
+    def begin(self, cells: int) -> Integers:
+        """For each level, the sum of the block that is not complete."""
+        return np.zeros((len(self.weights), cells), np.int64)
+
+    def row(
+        self,
+        tick: int,
+        memory: Integers,
+        counts: Integers,
+    ) -> tuple[Integers, list[int]]:
+        """The weighted sums of the blocks that end with this tick."""
+        sums = memory + counts
+        released: list[int] = []
+        for level in self.complete(tick):
+            released += [self.weights[level] * each for each in sums[level].tolist()]
+            sums[level] = 0
+        return sums, released
+
+
+def require_steps(steps: object) -> None:
+    """Raises InvalidDeclaration for a number of ticks that an encoder cannot have."""
+    if type(steps) is not int or not 1 <= steps <= MOST_TICKS:
+        raise InvalidDeclaration(f"{steps} ticks.", allowed=f"from 1 to {MOST_TICKS:,}")
+
+
+def most_times(
+    steps: int,
+    participations: int,
+    separation: int,
+) -> int:
+    """The number of participations for which there are ticks."""
+    return min(participations, 1 + (steps - 1) // separation)
+
+
+def squared(
+    heights: Integers,
+    participations: int,
+    separation: int,
+) -> int:
+    """The squared L2 norm of the sum of the columns 0, s, 2s, ... of a Toeplitz matrix.
+
+    ``heights`` is its first column, which is not negative and never rises. No other columns as
+    many, at least s apart, have a larger sum.
+
+    >>> squared(np.array([4, 2, 1]), participations=2, separation=1)
+    61
+    """
+    steps = len(heights)
+    times = most_times(steps, participations, separation)
+    padded = np.zeros(-(-steps // separation) * separation, np.int64)
+    padded[:steps] = heights
+    sums = padded.reshape(-1, separation).cumsum(axis=0)
+    sums[times:] -= sums[:-times].copy()
+    # as integers of Python, which cannot overflow; one by one, to save memory
+    return sum(height * height for height in map(int, sums.ravel()[:steps]))
+
+
+def root_up(number: int) -> int:
+    """The least integer whose square is at least the number."""
+    root = isqrt(number)
+    return root + (root * root < number)
+
+
+@lru_cache(maxsize=256)
+def _sensitivity(
+    encoder: SquareRoot,
+    participations: int,
+    separation: int,
+) -> int:
+    times = most_times(encoder.steps, participations, separation)
+    if encoder.bands <= separation:
+        # columns that share no row
+        return times * squared(encoder.coefficients, 1, 1)
+    reached = min(encoder.steps, (times - 1) * separation + encoder.bands)
+    heights = np.zeros(reached, np.int64)
+    heights[: encoder.bands] = encoder.coefficients
+    return squared(heights, participations, separation)
+
+
+@lru_cache(maxsize=64)
+def _central(bands: int) -> Integers:
+    """The coefficients C(2k, k) / 4^k for k < bands, in steps of 2^-18, rounded down."""
+    fine = 1 << _WORKING
+    found = []
+    for age in range(1, bands + 1):
+        found.append(fine >> (_WORKING - _BITS))
+        fine = fine * (2 * age - 1) // (2 * age)
+    coefficients = np.array(found, np.int64)
+    coefficients.flags.writeable = False
+    return coefficients

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of an answer as columns, with the ends of its intervals, for files and data frames."""
+
+import csv
+import datetime
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from sfumato.errors import WrongUse, shown
+from sfumato.privacy.event import Json
+from sfumato.query.render import UNTOLD
+from sfumato.query.table import is_untold
+
+if TYPE_CHECKING:
+    import pyarrow
+
+MARKS = "marks"
+_TIMES = ("timestamp", "local time")
+# The types of released values whose intervals have ends of the same type; others have numbers.
+_OWN_ENDS = ("date", *_TIMES)
+_EXCEL_FORMATS = {"date": "yyyy-mm-dd", "timestamp": "yyyy-mm-dd hh:mm:ss"}
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A column of a table: its name, its type as an answer names it, and its JSON values."""
+
+    name: str
+    type: str
+    values: Sequence[Json]
+
+    @property
+    def typed(self) -> list[object]:
+        """The values, with dates and timestamps as of ``datetime``."""
+        return [typed(value, self.type) for value in self.values]
+
+
+def typed(value: Json, kind: str) -> object:
+    """A JSON value of an answer in Python, given the type of its column.
+
+    >>> typed("2024-12-31", "date"), typed(None, "date"), typed(3, "integer")
+    (datetime.date(2024, 12, 31), None, 3)
+    """
+    if value is None:
+        return None
+    if kind == "date":
+        return datetime.date.fromisoformat(str(value))
+    if kind in _TIMES:
+        return datetime.datetime.fromisoformat(str(value))
+    return value
+
+
+def filled(
+    columns: Sequence[dict[str, Json]],
+    rows: Sequence[Sequence[Json]],
+    errors: Sequence[Sequence[Json]] | None = None,
+) -> list[Filled]:
+    """Returns the columns of an answer, each by its type.
+
+    With ``errors``, the stored intervals of the cells, each released column ``n`` is followed by
+    ``n_low`` and ``n_high``. If a cell cannot be told, the last column, ``marks``, names it.
+    """
+    taken = {str(column["name"]) for column in columns}
+    found = []
+    for place, column in enumerate(columns):
+        name = str(column["name"])
+        kind = str(column["type"])
+        found.append(Filled(name, kind, [row[place] for row in rows]))
+        if errors is not None and column["released"]:
+            cells = [cast(dict[str, Json], line[place]) for line in errors]
+            own = kind if kind in _OWN_ENDS else "real"
+            for end in ("low", "high"):
+                free = _free(f"{name}_{end}", taken)
+                found.append(Filled(free, own, [cell[end] for cell in cells]))
+    marks = [_marks(columns, line) for line in errors or ()]
+    if any(marks):
+        found.append(Filled(_free(MARKS, taken), "text", marks))
+    return found
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """A name that no other column has."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
+def _marks(columns: Sequence[dict[str, Json]], line: Sequence[Json]) -> str:
+    """Which cells of a row cannot be told."""
+    untold = []
+    for column, error in zip(columns, line, strict=True):
+        if is_untold(error):
+            untold.append(f"{column['name']}: {UNTOLD}")
+    return "; ".join(untold)
+
+
+def csv_text(columns: Sequence[Filled]) -> str:
+    """Returns columns as CSV; a cell of which nothing can be estimated is empty."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow([column.name for column in columns])
+    writer.writerows(zip(*(column.values for column in columns), strict=True))
+    return file.getvalue()
+
+
+def arrow_table(columns: Iterable[Filled]) -> "pyarrow.Table":
+    """Returns columns as a pyarrow table."""
+    import pyarrow
+
+    types = {
+        "integer": pyarrow.int64(), "real": pyarrow.float64(), "text": pyarrow.string(),
+        "date": pyarrow.date32(), "boolean": pyarrow.bool_(),
+        "timestamp": pyarrow.timestamp("s", "UTC"), "local time": pyarrow.timestamp("s"),
+    }  # fmt: skip
+    names = []
+    arrays = []
+    for column in columns:
+        values = column.typed
+        kind = column.type
+        if kind == "real" or any(map(_is_beyond_int64, values)):
+            kind = "real"
+            values = [_float_or_none(value) for value in values]
+        names.append(column.name)
+        arrays.append(pyarrow.array(values, types[kind]))
+    return pyarrow.table(arrays, names=names)
+
+
+def parquet_bytes(columns: Iterable[Filled]) -> bytes:
+    """Returns columns as a Parquet file."""
+    import pyarrow.parquet
+
+    file = io.BytesIO()
+    pyarrow.parquet.write_table(arrow_table(columns), file)
+    return file.getvalue()
+
+
+def excel_bytes(columns: Sequence[Filled], about: Sequence[str]) -> bytes:
+    """Returns columns as a sheet of an Excel file, and lines of text as a second one."""
+    import xlsxwriter
+
+    file = io.BytesIO()
+    # a string is never a formula
+    options = {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
+    with xlsxwriter.Workbook(file, options) as book:
+        sheet = book.add_worksheet("answer")
+        bold = book.add_format({"bold": True})
+        for place, column in enumerate(columns):
+            written = _EXCEL_FORMATS.get(column.type.replace("local time", "timestamp"))
+            style = book.add_format({"num_format": written}) if written else None
+            sheet.write(0, place, column.name, bold)
+            for row, value in enumerate(column.typed, 1):
+                sheet.write(row, place, _excel_value(value), style)
+            sheet.set_column(place, place, 18)
+        notes = book.add_worksheet("about")
+        for row, line in enumerate(about):
+            notes.write(row, 0, line)
+        notes.set_column(0, 0, 120)
+    return file.getvalue()
+
+
+def _excel_value(value: Any) -> Any:
+    """A value as Excel can hold it: moments without an offset, which all are in UTC."""
+    if isinstance(value, datetime.datetime):
+        return value.replace(tzinfo=None)
+    return value
+
+
+def write(path: str | Path, content: bytes) -> None:
+    """Writes a file.
+
+    Raises:
+        WrongUse: the file cannot be written.
+    """
+    try:
+        Path(path).write_bytes(content)
+    except OSError as error:
+        raise WrongUse(
+            f"{shown(path)} cannot be written ({error.strerror}).",
+            remedy="Name another path. The answer is stored: asked again, it is free.",
+        ) from None
+
+
+def _is_beyond_int64(value: object) -> bool:
+    """Whether a value is an integer that Arrow's 64-bit integers do not represent."""
+    return isinstance(value, int) and abs(value) >= 2**63
+
+
+def _float_or_none(value: object) -> float | None:
+    """A number as a float; None stays None."""
+    if value is None:
+        return None
+    return float(cast(float, value))

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Places of a ``sfumato.toml`` that the owner has not filled yet; ``sfumato init`` writes them."""
+
+from collections.abc import Iterator, Mapping
+
+from sfumato.errors import InvalidConfig
+
+OPEN = "?"
+# Strings of the data, of which "?" may be one.
+_OF_THE_DATA = ("missing", "true", "false")
+
+
+def require_filled(form: Mapping[str, object]) -> None:
+    """Refuses a file with places that are still open, by their names.
+
+    A place is open if its value is "?", if a column has no ``type``, or a unit no ``column``.
+
+    Raises:
+        InvalidConfig: it names the open places.
+
+    >>> require_filled({"budget": {"epsilon": "?"}})
+    Traceback (most recent call last):
+    ...
+    sfumato.errors.InvalidConfig: 1 place is still open:
+      budget: epsilon
+    What to do: Fill what the comment beside each says. Remove the "# " of a guess to confirm it.
+    """
+    found: dict[str, list[str]] = {}
+    for path in _open_places(form, ()):
+        found.setdefault(".".join(path[:-1]), []).append(path[-1])
+    if not found:
+        return
+    count = sum(map(len, found.values()))
+    what = "1 place is" if count == 1 else f"{count} places are"
+    shown = [f"\n  {place}: {', '.join(names)}" for place, names in found.items()]
+    raise InvalidConfig(
+        f"{what} still open:{''.join(shown)}",
+        remedy='Fill what the comment beside each says. Remove the "# " of a guess to confirm it.',
+    )
+
+
+def _open_places(form: Mapping[str, object], above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Yields the open places of a table of TOML, in its order; ``above`` are the keys above it."""
+    for key, value in form.items():
+        path = (*above, key)
+        if isinstance(value, Mapping):
+            yield from _unstated(value, path)
+            yield from _open_places(value, path)
+        elif value == OPEN and not _is_of_the_data(path):
+            yield path
+
+
+def _unstated(form: Mapping[str, object], path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Yields what the declaration of a column, or of a unit, cannot be without."""
+    match path:
+        case ("tables", _, "columns", _) if "type" not in form:
+            yield (*path, "type")
+        case ("tables", _, "unit") if "column" not in form:
+            yield (*path, "column")
+
+
+def _is_of_the_data(path: tuple[str, ...]) -> bool:
+    """Whether a string at a path is one of the data: a marker, or a label of a category."""
+    return len(path) > 4 and (path[4] in _OF_THE_DATA or path[4:-1] == ("values",))
