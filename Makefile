@@ -7,18 +7,40 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SOURCES := $(shell find src -name '*.py')
 NOISE_PEERS := diffprivlib opendp python-dp
 ACCOUNTING_PEERS := autodp dp-accounting opacus opendp prv-accountant
+TELEMETRY_PEERS := pure-ldp multi-freq-ldpy
 ENGINE_PEERS := opendp-polars smartnoise pipelinedp tumult
 # The tests start hundreds of processes: what those import is compiled once.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo demo-hospitals test durations coverage prove chaos lint format proofs corpus clean lock bench bench-noise bench-accounting bench-query bench-engines bench-largest bench-ledger figures
+.PHONY: docs torch demo demo-census demo-stream demo-synthetic demo-hospitals test durations coverage prove chaos lint format proofs corpus clean lock bench bench-noise bench-accounting bench-query bench-engines bench-largest bench-ledger bench-census bench-synopsis bench-synthetic bench-telemetry figures
 
 demo: $(VENV)/.run
 	$(BIN)/sfumato demo --report demo-report.html
 
+# Census tables down two geographies: demo-census.html.
+demo-census: $(VENV)/.run
+	$(BIN)/sfumato demo-census
+
+# Rides day by day under one charge; ten years of births denoised.
+demo-stream: $(VENV)/.run
+	$(BIN)/sfumato demo-stream
+
+# Synthetic rows of the census extract, and a page that says how good they are.
+demo-synthetic: $(VENV)/.run
+	$(BIN)/sfumato demo-synthetic
+
 # Three hospitals, made up: one patient over three tables.
 demo-hospitals: $(VENV)/.run
 	$(BIN)/sfumato demo-hospitals
+
+# PyTorch, for networks: these versions alone, beside the pins with hashes. Without dependencies:
+# they would bring another mpmath, and the libraries of graphics cards.
+torch: $(VENV)/.torch
+
+$(VENV)/.torch: $(VENV)/.dev
+	$(PIP) --no-deps torch==2.13.0 filelock==4.2.12 fsspec==2026.9.0 jinja2==3.1.6 markupsafe==3.0.4 \
+	  networkx==3.6.1 sympy==1.14.0
+	@touch $@
 
 # On two cores, the groups that take longest first (tests/contracts/order.py).
 test: $(VENV)/.dev
@@ -68,18 +90,25 @@ proofs: $(VENV)/.dev
 corpus: $(VENV)/.dev
 	$(BIN)/python -m tools.corpus update
 
+# The site of the documentation, in site/: open site/index.html, no server is needed.
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 # Pins for every platform, with hashes and without addresses (needs uv).
 lock:
-	cd requirements && for set in run dev; do \
+	cd requirements && for set in run dev docs; do \
 	  uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -q $$set.in -o $$set.txt; \
 	done
 
 # Every benchmark. They report; a missed bar is no error.
-bench: bench-noise bench-accounting bench-query bench-engines bench-ledger
+bench: bench-noise bench-accounting bench-query bench-engines bench-ledger bench-telemetry
 
 # Ours and the peers in one run. A peer that does not install here is named and left out.
 bench-noise: $(VENV)/.run $(NOISE_PEERS:%=.bench/%/.done)
 	$(BIN)/python -m benchmarks.noise $(ONLY)
+
+bench-telemetry: $(VENV)/.run $(TELEMETRY_PEERS:%=.bench/%/.done)
+	$(BIN)/python -m benchmarks.telemetry $(ONLY)
 
 bench-accounting: $(VENV)/.run $(ACCOUNTING_PEERS:%=.bench/%/.done)
 	$(BIN)/python -m benchmarks.accounting $(ONLY)
@@ -102,17 +131,30 @@ bench-largest: $(VENV)/.run
 bench-ledger: $(VENV)/.run
 	$(BIN)/python -m benchmarks.ledger $(ONLY)
 
+# Ranges, tables of many columns, streams; three minutes and two gigabytes.
+bench-synopsis: $(VENV)/.run
+	$(BIN)/python -m benchmarks.synopsis
+
+# Adult and the ACS extract, five runs each; the classifier has an environment of its own. Ten minutes.
+bench-synthetic: $(VENV)/.run .bench/scikit-learn/.done
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.synthetic
+
+# Census tables: the errors of each level, and 100,000 blocks; a minute and two gigabytes.
+bench-census: $(VENV)/.run
+	$(BIN)/python -m benchmarks.census
+
 # The pictures and tables of docs/, from benchmarks/results.
 figures: $(VENV)/.run
 	$(BIN)/python -m benchmarks.figures
 	$(BIN)/python -m benchmarks.figures_accounting
 	$(BIN)/python -m benchmarks.figures_engines
+	$(BIN)/python -m benchmarks.figures_synopsis
 	$(BIN)/python -m benchmarks.table_accounting
 	$(BIN)/python -m benchmarks.table_bars
 	$(BIN)/python -m benchmarks.table_scale
 
 clean:
-	rm -rf $(VENV) .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis demo-report.html
+	rm -rf $(VENV) .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis demo-report.html demo-census.html site
 
 $(VENV)/.run: requirements/run.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("sfumato needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
@@ -123,6 +165,10 @@ $(VENV)/.run: requirements/run.txt pyproject.toml
 
 $(VENV)/.dev: $(VENV)/.run requirements/dev.txt
 	$(PIP) --require-hashes -r requirements/dev.txt
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.run requirements/docs.txt
+	$(PIP) --require-hashes -r requirements/docs.txt
 	@touch $@
 
 # Tried again each time until it installs; only the pins, as wheels (autodp has none and is plain Python).

@@ -28,8 +28,8 @@ SQL = "SELECT PUMA, SEX, AVG(PINCP) AS mean FROM people GROUP BY PUMA, SEX"
 AGES = "SELECT PUMA, SEX, AVG(AGEP) AS mean FROM people GROUP BY PUMA, SEX"
 EPSILON = "0.2"
 RELEASES = 200
-# The largest income that the codebook allows, and the bound that the demo declared before.
-POSSIBLE, FIXED = 1_341_000, 200_000
+# The range of incomes of the codebook, and the bound that the demo declared before.
+LOWEST, POSSIBLE, FIXED = -9_000, 1_341_000, 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,8 @@ def measured() -> Iterator[Row]:
     truth = truths("PINCP")
 
     def of(clip: Any, **how: Any) -> list[Cell]:
-        return released(SQL, truth, {"PINCP": Integer(0, POSSIBLE, clip=clip, missing="N")}, **how)
+        income = Integer(LOWEST, POSSIBLE, clip=clip, missing="N")
+        return released(SQL, truth, {"PINCP": income}, **how)
 
     full = of(None)
     fixed = of(FIXED)

@@ -2,6 +2,7 @@
 """Errors: the tree in the docstring is the tree of classes, and each says what to do."""
 
 import inspect
+import linecache
 import pickle
 import re
 from fractions import Fraction
@@ -160,3 +161,22 @@ PLACES = {
 def test_no_password_of_an_address_is_quoted(place):
     assert errors.without_secrets(place) == PLACES[place]
     assert errors.shown(place) == repr(PLACES[place])
+
+
+def test_a_notebook_shows_the_callers_line_and_the_message(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cell = "import sfumato as sf\n\ndef declared():\n    return sf.Integer(9, 0)\n\ndeclared()\n"
+    # as IPython does: the source of a cell is where ``linecache`` finds it
+    name = "<ipython-input-7>"
+    source = (len(cell), None, cell.splitlines(keepends=True), name)
+    monkeypatch.setitem(linecache.cache, name, source)
+    with pytest.raises(errors.InvalidDeclaration) as caught:
+        exec(compile(cell, name, "exec"), {})
+    assert caught.value._render_traceback_() == [
+        "line 4: return sf.Integer(9, 0)",
+        "",
+        "InvalidDeclaration: Bounds from 9 to 0.",
+        "Allowed: lower < upper",
+        "What to do: Swap them, or widen a single value.",
+    ]

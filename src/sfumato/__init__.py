@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sfumato.engines.stop import Stop as Stop
     from sfumato.errors import SfumatoError as SfumatoError
     from sfumato.metadata.clip import Clipped as Clipped
+    from sfumato.metadata.column import Array as Array
     from sfumato.metadata.column import Boolean as Boolean
     from sfumato.metadata.column import Category as Category
     from sfumato.metadata.column import Date as Date
@@ -47,6 +48,7 @@ _HOME = {
     "AUTO": "privacy.unit",
     "AddRemove": "privacy.unit",
     "Answer": "query.answer",
+    "Array": "metadata.column",
     "Boolean": "metadata.column",
     "Budget": "privacy.budget",
     "Category": "metadata.column",

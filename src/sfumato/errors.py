@@ -12,6 +12,8 @@
     |   +-- MissingDeclaration     a bound, value or limit that the proof needs
     |   +-- NoReference            a relative error without a public reference
     |   +-- TargetUnreachable      the wanted error costs more than max_epsilon
+    |   +-- TaskRefused            a device does not answer such a telemetry task
+    |   +-- TooFewReports          fewer reports than the smallest batch
     +-- WrongUse               exit 2: an invalid argument, declaration or file
     |   +-- InvalidNumber
     |   +-- InvalidDeclaration
@@ -38,13 +40,15 @@ the private data, an undeclared column or a password.
 
 import datetime
 import re
+import traceback
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Never
 
 _LONGEST = 300
+_PACKAGE = Path(__file__).parent
 _CONSTANTS = (int, float, Decimal, Fraction, datetime.date, Enum, type(None))
 # Names after which a password may follow.
 _SECRET = re.compile(r"\b(pass\w*|pwd|secret\w*|token\w*)\s*=.*", re.IGNORECASE | re.DOTALL)
@@ -123,6 +127,19 @@ class SfumatoError(Exception):
             lines.append(f"What to do: {self.remedy}")
         return "\n".join(lines)
 
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows for a traceback: the caller's own line, and the message.
+
+        >>> WrongUse("No.", remedy="Ask otherwise.")._render_traceback_()
+        ['WrongUse: No.', 'What to do: Ask otherwise.']
+        """
+        own = []
+        for frame in traceback.extract_tb(self.__traceback__):
+            if Path(frame.filename).is_relative_to(_PACKAGE):
+                break
+            own = [f"line {frame.lineno}: {frame.line}", ""]
+        return [*own, *f"{type(self).__name__}: {self}".splitlines()]
+
 
 def _rebuilt(kind: type[SfumatoError], state: dict[str, object]) -> SfumatoError:
     """Rebuilds a pickled error, for example one from another process."""
@@ -177,6 +194,14 @@ class NoReference(Refused):
 
 class TargetUnreachable(Refused):
     """The wanted error costs more than ``max_epsilon``."""
+
+
+class TaskRefused(Refused):
+    """A telemetry task that is unsigned, not published, or dearer than the application allows."""
+
+
+class TooFewReports(Refused):
+    """Fewer reports than the smallest batch that the telemetry task allows to look at."""
 
 
 class WrongUse(SfumatoError):

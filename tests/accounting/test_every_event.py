@@ -12,6 +12,7 @@ from sfumato.accounting.account import account, relations_of
 from sfumato.accounting.curve import privacy_curve
 from sfumato.accounting.gaussian_dp import mu_squared
 from sfumato.accounting.odometer import ConcentratedFilter, Odometer
+from sfumato.accounting.order_price import price
 from sfumato.accounting.renyi import renyi
 from sfumato.errors import InvalidDeclaration
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
@@ -43,7 +44,7 @@ def test_the_list_holds_every_kind_of_event():
 def test_every_event_states_its_relation_and_has_a_cost(event):
     wanted = Relation.REPLACE_ONE if isinstance(event, ABOUT_VALUES) else Relation.ADD_REMOVE
     assert relations_of(event) == {wanted}
-    assert account(event).rho > 0
+    assert price(event, ()).rho > 0
     # what is proved for one relation is refused by books of the other
     (other,) = set(Relation) - {wanted}
     with pytest.raises(InvalidDeclaration):

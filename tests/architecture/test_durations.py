@@ -29,6 +29,7 @@ SHARES = {
     "documents": 20,
     "engines": 270,
     "exact": 5,
+    "learning": 25,
     "ledger": 110,
     "mechanisms": 45,
     "metadata": 5,
@@ -40,7 +41,10 @@ SHARES = {
     "root": 5,
     "sql": 25,
     "synopsis": 30,
+    "synthetic": 20,
+    "telemetry": 25,
     "testing": 10,
+    "tutorials": 15,
 }
 TOTAL = 900
 

@@ -342,10 +342,12 @@ def session_calls(
         "marginals": (session.marginals, {"table": "t", "cliques": [("age",)], **cost, **ways}),
         "ask": (session.ask, {"task": task, **ways}),
         "price": (session.price, {"task": task}),
+        "stored": (session.stored, {"charge_id": "0" * 32}),
         "open_series": (
             session.open_series,
             {"series": MiddleOfT(declared=session.dataset), "stop": None, "time_limit": None},
         ),
+        "has_series": (session.has_series, {"series": MiddleOfT(declared=session.dataset)}),
     }
 
 
@@ -369,6 +371,7 @@ def calls(folder: Path) -> dict[str, tuple[Callable[..., object], dict[str, obje
         "Budget": (sf.Budget, {"epsilon": 1, "delta": 0}),
         "Integer": (sf.Integer, bounds),
         "Real": (sf.Real, {**bounds, "step": 1}),
+        "Array": (sf.Array, {"shape": (2, 3), "lower": 0, "upper": 9, "step": 1}),
         "Date": (
             sf.Date,
             {"lower": "2000-01-01", "upper": "2001-01-01", "format": None, "missing": None},

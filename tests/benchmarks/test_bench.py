@@ -27,6 +27,7 @@ from benchmarks import (
     noise,
     report,
     slow_disk,
+    telemetry,
     worker,
 )
 from benchmarks.compare import (
@@ -173,7 +174,7 @@ GRIDS = ("grid, median", "grid, worst", "grid, wide", "grid, widest")
 def test_every_work_of_ours_and_numpy_is_there():
     systems = ("sfumato", "numpy", "naive_sqlite")
     works = {name: import_module(f"benchmarks.systems.{name}").WORKS for name in systems}
-    cases = (*noise.cases(), *accounting.cases(), *ledger.cases())
+    cases = (*noise.cases(), *accounting.cases(), *ledger.cases(), *telemetry.cases())
     asked = [work for case in cases for work in case.works if work.system in works]
     assert not [work for work in asked if work.name not in works[work.system]]
     for name, make in works["sfumato"].items():

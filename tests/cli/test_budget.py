@@ -9,7 +9,48 @@ from tests.contracts.shell import COUNT, Shell
 def test_a_tenth_ten_times_is_shown_as_one(shell: Shell) -> None:
     for index in range(10):
         shell.run("query", f"{COUNT} WHERE age > {index}", "--epsilon", "0.1")
-    assert "spent     epsilon 1 of 1000000 (pure gate)" in shell.run("budget").out
+    assert "spent     epsilon 1 of 1000000 (pure gate)" in shell.run("budget", "--details").out
+    assert "you       owner, for unstated: epsilon 1 spent" in shell.run("budget").out
+
+
+def test_the_account_of_the_asker_comes_first_then_those_above(shell: Shell) -> None:
+    ask = ("--analyst", "ann", "--purpose", "research")
+    shell.run("query", COUNT, "--epsilon", "0.1", *ask)
+    shell.run("ledger", "allocate", "--purpose", "research", "--analyst", "ann", "--epsilon", "0.5")
+    shell.run("ledger", "allocate", "--purpose", "research", "--epsilon", "2")
+    assert shell.run("budget", *ask).out.splitlines() == [
+        "you       ann, for research: epsilon 0.1 spent of epsilon 0.5",
+        "left      one question of epsilon up to 0.4",
+        "above     the purpose research: epsilon 0.1 spent of epsilon 2",
+        "          the dataset shop: epsilon 0.1 spent of epsilon 1000000, delta 0.000001",
+        "You can ask about 4 more questions like the last, which cost epsilon 0.1.",
+    ]
+    assert "gate" in shell.run("budget", "--details", *ask).out
+
+
+def test_as_many_questions_are_left_as_are_said(shell: Shell) -> None:
+    shell.configure('"1000000"', '"1"')
+    shell.run("query", COUNT, "--rho", "0.005")
+    said = shell.run("budget").out
+    assert "You can ask about 3 more questions like the last, which cost rho 0.005." in said
+    for index in range(3):
+        assert shell.run("query", f"{COUNT} WHERE age > {index}", "--rho", "0.005").code == 0
+    assert "You cannot ask another question like the last" in shell.run("budget").out
+    assert shell.run("query", f"{COUNT} WHERE age > 50", "--rho", "0.005").code == 1
+
+
+def test_before_the_first_question_nothing_is_compared(shell: Shell) -> None:
+    said = shell.run("budget").out
+    assert said.startswith("you       owner, for unstated: epsilon 0 spent, no limit of its own\n")
+    assert "like the last" not in said
+
+
+def test_a_frozen_account_says_so(shell: Shell) -> None:
+    shell.run("query", COUNT, "--epsilon", "0.1")
+    shell.run("ledger", "freeze", "--reason", "a fault")
+    said = shell.run("budget").out
+    assert "frozen    shop: a fault" in said
+    assert "You cannot ask another question" in said
 
 
 def test_json_holds_every_number_as_a_decimal(shell: Shell) -> None:

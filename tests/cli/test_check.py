@@ -31,7 +31,7 @@ def test_it_says_what_a_boolean_without_spellings_does_not_read(shell: Shell) ->
     header, *rows = people.read_text(encoding="utf-8").splitlines()
     people.write_text("\n".join([f"{header},n", *(f"{row},Y" for row in rows)]), encoding="utf-8")
     ran = shell.run("check")
-    assert (ran.code, ran.out.count("note: ")) == (0, 1)
+    assert (ran.code, ran.out.count("note: people.n")) == (0, 1)
     assert "note: people.n: true is written true, True, TRUE or 1" in ran.out
 
 
@@ -213,3 +213,11 @@ def test_a_file_in_another_encoding_is_refused_without_its_content(
     assert ran.code == 2
     assert "InvalidSource" in ran.err
     assert word not in ran.out + ran.err
+
+
+def test_reckless_settings_are_said_and_not_forbidden(shell: Shell) -> None:
+    shell.configure('delta = "1e-6"', 'delta = "0.1"')
+    ran = shell.run("check")
+    assert ran.code == 0
+    assert "note: epsilon = 1000000: what an attacker believes" in ran.out
+    assert "note: delta = 0.1 is at least 1 / 40, the rows of people" in ran.out

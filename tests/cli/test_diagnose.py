@@ -16,7 +16,7 @@ def test_it_shows_shares_and_is_charged(shell: Shell) -> None:
     assert "50.0% [47.5%, 52.5%] of the rows: age above the declared 29" in ran.out
     assert "0.0% [0.0%, 2.5%] of the rows: age below the declared 0" in ran.out
     assert "cost epsilon = 1000, charge" in ran.out
-    assert "spent     epsilon 1000 of" in shell.run("budget").out
+    assert "spent     epsilon 1000 of" in shell.run("budget", "--details").out
 
 
 def test_its_json_has_findings_and_charges(shell: Shell) -> None:
@@ -29,7 +29,7 @@ def test_a_question_without_bias_is_refused(shell: Shell) -> None:
     ran = shell.run("diagnose", COUNT, "--epsilon", "1")
     assert ran.code == 1
     assert "nothing to diagnose" in ran.err
-    assert "epsilon 0 of" in shell.run("budget").out
+    assert "epsilon 0 of" in shell.run("budget", "--details").out
 
 
 def test_it_takes_parameters(shell: Shell) -> None:

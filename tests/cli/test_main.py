@@ -14,18 +14,26 @@ from sfumato.errors import Cancelled, EngineFailed, SfumatoError
 from tests.contracts.shell import COUNT, Shell
 
 COMMANDS = (
+    "init",
     "check",
     "prepare",
     "preview",
     "advise",
     "query",
     "marginals",
+    "census",
+    "synthesize",
+    "synopsis",
+    "stream",
     "diagnose",
     "budget",
     "explain-epsilon",
     "ledger",
     "audit",
     "demo",
+    "demo-census",
+    "demo-stream",
+    "demo-synthetic",
     "demo-hospitals",
 )
 
@@ -101,7 +109,7 @@ def test_every_error_has_an_exit_code_of_the_design(
     arguments = {"SqlSyntaxError": {"line": 1, "column": 1}}.get(error.__name__, {})
     raised = MADE.get(error.__name__, lambda: error("a problem", **arguments))()
     assert isinstance(raised, SfumatoError)
-    monkeypatch.setattr("sfumato.cli.budget.load", lambda _: _raise(raised))
+    monkeypatch.setattr("sfumato.cli.asking.load", lambda *_, **__: _raise(raised))
     ran = shell.run("budget")
     assert ran.code == raised.exit_code
     assert ran.err.startswith(f"{error.__name__}: ")
@@ -117,7 +125,7 @@ def _raise(error: BaseException) -> None:
 def test_an_unknown_failure_is_one_line_without_its_text(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, failure: Exception
 ) -> None:
-    monkeypatch.setattr("sfumato.cli.budget.load", lambda _: _raise(failure))
+    monkeypatch.setattr("sfumato.cli.asking.load", lambda *_, **__: _raise(failure))
     ran = shell.run("budget")
     assert (ran.code, ran.err) == (
         3,
@@ -129,7 +137,7 @@ def test_an_unknown_failure_is_one_line_without_its_text(
 def test_an_interruption_says_that_a_question_stays_charged(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, interruption: BaseException
 ) -> None:
-    monkeypatch.setattr("sfumato.cli.budget.load", lambda _: _raise(interruption))
+    monkeypatch.setattr("sfumato.cli.asking.load", lambda *_, **__: _raise(interruption))
     assert shell.run("budget").code == 3
 
 

@@ -26,7 +26,7 @@ def test_asked_again_it_is_free(shell: Shell) -> None:
         shell.run("marginals", "people", *EXACTLY, "--format", "json").out for _ in range(2)
     )
     assert first == again
-    assert "spent     epsilon 10000 of" in shell.run("budget").out
+    assert "spent     epsilon 10000 of" in shell.run("budget", "--details").out
 
 
 def test_an_error_is_bought_and_what_was_chosen_is_said(shell: Shell) -> None:
@@ -79,7 +79,7 @@ def test_what_cannot_be_asked_is_refused_free(
 ) -> None:
     ran = shell.run("marginals", "people", *arguments)
     assert ran.code in (1, 2) and told in ran.err
-    assert "spent     epsilon 0 of" in shell.run("budget").out
+    assert "spent     epsilon 0 of" in shell.run("budget", "--details").out
 
 
 def test_the_ledger_keeps_and_exports_answers_that_are_no_text(shell: Shell) -> None:

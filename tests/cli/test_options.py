@@ -78,7 +78,7 @@ def test_csv_leaves_an_unbounded_interval_empty(
 ) -> None:
     emit(answer, "csv", None)
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
-    assert list(rows[0]) == ["sex", "m", "m_low", "m_high", "r", "r_low", "r_high"]
+    assert list(rows[0]) == ["sex", "m", "m_low", "m_high", "r", "r_low", "r_high", "marks"]
     for row, cells in zip(rows, answer.to_dicts(), strict=True):
         assert row["sex"] == cells["sex"]
         assert (row["r_low"], row["r_high"]) == ("", "")

@@ -11,7 +11,7 @@ def test_it_shows_cost_error_and_words_and_charges_nothing(shell: Shell) -> None
     assert ran.code == 0
     assert "would cost epsilon = 0.5; nothing was charged" in ran.out
     assert "Protected: each row is one unit" in ran.out
-    assert "spent     epsilon 0 of" in shell.run("budget").out
+    assert "spent     epsilon 0 of" in shell.run("budget", "--details").out
 
 
 def test_its_json_has_cost_errors_and_statement(shell: Shell) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.contracts.shell import BY_SEX, COUNT, Shell
@@ -77,7 +78,7 @@ def test_a_plot_is_saved_as_svg(shell: Shell) -> None:
 def test_the_same_question_again_is_free_and_the_same(shell: Shell) -> None:
     first = shell.run("query", COUNT, "--epsilon", "0.1", "--format", "json").out
     assert shell.run("query", COUNT, "--epsilon", "0.1", "--format", "json").out == first
-    assert "spent     epsilon 0.1 of" in shell.run("budget").out
+    assert "spent     epsilon 0.1 of" in shell.run("budget", "--details").out
 
 
 @pytest.mark.parametrize(
@@ -116,4 +117,15 @@ def test_a_refusal_writes_no_file_and_no_charge(shell: Shell) -> None:
     )
     assert (ran.code, ran.out) == (1, "")
     assert not Path("o.txt").exists()
-    assert "spent     epsilon 1 of" in shell.run("budget").out
+    assert "spent     epsilon 1 of" in shell.run("budget", "--details").out
+
+
+def test_files_of_parquet_and_excel_need_a_name_and_have_intervals(shell: Shell) -> None:
+    for form in ("parquet", "excel"):
+        ran = shell.run("query", BY_SEX, "--epsilon", "1", "--format", form)
+        assert (ran.code, f"--format {form} without --output" in ran.err) == (2, True)
+    shell.run("query", BY_SEX, "--epsilon", "1", "--format", "parquet", "--output", "n.parquet")
+    names = pq.read_schema(shell.folder / "n.parquet").names
+    assert names == ["sex", "n", "n_low", "n_high"]
+    ran = shell.run("query", BY_SEX, "--epsilon", "1", "--format", "excel", "--output", "n.xlsx")
+    assert (ran.code, (shell.folder / "n.xlsx").read_bytes()[:2]) == (0, b"PK")

@@ -7,6 +7,7 @@ from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.privacy import (
     AdditiveNoise,
     ApproxEvent,
+    Block,
     BoundedRange,
     Composed,
     ContinuousLaw,
@@ -33,6 +34,18 @@ from sfumato.privacy import (
     Thresholded,
     WithReplacementSample,
 )
+from sfumato.privacy.event import (
+    BitReport,
+    CategoryReport,
+    ChosenReport,
+    HashedReport,
+    LineReport,
+    ProjectiveReport,
+    UnaryReport,
+    WindowReport,
+)
+
+QUARTER = 1 << 62
 
 # Every kind as version 1 writes it, with all that can be said and with as little as possible: for
 # ever.
@@ -221,11 +234,103 @@ FORMS = {
         {"kind": "nonadaptive", "version": 1, "event": SUM},
         Nonadaptive(AdditiveNoise(NOISE, ONE)),
     ),
+    "block": (
+        {"kind": "block", "version": 1, "event": SUM, "epsilon": "1/2", "delta": "1/1000000"},
+        Block(AdditiveNoise(NOISE, ONE), Fraction(1, 2), Fraction(1, 10**6)),
+    ),
     "repeated": (
         {"kind": "repeated", "version": 1, "event": SUM, "times": 9},
         Repeated(AdditiveNoise(NOISE, ONE), 9),
     ),
 }
+
+FORMS |= {
+    "category report": (
+        {
+            "kind": "category_report",
+            "version": 1,
+            "truth": 2 * QUARTER,
+            "other": QUARTER,
+            "categories": 3,
+        },
+        CategoryReport(2 * QUARTER, QUARTER, 3),
+    ),
+    "hashed report": (
+        {
+            "kind": "hashed_report",
+            "version": 1,
+            "truth": 3 * QUARTER,
+            "other": QUARTER,
+            "buckets": 2,
+        },
+        HashedReport(3 * QUARTER, QUARTER, 2),
+    ),
+    "projective report": (
+        {
+            "kind": "projective_report",
+            "version": 1,
+            "near": 2 * QUARTER,
+            "far": QUARTER,
+            "prime": 2,
+            "dimension": 2,
+        },
+        ProjectiveReport(2 * QUARTER, QUARTER, 2, 2),
+    ),
+    "unary report": (
+        {
+            "kind": "unary_report",
+            "version": 1,
+            "kept": 3 * QUARTER,
+            "added": QUARTER,
+            "bits": 32,
+            "hashes": 2,
+        },
+        UnaryReport(3 * QUARTER, QUARTER, 32, 2),
+    ),
+    "bit report": (
+        {"kind": "bit_report", "version": 1, "truth": 3 * QUARTER},
+        BitReport(3 * QUARTER),
+    ),
+    "line report": (
+        {"kind": "line_report", "version": 1, "low": QUARTER, "high": 3 * QUARTER},
+        LineReport(QUARTER, 3 * QUARTER),
+    ),
+    "window report": (
+        {
+            "kind": "window_report",
+            "version": 1,
+            "near": QUARTER,
+            "far": QUARTER // 2,
+            "window": 3,
+            "moves": 2,
+        },
+        WindowReport(QUARTER, QUARTER // 2, 3, 2),
+    ),
+    "chosen report": (
+        {
+            "kind": "chosen_report",
+            "version": 1,
+            "events": [
+                {"kind": "bit_report", "version": 1, "truth": 3 * QUARTER},
+                {"kind": "line_report", "version": 1, "low": QUARTER, "high": 2 * QUARTER},
+            ],
+            "weights": [QUARTER, 3 * QUARTER],
+        },
+        ChosenReport(
+            (BitReport(3 * QUARTER), LineReport(QUARTER, 2 * QUARTER)), (QUARTER, 3 * QUARTER)
+        ),
+    ),
+}
+REPORTS = (
+    CategoryReport(2 * QUARTER, QUARTER, 3),
+    HashedReport(3 * QUARTER, QUARTER, 2),
+    ProjectiveReport(2 * QUARTER, QUARTER, 2, 2),
+    UnaryReport(2 * QUARTER, QUARTER, 8, 1),
+    BitReport(3 * QUARTER),
+    LineReport(QUARTER, 3 * QUARTER),
+    WindowReport(QUARTER, QUARTER // 2, 3, 2),
+    ChosenReport((BitReport(3 * QUARTER),), (4 * QUARTER,)),
+)
 
 L1, L2, LINF = (Distance(norm, Fraction(1)) for norm in (Norm.L1, Norm.L2, Norm.LINF))
 
@@ -248,5 +353,7 @@ EACH_KIND: list[Event] = [
     Parallel((PureEvent(Fraction(1)),)),
     Repeated(PureEvent(Fraction(1)), 2),
     Nonadaptive(PureEvent(Fraction(1))),
+    *REPORTS,
+    Block(PureEvent(Fraction(1)), Fraction(1), Fraction(1, 10**6)),
 ]
-ABOUT_VALUES = (RandomizedResponse, Shuffled)
+ABOUT_VALUES = (RandomizedResponse, Shuffled, *map(type, REPORTS))

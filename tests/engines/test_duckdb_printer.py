@@ -129,3 +129,10 @@ def test_idioms_mean_what_they_say():
     for node, value in idioms.items():
         assert duckdb.connect().execute(f"SELECT {printed(node)}").fetchone() == (value,)
         assert plain(expression(printed(node))) == plain(node)
+
+
+def test_each_element_of_a_list_is_mapped():
+    four_and_five = sql_tree.ListOf((sql_tree.number(4), sql_tree.number(5)))
+    doubled = sql_tree.Each(four_and_five, "x", sql_tree.Column("x") * 2)
+    assert printed(doubled) == "list_transform([4::BIGINT, 5::BIGINT], lambda x: x * 2)"
+    assert duckdb.connect().execute(f"SELECT {printed(doubled)}").fetchone() == ([8, 10],)

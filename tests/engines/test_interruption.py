@@ -4,7 +4,7 @@
 import duckdb
 import pytest
 
-from sfumato.engines.interruption import is_cancelled_job, is_stopped
+from sfumato.engines.interruption import is_cancelled_job, is_interrupt, is_stopped
 
 FRAME = "Invalid Input Error: offering a filter to the source registered as 'source_t' failed: {}"
 ENDS = [
@@ -18,6 +18,34 @@ ENDS = [
 @pytest.mark.parametrize(("failure", "stopped"), ENDS, ids=repr)
 def test_an_interruption_is_no_failure_of_the_engine(failure: Exception, stopped: bool) -> None:
     assert is_stopped(failure) == stopped
+
+
+def raised_while(handled: BaseException) -> BaseException:
+    """An error that was raised while another was handled."""
+    try:
+        try:
+            raise handled
+        finally:
+            raise ConnectionError
+    except ConnectionError as failure:
+        return failure
+
+
+@pytest.mark.parametrize(
+    ("failure", "interrupt"),
+    [
+        (KeyboardInterrupt(), True),
+        (raised_while(KeyboardInterrupt()), True),
+        (raised_while(raised_while(KeyboardInterrupt())), True),
+        (raised_while(ValueError()), False),
+        (ConnectionError("KeyboardInterrupt"), False),
+    ],
+    ids=repr,
+)
+def test_what_is_raised_while_an_interrupt_is_handled_is_one(
+    failure: BaseException, interrupt: bool
+) -> None:
+    assert is_interrupt(failure) == interrupt
 
 
 class Java:

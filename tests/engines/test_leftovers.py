@@ -52,18 +52,28 @@ def test_what_a_killed_session_has_left_is_listed_and_what_a_running_one_has_is_
     assert (found.path, found.size, "has ended" in found.what) == (folder, 4, True)
 
 
+def test_an_empty_folder_holds_no_rows(temporary: Path) -> None:
+    folder = temporary / f"{leftovers.SPILL}0x-a"
+    folder.mkdir()
+    assert held_rows(None) == []
+    (folder / "spilled").write_bytes(b"r")
+    assert [held.path for held in held_rows(None)] == [folder]
+
+
 def test_layouts_are_listed_with_what_was_left_beside_them(tmp_path: Path) -> None:
     place = tmp_path / "layouts"
     (place / f"{leftovers.SPILL}0x-a").mkdir(parents=True)
+    (place / f"{leftovers.SPILL}0x-a" / "rows").write_bytes(b"123")
     (place / "sfumato-t-1.parquet").write_bytes(b"12345")
     (place / "layout.json").write_text("{}")
     assert [(each.path.name, each.size) for each in held_rows(place)] == [
         ("sfumato-t-1.parquet", 5),
-        (f"{leftovers.SPILL}0x-a", 0),
+        (f"{leftovers.SPILL}0x-a", 3),
     ]
 
 
 def test_a_folder_of_this_process_is_in_use(temporary: Path) -> None:
     (temporary / f"{spill_prefix()}x").mkdir()
+    (temporary / f"{spill_prefix()}x" / "rows").write_bytes(b"1")
     assert held_rows(None) == []
     assert str(os.getpid()) in spill_prefix()

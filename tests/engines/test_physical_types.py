@@ -282,3 +282,22 @@ def test_a_day_is_counted_where_it_is(tmp_path):
     assert counted(pa.table({"x": READ["date32"]}), DAY) == {None: 1, 0: 2, 30: 1}
     assert counted(pa.table({"x": [datetime.date(1970, 1, 3)]}), DAY) == {2: 1}
     assert counted(pa.table({"x": READ["uint64"]}), WHOLE) == {None: 1, 0: 1, 9: 1}
+
+
+@pytest.mark.parametrize("missing", [None, "N"])
+def test_a_date_that_has_no_string_is_clipped_whatever_means_missing(missing, tmp_path):
+    """Days before the year 1, after the year 9999, and infinite ones; none of them is a marker."""
+    days = ["10001-01-01", "0044-03-15 (BC)", "infinity", "-infinity", "1970-01-02"]
+    path = tmp_path / "t.parquet"
+    values = ", ".join(f"(DATE '{day}')" for day in days)
+    duckdb.execute(f"COPY (SELECT * FROM (VALUES {values}) AS v(a)) TO '{path}' (FORMAT parquet)")
+    kind = sf.Date("1970-01-01", "1970-01-03", missing=missing)
+    with sf.connect(
+        {"t": sf.Table(path, columns={"a": kind})},
+        dataset="d",
+        budget=sf.Budget(99),
+        ledger=tmp_path / "l.db",
+    ) as session:
+        (facts,) = session.check_data().tables[0].columns
+        assert (facts.read, facts.missing, facts.unread) == (5, 0, 0)
+        assert (facts.below, facts.above) == (2, 2)

@@ -3,11 +3,13 @@
 tells nothing.
 """
 
+import hashlib
 import logging
 import os
 import pickle
 import stat
 from contextlib import closing
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -66,6 +68,24 @@ def test_the_codes_are_those_of_the_rows():
         engine.rows(TWO, "key") as found,
     ):
         assert found.codes.tolist() == [[MISSING, MISSING]]
+
+
+def test_units_have_the_same_names_in_every_read():
+    """A hash that the plan keys, whatever key orders the rows; the reference has the same."""
+    plan = replace(bounded(PEOPLE, N, most=2), naming="a stream")
+    named = {}
+    for key in ("key", "another"):
+        with closing(DuckDB(declared(SEVERAL))) as engine, engine.rows(plan, key) as found:
+            assert found.names is not None and len(found.names) == found.units
+            named[key] = sorted(found.names.tolist())
+            kept = found.of(np.array([2]))
+            assert kept.names is not None and kept.names.tolist() == [found.names[2]]
+    expected = [hashlib.md5(f"a stream|{unit}".encode()).hexdigest().encode() for unit in "pqrs"]
+    assert named["key"] == named["another"] == sorted(expected)
+    with closing(Reference(SEVERAL)) as engine, engine.rows(plan, "key") as found:
+        assert sorted(found.names.tolist()) == sorted(expected)
+    with closing(DuckDB(declared(SEVERAL))) as engine, engine.rows(TWO, "key") as found:
+        assert found.names is None
 
 
 @pytest.mark.parametrize("key", ["key", "another"])

@@ -576,6 +576,36 @@ def test_an_interrupted_run_ends_its_jobs(spark, tmp_path):
     assert spark.range(3).count() == 3
 
 
+def test_an_interrupt_that_closes_the_connection_stays_an_interrupt(engine, monkeypatch):
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    def closed(_):
+        raise ConnectionError
+
+    context = engine._session.sparkContext
+    monkeypatch.setattr(module, "_rows", interrupted)
+    monkeypatch.setattr(context, "removeJobTag", closed)
+    with pytest.raises(KeyboardInterrupt):
+        engine.run(counts(), "key")
+
+
+def test_an_interrupt_hidden_by_the_closed_connection_stays_an_interrupt(engine, monkeypatch):
+    # py4j closes the connection on Ctrl-C, and PySpark uses it once more on its way out
+    def interrupted(_):
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise ConnectionError
+
+    ended = []
+    monkeypatch.setattr(module, "_rows", interrupted)
+    monkeypatch.setattr(engine._session.sparkContext, "cancelJobsWithTag", ended.append)
+    with pytest.raises(KeyboardInterrupt):
+        engine.run(counts(), "key")
+    assert len(ended) == 1
+
+
 # of two tables that nothing links: far longer than anybody waits
 SLOW = (
     "SELECT sum(a.id * b.id % 7) FROM range(0, 100000000, 1, 2) AS a, range(0, 100000, 1, 2) AS b"

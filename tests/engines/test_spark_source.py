@@ -398,3 +398,10 @@ def test_a_moment_with_a_time_zone_says_what_to_do(spark):
     with pytest.raises(InvalidDeclaration, match="timestamp") as refusal:
         SparkEngine({"t": sf.Table(moment, columns={"x": DAY})}, spark)
     assert "timestamp_ntz" in refusal.value.remedy
+
+
+def test_no_question_reads_an_array_so_spark_does_not(spark):
+    tables = {"t": sf.Table(None, columns={"a": sf.Integer(0, 9), "p": sf.Array(2, 0, 9)})}
+    frame = spark.createDataFrame([(1, [1, 2]), (2, None)], "a INT, p ARRAY<INT>")
+    assert set(read(tables, "t", "v", frame.schema).source.types) == {"a"}
+    assert set(declared(tables, "t").source.types) == {"a"}

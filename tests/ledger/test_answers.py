@@ -36,6 +36,7 @@ def test_a_frozen_account_is_given_no_stored_answer(ledger: Ledger) -> None:
     ledger.freeze("d", purpose="unstated", reason="stop")
     for read in (
         lambda: ledger.recall(pure("0.1")),
+        lambda: ledger.answer_of(charge, pure("0.1").scope),
         lambda: ledger.reread(pure("0.1", "parts"), [charge]),
     ):
         with pytest.raises(AccountFrozen):
@@ -163,3 +164,12 @@ def test_an_answer_is_held_by_the_account_that_paid(ledger: Ledger) -> None:
     assert ledger.released(["p", "r"], account) == {"p": [BODY], "r": []}
     assert ledger.released(["p"], "d/other/owner") == {"p": []}
     assert not ledger.holds(replace(pure("0.1", "x"), earlier=()))
+
+
+def test_an_answer_is_found_by_the_charge_that_paid_for_it(ledger: Ledger) -> None:
+    charge, scope = paid(ledger, pure("0.1")), pure("0.1").scope
+    assert ledger.answer_of(charge, scope) == BODY
+    assert ledger.answer_of("no charge", scope) is None
+    assert ledger.answer_of(ledger.reserve(pure("0.1", "open")), scope) is None
+    # not by an account that did not pay
+    assert ledger.answer_of(charge, replace(scope, analyst="somebody")) is None

@@ -78,8 +78,19 @@ def test_a_watch_that_does_not_look_or_publish_is_noticed(
     tmp_path: Path, sink: str, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setattr(HeadWatch, name, lambda *_: "")
+    left_open = []
+    opens = sf.connect
+
+    def connect(*given: object, **named: object) -> Session:
+        left_open.append(opens(*given, **named))  # type: ignore[arg-type]
+        return left_open[-1]
+
+    monkeypatch.setattr(sf, "connect", connect)
     with pytest.raises(pytest.fail.Exception):
         test_a_ledger_behind_a_head_that_is_kept_elsewhere_does_not_charge(tmp_path, sink)
+    # its watch would go on, and log while another test looks at the log
+    for session in left_open:
+        session.close()
 
 
 def test_a_copy_of_a_closed_ledger_charges_until_it_meets_a_head_of_the_other(

@@ -165,8 +165,10 @@ def test_a_cost_is_computed_once_for_equal_events(
 ) -> None:
     seen: list[object] = []
     module = sys.modules[Replay.__module__]
-    account = module.account
-    monkeypatch.setattr(module, "account", lambda event: seen.append(event) or account(event))
+    price = module.price
+    monkeypatch.setattr(
+        module, "price", lambda event, orders: seen.append(event) or price(event, orders)
+    )
     replayed(entries(ledger))
     assert len(seen) == 1
 

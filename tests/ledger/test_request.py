@@ -173,8 +173,13 @@ def test_a_ledger_knows_nothing_of_a_request_that_was_only_built(tmp_path) -> No
 
 def test_an_event_is_priced_once(monkeypatch: pytest.MonkeyPatch) -> None:
     priced: list[object] = []
-    price = module.account
-    monkeypatch.setattr(module, "account", lambda event: priced.append(event) or price(event))
+    price = module.price
+
+    def counted(event: object, orders: object) -> Charge:
+        priced.append(event)
+        return price(event, orders)
+
+    monkeypatch.setattr(module, "price", counted)
     module._priced.cache_clear()
     asked = [Ready.of(pure("0.07", f"q{number}")) for number in range(3)]
     assert len(priced) == 1

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.errors import InvalidDeclaration, InvalidNumber
-from sfumato.metadata import Boolean, Category, Column, Date, Integer, Real, Text
+from sfumato.metadata import Array, Boolean, Category, Column, Date, Integer, Real, Text
 from sfumato.metadata.coded import MAX_CODE
 from sfumato.metadata.column import date_code
 
@@ -303,3 +303,30 @@ def test_types_are_values():
     assert len({hash(kind) for kind in EVERY}) == len(EVERY)
     with pytest.raises(AttributeError):
         Integer(0, 9).lower_code = -1
+
+
+def test_an_array_has_the_codes_of_its_numbers():
+    whole, real = Array((2, 3), -1, 9), Array([4], 0, 1, step="0.25")
+    assert (whole.length, whole.element, repr(whole)) == (6, Integer(-1, 9), "Array((2, 3), -1, 9)")
+    assert (real.length, real.element) == (4, Real(0, 1, step="0.25"))
+    assert repr(real) == "Array(4, 0, 1, step=0.25)"
+    assert eval(repr(whole)) == whole and eval(repr(real)) == real
+    for array in (whole, real):
+        kind = array.element
+        assert (array.lower_code, array.upper_code) == (kind.lower_code, kind.upper_code)
+        assert (array.size, array.step, array.missing) == (kind.size, kind.step, None)
+        assert array.decode(1) == kind.decode(1)
+
+
+@pytest.mark.parametrize(
+    "shape", [0, -1, (), [], (2, 0), (2, 2.0), True, "3", None, 2**20 + 1, (1024, 1025), {3}]
+)
+def test_an_array_has_a_shape(shape):
+    with pytest.raises(InvalidDeclaration, match="An Array of"):
+        Array(shape, 0, 1)
+
+
+@pytest.mark.parametrize("bounds", [*BAD_BOUNDS, (1, 1), (2, 1), (0, 0.5)])
+def test_an_array_has_bounds(bounds):
+    with pytest.raises((InvalidDeclaration, InvalidNumber)):
+        Array(3, *bounds)

@@ -48,6 +48,14 @@ def test_a_dataset_without_a_table_is_refused(tables):
         Dataset("acs", tables)
 
 
+def test_only_devices_that_report_by_themselves_need_no_table():
+    assert Dataset("phones", {}, ReplaceOne).tables == {}
+    with pytest.raises(InvalidDeclaration, match="for telemetry"):
+        Dataset("phones", {}, AddRemove)
+    with pytest.raises(InvalidDeclaration, match="without a named table"):
+        Dataset("phones", None, ReplaceOne)
+
+
 @pytest.mark.parametrize("name", ["", "two words", "1st", "a.b", 'a"b', "a;b"])
 def test_a_table_without_a_plain_name_is_refused(name):
     with pytest.raises(InvalidDeclaration, match="Table"):

@@ -23,6 +23,7 @@ from sfumato.noise import (
     Geometric,
     Law,
     Noise,
+    RoundedGaussian,
     Skellam,
     Truncated,
 )
@@ -40,6 +41,7 @@ LAWS = [
     Geometric(2),
     Binomial(9, "1/3"),
     Skellam("5/2"),
+    RoundedGaussian("5/2"),
 ]
 SIDES = st.integers(0, 50)
 CHANCES = st.fractions(min_value=Fraction(1, 10**9), max_value=1 - Fraction(1, 10**9))

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.accounting.account import account
 from sfumato.errors import InvalidDeclaration
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.privacy import (
@@ -68,7 +69,6 @@ def test_reports_are_shuffled_whose_neighbours_are_two_values(event):
 @pytest.mark.parametrize(
     "noise",
     [
-        LAPLACE,
         AdditiveNoise(DiscreteLaplace(1), SQUARE),
         ContinuousNoise(ContinuousLaw.LAPLACE, Fraction(1), LAPLACE.distance),
         AdditiveNoise(DiscreteGaussian(10), Distance(Norm.L1, Fraction(6))),
@@ -81,6 +81,17 @@ def test_reports_are_shuffled_whose_neighbours_are_two_values(event):
 def test_a_stream_has_gaussian_noise_and_a_distance_of_its_own(noise):
     with pytest.raises(InvalidDeclaration):
         Stream(noise, 8, Fraction(1))
+
+
+def test_a_stream_may_have_laplace_noise_and_an_l1_distance():
+    one = Fraction(1)
+    three = AdditiveNoise(DiscreteLaplace(6), Distance(Norm.L1, Fraction(3)))
+    stream = Stream(three, 8, one, participations=3)
+    # in L1 columns add up, in L2 their roots do
+    assert stream.most == 3 and Stream(GAUSSIAN, 8, one, participations=3).most == 9
+    assert account(stream).epsilon == Fraction(1, 2) == account(three).epsilon
+    with pytest.raises(InvalidDeclaration, match="L1 distance"):
+        Stream(three, 8, Fraction(4))
 
 
 @given(st.integers(1, 30), st.integers(1, 30), st.integers(1, 30))

@@ -16,7 +16,6 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.cli.options import _csv
 from sfumato.errors import InvalidNumber, WrongUse
 from sfumato.query.answer import Answer
 from sfumato.query.estimate import Released
@@ -212,7 +211,7 @@ def marked(answer: Answer) -> dict[str, int]:
         "dicts": sum(row["m"] is None for row in answer.to_dicts()),
         "frame": int(answer.to_pandas()["m"].isna().sum()),
         "arrow": answer.to_arrow()["m"].null_count,
-        "csv": sum(row["m"] == "" for row in csv.DictReader(io.StringIO(_csv(answer)))),
+        "csv": sum(row["m"] == "" for row in csv.DictReader(io.StringIO(answer.to_csv()))),
         "errors": sum("untold" in row["m"] for row in answer.error()),
     }
 

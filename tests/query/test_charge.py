@@ -25,6 +25,7 @@ from sfumato.privacy.event import Composed
 from sfumato.query import charge
 from sfumato.query.charge import Terms, charged
 from sfumato.query.curator import Curator
+from sfumato.query.statistic import NO_PLAN
 from sfumato.query.task import Stored, Task
 from tests.contracts.charges import charges
 from tests.contracts.tasks import (
@@ -209,6 +210,14 @@ def test_what_is_no_plan_is_refused_free(ledger: Ledger, plan: object) -> None:
     with pytest.raises(WrongUse, match="declarations"):
         asked(ledger, Probe(plan, measuring(honest).event, honest))
     assert ends(ledger) == []
+
+
+def test_a_task_that_reads_nothing_is_charged_and_can_measure_nothing(ledger: Ledger) -> None:
+    event = measuring(honest).event
+    assert asked(ledger, Probe(NO_PLAN, event, lambda curator: b"signed")).body == b"signed"
+    with pytest.raises(EngineFailed):
+        asked(ledger, Probe(NO_PLAN, event, honest, form="greedy"))
+    assert ends(ledger) == [(COMMITTED, ""), (FORFEITED, "engine")]
 
 
 def test_a_size_that_does_not_fit_what_is_measured_is_forfeited(ledger: Ledger) -> None:

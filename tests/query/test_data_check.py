@@ -7,6 +7,7 @@ import logging
 import os
 import pickle
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -220,7 +221,7 @@ def test_a_session_over_a_ledger_that_others_use_does_not_have_it(tmp_path, monk
     with connected(tmp_path, ledger=ledger) as opened:
         refused(opened)
     ledger.close()
-    assert not connecting._is_own_file("postgresql://ada@db.example/clinic")
+    assert not connecting._is_owners("owner", "postgresql://ada@db.example/clinic")
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     with connected(tmp_path) as opened:
         refused(opened)
@@ -296,7 +297,12 @@ def names(path):
 
 def readers(name):
     """The files that name something."""
-    return {str(path.relative_to(SOURCE)) for path in FILES if name in set(names(path))}
+    return {str(path.relative_to(SOURCE)) for path in FILES if name in names_of(path)}
+
+
+@cache
+def names_of(path):
+    return frozenset(names(path))
 
 
 def test_no_question_task_or_curator_reaches_the_exact_counts():
@@ -325,3 +331,15 @@ def test_a_session_may_ask_before_and_after(tmp_path):
         assert opened.check_data().tables[0].rows == FRAME.num_rows
         opened.query(COUNT, epsilon=2)
     assert Path(tmp_path, "ledger.db").exists()
+
+
+def test_a_column_in_another_encoding_says_what_may_be_wrong(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"city,age\n" + "\u5317\u4eac,30\n\u4e0a\u6d77,41\n".encode("gbk"))
+    columns = {"city": sf.Text(), "age": sf.Integer(0, 120)}
+    for encoding, said in [("utf-8", True), ("gbk", False)]:
+        table = sf.Table(path, columns=columns, encoding=encoding)
+        ledger = tmp_path / f"{encoding}.db"
+        with sf.connect({"t": table}, dataset="d", budget=sf.Budget(1), ledger=ledger) as opened:
+            found = repr(opened.check_data())
+            assert ("not written in utf-8: is encoding= right?" in found) == said

@@ -90,6 +90,8 @@ d = {type = "category", values = {1 = "one", 2 = "two"}}
 e = {type = "integer", lower = -5, upper = 5}
 f = {type = "date", lower = "1900-01-01", upper = "2010-12-31", format = "%d/%m/%Y"}
 g = {type = "timestamp", lower = 2020-01-01, upper = 2020-12-31T18:30:00, zone = "Asia/Tokyo", step = 60, format = "%d/%m/%Y %H:%M"}
+h = {type = "array", shape = [28, 28], lower = 0, upper = 255}
+i = {type = "array", shape = 8, lower = -1, upper = 1, step = "0.25"}
 """
     declared = read_declarations(written(folder, text))
     table = declared.dataset.tables["t"]
@@ -107,6 +109,8 @@ g = {type = "timestamp", lower = 2020-01-01, upper = 2020-12-31T18:30:00, zone =
             format="%d/%m/%Y %H:%M",
         ),
         "f": sf.Date("1900-01-01", "2010-12-31", format="%d/%m/%Y"),
+        "h": sf.Array((28, 28), 0, 255),
+        "i": sf.Array(8, -1, 1, step="0.25"),
     }
     assert (table.size, table.delimiter) == (9, ";")
     assert table.reading == {"encoding": "gbk", "decimal": ",", "thousands": "."}
@@ -251,7 +255,7 @@ WRONG = {
         {"unit": 'unit = {column = "person_id", rows = 1}'},
         "tables.people.unit has unknown keys: rows",
     ),
-    "a unit without column": ({"unit": "unit = {max_rows = 1}"}, "column is missing"),
+    "a unit without column": ({"unit": "unit = {max_rows = 1}"}, "tables.people.unit: column"),
     "a unit that is no table": (
         {"unit": 'unit = "person_id"'},
         "tables.people.unit is not a table",
@@ -273,7 +277,7 @@ WRONG = {
         {"columns_age": 'columns.age = {type = "float"}'},
         "tables.people.columns.age: type 'float'",
     ),
-    "no type": ({"columns_age": "columns.age = {lower = 1}"}, "tables.people.columns.age: type ''"),
+    "no type": ({"columns_age": "columns.age = {lower = 1}"}, "tables.people.columns.age: type"),
     "no upper": (
         {"columns_age": 'columns.age = {type = "integer", lower = 1}'},
         "columns.age: a integer that is not fully",

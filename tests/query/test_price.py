@@ -173,3 +173,23 @@ def test_shares_of_whole_tenths_never_add_up_to_more_than_the_price(units, tenth
     assert whole.rho - Fraction(1, 10**11) < kept.rho <= whole.rho
     for share in (Fraction(tenths, 10), 1 - Fraction(tenths, 10)):
         assert (kept.scaled(share).rho * 10**12).denominator == 1
+
+
+@given(st.fractions(Fraction(1, 10**9), 3), st.lists(st.integers(1, 9), min_size=1, max_size=6))
+def test_charges_of_shares_never_add_up_to_more_than_the_price(cost, weights):
+    for whole in (Price(epsilon=cost), Price(rho=cost)):
+        shares = [whole.shared(Fraction(weight, sum(weights))) for weight in weights]
+        paid = [share.epsilon or share.rho or Fraction(0) for share in shares]
+        charged = [math.ceil(part * 10**12) for part in paid]
+        assert sum(charged) <= math.ceil(cost * 10**12)
+        assert sum(paid) > cost - Fraction(len(weights), 10**12)
+        if len(weights) > 1:
+            assert sum(charged) <= cost * 10**12
+
+
+def test_the_whole_price_is_no_share_and_nothing_is_left_of_the_least_one():
+    third = Price(epsilon=Fraction(1, 3), delta=Fraction(1, 10**6))
+    assert third.shared(Fraction(1)) is third
+    assert third.shared(Fraction(1, 3)).delta == third.delta
+    with pytest.raises(InvalidNumber, match="unit"):
+        Price(rho=Fraction(1, 10**12)).shared(Fraction(1, 2))

@@ -100,6 +100,19 @@ def test_a_suspended_series_is_resumed_and_not_paid_again(here: Session, tmp_pat
         assert later.budget.spent == str(EXACT) and later.verify().problems == ()
 
 
+def test_a_series_that_is_paid_for_is_known(here: Session) -> None:
+    asked = middle(here)
+    assert not here.has_series(asked) and taken(here) == 0
+    with here.open_series(asked) as found:
+        # somebody has it open
+        assert not here.has_series(asked)
+        found.next()
+    assert here.has_series(asked) and not here.has_series(middle(here, Fraction(6)))
+    for _ in here.open_series(asked):
+        pass
+    assert here.has_series(asked)
+
+
 def test_a_session_that_closes_suspends_what_it_left_open(tmp_path: Path) -> None:
     with session(tmp_path) as here:
         found = here.open_series(middle(here))

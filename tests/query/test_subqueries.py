@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import sfumato as sf
-from sfumato.errors import BudgetExceeded, MissingDeclaration, Refused, WrongUse
+from sfumato.errors import BudgetExceeded, InvalidNumber, MissingDeclaration, Refused, WrongUse
 from sfumato.query.choose import plan_for_price
 from sfumato.query.price import price
 from sfumato.query.subqueries import Rehearsal, Resolver, Step, previewed, stand_in
@@ -28,8 +28,23 @@ def rehearsed(sql: str) -> tuple[Step, Rehearsal]:
 
 def test_the_price_is_shared_among_a_question_and_its_sub_queries() -> None:
     step, first = rehearsed(ABOVE.replace("age > (", "age > (SELECT AVG(hours) FROM people) + ("))
-    assert step.price.epsilon == Fraction(1, 3)
-    assert [inner.price.epsilon for inner, _ in first.plans] == [Fraction(1, 3)] * 2
+    third = Fraction(333333333333, 10**12)
+    assert step.price.epsilon == third
+    assert [inner.price.epsilon for inner, _ in first.plans] == [third] * 2
+
+
+def test_a_question_with_two_sub_queries_spends_at_most_what_is_stated(tmp_path: Path) -> None:
+    sql = ABOVE.replace("age > (", "age > (SELECT AVG(hours) FROM people) + (")
+    with session(tmp_path) as opened:
+        opened.query(sql, epsilon="0.1")
+        # 0.100000000002 if each third were rounded up
+        assert opened.budget.spent == "0.099999999999"
+    least = tmp_path / "least"
+    least.mkdir()
+    with session(least) as opened:
+        with pytest.raises(InvalidNumber, match="shared among the parts"):
+            opened.query(sql, epsilon="1e-12")
+        assert opened.budget.spent == "0"
 
 
 def test_a_delta_goes_to_the_question_that_spends_it() -> None:

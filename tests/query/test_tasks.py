@@ -14,6 +14,7 @@ from sfumato.errors import (
     EngineFailed,
     KeyUsed,
     LedgerUnavailable,
+    UnknownName,
     WrongUse,
 )
 from sfumato.privacy.event import Composed, Repeated
@@ -54,6 +55,18 @@ def test_another_analyst_pays_for_the_same_task(tmp_path: Path) -> None:
         assert (shared.body, shared.recalled) == (other.body, True)
         assert shared.charge not in (first.charge, other.charge)
         assert opened.budget.spent == "2"
+
+
+def test_a_stored_answer_is_found_by_its_charge(tmp_path: Path) -> None:
+    with session(tmp_path) as opened:
+        first = opened.ask(measuring(numbers))
+        assert opened.stored(first.charge) == replace(first, recalled=True)
+        assert opened.budget.spent == "1"
+        for charge in ("", "another", 3):
+            with pytest.raises(UnknownName):
+                opened.stored(charge)  # type: ignore[arg-type]
+        with pytest.raises(UnknownName):
+            opened.asking_as("ann").stored(first.charge)
 
 
 def test_a_key_belongs_to_one_task(tmp_path: Path) -> None:

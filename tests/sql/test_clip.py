@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.reference import Reference
+from sfumato.errors import UnknownName
 from sfumato.metadata.clip import Values
 from sfumato.metadata.column import Column
 from sfumato.metadata.dataset import Dataset
@@ -125,6 +126,18 @@ def test_clipped_values_alone_are_those_of_order_by_and_having_too(tmp_path):
     with opened(tmp_path) as session:
         assert session.query(sql, epsilon=6 * EXACTLY).to_dicts()
         assert session.query(sql, epsilon=6 * EXACTLY, values=sf.Clipped).rows == []
+
+
+def test_order_by_knows_the_column_of_the_clipped_values_by_its_name():
+    grouped = "sex, SUM(income) AS m FROM people GROUP BY sex ORDER BY"
+    assert asked(f"{grouped} M_clipped DESC").output == asked(f"{grouped} 3 DESC").output
+    assert asked(f"{grouped} m_clipped").output != asked(f"{grouped} m").output
+    for values in (None, sf.Clipped):
+        with pytest.raises(UnknownName):
+            asked(f"{grouped} m_clipped", values)
+    for elsewhere in ("people.m_clipped", "m_clipped + 1"):
+        with pytest.raises(UnknownName):
+            asked(f"{grouped} {elsewhere}")
 
 
 def test_a_clip_inside_the_possible_range_narrows_the_sensitivity():

@@ -130,8 +130,11 @@ def test_an_image_that_forgets_null_is_noticed(monkeypatch):
     st.lists(st.integers(0, 10**7), max_size=20),
 )
 def test_a_part_of_a_timestamp_has_the_groups_that_where_leaves(zone, low, length, inside):
-    moment = read(Column("t", Timestamp("1970-01-01", "2038-01-01", zone=zone)))
+    kind = Timestamp("1970-01-01", "2038-01-01", zone=zone)
+    moment = read(Column("t", kind))
     field = moment.expression
+    # a moment behind the last one that is declared is read as that one
+    length = min(length, kind.upper_code - low)
     tests = (
         Compare(Comparison.GE, field, Constant(low)),
         Compare(Comparison.LT, field, Constant(low + length + 1)),

@@ -5,21 +5,20 @@ from typing import Any
 
 import click
 
+from sfumato.cli.asking import Asking, asks
 from sfumato.cli.options import (
     as_json,
-    config,
     named,
     parameters,
     require_folders,
     table_or_json,
     write_file,
 )
-from sfumato.query.load import load
 
 
 @click.command("advise")
 @click.argument("sql")
-@config
+@asks
 @click.option("--epsilon", help="The cost in pure differential privacy (discrete Laplace noise).")
 @click.option("--rho", help="The cost in zCDP (discrete Gaussian noise).")
 @click.option("--delta", help="What showing groups that are not public may cost.")
@@ -30,7 +29,7 @@ from sfumato.query.load import load
 @click.option("--save-plot", type=click.Path(dir_okay=False), help="Write a bar chart as SVG.")
 def command(
     sql: str,
-    config: str,
+    asking: Asking,
     parameters: tuple[str, ...],
     form: str,
     save_plot: str | None,
@@ -41,7 +40,7 @@ def command(
     Free, but for --beyond, which is charged once for each column.
     """
     require_folders(save_plot)
-    with load(config) as session:
+    with asking.session() as session:
         advice = session.advise(sql, parameters=named(parameters), **how)
     click.echo(as_json(advice.to_json()) if form == "json" else repr(advice))
     if save_plot:

@@ -1,17 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
 """``sfumato budget``: shows what is spent and left; sets limits of accounts from a file."""
 
+import json
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import partial
+
 import click
 
-from sfumato.cli.ledger import opened
+from sfumato.accounting.budget_gates import Charge
+from sfumato.cli.asking import Asking, asks
+from sfumato.cli.ledger import opened, reading
 from sfumato.cli.limits_file import read_limits
-from sfumato.cli.options import as_json, config, table_or_json
-from sfumato.query.load import load
+from sfumato.cli.options import as_json, table_or_json
+from sfumato.errors import without_secrets
+from sfumato.exact.rational import decimal_text
+from sfumato.ledger.account_path import Scope
+from sfumato.ledger.account_status import Standing
+from sfumato.ledger.balance import charge_from_json, increments_text
+from sfumato.ledger.spend import Ledger
+from sfumato.ledger.store.base import Rows
+from sfumato.query.account import Account
+
+# How far back the last question of an asker is looked for.
+_RECENT = 10_000
+# An increment of epsilon and rho.
+_INCREMENT = Fraction(1, 10**12)
 
 
 @click.command("budget")
-@config
+@asks
 @table_or_json
+@click.option("--details", is_flag=True, help="Show the dataset's account with both gates.")
 @click.option(
     "--allocate",
     "limits",
@@ -19,14 +39,84 @@ from sfumato.query.load import load
     help="Set the limits of the accounts in a CSV or TOML file.",
 )
 @click.option("--reason", default="", help="Why, with --allocate; it is kept in the journal.")
-def command(config: str, form: str, limits: str | None, reason: str) -> None:
-    """The account of the dataset: limit, spent, left; every number exact."""
+def command(asking: Asking, form: str, *, details: bool, limits: str | None, reason: str) -> None:
+    """What the asker has spent and what is left, then the accounts above; every number exact."""
     if limits is not None:
-        with opened(config) as (ledger, declared):
+        with opened(asking.config) as (ledger, declared):
             wanted = read_limits(limits, declared.dataset.name)
             changed = ledger.allocate_all(wanted, reason=reason)
         click.echo(f"{changed} of {len(wanted)} accounts have another limit now")
         return
-    with load(config) as session:
+    with asking.session() as session:
         budget = session.budget
-        click.echo(as_json(budget.to_json()) if form == "json" else repr(budget))
+    if form == "json":
+        click.echo(as_json(budget.to_json()))
+    elif details:
+        click.echo(repr(budget))
+    else:
+        with reading(asking.config) as (ledger, _):
+            for line in _lines(ledger, budget):
+                # a name of an account is whatever an analyst wrote
+                click.echo(without_secrets(line))
+
+
+def _lines(ledger: Ledger, budget: Account) -> Iterator[str]:
+    """The asker's account, those above it, and how many questions are left."""
+    own = budget.standing
+    scope = own.scope
+    yield f"you       {scope.analyst}, for {scope.purpose}: {_spent(own)}"
+    left = f"one question of epsilon up to {decimal_text(own.left.epsilon)}"
+    if own.left.rho:
+        left += f", or of rho up to {decimal_text(own.left.rho)}"
+    yield f"left      {left}"
+    if own.frozen:
+        yield f"frozen    {own.frozen}"
+    purpose = ledger.standing(scope.dataset, scope.purpose)
+    yield f"above     the purpose {scope.purpose}: {_spent(purpose)}"
+    yield f"          the dataset {scope.dataset}: {_spent(ledger.standing(scope.dataset))}"
+    last = ledger.store.read(partial(_last_cost, scope))
+    if last is not None:
+        yield _left_like(last, own)
+
+
+def _spent(standing: Standing) -> str:
+    """What an account has spent, of which limit."""
+    spent = f"epsilon {increments_text(standing.spent.epsilon)}"
+    if standing.spent.epsilon is None:
+        spent = f"rho {increments_text(standing.spent.rho)}"
+    if standing.limit is None:
+        return f"{spent} spent, no limit of its own"
+    limit = f"epsilon {decimal_text(standing.limit.epsilon)}"
+    if standing.limit.delta:
+        limit += f", delta {decimal_text(standing.limit.delta)}"
+    return f"{spent} spent of {limit}"
+
+
+def _last_cost(scope: Scope, rows: Rows) -> Charge | None:
+    """The cost of the newest charge of an account; None if there is none of late."""
+    last = rows.last_entry(scope.root)
+    if last is None:
+        return None
+    for seq in range(last.seq, max(0, last.seq - _RECENT), -1):
+        entry = rows.entry(scope.root, seq)
+        if entry is None or entry.kind != "reserve":
+            continue
+        body = json.loads(entry.body)
+        if body.get("account") == scope.id:
+            return charge_from_json(body["cost"])
+    return None
+
+
+def _left_like(cost: Charge, own: Standing) -> str:
+    """A sentence on how many questions of this cost the asker has left, by the better gate."""
+    left = 0
+    said = f"rho {increments_text(cost.rho)}"
+    if cost.epsilon:
+        left = int(own.left.epsilon / (cost.epsilon * _INCREMENT))
+        said = f"epsilon {increments_text(cost.epsilon)}"
+    if cost.rho:
+        left = max(left, int(own.left.rho / (cost.rho * _INCREMENT)))
+    if own.frozen or not left:
+        return f"You cannot ask another question like the last, which cost {said}."
+    questions = "1 more question" if left == 1 else f"about {left:,} more questions"
+    return f"You can ask {questions} like the last, which cost {said}."

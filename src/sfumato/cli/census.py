@@ -20,8 +20,8 @@ SOURCE = Path(__file__).parent / "census" / "national2019.csv"
 # Published with the extract (its README): a public number, so it may be declared.
 PUBLISHED_SIZE = 27_253
 
-# The largest income that the codebook allows, and what sums and means of clipped incomes keep.
-HIGHEST_INCOME, KEPT_INCOME = 1_341_000, 200_000
+# The range of the codebook, and what sums and means of clipped incomes keep.
+LOWEST_INCOME, HIGHEST_INCOME, KEPT_INCOME = -9_000, 1_341_000, 200_000
 
 _AREAS = {
     "01-01301": "Birmingham AL",
@@ -80,7 +80,7 @@ def census() -> Table:
         "MSP": Category(_MARITAL),
         "EDU": Category(_EDUCATION),
         "OWN_RENT": Category({"0": "group quarters", "1": "owned", "2": "rented"}),
-        "PINCP": Integer(0, HIGHEST_INCOME, clip=KEPT_INCOME, missing="N"),
+        "PINCP": Integer(LOWEST_INCOME, HIGHEST_INCOME, clip=KEPT_INCOME, missing="N"),
         "POVPIP": Integer(0, 501, missing="N"),
         "DREM": difficulty,
         "DPHY": difficulty,
@@ -172,7 +172,7 @@ def true_incomes() -> dict[str, tuple[float, float]]:
     """
     income = "TRY_CAST(PINCP AS DOUBLE)"
     rows = duckdb.connect().execute(
-        f"""SELECT SEX, avg({income}), avg(least(greatest({income}, 0), {KEPT_INCOME}))
+        f"""SELECT SEX, avg({income}), avg(least({income}, {KEPT_INCOME}))
         FROM read_csv('{SOURCE}', all_varchar = true)
         WHERE TRY_CAST(AGEP AS INTEGER) BETWEEN 25 AND 64 GROUP BY SEX ORDER BY SEX"""
     )

@@ -20,6 +20,7 @@ from sfumato.metadata.contract import Contract
 from sfumato.metadata.dataset import Dataset
 from sfumato.query.data_check import DataCheck, check_data
 from sfumato.query.load import Declarations, read_declarations
+from sfumato.query.reckless import reckless
 
 
 @click.command("check")
@@ -77,7 +78,7 @@ def _lines(declared: Declarations, *, is_read: bool) -> Iterator[str]:
         yield f"table {name}: {table.source}\n  unit: {table.about}"
         for column, kind in table.columns.items():
             yield f"  {column}: {kind!r}"
-    for notice in declared.dataset.notices:
+    for notice in (*declared.dataset.notices, *reckless(declared.dataset, declared.budget)):
         yield f"note: {notice}"
     yield f"neighbours: {declared.dataset.relation.value}"
     if declared.prepared is not None:

@@ -4,27 +4,27 @@
 import click
 from rich.console import Console
 
-from sfumato.cli.options import as_json, config, named, parameters, table_or_json
-from sfumato.query.load import load
+from sfumato.cli.asking import Asking, asks
+from sfumato.cli.options import as_json, named, parameters, table_or_json
 
 
 @click.command("diagnose")
 @click.argument("sql")
-@config
+@asks
 @click.option("--epsilon", help="The cost in pure differential privacy (discrete Laplace noise).")
 @click.option("--rho", help="The cost in zCDP (discrete Gaussian noise).")
 @parameters
 @table_or_json
 def command(
     sql: str,
-    config: str,
+    asking: Asking,
     epsilon: str | None,
     rho: str | None,
     parameters: tuple[str, ...],
     form: str,
 ) -> None:
     """How many units and which share of the values SQL clips or drops; it is charged."""
-    with load(config) as session:
+    with asking.session() as session:
         with Console(stderr=True).status("asking the data"):
             diagnosis = session.diagnose(
                 sql, parameters=named(parameters), epsilon=epsilon, rho=rho

@@ -37,8 +37,15 @@ Truth = Mapping[tuple[object, ...], tuple[object, ...]]
 
 
 @click.command("demo-hospitals")
-def command() -> None:
+@click.option("--tables", metavar="FOLDER", help="Write the made-up tables there; ask nothing.")
+def command(tables: str | None) -> None:
     """Ask the questions of a study and of a statistics office; no file is left behind."""
+    if tables is not None:
+        place = Path(tables)
+        place.mkdir(parents=True, exist_ok=True)
+        for path in write_hospitals(place).values():
+            click.echo(path)
+        return
     with tempfile.TemporaryDirectory(prefix="sfumato-hospitals-") as folder:
         tell(Console(highlight=False), Path(folder))
 
@@ -101,20 +108,20 @@ def _question(
 
 
 def _truth(asked: Asked, answer: Answer, raw: duckdb.DuckDBPyConnection) -> Truth:
-    """Returns the numbers that plain SQL computes, by the group keys.
+    """Returns the numbers that plain SQL computes, by the group keys; "-" for a clipped column.
 
     LIMIT is left out: it could drop groups that the answer has.
     """
     truth: dict[tuple[object, ...], tuple[object, ...]] = {}
     sql, _, _ = asked.sql.partition(" LIMIT ")
-    for row in raw.execute(sql).fetchall():
-        key, values = [], []
-        for column, value in zip(answer.columns, row, strict=True):
-            if column["released"]:
-                values.append(value)
-            else:
-                key.append(value)
-        truth[tuple(key)] = tuple(values)
+    found = raw.execute(sql)
+    names = [str(column[0]) for column in found.description or ()]
+    keys = [str(column["name"]) for column in answer.columns if not column["released"]]
+    released = [str(column["name"]) for column in answer.columns if column["released"]]
+    for row in found.fetchall():
+        cells = dict(zip(names, row, strict=True))
+        key = tuple(cells[name] for name in keys)
+        truth[key] = tuple(cells.get(name, "-") for name in released)
     return truth
 
 

@@ -12,18 +12,26 @@ from sfumato import __version__
 from sfumato.errors import SfumatoError, without_secrets
 
 _COMMANDS = {
+    "init": ("init", "Write a file of declarations, with places to fill."),
     "check": ("check", "Check the declarations, the data and the ledger."),
     "prepare": ("prepare", "Write layouts of the data that make questions fast."),
     "preview": ("preview", "Cost and expected error of a question; free."),
     "advise": ("advise", "Which clip, which cost, which groups; free."),
     "query": ("query", "Ask a question; it is charged."),
     "marginals": ("marginals", "Count rows by several sets of columns together; it is charged."),
+    "census": ("census_command", "Measure tables down a geography that add up; it is charged."),
+    "synthesize": ("synthesize", "Synthetic rows of a table, with a report; it is charged."),
+    "synopsis": ("synopsis", "One measurement that answers a workload; charged once."),
+    "stream": ("stream", "Counts that go on, tick by tick, under one charge."),
     "diagnose": ("diagnose", "How much clipping and bounding touch; it is charged."),
     "budget": ("budget", "What is spent and what is left."),
     "explain-epsilon": ("explain_epsilon", "What an epsilon means; free."),
     "ledger": ("ledger", "Accounts, audit, export and report of the ledger."),
     "audit": ("audit", "Try to break the promise of every mechanism."),
     "demo": ("demo", "A census extract answers its first questions."),
+    "demo-census": ("demo_census", "Census tables down a geography, with a page to look at."),
+    "demo-stream": ("demo_stream", "Rides day by day, and ten years of births denoised."),
+    "demo-synthetic": ("demo_synthetic", "Synthetic rows of the census extract, and a page."),
     "demo-hospitals": ("hospitals", "One unit over three tables: a study and a statistics office."),
 }
 

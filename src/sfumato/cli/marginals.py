@@ -6,9 +6,9 @@ import io
 
 import click
 
+from sfumato.cli.asking import Asking, asks
 from sfumato.cli.options import (
     as_json,
-    config,
     require_outputs,
     write_bytes,
     write_file,
@@ -16,13 +16,12 @@ from sfumato.cli.options import (
 )
 from sfumato.cli.waiting import waiting
 from sfumato.errors import WrongUse, shown
-from sfumato.query.load import load
 from sfumato.query.marginal_table import Marginals
 
 
 @click.command("marginals")
 @click.argument("table")
-@config
+@asks
 @click.option(
     "--by",
     multiple=True,
@@ -52,7 +51,7 @@ from sfumato.query.marginal_table import Marginals
 )
 def command(
     table: str,
-    config: str,
+    asking: Asking,
     *,
     by: tuple[str, ...],
     form: str,
@@ -69,9 +68,9 @@ def command(
     The table is read once, and the marginals share the price equally. The same marginals at the
     same price are answered from the ledger, at no cost.
     """
-    require_outputs(config, output, save_plot)
+    require_outputs(asking.config, output, save_plot)
     cliques = [_names(columns) for columns in by]
-    with waiting() as engine, load(config, engine=engine) as session:
+    with waiting() as engine, asking.session(engine) as session:
         marginals = session.marginals(
             table,
             cliques,

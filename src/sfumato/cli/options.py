@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Options and output functions that several commands share."""
 
-import csv
-import io
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any, TypeVar
@@ -183,13 +181,21 @@ def write_file(path: str, content: bytes) -> None:
 
 
 def emit(answer: Answer, form: str, output: str | None) -> None:
-    """Writes an answer in a format (table, json, csv, arrow) to a file or to stdout."""
-    if form == "arrow":
+    """Writes an answer in a format to a file or to stdout.
+
+    Raises:
+        WrongUse: the file cannot be written, or a library of Excel is not installed.
+    """
+    if form in ("parquet", "excel"):
+        assert output is not None, "required before the question"
+        to_file = answer.to_parquet if form == "parquet" else answer.to_excel
+        to_file(output)
+    elif form == "arrow":
         write_bytes(answer.to_arrow_bytes(), output)
     elif form == "json":
         write_text(as_json(answer.to_json()), output)
     elif form == "csv":
-        write_text(_csv(answer), output)
+        write_text(answer.to_csv(), output)
     else:
         write_text(repr(answer), output)
 
@@ -202,33 +208,6 @@ def write_text(text: str, output: str | None) -> None:
     if not text.endswith("\n"):
         text = f"{text}\n"
     write_file(output, text.encode())
-
-
-def _csv(answer: Answer) -> str:
-    """Returns an answer as CSV, with columns for the ends of the interval of each released one.
-
-    Cells of which nothing can be estimated are empty.
-    """
-    names = [str(column["name"]) for column in answer.columns]
-    errors = answer.error()
-    released = [str(column["name"]) for column in answer.columns if column["released"]]
-    header: list[str] = []
-    for name in names:
-        header.append(name)
-        if name in released:
-            header += [f"{name}_low", f"{name}_high"]
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(header)
-    for values, row in zip(answer.told, errors, strict=True):
-        line: list[object] = []
-        for name, value in zip(names, values, strict=True):
-            line.append(value)
-            error = row[name]
-            if isinstance(error, Mapping):
-                line += [error["low"], error["high"]]
-        writer.writerow(line)
-    return file.getvalue()
 
 
 def write_bytes(content: bytes, output: str | None) -> None:

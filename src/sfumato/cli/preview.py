@@ -5,23 +5,23 @@ from typing import Any
 
 import click
 
-from sfumato.cli.options import as_json, asked, config, named, parameters, priced, table_or_json
+from sfumato.cli.asking import Asking, asks
+from sfumato.cli.options import as_json, asked, named, parameters, priced, table_or_json
 from sfumato.privacy.event import Json
-from sfumato.query.load import load
 
 
 @click.command("preview")
 @click.argument("sql")
-@config
+@asks
 @priced
 @parameters
 @table_or_json
 @click.option("--statement", is_flag=True, help="Show the SQL that would run on the data.")
 def command(
-    sql: str, config: str, parameters: tuple[str, ...], form: str, statement: bool, **price: Any
+    sql: str, asking: Asking, parameters: tuple[str, ...], form: str, statement: bool, **price: Any
 ) -> None:
     """Cost and expected error of SQL, from the declarations alone; nothing is charged."""
-    with load(config) as session:
+    with asking.session() as session:
         preview = session.preview(sql, parameters=named(parameters), **asked(**price))
         if form == "json":
             facts: dict[str, Json] = {

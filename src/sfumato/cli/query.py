@@ -5,9 +5,9 @@ from typing import Any
 
 import click
 
+from sfumato.cli.asking import Asking, asks
 from sfumato.cli.options import (
     asked,
-    config,
     emit,
     named,
     parameters,
@@ -16,18 +16,18 @@ from sfumato.cli.options import (
     write_file,
 )
 from sfumato.cli.waiting import waiting
-from sfumato.query.load import load
+from sfumato.errors import WrongUse
 
 
 @click.command("query")
 @click.argument("sql")
-@config
+@asks
 @priced
 @parameters
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["table", "json", "csv", "arrow"]),
+    type=click.Choice(["table", "json", "csv", "arrow", "parquet", "excel"]),
     default="table",
     show_default=True,
 )
@@ -37,7 +37,7 @@ from sfumato.query.load import load
 )
 def command(
     sql: str,
-    config: str,
+    asking: Asking,
     parameters: tuple[str, ...],
     form: str,
     output: str | None,
@@ -48,8 +48,10 @@ def command(
 
     The same question at the same price is answered from the ledger, at no cost.
     """
-    require_outputs(config, output, save_plot)
-    with waiting() as engine, load(config, engine=engine) as session:
+    if form in ("parquet", "excel") and output is None:
+        raise WrongUse(f"--format {form} without --output.", remedy="--output answer.file")
+    require_outputs(asking.config, output, save_plot)
+    with waiting() as engine, asking.session(engine) as session:
         answer = session.query(sql, parameters=named(parameters), **asked(**price))
         budget = repr(session.budget)
     emit(answer, form, output)

@@ -13,7 +13,17 @@ from typing import TypeAlias
 from hypothesis import strategies as st
 
 from sfumato.errors import unknown
-from sfumato.metadata.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
+from sfumato.metadata.column import (
+    Array,
+    Boolean,
+    Category,
+    Column,
+    ColumnType,
+    Date,
+    Integer,
+    Real,
+    Text,
+)
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.date_format import in_format
 from sfumato.metadata.table import Table
@@ -124,7 +134,7 @@ def values(kind: ColumnType) -> st.SearchStrategy[str | None]:
             declared = moments.map(lambda code: _moment(kind, code))
         case Category() | Boolean():
             declared = st.sampled_from([text for text, _ in kind.texts()])
-        case Text():
+        case Text() | Array():
             declared = st.sampled_from(["a", "b", "N"])
         case _:
             raise unknown(kind)

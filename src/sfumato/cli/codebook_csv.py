@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Codebooks of two columns in CSV: the name of a column, and what it can hold."""
+
+import csv
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from sfumato.cli.codebook_entry import Entry, entry
+
+_RANGE = re.compile(r"\s*(\S+?)\s*\.\.\s*(\S+?)\s*")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+def described_by_csv(path: Path) -> Iterator[tuple[str, Entry]]:
+    """Yields what each column can hold; the first line has the names of the two columns.
+
+    The second column has ``0..120`` or ``1900-01-01..2026-12-31`` for bounds, ``F=female`` or
+    ``F`` for a value, several with ";" between them, or in several lines of the same column. The
+    label "missing" marks a code of missing values. "text" is for free text.
+    """
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        _, *rows = csv.reader(file)
+    pieces: dict[str, list[str]] = {}
+    for name, said, *_ in (row for row in rows if row):
+        found = [piece.strip() for piece in said.split(";") if piece.strip()]
+        pieces.setdefault(name.strip(), []).extend(found)
+    for name, found in pieces.items():
+        yield name, _entry(found)
+
+
+def _entry(pieces: list[str]) -> Entry:
+    """What the pieces of one column say together."""
+    bounds: tuple[object, object] = (None, None)
+    values = {}
+    missing = []
+    kind = ""
+    for piece in pieces:
+        ends = _RANGE.fullmatch(piece)
+        value, _, label = (part.strip() for part in piece.partition("="))
+        if ends:
+            bounds = (ends[1], ends[2])
+            kind = _kind(ends[1] + ends[2])
+        elif label.lower() == "missing":
+            missing.append(value)
+        elif piece == "text":
+            kind = "text"
+        else:
+            values[value] = label or value
+    return entry(kind, bounds=bounds, values=values, missing=missing)
+
+
+def _kind(ends: str) -> str:
+    """The type of a column by how its two bounds are written."""
+    if _DAY.match(ends):
+        return "date"
+    return "real" if "." in ends or "e" in ends.lower() else "integer"

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a codebook says of one column, as the keys and values of a declaration."""
+
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+from sfumato.metadata.date_format import FORMATS
+
+Entry: TypeAlias = dict[str, object]
+
+
+def entry(
+    kind: str = "",
+    *,
+    bounds: tuple[object, object] = (None, None),
+    values: Mapping[str, str] | None = None,
+    missing: Iterable[object] = (),
+    format: object = None,
+) -> Entry:
+    """Returns the declaration of a column; whatever the codebook does not say is not in it.
+
+    A column with values is a category, unless it is declared as a Boolean. Values that are marked
+    as missing are markers.
+
+    >>> entry("integer", bounds=("0", 120), missing=["-9"])
+    {'type': 'integer', 'lower': 0, 'upper': 120, 'missing': ['-9']}
+    >>> entry("integer", values={"1": "Male", "2": "Female"})
+    {'type': 'category', 'values': {'1': 'Male', '2': 'Female'}}
+    """
+    markers = list(dict.fromkeys(str(marker) for marker in missing if str(marker)))
+    kept = {}
+    for value, label in (values or {}).items():
+        if value not in markers:
+            kept[value] = label
+    found: Entry = {}
+    if kept and kind != "boolean":
+        found = {"type": "category", "values": _listed(kept)}
+    elif kind:
+        found["type"] = kind
+    if found.get("type") in ("integer", "real", "date", "timestamp"):
+        for name, bound in zip(("lower", "upper"), bounds, strict=True):
+            if bound is not None and bound != "":
+                found[name] = number(bound)
+    if kind == "date" and format in FORMATS:
+        found["format"] = format
+    if markers:
+        found["missing"] = markers
+    return found
+
+
+def _listed(values: Mapping[str, str]) -> object:
+    """Values with labels; a list where every label is its value, or two have the same label."""
+    labels = list(values.values())
+    if labels == list(values) or len(set(labels)) < len(labels) or "" in labels:
+        return list(values)
+    return dict(values)
+
+
+def number(text: object) -> object:
+    """Returns the number that a string writes, else the string.
+
+    >>> number("17"), number("0.5"), number("2024-01-01"), number(3)
+    (17, '0.5', '2024-01-01', 3)
+    """
+    if isinstance(text, str):
+        text = text.strip()
+        if text.lstrip("+-").isdecimal():
+            return int(text)
+    return text

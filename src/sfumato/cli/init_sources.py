@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The names and types of the columns of a source, and the form of its first lines (RULES 24)."""
+
+import csv
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+import duckdb
+
+from sfumato.cli.init_forms import guess, has_decimal_comma
+from sfumato.engines.files import is_sqlite
+from sfumato.engines.sources import opened
+from sfumato.errors import InvalidSource, WrongUse, shown
+from sfumato.metadata.file_text import DELIMITERS
+from sfumato.metadata.server import is_address, is_object
+from sfumato.metadata.table import Table
+
+# Of a CSV file no more than this is looked at.
+_HEAD_BYTES = 64 * 1024
+_HEAD_LINES = 200
+_SUFFIXES = (".csv", ".parquet", ".xlsx")
+_HAN = re.compile("[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]")
+# The types of DuckDB and the declarations that they are.
+_TYPES = {
+    "integer": r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DECIMAL\(\d+,0\)",
+    "real": r"FLOAT|DOUBLE|DECIMAL\(\d+,\d+\)",
+    "boolean": "BOOLEAN",
+    "date": "DATE",
+    "timestamp": "TIMESTAMP.*",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns of a source, by their names.
+
+    ``known``: what names and types say of each. ``guesses``: what the first lines look like.
+    ``options`` and ``guessed_options``: the same of the table, such as its delimiter.
+    """
+
+    known: Mapping[str, Mapping[str, object]]
+    guesses: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict)
+    guessed_options: Mapping[str, str] = field(default_factory=dict)
+
+
+def sources_of(place: str) -> list[str]:
+    """Returns the sources at a place: itself, or the files of a folder.
+
+    A folder of Parquet files alone is one table if all have the same columns.
+
+    Raises:
+        WrongUse: a folder without files that can be read.
+    """
+    folder = Path(place)
+    if is_address(place) or not folder.is_dir():
+        return [place]
+    files = sorted(path for path in folder.iterdir() if path.suffix.lower() in _SUFFIXES)
+    if not files:
+        raise WrongUse(f"No table in {shown(place)}.", allowed="files " + ", ".join(_SUFFIXES))
+    if all(path.suffix.lower() == ".parquet" for path in files):
+        schemas = [list(columns_of(str(path)).known) for path in files]
+        if all(schema == schemas[0] for schema in schemas):
+            return [place]
+    return [str(path) for path in files]
+
+
+def columns_of(source: str, table: str | None = None) -> Columns:
+    """Returns the columns of a file, a folder of Parquet files, or a table of a database.
+
+    Raises:
+        InvalidSource: it cannot be read, or its first line does not name each column.
+    """
+    path = Path(source)
+    if not is_address(source) and path.suffix.lower() == ".csv":
+        return _of_csv(path)
+    declared = Table(source, table=table)
+    types = _types(declared, source)
+    known = {}
+    # SQLite gives each value a type of its own, and Excel each cell
+    is_typed = path.suffix.lower() != ".xlsx" and not (path.is_file() and is_sqlite(path))
+    for name, kind in types.items():
+        known[name] = _declared(kind) if is_typed else {}
+    return Columns(known)
+
+
+def _types(declared: Table, source: str) -> dict[str, str]:
+    """The columns of an opened source with their types in DuckDB."""
+    name = Path(source).stem if not is_address(source) else "table"
+    with (
+        tempfile.TemporaryDirectory(prefix="sfumato-") as folder,
+        closing(duckdb.connect()) as connection,
+    ):
+        item = opened(connection, name, declared, folder=Path(folder))
+        if item.served is not None:
+            return item.served.types
+        if item.frame is not None:
+            connection.register(item.sql.strip('"'), item.frame)
+        described = connection.execute(f"DESCRIBE SELECT * FROM {item.sql}").fetchall()
+    return {row[0]: row[1] for row in described}
+
+
+def _declared(kind: str) -> dict[str, object]:
+    """The declaration that a type of DuckDB is; empty of a string, which may be a category."""
+    for declared, pattern in _TYPES.items():
+        if re.fullmatch(pattern, kind):
+            return {"type": declared}
+    return {}
+
+
+def _of_csv(path: Path) -> Columns:
+    """The columns of a CSV file, by its first line, and the form of the next ones."""
+    head = _head(path)
+    encoding = _encoding(head)
+    line = head.split(b"\n")[0]
+    text = head.decode(encoding, errors="replace").removeprefix("\ufeff")
+    lines = text.splitlines()
+    delimiter = _delimiter(lines[0] if lines else "")
+    header, *rows = _rows(lines, delimiter)
+    is_named = all(name and name.isprintable() for name in header)
+    if not header or not is_named or len(set(header)) < len(header):
+        raise InvalidSource(
+            f"The first line of {path.name!r} does not name each column, once.",
+            remedy="Write the names of the columns there.",
+        )
+    options = {} if delimiter == "," else {"delimiter": delimiter}
+    guessed: dict[str, str] = {}
+    if encoding != "utf-8":
+        # names that are not ASCII are read in it already; else only the lines suggest it
+        of_names = encoding == "utf-16" or not line.isascii()
+        (options if of_names else guessed)["encoding"] = encoding
+    columns = zip(*rows, strict=True) if rows else [()] * len(header)
+    cells = dict(zip(header, columns, strict=True))
+    if delimiter != "," and any(map(has_decimal_comma, cells.values())):
+        guessed["decimal"] = ","
+    guesses = {name: guess(values) for name, values in cells.items()}
+    return Columns({name: {} for name in header}, guesses, options, guessed)
+
+
+def _head(path: Path) -> bytes:
+    """The first whole lines of a file."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD_BYTES)
+    except OSError as error:
+        raise InvalidSource(f"{shown(str(path))} cannot be read ({error.strerror}).") from None
+    if len(head) < _HEAD_BYTES or head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return head
+    return head[: head.rfind(b"\n") + 1]
+
+
+def _encoding(head: bytes) -> str:
+    """The encoding in which bytes can be read."""
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return "utf-16"
+    try:
+        head.decode("utf-8")
+        return "utf-8"
+    except UnicodeDecodeError:
+        pass
+    # of GBK its common characters, whose bytes are both beyond ASCII; those of Latin-1 stand alone
+    common = head.decode("gb2312", errors="replace")
+    return "gbk" if len(_HAN.findall(common)) > 4 * common.count("\ufffd") else "latin-1"
+
+
+def _delimiter(line: str) -> str:
+    """The sign that separates the names of the first line."""
+    return max(DELIMITERS, key=line.count)
+
+
+def _rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
+    """The first line and the rows of the next ones that have as many fields."""
+    try:
+        read = list(islice(csv.reader(lines, delimiter=delimiter), _HEAD_LINES))
+    except csv.Error:
+        read = []
+    header = read[0] if read else []
+    return [header, *(row for row in read[1:] if len(row) == len(header))]
+
+
+def table_name(source: str, table: str | None = None) -> str:
+    """Returns the name of a source in questions.
+
+    >>> table_name("data/2024 Visits.csv"), table_name("postgresql://db/clinic", "Patients")
+    ('t_2024_visits', 'patients')
+    """
+    name = re.sub(r"\W+", "_", (table or Path(source).stem).lower()).strip("_")
+    if not name or name[0].isdigit():
+        name = f"t_{name}"
+    return name
+
+
+def place_in(source: str, folder: Path) -> str:
+    """Returns a path relative to a folder if it is below it, else absolute; addresses as given."""
+    if is_address(source) or is_object(source):
+        return source
+    path = Path(source).absolute()
+    return str(path.relative_to(folder)) if path.is_relative_to(folder) else str(path)

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The text of a ``sfumato.toml`` with a place to fill for everything that the owner decides."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sfumato.cli.init_keys import Keys
+from sfumato.cli.init_sources import Columns
+from sfumato.query.open_places import OPEN
+
+_HEADER = """\
+# The declarations of a dataset. `sfumato check` names each place that is still open ("?").
+#
+# Fill each place from what is known without this data: a codebook, a law, a questionnaire, what is
+# possible at all. Never look for it in the data: a largest value, or a list of the values that
+# occur, is a fact about the persons in it, and every answer would show it.
+# A line "# type = ..." is a guess from the form of the first lines: remove "# " to confirm it."""
+_CONFIRM = 'remove the first "# " to confirm'
+TYPES = ("integer", "real", "category", "boolean", "date", "timestamp", "text")
+_WHY = {
+    "type": ", ".join(TYPES),
+    "lower": "the least value that is possible, whatever the data holds",
+    "upper": "the greatest value that is possible, whatever the data holds",
+    "values": '["..."]: every possible value, also those that nobody has; or {"1" = "label"}',
+    "format": '"%d/%m/%Y" or "%m/%d/%Y": which comes first, the form does not tell',
+}
+_NEEDED = {
+    "integer": ("lower", "upper"),
+    "real": ("lower", "upper"),
+    "date": ("lower", "upper"),
+    "timestamp": ("lower", "upper"),
+    "category": ("values",),
+}
+_UNIT_WHY = """\
+# Whom is it about, and how much of one person counts? Limits are enforced: rows beyond them are
+# left out. They are choices, not facts of the data: "auto" learns one privately, for a charge."""
+_LIMITS = {
+    "max_rows": "how many rows of one person count in one group of an answer",
+    "max_groups": "in how many groups one person counts",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TableDraft:
+    """A table: its source as the file states it, its columns, and what a codebook says of them.
+
+    ``unit`` is what the owner has said of the unit (of ``--interactive``); None leaves it open,
+    and an empty mapping means that each row is a unit.
+    """
+
+    name: str
+    source: str
+    columns: Columns
+    codebook: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    table: str | None = None
+    unit: Mapping[str, object] | None = None
+
+
+def config_text(
+    dataset: str, tables: Sequence[TableDraft], keys: Keys, *, epsilon: str = OPEN
+) -> str:
+    """Returns the text of a file that declares tables."""
+    lines = [
+        _HEADER,
+        "",
+        f"dataset = {literal(dataset)}  # its name in the ledger; it cannot change later",
+        'ledger = "ledger.db"  # records what is spent; keep it, and back it up',
+        "",
+        "[budget]",
+        _line("epsilon", epsilon, "the most that all answers may cost: sfumato explain-epsilon 1"),
+        '# delta = "1e-6"  # for Gaussian noise and open groups: far below 1 / number of persons',
+    ]
+    lines += keys.lines
+    for table in tables:
+        lines += ["", *_table(table, keys)]
+    return "\n".join(lines) + "\n"
+
+
+def _table(table: TableDraft, keys: Keys) -> Iterator[str]:
+    """The lines of one table."""
+    head = f"tables.{_key(table.name)}"
+    yield f"[{head}]"
+    yield f"source = {literal(table.source)}"
+    if table.table is not None:
+        yield f"table = {literal(table.table)}"
+    for name, value in table.columns.options.items():
+        yield f"{name} = {literal(value)}"
+    for name, value in table.columns.guessed_options.items():
+        yield f"# {name} = {literal(value)}  # a guess from the first lines: {_CONFIRM}"
+    yield "# size = ...  # the number of rows, only if it is published already"
+    if table.unit is None or table.unit:
+        yield from ["", f"[{head}.unit]", *_unit(table, keys)]
+    for column in table.columns.known:
+        yield ""
+        said = table.codebook.get(column, {})
+        if column in keys.names and not {"lower", "values"} & set(said):
+            yield f"# {column}: a key by its name, no column of questions"
+            continue
+        yield f"[{head}.columns.{_key(column)}]"
+        yield from _column(table, column)
+
+
+def _unit(table: TableDraft, keys: Keys) -> Iterator[str]:
+    """The lines of the unit of a table."""
+    yield _UNIT_WHY
+    stated = table.unit or {}
+    draft = keys.unit_of(table.name)
+    if stated:
+        for name, value in stated.items():
+            yield f"{name} = {literal(value)}"
+        return
+    yield "# Is each row another person, who is in no other row? Then delete this section."
+    for name, value in draft.items():
+        yield f"# {name} = {literal(value)}  # a draft from the names: {_CONFIRM}"
+    if not draft:
+        yield _line("column", OPEN, "the column that says whom a row is about")
+    for name, why in _LIMITS.items():
+        yield _line(name, OPEN, why)
+
+
+def _column(table: TableDraft, column: str) -> Iterator[str]:
+    """The lines of one column: what is known, what is guessed, and what is left to fill."""
+    known = dict(table.codebook.get(column, {}) or table.columns.known[column])
+    guessed = table.columns.guesses.get(column, {})
+    kind = str(known.get("type") or guessed.get("type", ""))
+    if "type" not in known and kind:
+        yield f"# type = {literal(kind)}  # or {_others(kind)}"
+    elif "type" not in known:
+        yield _line("type", OPEN, _WHY["type"])
+    for name, value in known.items():
+        yield f"{name} = {literal(value)}"
+    for name in _places(kind, guessed):
+        if name not in known:
+            yield _line(name, OPEN, _WHY[name])
+    if kind == "category" and "type" not in known:
+        yield '# if it is free text: type = "text", and delete the line "values"'
+
+
+def _places(kind: str, guessed: Mapping[str, str]) -> tuple[str, ...]:
+    """The places that a column of a type has to fill."""
+    if guessed.get("type") == kind and guessed.get("format") == OPEN:
+        return (*_NEEDED[kind], "format")
+    return _NEEDED.get(kind, ())
+
+
+def _others(kind: str) -> str:
+    """The other types that the same form may have."""
+    if kind == "integer":
+        return '"category" if the numbers are codes'
+    if kind == "category":
+        return '"text"'
+    return "another type"
+
+
+def _line(name: str, value: object, why: str) -> str:
+    """A line of TOML with what it means; the comment is kept where the value is filled in."""
+    return f"{name} = {literal(value)}  # {why}"
+
+
+def _key(name: str) -> str:
+    """A key of TOML, in quotes where it is no bare one."""
+    bare = name.replace("_", "").replace("-", "")
+    return name if bare.isascii() and bare.isalnum() else literal(name)
+
+
+def literal(value: object) -> str:
+    """Returns a value as TOML.
+
+    >>> literal(["a", 'b"']), literal({"1": "Male"}), literal(17)
+    ('["a", "b\\\\""]', '{"1" = "Male"}', '17')
+    """
+    if isinstance(value, Mapping):
+        pairs = [f"{literal(str(key))} = {literal(label)}" for key, label in value.items()]
+        return "{" + ", ".join(pairs) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(literal, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)

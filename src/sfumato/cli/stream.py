@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``sfumato stream``: plan, open, advance and show a stream that the file declares."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from sfumato.cli.options import as_json, config, require_outputs, table_or_json, write_text
+from sfumato.cli.waiting import waiting
+from sfumato.errors import InvalidConfig, UnknownName, WrongUse, shown
+from sfumato.query.load import load, read_declarations
+from sfumato.query.session import Session
+from sfumato.synopsis.counts import Counts
+from sfumato.synopsis.stream import Stream
+from sfumato.synopsis.stream_plan import StreamPlan, Windows, plan_stream
+from sfumato.synopsis.tick_task import StreamSeries
+
+_REQUIRED = {"table", "time", "horizon"}
+_OPTIONAL = {
+    "by",
+    "epsilon",
+    "rho",
+    "delta",
+    "participations",
+    "separation",
+    "rows",
+    "where",
+    "window",
+}
+
+
+@click.group("stream")
+def command() -> None:
+    """Counts that go on, tick by tick, under one charge.
+
+    A stream is declared in the file: [streams.NAME] with table, time, horizon, and rho or epsilon.
+    """
+
+
+@command.command("plan")
+@click.argument("name")
+@config
+def plan_command(name: str, config: str) -> None:
+    """Compare the encoders of the stream NAME; free."""
+    with load(config) as session:
+        click.echo(repr(_planned(session, config, name)))
+
+
+@command.command("open")
+@click.argument("name")
+@config
+def open_command(name: str, config: str) -> None:
+    """Open the stream NAME: all of its ticks are charged now."""
+    with waiting() as engine, load(config, engine=engine) as session:
+        planned = _planned(session, config, name)
+        with Stream(session, planned) as found:
+            click.echo(repr(found))
+        click.echo(repr(session.budget))
+
+
+@command.command("advance")
+@click.argument("name")
+@click.argument("end")
+@config
+@table_or_json
+def advance_command(name: str, end: str, config: str, form: str) -> None:
+    """Count the rows up to END in the stream NAME as a tick, and show the running totals."""
+    with _opened(config, name) as found:
+        _write(found.advance(_time(found, end)), form)
+
+
+@command.command("show")
+@click.argument("name")
+@config
+@click.option("--at", help="The totals at the end of this tick; by default of the last one.")
+@click.option("--window", type=int, help="The counts of so many ticks.")
+@click.option("--first", help="With --last: the counts from one time to another.")
+@click.option("--last", help="The last time that counts.")
+@click.option("--output", type=click.Path(dir_okay=False), help="Write every tick as CSV.")
+@table_or_json
+def show_command(
+    name: str,
+    config: str,
+    *,
+    at: str | None,
+    window: int | None,
+    first: str | None,
+    last: str | None,
+    output: str | None,
+    form: str,
+) -> None:
+    """Show counts of the stream NAME; free."""
+    require_outputs(config, output)
+    if (first is None) is not (last is None) or (first and (window or at)):
+        raise WrongUse("Not one range.", allowed="--first with --last, or --window and --at")
+    with _opened(config, name) as found:
+        when = None if at is None else _time(found, at)
+        if output is not None:
+            write_text(_csv(found), output)
+        if first is not None and last is not None:
+            _write(found.between(_time(found, first), _time(found, last)), form)
+        elif window is not None:
+            _write(found.window(window, when), form)
+        else:
+            _write(found.totals(when), form)
+
+
+@contextmanager
+def _opened(config: str, name: str) -> Iterator[Stream]:
+    """The stream of a name, which must be paid for."""
+    with waiting() as engine, load(config, engine=engine) as session:
+        planned = _planned(session, config, name)
+        if not session.has_series(StreamSeries(planned, session.dataset)):
+            raise WrongUse(
+                f"The stream {shown(name)} is not open, or another process is using it.",
+                remedy=f"sfumato stream open {name}",
+            )
+        with Stream(session, planned) as found:
+            yield found
+
+
+def _planned(session: Session, config: str, name: str) -> StreamPlan:
+    """The plan of a stream that the file declares."""
+    declared = read_declarations(config).streams
+    if name not in declared:
+        known = ", ".join(declared) or "none: declare [streams.NAME]"
+        raise UnknownName(f"No stream {shown(name)}.", allowed=known)
+    asked = dict(declared[name])
+    _require_keys(name, asked)
+    if "window" in asked:
+        asked["wanted"] = Windows(asked.pop("window"))
+    return plan_stream(session.dataset, asked.pop("table"), **asked)
+
+
+def _require_keys(name: str, asked: Mapping[str, Any]) -> None:
+    """Raises InvalidConfig unless a stream has all of its keys, and no others."""
+    missing = _REQUIRED - asked.keys()
+    unknown = asked.keys() - _REQUIRED - _OPTIONAL
+    if missing or unknown:
+        raise InvalidConfig(
+            f"[streams.{name}] lacks {', '.join(sorted(missing)) or 'nothing'}, "
+            f"and has {', '.join(sorted(unknown)) or 'nothing'} that is unknown.",
+            allowed=", ".join(sorted(_REQUIRED | _OPTIONAL)),
+        )
+
+
+def _time(found: Stream, text: str) -> str | int:
+    """A time as the stream takes it: a date as text, or a whole number."""
+    isnt_date = not hasattr(found.plan.time, "format") and text.lstrip("-").isdigit()
+    return int(text) if isnt_date else text
+
+
+def _write(counts: Counts, form: str) -> None:
+    """Writes counts to stdout."""
+    if form == "json":
+        click.echo(as_json([_plain(row) for row in counts.to_dicts()]))
+    else:
+        click.echo(repr(counts))
+
+
+def _plain(row: Mapping[str, object]) -> dict[str, Any]:
+    """A row with values that JSON has."""
+    plain: dict[str, Any] = {}
+    for name, value in row.items():
+        known = value is None or isinstance(value, str | int | float)
+        plain[name] = value if known else str(value)
+    return plain
+
+
+def _csv(found: Stream) -> str:
+    """Every tick of a stream as CSV."""
+    table = found.to_arrow()
+    lines = [",".join(table.column_names)]
+    for row in table.to_pylist():
+        values = ["" if value is None else str(value) for value in row.values()]
+        lines.append(",".join(values))
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``sfumato synthesize``: synthetic rows of a table, in files, with a report."""
+
+import click
+
+from sfumato.cli.asking import Asking, asks
+from sfumato.cli.options import require_outputs, write_file
+from sfumato.cli.synthetic_config import read_synthetic
+from sfumato.cli.waiting import waiting
+from sfumato.errors import WrongUse
+from sfumato.synthetic.fit import fit, preview
+
+
+@click.command("synthesize")
+@click.argument("tables", nargs=-1, required=True)
+@asks
+@click.option("--epsilon", help="With --delta: Gaussian noise that lies within both.")
+@click.option("--delta", help="Beside --epsilon: the chance that epsilon may be exceeded.")
+@click.option("--rho", help="The cost in zCDP.")
+@click.option("--preview", "is_preview", is_flag=True, help="Show what would be measured; free.")
+@click.option(
+    "-o", "--output", type=click.Path(file_okay=False), help="The folder of Parquet and CSV files."
+)
+@click.option("--report", type=click.Path(dir_okay=False), help="Write the report (HTML).")
+@click.option("--rows", type=int, help="How many rows [default: the noisy number].")
+def command(
+    tables: tuple[str, ...],
+    asking: Asking,
+    *,
+    epsilon: str | None,
+    delta: str | None,
+    rho: str | None,
+    is_preview: bool,
+    output: str | None,
+    report: str | None,
+    rows: int | None,
+) -> None:
+    """Measure TABLE once, and write synthetic rows of it.
+
+    TABLE is a table of the file, or the name of a [synthetic.NAME] that states columns, bins,
+    constraints and the cost. The same at the same cost is answered from the ledger, at no cost.
+    """
+    require_outputs(asking.config, report)
+    if len(tables) != 1:
+        raise WrongUse(f"{len(tables)} tables.", allowed="one table at a time")
+    cost = {"epsilon": epsilon, "delta": delta, "rho": rho}
+    declared = read_synthetic(asking.config, tables[0], cost)
+    with waiting() as engine, asking.session(engine) as session:
+        if is_preview:
+            click.echo(repr(preview(session, declared.table, **declared.arguments)))
+            return
+        model = fit(session, declared.table, **declared.arguments)
+        budget = repr(session.budget)
+    click.echo(repr(model))
+    if output is not None:
+        for path in model.save(output, rows):
+            click.echo(f"wrote {path}")
+    if report is not None:
+        page = model.report()
+        write_file(report, page.html.encode())
+        click.echo(f"wrote {report}\n{page!r}")
+    click.echo(budget)

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The declaration of synthetic rows in a ``sfumato.toml``: ``[synthetic.<name>]``."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sfumato.errors import InvalidConfig
+from sfumato.query.load import read_section
+from sfumato.synthetic.constraints import Constraint, determines, implies, require
+from sfumato.synthetic.fit import Options
+
+_COSTS = ("epsilon", "rho", "delta")
+_OPTIONS = ("columns", "bins", "rounds", "check")
+_KEYS = {"table", "workload", "require", "implies", "determines", *_COSTS, *_OPTIONS}
+
+
+@dataclass(frozen=True, slots=True)
+class SyntheticConfig:
+    """The table of a fit, and the keyword arguments of ``synthetic.fit``."""
+
+    table: str
+    arguments: Mapping[str, Any]
+
+
+def read_synthetic(
+    path: str,
+    name: str,
+    cost: Mapping[str, str | None],
+) -> SyntheticConfig:
+    """The fit that a name means: ``[synthetic.<name>]`` of a file, or else a table.
+
+    A cost that is given replaces that of the file.
+
+    Raises:
+        InvalidConfig: a key is unknown, or its value has another form.
+    """
+    prices = {key: value for key, value in cost.items() if value is not None}
+    form = _declared(path).get(name)
+    if form is None:
+        return SyntheticConfig(name, prices)
+    unknown = sorted(form.keys() - _KEYS)
+    if unknown or not isinstance(form.get("table"), str):
+        raise InvalidConfig(
+            f"synthetic.{name}: unknown {', '.join(unknown) or 'none'}; its table must be named.",
+            allowed=", ".join(sorted(_KEYS)),
+        )
+    if not prices:
+        prices = {key: form[key] for key in _COSTS if key in form}
+    given = {key: form[key] for key in _OPTIONS if key in form}
+    arguments = {
+        **prices,
+        "constraints": _constraints(name, form),
+        "workload": form.get("workload", {}),
+        "options": Options(**given),
+    }
+    return SyntheticConfig(form["table"], arguments)
+
+
+def _declared(path: str) -> dict[str, dict[str, Any]]:
+    """All fits that a file declares; none if it has no such section."""
+    try:
+        return read_section(path, "synthetic")
+    except InvalidConfig:
+        return {}
+
+
+def _constraints(name: str, form: Mapping[str, Any]) -> list[Constraint]:
+    """The constraints of a fit: tests, pairs of tests, and dependences with their values."""
+    try:
+        found = [require(test) for test in form.get("require", [])]
+        found += [implies(test, consequence) for test, consequence in form.get("implies", [])]
+        for each in form.get("determines", []):
+            found.append(determines(each["column"], each["other"], each["values"]))
+    except (TypeError, ValueError, KeyError):
+        raise InvalidConfig(
+            f"The constraints of synthetic.{name}.",
+            allowed='require = ["a <= b"], implies = [["age < 15", "income IS NULL"]], '
+            'determines = [{column = "a", other = "b", values = {x = 1}}]',
+        ) from None
+    return found

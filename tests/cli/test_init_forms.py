@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What type strings look like depends on their form, and on no value (RULES 24)."""
+
+import datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sfumato.cli.init_forms import guess, has_decimal_comma
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (["1", "-20", ""], "integer"),
+        (["1", "2.5", "1e9"], "real"),
+        (["1,5", "2"], "real"),
+        (["2024-01-31"], "date"),
+        (["2024-01-31 10:00", "2024-01-31T10:00:01Z"], "timestamp"),
+        (["31.12.2024"], "date"),
+        (["True", "false"], "boolean"),
+        (["01234", "80331"], "category"),
+        (["1", "F"], "category"),
+        (["2024-01-31", "soon"], "category"),
+    ],
+)
+def test_forms(values: list[str], kind: str) -> None:
+    assert guess(values)["type"] == kind
+
+
+def test_the_order_of_day_and_month_stays_open_whatever_the_values_are() -> None:
+    # 31 cannot be a month, which only a look at the value would tell
+    assert guess(["31/12/2024"]) == guess(["01/02/2024"]) == {"type": "date", "format": "?"}
+
+
+@given(st.lists(st.integers(), min_size=1), st.lists(st.integers(), min_size=1))
+def test_no_integer_is_treated_in_another_way(one: list[int], other: list[int]) -> None:
+    assert guess(map(str, one)) == guess(map(str, other)) == {"type": "integer"}
+
+
+@given(st.lists(st.dates(min_value=datetime.date(1000, 1, 1)), min_size=1))
+def test_no_day_is_treated_in_another_way(days: list[datetime.date]) -> None:
+    assert guess(map(str, days)) == {"type": "date"}
+
+
+def test_a_comma_for_the_fraction() -> None:
+    assert has_decimal_comma(["", "-1,25"])
+    assert not has_decimal_comma(["1,2,3", "1,", "12"])

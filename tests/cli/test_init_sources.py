@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names, types and forms of sources: files in several encodings, folders, databases, sheets."""
+
+import sqlite3
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import xlsxwriter
+
+from sfumato.cli.init_sources import columns_of, place_in, sources_of, table_name
+from sfumato.errors import InvalidSource, WrongUse
+
+
+def write(folder: Path, text: str, encoding: str = "utf-8") -> str:
+    path = folder / "people.csv"
+    path.write_bytes(text.encode(encoding))
+    return str(path)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "|", "\t"])
+def test_the_delimiter_is_that_of_the_first_line(tmp_path: Path, delimiter: str) -> None:
+    columns = columns_of(write(tmp_path, f"age{delimiter}sex\n1{delimiter}F\n"))
+    assert list(columns.known) == ["age", "sex"]
+    assert columns.options == ({} if delimiter == "," else {"delimiter": delimiter})
+    assert columns.guesses["age"] == {"type": "integer"}
+
+
+@pytest.mark.parametrize(
+    ("encoding", "word", "declared"),
+    [
+        ("utf-8", "北京", None),
+        ("utf-8-sig", "北京", None),
+        ("utf-16", "北京", "utf-16"),
+        ("gbk", "北京", "gbk"),
+        ("latin-1", "Köln", "latin-1"),
+    ],
+)
+def test_the_encoding_of_names_is_declared_and_that_of_values_a_guess(
+    tmp_path: Path, encoding: str, word: str, declared: str | None
+) -> None:
+    named = columns_of(write(tmp_path, f"{word},age\nx,1\n", encoding))
+    assert (named.options.get("encoding"), list(named.known)) == (declared, [word, "age"])
+    valued = columns_of(write(tmp_path, f"city,age\n{word},1\n", encoding))
+    found = {**valued.options, **valued.guessed_options}
+    assert found.get("encoding") == declared
+    # a byte order mark is no guess
+    assert ("encoding" in valued.options) == (declared == "utf-16")
+
+
+def test_only_the_first_lines_are_looked_at(tmp_path: Path) -> None:
+    rows = "\n".join(["1"] * 100_000)
+    assert columns_of(write(tmp_path, f"n\n{rows}\nx\n")).guesses["n"] == {"type": "integer"}
+
+
+def test_a_comma_for_the_fraction_is_a_guess(tmp_path: Path) -> None:
+    columns = columns_of(write(tmp_path, "a;b\n1,5;x\n"))
+    assert columns.guessed_options == {"decimal": ","}
+
+
+@pytest.mark.parametrize("text", ["", "a,,b\n", "a,a\n1,2\n", "a,\x00\n", "a,\x7f\n"])
+def test_a_first_line_that_does_not_name_each_column_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(InvalidSource, match="does not name each column"):
+        columns_of(write(tmp_path, text))
+
+
+def test_types_of_parquet_are_known(tmp_path: Path) -> None:
+    schema = pa.schema(
+        {"n": pa.int32(), "x": pa.float64(), "d": pa.date32(), "t": pa.timestamp("us"),
+         "b": pa.bool_(), "s": pa.string()}
+    )  # fmt: skip
+    path = tmp_path / "people.parquet"
+    pq.write_table(schema.empty_table(), path)
+    kinds = [each.get("type") for each in columns_of(str(path)).known.values()]
+    assert kinds == ["integer", "real", "date", "timestamp", "boolean", None]
+
+
+def test_a_folder_is_its_files_and_parts_of_one_table_are_one(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        pq.write_table(pa.table({"n": [1]}), tmp_path / f"{name}.parquet")
+    assert sources_of(str(tmp_path)) == [str(tmp_path)]
+    (tmp_path / "c.csv").write_text("n\n1\n")
+    assert [Path(source).name for source in sources_of(str(tmp_path))] == [
+        "a.parquet", "b.parquet", "c.csv",
+    ]  # fmt: skip
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(WrongUse, match="No table"):
+        sources_of(str(tmp_path / "empty"))
+
+
+def test_databases_and_sheets_have_names_alone(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "shop.db") as shop:
+        shop.execute("CREATE TABLE people (id INTEGER, age INTEGER)")
+    shop.close()
+    assert columns_of(str(tmp_path / "shop.db"), "people").known == {"id": {}, "age": {}}
+    with xlsxwriter.Workbook(tmp_path / "people.xlsx") as book:
+        sheet = book.add_worksheet()
+        sheet.write_row(0, 0, ["age", "sex"])
+        sheet.write_row(1, 0, [30, "F"])
+    assert columns_of(str(tmp_path / "people.xlsx")).known == {"age": {}, "sex": {}}
+
+
+def test_what_is_not_there_is_refused(tmp_path: Path) -> None:
+    for name in ("people.csv", "people.parquet", "people.xlsx"):
+        with pytest.raises(InvalidSource):
+            columns_of(str(tmp_path / name))
+
+
+def test_names_and_places(tmp_path: Path) -> None:
+    assert table_name("/data/Visits 2024.csv") == "visits_2024"
+    assert table_name("2024.csv") == "t_2024"
+    assert place_in(str(tmp_path / "a" / "b.csv"), tmp_path) == "a/b.csv"
+    assert place_in("/elsewhere/b.csv", tmp_path) == "/elsewhere/b.csv"
+    assert place_in("postgresql://db/clinic", tmp_path) == "postgresql://db/clinic"

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The text that ``sfumato init`` writes is TOML, whatever the columns are called."""
+
+import tomllib
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sfumato.cli.init_keys import Keys
+from sfumato.cli.init_sources import Columns
+from sfumato.cli.init_toml import TableDraft, config_text, literal
+
+NAMES = st.text(st.characters(exclude_categories=("Cc", "Cs")), min_size=1)
+
+
+def parsed(draft: TableDraft) -> dict[str, object]:
+    keys = Keys.of({draft.name: list(draft.columns.known)})
+    return tomllib.loads(config_text("d", [draft], keys))
+
+
+@given(NAMES, NAMES)
+def test_every_name_can_be_declared(table: str, column: str) -> None:
+    columns = Columns({column: {"type": "integer"}})
+    draft = TableDraft(table, "people.csv", columns, {column: {"type": "integer", "lower": 0}})
+    declared = parsed(draft)["tables"][table]["columns"][column]  # type: ignore[index]
+    assert declared == {"type": "integer", "lower": 0, "upper": "?"}
+
+
+@given(st.lists(NAMES), st.dictionaries(NAMES, NAMES))
+def test_literals_are_read_back(values: list[str], labels: dict[str, str]) -> None:
+    form = tomllib.loads(f"a = {literal(values)}\nb = {literal(labels)}")
+    assert form == {"a": values, "b": labels}
+
+
+def test_each_type_has_its_places() -> None:
+    kinds = {"integer", "real", "date", "timestamp", "category", "boolean", "text"}
+    columns = Columns({kind: {"type": kind} for kind in kinds} | {"unknown": {}})
+    declared = parsed(TableDraft("people", "people.csv", columns))["tables"]["people"]["columns"]  # type: ignore[index]
+    bounded = {kind for kind, form in declared.items() if form.get("lower") == "?"}
+    assert bounded == {"integer", "real", "date", "timestamp"}
+    assert (declared["category"]["values"], declared["unknown"]) == ("?", {"type": "?"})
+    assert declared["boolean"] == {"type": "boolean"}
+
+
+def test_what_the_owner_says_of_the_unit_is_written() -> None:
+    columns = Columns({"id": {}, "age": {"type": "integer"}})
+    unit = {"column": "id", "max_rows": "auto", "max_groups": 3}
+    form = parsed(TableDraft("people", "people.csv", columns, unit=unit))
+    assert form["tables"]["people"]["unit"] == unit  # type: ignore[index]
+    form = parsed(TableDraft("people", "people.csv", columns, unit={}))
+    assert "unit" not in form["tables"]["people"]  # type: ignore[index]

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``sfumato synthesize``: files, a report, and refusals that cost nothing."""
+
+import pyarrow.csv as csv
+import pyarrow.parquet as parquet
+import pytest
+
+from tests.contracts.shell import Shell
+from tests.synthetic.towns import town
+
+FILE = """
+dataset = "town"
+ledger = "l.db"
+[budget]
+epsilon = "100"
+delta = "1e-5"
+[tables.people]
+source = "people.parquet"
+columns.age = {type = "integer", lower = 0, upper = 99}
+columns.job = {type = "category", values = ["none", "nurse", "smith", "clerk"]}
+columns.pay = {type = "real", lower = 0, upper = 100000}
+[synthetic.workers]
+table = "people"
+rho = 2
+columns = ["age", "job"]
+implies = [["age < 18", "job = 'none'"]]
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(shell: Shell) -> None:
+    (shell.folder / "sfumato.toml").write_text(FILE)
+    parquet.write_table(town(1000), shell.folder / "people.parquet")
+
+
+def test_two_commands_lead_from_a_table_to_rows_and_a_report(shell: Shell):
+    asked = ("synthesize", "people", "--epsilon", "1", "--delta", "1e-9")
+    ran = shell.run(*asked, "-o", "out", "--report", "quality.html", "--rows", "50")
+    assert (ran.code, ran.err) == (0, "")
+    assert "wrote out/people.csv" in ran.out and "spent" in ran.out and "check " in ran.out
+    rows = csv.read_csv(shell.folder / "out" / "people.csv")
+    assert rows.column_names == ["age", "job", "pay"] and len(rows) == 50
+    assert (shell.folder / "quality.html").read_text().startswith("<!doctype html>")
+    spent = shell.run("budget", "--details").out
+    assert shell.run(*asked).code == 0
+    assert shell.run("budget", "--details").out == spent
+
+
+def test_a_declared_fit_has_its_columns_constraints_and_cost(shell: Shell):
+    ran = shell.run("synthesize", "workers", "-o", "out")
+    assert ran.code == 0 and "rho = 2" in ran.out
+    rows = parquet.read_table(shell.folder / "out" / "people.parquet")
+    assert rows.column_names == ["age", "job"]
+    young = rows.to_pandas().query("age < 18")
+    assert set(young["job"]) == {"none"}
+
+
+def test_a_preview_is_free(shell: Shell):
+    ran = shell.run("synthesize", "people", "--rho", "0.1", "--preview")
+    assert ran.code == 0 and "nothing was charged" in ran.out
+    assert "epsilon 0 of" in shell.run("budget", "--details").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("nobody", "--rho", "1"), 1),
+        (("people",), 2),
+        (("people", "people", "--rho", "1"), 2),
+        (("people", "--rho", "x"), 2),
+        (("people", "--rho", "1", "--report", "no/such/folder.html"), 2),
+    ],
+)
+def test_wrong_use_is_no_charge(shell: Shell, arguments, code):
+    assert shell.run("synthesize", *arguments).code == code
+    assert "epsilon 0 of" in shell.run("budget", "--details").out

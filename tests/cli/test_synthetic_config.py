@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``[synthetic.NAME]`` of a file."""
+
+import pytest
+
+from sfumato.cli.synthetic_config import read_synthetic
+from sfumato.errors import InvalidConfig
+
+FREE = {"epsilon": None, "rho": None, "delta": None}
+
+
+def written(tmp_path, text):
+    path = tmp_path / "sfumato.toml"
+    path.write_text(text)
+    return str(path)
+
+
+def test_a_fit_is_read_with_its_constraints(tmp_path):
+    path = written(
+        tmp_path,
+        """
+        [synthetic.workers]
+        table = "people"
+        epsilon = "1"
+        delta = "1e-9"
+        bins = {pay = [10, 20]}
+        workload = {pay = 3}
+        require = ["age > 3"]
+        implies = [["age < 15", "pay IS NULL"]]
+        determines = [{column = "job", other = "pay", values = {none = 0}}]
+        """,
+    )
+    found = read_synthetic(path, "workers", FREE)
+    given = found.arguments
+    assert found.table == "people" and (given["epsilon"], given["delta"]) == ("1", "1e-9")
+    assert given["options"].bins == {"pay": [10, 20]} and given["workload"] == {"pay": 3}
+    assert [each.columns for each in given["constraints"]] == [
+        ("age",),
+        ("age", "pay"),
+        ("job", "pay"),
+    ]
+    # a cost of the command replaces that of the file
+    assert "epsilon" not in read_synthetic(path, "workers", {**FREE, "rho": "2"}).arguments
+
+
+def test_any_other_name_is_a_table(tmp_path):
+    found = read_synthetic(written(tmp_path, ""), "people", {**FREE, "rho": "2"})
+    assert (found.table, found.arguments) == ("people", {"rho": "2"})
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'shoe = 3\ntable = "people"',
+        "rho = 1",
+        'table = "people"\nimplies = ["a"]',
+        'table = "p"\ndeterminee = 3',
+    ],
+)
+def test_keys_that_mean_nothing_are_refused(tmp_path, line):
+    with pytest.raises(InvalidConfig):
+        read_synthetic(written(tmp_path, f"[synthetic.workers]\n{line}\n"), "workers", FREE)
