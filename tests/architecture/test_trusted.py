@@ -16,7 +16,7 @@ from tests.architecture.tokens import tokens
 # The targets are 60,000 and 40,000: CONTRIBUTING says what the difference is made of.
 CAPS = {
     "proof core": 84_900,
-    "proof options": 54_400,
+    "proof options": 55_000,
     "runtime core": 87_000,
     "runtime options": 24_700,
 }

@@ -14,6 +14,7 @@ from sfumato.learning.model import Model, load
 from sfumato.learning.naive_bayes import NaiveBayes
 from sfumato.learning.order import Fixed, FullBatch, Poisson
 from sfumato.learning.ridge import Ridge
+from sfumato.learning.score import Score, score
 
 __all__ = [
     "Additive",
@@ -25,7 +26,9 @@ __all__ = [
     "Poisson",
     "Preview",
     "Ridge",
+    "Score",
     "fit",
     "load",
     "preview",
+    "score",
 ]

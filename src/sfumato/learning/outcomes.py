@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Right and wrong predictions of a fitted model, counted. Proof: outcomes.proof.md."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from sfumato.errors import InvalidDeclaration
+from sfumato.learning.examples import Label
+from sfumato.learning.features import Features, Floats
+from sfumato.noise import Integers
+from sfumato.plan.rows import MISSING, BoundedRows
+from sfumato.privacy.distance import Distance, Norm
+from sfumato.privacy.unit import Relation
+from sfumato.query.statistic import BoundedStatistic, Opened
+
+# Weights are read in 1 / 2^20, and cut at 2^30 of these: scores of thousands of features fit.
+_STEPS = 1 << 20
+_LARGEST = 1 << 30
+# The number of scores, of all classes, that are computed at once.
+_AT_ONCE = 1 << 20
+
+
+def integer_weights(scores: Floats) -> Integers:
+    """The weights of a model as integers, a row for each class.
+
+    A model of two classes has one row of weights, for its second class; the first then has 0.
+
+    >>> integer_weights(np.array([[0.5, -1.0]])).tolist()
+    [[0, 0], [524288, -1048576]]
+    """
+    finite = np.nan_to_num(scores, nan=0.0, posinf=_LARGEST, neginf=-_LARGEST)
+    rounded = np.clip(np.rint(finite * _STEPS), -_LARGEST, _LARGEST).astype(np.int64)
+    if len(rounded) > 1:
+        return rounded
+    return np.concatenate([np.zeros_like(rounded), rounded])
+
+
+def predicted(
+    weights: Integers,
+    features: Features,
+    codes: list[Integers],
+) -> Integers:
+    """The place of the class with the highest score, row by row; the first of equal ones."""
+    total = np.zeros((len(codes[0]), len(weights)), np.int64)
+    for at, next_one in features.encoded(codes):
+        places = at.astype(np.int64)
+        if next_one is None:
+            total += features.scale * weights[:, places].T
+            continue
+        share = next_one.astype(np.int64)[:, np.newaxis]
+        after = places + (next_one > 0)
+        total += weights[:, places].T * (features.scale - share) + weights[:, after].T * share
+    best: Integers = total.argmax(axis=1)
+    return best
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes(BoundedStatistic[Integers]):
+    """The number of rows whose label is predicted, and of rows whose label is another.
+
+    ``places`` are the places of the features among the codes of a row; ``weights`` has a row for
+    each class. A row whose label is missing or undeclared adds nothing.
+
+    Guarantees:
+        outcomes move by at most their proved distance
+        a row without a label adds nothing
+    """
+
+    plan: BoundedRows
+    features: Features
+    places: tuple[int, ...]
+    label: Label
+    weights: Integers
+
+    def distance(self, norm: Norm) -> Distance:
+        """``most`` rows, in one of the two counts; if a unit is replaced, they change it."""
+        if norm not in (Norm.L1, Norm.L2):
+            raise InvalidDeclaration(f"Outcomes in {norm.value}.", allowed="L1, L2")
+        most = self.plan.most
+        times = 1
+        if self.plan.neighbours is Relation.REPLACE_ONE:
+            times = 2
+        moved = most if norm is Norm.L1 else most**2
+        return Distance(norm, Fraction(times * moved), self.plan.neighbours)
+
+    def exact(self, opened: Opened) -> Integers:
+        """The exact counts."""
+        codes = opened.unit_rows(self.plan).codes
+        total = np.zeros(2, np.int64)
+        step = max(_AT_ONCE // len(self.weights), 1)
+        for first in range(0, len(codes), step):
+            total += self._counted(codes[first : first + step])
+        return total
+
+    def _counted(self, codes: Integers) -> Integers:
+        """The counts of some rows."""
+        label = np.asarray(codes[:, self.label.place])
+        known = (label >= self.label.lower) & (label <= self.label.upper) & (label != MISSING)
+        columns = [np.asarray(codes[:, place]) for place in self.places]
+        best = predicted(self.weights, self.features, columns)
+        right = known & (best == label - self.label.lower)
+        return np.array([right.sum(), known.sum() - right.sum()], np.int64)

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many rows a fitted model predicts rightly: a charged count, with its interval."""
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from sfumato.errors import WrongUse, shown
+from sfumato.exact.rational import Number, to_fraction
+from sfumato.learning.examples_of import Examples
+from sfumato.learning.model import Model
+from sfumato.learning.outcomes import Outcomes, integer_weights, predicted
+from sfumato.mechanisms.additive import AdditiveMechanism
+from sfumato.metadata.dataset import Dataset
+from sfumato.plan.rows import MISSING, BoundedRows
+from sfumato.plan.show import form
+from sfumato.privacy.event import AdditiveNoise
+from sfumato.query.allowance import Allowance, allowance
+from sfumato.query.cost import Cost
+from sfumato.query.curator import Curator
+from sfumato.query.interval import share_interval
+from sfumato.query.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The share of right predictions among the rows that were read, and its interval.
+
+    ``right`` and ``wrong`` are noisy counts. The interval is that of these rows, for the noise: it
+    says nothing about rows that were not read.
+
+    >>> Score(80, 20, 0.8, 0.75, 0.85, Fraction(95, 100), Cost("1", "0.5", "0", ()), "c0ffee")
+    accuracy 0.800 [0.750, 0.850] in about 100 rows (95% interval, cost: epsilon = 1)
+    """
+
+    right: int
+    wrong: int
+    accuracy: float
+    low: float
+    high: float
+    confidence: Fraction
+    cost: Cost
+    charge: str
+
+    def __repr__(self) -> str:
+        interval = f"[{self.low:.3f}, {self.high:.3f}]"
+        rows = f"about {max(self.right + self.wrong, 0):,} rows"
+        stated = f"{float(100 * self.confidence):g}% interval, cost: {self.cost}"
+        return f"accuracy {self.accuracy:.3f} {interval} in {rows} ({stated})"
+
+
+def score(
+    session: Session,
+    model: Model,
+    statement: str,
+    *,
+    label: str,
+    epsilon: Number | None = None,
+    rho: Number | None = None,
+    delta: Number | None = None,
+    confidence: Number = "0.95",
+) -> Score:
+    """Counts, under a charge, the rows whose label the model predicts.
+
+    The statement reads rows as in ``fit``, with the features of the model under the same names and
+    declarations. Score on rows that the model was not fitted to (``WHERE``): on its own rows a
+    model looks better than it is. The same score again is free.
+
+    Raises:
+        WrongUse: a model of a number, other classes or other features.
+        UnknownName, MissingDeclaration, UnsupportedSql: as in ``fit``, before any charge.
+        BudgetExceeded: the account cannot pay; nothing was charged.
+
+    >>> import sfumato as sf, pyarrow as pa, tempfile
+    >>> from sfumato import learning as ln
+    >>> rows = pa.table({"age": [20, 70] * 2000, "smoker": [True, False] * 2000})
+    >>> people = sf.Table(rows, columns={"age": sf.Integer(0, 99), "smoker": sf.Boolean()})
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with sf.connect({"people": people}, dataset="tiny", budget=sf.Budget(10),
+    ...                 ledger=folder.name + "/l.db") as session:
+    ...     select = "SELECT age, smoker FROM people"
+    ...     model = ln.fit(session, ln.NaiveBayes(), select, label="smoker", epsilon=1)
+    ...     score(session, model, select, label="smoker", epsilon=1).accuracy > 0.99
+    True
+    >>> folder.cleanup()
+    """
+    if not isinstance(model, Model):
+        raise WrongUse(f"model={shown(model)}.", allowed="what ln.fit returns")
+    stated = to_fraction("confidence", confidence)
+    if not 0 < stated < 1:
+        raise WrongUse(f"confidence={shown(confidence)}.", allowed="between 0 and 1")
+    examples = Examples.of(session.dataset, statement, label)
+    _require_same(model, examples)
+    _require_whole(model)
+    allowed = allowance(epsilon=epsilon, rho=rho, delta=delta)
+    task = OutcomeCounts(_outcomes(model, examples), _fingerprint(model), allowed)
+    cost = session.price(task)
+    stored = session.ask(task)
+    right, wrong = np.frombuffer(stored.body, "<i8").tolist()
+    low, high = share_interval(right, wrong, task.mechanism.noise, 1 - stated)
+    whole = max(right, 0) + max(wrong, 0)
+    accuracy = max(right, 0) / whole if whole else (low + high) / 2
+    return Score(right, wrong, accuracy, low, high, stated, cost, stored.charge)
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeCounts:
+    """Counts right and wrong predictions once. ``model`` is a hash of all that predicts."""
+
+    counted: Outcomes = field(compare=False)
+    model: str
+    allowance: Allowance
+
+    kind: ClassVar[str] = "score"
+    line: ClassVar[str] = "right and wrong predictions of a model"
+
+    @property
+    def form(self) -> str:
+        """The canonical form of the plan, the places that are read and the model."""
+        counted = self.counted
+        read = f"{form(counted.plan)} {counted.places} {form(counted.label)}"
+        return f"{form(self)} {read}"
+
+    @property
+    def mechanism(self) -> AdditiveMechanism:
+        """The noise of the two counts."""
+        distance = self.counted.distance(self.allowance.norm)
+        return self.allowance.noise(distance, self.allowance.amount)
+
+    @property
+    def event(self) -> AdditiveNoise:
+        """The event of the one release."""
+        return self.mechanism.event(self.counted.distance(self.allowance.norm))
+
+    @property
+    def cells(self) -> tuple[int]:
+        """Two counts."""
+        return (2,)
+
+    @property
+    def size(self) -> int:
+        """The exact number of bytes of the answer."""
+        return 16
+
+    def ready(self, declarations: Dataset) -> BoundedRows:
+        """The bounded rows."""
+        return self.counted.plan
+
+    def run(self, curator: Curator) -> bytes:
+        """The noisy counts, as little-endian int64."""
+        return curator.measure(self.counted, self.mechanism).astype("<i8").tobytes()
+
+
+def _outcomes(model: Model, examples: Examples) -> Outcomes:
+    """The statistic of a model over some rows."""
+    weights = integer_weights(model.scores)
+    return Outcomes(examples.plan, model.features, examples.places, examples.label, weights)
+
+
+def _fingerprint(model: Model) -> str:
+    """A hash of what predicts: the features, the classes and the integer weights."""
+    weights = integer_weights(model.scores)
+    said = json.dumps([form(model.features), model.classes, list(weights.shape)])
+    return hashlib.sha256(said.encode() + weights.astype("<i8").tobytes()).hexdigest()
+
+
+def _require_same(model: Model, examples: Examples) -> None:
+    """Refuses rows that the model cannot predict."""
+    if not model.classes:
+        raise WrongUse(
+            "The score of a model of a number.", allowed="a model whose label has classes"
+        )
+    if examples.classes != model.classes:
+        raise WrongUse("The label has other classes.", allowed=", ".join(model.classes))
+    for mine, asked in zip(model.columns, examples.columns, strict=False):
+        if mine != asked:
+            raise WrongUse(
+                f"Feature {asked.name!r} is not the {mine.name!r} that the model was fitted to.",
+                remedy="SELECT the model's features in its order, declared as they were.",
+            )
+    if len(model.columns) != len(examples.columns):
+        names = ", ".join(column.name for column in model.columns)
+        raise WrongUse(f"{len(examples.columns)} features.", allowed=names)
+
+
+def _require_whole(model: Model) -> None:
+    """Refuses, before any charge, a model file whose numbers cannot be applied to rows."""
+    weights = integer_weights(model.scores)
+    codes = [np.array([MISSING, 0, 1], np.int64)] * len(model.features.parts)
+    try:
+        if weights.shape != (len(model.classes), model.features.width):
+            raise ValueError("weights of another shape")
+        predicted(weights, model.features, codes)
+    except (ValueError, IndexError, OverflowError, ArithmeticError) as damaged:
+        raise WrongUse("The model is damaged.", allowed="what model.save wrote") from damaged
