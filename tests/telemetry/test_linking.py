@@ -30,7 +30,7 @@ def advantage(oracle):
         (category(10, 1), 0.902),
         (category(1000, 1), 0.999),
         (projective(10, 1), 0.925),
-        (projective(1000, 1), 0.999),
+        pytest.param(projective(1000, 1), 0.999, marks=pytest.mark.long),
     ],
 )
 def test_the_advantage_is_the_published_one(oracle, published):

@@ -10,6 +10,7 @@ proof, ``order`` what a step reads, ``run`` the checkpoints, ``budget`` the nois
 from sfumato.learning.additive import Additive, LogisticRegression
 from sfumato.learning.fit import fit, preview
 from sfumato.learning.fit_preview import Preview
+from sfumato.learning.frontier import Frontier, Point, frontier
 from sfumato.learning.model import Model, load
 from sfumato.learning.naive_bayes import NaiveBayes
 from sfumato.learning.order import Fixed, FullBatch, Poisson
@@ -19,15 +20,18 @@ from sfumato.learning.score import Score, score
 __all__ = [
     "Additive",
     "Fixed",
+    "Frontier",
     "FullBatch",
     "LogisticRegression",
     "Model",
     "NaiveBayes",
+    "Point",
     "Poisson",
     "Preview",
     "Ridge",
     "Score",
     "fit",
+    "frontier",
     "load",
     "preview",
     "score",

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Without PyTorch the tests of networks are not collected; ``test_required`` says so."""
+"""Without PyTorch the tests of networks are not collected; ``test_required`` says so.
+
+With it they run on one thread: beside other tests its threads wait for each other, busily.
+"""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,3 +14,7 @@ collect_ignore = [
     for path in _HERE.glob("*.py")
     if find_spec("torch") is None and path.name not in _ALWAYS
 ]
+if find_spec("torch") is not None:
+    import torch
+
+    torch.set_num_threads(1)

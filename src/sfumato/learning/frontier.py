@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Accuracy against epsilon, measured on public rows: what a guarantee costs before it is bought."""
+
+import json
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sfumato.accounting.interpret import Attacker
+from sfumato.errors import WrongUse, shown
+from sfumato.exact.rational import Number, decimal_text, positive
+from sfumato.learning.fit import Recipe, fit
+from sfumato.learning.frontier_plot import chart
+from sfumato.learning.model import Model
+from sfumato.learning.score import score
+from sfumato.metadata.column import ColumnType
+from sfumato.metadata.table import Table
+from sfumato.privacy.budget import Budget
+from sfumato.privacy.event import Json
+from sfumato.privacy.guarantee import ApproxDP, PureDP
+from sfumato.query.connect import connect
+from sfumato.query.plot import Figure
+from sfumato.query.session import Session
+
+# The largest cost that a budget states: its noise is far below one row.
+_WITHOUT_NOISE = 10**5
+_MOST_FOLDS = 100
+# Knuth's multiplier spreads neighbouring row numbers over the folds.
+_SPREAD = 2654435761
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The accuracy of fits at one epsilon: their mean, least and greatest, from 0 to 1.
+
+    ``attacker`` is the largest probability with which anyone guesses rightly, at even odds, whether
+    a person's rows are in the data.
+
+    >>> Point("1", 0.85, 0.84, 0.86, 0.7311)
+    Point(epsilon='1', mean=0.85, low=0.84, high=0.86, attacker=0.7311)
+    """
+
+    epsilon: str
+    mean: float
+    low: float
+    high: float
+    attacker: float
+
+
+@dataclass(frozen=True, slots=True)
+class Frontier:
+    """Accuracy against epsilon: a point for each, the recipe without noise, the largest class.
+
+    Each of ``folds`` fits is tested on other rows. If fits are independent, the median of their law
+    lies between the least and the greatest of n with probability 1 - 2^(1 - n).
+
+    >>> Frontier((Point("1", 0.85, 0.84, 0.86, 0.7311),), 0.87, 0.6, None, 10)
+    epsilon  accuracy  least  greatest  attacker right at most
+    1        85.0%     84.0%  86.0%     73.2%
+    without noise: 87.0%, largest class: 60.0%, 10 fits each
+    """
+
+    points: tuple[Point, ...]
+    without: float
+    largest_class: float
+    delta: str | None
+    folds: int
+
+    def __repr__(self) -> str:
+        head = ("epsilon", "accuracy", "least", "greatest", "attacker right at most")
+        rows = [head, *map(_texts, self.points)]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = []
+        for row in rows:
+            padded = [text.ljust(width) for text, width in zip(row, widths, strict=True)]
+            lines.append("  ".join(padded).rstrip())
+        last = f"without noise: {self.without:.1%}, largest class: {self.largest_class:.1%}"
+        return "\n".join([*lines, f"{last}, {self.folds} fits each"])
+
+    def plot(self) -> Figure:
+        """The picture: accuracy with its band, and the attacker's odds on a second axis."""
+        epsilons = [float(point.epsilon) for point in self.points]
+        band = [(point.low, point.mean, point.high) for point in self.points]
+        attacker = [point.attacker for point in self.points]
+        return chart(epsilons, band, attacker, {"without noise": self.without}, self.largest_class)
+
+    def to_json(self) -> dict[str, Json]:
+        """All numbers, as JSON."""
+        points: list[Json] = []
+        for point in self.points:
+            band: dict[str, Json] = {"mean": point.mean, "low": point.low, "high": point.high}
+            points.append({"epsilon": point.epsilon, **band, "attacker": point.attacker})
+        return {
+            "points": points,
+            "without_noise": self.without,
+            "largest_class": self.largest_class,
+            "delta": self.delta,
+            "folds": self.folds,
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Writes the picture (``.svg``) or the numbers (``.json``).
+
+        Raises:
+            WrongUse: another ending.
+        """
+        ending = Path(path).suffix
+        if ending == ".svg":
+            self.plot().save(path)
+        elif ending == ".json":
+            Path(path).write_text(json.dumps(self.to_json(), indent=1), encoding="utf-8")
+        else:
+            raise WrongUse(f"{Path(path).name!r} ends with {ending!r}.", allowed=".svg, .json")
+
+
+def frontier(
+    recipe: Recipe,
+    public: Any,
+    columns: Mapping[str, ColumnType],
+    statement: str,
+    *,
+    label: str,
+    epsilons: Sequence[Number],
+    delta: Number | None = None,
+    folds: int = 10,
+    progress: Callable[[int, int], object] | None = None,
+) -> Frontier:
+    """Measures, on PUBLIC rows, how accurate a recipe is at each epsilon. Nothing is charged.
+
+    The rows are not protected: take an open data set, or synthetic rows, that is like the private
+    one. The statement reads them as the table ``data``. Each fold holds out other rows, chosen by
+    their number, and is a fit with the real noise in a ledger of its own; the held-out rows are
+    counted exactly.
+
+    Args:
+        public: what Arrow can read: a pyarrow, pandas or polars table, a mapping of lists.
+        columns: the declarations of its columns, as the private table will have them.
+        epsilons: ascending costs; with ``delta`` each is a block, as in ``fit``.
+        folds: the number of fits at each epsilon, from 2 to 100; 1 / folds of the rows are held
+            out.
+        progress: called after each fit with its number and the number of fits.
+
+    Raises:
+        WrongUse: no or unsorted epsilons, folds, rows in a file, a label that is a number.
+        Others as ``fit``.
+
+    >>> import sfumato as sf
+    >>> rows = {"age": [20, 70] * 500, "smoker": [True, False] * 500}
+    >>> columns = {"age": sf.Integer(0, 99), "smoker": sf.Boolean()}
+    >>> from sfumato import learning as ln
+    >>> found = frontier(ln.NaiveBayes(bins=4), rows, columns, "SELECT age, smoker FROM data",
+    ...                  label="smoker", epsilons=[1, 3], folds=2)
+    >>> found.without, found.largest_class, found.points[1].mean > 0.9
+    (1.0, 0.5..., True)
+    """
+    asked = _ascending(epsilons)
+    if type(folds) is not int or not 2 <= folds <= _MOST_FOLDS:
+        raise WrongUse(f"folds={shown(folds)}.", allowed=f"a whole number from 2 to {_MOST_FOLDS}")
+    tried = _Tried(recipe, columns, statement, label, delta)
+    costs = [*asked, _WITHOUT_NOISE]
+    rows, done = _arrow(public), count(1)
+    measured: list[list[float]] = []
+    for fold in range(folds):
+        train, test = _held_out(rows, fold, folds)
+        models = []
+        for epsilon in costs:
+            models.append(tried.model(train, epsilon))
+            if progress is not None:
+                progress(next(done), folds * len(costs))
+        measured.append(tried.accuracies(test, [*models, *_constants(models[-1])]))
+    return _frontier(asked, delta, measured)
+
+
+def _frontier(
+    epsilons: Sequence[Number],
+    delta: Number | None,
+    measured: Sequence[Sequence[float]],
+) -> Frontier:
+    """The frontier of accuracies: a row a fold, with one for each epsilon first, then the recipe
+    without noise, then the classes.
+    """
+    columns = list(zip(*measured, strict=True))
+    last = len(epsilons)
+    points = map(_point, epsilons, [delta] * last, columns)
+    classes = [fmean(each) for each in columns[last + 1 :]]
+    stated = None if delta is None else decimal_text(positive("delta", delta))
+    return Frontier(tuple(points), fmean(columns[last]), max(classes), stated, len(measured))
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """What every fit has in common."""
+
+    recipe: Recipe
+    columns: Mapping[str, ColumnType]
+    statement: str
+    label: str
+    delta: Number | None
+
+    def model(self, rows: pa.Table, epsilon: Number) -> Model:
+        """A fit of some rows, in a ledger of its own."""
+        with tempfile.TemporaryDirectory() as folder, self._session(rows, folder) as session:
+            return fit(
+                session,
+                self.recipe,
+                self.statement,
+                label=self.label,
+                epsilon=epsilon,
+                delta=self.delta,
+            )
+
+    def accuracies(self, rows: pa.Table, models: Sequence[Model]) -> list[float]:
+        """The exact shares of right predictions: noise of a millionth of a row is none."""
+        found = []
+        with tempfile.TemporaryDirectory() as folder, self._session(rows, folder) as session:
+            for model in models:
+                counted = score(
+                    session, model, self.statement, label=self.label, epsilon=_WITHOUT_NOISE
+                )
+                found.append(counted.accuracy)
+        return found
+
+    def _session(self, rows: pa.Table, folder: str) -> Session:
+        """A session over some rows, with as much budget as there can be."""
+        tables = {"data": Table(rows, columns=self.columns)}
+        budget = Budget(10**6, "0.5")
+        return connect(tables, dataset="frontier", budget=budget, ledger=Path(folder) / "ledger.db")
+
+
+def _arrow(public: Any) -> pa.Table:
+    """The public rows as an Arrow table."""
+    if isinstance(public, pa.Table):
+        return public
+    if isinstance(public, str | Path | Table):
+        raise WrongUse(
+            f"Public rows of type {type(public).__name__}.",
+            allowed="a table in memory",
+            remedy="pyarrow.parquet.read_table(path), pyarrow.csv.read_csv(path)",
+        )
+    try:
+        return pa.table(public)
+    except (TypeError, ValueError, pa.ArrowException) as unread:
+        raise WrongUse("Public rows that Arrow cannot read.", allowed="a table") from unread
+
+
+def _held_out(rows: pa.Table, fold: int, folds: int) -> tuple[pa.Table, pa.Table]:
+    """The rows that a fold keeps, and those that it holds out."""
+    places = np.arange(rows.num_rows, dtype=np.uint64) * np.uint64(_SPREAD)
+    held = (places % np.uint64(2**32) >> np.uint64(16)) % np.uint64(folds) == fold
+    return rows.filter(~held), rows.filter(held)
+
+
+def _constants(model: Model) -> list[Model]:
+    """For each class a model that always predicts it."""
+    found = []
+    for place in range(len(model.classes)):
+        scores = np.zeros_like(model.scores)
+        if len(scores) == 1:
+            scores += 2 * place - 1
+        else:
+            scores[place] = 1
+        found.append(replace(model, scores=scores))
+    return found
+
+
+def _ascending(epsilons: Sequence[Number]) -> list[Number]:
+    """The epsilons, if there are some and they ascend."""
+    exact = [positive("epsilons", epsilon) for epsilon in epsilons]
+    if not exact or sorted(set(exact)) != exact:
+        raise WrongUse(f"epsilons={shown(epsilons)}.", allowed='ascending: ["0.1", 1, 3]')
+    return list(epsilons)
+
+
+def _point(epsilon: Number, delta: Number | None, found: Sequence[float]) -> Point:
+    """A point of the frontier."""
+    promise: PureDP | ApproxDP = PureDP(epsilon)
+    if delta is not None:
+        promise = ApproxDP(epsilon, delta)
+    stated = decimal_text(positive("epsilons", epsilon))
+    attacker = Attacker(promise).accuracy("0.5")
+    return Point(stated, fmean(found), min(found), max(found), attacker)
+
+
+def _texts(point: Point) -> tuple[str, ...]:
+    """A row of the table; the attacker's share is rounded up."""
+    shares = [f"{share:.1%}" for share in (point.mean, point.low, point.high)]
+    return point.epsilon, *shares, f"{np.ceil(point.attacker * 1000) / 10:.1f}%"
