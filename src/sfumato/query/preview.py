@@ -101,12 +101,17 @@ class Preview:
         """A text on who is protected, what is bounded, the noise, and the cost."""
         return explain(self.planned, self.dataset)
 
-    def __repr__(self) -> str:
-        body = []
+    @property
+    def errors_in_words(self) -> list[list[str]]:
+        """For each column, and each group size that matters: its name, the size, the error."""
+        found = []
         for line in self.error():
             rows = "any" if line["rows"] is None else f"{line['rows']:,}"
-            body.append([str(line["column"]), rows, _in_words(line)])
-        table = text_table(["column", "rows in group", "95% error"], body)
+            found.append([str(line["column"]), rows, _in_words(line)])
+        return found
+
+    def __repr__(self) -> str:
+        table = text_table(["column", "rows in group", "95% error"], self.errors_in_words)
         return f"{table}\nwould cost {self.cost}; nothing was charged"
 
 
