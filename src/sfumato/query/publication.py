@@ -5,6 +5,7 @@ The prices follow from declarations alone, never from what is stored. So the sam
 after a crash, has the same questions at the same prices, and those that were answered are free.
 """
 
+import html
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -22,10 +23,11 @@ from sfumato.query.choose import Mechanism, Planned
 from sfumato.query.preview import Preview
 from sfumato.query.price import OnAverage, Price, Wish
 from sfumato.query.release import Asked
-from sfumato.query.render import text_table
+from sfumato.query.render import html_table, text_table
 from sfumato.query.reuse import is_no_noisier
 from sfumato.query.together import ceiling
 
+_HEADER = ("question", "pays", "column", "rows in group", "95% error")
 # What the ledger counts in, and the smallest delta of a question.
 _UNIT, _DELTA_UNIT = Fraction(1, 10**12), Fraction(1, DELTA_INCREMENTS)
 # How often prices are lowered by a millionth if their charges, rounded up, add up to too much.
@@ -179,13 +181,25 @@ class Publication:
         )
 
     def __repr__(self) -> str:
-        body = [row for line in self.lines for row in _rows(line)]
-        table = text_table(["question", "pays", "column", "rows in group", "95% error"], body)
+        return "\n".join([text_table(_HEADER, self._body), *self._notes])
+
+    def _repr_html_(self) -> str:
+        notes = "".join(f"<li>{html.escape(line)}</li>" for line in self._notes)
+        return f"{html_table(_HEADER, self._body)}<ul>{notes}</ul>"
+
+    @property
+    def _body(self) -> list[list[str]]:
+        """The rows of the table."""
+        return [row for line in self.lines for row in _rows(line)]
+
+    @property
+    def _notes(self) -> list[str]:
+        """What is shared, and what the whole costs."""
         notes = [_shared(line) for line in self.lines if line.shared]
         last = f"{len(self.lines)} questions cost {_words(self.cost)}; nothing was charged"
         if self.left < len(self.lines):
             last = f"{last}; {len(self.lines) - self.left} of them are answered already, at no cost"
-        return "\n".join([table, *notes, last])
+        return [*notes, last]
 
 
 def named(questions: Mapping[str, str] | Sequence[str]) -> dict[str, str]:

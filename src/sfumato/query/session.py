@@ -41,9 +41,9 @@ from sfumato.query.payer import Payer
 from sfumato.query.pipeline import UNPREPARED, compile_plan
 from sfumato.query.preview import Preview
 from sfumato.query.price import Price, Wish, price
-from sfumato.query.publishing import Publishing
 from sfumato.query.release import Asked, release
 from sfumato.query.reuse import Shelf, reuse
+from sfumato.query.shown import Shown
 from sfumato.query.subqueries import Rehearsal, Resolver, Step, previewed, refused
 from sfumato.query.target import references, wanted
 from sfumato.query.together import Held, require_key, together, wanted_charges
@@ -53,7 +53,7 @@ from sfumato.sql.bind import Parameters
 _CLOSING = 10.0
 
 
-class Session(Publishing):
+class Session(Shown):
     """A session over one dataset, which charges questions to one account. A context manager.
 
     >>> import sfumato as sf, pyarrow as pa, tempfile
