@@ -3,6 +3,7 @@
 
 import html
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from sfumato.errors import WrongUse
@@ -53,7 +54,9 @@ def _chart(answer: Answer) -> str:
     """The picture of an answer; empty if it has one row, very many, or no numbers."""
     if not 1 < len(answer) <= _DRAWN:
         return ""
-    try:
-        return answer.plot().svg
-    except WrongUse:
-        return ""
+    names = [str(column["name"]) for column in answer.columns if column["released"]]
+    # the last column is what a table is about: counts come first
+    for name in reversed([name for name in names if not name.endswith("_clipped")]):
+        with suppress(WrongUse):
+            return answer.plot(name).svg
+    return ""
