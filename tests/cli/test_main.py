@@ -22,6 +22,7 @@ COMMANDS = (
     "query",
     "marginals",
     "census",
+    "publish",
     "synthesize",
     "synopsis",
     "stream",

@@ -20,6 +20,7 @@ _COMMANDS = {
     "query": ("query", "Ask a question; it is charged."),
     "marginals": ("marginals", "Count rows by several sets of columns together; it is charged."),
     "census": ("census_command", "Measure tables down a geography that add up; it is charged."),
+    "publish": ("publish", "Ask the questions of a file for one cost; it is charged."),
     "synthesize": ("synthesize", "Synthetic rows of a table, with a report; it is charged."),
     "synopsis": ("synopsis", "One measurement that answers a workload; charged once."),
     "stream": ("stream", "Counts that go on, tick by tick, under one charge."),

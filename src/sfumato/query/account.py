@@ -9,6 +9,7 @@ from sfumato.ledger.account_status import Standing
 from sfumato.ledger.balance import Balance, increments_text
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.event import Json
+from sfumato.query.render import html_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,11 @@ class Account:
         if self.left_rho:
             lines[-1] += f", or of rho up to {decimal_text(self.left_rho)}"
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        # the name of a line, or spaces below it, fill ten signs
+        rows = [[line[:10].strip(), line[10:]] for line in repr(self).splitlines()]
+        return html_table(["", "account"], rows)
 
     def _own_lines(self) -> list[str]:
         """One line on the analyst's own account; none if it has no limit."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cost of a question, with one item for each part."""
 
+import html
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -31,8 +32,10 @@ from sfumato.privacy.event import (
     Thresholded,
 )
 from sfumato.privacy.unit import Relation
+from sfumato.query.render import html_table
 from sfumato.query.reserved import plan_of
 
+_SHOWN = ("release", "mechanism", "parameter", "sensitivity", "epsilon", "rho", "delta")
 # No part has been paid for.
 NEW: Mapping[int, str] = MappingProxyType({})
 # A device that holds another value: one fewer of the one, one more of the other.
@@ -61,6 +64,10 @@ class Cost:
             "delta": self.delta,
             "items": [dict(item) for item in self.items],
         }
+
+    def _repr_html_(self) -> str:
+        body = [list(map(item.__getitem__, _SHOWN)) for item in self.items]
+        return f"{html_table(_SHOWN, body)}<p>{html.escape(str(self))}</p>"
 
     def __str__(self) -> str:
         spent = f"epsilon = {self.epsilon}"

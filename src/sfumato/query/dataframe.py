@@ -6,6 +6,7 @@ extend it; ``query`` and ``preview`` run it. Nothing is read before that.
 """
 
 import datetime
+import html
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -331,6 +332,9 @@ class Frame:
 
     def __repr__(self) -> str:
         return self.sql
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.sql)}</pre>"
 
 
 def frame(name: str, ask: "Callable[..., Answer]", foresee: "Callable[..., Preview]") -> Frame:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The result of a diagnosis: the shares of units and values that clipping and bounding change."""
 
+import html
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import cast
@@ -8,7 +9,7 @@ from typing import cast
 from sfumato.privacy.event import Json
 from sfumato.query.answer import Answer
 from sfumato.query.diagnose import Check
-from sfumato.query.render import number
+from sfumato.query.render import html_table, number
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +63,17 @@ class Diagnosis:
         return {"findings": findings, "charges": charges}
 
     def __repr__(self) -> str:
-        lines = [str(finding) for finding in self.findings]
-        lines += [answer.receipt() for answer in self.answers]
-        return "\n".join(lines)
+        return "\n".join([*map(str, self.findings), *self._receipts])
+
+    def _repr_html_(self) -> str:
+        found = html_table(["found"], [[str(finding)] for finding in self.findings])
+        receipts = "".join(f"<li>{html.escape(line)}</li>" for line in self._receipts)
+        return f"{found}<ul>{receipts}</ul>"
+
+    @property
+    def _receipts(self) -> list[str]:
+        """What each of its questions cost."""
+        return [answer.receipt() for answer in self.answers]
 
 
 def _finding_to_json(finding: Finding) -> dict[str, Json]:

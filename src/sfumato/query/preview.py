@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Previews the cost and the error of a question from declarations alone (RULES 22)."""
 
+import html
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -19,8 +20,9 @@ from sfumato.query.choose import Planned
 from sfumato.query.cost import Cost
 from sfumato.query.estimate import Released
 from sfumato.query.explain import explain
-from sfumato.query.render import number, text_table
+from sfumato.query.render import html_table, number, text_table
 
+_HEADER = ("column", "rows in group", "95% error")
 _GROUP_SIZES = (100, 1_000, 10_000, 100_000)
 
 
@@ -101,12 +103,21 @@ class Preview:
         """A text on who is protected, what is bounded, the noise, and the cost."""
         return explain(self.planned, self.dataset)
 
-    def __repr__(self) -> str:
-        body = []
+    @property
+    def errors_in_words(self) -> list[list[str]]:
+        """For each column, and each group size that matters: its name, the size, the error."""
+        found = []
         for line in self.error():
             rows = "any" if line["rows"] is None else f"{line['rows']:,}"
-            body.append([str(line["column"]), rows, _in_words(line)])
-        table = text_table(["column", "rows in group", "95% error"], body)
+            found.append([str(line["column"]), rows, _in_words(line)])
+        return found
+
+    def _repr_html_(self) -> str:
+        said = html.escape(f"would cost {self.cost}; nothing was charged")
+        return f"{html_table(_HEADER, self.errors_in_words)}<p>{said}</p>"
+
+    def __repr__(self) -> str:
+        table = text_table(_HEADER, self.errors_in_words)
         return f"{table}\nwould cost {self.cost}; nothing was charged"
 
 

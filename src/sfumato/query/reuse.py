@@ -118,6 +118,15 @@ def is_as_exact(released: Released, mechanism: Mechanism) -> bool:
     return _is_narrower(released.noise, mechanism.noise)
 
 
+def is_no_noisier(one: Mechanism, other: Mechanism) -> bool:
+    """Whether a release through one mechanism serves where another one is asked for."""
+    if isinstance(one, GridQuantiles) and isinstance(other, GridQuantiles):
+        return all(mine >= wanted for mine, wanted in zip(one.rates, other.rates, strict=True))
+    if isinstance(one, AdditiveMechanism) and isinstance(other, AdditiveMechanism):
+        return _is_narrower(one.noise, other.noise)
+    return False
+
+
 def _is_narrower(one: Noise, other: Noise) -> bool:
     """Whether a law has no larger scale than another one of the same family."""
     for law in (one, other):

@@ -37,13 +37,13 @@ from sfumato.query.diagnose import checks
 from sfumato.query.diagnosis import Diagnosis, diagnosis
 from sfumato.query.door import Door
 from sfumato.query.known import Known, name_of
-from sfumato.query.owners import Owners
 from sfumato.query.payer import Payer
 from sfumato.query.pipeline import UNPREPARED, compile_plan
 from sfumato.query.preview import Preview
 from sfumato.query.price import Price, Wish, price
 from sfumato.query.release import Asked, release
 from sfumato.query.reuse import Shelf, reuse
+from sfumato.query.shown import Shown
 from sfumato.query.subqueries import Rehearsal, Resolver, Step, previewed, refused
 from sfumato.query.target import references, wanted
 from sfumato.query.together import Held, require_key, together, wanted_charges
@@ -53,7 +53,7 @@ from sfumato.sql.bind import Parameters
 _CLOSING = 10.0
 
 
-class Session(Owners):
+class Session(Shown):
     """A session over one dataset, which charges questions to one account. A context manager.
 
     >>> import sfumato as sf, pyarrow as pa, tempfile
@@ -399,9 +399,9 @@ class Session(Owners):
         asker = self._asker.about(step.dataset)
         return [Asked.of(plan, asker) for plan in self._plans(step)]
 
-    def _cheapest(self, asked: list[Asked]) -> Asked:
-        """The cheapest of the candidates, after the reuse of stored parts."""
-        candidates = [reuse(candidate, self._shelf) for candidate in asked]
+    def _cheapest(self, asked: list[Asked], *, reusing: bool = True) -> Asked:
+        """The cheapest of the candidates; ``reusing``: after the reuse of stored parts."""
+        candidates = [reuse(one, self._shelf) for one in asked] if reusing else asked
         if len(candidates) == 1:
             return candidates[0]
         plans = [candidate.planned for candidate in candidates]

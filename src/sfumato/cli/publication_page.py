@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of a publication: every table with its intervals, a picture, and what it cost."""
+
+import html
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from sfumato.errors import WrongUse
+from sfumato.query.answer import Answer
+from sfumato.query.render import cells, html_table
+
+_STYLE = (Path(__file__).parent / "report.css").read_text(encoding="utf-8")
+# Longer tables are folded, and pictures of more bars are left out.
+_FOLDED, _DRAWN = 12, 60
+
+
+def page(title: str, titles: Mapping[str, str], answers: Mapping[str, Answer]) -> str:
+    """The page; its tables are the answers by name, in their order."""
+    sections = [_section(titles[name], answer) for name, answer in answers.items()]
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width">'
+        f"<title>{html.escape(title)}</title><style>{_STYLE}</style></head>\n"
+        f"<body><main><header><h1>{html.escape(title)}</h1>{_protected(answers)}</header>"
+        f"{''.join(sections)}</main></body></html>\n"
+    )
+
+
+def _protected(answers: Mapping[str, Answer]) -> str:
+    """Who is protected, once for all tables."""
+    lines = dict.fromkeys(line for answer in answers.values() for line in answer.protected)
+    said = " ".join(lines)
+    intervals = "Every number has exact discrete noise, and an interval of 95%."
+    return f"<p>{html.escape(said)} {intervals}</p>"
+
+
+def _section(title: str, answer: Answer) -> str:
+    """A table with its picture, its statement and its bias."""
+    shown = html_table(*cells(answer.columns, answer.form["rows"], answer.form["errors"]))
+    if len(answer) > _FOLDED:
+        shown = f"<details><summary>{len(answer):,} rows</summary>{shown}</details>"
+    said = "".join(f"<li>{html.escape(line)}</li>" for line in (*answer.notes, *answer.bias))
+    cost = html.escape(str(answer.cost))
+    return (
+        f"<section><h2>{html.escape(title)}</h2>{_chart(answer)}{shown}"
+        f'<p class="cost">cost {cost}</p>'
+        "<details><summary>How it was asked, and what the intervals leave out</summary>"
+        f"<pre>{html.escape(answer.statement)}</pre><ul>{said}</ul></details></section>"
+    )
+
+
+def _chart(answer: Answer) -> str:
+    """The picture of an answer; empty if it has one row, very many, or no numbers."""
+    if not 1 < len(answer) <= _DRAWN:
+        return ""
+    names = [str(column["name"]) for column in answer.columns if column["released"]]
+    # the last column is what a table is about: counts come first
+    for name in reversed([name for name in names if not name.endswith("_clipped")]):
+        with suppress(WrongUse):
+            return answer.plot(name).svg
+    return ""

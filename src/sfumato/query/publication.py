@@ -1,0 +1,392 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans several questions as one publication: one cost for all, and what they share is paid once.
+
+The prices follow from declarations alone, never from what is stored. So the same plan, made again
+after a crash, has the same questions at the same prices, and those that were answered are free.
+"""
+
+import html
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any, Protocol, TypeAlias
+
+from sfumato.accounting.account import account
+from sfumato.accounting.budget_gates import DELTA_INCREMENTS, NOTHING, Charge, charge_for
+from sfumato.errors import BudgetExceeded, MissingDeclaration, UnknownName, WrongUse, shown
+from sfumato.exact.rational import Number, decimal_text, positive
+from sfumato.ledger.balance import increments_text
+from sfumato.query.account import Account
+from sfumato.query.answer import Answer
+from sfumato.query.choose import Mechanism, Planned
+from sfumato.query.preview import Preview
+from sfumato.query.price import OnAverage, Price, Wish
+from sfumato.query.release import Asked
+from sfumato.query.render import html_table, text_table
+from sfumato.query.reuse import is_no_noisier
+from sfumato.query.together import ceiling
+
+_HEADER = ("question", "pays", "column", "rows in group", "95% error")
+# What the ledger counts in, and the smallest delta of a question.
+_UNIT, _DELTA_UNIT = Fraction(1, 10**12), Fraction(1, DELTA_INCREMENTS)
+# How often prices are lowered by a millionth if their charges, rounded up, add up to too much.
+_TRIES = 8
+# Every question has the same weight.
+UNWEIGHTED: Mapping[str, Number] = MappingProxyType({})
+# Called after each question with its name, how many are answered, and how many there are.
+Progress: TypeAlias = Callable[[str, int, int], object]
+
+
+class Payer(Protocol):
+    """The session that asks, and pays."""
+
+    @property
+    def budget(self) -> Account: ...
+
+    @property
+    def query(self) -> Callable[..., Answer]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted:
+    """A statement at a price: its preview and its plan before anything stored is reused.
+
+    ``is_whole``: it is one charge; otherwise it needs others (sub-queries, limits or clips that are
+    learnt) which share its price. ``stored``: the asker has its answer.
+    """
+
+    preview: Preview
+    asked: Asked
+    is_whole: bool
+    stored: bool
+
+    @property
+    def charge(self) -> Charge:
+        """The cost of all of it."""
+        return self.asked.planned.charge
+
+    def most(self, price: Price) -> Charge:
+        """The most that it costs with all that it needs."""
+        if self.is_whole:
+            return self.charge
+        bounded = self.asked.planned.bounded
+        event = ceiling(price, bounded.norm, bounded.parts[0].distance.relation)
+        return charge_for(account(event))
+
+
+# Drafts a statement at a price, without charging it.
+Draft: TypeAlias = Callable[[str, Price], Drafted]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One question of a publication: its price, and what it pays if it is asked in its turn.
+
+    ``shared`` names what it reads from questions before it, at no cost.
+    """
+
+    name: str
+    statement: str
+    price: Price
+    preview: Preview
+    charge: Charge
+    shared: tuple[str, ...]
+    stored: bool
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """The arguments of ``Session.query``."""
+        target = self.price.target
+        if target is None:
+            found = {"epsilon": self.price.epsilon, "rho": self.price.rho}
+            found["delta"] = self.price.delta
+            return {name: value for name, value in found.items() if value is not None}
+        amount: Number = f"{100 * target.amount}%" if target.relative else target.amount
+        error: Wish = OnAverage(amount) if target.average else amount
+        return {"error": error, "max_epsilon": self.price.most}
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """Questions that are planned together; nothing is charged before ``run``.
+
+    ``lines`` has the questions as they were given, ``turns`` their names in the order of payment.
+
+    >>> import sfumato as sf, pyarrow as pa, tempfile
+    >>> people = sf.Table(pa.table({"age": [30, 40]}), columns={"age": sf.Integer(0, 120)})
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> session = sf.connect({"people": people}, dataset="tiny", budget=sf.Budget(1),
+    ...                      ledger=folder.name + "/l.db")
+    >>> planned = session.plan({"size": "SELECT COUNT(*) AS n FROM people",
+    ...                         "age": "SELECT AVG(age) AS a FROM people"}, epsilon=1)
+    >>> planned.cost.epsilon, list(planned.run()), session.budget.spent
+    (1000000000000, ['size', 'age'], '1')
+    >>> session.close(); folder.cleanup()
+    """
+
+    lines: tuple[Line, ...]
+    turns: tuple[str, ...]
+    session: Payer = field(repr=False, compare=False)
+
+    @property
+    def cost(self) -> Charge:
+        """What all of it costs, with nothing stored, in the ledger's integers."""
+        return _sum([line.charge for line in self.lines])
+
+    @property
+    def left(self) -> int:
+        """How many questions are not answered yet."""
+        return sum(not line.stored for line in self.lines)
+
+    def __getitem__(self, name: str) -> Line:
+        """The question of a name."""
+        found = {line.name: line for line in self.lines}
+        if name not in found:
+            raise UnknownName(f"No question {shown(name)}.", allowed=", ".join(found))
+        return found[name]
+
+    def run(self, progress: Progress | None = None) -> dict[str, Answer]:
+        """Asks all questions; returns their answers by name.
+
+        Each is stored when it is answered. If the process dies, plan and run again: what is
+        answered is returned for free, the rest is asked.
+
+        Raises:
+            BudgetExceeded: the account cannot pay for what is not answered yet; nothing was
+                charged.
+            Others as ``Session.query``; what was answered before stays stored.
+        """
+        self._require_budget()
+        answers = {}
+        for done, name in enumerate(self.turns, start=1):
+            line = self[name]
+            answers[name] = self.session.query(line.statement, **line.asked)
+            if progress is not None:
+                progress(name, done, len(self.turns))
+        return {line.name: answers[line.name] for line in self.lines}
+
+    def _require_budget(self) -> None:
+        """Refuses, before anything is charged, what the account cannot pay to the end."""
+        wanted = _sum([line.charge for line in self.lines if not line.stored])
+        account = self.session.budget
+        if wanted.epsilon is not None and wanted.epsilon * _UNIT <= account.left:
+            return
+        if wanted.rho * _UNIT <= account.left_rho:
+            return
+        raise BudgetExceeded(
+            f"The publication costs {_words(wanted)}.",
+            allowed=f"epsilon {decimal_text(account.left)}, rho {decimal_text(account.left_rho)}",
+            remedy="Plan it at a smaller cost, or with fewer questions. Nothing was charged.",
+        )
+
+    def __repr__(self) -> str:
+        return "\n".join([text_table(_HEADER, self._body), *self._notes])
+
+    def _repr_html_(self) -> str:
+        notes = "".join(f"<li>{html.escape(line)}</li>" for line in self._notes)
+        return f"{html_table(_HEADER, self._body)}<ul>{notes}</ul>"
+
+    @property
+    def _body(self) -> list[list[str]]:
+        """The rows of the table."""
+        return [row for line in self.lines for row in _rows(line)]
+
+    @property
+    def _notes(self) -> list[str]:
+        """What is shared, and what the whole costs."""
+        notes = [_shared(line) for line in self.lines if line.shared]
+        last = f"{len(self.lines)} questions cost {_words(self.cost)}; nothing was charged"
+        if self.left < len(self.lines):
+            last = f"{last}; {len(self.lines) - self.left} of them are answered already, at no cost"
+        return [*notes, last]
+
+
+def named(questions: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
+    """The statements by name; those of a list are called by their number.
+
+    Raises:
+        WrongUse: no question, or something else than texts.
+
+    >>> named(["SELECT 1", "SELECT 2"])
+    {'1': 'SELECT 1', '2': 'SELECT 2'}
+    """
+    found: dict[Any, Any] = {}
+    if isinstance(questions, Mapping):
+        found = dict(questions)
+    elif isinstance(questions, list | tuple):
+        found = {str(place): text for place, text in enumerate(questions, start=1)}
+    if not found or not all(isinstance(text, str) for pair in found.items() for text in pair):
+        raise WrongUse(f"questions={shown(questions)}.", allowed='{"name": "SELECT ...", ...}')
+    return found
+
+
+def planned_lines(
+    statements: Mapping[str, str],
+    price: Price,
+    weights: Mapping[str, Number],
+    draft: Draft,
+) -> tuple[tuple[Line, ...], tuple[str, ...]]:
+    """The lines of a publication, and the names in the order of payment.
+
+    ``price`` is that of all questions together; a wanted error is that of each of them.
+
+    Guarantees:
+        questions of a publication cost at most its price together
+    """
+    if price.target is not None:
+        if weights:
+            raise WrongUse("weights= of questions with error=.", allowed="weights= with a cost")
+        return _paid({name: (text, price) for name, text in statements.items()}, draft)
+    shares = _shares(statements, weights)
+    deltas = _deltas(statements, price, draft)
+    factor = Fraction(1)
+    for attempt in range(_TRIES):
+        prices = {}
+        for name, text in statements.items():
+            one = replace(price, delta=deltas[name]).shared(min(shares[name] * factor, Fraction(1)))
+            prices[name] = text, one
+        lines, turns = _paid(prices, draft)
+        spent = _amount(_sum([line.charge for line in lines]), price) * _UNIT
+        whole = price.epsilon or price.rho
+        assert whole is not None, "a price without a target has an epsilon or a rho"
+        if spent <= whole and (attempt or not any(line.shared for line in lines)):
+            return lines, turns
+        # what is shared is paid once: all prices rise until the whole is spent
+        factor *= whole / spent if attempt == 0 else 1 - Fraction(1, 10**6)
+    raise WrongUse("Costs that do not add up.", remedy="Plan it at a larger cost.")
+
+
+def _paid(
+    prices: Mapping[str, tuple[str, Price]], draft: Draft
+) -> tuple[tuple[Line, ...], tuple[str, ...]]:
+    """What each question pays if those with the dearest parts are asked first."""
+    drafts = {name: draft(text, price) for name, (text, price) in prices.items()}
+    turns = sorted(drafts, key=lambda name: _dearness(drafts[name]), reverse=True)
+    released: dict[str, Mechanism] = {}
+    lines = {}
+    for name in turns:
+        (text, price), drafted = prices[name], drafts[name]
+        read = _read(drafted, released)
+        charge = _without(drafted.asked.planned, read) if read else drafted.most(price)
+        parts = drafted.asked.planned.bounded.parts
+        titles = tuple(parts[place].aggregate.title for place in read)
+        lines[name] = Line(name, text, price, drafted.preview, charge, titles, drafted.stored)
+        released |= _released(drafted, read)
+    return tuple(lines[name] for name in prices), tuple(turns)
+
+
+def _read(drafted: Drafted, released: Mapping[str, Mechanism]) -> list[int]:
+    """The places of parts that a question before it releases, with no more noise than it wants."""
+    if not drafted.is_whole:
+        return []
+    asked = drafted.asked
+    found = []
+    for place, (key, wanted) in enumerate(zip(asked.parts, asked.planned.mechanisms, strict=True)):
+        if key in released and is_no_noisier(released[key], wanted):
+            found.append(place)
+    return found
+
+
+def _released(drafted: Drafted, read: Sequence[int]) -> dict[str, Mechanism]:
+    """The parts that a question releases for others to read, by their keys."""
+    planned = drafted.asked.planned
+    # rows of grouping sets are sums of parts, and a question of several charges may end early
+    if planned.question.output.sets or not drafted.is_whole:
+        return {}
+    found = {}
+    for place, key in enumerate(drafted.asked.parts):
+        if key and place not in read:
+            found[key] = planned.mechanisms[place]
+    return found
+
+
+def _without(planned: Planned, read: Sequence[int]) -> Charge:
+    """The charge of a question without the parts that it reads."""
+    places = [place for place in range(len(planned.mechanisms)) if place not in read]
+    if not places:
+        return NOTHING
+    mechanisms = tuple(planned.mechanisms[place] for place in places)
+    return Planned(planned.question, planned.bounded.only(places), mechanisms).charge
+
+
+def _dearness(drafted: Drafted) -> Fraction:
+    """The cost of a part of a question, on average: the dearest parts serve the others."""
+    charge = drafted.charge
+    amount = charge.rho if charge.epsilon is None else charge.epsilon
+    return Fraction(amount, len(drafted.asked.planned.mechanisms))
+
+
+def _shares(statements: Mapping[str, str], weights: Mapping[str, Number]) -> dict[str, Fraction]:
+    """The share of each question in the cost, by its weight; 1 if it has none."""
+    for name in weights:
+        if name not in statements:
+            raise UnknownName(f"weights= of {shown(name)}.", allowed=", ".join(statements))
+    each = {name: positive("weights", weights.get(name, 1)) for name in statements}
+    whole = sum(each.values())
+    return {name: weight / whole for name, weight in each.items()}
+
+
+def _deltas(
+    statements: Mapping[str, str], price: Price, draft: Draft
+) -> dict[str, Fraction | None]:
+    """The delta of each question: those whose groups are not public share it equally."""
+    without = replace(price, delta=None)
+    needing = [name for name, text in statements.items() if _needs_delta(text, without, draft)]
+    if price.delta is None or not needing:
+        if price.delta is not None:
+            raise WrongUse("delta= of questions that spend none.", remedy="Leave it out.")
+        return dict.fromkeys(statements)
+    share = price.delta / len(needing) // _DELTA_UNIT * _DELTA_UNIT
+    return {name: share if name in needing else None for name in statements}
+
+
+def _needs_delta(text: str, price: Price, draft: Draft) -> bool:
+    """Whether a question cannot be planned without a delta; other refusals are raised later."""
+    try:
+        draft(text, price)
+    except MissingDeclaration:
+        return True
+    return False
+
+
+def _amount(charge: Charge, price: Price) -> int:
+    """A charge in the measure of a price."""
+    if price.epsilon is None:
+        return charge.rho
+    assert charge.epsilon is not None, "Laplace noise has an epsilon"
+    return charge.epsilon
+
+
+def _sum(charges: Sequence[Charge]) -> Charge:
+    """What some charges cost together."""
+    total = NOTHING
+    for charge in charges:
+        total += charge
+    return total
+
+
+def _rows(line: Line) -> list[list[str]]:
+    """A row for each column of a question; the first has its name and what it pays."""
+    found: list[list[str]] = []
+    for column, rows, error in line.preview.errors_in_words:
+        first = [line.name, "stored" if line.stored else _words(line.charge)]
+        found.append([*(["", ""] if found else first), column, rows, error])
+    return found
+
+
+def _shared(line: Line) -> str:
+    """What a question reads from others."""
+    return f"{line.name}: {', '.join(line.shared)} read from a question before it, at no cost"
+
+
+def _words(charge: Charge) -> str:
+    """A charge as text."""
+    if charge == NOTHING:
+        return "nothing"
+    spent = f"epsilon {increments_text(charge.epsilon)}"
+    if charge.epsilon is None:
+        spent = f"rho {increments_text(charge.rho)}"
+    if not charge.delta:
+        return spent
+    return f"{spent}, delta {float(charge.delta * _DELTA_UNIT):.3g}"
