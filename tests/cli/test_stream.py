@@ -32,6 +32,16 @@ time = "day"
 horizon = 30
 rho = 1
 window = 7
+[streams.endless]
+table = "trips"
+time = "day"
+horizon = "none"
+epsilon = 1
+[streams.sometime]
+table = "trips"
+time = "day"
+horizon = "some day"
+epsilon = 1
 [streams.wrong]
 table = "trips"
 tables = "trips"
@@ -50,6 +60,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_stream_is_planned_opened_advanced_and_shown(here, capsys):
     assert run(["stream", "plan", "weekly"]) == 0
     assert "windows of 7 ticks over 30 ticks" in capsys.readouterr().out
+    assert run(["stream", "plan", "endless"]) == 0
+    assert "2,097,152 ticks (no end known" in capsys.readouterr().out
     assert run(["stream", "advance", "daily", "2026-11-01"]) == 2
     assert "sfumato stream open daily" in capsys.readouterr().err
     assert run(["stream", "open", "daily"]) == 0
@@ -73,7 +85,8 @@ def test_a_stream_is_planned_opened_advanced_and_shown(here, capsys):
 @pytest.mark.parametrize(
     "arguments, code, message",
     [
-        (["plan", "hourly"], 1, "daily, weekly, wrong"),
+        (["plan", "hourly"], 1, "daily, weekly, endless, sometime, wrong"),
+        (["plan", "sometime"], 2, "horizon='some day'"),
         (["plan", "wrong"], 2, "lacks horizon, time"),
         (["show", "daily"], 2, "is not open"),
         (["show", "daily", "--first", "2026-11-01"], 2, "Not one range"),

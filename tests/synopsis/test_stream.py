@@ -99,6 +99,20 @@ def test_totals_windows_and_ranges_are_those_of_the_rides(tmp_path, monkeypatch,
         assert table.num_rows == 8 * 3 and table.column_names[:3] == ["day", "line", "n"]
 
 
+def test_a_stream_without_a_known_end_is_charged_once_and_goes_on(tmp_path):
+    endless = {"horizon": None, "rho": None, "epsilon": 1000}
+    with session(tmp_path) as here:
+        with opened(here, **endless) as found:
+            paid = taken(here)
+            assert paid > 0 and found.left == 2**21
+            found.advance(DAYS[0])
+        with opened(here, **endless) as again:
+            for place, day in enumerate(DAYS):
+                assert abs(again.advance(day)["A"].value - rides(0, place, "A")) < 0.5
+            assert again.left == 2**21 - 8
+        assert taken(here) == paid
+
+
 def taken(here: Session) -> int:
     """The rho that is spent and reserved, in units of the ledger."""
     return here._ledger.balance("city").taken.rho

@@ -9,7 +9,7 @@ import pytest
 import sfumato as sf
 from sfumato.errors import WrongUse
 from sfumato.metadata.dataset import Dataset
-from sfumato.synopsis import Totals, Windows, plan_stream
+from sfumato.synopsis import Totals, Windows, plan_stream, stream_plan
 from sfumato.synopsis.stream_plan import StreamPlan
 
 TRIPS = sf.Table(
@@ -24,7 +24,7 @@ TRIPS = sf.Table(
 CITY = Dataset("city", {"trips": TRIPS})
 
 
-def planned(horizon: int = 1024, **options: object) -> StreamPlan:
+def planned(horizon: int | None = 1024, **options: object) -> StreamPlan:
     chosen = {"time": "day", "horizon": horizon, "rho": "0.5", **options}
     return plan_stream(CITY, "trips", **chosen)
 
@@ -43,6 +43,35 @@ def test_the_running_count_of_1024_ticks_is_within_the_bar():
     exact = squares.sum() * np.cumsum(squares).mean()
     assert variance(plan, "square root") == pytest.approx(exact, rel=1e-4)
     assert variance(plan, "buffered square root") <= 9.7
+
+
+def square_root(ends: np.ndarray, steps: int) -> np.ndarray:
+    """The variance of running totals at rho = 0.5 by the closed form of the square root."""
+    squares = np.cumprod([1, *((2 * k - 1) / (2 * k) for k in range(1, steps))]) ** 2
+    return squares.sum() * np.cumsum(squares)[ends - 1]
+
+
+def test_where_no_end_is_known_each_doubling_weighs_the_same(monkeypatch):
+    """As if a day were drawn, whose number is log-uniform: told from equal days (a third more)."""
+    monkeypatch.setattr(stream_plan, "MOST_TICKS", 4096)
+    plan = planned(None)
+    # the chance of tick t is log2((t + 1) / t) of 12 doublings
+    ticks = np.arange(1, 4096)
+    exact = square_root(ticks, 4096) @ np.log2((ticks + 1) / ticks) / 12
+    assert variance(plan, "square root") == pytest.approx(exact, rel=0.002)
+    assert square_root(ticks, 4096).mean() > 1.3 * exact
+    assert plan.horizon is None and "no end known" in repr(plan)
+    assert "no end known" not in repr(planned(8))
+
+
+def test_one_encoder_for_2_21_ticks_beats_epochs_of_doubling_length():
+    """Epochs at their best: each with the whole cost, since a row is in one. Better for 31 ticks."""
+    squares = np.cumprod([1, *((2 * k - 1) / (2 * k) for k in range(1, 4096))]) ** 2
+    norms = np.cumsum(squares)
+    # an epoch of 2^k ticks that is over adds the variance of its total
+    epochs = np.cumsum(norms[2 ** np.arange(12) - 1] ** 2)
+    endless = (math.log(16 * 2**21) + np.euler_gamma) / math.pi * norms[2 ** np.arange(1, 13) - 2]
+    assert (epochs[5:] > endless[5:]).all() and (epochs[:5] < endless[:5]).all()
 
 
 def test_a_single_tick_by_itself_costs_its_sum():

@@ -129,6 +129,8 @@ def _planned(session: Session, config: str, name: str) -> StreamPlan:
         raise UnknownName(f"No stream {shown(name)}.", allowed=known)
     asked = dict(declared[name])
     _require_keys(name, asked)
+    if asked["horizon"] == "none":
+        asked["horizon"] = None
     if "window" in asked:
         asked["wanted"] = Windows(asked.pop("window"))
     return plan_stream(session.dataset, asked.pop("table"), **asked)

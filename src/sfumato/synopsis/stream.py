@@ -41,7 +41,7 @@ def stream(
     *,
     time: str,
     by: Sequence[str] = (),
-    horizon: int,
+    horizon: int | None,
     epsilon: Number | None = None,
     rho: Number | None = None,
     delta: Number | None = None,
@@ -60,7 +60,8 @@ def stream(
             is dated into a tick that is over is not counted: where rows come late, this is the
             column that says when they arrived.
         by: the columns by whose declared values rows are counted, each in a counter of its own.
-        horizon: the most ticks.
+        horizon: the most ticks. None: no end is known; 2^21 ticks are paid, and the encoder is
+            chosen as if each doubling of the length were as likely to be asked for.
         epsilon, rho, delta: the cost of all ticks together; as in ``Session.marginals``.
         participations: in how many ticks the rows of one unit count; later rows are dropped.
         separation: how many ticks later a unit counts again, at the earliest.

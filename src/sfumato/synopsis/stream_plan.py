@@ -5,6 +5,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from operator import attrgetter
 from typing import TypeAlias
 
 import numpy as np
@@ -43,6 +44,8 @@ _MOST_ROWS = 2**20
 _BASES = (2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32)
 # The most ranges of which the error is computed; of more, so many that are equally far apart.
 _RANGES = 2**20
+# Where no end is known: so many in each epoch, which is twice as long as the one before.
+_IN_EPOCH = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +56,8 @@ class Totals:
     'running totals'
     """
 
-    def ranges(self, steps: int) -> tuple[Integers, Integers]:
-        """The ends of the ranges: (after, upto]."""
-        ends = _ends(steps)
+    def ranges(self, ends: Integers) -> "Ranges":
+        """The ranges (after, upto] that end with some ticks."""
         return np.zeros_like(ends), ends
 
     def __str__(self) -> str:
@@ -79,10 +81,9 @@ class Windows:
         if type(self.ticks) is not int or self.ticks < 1:
             raise WrongUse(f"A window of {shown(self.ticks)} ticks.", allowed="1 or more")
 
-    def ranges(self, steps: int) -> tuple[Integers, Integers]:
-        """The ends of the ranges: (after, upto]; only whole windows."""
-        width = min(self.ticks, steps)
-        ends = _ends(steps)
+    def ranges(self, ends: Integers) -> "Ranges":
+        """The ranges (after, upto] that end with some ticks; only whole windows."""
+        width = min(self.ticks, int(ends[-1]))
         ends = ends[ends >= width]
         return ends - width, ends
 
@@ -91,6 +92,8 @@ class Windows:
 
 
 Wanted: TypeAlias = Totals | Windows
+# The ticks after which ranges begin, and those with which they end.
+Ranges: TypeAlias = tuple[Integers, Integers]
 # The types of a column that can say when a row came.
 Clock: TypeAlias = Date | Integer | Timestamp
 TOTALS = Totals()
@@ -175,6 +178,7 @@ class StreamPlan:
     source: Source
     time: Clock
     wanted: Wanted
+    horizon: int | None
     allowance: Allowance
     candidates: tuple[Candidate, ...]
 
@@ -190,9 +194,12 @@ class StreamPlan:
             body.append([each.name, *(f"+- {number(error)}" for error in errors)])
         header = ["encoder", "standard error", "at worst"]
         ticks = self.best.ticks
+        end = ""
+        if self.horizon is None:
+            end = " (no end known; each doubling weighs the same)"
         return (
-            f"{self.wanted} over {ticks.steps:,} ticks, {ticks.cells:,} cells; a unit counts in "
-            f"{ticks.participations:,} ticks, {ticks.separation:,} apart, "
+            f"{self.wanted} over {ticks.steps:,} ticks{end}, {ticks.cells:,} cells; "
+            f"a unit counts in {ticks.participations:,} ticks, {ticks.separation:,} apart, "
             f"with {ticks.plan.most:,} rows each\n"
             f"{text_table(header, body)}\nnothing was charged"
         )
@@ -204,7 +211,7 @@ def plan_stream(
     *,
     time: str,
     by: Sequence[str] = (),
-    horizon: int,
+    horizon: int | None,
     epsilon: Number | None = None,
     rho: Number | None = None,
     delta: Number | None = None,
@@ -228,24 +235,34 @@ def plan_stream(
     >>> found = plan_stream(city, "trips", time="day", horizon=1024, rho="0.5")
     >>> found.best.name, round(found.best.mean, 1)
     ('square root, 512 bands', 9.6)
+    >>> plan_stream(city, "trips", time="day", horizon=None, epsilon=1).best.name
+    'tree of 16, 5 levels'
     """
     allowed = allowance(epsilon=epsilon, rho=rho, delta=delta)
-    _require_counts(horizon, participations, separation, rows)
-    if not isinstance(wanted, Totals | Windows):
-        raise WrongUse(f"wanted={shown(wanted)}.", allowed="Totals(), Windows(7)")
+    steps = MOST_TICKS if horizon is None else horizon
+    _require_counts(steps, participations, separation, rows)
+    ranges = _ranges(wanted, horizon)
     asked = Source(table, (time, *_columns(by)), rows, where)
     source = asked.rows(dataset)
     kind = _time(source)
     if source.unit is None:
         # a row has one time: it is in one tick
         participations = separation = 1
-    times = most_times(horizon, participations, separation)
+    times = most_times(steps, participations, separation)
+    widths = _widths(wanted, separation)
     found = []
-    for name, encoder in _encoders(allowed.norm, horizon, wanted, separation):
+    for name, encoder in _encoders(allowed.norm, steps, ranges, widths):
         ticks = Ticks(source, encoder, times, separation, kind.lower_code)
-        found.append(_candidate(name, ticks, allowed, wanted))
-    found.sort(key=lambda each: each.mean)
-    return StreamPlan(asked, kind, wanted, allowed, tuple(found))
+        found.append(_candidate(name, ticks, allowed, ranges))
+    best_first = sorted(found, key=attrgetter("mean"))
+    return StreamPlan(asked, kind, wanted, horizon, allowed, tuple(best_first))
+
+
+def _ranges(wanted: object, horizon: int | None) -> Ranges:
+    """The ranges that are wanted (WrongUse for what is no kind of them)."""
+    if not isinstance(wanted, Totals | Windows):
+        raise WrongUse(f"wanted={shown(wanted)}.", allowed="Totals(), Windows(7)")
+    return wanted.ranges(_ends(horizon))
 
 
 def _time(source: BoundedRows) -> Clock:
@@ -287,7 +304,7 @@ def _candidate(
     name: str,
     ticks: Ticks,
     allowed: Allowance,
-    wanted: Wanted,
+    ranges: Ranges,
 ) -> Candidate:
     """A candidate with its errors (WrongUse for too many cells or too much noise)."""
     if ticks.cells > MAX_CELLS:
@@ -297,24 +314,22 @@ def _candidate(
     if variance > Fraction(_WIDEST) ** 2:
         raise WrongUse("Noise beyond 2^56 steps.", remedy="Open it at a higher cost.")
     decoder: Decoder = decoder_of(ticks.encoder)
-    squared = decoder.squared(*wanted.ranges(ticks.steps)) * float(variance)
+    squared = decoder.squared(*ranges) * float(variance)
     return Candidate(name, ticks, mechanism, float(squared.mean()), float(squared.max()))
 
 
 def _encoders(
     norm: Norm,
     steps: int,
-    wanted: Wanted,
-    separation: int,
+    ranges: Ranges,
+    widths: set[int],
 ) -> Iterator[tuple[str, Encoder]]:
     """The encoders that are tried, with their names."""
     if norm is Norm.L1:
-        yield from _trees(steps, wanted)
+        yield from _trees(steps, ranges)
         return
     yield "each tick by itself", SquareRoot(steps, 1)
-    bands = {separation}
-    if isinstance(wanted, Windows):
-        bands |= {wanted.ticks}
+    bands = set(widths)
     if steps <= MOST_REMEMBERED:
         bands |= {steps, *(2**power for power in range(1, steps.bit_length()))}
     for width in sorted(bands):
@@ -325,10 +340,16 @@ def _encoders(
         yield "buffered square root", buffered(steps)
 
 
-def _trees(steps: int, wanted: Wanted) -> Iterator[tuple[str, Encoder]]:
+def _widths(wanted: Wanted, separation: int) -> set[int]:
+    """The numbers of bands that fit the windows, and the ticks between two of a unit."""
+    if isinstance(wanted, Windows):
+        return {separation, wanted.ticks}
+    return {separation}
+
+
+def _trees(steps: int, ranges: Ranges) -> Iterator[tuple[str, Encoder]]:
     """Trees of several bases, their levels weighed for the wanted ranges."""
     yield "each tick by itself", Tree(steps, 2, (1,))
-    ranges = wanted.ranges(steps)
     for base in _BASES:
         height = levels(steps, base)
         for used in {height, height - 1} - {0, 1}:
@@ -337,8 +358,15 @@ def _trees(steps: int, wanted: Wanted) -> Iterator[tuple[str, Encoder]]:
             yield f"tree of {base}, {used} levels", tree(steps, base, needs)
 
 
-def _ends(steps: int) -> Integers:
-    """The ends of ranges: every tick, or so many that are equally far apart, and the last."""
+def _ends(steps: int | None) -> Integers:
+    """The ends of ranges: every tick, or so many that are equally far apart, and the last.
+
+    If no end is known, every epoch has as many: a day is as likely in the first 100 as in the next.
+    """
+    if steps is None:
+        epochs = MOST_TICKS.bit_length() - 1
+        powers = 2 ** (np.arange(epochs * _IN_EPOCH + 1) / _IN_EPOCH)
+        return np.floor(powers).astype(np.int64)
     stride = -(-steps // _RANGES)
     return np.arange(steps, 0, -stride)[::-1].copy()
 
