@@ -7,6 +7,7 @@ import subprocess
 import sys
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -324,6 +325,13 @@ def test_an_array_has_the_codes_of_its_numbers():
 def test_an_array_has_a_shape(shape):
     with pytest.raises(InvalidDeclaration, match="An Array of"):
         Array(shape, 0, 1)
+
+
+def test_lengths_of_an_array_may_come_from_numpy():
+    assert Array(np.int64(3), 0, 1) == Array(3, 0, 1)
+    assert Array((np.int32(2), 3), 0, 1) == Array((2, 3), 0, 1)
+    with pytest.raises(InvalidDeclaration, match=r"shape \(28, 'x'\)"):
+        Array((28, "x"), 0, 1)
 
 
 @pytest.mark.parametrize("bounds", [*BAD_BOUNDS, (1, 1), (2, 1), (0, 0.5)])

@@ -176,6 +176,8 @@ def _require_readable(
     if family not in fits:
         stored = source.types[column]
         remedy = "Declare what it holds, or convert the column in the data."
+        if isinstance(kind, Array):
+            remedy = "Lists are read from Parquet, Arrow and DuckDB; a CSV holds texts alone."
         raise InvalidDeclaration(
             f"Column {column!r} of table {table!r} {said}, "
             f"and the data holds {plain_type(stored)}.",

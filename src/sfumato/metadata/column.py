@@ -12,7 +12,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias
+from operator import index
+from typing import SupportsIndex, TypeAlias
 
 from sfumato.errors import InvalidDeclaration, shown
 from sfumato.exact.rational import Number, decimal_text, power_of_two_at_most, to_fraction
@@ -402,11 +403,12 @@ def date_code(value: object) -> int | None:
 
 def _array_shape(shape: int | Sequence[int]) -> tuple[int, ...]:
     """The lengths along each axis of an array."""
-    given = (shape,) if isinstance(shape, int) else shape
-    axes = tuple(given) if isinstance(given, list | tuple) else ()
-    if not axes or any(type(axis) is not int or axis < 1 for axis in axes):
+    given = tuple(shape) if isinstance(shape, list | tuple) else (shape,)
+    axes = tuple(map(_axis, given))
+    if not axes or min(axes) < 1:
+        said = ", ".join(map(shown, given))
         raise InvalidDeclaration(
-            f"An Array of shape {shown(shape)}.", allowed="a length, or several: 512, (28, 28)"
+            f"An Array of shape ({said}).", allowed="a length, or several: 512, (28, 28)"
         )
     if math.prod(axes) > LONGEST_ARRAY:
         raise InvalidDeclaration(
@@ -415,6 +417,13 @@ def _array_shape(shape: int | Sequence[int]) -> tuple[int, ...]:
             remedy="Store smaller pictures, or an embedding of them.",
         )
     return axes
+
+
+def _axis(length: object) -> int:
+    """A length as an int, also from numpy; 0 if it is none."""
+    if isinstance(length, SupportsIndex) and not isinstance(length, bool):
+        return index(length)
+    return 0
 
 
 def _bounds(lower: Number, upper: Number) -> tuple[Fraction, Fraction]:
