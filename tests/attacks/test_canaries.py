@@ -99,6 +99,7 @@ def objects(session: sf.Session) -> dict[str, object]:
         "dataset": session.dataset,
         "budget": session.budget,
         "preview": session.preview(QUESTION, epsilon=1),
+        "plan": session.plan([QUESTION], epsilon=1),
         "answer": session.query(QUESTION, epsilon=1),
         "groups": session.query("SELECT COUNT(*) AS n FROM t", rho=1),
         "diagnosis": session.diagnose("SELECT AVG(age) FROM t", epsilon=1),
@@ -329,6 +330,16 @@ def session_calls(
         ),
         "asking_as": (session.asking_as, {"analyst": "a", "purpose": "p"}),
         "preview": (session.preview, {"sql": QUESTION, "parameters": None, **price}),
+        "plan": (
+            session.plan,
+            {
+                "questions": {"a": QUESTION},
+                **cost,
+                "error": None,
+                "max_epsilon": None,
+                "weights": {"a": 1},
+            },
+        ),
         "diagnose": (
             session.diagnose,
             {"sql": QUESTION, "parameters": None, "epsilon": 1, "rho": None},

@@ -323,15 +323,13 @@ def test_an_array_has_the_codes_of_its_numbers():
     "shape", [0, -1, (), [], (2, 0), (2, 2.0), True, "3", None, 2**20 + 1, (1024, 1025), {3}]
 )
 def test_an_array_has_a_shape(shape):
-    with pytest.raises(InvalidDeclaration, match="An Array of"):
+    with pytest.raises(InvalidDeclaration, match="An Array "):
         Array(shape, 0, 1)
 
 
 def test_lengths_of_an_array_may_come_from_numpy():
     assert Array(np.int64(3), 0, 1) == Array(3, 0, 1)
     assert Array((np.int32(2), 3), 0, 1) == Array((2, 3), 0, 1)
-    with pytest.raises(InvalidDeclaration, match=r"shape \(28, 'x'\)"):
-        Array((28, "x"), 0, 1)
 
 
 @pytest.mark.parametrize("bounds", [*BAD_BOUNDS, (1, 1), (2, 1), (0, 0.5)])

@@ -207,3 +207,13 @@ def test_plans_of_any_questions_spend_their_price(
         assert epsilon * (1 - Fraction(1, 1000)) < planned.cost.epsilon * UNIT <= epsilon
         planned.run()
         assert paid(session, {"epsilon": 1}) <= planned.cost.epsilon * UNIT
+
+
+def test_a_refusal_names_its_question(session: sf.Session) -> None:
+    for bad, price in (
+        ("SELECT shoe FROM people", {"epsilon": 1}),
+        ("SELECT AVG(age) AS a FROM people WHERE job = 'x'", {"error": 20, "max_epsilon": 1}),
+        (COUNT, {"epsilon": 1, "weights": {"bad": "1e-30"}}),
+    ):
+        with pytest.raises(sf.SfumatoError, match="Question 'bad': "):
+            session.plan({"good": COUNT, "bad": bad}, **price)

@@ -406,9 +406,10 @@ def _array_shape(shape: int | Sequence[int]) -> tuple[int, ...]:
     given = tuple(shape) if isinstance(shape, list | tuple) else (shape,)
     axes = tuple(map(_axis, given))
     if not axes or min(axes) < 1:
-        said = ", ".join(map(shown, given))
+        # a list is quoted by its type: it may be a row of the data
         raise InvalidDeclaration(
-            f"An Array of shape ({said}).", allowed="a length, or several: 512, (28, 28)"
+            f"An Array whose shape is {shown(shape)}.",
+            allowed="a length above 0, or several: 512, (28, 28)",
         )
     if math.prod(axes) > LONGEST_ARRAY:
         raise InvalidDeclaration(

@@ -6,7 +6,8 @@ after a crash, has the same questions at the same prices, and those that were an
 """
 
 import html
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import MappingProxyType
@@ -14,7 +15,14 @@ from typing import Any, Protocol, TypeAlias
 
 from sfumato.accounting.account import account
 from sfumato.accounting.budget_gates import DELTA_INCREMENTS, NOTHING, Charge, charge_for
-from sfumato.errors import BudgetExceeded, MissingDeclaration, UnknownName, WrongUse, shown
+from sfumato.errors import (
+    BudgetExceeded,
+    MissingDeclaration,
+    SfumatoError,
+    UnknownName,
+    WrongUse,
+    shown,
+)
 from sfumato.exact.rational import Number, decimal_text, positive
 from sfumato.ledger.balance import increments_text
 from sfumato.query.account import Account
@@ -161,7 +169,8 @@ class Publication:
         answers = {}
         for done, name in enumerate(self.turns, start=1):
             line = self[name]
-            answers[name] = self.session.query(line.statement, **line.asked)
+            with _naming(name):
+                answers[name] = self.session.query(line.statement, **line.asked)
             if progress is not None:
                 progress(name, done, len(self.turns))
         return {line.name: answers[line.name] for line in self.lines}
@@ -176,7 +185,7 @@ class Publication:
             return
         raise BudgetExceeded(
             f"The publication costs {_words(wanted)}.",
-            allowed=f"epsilon {decimal_text(account.left)}, rho {decimal_text(account.left_rho)}",
+            allowed=_left(account),
             remedy="Plan it at a smaller cost, or with fewer questions. Nothing was charged.",
         )
 
@@ -221,6 +230,16 @@ def named(questions: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
     return found
 
 
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """Lets a refusal say which question it is about."""
+    try:
+        yield
+    except SfumatoError as refusal:
+        refusal.problem = f"Question {shown(name)}: {refusal.problem}"
+        raise
+
+
 def planned_lines(
     statements: Mapping[str, str],
     price: Price,
@@ -244,8 +263,9 @@ def planned_lines(
     for attempt in range(_TRIES):
         prices = {}
         for name, text in statements.items():
-            one = replace(price, delta=deltas[name]).shared(min(shares[name] * factor, Fraction(1)))
-            prices[name] = text, one
+            share = min(shares[name] * factor, Fraction(1))
+            with _naming(name):
+                prices[name] = text, replace(price, delta=deltas[name]).shared(share)
         lines, turns = _paid(prices, draft)
         spent = _amount(_sum([line.charge for line in lines]), price) * _UNIT
         whole = price.epsilon or price.rho
@@ -261,7 +281,10 @@ def _paid(
     prices: Mapping[str, tuple[str, Price]], draft: Draft
 ) -> tuple[tuple[Line, ...], tuple[str, ...]]:
     """What each question pays if those with the dearest parts are asked first."""
-    drafts = {name: draft(text, price) for name, (text, price) in prices.items()}
+    drafts = {}
+    for name, (text, price) in prices.items():
+        with _naming(name):
+            drafts[name] = draft(text, price)
     turns = sorted(drafts, key=lambda name: _dearness(drafts[name]), reverse=True)
     released: dict[str, Mechanism] = {}
     lines = {}
@@ -319,9 +342,11 @@ def _dearness(drafted: Drafted) -> Fraction:
 
 def _shares(statements: Mapping[str, str], weights: Mapping[str, Number]) -> dict[str, Fraction]:
     """The share of each question in the cost, by its weight; 1 if it has none."""
-    for name in weights:
-        if name not in statements:
-            raise UnknownName(f"weights= of {shown(name)}.", allowed=", ".join(statements))
+    if not isinstance(weights, Mapping):
+        raise WrongUse(f"weights={shown(weights)}.", allowed='{"name": 2, ...}')
+    if not weights.keys() <= statements.keys():
+        # names that are handed in by mistake may be values of the data
+        raise UnknownName("weights= of a question that is not asked.", allowed="names of questions")
     each = {name: positive("weights", weights.get(name, 1)) for name in statements}
     whole = sum(each.values())
     return {name: weight / whole for name, weight in each.items()}
@@ -332,7 +357,10 @@ def _deltas(
 ) -> dict[str, Fraction | None]:
     """The delta of each question: those whose groups are not public share it equally."""
     without = replace(price, delta=None)
-    needing = [name for name, text in statements.items() if _needs_delta(text, without, draft)]
+    needing = []
+    for name, text in statements.items():
+        with _naming(name):
+            needing += [name] * _needs_delta(text, without, draft)
     if price.delta is None or not needing:
         if price.delta is not None:
             raise WrongUse("delta= of questions that spend none.", remedy="Leave it out.")
@@ -378,6 +406,12 @@ def _rows(line: Line) -> list[list[str]]:
 def _shared(line: Line) -> str:
     """What a question reads from others."""
     return f"{line.name}: {', '.join(line.shared)} read from a question before it, at no cost"
+
+
+def _left(account: Account) -> str:
+    """What an account has left, as text."""
+    left = f"epsilon up to {decimal_text(account.left)}"
+    return f"{left}, rho up to {decimal_text(account.left_rho)}" if account.left_rho else left
 
 
 def _words(charge: Charge) -> str:
