@@ -7,6 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SOURCES := $(shell find src -name '*.py')
 NOISE_PEERS := diffprivlib opendp python-dp
 ACCOUNTING_PEERS := autodp dp-accounting opacus opendp prv-accountant
+SYNOPSIS_PEERS := opendp diffprivlib
 TELEMETRY_PEERS := pure-ldp multi-freq-ldpy
 ENGINE_PEERS := opendp-polars smartnoise pipelinedp tumult
 # The tests start hundreds of processes: what those import is compiled once.
@@ -132,7 +133,7 @@ bench-ledger: $(VENV)/.run
 	$(BIN)/python -m benchmarks.ledger $(ONLY)
 
 # Ranges, tables of many columns, streams; three minutes and two gigabytes.
-bench-synopsis: $(VENV)/.run
+bench-synopsis: $(VENV)/.run $(SYNOPSIS_PEERS:%=.bench/%/.done)
 	$(BIN)/python -m benchmarks.synopsis
 
 # Adult and the ACS extract, five runs each; the classifier has an environment of its own. Ten minutes.

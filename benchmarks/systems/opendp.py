@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from benchmarks.systems import Call, Make
 from benchmarks.systems.fresh import fresh
 from benchmarks.systems.problems import QUESTION
+from benchmarks.systems.range_errors import over_all_ranges
 from benchmarks.systems.scores import RATE, normal, votes
 
 PACKAGES = ("opendp",)
@@ -68,6 +69,20 @@ def _left(scale: float, n: int) -> Call:
     return call
 
 
+def _tree(scale: float, n: int) -> Call:
+    """Its tree of the base that it recommends, made consistent; a row is one change in L1."""
+    base = dp.t.choose_branching_factor(n)
+    space = dp.vector_domain(dp.atom_domain(T="i64"), size=n), dp.l1_distance(T="i64")
+    tree = dp.t.make_b_ary_tree(*space, leaf_count=n, branching_factor=base)
+    noisy = tree >> dp.m.then_laplace(tree.map(1) * scale)
+    consistent = dp.t.make_consistent_b_ary_tree(base)
+
+    def release(counts: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(consistent(noisy(counts.tolist())))[:n]
+
+    return partial(over_all_ranges, release, n)
+
+
 def _selections() -> dict[str, Make]:
     return {
         f"{rule}, {name}, {form}": partial(_noisy_max, measure, scores, form)
@@ -83,6 +98,7 @@ WORKS: dict[str, Make] = {
     "laplace one": partial(_one, dp.m.make_laplace),
     "gaussian one": partial(_one, dp.m.make_gaussian),
     "bits": _bits,
+    "range errors": _tree,
     "what is left": _left,
     "first answer": lambda scale, n: fresh(
         "import opendp.prelude as dp; dp.enable_features('contrib');"
