@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SOURCES := $(shell find src -name '*.py')
 NOISE_PEERS := diffprivlib opendp python-dp
 ACCOUNTING_PEERS := autodp dp-accounting opacus opendp prv-accountant
-SYNOPSIS_PEERS := opendp diffprivlib
+SYNOPSIS_PEERS := opendp diffprivlib dpcrpy
 TELEMETRY_PEERS := pure-ldp multi-freq-ldpy
 ENGINE_PEERS := opendp-polars smartnoise pipelinedp tumult
 # The tests start hundreds of processes: what those import is compiled once.

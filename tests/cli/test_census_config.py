@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.cli.census_config import read_census, read_totals
-from sfumato.errors import InvalidConfig
+from sfumato.errors import InvalidConfig, WrongUse
 from sfumato.query.load import read_declarations
 from tests.cli.census_folder import CENSUS, write_folder
 
@@ -44,6 +44,14 @@ def test_what_is_declared_wrongly_is_refused(tmp_path: Path, old, new, said):
     path = write_folder(tmp_path, CENSUS.replace(old, new))
     dataset = read_declarations(path).dataset
     with pytest.raises(InvalidConfig, match=said):
+        read_census(path, None).planned(dataset, {})
+
+
+def test_several_tables_are_refused_by_name(tmp_path: Path):
+    assert 'table = "people"' in CENSUS
+    path = write_folder(tmp_path, CENSUS.replace('table = "people"', 'table = ["people", "homes"]'))
+    dataset = read_declarations(path).dataset
+    with pytest.raises(WrongUse, match="Several tables in one charge: 'people', 'homes'"):
         read_census(path, None).planned(dataset, {})
 
 

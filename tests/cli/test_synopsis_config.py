@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.cli.synopsis_config import read_synopsis
+from sfumato.errors import WrongUse
 from sfumato.query.load import read_declarations
 from sfumato.synopsis import Worst, cells, marginals, plan, queries, ranges
 from tests.contracts.shell import Shell
@@ -43,6 +44,13 @@ def test_an_entry_is_a_product_and_all_are_added(shell):
     assert found.strategy == "identity"
 
 
+def test_several_tables_are_refused_by_name(shell):
+    shell.configure('table = "people"\nepsilon', 'table = ["people", "homes"]\nepsilon')
+    data = read_declarations("sfumato.toml").dataset
+    with pytest.raises(WrongUse, match="Several tables in one charge: 'people', 'homes'"):
+        read_synopsis("sfumato.toml", "ages").planned(data, {})
+
+
 def test_a_cost_that_is_given_replaces_that_of_the_file(shell):
     found = read_synopsis(Path("sfumato.toml"), "ages")
     data = read_declarations("sfumato.toml").dataset
@@ -57,7 +65,7 @@ def test_a_cost_that_is_given_replaces_that_of_the_file(shell):
     ("wanted", "said"),
     [
         ('"age"', "is not a list"),
-        ("[]", "is not a list"),
+        ("[]", "is empty"),
         ("[3]", "tables of TOML"),
         ("[{weight = 2}]", "tables of TOML"),
         ('[{range = "age"}]', "tables of TOML"),

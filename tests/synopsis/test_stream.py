@@ -390,6 +390,7 @@ WRONG: dict[str, tuple[dict[str, object], type[Exception]]] = {
     "a column that is not there": ({"by": ["zone"]}, UnknownName),
     "a column twice": ({"by": ["line", "line"]}, WrongUse),
     "columns as text": ({"by": "line"}, WrongUse),
+    "several tables": ({"table": ["trips", "rides"]}, WrongUse),
     "no table": ({"table": "rides"}, UnknownName),
     "a test that is no SQL": ({"where": "line ="}, Exception),
     "two prices": ({"rho": 1, "epsilon": 1}, WrongUse),

@@ -50,7 +50,7 @@ class CensusConfig:
             prices = {key: self.form[key] for key in _COSTS if key in self.form}
         return census_plan(
             dataset,
-            str(self.form["table"]),
+            self.form["table"],
             self._spine(),
             tables=self.form["tables"],
             recodes=self._mapping("recodes"),

@@ -48,7 +48,8 @@ class SynopsisConfig:
         entries = self.form["wanted"]
         where = f"synopses.{self.name}.wanted"
         if not isinstance(entries, list) or not entries:
-            raise InvalidConfig(f"{where} is not a list.", allowed='[{ranges = "age"}]')
+            fault = "is empty" if entries == [] else "is not a list"
+            raise InvalidConfig(f"{where} {fault}.", allowed='[{ranges = "age"}]')
         whole = Wanted(())
         for entry in entries:
             whole += _read(entry, where)
@@ -65,7 +66,7 @@ class SynopsisConfig:
             prices = {key: self.form[key] for key in _COSTS if key in self.form}
         if "worst" in prices:
             prices["error"] = Worst(prices.pop("worst"))
-        return plan(dataset, str(self.form["table"]), self.wanted, **prices)
+        return plan(dataset, self.form["table"], self.wanted, **prices)
 
 
 def read_synopsis(path: str | Path, name: str | None) -> SynopsisConfig:

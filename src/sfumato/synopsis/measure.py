@@ -11,6 +11,7 @@ from sfumato.query.session import Session
 from sfumato.synopsis.cell_query import resolved
 from sfumato.synopsis.column import Plan, Synopsis, plan_column
 from sfumato.synopsis.least_cost import Worst, cheapest, most_allowed
+from sfumato.synopsis.one_table import require_one_table
 from sfumato.synopsis.tables import Tables, TablesPlan, plan_tables
 from sfumato.synopsis.wanted import Wanted
 
@@ -52,6 +53,7 @@ def plan(
             f"A workload {shown(wanted)}.",
             allowed="ranges, prefixes, cells, marginals, queries, and their sums",
         )
+    require_one_table(table)
     if error is None:
         if max_epsilon is not None or max_rho is not None:
             raise WrongUse("max_epsilon= or max_rho= without an error=.")

@@ -93,9 +93,15 @@ class Stack:
 
     def estimate(self, noisy: Sequence[Integers | Floats], precisions: Sequence[float]) -> Floats:
         """The least-squares estimate of the cells from the noisy integers of each layer."""
-        score = np.zeros(self.padded)
+        parts = [np.zeros(self.padded // width) for width in self.widths]
         for layer, integers, precision in zip(self.layers, noisy, precisions, strict=True):
-            score += precision * self._spread(layer, np.asarray(integers, dtype=np.float64))
+            place = self.widths.index(layer.width)
+            blocks = precision * np.asarray(integers, dtype=np.float64)
+            if layer.halves:
+                place -= 1
+                blocks = np.outer(blocks, [1.0, -1.0]).ravel()
+            parts[place][: len(blocks)] += blocks
+        score = self._summed(parts)
         return self._solved(score, self.information(precisions))[: self.cells]
 
     def coefficients(self, query: Floats, precisions: Sequence[float]) -> list[Floats]:
@@ -111,14 +117,26 @@ class Stack:
     def _solved(self, score: Floats, information: Floats) -> Floats:
         """The sum over the spaces of the projection of a score, over the information there."""
         means = self._means(score)
-        solved = np.zeros(self.padded)
+        parts = []
         for place, width in enumerate(self.widths):
             part = means[place].copy()
             if place + 1 < len(self.widths):
                 times = self.widths[place + 1] // width
-                part -= np.repeat(means[place + 1], times) / np.sqrt(times)
-            solved += np.repeat(part, width) / np.sqrt(width) / information[place]
-        return solved
+                part -= np.repeat(means[place + 1] / np.sqrt(times), times)
+            part /= np.sqrt(width) * information[place]
+            parts.append(part)
+        return self._summed(parts)
+
+    def _summed(self, parts: Sequence[Floats]) -> Floats:
+        """The sum, on the cells, of one function of blocks for each width.
+
+        From the widest on, so that it costs two passes over the cells and not one for each width.
+        """
+        total = parts[-1]
+        for place in reversed(range(len(parts) - 1)):
+            times = self.widths[place + 1] // self.widths[place]
+            total = np.repeat(total, times) + parts[place]
+        return total
 
     def _means(self, cells: Floats) -> list[Floats]:
         """For each width, the sum of each block over the root of the width: orthonormal."""
@@ -133,17 +151,6 @@ class Stack:
         padded = np.zeros(self.padded)
         padded[: self.cells] = query
         return padded
-
-    def _spread(self, layer: Layer, integers: Floats) -> Floats:
-        """The transpose of a layer: each integer put on the cells of its block."""
-        spread = np.zeros(self.padded)
-        blocks = np.repeat(integers, layer.width)
-        if layer.halves:
-            signs = np.ones(layer.width)
-            signs[layer.width // 2 :] = -1.0
-            blocks *= np.tile(signs, len(integers))
-        spread[: len(blocks)] = blocks
-        return spread
 
 
 def _weighed(energies: Floats, information: Floats) -> float:

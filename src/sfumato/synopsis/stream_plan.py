@@ -36,6 +36,7 @@ from sfumato.query.render import number, text_table
 from sfumato.query.ticks import Ticks
 from sfumato.sql.lower import understand
 from sfumato.synopsis.decoders import Decoder, block_counts, buffered, decoder_of, levels, tree
+from sfumato.synopsis.one_table import require_one_table
 
 # The largest standard deviation of the noise, in lattice steps.
 _WIDEST = 2**56
@@ -132,6 +133,7 @@ class Source:
         Raises:
             As a question in SQL.
         """
+        require_one_table(self.table)
         if not isinstance(self.table, str) or self.table not in dataset.tables:
             raise UnknownName(f"No table {shown(self.table)}.", allowed=", ".join(dataset.tables))
         tests = " AND ".join(f"({test})" for test in (self.where, times) if test)

@@ -156,7 +156,8 @@ def queries(statements: Sequence[str]) -> Wanted:
     """
     listed = not isinstance(statements, str) and bool(statements)
     if not listed or not all(isinstance(each, str) for each in statements):
-        raise WrongUse(f"queries({shown(statements)}).", allowed="a list of statements of SQL")
+        words = "no statements" if statements in ([], ()) else shown(statements)
+        raise WrongUse(f"queries({words}).", allowed="a list of statements of SQL, at least one")
     return _checked((), tuple(map(Statement, statements)))
 
 

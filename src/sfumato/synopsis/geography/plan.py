@@ -41,6 +41,7 @@ from sfumato.synopsis.geography.split import (
 from sfumato.synopsis.geography.task import CensusTask
 from sfumato.synopsis.geography.tree import Floats
 from sfumato.synopsis.geography.tree_squares import Mask
+from sfumato.synopsis.one_table import require_one_table
 
 # The tables of a level: the axes of one, or a list of the axes of several; [] is the total.
 Tables: TypeAlias = Mapping[str, Sequence[str] | Sequence[Sequence[str]]]
@@ -214,6 +215,7 @@ def census_plan(
     ('least error', [2.6, 2.7])
     """
     _require_kinds(spine, recodes, weights)
+    require_one_table(table)
     allowed = allowance(epsilon=epsilon, rho=rho, delta=delta)
     listed = _tables(spine, tables)
     expressions = dict(recodes or {})
