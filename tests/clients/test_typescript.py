@@ -106,6 +106,11 @@ def test_silence_and_size_do_not_depend_on_the_value():
     assert shapes == {(None, 60, None, 60, None, 60, 60, None)}
 
 
+def test_calls_at_once_give_one_report():
+    asking = {"ask": "together", "open": opening(small(memory=1)), "values": ["a", "b", "c"]}
+    assert asked([asking | {"turns": [START - 1, START]}]) == [{"found": 1}]
+
+
 def test_no_generator_but_that_of_the_system():
     texts = [path.read_text("utf-8") for path in sorted(SOURCES.glob("*.js"))]
     assert len(texts) == 6
