@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes, hashes and the generator of the operating system, all by WebCrypto.
+
+const { subtle } = globalThis.crypto;
+
+export const utf8 = (text) => new TextEncoder().encode(text);
+
+export const hex = (bytes) =>
+  Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+
+export const concat = (...parts) => {
+  const found = new Uint8Array(parts.reduce((size, part) => size + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    found.set(part, at);
+    at += part.length;
+  }
+  return found;
+};
+
+/** A BigInt in `size` bytes, the most significant first. */
+export const bigEndian = (number, size) => {
+  const found = new Uint8Array(size);
+  let rest = number;
+  for (let i = size - 1; i >= 0; i -= 1) {
+    found[i] = Number(rest & 255n);
+    rest >>= 8n;
+  }
+  return found;
+};
+
+/** The bytes as words of 64 bits. */
+export const wordsOf = (bytes) => {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  return Array.from({ length: bytes.length >> 3 }, (_, i) => view.getBigUint64(8 * i));
+};
+
+export const sha256 = async (bytes) => new Uint8Array(await subtle.digest("SHA-256", bytes));
+
+/** Words of the operating system's generator; it gives at most 65,536 bytes a call. */
+export const systemWords = (count) => {
+  const bytes = new Uint8Array(8 * count);
+  for (let at = 0; at < bytes.length; at += 65536) {
+    globalThis.crypto.getRandomValues(bytes.subarray(at, at + 65536));
+  }
+  return wordsOf(bytes);
+};

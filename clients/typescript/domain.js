@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// The number of what a device holds, by exact arithmetic.
+import { sha256, utf8, wordsOf } from "./bytes.js";
+
+const BITS = 1074n;
+
+/** A finite double as numerator and denominator. */
+const doubleAsFraction = (value) => {
+  const view = new DataView(new ArrayBuffer(8));
+  view.setFloat64(0, Math.abs(value));
+  const whole = view.getBigUint64(0);
+  const exponent = whole >> 52n;
+  const fraction = whole & ((1n << 52n) - 1n);
+  const mantissa = exponent ? fraction | (1n << 52n) : fraction;
+  const scaled = mantissa << (exponent ? exponent - 1n : 0n);
+  return [value < 0 ? -scaled : scaled, 1n << BITS];
+};
+
+/** A decimal ("0.25", "1e-3") or a quotient ("1/3") as numerator and denominator. */
+export const fraction = (text) => {
+  const quotient = /^(\d+)\/(\d+)$/.exec(text);
+  if (quotient) return [BigInt(quotient[1]), BigInt(quotient[2])];
+  const decimal = /^(\d+)(?:\.(\d+))?(?:e([+-]?\d{1,3}))?$/.exec(text);
+  if (!decimal) throw new RangeError("This is no positive decimal or quotient.");
+  const after = decimal[2] ?? "";
+  const shift = Number(decimal[3] ?? 0) - after.length;
+  const digits = BigInt(decimal[1] + after);
+  const power = 10n ** BigInt(Math.abs(shift));
+  return shift < 0 ? [digits, power] : [digits * power, 1n];
+};
+
+/** The nearest integer to a quotient with a positive denominator, half to even. */
+const rounded = (numerator, denominator) => {
+  const cut = numerator / denominator;
+  const whole = cut * denominator > numerator ? cut - 1n : cut;
+  const rest = 2n * (numerator - whole * denominator);
+  const isUp = rest > denominator || (rest === denominator && whole % 2n !== 0n);
+  return isUp ? whole + 1n : whole;
+};
+
+const clipped = (domain, whole) => {
+  const [lower, upper] = [BigInt(domain.lower), BigInt(domain.upper)];
+  if (whole < lower) return 0;
+  return Number((whole > upper ? upper : whole) - lower);
+};
+
+const lattice = (domain, value) => {
+  if (typeof value !== "number" && typeof value !== "bigint") return 0;
+  if (Number.isNaN(value)) return 0;
+  if (value === Infinity) return domain.upper - domain.lower;
+  if (value === -Infinity) return 0;
+  const [a, b] = typeof value === "bigint" ? [value, 1n] : doubleAsFraction(value);
+  const [c, d] = fraction(domain.step);
+  return clipped(domain, rounded(a * d, b * c));
+};
+
+const textOf = (value) => {
+  if (typeof value === "bigint") return value.toString();
+  if (Number.isInteger(value)) return BigInt(value).toString();
+  return typeof value === "string" ? value.normalize("NFC") : undefined;
+};
+
+const listed = (domain, value) => {
+  const place = domain.values.indexOf(textOf(value));
+  return place < 0 ? domain.values.length : place;
+};
+
+const texts = async (value) => {
+  const text = typeof value === "string" ? value.normalize("NFC") : "";
+  return wordsOf((await sha256(utf8(text))).subarray(0, 8))[0];
+};
+
+const record = async (domain, value) => {
+  const held = value !== null && typeof value === "object" ? value : {};
+  let found = 0n;
+  let below = 1n;
+  for (const [i, part] of domain.domains.entries()) {
+    const name = domain.names[i];
+    const own = Object.hasOwn(held, name) ? held[name] : undefined;
+    found += below * BigInt(await numberOf(part, own));
+    below *= BigInt(sizeOf(part));
+  }
+  return found;
+};
+
+const KINDS = { listed, lattice, record, texts: (_, value) => texts(value) };
+
+/** How many values a list or a lattice has. */
+export const sizeOf = (domain) =>
+  domain.kind === "listed" ? domain.values.length + 1 : domain.upper - domain.lower + 1;
+
+/** The number of a value: every value that a device can hold has one. */
+export const numberOf = async (domain, value) => KINDS[domain.kind](domain, value);

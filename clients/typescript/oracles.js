@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// The oracles of spec/telemetry/format.md. Weights and random words are BigInts of 64 bits.
+import { bigEndian, sha256 } from "./bytes.js";
+
+const WHOLE = 1n << 64n;
+
+/** The least number of bytes that holds a number. */
+const sizeOf = (most) => {
+  let count = 1;
+  while (256 ** count <= most) count += 1;
+  return count;
+};
+
+/** Bits as bytes, the least significant first. */
+const packed = (ones) => {
+  const payload = new Uint8Array(Math.ceil(ones.length / 8));
+  ones.forEach((one, i) => {
+    if (one) payload[i >> 3] |= 1 << (i & 7);
+  });
+  return payload;
+};
+
+/** The place itself, or another one, of words that give the truth the weight `truth`. */
+const perhaps = (word, truth, other, place) => {
+  if (word < truth) return place;
+  const found = Number((word - truth) / other);
+  return found >= place ? found + 1 : found;
+};
+
+const category = (o, v, w) => {
+  const said = perhaps(w[0], BigInt(o.truth), BigInt(o.other_weight), v);
+  return bigEndian(BigInt(said), sizeOf(o.values - 1));
+};
+
+const hashed = (o, v, w) => {
+  const high = ((w[0] * BigInt(v) + w[1]) % WHOLE) >> 32n;
+  const own = Number((high * BigInt(o.buckets)) >> 32n);
+  const bucket = perhaps(w[2], BigInt(o.truth), BigInt(o.other_weight), own);
+  const payload = new Uint8Array(16 + sizeOf(o.buckets - 1));
+  payload.set(bigEndian(w[0], 8));
+  payload.set(bigEndian(w[1], 8), 8);
+  payload.set(bigEndian(BigInt(bucket), payload.length - 16), 16);
+  return payload;
+};
+
+const parity = (bits) => {
+  let sign = 0n;
+  for (let rest = bits; rest; rest >>= 1n) sign ^= rest & 1n;
+  return sign;
+};
+
+const rowBits = (values) => {
+  let m = 0;
+  while (2 ** m < values) m += 1;
+  return m;
+};
+
+const bit = (o, v, w) => {
+  const m = rowBits(o.values);
+  const row = w[0] >> BigInt(64 - m);
+  const sign = parity(row & BigInt(v));
+  const said = w[1] < BigInt(o.truth) ? sign : 1n - sign;
+  return bigEndian(2n * row + said, sizeOf(2 ** (m + 1) - 1));
+};
+
+const unary = (o, v, w) => {
+  const kept = BigInt(o.kept);
+  const added = BigInt(o.added);
+  return packed(Array.from({ length: o.values }, (_, i) => w[i] < (i === v ? kept : added)));
+};
+
+const digitsOf = (x, q, count) => {
+  const found = new Array(count);
+  let rest = x;
+  for (let i = count - 1; i >= 0; i -= 1) {
+    found[i] = rest % q;
+    rest = Math.floor(rest / q);
+  }
+  return found;
+};
+
+/** (q^f - 1)/(q - 1): how many points have fewer than f digits after the leading one. */
+const pointsBelow = (q, f) => (q ** f - 1) / (q - 1);
+
+const freeDigits = (x, q) => {
+  let f = 0;
+  while (pointsBelow(q, f + 1) <= x) f += 1;
+  return f;
+};
+
+const vectorOf = (x, q) => {
+  const f = freeDigits(x, q);
+  return x - pointsBelow(q, f) + q ** f;
+};
+
+/** The vector with the digits of `rest` whose product with the value is `product`. */
+const completed = (o, v, rest, product) => {
+  const { prime: q, dimension: t } = o;
+  const f = freeDigits(v, q);
+  const coefficients = digitsOf(vectorOf(v, q), q, t).reverse();
+  const cut = q ** (t - 1 - f);
+  const upper = Math.floor(rest / cut);
+  const known = digitsOf(upper, q, f).reduce((sum, u, i) => sum + coefficients[i] * u, 0);
+  const x = (((product - known) % q) + q) % q;
+  return (upper * q + x) * cut + (rest % cut);
+};
+
+const inverse = (leading, q) => {
+  let k = 1;
+  while ((k * leading) % q !== 1) k += 1;
+  return k;
+};
+
+/** The number of the point that a vector is a multiple of. */
+const pointOf = (vector, q, t) => {
+  const found = digitsOf(vector, q, t);
+  const first = found.findIndex((digit) => digit > 0);
+  const scale = inverse(found[first], q);
+  const free = t - 1 - first;
+  const scaled = found.reduce((x, digit) => x * q + ((digit * scale) % q), 0);
+  return scaled - q ** free + pointsBelow(q, free);
+};
+
+const projective = (o, v, w) => {
+  const { prime: q, dimension: t } = o;
+  const near = BigInt(o.near);
+  const edge = near * BigInt(pointsBelow(q, t - 1));
+  const isNear = w[0] < edge;
+  const rest = isNear
+    ? vectorOf(Number(w[0] / near), q)
+    : Number((w[0] - edge) / BigInt(o.far));
+  const point = pointOf(completed(o, v, rest, isNear ? 0 : 1), q, t);
+  return bigEndian(BigInt(point), sizeOf(pointsBelow(q, t) - 1));
+};
+
+const meanPlace = (o, v, word) => {
+  const near = BigInt(o.near);
+  const inside = near * BigInt(o.window);
+  if (word < inside) return 2 + v + Number(word / near);
+  const j = Number((word - inside) / BigInt(o.far));
+  return 2 + j + (j >= v ? o.window : 0);
+};
+
+const mean = (o, v, w) => {
+  const share = BigInt(o.share);
+  const low = BigInt(o.low);
+  const slope = (BigInt(o.high) - low) / BigInt(o.values - 1);
+  const coin = () => Number(w[1] < low + slope * BigInt(v));
+  const said = w[0] >= share ? coin() : meanPlace(o, v, w[1]);
+  return bigEndian(BigInt(said), sizeOf(share ? o.window + o.values : 1));
+};
+
+/** The payload of one part, after its place and with zeros up to the size of the largest. */
+const onePart = async (o, place, v, words) => {
+  const payload = new Uint8Array(payloadSize(o));
+  payload[0] = place;
+  payload.set(await encode(o.parts[place], v, words), 1);
+  return payload;
+};
+
+const drawnPart = (o, word) => Number((word * BigInt(o.parts.length)) >> 64n);
+
+const levels = (o, v, w) => {
+  const level = drawnPart(o, w[0]);
+  return onePart(o, level, Math.floor(v / o.branching ** level), w.slice(1));
+};
+
+const attributes = (o, v, w) => {
+  const place = drawnPart(o, w[0]);
+  const below = o.parts.slice(0, place).reduce((size, part) => size * BigInt(part.values), 1n);
+  const own = (BigInt(v) / below) % BigInt(o.parts[place].values);
+  return onePart(o, place, Number(own), w.slice(1));
+};
+
+/** The bits of a text in a cohort. */
+const ownBits = async (o, cohort, v) => {
+  const seed = new Uint8Array([...bigEndian(cohort, 4), ...bigEndian(BigInt(v), 8)]);
+  const digest = new DataView((await sha256(seed)).buffer);
+  const place = (i) => (BigInt(digest.getUint32(4 * i)) * BigInt(o.bits)) >> 32n;
+  return new Set(Array.from({ length: o.hashes }, (_, i) => Number(place(i))));
+};
+
+const rappor = async (o, v, w) => {
+  const cohort = (w[0] * BigInt(o.cohorts)) >> 64n;
+  const own = await ownBits(o, cohort, v);
+  const kept = BigInt(o.kept);
+  const added = BigInt(o.added);
+  const bits = Array.from({ length: o.bits }, (_, i) => w[1 + i] < (own.has(i) ? kept : added));
+  return new Uint8Array([...bigEndian(cohort, 2), ...packed(bits)]);
+};
+
+/** The instantaneous step of RAPPOR: a permanent answer with its bits drawn again. */
+export const blurred = (o, answer, words) => {
+  const isSet = (i) => (answer[2 + (i >> 3)] >> (i & 7)) & 1;
+  const weights = [BigInt(o.zero), BigInt(o.one)];
+  const bits = Array.from({ length: o.bits }, (_, i) => words[i] < weights[isSet(i)]);
+  return new Uint8Array([...answer.subarray(0, 2), ...packed(bits)]);
+};
+
+const largest = (parts, measure) => Math.max(...parts.map(measure));
+const one = () => 1;
+
+// Of each kind: its encoder, its random words and the bytes of its payload.
+const KINDS = {
+  category: [category, one, (o) => sizeOf(o.values - 1)],
+  hashed: [hashed, () => 3, (o) => 16 + sizeOf(o.buckets - 1)],
+  bit: [bit, () => 2, (o) => sizeOf(2 ** (rowBits(o.values) + 1) - 1)],
+  unary: [unary, (o) => o.values, (o) => Math.ceil(o.values / 8)],
+  projective: [projective, one, (o) => sizeOf(pointsBelow(o.prime, o.dimension) - 1)],
+  mean: [mean, () => 2, (o) => sizeOf(BigInt(o.share) ? o.window + o.values : 1)],
+  levels: [levels, (o) => 1 + largest(o.parts, drawsOf), (o) => 1 + largest(o.parts, payloadSize)],
+  attributes: [
+    attributes,
+    (o) => 1 + largest(o.parts, drawsOf),
+    (o) => 1 + largest(o.parts, payloadSize),
+  ],
+  rappor: [rappor, (o) => 1 + o.bits, (o) => 2 + o.bits / 8],
+};
+
+/** How many random words an oracle takes. */
+export const drawsOf = (o) => KINDS[o.kind][1](o);
+
+/** How many bytes its payload has, whatever the value is. */
+export const payloadSize = (o) => KINDS[o.kind][2](o);
+
+/** The payload of the number of a value. */
+export const encode = async (o, value, words) => KINDS[o.kind][0](o, value, words);

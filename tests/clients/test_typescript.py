@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The client for browsers and Node: the same bytes as Python, and the tasks that it refuses."""
+
+import base64
+import gzip
+import json
+import re
+import subprocess
+from pathlib import Path
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
+from cryptography.hazmat.primitives.hashes import SHA256
+
+from sfumato.telemetry.signing import signed_task
+from sfumato.telemetry.task import report_task, task_from_bytes
+from tests.contracts.require import program
+from tools.telemetry_vectors import FOLDER, START
+
+HERE = Path(__file__).parent
+SOURCES = HERE.parents[1] / "clients" / "typescript"
+KEY = ec.generate_private_key(ec.SECP256R1())
+PUBLIC = KEY.public_key().public_bytes(
+    serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+)
+FILES = sorted(path.stem for path in FOLDER.glob("*.json") if path.stem != "signed")
+RANDOM = re.compile(r"Math\s*\.\s*random|\bseed\w*\s*\(|\[\s*[\"']random")
+
+
+def asked(requests):
+    """The answers of one process to all requests."""
+    node = program("node")
+    lines = "".join(json.dumps(request) + "\n" for request in requests)
+    done = subprocess.run(
+        [node, str(HERE / "run.mjs")],
+        input=lines,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=True,
+        timeout=120,
+    )
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def opening(task, **changes):
+    given = {
+        "signed": signed_task(task, KEY).to_bytes().decode(),
+        "secret": bytes(range(32)).hex(),
+        "trusted": [PUBLIC.decode()],
+        "published": [task.hash.hex()],
+        "maxEpsilon": 1000,
+    }
+    return {**given, **changes}
+
+
+def small(**changes):
+    given = {"epsilon": 1, "start": START, "periods": 7, "memory": 7} | changes
+    return report_task("t", "?", ["a", "b"], **given)
+
+
+def requests_of(name):
+    """All requests of a file of vectors, and the answers that it states."""
+    given = json.loads((FOLDER / f"{name}.json").read_text("utf-8"))
+    form = json.loads(given["task"])
+    pairs = []
+    for each in given["numbers"]:
+        asking = {"ask": "number", "domain": form["domain"], "value": each["value"]}
+        pairs.append((asking, str(each["number"])))
+    for each in given["encoded"]:
+        asking = {"ask": "encode", "oracle": form["oracle"]} | each
+        pairs.append((asking, each["payload"]))
+    task = task_from_bytes(given["task"].encode())
+    turns = {"ask": "reports", "open": opening(task), "turns": given["reports"]}
+    pairs.append((turns, [each["report"] for each in given["reports"]]))
+    return pairs
+
+
+def test_the_vectors_are_what_node_gives():
+    pairs = [pair for name in FILES for pair in requests_of(name)]
+    answers = asked([asking for asking, _ in pairs])
+    assert len(answers) == len(pairs) > 500
+    for (asking, due), answer in zip(pairs, answers, strict=True):
+        assert answer == {"found": due}, asking
+
+
+def test_tasks_that_a_device_must_not_answer():
+    task = small()
+    other = ec.generate_private_key(ec.SECP256R1())
+    signed = json.loads(signed_task(task, KEY).to_bytes())
+    unfit = json.loads(signed["task"])
+    unfit["oracle"]["truth"] = str(int(unfit["oracle"]["truth"]) + 1)
+    body = json.dumps(unfit, sort_keys=True, separators=(",", ":"))
+    turn = [{"seconds": START - 1, "value": "a"}]
+    late = [{"seconds": task.expires, "value": "a"}]
+    changed = signed | {"task": signed["task"].replace('"?"', '"!"')}
+    cases = [
+        (opening(task), turn, None),
+        (opening(task, maxEpsilon="1"), turn, None),
+        (opening(task, maxEpsilon="0.999999"), turn, "dearer"),
+        (opening(small(memory=1), maxEpsilon="6.999999"), turn, "dearer"),
+        (opening(small(memory=1), maxEpsilon=7), turn, None),
+        (opening(task, published=["00" * 32]), turn, "published list"),
+        (opening(task), late, "expired"),
+        (opening(task, signed=json.dumps(changed)), turn, "trusted key"),
+        (opening(task, signed=signed_task(task, other).to_bytes().decode()), turn, "trusted key"),
+        (opening(task, signed=json.dumps({"task": signed["task"]})), turn, "no signed task"),
+        (opening(task, signed=signed_json(body)), turn, "do not fit"),
+        (opening(task, secret="00" * 31), turn, "32 bytes"),
+    ]
+    requests = [{"ask": "reports", "open": given, "turns": turns} for given, turns, _ in cases]
+    answers = asked(requests)
+    for (_, _, reason), answer in zip(cases, answers, strict=True):
+        if reason is None:
+            assert answer == {"found": [None]}
+        else:
+            assert reason in answer["error"]
+
+
+def signed_json(body):
+    """Any text, signed as a task."""
+    der = KEY.sign(b"sfumato telemetry task 1\n" + body.encode(), ec.ECDSA(SHA256()))
+    parts = [part.to_bytes(32, "big") for part in decode_dss_signature(der)]
+    return json.dumps({"signature": base64.b64encode(b"".join(parts)).decode(), "task": body})
+
+
+def test_silence_and_size_do_not_depend_on_the_value():
+    days = [-1, 0, 0.5, 1, 0, 3, 6, 7]
+    turns = [START + round(86_400 * day) for day in days]
+    task = small(memory=1)
+    asking = []
+    for value in ("a", "b", "unlisted", "x" * 10_000, 7, None):
+        days = [{"seconds": seconds, "value": value} for seconds in turns]
+        asking.append({"ask": "reports", "open": opening(task), "turns": days})
+    shapes = {
+        tuple(report and len(report) for report in answer["found"]) for answer in asked(asking)
+    }
+    # the clock goes back in the fifth turn: nothing is sent
+    assert shapes == {(None, 60, None, 60, None, 60, 60, None)}
+
+
+def test_no_generator_but_that_of_the_system():
+    texts = [path.read_text("utf-8") for path in sorted(SOURCES.glob("*.js"))]
+    assert len(texts) == 6
+    assert not any(RANDOM.search(text) for text in texts)
+    # what this check must notice
+    mutant = texts[0] + "const bytes = () => Math.random() * 256;"
+    assert RANDOM.search(mutant)
+    assert sum(text.count("getRandomValues") for text in texts) == 1
+
+
+def test_the_client_is_small():
+    # as one bundle: no imports, comments, indentation; names stay as they are
+    lines = [
+        line.strip()
+        for path in sorted(SOURCES.glob("*.js"))
+        for line in path.read_text("utf-8").splitlines()
+        if line.strip() and not line.strip().startswith(("//", "/**", "import "))
+    ]
+    assert len(gzip.compress("\n".join(lines).encode(), 9)) < 8192
