@@ -5,54 +5,28 @@ import base64
 import gzip
 import json
 import re
-import subprocess
+import shutil
 from pathlib import Path
 
-from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256
 
 from sfumato.telemetry.signing import signed_task
-from sfumato.telemetry.task import report_task, task_from_bytes
+from sfumato.telemetry.task import report_task
 from tests.contracts.require import program
-from tools.telemetry_vectors import FOLDER, START
+from tools import telemetry_conformance as conformance
+from tools.telemetry_conformance import KEY, opening
+from tools.telemetry_vectors import START
 
 HERE = Path(__file__).parent
 SOURCES = HERE.parents[1] / "clients" / "typescript"
-KEY = ec.generate_private_key(ec.SECP256R1())
-PUBLIC = KEY.public_key().public_bytes(
-    serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
-)
-FILES = sorted(path.stem for path in FOLDER.glob("*.json") if path.stem != "signed")
+RUN = str(HERE / "run.mjs")
 RANDOM = re.compile(r"Math\s*\.\s*random|\bseed\w*\s*\(|\[\s*[\"']random")
 
 
 def asked(requests):
-    """The answers of one process to all requests."""
-    node = program("node")
-    lines = "".join(json.dumps(request) + "\n" for request in requests)
-    done = subprocess.run(
-        [node, str(HERE / "run.mjs")],
-        input=lines,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        check=True,
-        timeout=120,
-    )
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-def opening(task, **changes):
-    given = {
-        "signed": signed_task(task, KEY).to_bytes().decode(),
-        "secret": bytes(range(32)).hex(),
-        "trusted": [PUBLIC.decode()],
-        "published": [task.hash.hex()],
-        "maxEpsilon": 1000,
-    }
-    return {**given, **changes}
+    return conformance.asked([program("node"), RUN], requests)
 
 
 def small(**changes):
@@ -60,29 +34,21 @@ def small(**changes):
     return report_task("t", "?", ["a", "b"], **given)
 
 
-def requests_of(name):
-    """All requests of a file of vectors, and the answers that it states."""
-    given = json.loads((FOLDER / f"{name}.json").read_text("utf-8"))
-    form = json.loads(given["task"])
-    pairs = []
-    for each in given["numbers"]:
-        asking = {"ask": "number", "domain": form["domain"], "value": each["value"]}
-        pairs.append((asking, str(each["number"])))
-    for each in given["encoded"]:
-        asking = {"ask": "encode", "oracle": form["oracle"]} | each
-        pairs.append((asking, each["payload"]))
-    task = task_from_bytes(given["task"].encode())
-    turns = {"ask": "reports", "open": opening(task), "turns": given["reports"]}
-    pairs.append((turns, [each["report"] for each in given["reports"]]))
-    return pairs
-
-
 def test_the_vectors_are_what_node_gives():
-    pairs = [pair for name in FILES for pair in requests_of(name)]
-    answers = asked([asking for asking, _ in pairs])
-    assert len(answers) == len(pairs) > 500
-    for (asking, due), answer in zip(pairs, answers, strict=True):
-        assert answer == {"found": due}, asking
+    assert conformance.failures([program("node"), RUN]) == []
+
+
+def test_the_runner_notices_one_wrong_weight(tmp_path):
+    shutil.copytree(SOURCES, tmp_path / "clients" / "typescript")
+    (tmp_path / "tests" / "clients").mkdir(parents=True)
+    shutil.copy(RUN, tmp_path / "tests" / "clients")
+    source = tmp_path / "clients" / "typescript" / "oracles.js"
+    text = source.read_text("utf-8")
+    mutant = text.replace("w[1] < BigInt(o.truth) ? sign", "w[1] > BigInt(o.truth) ? sign")
+    assert mutant != text
+    source.write_text(mutant, "utf-8")
+    wrong = conformance.failures([program("node"), str(tmp_path / "tests/clients/run.mjs")])
+    assert len(wrong) >= 10
 
 
 def test_tasks_that_a_device_must_not_answer():
