@@ -25,6 +25,7 @@ SHARES = {
     "audit": 40,
     "benchmarks": 20,
     "cli": 50,
+    "clients": 15,
     "contracts": 5,
     "documents": 35,
     "engines": 270,
@@ -47,7 +48,7 @@ SHARES = {
     "testing": 10,
     "tutorials": 15,
 }
-TOTAL = 1070
+TOTAL = 1085
 
 
 def room_of(file):
