@@ -150,6 +150,15 @@ def _stop(done: int) -> None:
         raise KeyboardInterrupt
 
 
+def test_a_publication_that_took_the_whole_budget_can_be_run_again(tmp_path: Path) -> None:
+    with opened(tmp_path, sf.Budget(1)) as session:
+        planned = session.plan({"count": COUNT, "nested": NESTED}, epsilon=1)
+        first = planned.run()
+        assert session.budget.left == 0
+        again = planned.run()
+        assert [one.form for one in again.values()] == [one.form for one in first.values()]
+
+
 def test_an_error_is_wanted_of_each_question(session: sf.Session) -> None:
     planned = session.plan([COUNT, "SELECT COUNT(*) AS n FROM people"], error=20, max_epsilon=1)
     for answer in planned.run().values():

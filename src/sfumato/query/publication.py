@@ -136,6 +136,7 @@ class Publication:
     lines: tuple[Line, ...]
     turns: tuple[str, ...]
     session: Payer = field(repr=False, compare=False)
+    is_answered: Callable[[Line], bool] = field(repr=False, compare=False)
 
     @property
     def cost(self) -> Charge:
@@ -177,7 +178,8 @@ class Publication:
 
     def _require_budget(self) -> None:
         """Refuses, before anything is charged, what the account cannot pay to the end."""
-        wanted = _sum([line.charge for line in self.lines if not line.stored])
+        unpaid = [line for line in self.lines if not (line.stored or self.is_answered(line))]
+        wanted = _sum([line.charge for line in unpaid])
         account = self.session.budget
         if wanted.epsilon is not None and wanted.epsilon * _UNIT <= account.left:
             return

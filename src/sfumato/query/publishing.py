@@ -16,6 +16,7 @@ from sfumato.query.price import Price, Wish, price
 from sfumato.query.publication import (
     UNWEIGHTED,
     Drafted,
+    Line,
     Payer,
     Publication,
     named,
@@ -54,7 +55,12 @@ class Publishing(Owners):
         self._door.require_open()
         asked = price(epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon)
         lines, turns = planned_lines(named(questions), asked, weights, self._drafted)
-        return Publication(lines, turns, cast(Payer, self))
+        return Publication(lines, turns, cast(Payer, self), self._is_answered)
+
+    def _is_answered(self, line: Line) -> bool:
+        """Whether this asker has paid for a question, and for all that it needs."""
+        self._door.require_open()
+        return self._drafted(line.statement, line.price).stored
 
     def _drafted(self, sql: str, asked: Price) -> Drafted:
         """A statement at a price, before anything stored is reused."""
