@@ -85,6 +85,7 @@ def test_values_inside_a_bin_follow_a_monotone_curve():
         ({"bins": {"shoe": 3}}, UnknownName),
         ({"bins": {"job": 2}}, WrongUse),
         ({"bins": {"age": 1}}, WrongUse),
+        ({"bins": {"age": 2.5}}, WrongUse),
         ({"bins": {"age": 10**6}}, WrongUse),
         ({"bins": {"age": [50, 20]}}, WrongUse),
         ({"bins": {"age": [200]}}, WrongUse),

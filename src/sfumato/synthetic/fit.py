@@ -163,18 +163,28 @@ def _fit_task(
     options: Options | None = None,
 ) -> FitTask:
     """The task of a fit, from declarations alone."""
-    names = [tables] if isinstance(tables, str) else list(tables)
+    names = list(tables) if isinstance(tables, list | tuple) else [tables]
     if len(names) != 1:
         raise WrongUse(
             f"A fit of {len(names)} tables.", allowed="one table", remedy="Fit each table alone."
         )
+    for each in constraints:
+        if not isinstance(each, Constraint):
+            raise WrongUse(
+                f"The constraint {shown(each)}.",
+                allowed="constraints of require(), implies() and determines()",
+                remedy='constraints=[sy.require("start <= finish")]',
+            )
     chosen = options or Options()
     schema = schema_of(dataset, names[0], chosen.columns, chosen.bins)
     size = dataset.tables[names[0]].size
     schedule = Schedule.of(
         len(schema.axes), allowed, size=size, rounds=chosen.rounds, check=chosen.check
     )
-    return _built(dataset, schema, schedule, constraints, dict(workload or {}))
+    weights = {} if workload is None else workload
+    if not isinstance(weights, Mapping):
+        raise WrongUse(f"workload={shown(weights)}.", allowed='{"income": 10}')
+    return _built(dataset, schema, schedule, constraints, dict(weights))
 
 
 def _built(

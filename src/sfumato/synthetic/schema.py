@@ -327,6 +327,11 @@ def _starts(column: Column, bins: Bins | None) -> tuple[int, ...] | None:
         )
     if isinstance(bins, int):
         return _equal(column, bins)
+    if not isinstance(bins, Sequence):
+        raise WrongUse(
+            f"Bins of {shown(column.name)}: {shown(bins)}.",
+            allowed="a whole number of bins, or the first value of each but the first: [18, 65]",
+        )
     inner = [_code(column, edge) for edge in bins]
     if len(inner) >= MOST_BINS or any(code is None for code in inner):
         raise WrongUse(
