@@ -84,3 +84,41 @@ def test_a_figure_is_saved_and_shows_itself(tmp_path: Path) -> None:
     figure = bar_chart("t", "é", [Bar("ü", "", 1, 0, 2)])
     figure.save(tmp_path / "chart.svg")
     assert (tmp_path / "chart.svg").read_text(encoding="utf-8") == figure.svg == figure._repr_svg_()
+
+
+def test_more_series_than_colours_have_headings() -> None:
+    many = [Bar(f"l{place % 9}", f"s{place // 9}", place, None, None) for place in range(81)]
+    figure = bar_chart("t", "n", many)
+    assert [text.text for text in drawn(figure, "text", "h")] == [f"s{k}" for k in range(9)]
+    assert len({rect.get("fill") for rect in drawn(figure, "rect")}) == 1
+    assert len(drawn(figure, "rect")) == 81
+
+
+def test_the_key_with_fewer_values_has_the_colours() -> None:
+    many = [Bar(sex, f"{age}0", age, None, None) for sex in "FM" for age in range(12)]
+    figure = bar_chart("t", "n", many)
+    words = [text.text for text in drawn(figure, "text", "a")]
+    assert words[:2] == ["F", "M"] and not drawn(figure, "text", "h")
+    assert [word for word in words if word in {f"{age}0" for age in range(12)}][-12:] == [
+        f"{age}0" for age in range(12)
+    ]
+
+
+def test_a_long_legend_goes_on_in_the_next_line() -> None:
+    names = [f"a long name of series {k}" for k in range(8)]
+    figure = bar_chart("t", "n", [Bar("a", name, 1, 0, 2) for name in names])
+    boxes = [rect for rect in drawn(figure, "rect") if rect.get("height") == "10"]
+    assert len(boxes) == 8 and len({box.get("y") for box in boxes}) > 1
+    assert all(float(box.get("x")) + 180 < 800 for box in boxes)
+    bars = [rect for rect in drawn(figure, "rect") if rect.get("height") != "10"]
+    last = max(float(box.get("y")) for box in boxes)
+    assert min(float(bar.get("y")) for bar in bars) > last
+
+
+def test_a_figure_says_in_words_what_it_is() -> None:
+    assert "<svg" not in repr(Figure("<svg/>"))
+
+
+def test_text_and_lines_take_the_colour_of_the_page() -> None:
+    svg = bar_chart("t", "n", [Bar("a", "", 1, 0, 2)]).svg
+    assert "#222" not in svg and "currentColor" in svg

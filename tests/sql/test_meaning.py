@@ -105,7 +105,7 @@ EXACT = [
     "i + r", "i - r", "r - 2", "3 - i", "i * 2", "r * i", "r * r", "i * i * i", "-r", "-(-i)", "i + 0.5", "r * 0.5", "r / 2", "i / -4",
     "ABS(r)", "ABS(i - j)", "SIGN(r)", "FLOOR(r)", "CEIL(r)", "CEILING(i)", "ROUND(r)", "ROUND(r, 1)",
     "ROUND(r * 5, 0)", "ROUND(i * 13, -1)",
-    "TRUNC(r)", "MOD(i, 3)", "i % 2", "r % 1", "i ** 2", "POWER(r, 3)", "COALESCE(i, j)", "IFNULL(r, 0.75)",
+    "TRUNC(r)", "i // 3", "i // -2", "(i - 4) // NULLIF(j, 0)", "MOD(i, 3)", "i % 2", "r % 1", "i ** 2", "POWER(r, 3)", "COALESCE(i, j)", "IFNULL(r, 0.75)",
     "COALESCE(i, r, 1)", "NULLIF(i, j)",
     "NULLIF(r, 0)", "CASE WHEN i > 0 THEN r ELSE j END", "CASE WHEN r < 0 THEN 1 WHEN r < 1 THEN 2 END",
     "CASE i WHEN 1 THEN 10 WHEN 3 THEN 0.5 END",

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bar charts with error bars, as SVG."""
+"""Bar charts with error bars, as SVG that takes the colour of the text around it."""
 
 import html
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from unicodedata import category
 
@@ -12,7 +12,7 @@ from sfumato.query.render import UNTOLD
 
 _PALETTE = ("#3b6ea5", "#c8794a", "#5b9a68", "#8d6ab0", "#b5a642", "#7a8288", "#b65d78", "#4aa3a3")
 _LEFT, _RIGHT, _TOP, _ROW, _BOTTOM = 190, 40, 56, 22, 44
-_WIDTH = 760
+_WIDTH, _LEGEND = 760, 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,9 @@ class Figure:
 
     svg: str
 
+    def __repr__(self) -> str:
+        return "Figure: .save(path) writes it, a notebook shows it"
+
     def save(self, path: str | Path) -> None:
         """Writes the SVG to a file."""
         Path(path).write_text(self.svg, encoding="utf-8")
@@ -56,36 +59,82 @@ _SUFFIXES = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One line of a chart: a bar with its label, or the heading of the bars below it."""
+
+    label: str
+    bar: Bar | None = None
+    colour: int = 0
+
+
 def bar_chart(title: str, axis: str, bars: Sequence[Bar]) -> Figure:
-    """Draws horizontal bars in one colour for each series, with intervals as whiskers."""
+    """Draws horizontal bars with intervals as whiskers.
+
+    Up to eight series have a colour each. More of them have a heading each, above their own bars
+    on the common axis.
+    """
+    bars = _with_few_series(bars)
     series = list(dict.fromkeys(bar.series for bar in bars))
     low, high = _range(bars)
     marks = ticks(low, high)
     low = min(low, marks[0])
     high = max(high, marks[-1])
     scale = (_WIDTH - _LEFT - _RIGHT) / (high - low)
-    bottom = _TOP + _ROW * len(bars)
+    legend, height = _legend(series)
+    lines = _lines(bars, series)
+    top = _TOP + height
+    bottom = top + _ROW * len(lines)
 
     def x(value: float) -> float:
         return _LEFT + (min(max(value, low), high) - low) * scale
 
-    parts = [f'<text x="{_LEFT}" y="20" class="t">{xml_text(title)}</text>', _legend(series)]
-    parts += [_tick(tick, x(tick), bottom) for tick in marks]
-    previous = ""
-    for place, bar in enumerate(bars):
-        top = _TOP + _ROW * place
-        if bar.label != previous:
-            parts.append(_label(bar.label, top))
-        parts.append(_bar(bar, x, top, series.index(bar.series)))
-        previous = bar.label
+    parts = [f'<text x="{_LEFT}" y="20" class="t">{xml_text(title)}</text>', legend]
+    parts += [_tick(tick, x(tick), (top, bottom)) for tick in marks]
+    for place, line in enumerate(lines):
+        y = top + _ROW * place
+        parts.append(_label(line, y))
+        if line.bar is not None:
+            parts.append(_bar(line.bar, x, y, line.colour))
     caption = f"{xml_text(axis)}; whiskers: 95% interval"
     parts.append(f'<text x="{_LEFT}" y="{bottom + 34}" class="a">{caption}</text>')
     return Figure(svg_document(bottom + _BOTTOM, title, "".join(parts)))
 
 
-def _tick(tick: float, x: float, bottom: int) -> str:
+def _with_few_series(bars: Sequence[Bar]) -> Sequence[Bar]:
+    """The bars by their series, each with its label as the series, if only this leaves few."""
+    series = list(dict.fromkeys(bar.series for bar in bars))
+    labels = {bar.label for bar in bars}
+    if len(series) <= len(_PALETTE) or len(labels) > len(_PALETTE):
+        return bars
+    swapped = [replace(bar, label=bar.series, series=bar.label) for bar in bars]
+    return sorted(swapped, key=lambda bar: series.index(bar.label))
+
+
+def _lines(bars: Sequence[Bar], series: Sequence[str]) -> list[_Line]:
+    """The lines of a chart; a label stands beside the first of its bars."""
+    lines = []
+    if len(series) <= len(_PALETTE):
+        previous = None
+        for bar in bars:
+            label = "" if bar.label == previous else bar.label
+            lines.append(_Line(label, bar, series.index(bar.series)))
+            previous = bar.label
+        return lines
+    for name in series:
+        lines.append(_Line(name))
+        lines += [_Line(bar.label, bar) for bar in bars if bar.series == name]
+    return lines
+
+
+def _tick(
+    tick: float,
+    x: float,
+    ends: tuple[int, int],
+) -> str:
     """A vertical grid line with its number."""
-    line = f'<line x1="{x:.1f}" y1="{_TOP - 4}" x2="{x:.1f}" y2="{bottom}" class="g"/>'
+    top, bottom = ends
+    line = f'<line x1="{x:.1f}" y1="{top - 4}" x2="{x:.1f}" y2="{bottom}" class="g"/>'
     place = f'x="{x:.1f}" y="{bottom + 16}"'
     return f'{line}<text {place} class="a" text-anchor="middle">{short(tick)}</text>'
 
@@ -128,10 +177,11 @@ def short(value: float) -> str:
     return f"{value:,.6g}"
 
 
-def _label(label: str, top: int) -> str:
-    """The label to the left of a bar."""
+def _label(line: _Line, top: int) -> str:
+    """The label to the left of a bar, or a heading."""
+    kind = "a" if line.bar is not None else "h"
     place = f'x="{_LEFT - 8}" y="{top + _ROW / 2 + 4:.1f}"'
-    return f'<text {place} class="a" text-anchor="end">{xml_text(label[:28])}</text>'
+    return f'<text {place} class="{kind}" text-anchor="end">{xml_text(line.label[:28])}</text>'
 
 
 def _bar(
@@ -146,7 +196,7 @@ def _bar(
     end = x(bar.value)
     if bar.untold:
         return f'<text x="{zero + 4:.1f}" y="{middle + 4:.1f}" class="a">{UNTOLD}</text>'
-    fill = _PALETTE[colour % len(_PALETTE)]
+    fill = _PALETTE[colour]
     tip = xml_text(f"{bar.label} {bar.series}: {bar.value:,.6g}")
     place = f'x="{min(zero, end):.1f}" y="{top + 3:.1f}"'
     size = f'width="{abs(end - zero):.1f}" height="{_ROW - 6}"'
@@ -169,19 +219,23 @@ def xml_text(words: str) -> str:
     return html.escape("".join(signs))
 
 
-def _legend(series: Sequence[str]) -> str:
-    """The colours of the series; empty if there is only one."""
-    if len(series) < 2:
-        return ""
+def _legend(series: Sequence[str]) -> tuple[str, int]:
+    """The colours of the series, and how much height they take beyond one line; empty for one."""
+    if not 2 <= len(series) <= len(_PALETTE):
+        return "", 0
     parts = []
-    left = float(_LEFT)
+    left, top = float(_LEFT), 31
     for place, name in enumerate(series):
         shown = name[:24]
-        fill = _PALETTE[place % len(_PALETTE)]
-        parts.append(f'<rect x="{left:.0f}" y="31" width="10" height="10" fill="{fill}" rx="2"/>')
-        parts.append(f'<text x="{left + 14:.0f}" y="40" class="a">{xml_text(shown)}</text>')
-        left += 30 + 6.6 * len(shown)
-    return "".join(parts)
+        width = 30 + sum(6.6 if sign < "\u2e80" else 12 for sign in shown)
+        if left > _LEFT and left + width > _WIDTH:
+            left, top = float(_LEFT), top + _LEGEND
+        fill = _PALETTE[place]
+        box = f'<rect x="{left:.0f}" y="{top}" width="10" height="10" fill="{fill}" rx="2"/>'
+        words = f'<text x="{left + 14:.0f}" y="{top + 9}" class="a">{xml_text(shown)}</text>'
+        parts.append(box + words)
+        left += width
+    return "".join(parts), top - 31
 
 
 def svg_document(height: float, title: str, inside: str) -> str:
@@ -189,7 +243,10 @@ def svg_document(height: float, title: str, inside: str) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height:.0f}" role="img" '
         f'aria-label="{xml_text(title)}" font-family="system-ui, sans-serif">'
-        "<style>.t{font-size:14px;font-weight:600;fill:#222}.a{font-size:11.5px;fill:#555}"
-        ".g{stroke:#e6e6e6}.w{stroke:#222;stroke-width:1.3;fill:none}</style>"
+        "<style>.t{font-size:14px;font-weight:600;fill:currentColor}"
+        ".h{font-size:12px;font-weight:600;fill:currentColor}"
+        ".a{font-size:11.5px;fill:currentColor;fill-opacity:.75}"
+        ".g{stroke:currentColor;stroke-opacity:.15}"
+        ".w{stroke:currentColor;stroke-width:1.3;fill:none}</style>"
         f"{inside}</svg>"
     )

@@ -10,7 +10,7 @@ from sfumato.errors import UnsupportedSql
 from sfumato.plan.scalar import Like, Not
 from sfumato.sql import arithmetic, dates, labels, timestamps
 from sfumato.sql.literal import is_answered, literal, whole
-from sfumato.sql.reject import reject, require_only
+from sfumato.sql.reject import reject, require_only, written
 from sfumato.sql.row_expressions import (
     Functions,
     Rows,
@@ -112,6 +112,16 @@ def _divide(rows: Rows, node: exp.Expr) -> Typed:
     if skips:
         rows.tell_divisor(below, divisor.this)
     return arithmetic.divide(rows.number(node.this), below, skips_zero=skips)
+
+
+def _whole_quotient(rows: Rows, node: exp.Expr) -> Typed:
+    """Lowers the operator // of two whole numbers, truncated toward zero as in DuckDB."""
+    for operand in (node.this, node.expression):
+        if rows.number(operand).step.denominator != 1:
+            raise UnsupportedSql(f"// of {written(operand)}, no whole number.", remedy="FLOOR(a / b)")
+    quotient = _divide(rows, node)
+    assert isinstance(quotient, Number), "a quotient is a number"
+    return arithmetic.truncated(quotient)
 
 
 def _modulo(rows: Rows, node: exp.Expr) -> Typed:
@@ -441,6 +451,7 @@ FUNCTIONS: Functions = {
     exp.Sub: _add,
     exp.Mul: _multiply,
     exp.Div: _divide,
+    exp.IntDiv: _whole_quotient,
     exp.Mod: _modulo,
     exp.Pow: _power,
     exp.Neg: _of_number(arithmetic.negate),

@@ -62,6 +62,8 @@ _RANDOM = (
     "Leave it out: all rows give the better answer at the same cost.",
 )
 _PARAMETER = ("has no value here", "Give it by parameters=, or write the value.")
+# An operation is named by its own text.
+_EXPRESSED = "This expression"
 _EXPRESSION = (
     "is not part of the language",
     (
@@ -136,7 +138,7 @@ _RULES: tuple[tuple[type[exp.Expr], str, tuple[str, str]], ...] = (
     ),
     (exp.Predicate, "This test", _EXPRESSION),
     (exp.Func, "This function", _EXPRESSION),
-    (exp.Binary, "This expression", _EXPRESSION),
+    (exp.Binary, _EXPRESSED, _EXPRESSION),
 )
 
 
@@ -161,7 +163,7 @@ def refuse_node(node: exp.Expr, reason: tuple[str, str]) -> UnsupportedSql:
         return refuse(f"The aggregate {called(node)}", reason)
     if isinstance(node, exp.Func):
         return refuse(f"This function {called(node)}", reason)
-    return refuse("This expression", reason)
+    return refuse(written(node), reason)
 
 
 def called(node: exp.Expr) -> str:
@@ -248,4 +250,6 @@ def _named(node: exp.Expr | None, name: str) -> str:
         return f"The function {str(node.this)[:40]}"
     if isinstance(node, exp.Func) and name.startswith("This"):
         return f"{name} ({called(node)})"
+    if name == _EXPRESSED and node is not None:
+        return written(node)
     return name

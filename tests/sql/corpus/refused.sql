@@ -189,7 +189,7 @@ SELECT SUM(region) FROM events
 -- C69 aggregates | UnsupportedSql | AVG of 'day'
 SELECT AVG(day) FROM events
 
--- C78 outputs | UnsupportedSql | expression
+-- C78 outputs | UnsupportedSql | COUNT(*) % 2
 SELECT COUNT(*) % 2 FROM events
 
 -- C79 outputs | UnsupportedSql | A key or a text where a number is needed
@@ -306,7 +306,7 @@ SELECT SUM(amount + day) FROM events
 -- F17 numbers | UnsupportedSql | LEAST or GREATEST of something else than
 SELECT SUM(LEAST(region, 3)) FROM events
 
--- F18 numbers | UnsupportedSql | This expression is not part of the
+-- F18 numbers | UnsupportedSql | // of amount, no whole number.
 SELECT SUM(amount // 2) FROM events
 
 -- F19 numbers | UnsupportedSql | WIDTH_BUCKET without constant bounds
@@ -315,7 +315,7 @@ SELECT SUM(WIDTH_BUCKET(amount, 0, age, 5)) FROM events
 -- F20 numbers | UnsupportedSql | WIDTH_BUCKET without constant bounds
 SELECT SUM(WIDTH_BUCKET(amount, 5, 0, 5)) FROM events
 
--- F21 numbers | UnsupportedSql | This expression is not part of the
+-- F21 numbers | UnsupportedSql | amount & 1 is not part of the
 SELECT SUM(amount & 1) FROM events
 
 -- F22 casts | UnsupportedSql | A CAST of product to INT: one
@@ -384,7 +384,7 @@ SELECT COUNT(*) FROM events WHERE product ILIKE 'a%'
 -- F43 texts | UnsupportedSql | A pattern or a text that is
 SELECT COUNT(*) FROM events WHERE product LIKE region
 
--- F44 texts | UnsupportedSql | This expression is not part of the
+-- F44 texts | UnsupportedSql | region LIKE 'a!%' ESCAPE '!' is not
 SELECT COUNT(*) FROM events WHERE region LIKE 'a!%' ESCAPE '!'
 
 -- F45 texts | UnsupportedSql | A regular expression with groups, or with
@@ -714,7 +714,7 @@ SELECT COUNT(*) FROM events WHERE COUNT(*) > 3
 -- O01 outputs | UnsupportedSql | This function SQRT is not computed on
 SELECT SQRT(COUNT(*)) FROM events
 
--- O02 outputs | UnsupportedSql | This expression is not computed on the
+-- O02 outputs | UnsupportedSql | region || 'x' is not computed on the
 SELECT region || 'x', COUNT(*) FROM events GROUP BY region
 
 -- O03 outputs | UnsupportedSql | A CASE over the noisy answer whose
