@@ -87,7 +87,9 @@ def test_people_inside_are_no_better_known_than_others(
     inside, outside = halves
     rows = made(inside, tmp_path)
     more, chance = gap(attack(rows, inside), attack(rows, outside))
-    wrong, _ = gap(attack(copied(inside, tmp_path), inside), attack(copied(inside, tmp_path), outside))
+    wrong, _ = gap(
+        attack(copied(inside, tmp_path), inside), attack(copied(inside, tmp_path), outside)
+    )
     report(f"{attack.__name__}: {more:+.4f} inside (chance {chance:.4f}); copies {wrong:+.4f}")
     assert more < chance < wrong
 

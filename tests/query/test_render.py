@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.query.render import cells, html_table, interval, number, text_table
+from sfumato.query.render import cells, html_table, interval, key, number, text_table
 
 
 @pytest.mark.parametrize(
@@ -83,3 +83,8 @@ def test_no_text_of_the_data_is_a_command_to_a_terminal(text: str) -> None:
 
 def test_a_long_html_table_says_how_much_is_left_out() -> None:
     assert html_table(["a"], [["1"]] * 5, limit=3).endswith("<p>... 2 more rows</p>")
+
+
+def test_keys_have_no_separators_and_no_empty_decimals() -> None:
+    shown = [key(value) for value in (2010, -1200, 900.0, 0.1, None, True, "a", 10**6)]
+    assert shown == ["2010", "-1200", "900", "0.1", "NULL", "True", "a", "1000000"]

@@ -11,8 +11,10 @@ _COLOURS = ("#3b6ea5", "#c8794a", "#5b9a68", "#8d6ab0")
 _LEFT, _TOP, _SIDE = 64, 52, 380
 _WIDTH, _HEIGHT = 760, 500
 _STYLE = (
-    "<style>.t{font-size:14px;font-weight:600;fill:currentColor}.a{font-size:11.5px;fill:currentColor;fill-opacity:.75}"
-    ".g{stroke:currentColor;stroke-opacity:.15}.l{fill:none;stroke-width:2.2;stroke-linejoin:round}"
+    "<style>.t{font-size:14px;font-weight:600;fill:currentColor}"
+    ".a{font-size:11.5px;fill:currentColor;fill-opacity:.75}"
+    ".g{stroke:currentColor;stroke-opacity:.15}"
+    ".l{fill:none;stroke-width:2.2;stroke-linejoin:round}"
     ".d{stroke:#999;stroke-dasharray:4 4}.s{fill:currentColor;fill-opacity:.05}</style>"
 )
 

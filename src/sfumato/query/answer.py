@@ -29,7 +29,7 @@ from sfumato.query.consistent import NOTE, consistent_error, consistent_rows, is
 from sfumato.query.cost import Cost
 from sfumato.query.estimate import Released
 from sfumato.query.plot import Bar, Figure, bar_chart
-from sfumato.query.render import cells, html_table, number, text_table
+from sfumato.query.render import cells, html_table, key, text_table
 from sfumato.query.table import error_rows, is_untold, load_body, parts_from_json
 
 if TYPE_CHECKING:
@@ -326,8 +326,8 @@ class Answer:
         """The bar of one row: its value, its interval, and the labels from its keys."""
         error = cast(dict[str, float | None], line[place])
         value = row[place]
-        label = number(row[keys[0]]) if keys else "all"
-        series = ", ".join(number(row[key]) for key in keys[1:])
+        label = key(row[keys[0]]) if keys else "all"
+        series = ", ".join(key(row[at]) for at in keys[1:])
         low = high = None
         # the interval of a quantile is one of ranks, not of values
         if "rank_error" not in error:

@@ -33,6 +33,19 @@ def number(value: Json) -> str:
     return f"{value:.6g}"
 
 
+def key(value: Json) -> str:
+    """A group's key for people: a year or a code, so without separators and empty decimals.
+
+    >>> key(2010), key(900.0), key(0.25), key("north")
+    ('2010', '900', '0.25', 'north')
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return number(value)
+    if isinstance(value, int) or value.is_integer():
+        return str(int(value))
+    return repr(value)
+
+
 def interval(error: Json) -> str:
     """The interval of a cell for people; empty for a key."""
     if not isinstance(error, dict):
@@ -70,7 +83,7 @@ def cells(
             if is_released:
                 shown += [estimate(value, error), interval(error)]
             else:
-                shown.append(number(value))
+                shown.append(key(value))
         body.append(shown)
     return header, body
 

@@ -9,8 +9,9 @@ from sqlglot import exp
 from sfumato.errors import UnsupportedSql
 from sfumato.plan.scalar import Like, Not
 from sfumato.sql import arithmetic, dates, labels, timestamps
+from sfumato.sql.dividing import divide, modulo, whole_quotient
 from sfumato.sql.literal import is_answered, literal, whole
-from sfumato.sql.reject import reject, require_only, written
+from sfumato.sql.reject import reject, require_only
 from sfumato.sql.row_expressions import (
     Functions,
     Rows,
@@ -98,41 +99,6 @@ def _multiply(rows: Rows, node: exp.Expr) -> Typed:
     one = rows.number(node.this)
     other = rows.number(node.expression)
     return arithmetic.multiply(one, other)
-
-
-def _divide(rows: Rows, node: exp.Expr) -> Typed:
-    """Lowers the operator /; ``x / NULLIF(y, 0)`` is NULL where y is zero."""
-    divisor = node.expression
-    while isinstance(divisor, exp.Paren):
-        divisor = divisor.this
-    skips = isinstance(divisor, exp.Nullif) and literal(divisor.expression) == 0
-    below = rows.number(divisor.this if skips else divisor)
-    if not skips and known(below) is not None and is_answered(node.expression):
-        raise arithmetic.may_be_zero()
-    if skips:
-        rows.tell_divisor(below, divisor.this)
-    return arithmetic.divide(rows.number(node.this), below, skips_zero=skips)
-
-
-def _whole_quotient(rows: Rows, node: exp.Expr) -> Typed:
-    """Lowers the operator // of two whole numbers, truncated toward zero as in DuckDB."""
-    for operand in (node.this, node.expression):
-        if rows.number(operand).step.denominator != 1:
-            raise UnsupportedSql(f"// of {written(operand)}, no whole number.", remedy="FLOOR(a / b)")
-    quotient = _divide(rows, node)
-    assert isinstance(quotient, Number), "a quotient is a number"
-    return arithmetic.truncated(quotient)
-
-
-def _modulo(rows: Rows, node: exp.Expr) -> Typed:
-    """Lowers the operator % and the SQL function MOD."""
-    if is_answered(node.expression):
-        raise UnsupportedSql(
-            "MOD by the answer of a sub-query, which may not be positive.", remedy="MOD(column, 7)"
-        )
-    dividend = rows.number(node.this)
-    divisor = rows.number(node.expression)
-    return arithmetic.remainder(dividend, divisor)
 
 
 def _power(rows: Rows, node: exp.Expr) -> Typed:
@@ -450,9 +416,9 @@ FUNCTIONS: Functions = {
     exp.Add: _add,
     exp.Sub: _add,
     exp.Mul: _multiply,
-    exp.Div: _divide,
-    exp.IntDiv: _whole_quotient,
-    exp.Mod: _modulo,
+    exp.Div: divide,
+    exp.IntDiv: whole_quotient,
+    exp.Mod: modulo,
     exp.Pow: _power,
     exp.Neg: _of_number(arithmetic.negate),
     exp.Abs: _of_number(arithmetic.absolute),
