@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from sfumato.errors import WrongUse, shown
+from sfumato.errors import UnknownName, WrongUse, shown
 from sfumato.exact.rational import Number
 from sfumato.metadata.dataset import Dataset
 from sfumato.privacy.distance import Norm
@@ -163,11 +163,7 @@ def _fit_task(
     options: Options | None = None,
 ) -> FitTask:
     """The task of a fit, from declarations alone."""
-    names = list(tables) if isinstance(tables, list | tuple) else [tables]
-    if len(names) != 1:
-        raise WrongUse(
-            f"A fit of {len(names)} tables.", allowed="one table", remedy="Fit each table alone."
-        )
+    table = _table_of(tables)
     for each in constraints:
         if not isinstance(each, Constraint):
             raise WrongUse(
@@ -176,8 +172,8 @@ def _fit_task(
                 remedy='constraints=[sy.require("start <= finish")]',
             )
     chosen = options or Options()
-    schema = schema_of(dataset, names[0], chosen.columns, chosen.bins)
-    size = dataset.tables[names[0]].size
+    schema = schema_of(dataset, table, chosen.columns, chosen.bins)
+    size = dataset.tables[table].size
     schedule = Schedule.of(
         len(schema.axes), allowed, size=size, rounds=chosen.rounds, check=chosen.check
     )
@@ -185,6 +181,20 @@ def _fit_task(
     if not isinstance(weights, Mapping):
         raise WrongUse(f"workload={shown(weights)}.", allowed='{"income": 10}')
     return _built(dataset, schema, schedule, constraints, dict(weights))
+
+
+def _table_of(tables: object) -> str:
+    """The one table that is named; it need not be declared."""
+    names = [tables]
+    if isinstance(tables, list | tuple):
+        names = list(tables)
+    if len(names) != 1:
+        raise WrongUse(
+            f"A fit of {len(names)} tables.", allowed="one table", remedy="Fit each table alone."
+        )
+    if not isinstance(names[0], str):
+        raise UnknownName(f"No table {shown(names[0])}.", remedy='The name of a table: "people".')
+    return names[0]
 
 
 def _built(

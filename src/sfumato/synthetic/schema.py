@@ -274,7 +274,7 @@ def schema_of(
     >>> found.names, found.cells
     (('age',), (11,))
     """
-    if not isinstance(table, str) or table not in dataset.tables:
+    if table not in dataset.tables:
         raise UnknownName(f"No table {shown(table)}.", allowed=", ".join(dataset.tables))
     listed = dataset.tables[table].columns
     wanted = _chosen(dataset, table, columns)
