@@ -389,3 +389,25 @@ def test_two_signs_are_no_comment() -> None:
     assert repr(col("a") - -1) == "a - -1"
     assert repr(-(col("a") * -1)) == "-(a * -1)"
     assert repr(2 / col("a") - 1) == "2 / a - 1"
+
+
+def test_a_notebook_completes_tables_and_columns(tmp_path: Path) -> None:
+    """IPython asks these methods after ``session["`` and ``people["``; joins add columns."""
+    with session(tmp_path) as opened:
+        assert opened._ipython_key_completions_() == list(opened.dataset.tables)
+        begun = opened["people"]
+        assert begun._ipython_key_completions_() == list(opened.dataset.tables["people"].columns)
+        older = begun.where(begun["age"] >= 60).agg(n=count())
+        assert older.sql == "SELECT COUNT(*) AS n FROM people WHERE age >= 60"
+        with pytest.raises(UnknownName, match="No column 'wage'"):
+            begun["wage"]
+        with pytest.raises(UnknownName, match="No table 'nobody'"):
+            opened["nobody"]
+
+
+def test_joined_columns_are_offered_once() -> None:
+    declared = (("people", ("age", "city")), ("cities", ("city", "region")))
+    begun = frame("people", lambda *_, **__: None, lambda *_, **__: None, declared)
+    joined = begun.join("cities", on="city")
+    assert joined._ipython_key_completions_() == ["age", "city", "region"]
+    assert repr(joined["region"]) == "region"

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.tokenizer_core import TokenType
 
-from sfumato.errors import InvalidNumber, WrongUse, shown
+from sfumato.errors import InvalidNumber, UnknownName, WrongUse, shown
 from sfumato.exact.rational import Number, decimal_text, to_fraction
 from sfumato.query.price import Wish
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from sfumato.query.preview import Preview
 
 Literal: TypeAlias = bool | int | float | Decimal | Fraction | str | datetime.date
+# The names of the declared columns of each table.
+Columns: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
 Operand: TypeAlias = "Expression | Literal"
 
 _DIALECT = Dialect.get_or_raise("duckdb")
@@ -260,6 +262,8 @@ class Frame:
     ...     answer = frame.query(epsilon=0.5)
     >>> frame
     SELECT COUNT(*) AS n FROM people WHERE age >= 35
+    >>> frame["age"]
+    age
     >>> folder.cleanup()
     """
 
@@ -270,6 +274,27 @@ class Frame:
     tests: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
+    declared: Columns = ()
+    joined: tuple[str, ...] = ()
+
+    def __getitem__(self, name: str) -> Expression:
+        """A declared column of the table or of one that is joined: ``people["age"] >= 65``.
+
+        Raises:
+            UnknownName: no such column is declared.
+        """
+        names = self._ipython_key_completions_()
+        if name not in names:
+            raise UnknownName(f"No column {shown(name)}.", allowed=", ".join(names))
+        return col(name)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        """What a notebook offers after ``people["``: names of declared columns."""
+        columns = dict(self.declared)
+        found: dict[str, None] = {}
+        for table in self.joined:
+            found.update(dict.fromkeys(columns.get(table, ())))
+        return list(found)
 
     def where(self, *tests: Expression) -> "Frame":
         """Keeps the rows that pass every test."""
@@ -289,7 +314,7 @@ class Frame:
         if not isinstance(on, str) or not on:
             raise WrongUse(f"on={shown(on)}.", allowed="the name of a column of both tables")
         joined = f"{how.upper()} JOIN {_table(table)} USING ({_name(on)})"
-        return replace(self, joins=(*self.joins, joined))
+        return replace(self, joins=(*self.joins, joined), joined=(*self.joined, table))
 
     def group_by(self, *keys: str | Expression) -> "Frame":
         """Groups by the keys: the answer has one row for each combination of their values."""
@@ -337,9 +362,14 @@ class Frame:
         return f"<pre>{html.escape(self.sql)}</pre>"
 
 
-def frame(name: str, ask: "Callable[..., Answer]", foresee: "Callable[..., Preview]") -> Frame:
+def frame(
+    name: str,
+    ask: "Callable[..., Answer]",
+    foresee: "Callable[..., Preview]",
+    declared: Columns = (),
+) -> Frame:
     """Begins a question about a declared table; ``ask`` and ``foresee`` run it."""
-    return Frame(_table(name), ask, foresee)
+    return Frame(_table(name), ask, foresee, declared=declared, joined=(name,))
 
 
 def _expression(given: object) -> Expression:

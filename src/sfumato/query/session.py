@@ -363,7 +363,16 @@ class Session(Shown):
         """Begins a question without SQL: ``where``, ``join``, ``group_by``, ``agg``, ``query``."""
         if name not in self.dataset.tables:
             raise UnknownName(f"No table {shown(name)}.", allowed=", ".join(self.dataset.tables))
-        return frame(name, self.query, self.preview)
+        declared = self.dataset.tables.items()
+        columns = tuple((each, tuple(table.columns)) for each, table in declared)
+        return frame(name, self.query, self.preview, columns)
+
+    def __getitem__(self, name: str) -> Frame:
+        """``table(name)``; a notebook completes the names of tables after ``session["``."""
+        return self.table(name)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self.dataset.tables)
 
     def close(self) -> None:
         """Closes the ledger and the data. A session that ``asking_as`` made closes nothing.
