@@ -24,3 +24,9 @@ def test_a_file_without_questions_is_refused(tmp_path: Path, body: bytes) -> Non
     path.write_bytes(body)
     with pytest.raises(InvalidConfig):
         read_publication(str(path))
+
+
+def test_sizes_are_whole_numbers_by_question(tmp_path):
+    path = tmp_path / "p.toml"
+    path.write_text('epsilon = "1"\n[questions.a]\nsql = "S"\nsize = 300\n', encoding="utf-8")
+    assert read_publication(str(path)).sizes == {"a": 300}

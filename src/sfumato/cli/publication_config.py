@@ -11,17 +11,18 @@ from sfumato.errors import InvalidConfig
 
 _COSTS = ("epsilon", "rho", "delta", "error", "max_epsilon")
 _ALLOWED = {"title", "questions", *_COSTS}
-_OF_A_QUESTION = {"sql", "title", "weight"}
+_OF_A_QUESTION = {"sql", "title", "weight", "size"}
 
 
 @dataclass(frozen=True, slots=True)
 class PublicationConfig:
-    """The title, the statements, titles and weights by name, and the arguments of the cost."""
+    """The title, the statements, titles, weights and sizes by name, and the arguments of the cost."""
 
     title: str
     statements: Mapping[str, str]
     titles: Mapping[str, str]
     weights: Mapping[str, Any]
+    sizes: Mapping[str, Any]
     cost: Mapping[str, Any]
 
 
@@ -47,6 +48,7 @@ def read_publication(path: str) -> PublicationConfig:
         {name: each["sql"] for name, each in asked.items()},
         {name: str(each.get("title", name)) for name, each in asked.items()},
         weights,
+        {name: each["size"] for name, each in asked.items() if "size" in each},
         {key: form[key] for key in _COSTS if key in form},
     )
 

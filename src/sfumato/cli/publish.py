@@ -53,7 +53,12 @@ def command(
     files = _files(declared, output, form)
     require_outputs(asking.config, *map(str, files.values()))
     with watching("asking") as (engine, tell), asking.session(engine) as session:
-        planned = session.plan(dict(declared.statements), weights=declared.weights, **declared.cost)
+        planned = session.plan(
+            dict(declared.statements),
+            weights=declared.weights,
+            sizes=declared.sizes,
+            **declared.cost,
+        )
         click.echo(repr(planned))
         if is_plan:
             return

@@ -2,6 +2,7 @@
 """Previews the cost and the error of a question from declarations alone (RULES 22)."""
 
 import html
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -55,16 +56,17 @@ class Preview:
         lines: list[dict[str, Json]] = []
         for item in self.planned.question.output.items:
             if isinstance(item.expression, Estimate):
-                lines += self._of_estimate(item.name, item.expression, level)
+                lines += self.of_estimate(item.name, item.expression, level, self._sizes())
             elif not isinstance(item.expression, Key):
                 lines.append(_line(item.name, None))
         return lines
 
-    def _of_estimate(
+    def of_estimate(
         self,
         name: str,
         estimate: Estimate,
         level: Fraction,
+        sizes: Sequence[int],
     ) -> list[dict[str, Json]]:
         """The expected error of one estimate, with a line for each group size if it matters."""
         bounded = self.planned.bounded
@@ -87,7 +89,7 @@ class Preview:
             miss /= 3
         far = mechanism.error(1 - miss)
         lines = []
-        for size in self._sizes():
+        for size in sizes:
             lines.append(_line(name, _of_size(reading, statistic, far, size), size))
         return lines
 

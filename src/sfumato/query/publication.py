@@ -28,6 +28,7 @@ from sfumato.ledger.balance import increments_text
 from sfumato.query.account import Account
 from sfumato.query.answer import Answer
 from sfumato.query.choose import Mechanism, Planned
+from sfumato.query.least_worst import least_worst
 from sfumato.query.preview import Preview
 from sfumato.query.price import OnAverage, Price, Wish
 from sfumato.query.release import Asked
@@ -40,8 +41,9 @@ _HEADER = ("question", "pays", "column", "rows in group", "95% error")
 _UNIT, _DELTA_UNIT = Fraction(1, 10**12), Fraction(1, DELTA_INCREMENTS)
 # How often prices are lowered by a millionth if their charges, rounded up, add up to too much.
 _TRIES = 8
-# Every question has the same weight.
+# Every question has the same weight; no question has a size.
 UNWEIGHTED: Mapping[str, Number] = MappingProxyType({})
+UNSIZED: Mapping[str, int] = MappingProxyType({})
 # Called after each question with its name, how many are answered, and how many there are.
 Progress: TypeAlias = Callable[[str, int, int], object]
 
@@ -85,6 +87,14 @@ class Drafted:
 
 # Drafts a statement at a price, without charging it.
 Draft: TypeAlias = Callable[[str, Price], Drafted]
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """How a cost is split: by weights, or for the least worst error in groups of these sizes."""
+
+    weights: Mapping[str, Number]
+    sizes: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +255,7 @@ def _naming(name: str) -> Iterator[None]:
 def planned_lines(
     statements: Mapping[str, str],
     price: Price,
-    weights: Mapping[str, Number],
+    split: Split,
     draft: Draft,
 ) -> tuple[tuple[Line, ...], tuple[str, ...]]:
     """The lines of a publication, and the names in the order of payment.
@@ -256,11 +266,11 @@ def planned_lines(
         questions of a publication cost at most its price together
     """
     if price.target is not None:
-        if weights:
+        if split.weights or split.sizes:
             raise WrongUse("weights= of questions with error=.", allowed="weights= with a cost")
         return _paid({name: (text, price) for name, text in statements.items()}, draft)
-    shares = _shares(statements, weights)
     deltas = _deltas(statements, price, draft)
+    shares = _shares(statements, split, price, deltas, draft)
     factor = Fraction(1)
     for attempt in range(_TRIES):
         prices = {}
@@ -342,8 +352,24 @@ def _dearness(drafted: Drafted) -> Fraction:
     return Fraction(amount, len(drafted.asked.planned.mechanisms))
 
 
-def _shares(statements: Mapping[str, str], weights: Mapping[str, Number]) -> dict[str, Fraction]:
+def _shares(
+    statements: Mapping[str, str],
+    split: Split,
+    price: Price,
+    deltas: Mapping[str, Fraction | None],
+    draft: Draft,
+) -> dict[str, Fraction]:
     """The share of each question in the cost, by its weight; 1 if it has none."""
+    weights = split.weights
+    if split.sizes:
+        if weights:
+            raise WrongUse("Both weights= and sizes=.", allowed="one of them")
+
+        def foreseen(name: str, asked: Price) -> Preview:
+            with _naming(name):
+                return draft(statements[name], replace(asked, delta=deltas[name])).preview
+
+        return least_worst(statements, split.sizes, price, foreseen)
     if not isinstance(weights, Mapping):
         raise WrongUse(f"weights={shown(weights)}.", allowed='{"name": 2, ...}')
     if not weights.keys() <= statements.keys():

@@ -14,11 +14,13 @@ from sfumato.query.owners import Owners
 from sfumato.query.preview import Preview
 from sfumato.query.price import Price, Wish, price
 from sfumato.query.publication import (
+    UNSIZED,
     UNWEIGHTED,
     Drafted,
     Line,
     Payer,
     Publication,
+    Split,
     named,
     planned_lines,
 )
@@ -41,12 +43,16 @@ class Publishing(Owners):
         error: Wish | None = None,
         max_epsilon: Number | None = None,
         weights: Mapping[str, Number] = UNWEIGHTED,
+        sizes: Mapping[str, int] = UNSIZED,
     ) -> Publication:
         """Plans questions that are published together; free. ``run`` of the plan asks them.
 
         ``epsilon`` or ``rho``, and ``delta``, are the cost of all of them: it is split by
         ``weights`` (1 where none is given), and what several questions ask for is paid once, by the
-        one that wants it most exactly. ``error`` with ``max_epsilon`` is as in ``query``, for each
+        one that wants it most exactly. ``sizes`` splits it instead for the least worst error: it
+        states for each question about how many rows a group has that must still be told well, and
+        the largest error, as a share of what the column could be there, is about the same in all
+        questions. ``error`` with ``max_epsilon`` is as in ``query``, for each
         question. Questions without names are called "1", "2", ...
 
         Raises:
@@ -54,7 +60,8 @@ class Publishing(Owners):
         """
         self._door.require_open()
         asked = price(epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon)
-        lines, turns = planned_lines(named(questions), asked, weights, self._drafted)
+        split = Split(weights, sizes)
+        lines, turns = planned_lines(named(questions), asked, split, self._drafted)
         return Publication(lines, turns, cast(Payer, self), self._is_answered)
 
     def _is_answered(self, line: Line) -> bool:

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Splits the cost of a publication so that the largest relative error of its columns is least."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from sfumato.errors import WrongUse, shown
+from sfumato.plan.aggregate import Aggregate, Sum
+from sfumato.plan.reading import Kind
+from sfumato.plan.scalar import Estimate
+from sfumato.plan.statistic import Statistic
+from sfumato.query.preview import Preview
+from sfumato.query.price import Price
+
+# Errors of means level off at the range, so shares are moved several times.
+_ROUNDS = 6
+# No question gets less than this share of an equal one; shares are multiples of the second.
+_LEAST, _UNIT = Fraction(1, 1000), Fraction(1, 10**6)
+_LEVEL = Fraction(95, 100)
+_SPREADS = (Statistic.DEVIATION, Statistic.DEVIATION_OF_SAMPLE)
+
+
+def least_worst(
+    statements: Mapping[str, str],
+    sizes: Mapping[str, int],
+    price: Price,
+    preview: Callable[[str, Price], Preview],
+) -> dict[str, Fraction]:
+    """The shares at which the worst relative errors of all questions are about equal.
+
+    ``sizes`` has, for each question, about how many rows a group has that must still be told
+    well. ``preview`` foresees the question of a name at a price. Laplace noise falls as one over
+    the cost, Gaussian noise as one over its root.
+
+    Raises:
+        WrongUse: a question without a size, or a size that is no whole number above 0.
+    """
+    if not isinstance(sizes, Mapping) or sizes.keys() != statements.keys():
+        raise WrongUse(
+            "sizes= of other questions than those that are asked.",
+            allowed="for each question, about how many rows its groups have",
+        )
+    for size in sizes.values():
+        if type(size) is not int or size < 1:
+            raise WrongUse(f"sizes= with {shown(size)}.", allowed="whole numbers above 0")
+    equal = Fraction(1, len(statements))
+    power = 2 if price.epsilon is None else 1
+    shares = dict.fromkeys(statements, equal)
+    for _ in range(_ROUNDS):
+        moved = {}
+        for name in statements:
+            asked = replace(price, delta=None).shared(shares[name])
+            found = relative_error(preview(name, asked), sizes[name])
+            # a question whose errors depend on its answers keeps an equal share
+            moved[name] = equal if found is None else shares[name] * found**power
+        whole = sum(moved.values())
+        for name, share in moved.items():
+            exact = max(share / whole, _LEAST * equal)
+            shares[name] = max(round(exact / _UNIT), 1) * _UNIT
+        whole = sum(shares.values())
+        shares = {name: share / whole for name, share in shares.items()}
+    return shares
+
+
+def relative_error(preview: Preview, size: int) -> Fraction | None:
+    """The largest 95% error of a column in a group of so many rows, as a share of the largest
+    value that it could have there; None if all errors depend on the answers.
+
+    A count is compared with the rows, a sum with as many of the largest value, a mean or a
+    deviation with the declared range, a variance with its square.
+    """
+    found: list[Fraction] = []
+    for item in preview.planned.question.output.items:
+        estimate = item.expression
+        if isinstance(estimate, Estimate):
+            (line,) = preview.of_estimate(item.name, estimate, _LEVEL, (size,))[:1]
+            error: Any = line.get("rank_error", line["half_width"])
+            found.append(Fraction(error) / _largest(preview, estimate, size))
+    return max(found, default=None)
+
+
+def _largest(preview: Preview, estimate: Estimate, size: int) -> Fraction:
+    """The largest value of an estimate in a group of so many rows."""
+    bounded = preview.planned.bounded
+    aggregate: Aggregate = bounded.parts[estimate.index].aggregate
+    reading = aggregate.reading(bounded.refinement)
+    if isinstance(aggregate, Sum):
+        return size * aggregate.largest * aggregate.value.step
+    if estimate.statistic is Statistic.COUNT or reading.kind in (Kind.NUMBER, Kind.QUANTILES):
+        return Fraction(size)
+    if estimate.statistic is Statistic.SUM:
+        return size * max(abs(reading.lower), abs(reading.upper))
+    if reading.kind is Kind.MEAN or estimate.statistic in (Statistic.MEAN, *_SPREADS):
+        return reading.span
+    return reading.span**2
