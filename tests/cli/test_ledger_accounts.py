@@ -165,3 +165,15 @@ def test_the_shell_does_not_contradict_the_file(asked: Shell) -> None:
     asked.configure("[budget]", "[budget]\nclosed = true")
     ran = asked.run("ledger", "restrict", "--open")
     assert (ran.code, "says otherwise" in ran.err) == (2, True)
+
+
+def test_limits_can_be_set_before_anybody_asks(shell: Shell) -> None:
+    """The ledger is made with the declared budget; without one it is still missing."""
+    assert not (shell.folder / "ledger.db").exists()
+    opened = shell.run("ledger", "allocate", "--purpose", "study", "--epsilon", "0.5")
+    assert opened.code == 0, opened.err
+    assert "study" in shell.run("ledger", "accounts").out
+    (shell.folder / "ledger.db").rename(shell.folder / "away.db")
+    shell.configure('[budget]\nepsilon = "1000000"\ndelta = "1e-6"\n', "")
+    missing = shell.run("ledger", "allocate", "--purpose", "study", "--epsilon", "0.5")
+    assert missing.code != 0 and "LedgerMissing" in missing.err

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.architecture.structure import ROOT
+from tests.journeys.person import Person
 
 PROVINCES = ("北京", "上海", "广东", "四川")
 SCHOOLS = ("小学", "初中", "高中", "大学")
@@ -55,32 +56,6 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with zipfile.ZipFile(built) as archive:
         archive.extractall(folder / "site")
     return folder / "site"
-
-
-class Person:
-    """Somebody at a shell in a folder, who sees what is printed."""
-
-    def __init__(self, folder: Path, wheel: Path) -> None:
-        self.folder = folder
-        self.typed = 0
-        self._environment = {**os.environ, "PYTHONPATH": str(wheel), "PYTHONUTF8": "1"}
-
-    def types(self, *words: str) -> str:
-        self.typed += 1
-        ran = subprocess.run(
-            [sys.executable, "-m", "sfumato", *words],
-            cwd=self.folder, env=self._environment, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert "Traceback" not in ran.stderr
-        return ran.stdout + ran.stderr
-
-    def imports_from(self) -> Path:
-        line = "import sfumato; print(sfumato.__file__)"
-        ran = subprocess.run(
-            [sys.executable, "-c", line],
-            cwd=self.folder, env=self._environment, capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        return Path(ran.stdout.strip())
 
 
 def survey(path: Path) -> Counter[str]:

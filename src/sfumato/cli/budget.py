@@ -10,7 +10,7 @@ import click
 
 from sfumato.accounting.budget_gates import Charge
 from sfumato.cli.asking import Asking, asks
-from sfumato.cli.ledger import opened, reading
+from sfumato.cli.ledger import opened_or_made, reading
 from sfumato.cli.limits_file import read_limits
 from sfumato.cli.options import as_json, table_or_json
 from sfumato.errors import without_secrets
@@ -42,7 +42,7 @@ _INCREMENT = Fraction(1, 10**12)
 def command(asking: Asking, form: str, *, details: bool, limits: str | None, reason: str) -> None:
     """What the asker has spent and what is left, then the accounts above; every number exact."""
     if limits is not None:
-        with opened(asking.config) as (ledger, declared):
+        with opened_or_made(asking.config) as (ledger, declared):
             wanted = read_limits(limits, declared.dataset.name)
             changed = ledger.allocate_all(wanted, reason=reason)
         click.echo(f"{changed} of {len(wanted)} accounts have another limit now")

@@ -13,7 +13,7 @@ import click
 
 from sfumato.cli.options import config, require_outputs, table_or_json, write_file
 from sfumato.engines.files import is_same
-from sfumato.errors import LedgerCorrupt, WrongUse, shown
+from sfumato.errors import LedgerCorrupt, LedgerMissing, WrongUse, shown
 from sfumato.ledger.journal import Entry
 from sfumato.ledger.pins import Known, Pin
 from sfumato.ledger.request import SQL
@@ -25,7 +25,7 @@ from sfumato.ledger.verified import Verified
 from sfumato.ledger.verify import Report
 from sfumato.ledger.verify import verify as verify_ledger
 from sfumato.metadata.server import is_address
-from sfumato.query.load import Declarations, read_declarations
+from sfumato.query.load import Declarations, load, read_declarations
 
 # The modules that define the other commands.
 _ELSEWHERE = {
@@ -85,6 +85,30 @@ def opened(config: str) -> Iterator[tuple[Ledger, Declarations]]:
     ledger = Ledger.open(declared.ledger, create=False, key=declared.ledger_key)
     try:
         yield ledger, declared
+    finally:
+        ledger.close()
+
+
+@contextmanager
+def opened_or_made(config: str) -> Iterator[tuple[Ledger, Declarations]]:
+    """``opened``; a ledger that does not exist is made with the declared budget, as the first
+    question would make it, so that limits can be set before anybody asks.
+    """
+    declared = read_declarations(config)
+    if declared.budget is not None and not _is_known(declared):
+        load(config).close()
+    with opened(config) as found:
+        yield found
+
+
+def _is_known(declared: Declarations) -> bool:
+    """Whether the ledger exists, and has an account for the dataset."""
+    try:
+        ledger = Ledger.open(declared.ledger, create=False, key=declared.ledger_key)
+    except LedgerMissing:
+        return False
+    try:
+        return ledger.budget_of(declared.dataset.name) is not None
     finally:
         ledger.close()
 

@@ -4,7 +4,7 @@
 import click
 
 from sfumato.accounting.budget_gates import Charge
-from sfumato.cli.ledger import opened, reading
+from sfumato.cli.ledger import opened, opened_or_made, reading
 from sfumato.cli.options import as_json, config, table_or_json
 from sfumato.errors import WrongUse
 from sfumato.exact.rational import decimal_text
@@ -82,7 +82,9 @@ def _allocate(
         raise WrongUse("A limit to allocate.", allowed="--epsilon, or --none below a dataset")
     budget = None if epsilon is None else Budget(epsilon, delta)
     purpose, analyst = about["purpose"], about["analyst"]
-    with opened(config) as (ledger, declared):
+    # the limit of a dataset whose ledger is missing is that of its [budget]
+    at_ledger = opened_or_made if purpose else opened
+    with at_ledger(config) as (ledger, declared):
         name = declared.dataset.name
         _by(ledger, about).allocate(
             name, budget, purpose=purpose, analyst=analyst, reason=about["reason"]

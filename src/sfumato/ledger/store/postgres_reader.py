@@ -115,7 +115,10 @@ class PostgresReader:
 
         def look() -> dict[str, str]:
             if not has_tables(self._connection):
-                raise LedgerMissing(f"No ledger in {self.place}.", remedy="Check the address.")
+                raise LedgerMissing(
+                    f"No ledger in {self.place}.",
+                    remedy="Check the address; the first question makes one.",
+                )
             return dict(
                 self._connection.execute(f"SELECT name, value FROM {SCHEMA}.meta").fetchall()
             )

@@ -157,7 +157,9 @@ def _opened_to_read(place: str) -> LedgerReadOnly:
 def _share(path: str, held: list[int]) -> None:
     """Locks out writers of any process, and admits readers."""
     if not Path(path).is_file():
-        raise LedgerMissing(f"No ledger at {path!r}.", remedy="Check the path.")
+        raise LedgerMissing(
+            f"No ledger at {path!r}.", remedy="Check the path; the first question makes one."
+        )
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except OSError as error:
