@@ -105,3 +105,11 @@ def test_no_table_overwrites_the_data(shell: Shell) -> None:
     ran = shell.run(*CONFIRMED, "-o", ".")
     assert ran.code == 2 and (shell.folder / "people.csv").read_text() == data
     assert shell.run("publish", "none.toml").code == 2
+
+
+def test_the_page_is_in_the_language_of_the_shell(shell: Shell) -> None:
+    ran = shell.run("--language", "zh", "publish", "tables.toml", "--yes", "-o", "out")
+    assert ran.code == 0, ran.err
+    page = (shell.folder / "out" / "index.html").read_text("utf-8")
+    assert 'lang="zh"' in page and "95% 区间" in page and "如何提问" in page
+    assert "95% interval" not in page

@@ -20,6 +20,7 @@ from sfumato.audit.catalogue import Checked, Promised, catalogue
 from sfumato.audit.verdict import Verdict, number, shown, table
 from sfumato.audit.verify import Measure, Verification
 from sfumato.cli.audit_function import audit_function, claim_of
+from sfumato.cli.language import say
 from sfumato.cli.options import as_json, table_or_json
 from sfumato.errors import Failed
 from sfumato.exact.bracket import Bracket
@@ -96,7 +97,7 @@ def command(
     if form == "json":
         click.echo(as_json([_json(checked) for checked in results]))
     else:
-        click.echo(_table(results))
+        say(_table(results))
     broken = [checked.promised.name for checked in results if checked.verdict is Verdict.VIOLATED]
     if broken:
         raise Failed(

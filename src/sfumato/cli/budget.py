@@ -10,6 +10,7 @@ import click
 
 from sfumato.accounting.budget_gates import Charge
 from sfumato.cli.asking import Asking, asks
+from sfumato.cli.language import say
 from sfumato.cli.ledger import opened_or_made, reading
 from sfumato.cli.limits_file import read_limits
 from sfumato.cli.options import as_json, table_or_json
@@ -45,19 +46,19 @@ def command(asking: Asking, form: str, *, details: bool, limits: str | None, rea
         with opened_or_made(asking.config) as (ledger, declared):
             wanted = read_limits(limits, declared.dataset.name)
             changed = ledger.allocate_all(wanted, reason=reason)
-        click.echo(f"{changed} of {len(wanted)} accounts have another limit now")
+        say(f"{changed} of {len(wanted)} accounts have another limit now")
         return
     with asking.session() as session:
         budget = session.budget
     if form == "json":
         click.echo(as_json(budget.to_json()))
     elif details:
-        click.echo(repr(budget))
+        say(repr(budget))
     else:
         with reading(asking.config) as (ledger, _):
             for line in _lines(ledger, budget):
                 # a name of an account is whatever an analyst wrote
-                click.echo(without_secrets(line))
+                say(without_secrets(line))
 
 
 def _lines(ledger: Ledger, budget: Account) -> Iterator[str]:

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from sfumato.cli.asking import Asking, asks
 from sfumato.cli.census_config import read_census
+from sfumato.cli.language import say
 from sfumato.cli.options import require_outputs, write_bytes, write_file, write_text
 from sfumato.cli.waiting import waiting
 from sfumato.errors import WrongUse, shown
@@ -78,7 +79,7 @@ def command(
 def _done(level: str) -> None:
     """Says on the stderr of a terminal that a level is estimated."""
     if sys.stderr.isatty():
-        click.echo(f"estimated: {level}", err=True)
+        say(f"estimated: {level}", err=True)
 
 
 def _require_suffix(output: str | None) -> None:

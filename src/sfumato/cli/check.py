@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from sfumato.cli.language import say
 from sfumato.cli.options import as_json, config
 from sfumato.cli.waiting import watching
 from sfumato.engines.duckdb import DuckDB
@@ -49,9 +50,9 @@ def command(config: str, *, counting: bool, in_json: bool) -> int:
         faults = checked.faults
     for line in _lines(declared, is_read=counting):
         if not in_json:
-            click.echo(line)
+            say(line)
     if faults:
-        click.echo("Not as declared:\n  " + "\n  ".join(faults), err=True)
+        say("Not as declared:\n  " + "\n  ".join(faults), err=True)
         return WrongUse.exit_code
     return 0
 

@@ -13,6 +13,7 @@ from sfumato.cli.init_keys import Keys
 from sfumato.cli.init_questions import asked
 from sfumato.cli.init_sources import columns_of, place_in, sources_of, table_name
 from sfumato.cli.init_toml import TableDraft, config_text
+from sfumato.cli.language import say
 from sfumato.cli.options import require_folders, write_file
 from sfumato.errors import WrongUse, shown
 from sfumato.metadata.server import is_address
@@ -62,8 +63,8 @@ def command(
     text = config_text(dataset or folder.name or "data", tables, keys, epsilon=epsilon)
     write_file(output, text.encode())
     for draft in tables:
-        click.echo(f"table {draft.name}: {len(draft.columns.known)} columns")
-    click.echo(f"written: {output}. Fill its open places; 'sfumato check' names them.")
+        say(f"table {draft.name}: {len(draft.columns.known)} columns")
+    say(f"written: {output}. Fill its open places; 'sfumato check' names them.")
 
 
 def _draft(

@@ -10,6 +10,7 @@ import click
 
 from sfumato.cli.init_keys import Keys
 from sfumato.cli.init_toml import TYPES, TableDraft
+from sfumato.cli.language import say
 from sfumato.errors import InvalidNumber
 from sfumato.exact.rational import to_fraction
 
@@ -21,14 +22,14 @@ _BOUNDED = ("integer", "real", "date", "timestamp")
 
 def asked(tables: Sequence[TableDraft], keys: Keys) -> tuple[str, list[TableDraft]]:
     """Asks what is left open of tables; returns the epsilon of the budget and the tables."""
-    click.echo("Answer from what is known without this data. An empty answer leaves a place open.")
+    say("Answer from what is known without this data. An empty answer leaves a place open.")
     epsilon = _prompt("epsilon of all answers together", "1")
     return epsilon, [_table(draft, keys) for draft in tables]
 
 
 def _table(draft: TableDraft, keys: Keys) -> TableDraft:
     """A table with the answers to what is open of it."""
-    click.echo(f"\ntable {draft.name}")
+    say(f"\ntable {draft.name}")
     unit = _unit(keys.unit_of(draft.name))
     said = dict(draft.codebook)
     for name, known in draft.columns.known.items():
@@ -54,7 +55,7 @@ def _unit(drafted: dict[str, str]) -> dict[str, object] | None:
         limit = _prompt(f"{what} (a number, or auto)", "auto")
         unit[name] = int(limit) if limit.isdecimal() else limit
         if limit.isdecimal():
-            click.echo(f"  the noise of a count grows {limit} times")
+            say(f"  the noise of a count grows {limit} times")
     return unit
 
 
@@ -71,7 +72,7 @@ def _column(name: str, known: dict[str, object], draft: TableDraft) -> dict[str,
         values = _prompt(f"{name}: every possible value, with commas between them", "")
         if values:
             known["values"] = [value.strip() for value in values.split(",") if value.strip()]
-            click.echo(f"  {name}: {_of_count(len(values.split(',')))}")
+            say(f"  {name}: {_of_count(len(values.split(',')))}")
     if kind == "date" and "format" in guessed and "format" not in known:
         known["format"] = _prompt(f"{name}: %d/%m/%Y or %m/%d/%Y", "%d/%m/%Y")
     if kind in _BOUNDED:
@@ -80,7 +81,7 @@ def _column(name: str, known: dict[str, object], draft: TableDraft) -> dict[str,
                 bound = _prompt(f"{name}: the {what} possible value", "")
                 known |= {end: bound} if bound else {}
     if kind in ("integer", "real"):
-        click.echo(f"  {name}: {consequence(known.get('lower'), known.get('upper'))}")
+        say(f"  {name}: {consequence(known.get('lower'), known.get('upper'))}")
     return known
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from sfumato.cli.language import localized, say
 from sfumato.cli.options import config, require_outputs, table_or_json, write_file
 from sfumato.engines.files import is_same
 from sfumato.errors import LedgerCorrupt, LedgerMissing, WrongUse, shown
@@ -67,7 +68,7 @@ class _Ledger(click.Group):
         module = import_module(f"sfumato.cli.{_ELSEWHERE[cmd_name]}")
         command = vars(module)["COMMANDS"][cmd_name]
         assert isinstance(command, click.Command), "each module of commands lists them"
-        return command
+        return localized(command)
 
 
 @click.group("ledger", cls=_Ledger)
@@ -168,19 +169,19 @@ def verify(
             key = key or pinned.key
         since = _verified_before(state, pinned, kept)
         report = verify_ledger(ledger, kept, key=key or "", since=since)
-    click.echo(f"{report.entries} entries, {report.charges} charges, head {report.head}")
+    say(f"{report.entries} entries, {report.charges} charges, head {report.head}")
     _require_sound(report, place)
-    click.echo(
+    say(
         "sound: the chain is whole, each charge costs what its event costs, "
         "each account is the sum of its charges"
     )
     if since is not None:
-        click.echo(f"since the verification of {state}; entries before it were not read again")
+        say(f"since the verification of {state}; entries before it were not read again")
     for path, head in zip(heads, kept, strict=True):
-        click.echo(f"on the chain: {path}, of {head.at}, signed by {head.public_key}")
+        say(f"on the chain: {path}, of {head.at}, signed by {head.public_key}")
     pin = _pin(identity, kept, pinned)
     if pin != pinned:
-        click.echo(f"pinned in {pins.path}: ledger {identity}, key {kept[0].public_key}")
+        say(f"pinned in {pins.path}: ledger {identity}, key {kept[0].public_key}")
     if pin is None:
         return
     if state is not None and report.verified is not None:
@@ -276,7 +277,7 @@ def head(config: str, output: str, key: str | None) -> None:
         signer = Signer(key or default_key(declared))
         signed = ledger.store.read(lambda rows: signer.sign(ledger.store.identity, rows))
     write_file(output, signed.to_text().encode())
-    click.echo(f"public key {signed.public_key}")
+    say(f"public key {signed.public_key}")
 
 
 @command.command("log")

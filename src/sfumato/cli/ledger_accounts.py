@@ -4,6 +4,7 @@
 import click
 
 from sfumato.accounting.budget_gates import Charge
+from sfumato.cli.language import say
 from sfumato.cli.ledger import opened, opened_or_made, reading
 from sfumato.cli.options import as_json, config, table_or_json
 from sfumato.errors import WrongUse
@@ -54,9 +55,7 @@ def _accounts(config: str, form: str) -> None:
         spent = standing.spent
         shown = f"epsilon {increments_text(spent.epsilon)}, rho {increments_text(spent.rho)}"
         frozen = f"  FROZEN ({standing.frozen})" if standing.frozen else ""
-        click.echo(
-            f"{standing.scope.id}  limit {limit}  spent {shown}  left {_left(standing)}{frozen}"
-        )
+        say(f"{standing.scope.id}  limit {limit}  spent {shown}  left {_left(standing)}{frozen}")
 
 
 @click.command("allocate")
@@ -89,9 +88,9 @@ def _allocate(
         _by(ledger, about).allocate(
             name, budget, purpose=purpose, analyst=analyst, reason=about["reason"]
         )
-        click.echo(_told(ledger.standing(name, purpose, analyst)))
+        say(_told(ledger.standing(name, purpose, analyst)))
     if not purpose:
-        click.echo(f"write {budget} into {config}: the limit is part of the contract")
+        say(f"write {budget} into {config}: the limit is part of the contract")
 
 
 @click.command("refresh")
@@ -111,10 +110,10 @@ def _refresh(config: str, epsilon: str, delta: str, **about: str) -> None:
             name, budget, purpose=purpose, analyst=analyst, reason=about["reason"]
         )
         standing = ledger.standing(name, purpose, analyst)
-    click.echo(_told(standing))
+    say(_told(standing))
     if standing.lifetime:
         total, deltas = (decimal_text(amount) for amount in standing.lifetime)
-        click.echo(f"over the lifetime of the rows: epsilon {total}, delta {deltas}")
+        say(f"over the lifetime of the rows: epsilon {total}, delta {deltas}")
 
 
 @click.command("freeze")
@@ -130,7 +129,7 @@ def _freeze(config: str, purpose: str, analyst: str, **about: str) -> None:
     with opened(config) as (ledger, declared):
         name = declared.dataset.name
         _by(ledger, about).freeze(name, purpose=purpose, analyst=analyst, reason=about["reason"])
-        click.echo(_told(ledger.standing(declared.dataset.name, purpose, analyst)))
+        say(_told(ledger.standing(declared.dataset.name, purpose, analyst)))
 
 
 @click.command("thaw")
@@ -146,7 +145,7 @@ def _thaw(config: str, purpose: str, analyst: str, **about: str) -> None:
         seen = _by(ledger, about).thaw(
             name, purpose=purpose, analyst=analyst, reason=about["reason"]
         )
-    click.echo(f"{seen} failures acknowledged")
+    say(f"{seen} failures acknowledged")
 
 
 @click.command("share")
@@ -162,7 +161,7 @@ def _share(config: str, allowed: bool, **about: str) -> None:
         _by(ledger, about).share_answers(
             declared.dataset.name, allowed=allowed, reason=about["reason"]
         )
-    click.echo("answers are shared" if allowed else "answers are not shared")
+    say("answers are shared" if allowed else "answers are not shared")
 
 
 @click.command("restrict")
@@ -184,7 +183,7 @@ def _restrict(config: str, closed: bool, **about: str) -> None:
                 remedy="Change closed = there, or take it out.",
             )
         _by(ledger, about).restrict(declared.dataset.name, closed=closed, reason=about["reason"])
-    click.echo("only accounts that were opened may spend" if closed else "any name may spend")
+    say("only accounts that were opened may spend" if closed else "any name may spend")
 
 
 _ALL = (_accounts, _allocate, _refresh, _freeze, _thaw, _share, _restrict)

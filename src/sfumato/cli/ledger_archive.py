@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from sfumato.cli.language import say
 from sfumato.cli.ledger import default_key, opened, read_head, reading, signing_key
 from sfumato.cli.options import config, require_outputs, write_file
 from sfumato.errors import LedgerCorrupt, WrongUse, shown
@@ -43,7 +44,7 @@ def _export(config: str, output: str, key: str | None) -> None:
             head = signer.sign(ledger.store.identity, rows)
             return _write_lines(output, lines(rows, head))
 
-        click.echo(f"{ledger.store.read(write)} lines, signed by {signer.public_key}")
+        say(f"{ledger.store.read(write)} lines, signed by {signer.public_key}")
 
 
 def _write_lines(output: str, content: Iterable[str]) -> int:
@@ -77,7 +78,7 @@ def _import(archive: str, config: str, heads: tuple[str, ...]) -> None:
     kept = [read_head(path) for path in heads]
     with source.open(encoding="utf-8", errors="replace") as file:
         count = _load_into(read_declarations(config).ledger, file, kept)
-    click.echo(f"{count} entries, verified")
+    say(f"{count} entries, verified")
 
 
 @click.command("migrate")
@@ -87,16 +88,14 @@ def _migrate(config: str, target: str | None) -> None:
     """Convert the ledger to the format of this version; with --to, move and verify it."""
     if target is None:
         with opened(config) as (ledger, _):
-            click.echo(f"{ledger.store.place} has the newest format")
+            say(f"{ledger.store.place} has the newest format")
         return
     if not target.startswith(SERVERS):
         require_outputs(config, target)
     declared = read_declarations(config)
     count = migrate(declared.ledger, target, key=declared.ledger_key)
-    click.echo(
-        f"{count} entries moved and verified to {shown(target)}; name that as ledger in {config}"
-    )
-    click.echo("the old ledger stays, to be read: it charges nothing any more")
+    say(f"{count} entries moved and verified to {shown(target)}; name that as ledger in {config}")
+    say("the old ledger stays, to be read: it charges nothing any more")
 
 
 @click.command("recover")
@@ -118,12 +117,12 @@ def _recover(config: str, reason: str, *, accept_loss: bool) -> None:
             "A ledger on a server.", remedy="Recover the server; this command is for files."
         )
     missing = recover(place, reason=reason, sinks=sinks, key=declared.ledger_key)
-    click.echo(f"missing: {missing}")
-    click.echo(
+    say(f"missing: {missing}")
+    say(
         "every dataset is frozen: "
         "lower its limit by what may be missing (sfumato ledger allocate), then"
     )
-    click.echo("sfumato ledger thaw")
+    say("sfumato ledger thaw")
 
 
 @click.command("report")
@@ -138,7 +137,7 @@ def _report(config: str, output: str, language: str) -> None:
     with reading(config) as (ledger, declared):
         facts = summary(ledger, declared.dataset.name)
     write_file(output, page(facts, language).encode())
-    click.echo(output)
+    say(output)
 
 
 def _load_into(place: str | Path, archive: Iterable[str], heads: Sequence[Head]) -> int:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from sfumato.cli.language import say
 from sfumato.cli.ledger import default_key, opened, read_head, reading, signing_key
 from sfumato.cli.options import config, require_outputs
 from sfumato.errors import WrongUse, shown
@@ -41,7 +42,7 @@ def _backup(file: str, config: str, key: str | None) -> None:
     declared = read_declarations(config)
     head = backup(declared.ledger, file, Signer(key or default_key(declared)))
     entries = sum(seq for seq, _ in head.chains.values())
-    click.echo(
+    say(
         f"{file}: {entries} entries, verified; "
         f"head of {head.at} in {file}.head, key {head.public_key}"
     )
@@ -92,7 +93,7 @@ def _rotate(config: str, key: str | None, output: str) -> None:
     require_outputs(config, output)
     with opened(config) as (ledger, declared):
         handover = rotate(key or default_key(declared), ledger.store.identity, output)
-    click.echo(f"public key {handover.new}; before it {handover.old}")
+    say(f"public key {handover.new}; before it {handover.old}")
 
 
 @click.command("follow-key")
@@ -115,7 +116,7 @@ def _follow(handover: str, config: str, known: str | None) -> None:
         )
     followed = _read_handover(handover).applied(pin)
     pins.keep(place, followed)
-    click.echo(f"pinned in {pins.path}: ledger {followed.ledger}, key {followed.key}")
+    say(f"pinned in {pins.path}: ledger {followed.ledger}, key {followed.key}")
 
 
 def _read_handover(path: str) -> Handover:
@@ -140,11 +141,11 @@ def _publish(config: str, sinks: Sequence[Sink]) -> None:
 def _tell(lacking: Sequence[str], sound: str) -> None:
     """Prints the losses of a ledger, or the line ``sound`` if there are none."""
     if not lacking:
-        click.echo(sound)
+        say(sound)
         return
     for loss in lacking:
-        click.echo(f"lost: {loss}")
-    click.echo("every dataset is frozen; after the decision: sfumato ledger thaw")
+        say(f"lost: {loss}")
+    say("every dataset is frozen; after the decision: sfumato ledger thaw")
 
 
 _ALL = (_backup, _restore, _accept, _rotate, _follow)

@@ -9,6 +9,7 @@ from importlib import import_module
 import click
 
 from sfumato import __version__
+from sfumato.cli.language import LANGUAGES, choose, localized, present, say
 from sfumato.errors import SfumatoError, without_secrets
 
 _COMMANDS = {
@@ -49,16 +50,37 @@ class _Lazy(click.Group):
         name, _ = _COMMANDS[cmd_name]
         command = vars(import_module(f"sfumato.cli.{name}"))["command"]
         assert isinstance(command, click.Command), "each module of a command has one"
-        return command
+        return localized(command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            rows = [(name, text) for name, (_, text) in _COMMANDS.items()]
+        words = present()
+        with formatter.section(words.sentence("Commands")):
+            rows = [(name, words.sentence(text)) for name, (_, text) in _COMMANDS.items()]
             formatter.write_dl(rows)
+
+    def get_help(self, ctx: click.Context) -> str:
+        made = localized(self)
+        if made is self:
+            return super().get_help(ctx)
+        with made.context_class(made, info_name=ctx.info_name) as other:
+            return click.Group.get_help(made, other)
+
+
+def _chosen(ctx: click.Context, option: click.Parameter, value: str | None) -> None:
+    """Chooses the language of all that follows."""
+    choose(value)
 
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="sfumato")
+@click.option(
+    "--language",
+    type=click.Choice(LANGUAGES),
+    callback=_chosen,
+    expose_value=False,
+    is_eager=True,
+    help="The language of messages [default: SFUMATO_LANG, or en].",
+)
 def sfumato() -> None:
     """Questions about personal data, answered with differential privacy."""
 
@@ -72,26 +94,27 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     """Runs a command line and returns its exit code."""
+    choose(None)
     try:
         result = sfumato.main(arguments, prog_name="sfumato", standalone_mode=False)
     except SfumatoError as error:
-        click.echo(f"{type(error).__name__}: {error}", err=True)
+        say(f"{type(error).__name__}: {error}", err=True)
         return error.exit_code
     except click.ClickException as error:
         message = io.StringIO()
         error.show(message)
         lines = [without_secrets(line) for line in message.getvalue().splitlines()]
-        click.echo("\n".join(lines), err=True)
+        say("\n".join(lines), err=True)
         return 2
     except (click.Abort, KeyboardInterrupt):
-        click.echo("Interrupted. A question that had begun stays charged.", err=True)
+        say("Interrupted. A question that had begun stays charged.", err=True)
         return 3
     except (BrokenPipeError, SystemExit):
         # click exits if the pipe of its output is closed
         return 0
     except OSError as error:
         # the message of the system, without the path
-        click.echo(
+        say(
             f"I/O error: {error.strerror or type(error).__name__}. A question that was answered "
             "stays charged; asked again, it is free.",
             err=True,
@@ -99,6 +122,6 @@ def run(arguments: list[str]) -> int:
         return 3
     except Exception as error:
         # the message of the exception could quote private data
-        click.echo(f"An internal failure ({type(error).__name__}). Please report it.", err=True)
+        say(f"An internal failure ({type(error).__name__}). Please report it.", err=True)
         return 3
     return result if isinstance(result, int) else 0

@@ -7,6 +7,7 @@ import io
 import click
 
 from sfumato.cli.asking import Asking, asks
+from sfumato.cli.language import say
 from sfumato.cli.options import (
     as_json,
     require_outputs,
@@ -85,7 +86,7 @@ def command(
     if save_plot:
         write_file(save_plot, marginals.plot().svg.encode())
     if form == "table" and output is None:
-        click.echo(budget)
+        say(budget)
 
 
 def _write(marginals: Marginals, form: str, output: str | None) -> None:

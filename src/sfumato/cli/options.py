@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
+from sfumato.cli.language import say
 from sfumato.engines.files import is_same
 from sfumato.engines.sources import holds
 from sfumato.errors import InvalidNumber, WrongUse, shown
@@ -196,6 +197,8 @@ def emit(answer: Answer, form: str, output: str | None) -> None:
         write_text(as_json(answer.to_json()), output)
     elif form == "csv":
         write_text(answer.to_csv(), output)
+    elif output is None:
+        say(repr(answer).rstrip("\n"))
     else:
         write_text(repr(answer), output)
 

@@ -5,6 +5,7 @@ import time
 
 import click
 
+from sfumato.cli.language import say
 from sfumato.cli.options import config
 from sfumato.engines.prepare import drop, prepare
 from sfumato.errors import InvalidConfig
@@ -35,13 +36,13 @@ def command(config: str, rows: int | None, dropping: bool) -> None:
     if dropping:
         is_deleted = drop(declared.prepared)
         what = "deleted" if is_deleted else "there was nothing to delete"
-        click.echo(f"{declared.prepared}: {what}")
+        say(f"{declared.prepared}: {what}")
         return
     start = time.monotonic()
 
     def report(line: str) -> None:
-        click.echo(f"{line}, after {time.monotonic() - start:.1f} s", err=True)
+        say(f"{line}, after {time.monotonic() - start:.1f} s", err=True)
 
     tables, dataset = declared.dataset.tables, declared.dataset.name
     made = prepare(tables, dataset=dataset, folder=declared.prepared, rows=rows, report=report)
-    click.echo(f"prepared in {made}")
+    say(f"prepared in {made}")

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from sfumato.cli.asking import Asking, asks
+from sfumato.cli.language import say
 from sfumato.cli.options import as_json, asked, named, parameters, priced, table_or_json
 from sfumato.privacy.event import Json
 
@@ -31,6 +32,6 @@ def command(
             }
             click.echo(as_json(facts))
             return
-        click.echo(f"{preview!r}\n\n{preview.explain()}")
+        say(f"{preview!r}\n\n{preview.explain()}")
         if statement:
-            click.echo(f"\n{preview.statement}")
+            say(f"\n{preview.statement}")

@@ -16,7 +16,7 @@ _OF_A_QUESTION = {"sql", "title", "weight", "size"}
 
 @dataclass(frozen=True, slots=True)
 class PublicationConfig:
-    """The title, the statements, titles, weights and sizes by name, and the arguments of the cost."""
+    """The title, statements, titles, weights and sizes by name, and the arguments of the cost."""
 
     title: str
     statements: Mapping[str, str]

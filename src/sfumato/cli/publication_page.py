@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from sfumato.cli.language import present
 from sfumato.errors import WrongUse
 from sfumato.query.answer import Answer
 from sfumato.query.render import cells, html_table
@@ -16,10 +17,10 @@ _FOLDED, _DRAWN = 12, 60
 
 
 def page(title: str, titles: Mapping[str, str], answers: Mapping[str, Answer]) -> str:
-    """The page; its tables are the answers by name, in their order."""
+    """The page, in the language of the shell; its tables are the answers by name, in order."""
     sections = [_section(titles[name], answer) for name, answer in answers.items()]
     return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<!doctype html>\n<html lang="{present().code}"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width">'
         f"<title>{html.escape(title)}</title><style>{_STYLE}</style></head>\n"
         f"<body><main><header><h1>{html.escape(title)}</h1>{_protected(answers)}</header>"
@@ -30,22 +31,27 @@ def page(title: str, titles: Mapping[str, str], answers: Mapping[str, Answer]) -
 def _protected(answers: Mapping[str, Answer]) -> str:
     """Who is protected, once for all tables."""
     lines = dict.fromkeys(line for answer in answers.values() for line in answer.protected)
-    said = " ".join(lines)
     intervals = "Every number has exact discrete noise, and an interval of 95%."
-    return f"<p>{html.escape(said)} {intervals}</p>"
+    said = " ".join(map(present().sentence, (*lines, intervals)))
+    return f"<p>{html.escape(said)}</p>"
 
 
 def _section(title: str, answer: Answer) -> str:
     """A table with its picture, its statement and its bias."""
-    shown = html_table(*cells(answer.columns, answer.form["rows"], answer.form["errors"]))
+    words = present()
+    header, body = cells(answer.columns, answer.form["rows"], answer.form["errors"])
+    shown = html_table([words.headers.get(name, name) for name in header], body)
     if len(answer) > _FOLDED:
-        shown = f"<details><summary>{len(answer):,} rows</summary>{shown}</details>"
-    said = "".join(f"<li>{html.escape(line)}</li>" for line in (*answer.notes, *answer.bias))
-    cost = html.escape(str(answer.cost))
+        folded = words.sentence(f"{len(answer):,} rows")
+        shown = f"<details><summary>{folded}</summary>{shown}</details>"
+    lines = map(words.sentence, (*answer.notes, *answer.bias))
+    said = "".join(f"<li>{html.escape(line)}</li>" for line in lines)
+    cost = html.escape(words.sentence(f"cost: {answer.cost}"))
+    asked = words.sentence("How it was asked, and what the intervals leave out")
     return (
         f"<section><h2>{html.escape(title)}</h2>{_chart(answer)}{shown}"
-        f'<p class="cost">cost {cost}</p>'
-        "<details><summary>How it was asked, and what the intervals leave out</summary>"
+        f'<p class="cost">{cost}</p>'
+        f"<details><summary>{asked}</summary>"
         f"<pre>{html.escape(answer.statement)}</pre><ul>{said}</ul></details></section>"
     )
 
@@ -58,5 +64,6 @@ def _chart(answer: Answer) -> str:
     # the last column is what a table is about: counts come first
     for name in reversed([name for name in names if not name.endswith("_clipped")]):
         with suppress(WrongUse):
-            return answer.plot(name).svg
+            whiskers = "whiskers: 95% interval"
+            return answer.plot(name).svg.replace(whiskers, present().sentence(whiskers))
     return ""

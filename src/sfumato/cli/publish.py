@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from sfumato.cli.asking import Asking, asks
+from sfumato.cli.language import present, say
 from sfumato.cli.options import require_outputs, write_file
 from sfumato.cli.publication_config import PublicationConfig, read_publication
 from sfumato.cli.publication_page import page
@@ -59,15 +60,15 @@ def command(
             sizes=declared.sizes,
             **declared.cost,
         )
-        click.echo(repr(planned))
+        say(repr(planned))
         if is_plan:
             return
         if planned.left and not yes:
-            click.confirm("Ask, and charge it?", abort=True, err=True)
+            click.confirm(present().sentence("Ask, and charge it?"), abort=True, err=True)
         answers = _answered(planned, tell)
         budget = _budget(session)
     _write(declared, answers, files)
-    click.echo(budget)
+    say(budget)
 
 
 def _files(declared: PublicationConfig, output: str | None, form: str) -> dict[str, Path]:
@@ -109,4 +110,4 @@ def _write(
             write_file(str(path), answers[name].to_csv().encode())
         else:
             answers[name].to_parquet(path)
-        click.echo(f"wrote {path}")
+        say(f"wrote {path}")

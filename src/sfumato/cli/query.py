@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from sfumato.cli.asking import Asking, asks
+from sfumato.cli.language import say
 from sfumato.cli.options import (
     asked,
     emit,
@@ -58,4 +59,4 @@ def command(
     if save_plot:
         write_file(save_plot, answer.plot().svg.encode())
     if form == "table" and output is None:
-        click.echo(budget)
+        say(budget)

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from sfumato.cli.language import say
 from sfumato.cli.options import as_json, config, require_outputs, table_or_json, write_text
 from sfumato.cli.waiting import waiting
 from sfumato.errors import InvalidConfig, UnknownName, WrongUse, shown
@@ -45,7 +46,7 @@ def command() -> None:
 def plan_command(name: str, config: str) -> None:
     """Compare the encoders of the stream NAME; free."""
     with load(config) as session:
-        click.echo(repr(_planned(session, config, name)))
+        say(repr(_planned(session, config, name)))
 
 
 @command.command("open")
@@ -56,8 +57,8 @@ def open_command(name: str, config: str) -> None:
     with waiting() as engine, load(config, engine=engine) as session:
         planned = _planned(session, config, name)
         with Stream(session, planned) as found:
-            click.echo(repr(found))
-        click.echo(repr(session.budget))
+            say(repr(found))
+        say(repr(session.budget))
 
 
 @command.command("advance")
@@ -159,7 +160,7 @@ def _write(counts: Counts, form: str) -> None:
     if form == "json":
         click.echo(as_json([_plain(row) for row in counts.to_dicts()]))
     else:
-        click.echo(repr(counts))
+        say(repr(counts))
 
 
 def _plain(row: Mapping[str, object]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from sfumato.cli.asking import Asking, asks
+from sfumato.cli.language import say
 from sfumato.cli.options import (
     as_json,
     config,
@@ -63,10 +64,10 @@ def plan_command(name: str | None, config: str, confidence: str | None, **cost: 
     """Compare the strategies for the synopsis NAME; free."""
     declared = read_synopsis(config, name)
     planned = declared.planned(read_declarations(config).dataset, cost)
-    click.echo(repr(planned))
+    say(repr(planned))
     if confidence is not None:
         bound = planned.error(confidence=confidence)
-        click.echo(f"all queries at once: +- {number(bound)} (confidence {confidence})")
+        say(f"all queries at once: +- {number(bound)} (confidence {confidence})")
 
 
 @command.command("measure")
@@ -93,7 +94,7 @@ def measure_command(
         planned = declared.planned(session.dataset, cost)
         found = measured(session, planned, strategy or declared.strategy)
         write_file(output, found.to_json().encode())
-        click.echo(f"{found!r}\n{session.budget!r}")
+        say(f"{found!r}\n{session.budget!r}")
 
 
 @command.command("answer")

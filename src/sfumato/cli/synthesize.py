@@ -4,6 +4,7 @@
 import click
 
 from sfumato.cli.asking import Asking, asks
+from sfumato.cli.language import say
 from sfumato.cli.options import require_outputs, write_file
 from sfumato.cli.synthetic_config import read_synthetic
 from sfumato.cli.waiting import waiting
@@ -47,16 +48,16 @@ def command(
     declared = read_synthetic(asking.config, tables[0], cost)
     with waiting() as engine, asking.session(engine) as session:
         if is_preview:
-            click.echo(repr(preview(session, declared.table, **declared.arguments)))
+            say(repr(preview(session, declared.table, **declared.arguments)))
             return
         model = fit(session, declared.table, **declared.arguments)
         budget = repr(session.budget)
-    click.echo(repr(model))
+    say(repr(model))
     if output is not None:
         for path in model.save(output, rows):
-            click.echo(f"wrote {path}")
+            say(f"wrote {path}")
     if report is not None:
         page = model.report()
         write_file(report, page.html.encode())
-        click.echo(f"wrote {report}\n{page!r}")
-    click.echo(budget)
+        say(f"wrote {report}\n{page!r}")
+    say(budget)

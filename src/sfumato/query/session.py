@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from sfumato.engines.base import Engine
 from sfumato.engines.stop import ENDLESS, Patience, Stop
-from sfumato.errors import SfumatoError, UnknownName, WrongUse, shown
+from sfumato.errors import SfumatoError, WrongUse, shown
 from sfumato.exact.rational import Number
 from sfumato.ledger.account_path import UNSTATED, Scope
 from sfumato.ledger.request import Request
@@ -32,7 +32,6 @@ from sfumato.query.asker import Asker
 from sfumato.query.auto_clip import learning
 from sfumato.query.charge import persistently
 from sfumato.query.choose import Planned, cheapest, plan_for_price, plans_for_target
-from sfumato.query.dataframe import Frame, frame
 from sfumato.query.diagnose import checks
 from sfumato.query.diagnosis import Diagnosis, diagnosis
 from sfumato.query.door import Door
@@ -358,21 +357,6 @@ class Session(Shown):
         with self._door.inside():
             answer, _ = persistently(lambda: self._answered(step), ENDLESS)
         return answer
-
-    def table(self, name: str) -> Frame:
-        """Begins a question without SQL: ``where``, ``join``, ``group_by``, ``agg``, ``query``."""
-        if name not in self.dataset.tables:
-            raise UnknownName(f"No table {shown(name)}.", allowed=", ".join(self.dataset.tables))
-        declared = self.dataset.tables.items()
-        columns = tuple((each, tuple(table.columns)) for each, table in declared)
-        return frame(name, self.query, self.preview, columns)
-
-    def __getitem__(self, name: str) -> Frame:
-        """``table(name)``; a notebook completes the names of tables after ``session["``."""
-        return self.table(name)
-
-    def _ipython_key_completions_(self) -> list[str]:
-        return list(self.dataset.tables)
 
     def close(self) -> None:
         """Closes the ledger and the data. A session that ``asking_as`` made closes nothing.

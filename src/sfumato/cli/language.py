@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The language of what the shell says: English, or the words of a catalogue beside this file.
+
+A catalogue has pairs of sentences. ``{1}``, ``{2}`` stand for whatever the sentence has there, and
+``{1*}`` in a translation for a part that is translated too. What is in no catalogue stays English.
+Only whole lines and the fixed headers of tables are replaced: never a value, a name of a column,
+or what is written to a file.
+"""
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from contextvars import ContextVar
+from copy import copy
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from importlib.resources import files
+from typing import Any
+from unicodedata import east_asian_width
+
+import click
+
+# Languages by their names; the first needs no catalogue.
+LANGUAGES = ("en", "zh")
+VARIABLE = "SFUMATO_LANG"
+_PLACE = re.compile(r"\{(\d)\*?\}")
+_RULE = re.compile(r"-+( +-+)*")
+_PADDED = re.compile(r"(\S+(?: \S+)*)( *)")
+_NAMED = re.compile(r"([A-Z]\w+: )(.+)")
+# Sentences inside sentences go no deeper.
+_DEEPEST = 4
+
+
+@dataclass(frozen=True)
+class Words:
+    """The sentences of one language by the English ones; ``headers`` are those of tables.
+
+    >>> words = Words({"wrote {1}": "已写入 {1}"})
+    >>> words.told("wrote out.csv"), words.told("anything else")
+    ('已写入 out.csv', 'anything else')
+    """
+
+    sentences: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    code: str = "en"
+
+    @cached_property
+    def _patterns(self) -> list[tuple[re.Pattern[str], str]]:
+        """The sentences with places: first those that only frame another one ("note: {1}"), then
+        those with the longest fixed text.
+        """
+        found = []
+        for english, other in self.sentences.items():
+            parts = _PLACE.split(english)
+            if len(parts) > 1:
+                fixed = "".join(parts[::2])
+                groups = [re.escape(parts[0])]
+                for name, text in zip(parts[1::2], parts[2::2], strict=True):
+                    groups.append(f"(?P<p{name}>.+?){re.escape(text)}")
+                is_frame = len(parts) == 3 and not parts[2] and "{1*}" in other
+                rank = (not is_frame, -len(fixed))
+                found.append((rank, re.compile("".join(groups), re.DOTALL), other))
+        found.sort(key=lambda each: each[0])
+        return [(pattern, other) for _, pattern, other in found]
+
+    def sentence(self, english: str, depth: int = 0) -> str:
+        """A sentence in this language; the same if the catalogue has none for it."""
+        if english in self.sentences:
+            return self.sentences[english]
+        if depth < _DEEPEST:
+            for pattern, other in self._patterns:
+                match = pattern.fullmatch(english)
+                if match is not None:
+                    return self._filled(other, match, depth)
+        return english
+
+    def _filled(
+        self,
+        other: str,
+        match: re.Match[str],
+        depth: int,
+    ) -> str:
+        """A translation with its places filled."""
+
+        def part(place: re.Match[str]) -> str:
+            found = match[f"p{place[1]}"]
+            return self.sentence(found, depth + 1) if "*" in place[0] else found
+
+        return _PLACE.sub(part, other)
+
+    def told(self, text: str) -> str:
+        """Some lines in this language: a sentence a line, or tables."""
+        if not self.sentences:
+            return text
+        lines = text.split("\n")
+        found = []
+        for line, after in zip(lines, [*lines[1:], ""], strict=True):
+            is_header = bool(line.strip()) and _RULE.fullmatch(after.strip()) is not None
+            found.append(self._header(line) if is_header else self._line(line))
+        return "\n".join(found)
+
+    def _line(self, line: str) -> str:
+        """One line; a refusal is named by its class."""
+        inner = line.strip()
+        if not inner:
+            return line
+        named = _NAMED.fullmatch(inner)
+        other = self.sentence(inner)
+        if named is not None and inner not in self.sentences:
+            translated = self.sentence(named[2])
+            if translated != named[2]:
+                other = named[1] + translated
+        return line.replace(inner, other, 1)
+
+    def _header(self, line: str) -> str:
+        """The header of a table, as wide as it was."""
+
+        def cell(match: re.Match[str]) -> str:
+            other = self.headers.get(match[1], match[1])
+            room = len(match[1]) + len(match[2]) - width(other)
+            return other + " " * max(room, bool(match[2]))
+
+        return _PADDED.sub(cell, line).rstrip()
+
+
+# The language of the present command.
+_WORDS: ContextVar[Words | None] = ContextVar("words", default=None)
+
+
+@lru_cache
+def words_of(language: str) -> Words:
+    """The words of a language.
+
+    >>> words_of("en").told("nothing was charged")
+    'nothing was charged'
+    """
+    if language == LANGUAGES[0]:
+        return Words()
+    form = tomllib.loads((files("sfumato.cli") / f"{language}.toml").read_text(encoding="utf-8"))
+    return Words(form["sentences"], form["headers"], language)
+
+
+def present() -> Words:
+    """The words of the present command: those that were chosen, or of ``SFUMATO_LANG``."""
+    chosen = _WORDS.get()
+    if chosen is None:
+        wanted = os.environ.get(VARIABLE, "").lower()
+        chosen = words_of(next((each for each in LANGUAGES if wanted.startswith(each)), "en"))
+    return chosen
+
+
+def choose(language: str | None) -> None:
+    """Sets the language of the present command; None: that of the environment."""
+    _WORDS.set(None if language is None else words_of(language))
+
+
+def say(text: object, *, err: bool = False) -> None:
+    """Prints what a person reads, in the present language."""
+    click.echo(present().told(str(text)), err=err)
+
+
+def width(text: str) -> int:
+    """How many columns of a terminal a text takes.
+
+    >>> width("n"), width("误差")
+    (1, 4)
+    """
+    return sum(2 if east_asian_width(sign) in "WF" else 1 for sign in text)
+
+
+class _Help(click.HelpFormatter):
+    """Help whose fixed words are in the present language."""
+
+    def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
+        super().write_usage(prog, args, present().sentence("Usage: ") if prefix is None else prefix)
+
+    def write_heading(self, heading: str) -> None:
+        super().write_heading(present().sentence(heading))
+
+    def write_dl(self, rows: Any, *given: Any, **named: Any) -> None:
+        said = [(name, _with_default(text)) for name, text in rows]
+        super().write_dl(said, *given, **named)
+
+
+def _with_default(text: str) -> str:
+    """The help of an option and, in brackets, its default."""
+    words = present()
+    before, bracket, default = text.partition("  [default: ")
+    if not bracket:
+        return words.sentence(text)
+    return f"{words.sentence(before)}  [{words.sentence('default')}: {default}"
+
+
+class _Context(click.Context):
+    formatter_class = _Help
+
+
+def localized(command: click.Command) -> click.Command:
+    """A command whose help is in the present language."""
+    words = present()
+    if not words.sentences:
+        return command
+    made = copy(command)
+    made.context_class = _Context
+    made.help = _paragraphs(words, command.help)
+    made.short_help = _paragraphs(words, command.short_help)
+    made.params = [_parameter(words, each) for each in command.params]
+    if isinstance(made, click.Group):
+        made.commands = {name: localized(each) for name, each in made.commands.items()}
+    return made
+
+
+def _parameter(words: Words, given: click.Parameter) -> click.Parameter:
+    """An option whose help is in another language."""
+    made: Any = copy(given)
+    if isinstance(made, click.Option):
+        made.help = _paragraphs(words, made.help)
+    return made  # type: ignore[no-any-return]
+
+
+def _paragraphs(words: Words, text: str | None) -> str | None:
+    """Each paragraph of a help text in another language."""
+    if not text:
+        return text
+    paragraphs = [" ".join(each.split()) for each in text.split("\n\n")]
+    return "\n\n".join(words.sentence(each) for each in paragraphs)

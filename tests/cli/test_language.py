@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sentences in another language: whole lines only, never a value; and what the catalogue lacks."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from sfumato.cli import language
+from sfumato.cli.language import Words, choose, localized, width, words_of
+from sfumato.cli.main import _COMMANDS, sfumato
+from tests.architecture.structure import ROOT
+from tests.contracts.shell import COUNT, Shell
+
+ZH = words_of("zh")
+HAN = re.compile("[\u4e00-\u9fff]")
+PLACE = re.compile(r"\{\d\*?\}")
+# Constants of the sources: a text that a sentence of the catalogue must come from.
+SOURCES = sorted((ROOT / "src" / "sfumato").rglob("*.py"))
+
+
+@pytest.fixture(autouse=True)
+def english() -> Iterator[None]:
+    yield
+    choose(None)
+
+
+def commands(group: click.Command) -> Iterator[click.Command]:
+    """A command and all below it."""
+    yield group
+    if isinstance(group, click.Group):
+        context = click.Context(group)
+        for name in group.list_commands(context):
+            inner = group.get_command(context, name)
+            assert inner is not None
+            yield from commands(inner)
+
+
+def paragraphs(text: str | None) -> list[str]:
+    return [" ".join(each.split()) for each in (text or "").split("\n\n") if each.strip()]
+
+
+def test_every_help_text_has_a_translation() -> None:
+    choose("en")
+    missing = [text for _, text in _COMMANDS.values() if text not in ZH.sentences]
+    for command in commands(sfumato):
+        texts = paragraphs(command.help)
+        for option in command.params:
+            if isinstance(option, click.Option):
+                texts += paragraphs(option.help)
+        missing += [text for text in texts if ZH.sentence(text) == text]
+    assert sorted(set(missing)) == []
+
+
+def test_help_is_shown_in_the_language(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = shell.run("--language", "zh", "query", "--help")
+    assert "用法：sfumato query" in chosen.out and "选项" in chosen.out
+    assert not re.search(r"\b(the|Show|Write)\b", chosen.out)
+    assert "用法" not in shell.run("query", "--help").out
+    monkeypatch.setenv(language.VARIABLE, "zh_CN.UTF-8")
+    assert "命令" in shell.run("--help").out
+    monkeypatch.setenv(language.VARIABLE, "fr")
+    assert "Usage" in shell.run("--help").out
+    assert shell.run("--language", "xx", "budget").code == 2
+
+
+def test_the_tree_of_commands_stays_english_for_the_next_one() -> None:
+    choose("zh")
+    made = localized(sfumato)
+    assert made.help != sfumato.help
+    choose("en")
+    assert localized(sfumato) is sfumato and not HAN.search(sfumato.help or "")
+
+
+def test_an_answer_has_the_same_values_in_every_language(shell: Shell) -> None:
+    choose(None)
+    english = shell.run("query", COUNT, "--epsilon", "1").out
+    chinese = shell.run("--language", "zh", "query", COUNT, "--epsilon", "1").out
+    assert HAN.search(chinese) and not HAN.search(english)
+    numbers = re.findall(r"-?[\d,]+\.?\d*", english.split("cost")[0])
+    assert numbers == re.findall(r"-?[\d,]+\.?\d*", chinese.split("费用")[0])
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_what_machines_read_is_never_translated(shell: Shell, form: str) -> None:
+    asked = ("query", COUNT, "--epsilon", "1", "--format", form)
+    shell.run(*asked)
+    assert shell.run(*asked).out == shell.run("--language", "zh", *asked).out
+
+
+def test_refusals_are_named_and_translated(shell: Shell) -> None:
+    ran = shell.run("--language", "zh", "query", "SELECT nothing", "--epsilon", "1")
+    assert ran.code != 0
+    lines = ran.err.splitlines()
+    assert lines[0].split(":")[0] in ("UnknownName", "UnsupportedSql")
+    assert any(line.startswith(("允许：", "怎么办：")) for line in lines)
+
+
+def test_a_sentence_is_replaced_as_a_whole_or_not_at_all() -> None:
+    words = Words({"wrote {1}": "已写入 {1}", "note: {1}": "注：{1*}", "all of {1}": "{1} 的全部"})
+    assert (
+        words.told("wrote a\n  note: all of b\nhe wrote a")
+        == "已写入 a\n  注：b 的全部\nhe wrote a"
+    )
+    assert words.told("note: wrote {1}") == "注：已写入 {1}"
+    assert words.sentence("wrote ") == "wrote "
+
+
+def test_headers_keep_their_width_and_values_stay() -> None:
+    words = Words({"x": "y"}, {"95% error": "95% 误差"})
+    table = "column  95% error\n------  ---------\n     x  95% error"
+    header, rule, row = words.told(table).split("\n")
+    assert (header, rule, row) == ("column  95% 误差", "------  ---------", "     x  95% error")
+    assert width("95% 误差") == 8
+
+
+def constants() -> set[str]:
+    """All texts of the sources, f-strings cut at their places, blanks as one."""
+    found: set[str] = set()
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.add(" ".join(node.value.split()))
+    return found
+
+
+def test_no_sentence_of_the_catalogue_is_dead() -> None:
+    """Each fixed part of some length stands in texts of the sources, or is click's."""
+    whole = "\n".join(constants())
+    theirs = (
+        "Usage",
+        "Options",
+        "Error: ",
+        "Try 'sfumato",
+        "Show this",
+        "Show the version",
+        "default",
+    )
+    dead = []
+    for english in ZH.sentences:
+        if english.startswith(theirs):
+            continue
+        parts = [" ".join(part.split()) for part in PLACE.split(english)]
+        dead += [english for part in parts if len(part) > 6 and not _stands(part, whole)]
+    assert dead == []
+
+
+def _stands(part: str, whole: str) -> bool:
+    """Whether a part stands in the sources, as one text or divided into pieces of some length."""
+    if part in whole:
+        return True
+    cuts = range(len(part) - 4, 3, -1)
+    pieces = ((part[:cut].strip(), part[cut:].strip()) for cut in cuts)
+    return any(first in whole and _stands(rest, whole) for first, rest in pieces)
+
+
+def test_translations_have_the_places_of_the_sentence() -> None:
+    for english, other in ZH.sentences.items():
+        ours = sorted(each.strip("{*}") for each in PLACE.findall(english))
+        theirs = sorted(each.strip("{*}") for each in PLACE.findall(other))
+        assert ours == theirs, english
+        assert HAN.search(other), english
+
+
+def raised() -> dict[str, list[str]]:
+    """The sentences of refusals by room, with places for what is filled in."""
+    found: dict[str, list[str]] = {}
+    for path in SOURCES:
+        room = path.relative_to(ROOT / "src" / "sfumato").parts[0]
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+                given: list[Any] = [*node.exc.args[:1], *(k.value for k in node.exc.keywords)]
+                found.setdefault(room, []).extend(filter(None, map(_template, given)))
+    return found
+
+
+def _template(node: ast.expr) -> str:
+    """A text as a sentence with places; empty if it is no text."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        parts = [each.value if isinstance(each, ast.Constant) else "X9" for each in node.values]
+        return "".join(map(str, parts))
+    return ""
+
+
+# At least these shares of the refusals of a room are translated.
+COVERED = {"cli": 0.75, "sql": 0.49, "query": 0.42, "metadata": 0.78}
+
+
+@pytest.mark.parametrize("room", COVERED)
+def test_refusals_that_analysts_meet_are_translated(room: str) -> None:
+    sentences = [each for each in raised()[room] if len(each.split()) > 1]
+    known = [each for each in sentences if HAN.search(ZH.sentence(each))]
+    assert len(known) / len(sentences) >= COVERED[room], sorted(set(sentences) - set(known))
+
+
+def test_the_catalogue_is_in_the_package() -> None:
+    assert (Path(language.__file__).parent / "zh.toml").is_file()
