@@ -22,6 +22,8 @@ _COMMANDS = {
     "marginals": ("marginals", "Count rows by several sets of columns together; it is charged."),
     "census": ("census_command", "Measure tables down a geography that add up; it is charged."),
     "publish": ("publish", "Ask the questions of a file for one cost; it is charged."),
+    "telemetry": ("telemetry", "Counts of devices that nobody can read."),
+    "collect": ("collect", "Receive reports of devices."),
     "synthesize": ("synthesize", "Synthetic rows of a table, with a report; it is charged."),
     "synopsis": ("synopsis", "One measurement that answers a workload; charged once."),
     "stream": ("stream", "Counts that go on, tick by tick, under one charge."),

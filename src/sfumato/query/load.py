@@ -59,6 +59,7 @@ _KEYS = {
     "census",
     "synopses",
     "synthetic",
+    "telemetry",
     "analyst",
     "purpose",
 }

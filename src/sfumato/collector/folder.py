@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reports on disk: a folder for each task and period, of Parquet parts and one file that grows.
+
+What ``append`` has returned from survives a crash. A part is in random order, and all files have
+the time of their period: neither says when a report came.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as parquet
+
+from sfumato.errors import Failed, WrongUse, shown
+from sfumato.noise.uniform import permutation
+from sfumato.telemetry.oracles.oracle import Payloads
+from sfumato.telemetry.report import Layout
+from sfumato.telemetry.task import ReportTask
+
+# The file that grows becomes a part when it has so many reports.
+PART = 1 << 20
+COLUMN = "report"
+
+
+class StoreFailed(Failed):
+    """The disk is full or away: nothing of the last batch is kept."""
+
+
+class Folder:
+    """The reports of some tasks in a folder, which one process at a time may write.
+
+    Guarantees:
+        what was acknowledged is read again after a crash
+
+    Raises:
+        WrongUse: another process writes there, or it cannot be made.
+
+    >>> import tempfile
+    >>> from sfumato.telemetry.task import report_task
+    >>> task = report_task("t", "?", ["a"], epsilon=1, start=0, periods=1)
+    >>> place = tempfile.TemporaryDirectory()
+    >>> with Folder(place.name) as folder:
+    ...     folder.append(task, 0, np.zeros((2, Layout.of(task).size), np.uint8))
+    >>> [len(part) for part in read(place.name, task, 0)]
+    [2]
+    >>> place.cleanup()
+    """
+
+    def __init__(self, place: str | Path) -> None:
+        self.place = Path(place)
+        try:
+            self.place.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._lock = os.open(self.place / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise WrongUse(f"{shown(str(place))} cannot be made ({error.strerror}).") from None
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._lock)
+            raise WrongUse(f"Another collector writes into {shown(str(place))}.") from None
+        self._growing: dict[tuple[ReportTask, int], _Growing] = {}
+
+    def append(self, task: ReportTask, period: int, rows: Payloads) -> None:
+        """Keeps reports; they are on disk when this returns.
+
+        Raises:
+            StoreFailed: they could not be written; none of them is kept.
+        """
+        key = (task, period)
+        try:
+            if key not in self._growing:
+                self._growing[key] = _Growing(where(self.place, task, period), task, period)
+            self._growing[key].append(rows)
+        except OSError as error:
+            found = self._growing.pop(key, None)
+            if found is not None:
+                found.close()
+            raise StoreFailed(f"The store of reports failed ({error.strerror}).") from None
+
+    def __enter__(self) -> "Folder":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Makes parts of all files that grow, and lets another process write."""
+        try:
+            for growing in self._growing.values():
+                growing.seal()
+                growing.close()
+        finally:
+            self._growing.clear()
+            os.close(self._lock)
+
+
+class _Growing:
+    """The file of a period to which reports are added."""
+
+    def __init__(
+        self,
+        folder: Path,
+        task: ReportTask,
+        period: int,
+    ) -> None:
+        self._folder, self._size = folder, Layout.of(task).size
+        self._time = task.start + period * task.period
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _flush(folder.parent)
+        self._open(_settled(folder))
+
+    def _open(self, number: int) -> None:
+        """Opens the file of a number; a last report that is not whole was never acknowledged."""
+        self._number = number
+        self._path = self._folder / f"growing-{number}.rows"
+        self._file = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        length = os.fstat(self._file).st_size
+        self._length = length - length % self._size
+        os.ftruncate(self._file, self._length)
+        os.fsync(self._file)
+        _flush(self._folder)
+
+    def append(self, rows: Payloads) -> None:
+        """Adds reports and waits until they are on disk; if that fails, none is added."""
+        data = memoryview(np.ascontiguousarray(rows).tobytes())
+        try:
+            while data:
+                data = data[os.write(self._file, data) :]
+            os.fsync(self._file)
+        except OSError:
+            os.ftruncate(self._file, self._length)
+            raise
+        self._length += rows.size
+        self._forget_time(self._path)
+        if self._length >= PART * self._size:
+            self.seal()
+            os.close(self._file)
+            self._open(self._number + 1)
+
+    def seal(self) -> None:
+        """Makes a Parquet part of the file, in random order."""
+        if not self._length:
+            return
+        rows = np.fromfile(self._path, np.uint8).reshape(-1, self._size)
+        data = rows[permutation(len(rows))].tobytes()
+        column = pa.Array.from_buffers(pa.binary(self._size), len(rows), [None, pa.py_buffer(data)])
+        part = self._folder / f"part-{self._number}.parquet"
+        unfinished = part.with_suffix(".unfinished")
+        parquet.write_table(pa.table({COLUMN: column}), unfinished, compression="none")
+        _flush(unfinished)
+        unfinished.replace(part)
+        self._forget_time(part)
+        _flush(self._folder)
+        self._path.unlink()
+        _flush(self._folder)
+        self._length = 0
+
+    def _forget_time(self, path: Path) -> None:
+        """Gives a file and its folder the time of the period in place of the present one."""
+        for each in (path, self._folder):
+            os.utime(each, (self._time, self._time))
+
+    def close(self) -> None:
+        """Closes the file."""
+        os.close(self._file)
+
+
+def where(place: Path, task: ReportTask, period: int) -> Path:
+    """The folder of a task and period; the hash is in it, since a task never changes."""
+    return place / f"{task.id}-{task.hash[:8].hex()}" / f"period={period}"
+
+
+def read(place: str | Path, task: ReportTask, period: int) -> Iterator[pa.Array]:
+    """The reports of a period, a part after the other, for ``Aggregator.add_many``."""
+    folder = where(Path(place), task, period)
+    size = Layout.of(task).size
+    parts = {path.stem.removeprefix("part-") for path in folder.glob("part-*.parquet")}
+    for number in sorted(parts, key=int):
+        yield parquet.read_table(folder / f"part-{number}.parquet")[COLUMN].combine_chunks()
+    for path in folder.glob("growing-*.rows"):
+        # a part of the same number has the same reports
+        if path.stem.removeprefix("growing-") not in parts:
+            data = path.read_bytes()
+            count = len(data) // size
+            yield pa.Array.from_buffers(pa.binary(size), count, [None, pa.py_buffer(data)])
+
+
+def _settled(folder: Path) -> int:
+    """The number of the file that grows, after what a crash left behind is put in order."""
+    for path in folder.glob("*.unfinished"):
+        path.unlink()
+    numbers = [int(path.stem.removeprefix("part-")) for path in folder.glob("part-*.parquet")]
+    for path in folder.glob("growing-*.rows"):
+        if int(path.stem.removeprefix("growing-")) in numbers:
+            path.unlink()
+    return max(numbers, default=-1) + 1
+
+
+def _flush(path: Path) -> None:
+    """Waits until a file or folder is on disk."""
+    found = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(found)
+    finally:
+        os.close(found)

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decides which reports of a batch are kept: those of the task, of an open period, whole, new."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from sfumato.collector.folder import Folder, StoreFailed, read
+from sfumato.telemetry.oracles.oracle import Payloads, unpacked
+from sfumato.telemetry.report import HEADER, ID, PERIOD, PREFIX, Layout
+from sfumato.telemetry.rows import rows_of
+from sfumato.telemetry.seen import Seen
+from sfumato.telemetry.signing import SignedTask
+
+# A clock of a device may be ahead by so many seconds.
+AHEAD = 3600
+
+
+class Intake:
+    """Takes batches of reports of one task.
+
+    A period is open from its beginning (an hour earlier, for clocks that are ahead) until one more
+    period has passed, for devices that were away. Nothing but the period is kept of the time.
+
+    Guarantees:
+        what was acknowledged is kept, once
+
+    Raises:
+        StoreFailed: nothing of the batch may be acknowledged; the same batch may come again.
+
+    >>> import tempfile
+    >>> from cryptography.hazmat.primitives.asymmetric import ec
+    >>> from sfumato.telemetry.signing import signed_task
+    >>> from sfumato.telemetry.task import report_task
+    >>> task = report_task("t", "?", ["a"], epsilon=1, start=0, periods=1)
+    >>> signed = signed_task(task, ec.generate_private_key(ec.SECP256R1()))
+    >>> place = tempfile.TemporaryDirectory()
+    >>> with Folder(place.name) as folder:
+    ...     Intake(signed, folder, lambda: 60.0).take(b"no report")
+    0
+    >>> place.cleanup()
+    """
+
+    def __init__(
+        self,
+        signed: SignedTask,
+        folder: Folder,
+        clock: Callable[[], float],
+    ) -> None:
+        self.signed = signed
+        self._task = signed.task
+        self._folder = folder
+        self._clock = clock
+        self._layout = Layout.of(signed.task)
+        self._seen: dict[int, Seen] = {}
+
+    def take(self, body: bytes) -> int:
+        """Keeps the good reports of a batch, one after the other in ``body``; returns how many."""
+        size = self._layout.size
+        if len(body) % size:
+            return 0
+        rows = np.frombuffer(body, np.uint8).reshape(-1, size)
+        prefix = np.frombuffer(self._layout.prefix, np.uint8)
+        rows = rows[(rows[:, PREFIX] == prefix).all(axis=1)]
+        rows = rows[self._task.oracle.valid(rows[:, HEADER:])]
+        periods = unpacked(rows[:, PERIOD]).astype(np.int64)
+        kept = 0
+        for period in np.unique(periods).tolist():
+            if self._is_open(period):
+                kept += self._keep(period, rows[periods == period])
+        return kept
+
+    def _is_open(self, period: int) -> bool:
+        """Whether reports of a period are still, or already, taken."""
+        task, now = self._task, self._clock()
+        begins = task.start + period * task.period
+        is_known = 0 <= period < task.periods
+        return is_known and begins - AHEAD <= now < min(begins + 2 * task.period, task.expires)
+
+    def _keep(self, period: int, rows: Payloads) -> int:
+        """Stores the new reports of a period."""
+        seen = self._seen.get(period)
+        if seen is None:
+            seen = self._seen[period] = self._remembered(period)
+        fresh = rows[seen.fresh(_ids(rows))]
+        if not len(fresh):
+            return 0
+        try:
+            self._folder.append(self._task, period, fresh)
+        except StoreFailed:
+            # they are not stored, so they are not duplicates when they come again
+            del self._seen[period]
+            raise
+        self._forget(period)
+        return len(fresh)
+
+    def _remembered(self, period: int) -> Seen:
+        """The ids that are stored for a period."""
+        seen = Seen()
+        for part in read(self._folder.place, self._task, period):
+            rows, _ = rows_of(part, self._layout.size)
+            seen.fresh(_ids(rows))
+        return seen
+
+    def _forget(self, period: int) -> None:
+        """Forgets the ids of periods that are closed."""
+        for other in [each for each in self._seen if each < period and not self._is_open(each)]:
+            del self._seen[other]
+
+
+def _ids(rows: Payloads) -> np.ndarray:
+    """The first eight bytes of the ids of reports."""
+    found: np.ndarray = unpacked(np.ascontiguousarray(rows[:, ID])[:, :8])
+    return found

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reports on disk: what was acknowledged survives, and neither order nor time is kept."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sfumato.collector import folder as module
+from sfumato.collector.folder import Folder, StoreFailed, where
+from sfumato.errors import WrongUse
+from sfumato.telemetry.report import Layout
+from sfumato.telemetry.rows import rows_of
+from tests.collector.batches import PERIOD, START, asked, batch, stored
+
+TASK = asked().task
+SIZE = Layout.of(TASK).size
+
+
+def rows(reports: list[bytes]) -> np.ndarray:
+    return rows_of(reports, SIZE)[0]
+
+
+def test_what_was_appended_is_read_before_and_after_it_is_sealed(tmp_path: Path) -> None:
+    first, second = batch(TASK, 5), batch(TASK, 7)
+    with Folder(tmp_path) as folder:
+        folder.append(TASK, 1, rows(first))
+        assert stored(tmp_path, TASK) == first
+        folder.append(TASK, 1, rows(second))
+        folder.append(TASK, 2, rows(batch(TASK, 3, period=2)))
+    assert sorted(stored(tmp_path, TASK)) == sorted(first + second)
+    assert len(stored(tmp_path, TASK, 2)) == 3
+    with Folder(tmp_path) as folder:
+        folder.append(TASK, 1, rows(first))
+    assert len(stored(tmp_path, TASK)) == 17
+
+
+def test_a_full_file_becomes_a_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PART", 10)
+    reports = batch(TASK, 25)
+    with Folder(tmp_path) as folder:
+        for start in range(0, 25, 5):
+            folder.append(TASK, 1, rows(reports[start : start + 5]))
+        names = {path.name for path in where(tmp_path, TASK, 1).iterdir()}
+        assert names == {"part-0.parquet", "part-1.parquet", "growing-2.rows"}
+        assert sorted(stored(tmp_path, TASK)) == sorted(reports)
+
+
+def test_a_part_is_in_random_order_and_has_the_time_of_its_period(tmp_path: Path) -> None:
+    reports = batch(TASK, 50)
+    with Folder(tmp_path) as folder:
+        folder.append(TASK, 1, rows(reports))
+        (growing,) = where(tmp_path, TASK, 1).glob("growing-*")
+        assert growing.stat().st_mtime == START + PERIOD
+    found = stored(tmp_path, TASK)
+    # the same order has a probability of 1/50!
+    assert found != reports and sorted(found) == sorted(reports)
+    (part,) = where(tmp_path, TASK, 1).glob("part-*")
+    assert part.stat().st_mtime == START + PERIOD
+
+
+def test_a_part_that_keeps_the_order_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "permutation", np.arange)
+    reports = batch(TASK, 50)
+    with Folder(tmp_path) as folder:
+        folder.append(TASK, 1, rows(reports))
+    assert stored(tmp_path, TASK) == reports
+
+
+def test_a_torn_report_is_cut_and_a_crash_in_sealing_loses_and_repeats_nothing(
+    tmp_path: Path,
+) -> None:
+    first = batch(TASK, 4)
+    with Folder(tmp_path) as folder:
+        folder.append(TASK, 1, rows(first))
+    inside = where(tmp_path, TASK, 1)
+    # the crash was after the part took its name, and before its rows were deleted
+    (inside / "growing-0.rows").write_bytes(b"".join(first))
+    (inside / "part-1.unfinished").write_bytes(b"half")
+    # and the newest file ends within a report
+    (inside / "growing-1.rows").write_bytes(first[0] + b"torn")
+    assert len(stored(tmp_path, TASK)) == 5
+    with Folder(tmp_path) as folder:
+        folder.append(TASK, 1, rows(batch(TASK, 2)))
+        assert len(stored(tmp_path, TASK)) == 7
+    assert not list(inside.glob("*.unfinished")) and len(stored(tmp_path, TASK)) == 7
+
+
+@pytest.mark.parametrize("broken", ["write", "fsync"])
+def test_a_disk_that_fails_keeps_nothing_of_the_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    first = batch(TASK, 4)
+    with Folder(tmp_path) as folder:
+        folder.append(TASK, 1, rows(first))
+
+        def full(*given: object) -> int:
+            if broken == "write":
+                os.pwrite(given[0], bytes(given[1])[:20], 0)  # type: ignore[arg-type]
+            raise OSError(28, "No space left on device")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(module.os, broken, full)
+            with pytest.raises(StoreFailed, match="No space left"):
+                folder.append(TASK, 1, rows(batch(TASK, 3)))
+        assert stored(tmp_path, TASK) == first
+        folder.append(TASK, 1, rows(batch(TASK, 2)))
+    assert len(stored(tmp_path, TASK)) == 6
+
+
+def test_one_process_writes(tmp_path: Path) -> None:
+    with Folder(tmp_path), pytest.raises(WrongUse, match="Another collector"):
+        Folder(tmp_path)
+    with pytest.raises(WrongUse, match="cannot be made"):
+        Folder("/proc/nowhere/reports")

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is kept of a batch: reports of the task, of an open period, whole, and once."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from sfumato.collector.folder import Folder, StoreFailed
+from sfumato.telemetry.report import Layout
+from tests.collector.batches import NOW, PERIOD, START, asked, batch, counted, intake, stored
+
+SIGNED = asked()
+TASK = SIGNED.task
+
+
+def taken(place: Path, reports: list[bytes], now: float = NOW) -> int:
+    with Folder(place) as folder:
+        return intake(folder, SIGNED, now).take(b"".join(reports))
+
+
+def test_good_reports_are_kept_once(tmp_path: Path) -> None:
+    reports = batch(TASK, 20)
+    with Folder(tmp_path) as folder:
+        one = intake(folder, SIGNED)
+        assert one.take(b"".join(reports[:12])) == 12
+        assert one.take(b"".join(reports)) == 8
+        assert one.take(b"".join(reports[:1] * 3)) == 0
+    assert counted(tmp_path, TASK) == 20
+    # a new process knows the ids from the files
+    assert taken(tmp_path, reports) == 0 and counted(tmp_path, TASK) == 20
+
+
+def test_replayed_reports_of_a_mutant_without_memory_are_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sfumato.collector.intake.Seen.fresh", lambda self, ids: ids == ids)
+    reports = batch(TASK, 5)
+    with Folder(tmp_path) as folder:
+        one = intake(folder, SIGNED)
+        one.take(b"".join(reports))
+        one.take(b"".join(reports))
+    assert len(stored(tmp_path, TASK)) == 10
+
+
+def test_foreign_forged_and_truncated_reports_are_dropped(tmp_path: Path) -> None:
+    other = asked("other").task
+    layout = Layout.of(TASK)
+    good = batch(TASK, 3)
+    bad = [
+        *batch(other, 2),
+        b"\x02" + good[0][1:],
+        layout.report(1, os.urandom(16), b"\xff" * TASK.oracle.size),
+    ]
+    assert taken(tmp_path, good + bad) == 3
+    assert taken(tmp_path, [good[0][:-1]]) == 0
+    assert taken(tmp_path, [os.urandom(layout.size * 4)]) == 0
+    assert taken(tmp_path, []) == 0
+    assert counted(tmp_path, TASK) == 3
+
+
+@pytest.mark.parametrize(
+    ("period", "now", "kept"),
+    [
+        (1, START + PERIOD, 1),
+        (1, START + PERIOD - 3600, 1),
+        (1, START + PERIOD - 3601, 0),
+        (1, START + 3 * PERIOD - 1, 1),
+        (1, START + 3 * PERIOD, 0),
+        (4, START + 4 * PERIOD, 0),
+        (2**32 - 1, START + PERIOD, 0),
+        (3, TASK.expires, 0),
+    ],
+)
+def test_only_open_periods_are_taken(tmp_path: Path, period: int, now: float, kept: int) -> None:
+    assert taken(tmp_path, batch(TASK, 1, period=period), now) == kept
+
+
+def test_reports_that_could_not_be_stored_may_come_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reports = batch(TASK, 4)
+    with Folder(tmp_path) as folder:
+        one = intake(folder, SIGNED)
+        assert one.take(b"".join(reports[:2])) == 2
+        honest = Folder.append
+
+        def failing(self: Folder, *given: object) -> None:
+            raise StoreFailed("The store of reports failed.")
+
+        monkeypatch.setattr(Folder, "append", failing)
+        with pytest.raises(StoreFailed):
+            one.take(b"".join(reports))
+        monkeypatch.setattr(Folder, "append", honest)
+        assert one.take(b"".join(reports)) == 2
+    assert counted(tmp_path, TASK) == 4
