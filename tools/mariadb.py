@@ -40,13 +40,16 @@ class MariaDB:
             self._as_user = {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": []}
         places = [f"--datadir={folder / 'data'}", "--auth-root-authentication-method=normal"]
         made = [_program("mariadb-install-db"), "--no-defaults", "--skip-test-db"]
-        subprocess.run(
-            [*made, *places, *_SMALL],
-            check=True,
-            capture_output=True,
-            cwd=folder,
-            **self._as_user,
-        )
+        install = [*made, *places, *_SMALL]
+        # seen to fail once on a busy machine: then it is done once more from the start
+        for _ in range(2):
+            done = subprocess.run(
+                install, capture_output=True, text=True, cwd=folder, check=False, **self._as_user
+            )
+            if done.returncode == 0:
+                return
+            shutil.rmtree(folder / "data", ignore_errors=True)
+        raise RuntimeError("\n".join(["MariaDB does not install.", done.stdout, done.stderr]))
 
     def start(self, **settings: str) -> None:
         """Starts the server; returns when it takes connections."""

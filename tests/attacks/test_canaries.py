@@ -338,6 +338,7 @@ def session_calls(
                 "error": None,
                 "max_epsilon": None,
                 "weights": {"a": 1},
+                "sizes": None,
             },
         ),
         "diagnose": (
@@ -461,6 +462,7 @@ DECLARED = (
     "columns",
     "parameters",
     "tables",
+    "questions",
 )
 
 
