@@ -19,7 +19,7 @@ from sfumato.query.task import Stored
 from sfumato.synthetic.estimate import MaximumEntropy
 from sfumato.synthetic.fit import _fit_task
 from sfumato.synthetic.fitting import Base
-from sfumato.synthetic.model import Model
+from sfumato.synthetic.model import Model, TableModel
 from sfumato.synthetic.task import FitTask, check_blocks
 
 Row = dict[str, Any]
@@ -45,7 +45,7 @@ def fitted(task: FitTask, rows: Sequence[Row], dataset: Dataset = DECLARED) -> M
     reserved = Reserved(task.event, drawn(task.event, task.cells))
     with opened:
         body = task.run(Curator("shadow", reserved, opened))
-    return Model(task, Stored(body, "shadow"), FREE, MaximumEntropy(20))
+    return TableModel(task, Stored(body, "shadow"), FREE, MaximumEntropy(20))
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from sfumato.errors import WrongUse
 from sfumato.query.allowance import allowance
 from sfumato.synthetic.fit import _fit_task
 from sfumato.synthetic.infer import combine, copied, interval
-from sfumato.synthetic.model import Model
+from sfumato.synthetic.model import TableModel
 from tests.synthetic.towns import session
 
 
@@ -27,7 +27,7 @@ def test_copies_of_a_count_spread_as_its_noise(tmp_path):
         task = _fit_task(
             opened.dataset, "people", allowance(rho="0.01"), options=Options(**options)
         )
-        model = Model(task, opened.ask(task), opened.price(task))
+        model = TableModel(task, opened.ask(task), opened.price(task))
         base = model.released.base
         rich = base.schema.place("rich")
         found = []

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Marginals of a bounded cube in merged cells, as a statistic. Proof: counts.proof.md."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -14,6 +15,34 @@ from sfumato.query.statistic import BoundedStatistic, Opened
 
 # The block of each cell of an axis.
 Blocks: TypeAlias = tuple[int, ...]
+
+
+class Counted(Protocol):
+    """Rows of units with weights, whose marginals have proved distances, as ``BoundedCube`` says.
+
+    A ``BoundedCube`` is counted by the engine; another plan counts by itself.
+    """
+
+    @property
+    def refinement(self) -> int: ...
+    @property
+    def l1(self) -> Distance: ...
+    @property
+    def l2(self) -> Distance: ...
+    @property
+    def apart(self) -> Distance: ...
+    @property
+    def unit(self) -> str | None: ...
+    @property
+    def most(self) -> int: ...
+
+    def marginal(self, opened: Opened, names: Sequence[str]) -> Integers:
+        """The exact weight of the rows in each cell of some axes."""
+        ...
+
+
+# What marginals are counted of.
+Plan: TypeAlias = BoundedCube | Counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +62,7 @@ class BlockCounts(BoundedStatistic[Integers]):
     ('BlockCounts', 'Marginal, of fewer cells')
     """
 
-    plan: BoundedCube
+    plan: Plan
     blocks: tuple[tuple[str, Blocks], ...]
 
     def __post_init__(self) -> None:
@@ -65,7 +94,10 @@ class BlockCounts(BoundedStatistic[Integers]):
 
     def exact(self, opened: Opened) -> Integers:
         """The counts, those that differ in the block of the last axis alone side by side."""
-        cells = opened.marginal(self.plan, self.names)
+        if isinstance(self.plan, BoundedCube):
+            cells = opened.marginal(self.plan, self.names)
+        else:
+            cells = self.plan.marginal(opened, self.names)
         for axis, (_, blocks) in enumerate(self.blocks):
             cells = added_up(cells, axis, blocks)
         return cells.ravel()

@@ -106,23 +106,61 @@ class MaximumEntropy:
         """The fit."""
         target = _Target(tree, measurements, total, tree.summed(fixed))
         zeros = [np.zeros(each.counts.shape) for each in measurements[len(start) :]]
-        potentials = [*start, *zeros]
-        explained = 0.5 * _EXPLAINED * sum(each.counts.size for each in measurements)
-        step = _FIRST_STEP
-        marginals = target.marginals(potentials)
-        loss, slopes = target.residual(marginals)
-        for _ in range(self.steps):
-            if loss <= explained:
-                break
-            moved = [one - step * slope for one, slope in zip(potentials, slopes, strict=True)]
-            found = target.marginals(moved)
-            new_loss, new_slopes = target.residual(found)
-            if new_loss >= loss:
-                step *= _SHRINKING
-                continue
-            potentials, marginals, loss, slopes = moved, found, new_loss, new_slopes
-            step *= _GROWTH
+        potentials, marginals = descended(target, [*start, *zeros], self.steps)
         return Fitted(tree, tuple(potentials), marginals, total)
+
+
+class Target(Protocol):
+    """What a fit approaches: counts that follow from potentials, and measurements of them."""
+
+    @property
+    def measurements(self) -> Sequence[Measurement]: ...
+
+    def marginals(self, potentials: Sequence[Floats]) -> Tables:
+        """The counts, for one potential for each measurement."""
+        ...
+
+    def residual(self, marginals: Tables) -> tuple[float, list[Floats]]:
+        """Half the sum of the squared residuals in standard deviations, and the direction in which
+        each potential falls.
+        """
+        ...
+
+
+def descended(
+    target: Target,
+    start: Sequence[Floats],
+    steps: int,
+) -> tuple[list[Floats], Tables]:
+    """The potentials at which the residual is what the noise explains, and their counts."""
+    potentials = list(start)
+    explained = 0.5 * _EXPLAINED * sum(each.counts.size for each in target.measurements)
+    step = _FIRST_STEP
+    marginals = target.marginals(potentials)
+    loss, slopes = target.residual(marginals)
+    for _ in range(steps):
+        if loss <= explained:
+            break
+        moved = [one - step * slope for one, slope in zip(potentials, slopes, strict=True)]
+        found = target.marginals(moved)
+        new_loss, new_slopes = target.residual(found)
+        if new_loss >= loss:
+            step *= _SHRINKING
+            continue
+        potentials, marginals, loss, slopes = moved, found, new_loss, new_slopes
+        step *= _GROWTH
+    return potentials, marginals
+
+
+def compared(model: Floats, seen: Measurement) -> tuple[float, Floats]:
+    """The part of a residual that one measurement has, and the direction of its potential.
+
+    A potential moves the logarithm of a count. So the direction is the residual over the count
+    itself, which fits all counts at one pace, however large; counts far below the noise slow down.
+    """
+    residual = model - seen.counts
+    loss = 0.5 * float(np.square(residual / seen.sigma).sum())
+    return loss, residual / (model + _DAMPING * seen.sigma)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,18 +186,11 @@ class _Target:
         return self.tree.marginals(tables, self.total)
 
     def residual(self, marginals: Tables) -> tuple[float, list[Floats]]:
-        """Half the sum of the squared residuals in standard deviations, and the direction in which
-        each potential falls.
-
-        A potential moves the logarithm of a count. So the direction is the residual over the count
-        itself, which fits all counts at one pace, however large; counts far below the noise slow
-        down.
-        """
+        """How far the marginals are from the measurements, and where each potential falls."""
         loss, slopes = 0.0, []
         for each, home in zip(self.measurements, self.homes, strict=True):
             others = self.tree.others(home, each.columns)
-            model = marginals[home].sum(axis=others)
-            residual = model - each.counts
-            loss += 0.5 * float(np.square(residual / each.sigma).sum())
-            slopes.append(residual / (model + _DAMPING * each.sigma))
+            lost, slope = compared(marginals[home].sum(axis=others), each)
+            loss += lost
+            slopes.append(slope)
         return loss, slopes

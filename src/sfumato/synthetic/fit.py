@@ -11,17 +11,22 @@ from sfumato.exact.rational import Number
 from sfumato.metadata.dataset import Dataset
 from sfumato.privacy.distance import Norm
 from sfumato.query.allowance import Allowance, allowance
+from sfumato.query.cost import Cost
 from sfumato.query.explain import protection
 from sfumato.query.session import Session
+from sfumato.query.task import Stored
 from sfumato.synthetic.constraints import Constraint, rules_of
 from sfumato.synthetic.estimate import Estimator
-from sfumato.synthetic.model import Model
-from sfumato.synthetic.preview import Preview
+from sfumato.synthetic.model import Model, TableModel
+from sfumato.synthetic.preview import Preview, preview_of
+from sfumato.synthetic.relational import family_of
+from sfumato.synthetic.relational_model import RelationalModel
+from sfumato.synthetic.relational_plan import planned, remade
+from sfumato.synthetic.relational_task import RelationalTask
 from sfumato.synthetic.schedule import Schedule
 from sfumato.synthetic.schema import Axis, Bins, Schema, schema_of
-from sfumato.synthetic.select import MOST_WEIGHT
 from sfumato.synthetic.task import FitTask
-from sfumato.synthetic.tree import Clique
+from sfumato.synthetic.workload import weights_of
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,8 @@ class Options:
         rounds: how many marginals of two columns are measured; by default, as many as the cost
             pays for. With 24, a fit is fast.
         check: the share of the cost that is spent on marginals that the fit never sees.
+        order: of several tables, the column that orders the rows of a unit, by table; by default
+            the first date or timestamp; "" for none.
 
     >>> Options(bins={"age": [18, 65]}, rounds=24).check
     '0.05'
@@ -44,6 +51,7 @@ class Options:
     bins: Mapping[str, Bins] | None = None
     rounds: int | None = None
     check: Number = "0.05"
+    order: Mapping[str, str] | None = None
 
 
 def fit(
@@ -85,9 +93,9 @@ def fit(
     >>> folder.cleanup()
     """
     allowed = allowance(epsilon=epsilon, rho=rho, delta=delta)
-    task = _fit_task(session.dataset, tables, allowed, constraints, workload, options)
+    task = _task(session.dataset, tables, allowed, constraints, workload, options)
     cost = session.price(task)
-    return Model(task, session.ask(task), cost)
+    return _model(session.dataset, task, session.ask(task), cost)
 
 
 def preview(
@@ -117,8 +125,8 @@ def preview(
     >>> folder.cleanup()
     """
     allowed = allowance(epsilon=epsilon, rho=rho, delta=delta)
-    task = _fit_task(session.dataset, tables, allowed, constraints, workload, options)
-    return Preview(task, session.price(task), tuple(task.told["left_out"]))
+    task = _task(session.dataset, tables, allowed, constraints, workload, options)
+    return preview_of(task, session.price(task))
 
 
 def load(session: Session, charge_id: str, *, estimator: Estimator | None = None) -> Model:
@@ -151,7 +159,48 @@ def load(session: Session, charge_id: str, *, estimator: Estimator | None = None
         raise WrongUse(f"The charge {shown(charge_id)} is no synthetic fit.")
     task = _task_of(session.dataset, facts["asked"])
     task.ready(session.dataset)
-    return Model(task, stored, session.price(task), estimator)
+    return _model(session.dataset, task, stored, session.price(task), estimator)
+
+
+def _model(
+    dataset: Dataset,
+    task: FitTask | RelationalTask,
+    stored: Stored,
+    cost: Cost,
+    estimator: Estimator | None = None,
+) -> Model:
+    """The model of one table or of several."""
+    if isinstance(task, RelationalTask):
+        return RelationalModel(task, stored, cost, dataset, estimator)
+    return TableModel(task, stored, cost, estimator)
+
+
+def _task(
+    dataset: Dataset,
+    tables: str | Sequence[str],
+    allowed: Allowance,
+    constraints: Sequence[Constraint] = (),
+    workload: Mapping[str, int] | None = None,
+    options: Options | None = None,
+) -> FitTask | RelationalTask:
+    """The task of a fit of one table or of several, from declarations alone."""
+    for each in constraints:
+        if not isinstance(each, Constraint):
+            raise WrongUse(
+                f"The constraint {shown(each)}.",
+                allowed="constraints of require(), implies() and determines()",
+                remedy='constraints=[sy.require("start <= finish")]',
+            )
+    weights = {} if workload is None else workload
+    if not isinstance(weights, Mapping):
+        raise WrongUse(f"workload={shown(weights)}.", allowed='{"income": 10}')
+    if not isinstance(tables, list | tuple) or len(tables) < 2:
+        return _fit_task(dataset, tables, allowed, constraints, weights, options)
+    chosen = options or Options()
+    family = family_of(dataset, tables, chosen.columns, chosen.bins, chosen.order)
+    return planned(
+        dataset, family, allowed, constraints, weights, rounds=chosen.rounds, check=chosen.check
+    )
 
 
 def _fit_task(
@@ -164,23 +213,13 @@ def _fit_task(
 ) -> FitTask:
     """The task of a fit, from declarations alone."""
     table = _table_of(tables)
-    for each in constraints:
-        if not isinstance(each, Constraint):
-            raise WrongUse(
-                f"The constraint {shown(each)}.",
-                allowed="constraints of require(), implies() and determines()",
-                remedy='constraints=[sy.require("start <= finish")]',
-            )
     chosen = options or Options()
     schema = schema_of(dataset, table, chosen.columns, chosen.bins)
     size = dataset.tables[table].size
     schedule = Schedule.of(
         len(schema.axes), allowed, size=size, rounds=chosen.rounds, check=chosen.check
     )
-    weights = {} if workload is None else workload
-    if not isinstance(weights, Mapping):
-        raise WrongUse(f"workload={shown(weights)}.", allowed='{"income": 10}')
-    return _built(dataset, schema, schedule, constraints, dict(weights))
+    return _built(dataset, schema, schedule, constraints, dict(workload or {}))
 
 
 def _table_of(tables: object) -> str:
@@ -190,7 +229,7 @@ def _table_of(tables: object) -> str:
         names = list(tables)
     if len(names) != 1:
         raise WrongUse(
-            f"A fit of {len(names)} tables.", allowed="one table", remedy="Fit each table alone."
+            f"A fit of {len(names)} tables.", allowed="one table or more, by their names"
         )
     if not isinstance(names[0], str):
         raise UnknownName(f"No table {shown(names[0])}.", remedy='The name of a table: "people".')
@@ -229,12 +268,14 @@ def _built(
     }
     rules = rules_of(schema, constraints)
     text = json.dumps(asked, sort_keys=True)
-    return FitTask(schema, schedule, text, rules, _weights(schema, workload))
+    return FitTask(schema, schedule, text, rules, weights_of(schema.names, workload))
 
 
-def _task_of(dataset: Dataset, asked: Mapping[str, object]) -> FitTask:
+def _task_of(dataset: Dataset, asked: Mapping[str, object]) -> FitTask | RelationalTask:
     """The task of stored arguments (WrongUse if the declarations are others)."""
     told = json.loads(json.dumps(asked))
+    if "tables" in told:
+        return remade(dataset, told)
     table = told["table"]
     found = schema_of(dataset, table, told["columns"])
     axes = []
@@ -254,22 +295,3 @@ def _task_of(dataset: Dataset, asked: Mapping[str, object]) -> FitTask:
     )
     constraints = [Constraint(test) for test in told["constraints"]]
     return _built(dataset, schema, schedule, constraints, told["workload"])
-
-
-def _weights(schema: Schema, workload: Mapping[str, int]) -> tuple[tuple[Clique, int], ...]:
-    """The weights of the pairs that a workload names columns of."""
-    by_place = {}
-    for name, weight in workload.items():
-        if type(weight) is not int or not 0 <= weight <= MOST_WEIGHT:
-            raise WrongUse(
-                f"workload={{{shown(name)}: {shown(weight)}}}.",
-                allowed=f"whole numbers from 0 to {MOST_WEIGHT:,}",
-            )
-        by_place[schema.place(name)] = weight
-    weights = {}
-    for place, weight in by_place.items():
-        for other in range(len(schema.axes)):
-            if other != place:
-                pair = (min(place, other), max(place, other))
-                weights[pair] = max(weight, by_place.get(other, weight if weight else 1))
-    return tuple(sorted(weights.items()))

@@ -45,7 +45,8 @@ class Base:
     """The single columns of a fit: what merges, how many rows, which cells cannot occur.
 
     ``singles`` are the noisy counts of each column in rows, before merging. ``pinned`` replaces
-    the blocks that follow from them.
+    the blocks that follow from them. If ``counted`` is set, so many of the columns were measured;
+    the others are those of another table, with the counts that they have there.
     """
 
     schema: Schema
@@ -53,6 +54,7 @@ class Base:
     singles: tuple[Floats, ...]
     rules: tuple[Rule, ...] = ()
     pinned: tuple[Merging, ...] = ()
+    counted: int | None = None
 
     @cached_property
     def noises(self) -> Noises:
@@ -118,20 +120,29 @@ class Base:
         """The number of blocks of each column."""
         return tuple(each.size for each in self.merges)
 
+    @property
+    def possible(self) -> int:
+        """How many pairs have a column that was measured."""
+        columns = len(self.sizes)
+        others = columns - (self.counted or columns)
+        return columns * (columns - 1) // 2 - others * (others - 1) // 2
+
     @cached_property
     def total(self) -> float:
         """The estimated number of rows, at least one: the mean over the columns, weighted by
         precision.
         """
-        precisions = [1 / len(counts) for counts in self.singles]
-        totals = [float(counts.sum()) for counts in self.singles]
+        counted = self.singles[: self.counted]
+        precisions = [1 / len(counts) for counts in counted]
+        totals = [float(counts.sum()) for counts in counted]
         return max(1.0, float(np.average(totals, weights=precisions)))
 
     @cached_property
     def measured(self) -> tuple[Measurement, ...]:
         """The counts of each column in its blocks."""
         found = []
-        for place, (counts, merging) in enumerate(zip(self.singles, self.merges, strict=True)):
+        for place, counts in enumerate(self.singles[: self.counted]):
+            merging = self.merges[place]
             sigma = self.sigma[0] * np.sqrt(merging.sizes)
             found.append(Measurement((place,), merging.merged(counts), sigma))
         return tuple(found)
@@ -153,6 +164,12 @@ class Base:
         counts = noisy.reshape(shape) / self.refinement
         return Measurement(clique, counts, np.full(shape, self.sigma[1]))
 
+    def is_small(self, clique: Clique) -> bool:
+        """Whether a marginal is small enough to be measured."""
+        declared = math.prod(self.declared[each] for each in clique)
+        size = math.prod(self.sizes[each] for each in clique)
+        return declared <= MOST_COUNTED and size <= self.schedule.largest
+
     @property
     def ruled(self) -> list[Clique]:
         """The cliques that rules need."""
@@ -161,6 +178,23 @@ class Base:
 
 def _deviation(variance: object) -> float:
     return math.sqrt(max(float(variance), 1e-12))  # type: ignore[arg-type]
+
+
+def candidate(
+    base: Base,
+    clique: Clique,
+    rows: Integers,
+    row_weights: Integers,
+    weight: int,
+) -> Candidate:
+    """A marginal that may be chosen, with its weights in synthetic rows, given in blocks."""
+    statistic = base.counts(clique)
+    shape = statistic.shape
+    flat = np.ravel_multi_index(rows[:, list(clique)].T, shape)
+    # sums of integers below 2^53 are exact
+    synthetic = np.bincount(flat, row_weights, math.prod(shape)).astype(np.int64)
+    penalty = round(_MEAN_NOISE * base.sigma[1] * base.refinement)
+    return Candidate(statistic, synthetic, penalty * math.prod(shape), weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,17 +245,12 @@ class Fitting:
         whole = max(1, round(base.total))
         each = -(-whole // _ROWS)
         rows = sampled(self.fitted, max(1, whole // each), dice)
-        penalty = round(_MEAN_NOISE * self.base.sigma[1] * base.refinement)
+        row_weights = np.full(len(rows), each * base.refinement)
         found = []
         for clique in self._possible(dice):
-            if weights.get(clique, 1) == 0:
-                continue
-            statistic = base.counts(clique)
-            shape = statistic.shape
-            flat = np.ravel_multi_index(rows[:, list(clique)].T, shape)
-            synthetic = np.bincount(flat, minlength=math.prod(shape)) * (each * base.refinement)
-            cost = penalty * math.prod(shape)
-            found.append((clique, Candidate(statistic, synthetic, cost, weights.get(clique, 1))))
+            if weights.get(clique, 1):
+                one = candidate(base, clique, rows, row_weights, weights.get(clique, 1))
+                found.append((clique, one))
         return found
 
     def _possible(self, dice: Dice) -> list[Clique]:
@@ -232,17 +261,11 @@ class Fitting:
         found: list[Clique] = []
         for clique in combinations(range(len(base.sizes)), 2):
             joins = not base.schedule.is_forest or trees[clique[0]] != trees[clique[1]]
-            if joins and clique not in chosen and self._is_small(clique):
+            if joins and clique not in chosen and base.is_small(clique):
                 found.append(clique)
         if len(found) > _CANDIDATES:
             found = [found[place] for place in sorted(dice.order(len(found))[:_CANDIDATES])]
         return found
-
-    def _is_small(self, clique: Clique) -> bool:
-        base = self.base
-        declared = math.prod(base.declared[each] for each in clique)
-        size = math.prod(base.sizes[each] for each in clique)
-        return declared <= MOST_COUNTED and size <= base.schedule.largest
 
     def open(
         self,
@@ -307,6 +330,20 @@ def whole_fit(
         whole = estimator or MaximumEntropy(steps)
         found = whole(tree, seen, base.total, start, base.fixed)
         start = found.potentials
+    return found
+
+
+def cells_of_rows(
+    base: Base,
+    model: Fitted,
+    count: int,
+    dice: Dice,
+) -> Integers:
+    """The cells of so many rows of a model; rests are divided as the single columns say."""
+    blocks = sampled(model, count, dice)
+    found = np.empty_like(blocks)
+    for place, merging in enumerate(base.merges):
+        found[:, place] = merging.expanded(blocks[:, place], base.weights(place), dice)
     return found
 
 

@@ -44,18 +44,18 @@ def copied(
         weights = base.weights(place) + 1e-9
         share = weights / merging.merged(weights)[list(merging.blocks)]
         expected = fitted.marginal((place,))[list(merging.blocks)] * share
-        singles.append(expected + _noise(base, base.noises.single, expected.shape))
+        singles.append(expected + noise(base, base.noises.single, expected.shape))
     noisy = replace(base, singles=tuple(singles), pinned=base.merges)
     again = []
     for each in pairs:
         expected = fitted.marginal(each.columns)
-        noise = _noise(base, base.noises.chosen, expected.shape)
-        again.append(replace(each, counts=expected + noise))
+        added = noise(base, base.noises.chosen, expected.shape)
+        again.append(replace(each, counts=expected + added))
     # from nothing, as the model was: a fit that began at the model would hardly leave it
     return Copy(noisy, whole_fit(noisy, again, estimator))
 
 
-def _noise(base: Base, mechanism: AdditiveMechanism, shape: tuple[int, ...]) -> Floats:
+def noise(base: Base, mechanism: AdditiveMechanism, shape: tuple[int, ...]) -> Floats:
     """Noise in rows, of the very law that was drawn."""
     drawn = mechanism.noise.sample(math.prod(shape)).reshape(shape)
     found: Floats = drawn / base.refinement

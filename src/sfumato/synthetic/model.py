@@ -3,9 +3,12 @@
 
 import json
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -14,17 +17,18 @@ import pyarrow.parquet
 
 from sfumato.errors import WrongUse, shown
 from sfumato.exact.rational import Number
+from sfumato.metadata.dataset import Dataset
 from sfumato.noise import Integers
 from sfumato.noise.entropy import SYSTEM, Entropy
 from sfumato.query.cost import Cost
 from sfumato.query.task import Stored
 from sfumato.synthetic.estimate import Estimator, Fitted
-from sfumato.synthetic.fitting import Base, whole_fit
-from sfumato.synthetic.infer import Copy, copied, interval
+from sfumato.synthetic.fitting import Base, cells_of_rows, whole_fit
+from sfumato.synthetic.infer import copied, interval
 from sfumato.synthetic.quality import quality
 from sfumato.synthetic.questions import Results, answered, by_key, keys_of
 from sfumato.synthetic.report import Report
-from sfumato.synthetic.rows import Dice, sampled
+from sfumato.synthetic.rows import Dice
 from sfumato.synthetic.schema import Floats
 from sfumato.synthetic.task import FitTask, Released
 
@@ -34,30 +38,52 @@ MOST_ROWS, MOST_COPIES = 100_000_000, 1000
 COPIES = 20
 
 
-class Model:
+class Sampler(Protocol):
+    """A fitted distribution of all tables, from which rows are drawn."""
+
+    @property
+    def rows(self) -> int:
+        """The noisy number of rows of the first table."""
+        ...
+
+    def tables(self, count: int, dice: Dice) -> dict[str, pa.Table]:
+        """So many rows of the first table, and the rows of other tables that go with them."""
+        ...
+
+
+class Model(ABC):
     """The model of a fit.
 
     >>> Model.__name__, "fit returns one"
     ('Model', 'fit returns one')
 
     Attributes:
-        task: what was measured.
         stored: the stored measurements, and the id of the charge.
         cost: what they cost.
     """
 
-    def __init__(
-        self,
-        task: FitTask,
-        stored: Stored,
-        cost: Cost,
-        estimator: Estimator | None = None,
-    ) -> None:
-        self.task = task
+    def __init__(self, stored: Stored, cost: Cost) -> None:
         self.stored = stored
         self.cost = cost
-        self._estimator = estimator
-        self._copies: list[Copy] = []
+        self._copies: list[Sampler] = []
+
+    @property
+    @abstractmethod
+    def declarations(self) -> Dataset:
+        """The tables with the columns that rows have, as SQL on synthetic rows knows them."""
+
+    @property
+    @abstractmethod
+    def sampler(self) -> Sampler:
+        """The distribution that fits the measurements."""
+
+    @abstractmethod
+    def copied(self) -> Sampler:
+        """A copy of the sampler, measured and fitted again with fresh noise."""
+
+    @abstractmethod
+    def report(self) -> Report:
+        """How well rows fit what was measured, an honest check, and what is not kept; free."""
 
     @property
     def charge_id(self) -> str:
@@ -66,23 +92,14 @@ class Model:
 
     @property
     def rows(self) -> int:
-        """The noisy number of rows."""
-        return round(self.released.base.total)
-
-    @cached_property
-    def released(self) -> Released:
-        """The measurements and choices."""
-        return Released.of(self.task, self.stored.body)
-
-    @cached_property
-    def fitted(self) -> Fitted:
-        """The distribution that fits the measurements."""
-        return whole_fit(self.released.base, self.released.pairs, self._estimator)
+        """The noisy number of rows; of several tables, of the first."""
+        return self.sampler.rows
 
     def sample(self, rows: int | None = None, *, entropy: Entropy = SYSTEM) -> dict[str, pa.Table]:
         """Rows of the declared types by table; as many as the noisy count says, or ``rows``.
 
-        Each table says in its metadata that it is synthetic, and under which charge.
+        Of several tables, ``rows`` is the number of rows of the first. Each table says in its
+        metadata that it is synthetic, and under which charge.
 
         Raises:
             WrongUse: a number of rows that is not from 0 to 100,000,000.
@@ -90,7 +107,7 @@ class Model:
         count = self.rows if rows is None else rows
         if type(count) is not int or not 0 <= count <= MOST_ROWS:
             raise WrongUse(f"rows={shown(rows)}.", allowed=f"from 0 to {MOST_ROWS:,}")
-        return self._sampled(Copy(self.released.base, self.fitted), count, Dice(entropy))
+        return self._sampled(self.sampler, count, Dice(entropy))
 
     def samples(self, copies: int = COPIES) -> list[dict[str, pa.Table]]:
         """Samples of copies of the model, which differ as the noise makes models differ.
@@ -104,7 +121,7 @@ class Model:
             raise WrongUse(f"copies={shown(copies)}.", allowed=f"from 2 to {MOST_COPIES:,}")
         found = []
         for copy in self._copied(copies):
-            found.append(self._sampled(copy, round(copy.base.total), Dice()))
+            found.append(self._sampled(copy, copy.rows, Dice()))
         return found
 
     def query(
@@ -122,7 +139,7 @@ class Model:
         Raises:
             UnsupportedSql: a statement that no session answers, or on columns that were left out.
         """
-        keys = keys_of(sql, self.task.schema.declarations)
+        keys = keys_of(sql, self.declarations)
         table = answered(sql, self.sample())
         others = [by_key(answered(sql, rows), keys) for rows in self.samples(copies)]
         names, columns = [], []
@@ -140,20 +157,6 @@ class Model:
             columns += [pa.array(ends[0], pa.float64()), pa.array(ends[1], pa.float64())]
         return pa.table(columns, names=names)
 
-    def report(self) -> Report:
-        """How well rows fit what was measured, an honest check, and what is not kept; free."""
-        released = self.released
-        cells = _cells_of_rows(released.base, self.fitted, self.rows, Dice())
-        told = self.task.told
-        return Report(
-            released,
-            quality(released, cells),
-            self.cost,
-            self.charge_id,
-            told["protected"],
-            tuple(told["left_out"]),
-        )
-
     def save(self, folder: str | Path, rows: int | None = None) -> list[Path]:
         """Writes a sample into a folder, a Parquet and a CSV file for each table.
 
@@ -167,7 +170,9 @@ class Model:
             paths = [place / f"{name}.parquet", place / f"{name}.csv", place / f"{name}.csv.json"]
             pyarrow.parquet.write_table(table, paths[0])
             pyarrow.csv.write_csv(table, paths[1])
-            paths[2].write_text(json.dumps(self.facts, indent=1) + "\n", encoding="utf-8")
+            paths[2].write_text(
+                json.dumps({**self.facts, "table": name}, indent=1) + "\n", encoding="utf-8"
+            )
             written += paths
         return written
 
@@ -178,26 +183,101 @@ class Model:
             "synthetic": "true",
             "charge_id": self.charge_id,
             "guarantee": str(self.cost),
-            "table": self.task.schema.table,
         }
 
-    def _copied(self, copies: int) -> list[Copy]:
+    def _copied(self, copies: int) -> list[Sampler]:
         """So many copies; those that were made before are used again."""
-        released = self.released
         while len(self._copies) < copies:
-            copy = copied(released.base, released.pairs, self.fitted, self._estimator)
-            self._copies.append(copy)
+            self._copies.append(self.copied())
         return self._copies[:copies]
 
     def _sampled(
         self,
-        copy: Copy,
+        sampler: Sampler,
         count: int,
         dice: Dice,
     ) -> dict[str, pa.Table]:
-        cells = _cells_of_rows(copy.base, copy.fitted, count, dice)
-        table = _table_of(copy.base, cells, dice)
-        return {self.task.schema.table: table.replace_schema_metadata(self.facts)}
+        found = {}
+        for name, table in sampler.tables(count, dice).items():
+            found[name] = table.replace_schema_metadata({**self.facts, "table": name})
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class TableSampler:
+    """The distribution of one table; a ``Sampler``."""
+
+    base: Base
+    fitted: Fitted
+
+    @property
+    def rows(self) -> int:
+        """The noisy number of rows."""
+        return round(self.base.total)
+
+    def tables(self, count: int, dice: Dice) -> dict[str, pa.Table]:
+        """So many rows."""
+        cells = cells_of_rows(self.base, self.fitted, count, dice)
+        return {self.base.schema.table: pa.table(columns_of(self.base, cells, dice))}
+
+
+class TableModel(Model):
+    """The model of one table.
+
+    Attributes:
+        task: what was measured.
+    """
+
+    def __init__(
+        self,
+        task: FitTask,
+        stored: Stored,
+        cost: Cost,
+        estimator: Estimator | None = None,
+    ) -> None:
+        super().__init__(stored, cost)
+        self.task = task
+        self._estimator = estimator
+
+    @property
+    def declarations(self) -> Dataset:
+        """The table with the columns that were synthesised."""
+        return self.task.schema.declarations
+
+    @cached_property
+    def released(self) -> Released:
+        """The measurements and choices."""
+        return Released.of(self.task, self.stored.body)
+
+    @cached_property
+    def fitted(self) -> Fitted:
+        """The distribution that fits the measurements."""
+        return whole_fit(self.released.base, self.released.pairs, self._estimator)
+
+    @cached_property
+    def sampler(self) -> TableSampler:
+        """The distribution, with the single columns."""
+        return TableSampler(self.released.base, self.fitted)
+
+    def copied(self) -> TableSampler:
+        """A copy, measured and fitted again with fresh noise."""
+        released = self.released
+        copy = copied(released.base, released.pairs, self.fitted, self._estimator)
+        return TableSampler(copy.base, copy.fitted)
+
+    def report(self) -> Report:
+        """How well rows fit what was measured, an honest check, and what is not kept; free."""
+        released = self.released
+        cells = cells_of_rows(released.base, self.fitted, self.rows, Dice())
+        told = self.task.told
+        return Report(
+            released,
+            quality(released, cells),
+            self.cost,
+            self.charge_id,
+            told["protected"],
+            tuple(told["left_out"]),
+        )
 
     def __repr__(self) -> str:
         pairs = len(self.released.pairs)
@@ -207,28 +287,14 @@ class Model:
         )
 
 
-def _cells_of_rows(
-    base: Base,
-    model: Fitted,
-    count: int,
-    dice: Dice,
-) -> Integers:
-    """The cells of so many rows of a model; rests are divided as the single columns say."""
-    blocks = sampled(model, count, dice)
-    found = np.empty_like(blocks)
-    for place, merging in enumerate(base.merges):
-        found[:, place] = merging.expanded(blocks[:, place], base.weights(place), dice)
-    return found
-
-
-def _table_of(base: Base, cells: Integers, dice: Dice) -> pa.Table:
-    """The values of rows, given their cells."""
+def columns_of(base: Base, cells: Integers, dice: Dice) -> dict[str, pa.Array]:
+    """The values of rows, given the cells of the first columns of a base."""
     columns = {}
-    for place, axis in enumerate(base.schema.axes):
+    for place, axis in enumerate(base.schema.axes[: cells.shape[1]]):
         spread = dice.uniform(len(cells))
         codes = axis.codes(cells[:, place], spread, base.weights(place))
         columns[axis.name] = axis.values(codes)
-    return pa.table(columns)
+    return columns
 
 
 def _numbers(others: Sequence[Results], key: tuple[object, ...], place: int) -> Floats:

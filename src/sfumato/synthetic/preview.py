@@ -2,11 +2,13 @@
 """What a fit would measure, from declarations alone."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sfumato.query.cost import Cost
 from sfumato.query.render import number, text_table
+from sfumato.synthetic.relational_task import ChildTask, RelationalTask
 from sfumato.synthetic.task import FitTask
+from sfumato.synthetic.unit_table import UnitTable
 
 # The standard deviations within which 95% of noise lies.
 _NORMAL = 1.96
@@ -17,15 +19,17 @@ class Preview:
     """The columns as they will be binned, the rounds, the cost, and the noise; free.
 
     ``errors`` has, for each column, the 95% half-width of the count of one of its cells, in rows.
-    ``left_out`` are the columns that no synthetic row will have.
+    ``left_out`` are the columns that no synthetic row will have. Of several tables, this is the
+    first, and ``others`` has the others.
 
     >>> Preview.__name__, "preview returns one"
     ('Preview', 'preview returns one')
     """
 
-    task: FitTask
+    task: FitTask | ChildTask
     cost: Cost
     left_out: tuple[str, ...]
+    others: tuple["Preview", ...] = ()
 
     @property
     def cells(self) -> dict[str, int]:
@@ -61,15 +65,19 @@ class Preview:
             if not one.is_nullable:
                 continue
             found.append(f"{one.name} can be missing")
-        size = self.task.schema.plan.most
-        if self.task.schema.plan.unit is not None:
-            found.append(f"rows of a unit beyond {size:,} weigh less")
+        plan = self.task.schema.plan
+        if isinstance(plan, UnitTable):
+            found.append(f"rows of a unit beyond {plan.most:,} are dropped")
+        elif plan.unit is not None:
+            found.append(f"rows of a unit beyond {plan.most:,} weigh less")
         return tuple(found)
 
     def _rows(self, variance: float) -> float:
         return _NORMAL * math.sqrt(variance) / self.task.schema.plan.refinement
 
-    def __repr__(self) -> str:
+    @property
+    def table(self) -> str:
+        """The columns of this table, and what is measured of them, as text."""
         schedule = self.task.schedule
         rows = [[name, f"{cells:,}"] for name, cells in self.cells.items()]
         lines = [
@@ -80,5 +88,22 @@ class Preview:
             pairs = f"{schedule.rounds} pairs of columns"
             lines.append(f"{pairs}, each count: +- {number(self.pair_error)} rows")
         lines.append(f"honest check: {schedule.checks} pairs")
-        lines += [*self.notes, f"cost: {self.cost}", "nothing was charged"]
-        return "\n".join(lines)
+        return "\n".join([*lines, *self.notes])
+
+    def __repr__(self) -> str:
+        lines = []
+        for each in (self, *self.others):
+            lines += [f"table {each.task.schema.table}"] if self.others else []
+            lines.append(each.table)
+        return "\n".join([*lines, f"cost: {self.cost}", "nothing was charged"])
+
+
+def preview_of(task: FitTask | RelationalTask, cost: Cost) -> Preview:
+    """The preview of a fit of one table or of several."""
+    left_out = task.told["left_out"]
+    if isinstance(task, FitTask):
+        return Preview(task, cost, tuple(left_out))
+    found = []
+    for part in task.parts:
+        found.append(Preview(part, cost, tuple(left_out[part.schema.table])))
+    return replace(found[0], others=tuple(found[1:]))

@@ -50,51 +50,58 @@ class Quality:
     associations: Floats
 
 
-def quality(released: Released, cells: Integers) -> Quality:
-    """Compares rows, given as cells, with what was released."""
+def quality(released: Released, cells: Integers, weights: Floats | None = None) -> Quality:
+    """Compares rows, given as cells, with what was released; ``weights`` are those of the rows."""
     base = released.base
     blocks = np.empty_like(cells)
     for place, merging in enumerate(base.merges):
         blocks[:, place] = np.array(merging.blocks)[cells[:, place]]
     singles = []
-    for place, noisy in enumerate(base.singles):
-        rows = _counted(cells[:, [place]], noisy.shape)
+    for place, noisy in enumerate(base.singles[: base.counted]):
+        rows = _counted(cells[:, [place]], noisy.shape, weights)
         singles.append(_fit(base, (place,), rows, noisy, base.sigma[0]))
     pairs = []
     for each in released.pairs:
-        rows = _counted(blocks[:, each.columns], each.counts.shape)
+        rows = _counted(blocks[:, each.columns], each.counts.shape, weights)
         pairs.append(_fit(base, each.columns, rows, each.counts, base.sigma[1]))
-    columns = len(base.sizes)
     merged = []
-    for axis, merging in zip(base.schema.axes, base.merges, strict=True):
+    for axis, merging in zip(base.schema.axes[: base.counted], base.merges, strict=False):
         rest = int(merging.sizes[merging.sizes > 1].sum())
         merged.append((axis.name, rest, axis.cells))
     return Quality(
         tuple(singles),
         tuple(pairs),
-        _checked(released, cells),
-        columns * (columns - 1) // 2 - len(pairs),
+        _checked(released, cells, weights),
+        base.possible - len(pairs),
         tuple(merged),
         _associations(blocks, base.sizes),
     )
 
 
-def _checked(released: Released, cells: Integers) -> tuple[Fit, ...]:
+def _checked(
+    released: Released,
+    cells: Integers,
+    weights: Floats | None,
+) -> tuple[Fit, ...]:
     """The fit of the marginals that the model never saw."""
     base, found = released.base, []
     for clique, noisy in released.checks:
         coarse = np.empty((len(cells), 2), np.int64)
         for at, column in enumerate(clique):
             coarse[:, at] = np.array(check_blocks(base, column))[cells[:, column]]
-        rows = _counted(coarse, noisy.shape)
+        rows = _counted(coarse, noisy.shape, weights)
         found.append(_fit(base, clique, rows, noisy, base.sigma[2]))
     return tuple(found)
 
 
-def _counted(cells: Integers, shape: Sequence[int]) -> Floats:
-    """The number of rows in each cell of a table."""
+def _counted(
+    cells: Integers,
+    shape: Sequence[int],
+    weights: Floats | None = None,
+) -> Floats:
+    """The number, or the weight, of the rows in each cell of a table."""
     flat = np.ravel_multi_index(tuple(cells.T), tuple(shape))
-    counts = np.bincount(flat, minlength=math.prod(shape)).reshape(shape)
+    counts = np.bincount(flat, weights, minlength=math.prod(shape)).reshape(shape)
     return counts.astype(np.float64)
 
 

@@ -26,6 +26,8 @@ _CELL = 22
 class Report:
     """What was measured, how well rows fit it, an honest check, and what is not kept.
 
+    ``lost`` are more sentences on what is not kept, ``others`` the reports of other tables.
+
     >>> Report.__name__, "model.report() returns one"
     ('Report', 'model.report() returns one')
     """
@@ -36,10 +38,24 @@ class Report:
     charge_id: str
     protected: str
     left_out: tuple[str, ...]
+    lost: tuple[str, ...] = ()
+    others: tuple["Report", ...] = ()
 
     @property
     def html(self) -> str:
         """The page."""
+        every = (self, *self.others)
+        title = f"Synthetic {', '.join(each.released.base.schema.table for each in every)}"
+        body = "\n".join(each.body for each in every)
+        return (
+            '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+            f"<title>{_text(title)}</title><style>{_STYLE}</style></head>\n"
+            f"<body><main>{body}</main></body></html>\n"
+        )
+
+    @property
+    def body(self) -> str:
+        """The part of the page about this table."""
         title = f"Synthetic {self.released.base.schema.table}"
         parts = [
             f"<header><h1>{_text(title)}</h1><p>{_text(self._summary)}</p></header>",
@@ -51,12 +67,7 @@ class Report:
             _section("Measured pairs", self._pairs),
             _section("Who is protected", self._guarantee),
         ]
-        body = "\n".join(parts)
-        return (
-            '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-            f"<title>{_text(title)}</title><style>{_STYLE}</style></head>\n"
-            f"<body><main>{body}</main></body></html>\n"
-        )
+        return "\n".join(parts)
 
     def save(self, path: str | Path) -> None:
         """Writes the page to a file."""
@@ -70,13 +81,15 @@ class Report:
         for fit in self.quality.checks:
             lines.append(f"check {' x '.join(fit.columns)}: {_verdict(fit)}")
         lines.append(f"{self.quality.unmeasured} pairs of columns were not measured together")
+        lines += [repr(each) for each in self.others]
         return "\n".join(lines)
 
     @property
     def _summary(self) -> str:
         base = self.released.base
+        rows = "rows" if base.counted is None else "units with rows"
         return (
-            f"About {round(base.total):,} rows with {len(base.sizes)} columns, drawn from a model "
+            f"About {round(base.total):,} {rows} with {len(base.sizes)} columns, drawn from a model "
             f"of noisy counts. No row is that of a person. Charge {self.charge_id}."
         )
 
@@ -128,14 +141,15 @@ class Report:
                     "They occur about as often as their noisy counts say, whatever the other "
                     "columns are."
                 )
-        for axis in base.schema.axes:
+        for axis in base.schema.axes[: base.counted]:
             if axis.starts is not None:
                 found.append(
                     f"{axis.name}: {axis.bins} bins; inside a bin, values are spread smoothly."
                 )
         if self.left_out:
             found.append(f"Left out: {', '.join(self.left_out)}.")
-        if base.schema.plan.unit is not None:
+        found += self.lost
+        if base.schema.plan.unit is not None and not self.lost:
             most = base.schema.plan.most
             found.append(f"Of a unit with more than {most:,} rows, each row counts less.")
         return f"<ul>{''.join(f'<li>{_text(line)}</li>' for line in found)}</ul>"
@@ -172,7 +186,7 @@ class Report:
         """A bar chart of each of the first columns, with the bands of the noise."""
         base = self.released.base
         parts = [_fits(self.quality.singles)]
-        for place, axis in enumerate(base.schema.axes[:_PICTURES]):
+        for place, axis in enumerate(base.schema.axes[: base.counted][:_PICTURES]):
             counts = base.singles[place]
             shown = np.argsort(-counts, kind="stable")[:_DRAWN]
             firsts = axis.values(axis.limits[np.sort(shown)]).to_pylist()

@@ -7,15 +7,41 @@ conditional distribution (systematic sampling), so a count in the rows is less t
 the model's where the groups are large.
 """
 
+import hashlib
 from dataclasses import dataclass
 
 import numpy as np
 
 from sfumato.noise import Integers
-from sfumato.noise.entropy import SYSTEM, Entropy, words
+from sfumato.noise.entropy import SYSTEM, Bytes, Entropy, words
 from sfumato.synthetic.estimate import Fitted
 from sfumato.synthetic.schema import Floats
 from sfumato.synthetic.tree import Clique
+
+# The most combinations of cells that are numbered one by one.
+_MOST_KEYS = 2**40
+
+
+class Same:
+    """The same bits each time, for fits that must come out the same again; an ``Entropy``.
+
+    Nothing that is released is drawn with it but the rows that a model is fitted with.
+    """
+
+    def __init__(self) -> None:
+        self._drawn = 0
+
+    def fill(self, buffer: Bytes) -> None:
+        """Overwrites a buffer with the hash of its number."""
+        self._drawn += 1
+        hashed = hashlib.shake_128(str(self._drawn).encode()).digest(len(buffer))
+        buffer[:] = np.frombuffer(hashed, np.uint8)
+
+    def bits(self, count: int) -> int:
+        """So many bits as an integer."""
+        found = np.empty(-(-count // 8), np.uint8)
+        self.fill(found)
+        return int.from_bytes(found.tobytes()) % (1 << count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +85,8 @@ def sampled(fitted: Fitted, count: int, dice: Dice) -> Integers:
         separator = tree.separators[place]
         new = tuple(each for each in clique if each not in separator)
         table = _arranged(fitted, place, separator, new)
-        keys = _joined(rows, separator, tree.sizes)
-        cells = _conditional(table, keys, dice)
+        keys = joined(rows, separator, tree.sizes)
+        cells = conditional(table, keys, dice)
         for column in reversed(new):
             cells, rows[:, column] = np.divmod(cells, tree.sizes[column])
     return rows
@@ -80,7 +106,20 @@ def _arranged(
     return table.reshape(given, -1)
 
 
-def _joined(rows: Integers, columns: Clique, sizes: tuple[int, ...]) -> Integers:
+def grouped(rows: Integers, columns: Clique, sizes: tuple[int, ...]) -> tuple[Integers, Integers]:
+    """A row of each combination of cells in some columns, and the combination of each row."""
+    keys = np.zeros(len(rows), np.int64)
+    combinations = 1
+    for column in columns:
+        combinations *= sizes[column]
+        if combinations > _MOST_KEYS:
+            keys, combinations = np.unique(keys, return_inverse=True)[1], len(rows) * sizes[column]
+        keys = keys * sizes[column] + rows[:, column]
+    _, firsts, owners = np.unique(keys, return_index=True, return_inverse=True)
+    return firsts, owners
+
+
+def joined(rows: Integers, columns: Clique, sizes: tuple[int, ...]) -> Integers:
     """One number for the cells of each row in some columns."""
     keys = np.zeros(len(rows), np.int64)
     for column in columns:
@@ -88,7 +127,7 @@ def _joined(rows: Integers, columns: Clique, sizes: tuple[int, ...]) -> Integers
     return keys
 
 
-def _conditional(table: Floats, keys: Integers, dice: Dice) -> Integers:
+def conditional(table: Floats, keys: Integers, dice: Dice) -> Integers:
     """For each row, a cell of the row of the table that its key names."""
     found, owners = np.unique(keys, return_inverse=True)
     given = np.maximum(table[found], 0.0)

@@ -9,10 +9,10 @@ from sfumato.errors import WrongUse, shown
 from sfumato.exact.rational import Number, to_fraction
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.mechanisms.selection import SelectionMechanism, exponential
-from sfumato.plan.cube import BoundedCube
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import Composed, Event, Repeated
 from sfumato.query.allowance import Allowance
+from sfumato.synthetic.counts import Plan
 
 # Beyond this many columns, and below this rho, only a forest is measured.
 FOREST_COLUMNS, FOREST_RHO = 60, 1e-3
@@ -115,7 +115,7 @@ class Schedule:
         selections = Fraction(1, 10)
         return first * left, selections * left, (1 - first - selections) * left, self.check
 
-    def noises(self, plan: BoundedCube) -> "Noises":
+    def noises(self, plan: Plan) -> "Noises":
         """The mechanisms of the steps for a bounded cube."""
         return Noises(self, plan)
 
@@ -138,7 +138,7 @@ class Noises:
     """The mechanisms of a schedule for one bounded cube, and their events."""
 
     schedule: Schedule
-    plan: BoundedCube
+    plan: Plan
 
     @property
     def distance(self) -> Distance:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The columns of a table as axes of few cells: declared values, declared bins, and missing."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -27,7 +27,7 @@ from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.table import Table
 from sfumato.metadata.timestamp import Timestamp
 from sfumato.noise import Integers
-from sfumato.plan.cube import BoundedCube, Cube, axis
+from sfumato.plan.cube import Cube, axis
 from sfumato.plan.owner import owner_of
 from sfumato.plan.relation import Scan
 from sfumato.plan.scalar import (
@@ -44,6 +44,7 @@ from sfumato.plan.scalar import (
 )
 from sfumato.plan.value import GroupKey, Value
 from sfumato.query.pipeline import compile_cube
+from sfumato.synthetic.counts import Plan
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 # A number of equally wide bins, or the first value of each bin but the first.
@@ -215,11 +216,11 @@ def _bin_of(column: Column, starts: Sequence[int]) -> Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The axes of one table, and its bounded cube."""
+    """The axes of one table, and what its marginals are counted of."""
 
     table: str
     axes: tuple[Axis, ...]
-    plan: BoundedCube
+    plan: Plan
 
     @classmethod
     def over(cls, dataset: Dataset, table: str, axes: Sequence[Axis]) -> "Schema":
@@ -274,10 +275,21 @@ def schema_of(
     >>> found.names, found.cells
     (('age',), (11,))
     """
+    return Schema.over(dataset, table, axes_of(dataset, table, columns, bins))
+
+
+def axes_of(
+    dataset: Dataset,
+    table: str,
+    columns: Sequence[str] | None = None,
+    bins: Mapping[str, Bins] | None = None,
+    keys: Set[str] = frozenset(),
+) -> tuple[Axis, ...]:
+    """The axes of ``schema_of``; ``keys`` are more columns that are left out by default."""
     if table not in dataset.tables:
         raise UnknownName(f"No table {shown(table)}.", allowed=", ".join(dataset.tables))
     listed = dataset.tables[table].columns
-    wanted = _chosen(dataset, table, columns)
+    wanted = _chosen(dataset, table, columns, keys)
     asked = dict(bins or {})
     unknown = [name for name in asked if name not in wanted]
     if unknown:
@@ -286,14 +298,19 @@ def schema_of(
     for name in wanted:
         column = Column(name, listed[name])
         axes.append(Axis(column, _starts(column, asked.get(name))))
-    return Schema.over(dataset, table, axes)
+    return tuple(axes)
 
 
-def _chosen(dataset: Dataset, table: str, columns: Sequence[str] | None) -> list[str]:
+def _chosen(
+    dataset: Dataset,
+    table: str,
+    columns: Sequence[str] | None,
+    keys: Set[str],
+) -> list[str]:
     """The names of the columns to synthesise, in the order of their declarations."""
     listed = dataset.tables[table].columns
     unit = dataset.tables[table].unit
-    ids = () if unit is None else unit.columns
+    ids = keys | set(() if unit is None else unit.columns)
     if columns is None:
         names = []
         for name, kind in listed.items():

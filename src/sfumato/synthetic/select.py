@@ -10,10 +10,9 @@ import numpy as np
 
 from sfumato.errors import InvalidDeclaration
 from sfumato.noise import Integers
-from sfumato.plan.cube import BoundedCube
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.query.statistic import BoundedStatistic, Opened
-from sfumato.synthetic.counts import BlockCounts
+from sfumato.synthetic.counts import BlockCounts, Plan
 
 # The largest weight of a candidate.
 MOST_WEIGHT = 1000
@@ -56,7 +55,7 @@ class Discrepancies(BoundedStatistic[list[int]]):
         InvalidDeclaration: a heavier candidate, or one of another plan.
     """
 
-    plan: BoundedCube
+    plan: Plan
     candidates: tuple[Candidate, ...]
     heaviest: int = 1
 

@@ -21,14 +21,13 @@ from sfumato.plan.cube import BoundedCube
 from sfumato.plan.show import form
 from sfumato.privacy.event import Event
 from sfumato.query.curator import Curator
-from sfumato.query.marginal import Marginal
-from sfumato.synthetic.counts import BlockCounts
+from sfumato.synthetic.counts import BlockCounts, Plan
 from sfumato.synthetic.estimate import Measurement
 from sfumato.synthetic.fitting import MOST_COUNTED, Base, Fitting
 from sfumato.synthetic.rows import Dice
 from sfumato.synthetic.rules import Rule
 from sfumato.synthetic.schedule import CHECK_BLOCKS, Schedule
-from sfumato.synthetic.schema import Floats, Schema
+from sfumato.synthetic.schema import Axis, Floats, Schema
 from sfumato.synthetic.select import Discrepancies
 from sfumato.synthetic.tree import Clique
 
@@ -104,27 +103,32 @@ class FitTask:
         for one in schema.axes:
             kind = columns.get(one.name, one.kind)
             axes.append(replace(one, column=Column(one.name, kind)))
-        if Schema.over(declarations, schema.table, axes).plan != schema.plan:
+        planned = Schema.over(declarations, schema.table, axes).plan
+        if planned != schema.plan or not isinstance(planned, BoundedCube):
             raise WrongUse("A fit that was planned for other declarations.", remedy="Fit anew.")
-        return self.schema.plan
+        return planned
 
     def run(self, curator: Curator) -> bytes:
         """Measures, and fits between rounds; the steps depend on released numbers alone."""
-        plan, dice = self.schema.plan, Dice()
+        noisy = self.measured(curator, Dice())
+        facts = {"kind": self.kind, "format": FORMAT, "charge_id": curator.charge}
+        return stored({**facts, "asked": self.told, **noisy.chosen}, noisy.counts)
+
+    def measured(self, curator: Curator, dice: Dice) -> "Noisy":
+        """All measurements, in the order of the event."""
+        plan = self.schema.plan
         noises = self.schedule.noises(plan)
         singles = []
-        for name in self.schema.names:
-            singles.append(curator.measure(Marginal(plan, (name,)), noises.single))
+        for one in self.schema.axes:
+            singles.append(curator.measure(single(plan, one), noises.single))
         base = self.base(singles)
         checks = _checked_pairs(base, dice)
         checked = []
         for clique in checks:
-            checked.append(curator.measure(_check_counts(base, clique), noises.checked))
+            checked.append(curator.measure(check_counts(base, clique), noises.checked))
         pairs = self._rounds(curator, base, dice)
-        noisy = [*singles, *checked, *(counts for _, counts in pairs)]
-        cells = [counts.astype("<i8").tobytes() for counts in noisy]
-        chosen = [clique for clique, _ in pairs]
-        return b"".join([self._header(curator.charge, checks, chosen), *cells])
+        counts = [*singles, *checked, *(counts for _, counts in pairs)]
+        return Noisy(base, tuple(checks), tuple(clique for clique, _ in pairs), tuple(counts))
 
     def _rounds(
         self,
@@ -144,23 +148,6 @@ class FitTask:
             if len(pairs) < self.schedule.rounds:
                 fitting = fitting.after([base.pair(*each) for each in measured])
         return pairs
-
-    def _header(
-        self,
-        charge: str,
-        checks: Sequence[Clique],
-        pairs: Sequence[Clique],
-    ) -> bytes:
-        """The first line of the answer."""
-        facts = {
-            "kind": self.kind,
-            "format": FORMAT,
-            "charge_id": charge,
-            "asked": self.told,
-            "checks": checks,
-            "pairs": pairs,
-        }
-        return json.dumps(facts, sort_keys=True).encode() + b"\n"
 
     def base(self, singles: list[Integers]) -> Base:
         """The single columns, of their noisy counts."""
@@ -191,6 +178,39 @@ class FitTask:
         return measured
 
 
+@dataclass(frozen=True, eq=False)
+class Noisy:
+    """What the measurements of one table released: the choices, and all counts in their order."""
+
+    base: Base
+    checks: tuple[Clique, ...]
+    pairs: tuple[Clique, ...]
+    counts: tuple[Integers, ...]
+
+    @property
+    def chosen(self) -> dict[str, Any]:
+        """The choices, for JSON."""
+        return {"checks": self.checks, "pairs": self.pairs}
+
+    @property
+    def released(self) -> "Released":
+        """The measurements, as they are read from the stored answer."""
+        after = self.counts[len(self.base.measured) :]
+        taken = Taken(np.concatenate([np.zeros(0, np.int64), *after]))
+        return Released.taken(self.base, self.chosen, taken)
+
+
+def stored(facts: Mapping[str, Any], counts: Sequence[Integers]) -> bytes:
+    """The answer of a fit: a line of JSON, then the counts."""
+    cells = [each.astype("<i8").tobytes() for each in counts]
+    return b"".join([json.dumps(facts, sort_keys=True).encode() + b"\n", *cells])
+
+
+def single(plan: Plan, one: Axis) -> BlockCounts:
+    """The counts of every cell of one column."""
+    return BlockCounts(plan, ((one.name, tuple(range(one.cells))),))
+
+
 def _checked_pairs(base: Base, dice: Dice) -> list[Clique]:
     """The pairs of the honest check: any that can be counted, at random."""
     pairs = []
@@ -209,7 +229,7 @@ def check_blocks(base: Base, column: int) -> tuple[int, ...]:
     return blocks
 
 
-def _check_counts(base: Base, clique: Clique) -> BlockCounts:
+def check_counts(base: Base, clique: Clique) -> BlockCounts:
     """A marginal of the honest check, in coarse blocks."""
     axes = base.schema.axes
     blocks = tuple((axes[each].name, check_blocks(base, each)) for each in clique)
@@ -238,12 +258,16 @@ class Released:
             raise WrongUse(
                 f"A stored fit of format {facts.get('format')}.", allowed=f"format {FORMAT}"
             )
-        left = np.frombuffer(numbers, "<i8")
-        taken = _Taken(left)
+        taken = Taken(np.frombuffer(numbers, "<i8"))
         base = task.base([taken.next(size) for size in task.schema.cells])
+        return cls.taken(base, facts, taken)
+
+    @classmethod
+    def taken(cls, base: Base, facts: Mapping[str, Any], taken: "Taken") -> "Released":
+        """Reads the check and the chosen marginals that ``facts`` names."""
         checks = []
         for clique in map(tuple, facts["checks"]):
-            shape = _check_counts(base, clique).shape
+            shape = check_counts(base, clique).shape
             counts = taken.next(int(np.prod(shape))).reshape(shape) / base.refinement
             checks.append((clique, counts))
         pairs = []
@@ -253,7 +277,7 @@ class Released:
         return cls(base, tuple(checks), tuple(pairs), facts)
 
 
-class _Taken:
+class Taken:
     """Numbers that are taken from the front."""
 
     def __init__(self, numbers: Integers) -> None:

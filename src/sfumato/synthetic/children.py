@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of a child table, given the parent's: drawn column by column, each given those measured with
+it.
+
+A column follows from the ones before it and from the parent by odds that multiply, so that the
+expected counts, over the parent's rows as they are drawn, are the measured ones (McCullagh and
+Nelder, 1989, section 6: a log-linear model given its covariates). No joint distribution of the
+parent's columns is needed, and columns of the parent that go together are not counted twice.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+from scipy import sparse
+
+from sfumato.noise import Integers
+from sfumato.synthetic.estimate import Measurement, compared, descended
+from sfumato.synthetic.fitting import Base
+from sfumato.synthetic.merging import Merging
+from sfumato.synthetic.relational import Child
+from sfumato.synthetic.rows import Dice, conditional, grouped
+from sfumato.synthetic.schedule import Schedule
+from sfumato.synthetic.schema import Floats, Schema
+from sfumato.synthetic.tree import Clique, Tables
+from sfumato.synthetic.unit_table import UnitTable
+
+# The steps of the fit of a column, and how often all columns are fitted and drawn again.
+_STEPS, _PASSES = 60, 3
+
+
+def child_base(
+    plan: UnitTable,
+    schedule: Schedule,
+    singles: Sequence[Floats],
+    parent: Base,
+) -> Base:
+    """The columns of a child, given the noisy counts of its own ones, and the parent's columns."""
+    family, child = plan.family, plan.family.children[plan.table - 1]
+    alone = Base(Schema(child.table, child.axes, plan), schedule, tuple(singles))
+    merges = [*alone.merges, *parent.merges]
+    listed = [*singles, *parent.singles]
+    if child.order:
+        merges += [_one_each(child.place.bins), *map(_with_none, alone.merges)]
+        listed += [np.ones(one.cells) for one in (child.place, *child.before)]
+    schema = Schema(child.table, family.widened(plan.table), plan)
+    own = len(singles)
+    return Base(schema, schedule, tuple(listed), pinned=tuple(merges), counted=own)
+
+
+def _one_each(values: int) -> Merging:
+    """Each value is a block; missing, which does not occur, goes with the last."""
+    return Merging((*range(values), values - 1))
+
+
+def _with_none(own: Merging) -> Merging:
+    """The blocks of the previous row's column: those of the column, and one where there is none."""
+    blocks = np.array([*own.blocks[:-1], own.size])
+    return Merging(tuple(np.unique(blocks, return_inverse=True)[1].tolist()))
+
+
+@dataclass(frozen=True, eq=False)
+class Conditional:
+    """The distribution of one column given some others.
+
+    ``potentials`` are the logarithms of its odds: those of the column alone, then for each column
+    that is given a table with a row for each of its blocks.
+    """
+
+    column: int
+    given: Clique
+    potentials: tuple[Floats, ...]
+
+    def shares(self, blocks: Integers) -> Floats:
+        """The distribution for each row of blocks of the columns that are given."""
+        return _shares(self.potentials, blocks)
+
+    def drawn(self, rows: Integers, sizes: Sequence[int], dice: Dice) -> Integers:
+        """A block of the column for each row."""
+        firsts, combination = grouped(rows, self.given, tuple(sizes))
+        return conditional(self.shares(rows[firsts][:, self.given]), combination, dice)
+
+
+def _shares(potentials: Sequence[Floats], blocks: Integers) -> Floats:
+    logarithms = np.tile(potentials[0], (len(blocks), 1))
+    for place, table in enumerate(potentials[1:]):
+        logarithms += table[blocks[:, place]]
+    odds = np.exp(logarithms - logarithms.max(axis=1, keepdims=True))
+    found: Floats = odds / odds.sum(axis=1, keepdims=True)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Expected:
+    """The expected counts of a column with others, over rows with weights; a target of a fit."""
+
+    measurements: Sequence[Measurement]
+    blocks: Integers
+    weights: Floats
+
+    @cached_property
+    def sums(self) -> list[sparse.csr_array]:
+        """For each column that is given, the matrix that adds up the rows by its blocks."""
+        found = []
+        for place, each in enumerate(self.measurements[1:]):
+            where = (self.blocks[:, place], np.arange(len(self.blocks)))
+            shape = (each.counts.shape[0], len(self.blocks))
+            found.append(sparse.csr_array((self.weights, where), shape))
+        return found
+
+    def marginals(self, potentials: Sequence[Floats]) -> Tables:
+        """The expected counts."""
+        shares = _shares(potentials, self.blocks)
+        return [self.weights @ shares, *(added @ shares for added in self.sums)]
+
+    def residual(self, marginals: Tables) -> tuple[float, list[Floats]]:
+        """How far they are from the measurements, and where each potential falls."""
+        parts = [compared(one, two) for one, two in zip(marginals, self.measurements, strict=True)]
+        return sum(loss for loss, _ in parts), [slope for _, slope in parts]
+
+
+@dataclass(frozen=True, eq=False)
+class ChildModel:
+    """The columns of a child given the parent's rows: what was measured, and what fits it.
+
+    ``number`` is the place of the column that says how many rows a parent has; in a fit, a parent
+    stands for ``each``. Rows are given and drawn in blocks, a column for each one of the base; the rows of a parent
+    stand together, in order.
+    """
+
+    base: Base
+    child: Child
+    number: int
+    each: int
+    pairs: tuple[Measurement, ...]
+    columns: tuple[Conditional, ...]
+
+    @classmethod
+    def begin(cls, base: Base, plan: UnitTable, each: int) -> "ChildModel":
+        """Independent columns, with their noisy counts."""
+        family, table = plan.family, plan.table
+        child = family.children[table - 1]
+        columns = []
+        for place, seen in enumerate(base.measured):
+            odds = np.log(np.maximum(seen.counts, 0.1 * seen.sigma))
+            columns.append(Conditional(place, (), (odds,)))
+        number = len(child.axes) + len(family.axes) + table - 1
+        return cls(base, child, number, each, (), tuple(columns))
+
+    @property
+    def own(self) -> int:
+        """How many columns are the child's own."""
+        return len(self.columns)
+
+    def fitted(self, pairs: Sequence[Measurement], parents: Integers, dice: Dice) -> "ChildModel":
+        """The model of these marginals: its columns are fitted and drawn in turn, a few times."""
+        model = replace(self, pairs=tuple(pairs))
+        for _ in range(_PASSES):
+            rows = model.drawn(parents, dice)
+            weights = model.weights(rows)
+            columns = []
+            for column in model.columns:
+                again = model.fitted_column(column, rows, weights)
+                rows[:, column.column] = again.drawn(rows, self.base.sizes, dice)
+                columns.append(again)
+            model = replace(model, columns=tuple(columns))
+        return model
+
+    def fitted_column(
+        self,
+        column: Conditional,
+        rows: Integers,
+        weights: Floats,
+    ) -> Conditional:
+        """The column, fitted to the marginals in which it comes last."""
+        given = []
+        seen = [self.base.measured[column.column]]
+        for each in self.pairs:
+            if self.last(each.columns) == column.column:
+                given.append(sum(each.columns) - column.column)
+                seen.append(_facing(each, column.column))
+        known = dict(zip(column.given, column.potentials[1:], strict=True))
+        start = [column.potentials[0]]
+        for place, pair in zip(given, seen[1:], strict=True):
+            start.append(known.get(place, np.zeros(pair.counts.shape)))
+        firsts, combination = grouped(rows, tuple(given), self.base.sizes)
+        masses: Floats = np.bincount(combination, weights, len(firsts)).astype(np.float64)
+        target = _Expected(seen, rows[firsts][:, given], masses)
+        potentials, _ = descended(target, start, _STEPS)
+        return Conditional(column.column, tuple(given), tuple(potentials))
+
+    def last(self, pair: Clique) -> int:
+        """Which of two columns is drawn last: the later one of the child's own."""
+        return max(column for column in pair if column < self.own)
+
+    @property
+    def candidates(self) -> list[Clique]:
+        """The pairs that may be measured, of the child's own columns or one of them and another."""
+        measured = {each.columns for each in self.pairs}
+        found: list[Clique] = []
+        for pair in combinations(range(len(self.base.sizes)), 2):
+            if pair[0] < self.own and pair not in measured and self.base.is_small(pair):
+                found.append(pair)
+        return found
+
+    def numbers(self, parents: Integers) -> Integers:
+        """How many rows each parent has; ``parents`` are their cells."""
+        held = parents[:, self.number - self.own]
+        return np.where(held > self.child.most, 0, held)
+
+    def weights(self, rows: Integers) -> Floats:
+        """The share of its unit that each row has, times the units that the parent stands for."""
+        owners = self.owners(rows)
+        return self.each / np.bincount(owners, minlength=1)[owners]
+
+    def owners(self, rows: Integers) -> Integers:
+        """The parent of each row, as the last column says."""
+        owners: Integers = rows[:, -1]
+        return owners
+
+    def drawn(self, parents: Integers, dice: Dice) -> Integers:
+        """The rows of parents, in blocks; a last column has the place of their parent."""
+        numbers = self.numbers(parents)
+        owners = np.repeat(np.arange(len(parents)), numbers)
+        places = np.arange(len(owners)) - np.repeat(np.cumsum(numbers) - numbers, numbers)
+        rows = np.zeros((len(owners), len(self.base.sizes) + 1), np.int64)
+        rows[:, -1] = owners
+        for place in range(parents.shape[1]):
+            blocks = np.array(self.base.merges[self.own + place].blocks)
+            rows[:, self.own + place] = blocks[parents[owners, place]]
+        if not self.child.order:
+            self._fill(rows, np.arange(len(rows)), dice)
+            return rows
+        start = self.own + parents.shape[1]
+        rows[:, start] = places
+        for place in range(int(numbers.max(initial=0))):
+            chosen = np.flatnonzero(places == place)
+            rows[chosen, start + 1 : -1] = self._before(rows[chosen - 1], place)
+            self._fill(rows, chosen, dice)
+        return rows
+
+    def _fill(self, rows: Integers, chosen: Integers, dice: Dice) -> None:
+        """Draws the own columns of some rows."""
+        for column in self.columns:
+            part = rows[chosen]
+            rows[chosen, column.column] = column.drawn(part, self.base.sizes, dice)
+
+    def _before(self, previous: Integers, place: int) -> Integers:
+        """The blocks of the columns of the previous rows; where there is none, those of none."""
+        found = np.empty((len(previous), self.own), np.int64)
+        for column in range(self.own):
+            merging = self.base.merges[column - self.own]
+            own = self.base.merges[column]
+            blocks = np.array([merging.blocks[cells[0]] for cells in own.members])
+            found[:, column] = blocks[previous[:, column]] if place else merging.blocks[-1]
+        return found
+
+
+def _facing(pair: Measurement, column: int) -> Measurement:
+    """A measured pair with the column last."""
+    if pair.columns[-1] == column:
+        return pair
+    return Measurement(pair.columns[::-1], pair.counts.T, pair.sigma.T)

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several tables of one unit: a parent with one row a unit, and children with a few.
+
+The columns of a parent are its own and the number of rows of each child; those of a child its own,
+the parent's, and, where a column orders the rows, the place and the previous row.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sfumato.errors import MissingDeclaration, UnknownName, WrongUse, shown
+from sfumato.metadata.column import Column, Date, Integer
+from sfumato.metadata.dataset import Dataset
+from sfumato.metadata.timestamp import Timestamp
+from sfumato.plan.owner import owner_of
+from sfumato.plan.relation import Scan, Union
+from sfumato.plan.rows import BoundedRows, RowList
+from sfumato.plan.scalar import Constant, Field, Scalar
+from sfumato.plan.value import Value
+from sfumato.query.passes.track import rows_in_all, whose
+from sfumato.query.pipeline import compile_rows
+from sfumato.synthetic.schema import Axis, Bins, axes_of
+
+# The most rows of a unit in one child, and in all tables as they are read.
+MOST_CHILDREN, MOST_READ = 256, 2**20
+_DROPPED = "rows beyond it are dropped, never refused."
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A table of which a unit has up to ``most`` rows; ``order`` names the column that orders them.
+
+    ``above`` is the child to whose rows these rows belong, through their column ``link`` and its
+    column ``target``; empty if they belong to the unit.
+
+    >>> visits = Child("visits", (Axis(Column("age", Integer(0, 99))),), most=3, order="age")
+    >>> [one.name for one in (visits.number, visits.place, *visits.before)]
+    ['number of visits', 'place among visits', 'previous age of visits']
+    """
+
+    table: str
+    axes: tuple[Axis, ...]
+    most: int
+    order: str = ""
+    above: str = ""
+    link: str = ""
+    target: str = ""
+
+    @property
+    def number(self) -> Axis:
+        """How many rows a unit has, as a column of the parent."""
+        return Axis(Column(f"number of {self.table}", Integer(0, self.most)))
+
+    @property
+    def place(self) -> Axis:
+        """The place of a row among those of its unit, from 1."""
+        return Axis(Column(f"place among {self.table}", Integer(1, max(self.most, 2))))
+
+    @property
+    def before(self) -> tuple[Axis, ...]:
+        """The columns of the previous row; missing in the first one."""
+        found = []
+        for one in self.axes:
+            found.append(_renamed(one, f"previous {one.name} of {self.table}"))
+        return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A parent table with its children; ``key`` is the column that identifies the unit.
+
+    >>> age = Axis(Column("age", Integer(0, 99)))
+    >>> family = Family("people", "id", (age,), (Child("visits", (age,), 3),))
+    >>> [[one.name for one in family.widened(table)] for table in (0, 1)]
+    [['age', 'number of visits'], ['age', 'people.age', 'number of visits']]
+    """
+
+    parent: str
+    key: str
+    axes: tuple[Axis, ...]
+    children: tuple[Child, ...]
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The names of the tables, the parent's first."""
+        return (self.parent, *(child.table for child in self.children))
+
+    @property
+    def own(self) -> tuple[tuple[Axis, ...], ...]:
+        """The axes of each table as it is declared."""
+        return (self.axes, *(child.axes for child in self.children))
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """For each child, the column by which rows of another refer to it; empty if none does."""
+        targets = {child.above: child.target for child in self.children}
+        return tuple(targets.get(child.table, "") for child in self.children)
+
+    def widened(self, table: int) -> tuple[Axis, ...]:
+        """The axes of a table, given by its place, and of what its columns may depend on."""
+        numbers = tuple(child.number for child in self.children)
+        if not table:
+            return (*self.axes, *numbers)
+        child = self.children[table - 1]
+        above = tuple(_renamed(one, f"{self.parent}.{one.name}") for one in self.axes)
+        found = (*child.axes, *above, *numbers)
+        if child.order:
+            found = (*found, child.place, *child.before)
+        return found
+
+    def start(self, table: int) -> int:
+        """The place of the first column of a table in the rows that are read."""
+        return 1 + sum(len(axes) for axes in self.own[:table])
+
+
+def _renamed(one: Axis, name: str) -> Axis:
+    return replace(one, column=Column(name, one.column.type))
+
+
+def family_of(
+    dataset: Dataset,
+    tables: Sequence[str],
+    columns: Sequence[str] | None = None,
+    bins: Mapping[str, Bins] | None = None,
+    order: Mapping[str, str] | None = None,
+) -> Family:
+    """The tables as they are declared, the parent first; reads declarations alone.
+
+    Columns and bins are named ``table.column``. Without ``order``, the first date or timestamp of
+    a child orders its rows.
+
+    Raises:
+        UnknownName: a table or a column that is not declared.
+        MissingDeclaration: a child without a limit of rows.
+        WrongUse: tables without one common unit, a first one with several rows a unit, or a limit
+            above 256.
+    """
+    parent, *others = tables
+    key = _require_one_unit(dataset, tables)
+    for name in (*(columns or ()), *(bins or ())):
+        if name.partition(".")[0] not in tables:
+            raise UnknownName(
+                f"No column {shown(name)}.", allowed="of several tables: table.column"
+            )
+    unit = dataset.tables[parent].unit
+    if unit is None or not unit.once:
+        raise WrongUse(
+            f"The table {shown(parent)} can have several rows of a unit.",
+            allowed="first a table with one row a unit, then those with more",
+            remedy='Declare it with sf.Unit("patient_id", max_rows_total=1), or name it later.',
+        )
+    axes = []
+    keys = _keys(dataset)
+    for name in tables:
+        own, cut = _of(name, columns, bins)
+        found = axes_of(dataset, name, own, cut, keys)
+        taken = [one.name for one in found if one.name in keys]
+        if taken:
+            raise WrongUse(f"The id {shown(taken[0])}.", allowed="other columns: ids are made anew")
+        axes.append(found)
+    children = []
+    for name, own_axes in zip(others, axes[1:], strict=True):
+        ordering = _ordering(own_axes, name, (order or {}).get(name))
+        above = _above(dataset, name, tables)
+        children.append(Child(name, own_axes, _limit(dataset, name), ordering, *above))
+    return Family(parent, key, axes[0], tuple(children))
+
+
+def _require_one_unit(dataset: Dataset, tables: Sequence[str]) -> str:
+    """The column of the unit that all tables share."""
+    for name in tables:
+        if not isinstance(name, str) or name not in dataset.tables:
+            raise UnknownName(f"No table {shown(name)}.", allowed=", ".join(dataset.tables))
+    units = {dataset.unit_name(name) for name in tables}
+    (parent, *_) = tables
+    unit = dataset.tables[parent].unit
+    if len(units) > 1 or unit is None or unit.via or len(unit.columns) > 1:
+        raise WrongUse(
+            f"The tables {', '.join(tables)} do not share the id of a unit.",
+            allowed="private tables of one unit; the first has its id in one column",
+        )
+    if len(set(tables)) < len(tables):
+        raise WrongUse("A table twice.", allowed="each table once")
+    return unit.columns[0]
+
+
+def _keys(dataset: Dataset) -> frozenset[str]:
+    """The columns by which rows of other tables are found; ids are made anew."""
+    found: set[str] = set()
+    for table in dataset.tables.values():
+        if table.unit is not None:
+            found.update(table.unit.columns)
+            found.update([table.unit.key] if table.unit.key else [])
+    return frozenset(found)
+
+
+def _of(
+    table: str,
+    columns: Sequence[str] | None,
+    bins: Mapping[str, Bins] | None,
+) -> tuple[list[str] | None, dict[str, Bins]]:
+    """The columns and bins of one table, by the names that its columns have there."""
+    start = f"{table}."
+    own = None
+    if columns is not None:
+        own = [name.removeprefix(start) for name in columns if name.startswith(start)]
+    cut = (bins or {}).items()
+    return own, {name.removeprefix(start): each for name, each in cut if name.startswith(start)}
+
+
+def _ordering(axes: Sequence[Axis], table: str, asked: str | None) -> str:
+    """The column that orders the rows of a child; empty if none does."""
+    names = [one.name for one in axes]
+    if asked is not None:
+        if asked and asked not in names:
+            raise UnknownName(f"No column {shown(asked)} of {table}.", allowed=", ".join(names))
+        return asked
+    dated = [one.name for one in axes if isinstance(one.kind, Date | Timestamp)]
+    return dated[0] if dated else ""
+
+
+def _limit(dataset: Dataset, table: str) -> int:
+    """The most rows of a unit in a child."""
+    unit, limits = whose(Scan(table, owner=owner_of(dataset, table)), dataset)
+    most = rows_in_all(unit, limits, _DROPPED)
+    if unit is None:
+        raise MissingDeclaration(f"The table {shown(table)} has no unit.")
+    if most > MOST_CHILDREN:
+        raise WrongUse(
+            f"Up to {most:,} rows of a unit in {shown(table)}.",
+            allowed=f"a limit of at most {MOST_CHILDREN}",
+            remedy=f"Declare a smaller max_rows_total; {_DROPPED}",
+        )
+    return most
+
+
+def _above(dataset: Dataset, table: str, tables: Sequence[str]) -> tuple[str, str, str]:
+    """The table through which the unit of a child is found, if it is synthesised before it, the
+    child's column that refers to it, and its column.
+    """
+    unit = dataset.tables[table].unit
+    before = tables[1 : tables.index(table)]
+    if unit is None or unit.target is None or unit.target[0] not in before:
+        return "", "", ""
+    return unit.target[0], unit.columns[0], unit.key or unit.columns[0]
+
+
+def rows_of(dataset: Dataset, family: Family) -> BoundedRows:
+    """All tables as one list of rows: the place of the table, then the columns of every table.
+
+    A column of another table is missing. The rows of a unit come in the order of a keyed hash.
+    """
+    listed = [Column("table", Integer(0, max(len(family.tables) - 1, 1)))]
+    for name, axes in zip(family.tables, family.own, strict=True):
+        listed += [Column(f"{name}.{one.name}", one.column.type) for one in axes]
+    scans, values = [], []
+    for place, (name, axes) in enumerate(zip(family.tables, family.own, strict=True)):
+        prefix = f"{place}."
+        columns = [Column(f"{prefix}{one.name}", one.column.type) for one in axes]
+        scans.append(Scan(name, prefix, tuple(columns), owner_of(dataset, name)))
+        row: list[Scalar] = [Constant(None)] * len(listed)
+        row[0] = Constant(place)
+        start = family.start(place)
+        row[start : start + len(columns)] = [Field(column) for column in columns]
+        values.append(tuple(row))
+    union = Union(tuple(scans), tuple(values), tuple(listed))
+    plan = RowList(union, tuple(Value.of(column) for column in listed))
+    return compile_rows(plan, dataset, most=MOST_READ)

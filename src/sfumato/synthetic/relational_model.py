@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A fitted model of several tables: rows whose keys fit together."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from sfumato.metadata.dataset import Dataset
+from sfumato.metadata.table import Table
+from sfumato.noise import Integers
+from sfumato.privacy.unit import Unit
+from sfumato.query.cost import Cost
+from sfumato.query.task import Stored
+from sfumato.synthetic.children import ChildModel
+from sfumato.synthetic.estimate import Estimator, Fitted, Measurement
+from sfumato.synthetic.fitting import Base, cells_of_rows, whole_fit
+from sfumato.synthetic.infer import copied, noise
+from sfumato.synthetic.model import Model, columns_of
+from sfumato.synthetic.quality import quality
+from sfumato.synthetic.relational import Child, Family
+from sfumato.synthetic.relational_task import Parents, RelationalTask, released_of
+from sfumato.synthetic.report import Report
+from sfumato.synthetic.rows import Dice, Same
+from sfumato.synthetic.schema import Floats
+from sfumato.synthetic.task import Released
+
+# So many parents are given their rows at once.
+_AT_ONCE = 50_000
+
+
+@dataclass(frozen=True, eq=False)
+class FamilySampler:
+    """The distribution of the parent, and of each child given the parent; a ``Sampler``."""
+
+    family: Family
+    base: Base
+    fitted: Fitted
+    children: tuple[ChildModel, ...]
+
+    @property
+    def rows(self) -> int:
+        """The noisy number of rows of the parent."""
+        return round(self.base.total)
+
+    def tables(self, count: int, dice: Dice) -> dict[str, pa.Table]:
+        """So many parents and their children, with keys that fit together."""
+        parents = cells_of_rows(self.base, self.fitted, count, dice)
+        own = columns_of(self.base, parents[:, : len(self.family.axes)], dice)
+        ids = pa.array(np.arange(1, count + 1))
+        found = {self.family.parent: pa.table({self.family.key: ids, **own})}
+        owners: dict[str, Integers] = {}
+        for key, model in zip(self.family.ids, self.children, strict=True):
+            rows, of = drawn_cells(model, parents, dice)
+            child = model.child
+            owners[child.table] = of
+            columns: dict[str, pa.Array] = {}
+            if key:
+                columns[key] = pa.array(np.arange(1, len(of) + 1))
+            columns |= self._links(child, of, owners, dice)
+            found[child.table] = pa.table({**columns, **columns_of(model.base, rows, dice)})
+        return found
+
+    def _links(
+        self,
+        child: Child,
+        of: Integers,
+        owners: dict[str, Integers],
+        dice: Dice,
+    ) -> dict[str, pa.Array]:
+        """The keys of rows to the table above, one of the rows of the same parent, and to it."""
+        links = {}
+        if child.above:
+            above = owners[child.above]
+            first, last = (np.searchsorted(above, of, side=side) for side in ("left", "right"))
+            chosen = first + np.floor(dice.uniform(len(of)) * (last - first)).astype(np.int64)
+            links[child.link] = pa.array(chosen + 1)
+        links[self.family.key] = pa.array(of + 1)
+        return links
+
+
+def drawn_cells(
+    model: ChildModel,
+    parents: Integers,
+    dice: Dice,
+) -> tuple[Integers, Integers]:
+    """The cells of the rows of parents in the child's own columns, and the parent of each row."""
+    parts = []
+    for start in range(0, max(len(parents), 1), _AT_ONCE):
+        rows = model.drawn(parents[start : start + _AT_ONCE], dice)
+        kept = rows[:, [*range(model.own), -1]]
+        kept[:, -1] += start
+        parts.append(kept)
+    blocks = np.concatenate(parts)
+    return own_cells(model.base, blocks[:, :-1], dice), blocks[:, -1]
+
+
+def own_cells(base: Base, blocks: Integers, dice: Dice) -> Integers:
+    """The cells of rows in blocks of the first columns."""
+    found = np.empty_like(blocks)
+    for place in range(blocks.shape[1]):
+        merging = base.merges[place]
+        found[:, place] = merging.expanded(blocks[:, place], base.weights(place), dice)
+    return found
+
+
+class RelationalModel(Model):
+    """The model of several tables; the parent's comes first.
+
+    Attributes:
+        task: what was measured.
+    """
+
+    def __init__(
+        self,
+        task: RelationalTask,
+        stored: Stored,
+        cost: Cost,
+        declared: Dataset,
+        estimator: Estimator | None = None,
+    ) -> None:
+        super().__init__(stored, cost)
+        self.task = task
+        self._declared = declared
+        self._estimator = estimator
+
+    @cached_property
+    def released(self) -> tuple[Released, ...]:
+        """The measurements and choices of each table."""
+        return released_of(self.task, self.stored.body)
+
+    @property
+    def declarations(self) -> Dataset:
+        """The tables with their keys and the columns that were synthesised."""
+        family = self.task.family
+        tables = {}
+        limits = [1, *(child.most for child in family.children)]
+        for name, axes, most in zip(family.tables, family.own, limits, strict=True):
+            columns = {one.name: one.column.type for one in axes}
+            unit = Unit(family.key, max_rows_total=most)
+            tables[name] = Table("synthetic.parquet", unit=unit, columns=columns)
+        public = {name: each for name, each in self._declared.tables.items() if each.public}
+        return Dataset("synthetic", {**tables, **public})
+
+    @cached_property
+    def sampler(self) -> FamilySampler:
+        """The distributions that fit the measurements."""
+        first, *others = self.released
+        fitted = whole_fit(first.base, first.pairs, self._estimator)
+        parents = Parents.of(first.base, fitted, Dice(Same()))
+        children = []
+        for task, released in zip(self.task.children, others, strict=True):
+            model = task.begin(released.base, parents)
+            children.append(model.fitted(released.pairs, parents.cells, Dice(Same())))
+        family = self.task.family
+        return FamilySampler(family, first.base, fitted, tuple(children))
+
+    def copied(self) -> FamilySampler:
+        """A copy, measured and fitted again with fresh noise."""
+        whole, first = self.sampler, self.released[0]
+        parent = copied(first.base, first.pairs, whole.fitted, self._estimator)
+        before = Parents.of(whole.base, whole.fitted, Dice())
+        after = Parents.of(parent.base, parent.fitted, Dice())
+        children = []
+        for task, model in zip(self.task.children, whole.children, strict=True):
+            base, pairs = _measured_again(model, before, parent.base)
+            begun = task.begin(base, after)
+            children.append(begun.fitted(pairs, after.cells, Dice()))
+        return replace(whole, base=parent.base, fitted=parent.fitted, children=tuple(children))
+
+    def report(self) -> Report:
+        """How well rows fit what was measured, an honest check, and what is not kept; free."""
+        whole, dice = self.sampler, Dice()
+        told = self.task.told
+        parents = cells_of_rows(whole.base, whole.fitted, self.rows, dice)
+        ends = self.cost, self.charge_id, told["protected"]
+        found = []
+        for place, model in enumerate(whole.children, start=1):
+            released = self.released[place]
+            rows, weights = _wide_cells(model, parents, dice)
+            kept = quality(released, rows, weights)
+            left_out = tuple(told["left_out"][model.child.table])
+            found.append(Report(released, kept, *ends, left_out, _lost(model.child)))
+        first = self.released[0]
+        left_out = tuple(told["left_out"][self.task.family.parent])
+        kept = quality(first, parents)
+        return Report(first, kept, *ends, left_out, others=tuple(found))
+
+    def __repr__(self) -> str:
+        counts = []
+        for released in self.released:
+            counts.append(f"{released.base.schema.table!r} ({len(released.pairs)} pairs)")
+        return (
+            f"Model of {', '.join(counts)}: about {self.rows:,} rows of the first\n"
+            f"{self.cost}\ncharge {self.charge_id[:12]}"
+        )
+
+
+def _measured_again(
+    model: ChildModel,
+    parents: Parents,
+    parent: Base,
+) -> tuple[Base, list[Measurement]]:
+    """The marginals of rows of a model, with fresh noise, and the columns with a parent's copy."""
+    base, own = model.base, model.own
+    rows = model.drawn(parents.cells, Dice())
+    weights = model.weights(rows)
+    singles = []
+    for place in range(own):
+        merging, listed = base.merges[place], base.weights(place) + 1e-9
+        blocks = list(merging.blocks)
+        share = listed / merging.merged(listed)[blocks]
+        expected = np.bincount(rows[:, place], weights, merging.size)[blocks] * share
+        singles.append(expected + noise(base, base.noises.single, expected.shape))
+    others = base.singles[own + len(parent.singles) :]
+    pairs = []
+    for each in model.pairs:
+        flat = np.ravel_multi_index(rows[:, each.columns].T, each.counts.shape)
+        whole = np.bincount(flat, weights, each.counts.size).reshape(each.counts.shape)
+        pairs.append(replace(each, counts=whole + noise(base, base.noises.chosen, whole.shape)))
+    return replace(base, singles=(*singles, *parent.singles, *others)), pairs
+
+
+def _wide_cells(
+    model: ChildModel,
+    parents: Integers,
+    dice: Dice,
+) -> tuple[Integers, Floats]:
+    """Rows with all columns as cells, and the share of its unit that each has."""
+    rows = model.drawn(parents, dice)
+    owners = model.owners(rows)
+    found = np.empty_like(rows[:, :-1])
+    found[:, : model.own] = own_cells(model.base, rows[:, : model.own], dice)
+    after = model.own + parents.shape[1]
+    found[:, model.own : after] = parents[owners]
+    for place in range(after, found.shape[1]):
+        firsts = np.array([cells[0] for cells in model.base.merges[place].members])
+        found[:, place] = firsts[rows[:, place]]
+    return found, 1.0 / model.numbers(parents)[owners]
+
+
+def _lost(child: Child) -> tuple[str, ...]:
+    """What the rows of a child do not keep."""
+    limit = (
+        f"At most {child.most:,} rows of a unit are kept, drawn at random: units with more rows "
+        "have too few here."
+    )
+    found = [limit]
+    if child.above:
+        found.append(
+            f"To which of its {child.above} a row belongs is drawn at random among those of its "
+            f"unit: no column of {child.above} goes with it, but through the unit."
+        )
+    if child.order:
+        found.append(f"Of earlier rows, only the one before it (by {child.order}) has an effect.")
+    return tuple(found)

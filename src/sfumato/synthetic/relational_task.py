@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The task of a fit of several tables: the parent as one table, then each child given the parent.
+
+All is one event. Each table has its share of the cost, in proportion to its columns. A table whose
+rounds find nothing left to choose spends them on a count that is thrown away: the steps of the next
+table come after all of its own.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sfumato.errors import WrongUse
+from sfumato.metadata.dataset import Dataset
+from sfumato.noise import Integers
+from sfumato.plan.rows import BoundedRows
+from sfumato.plan.show import form
+from sfumato.privacy.event import Composed, Event
+from sfumato.query.curator import Curator
+from sfumato.synthetic.children import ChildModel, child_base
+from sfumato.synthetic.estimate import Fitted
+from sfumato.synthetic.fitting import MOST_COUNTED, Base, candidate, cells_of_rows, whole_fit
+from sfumato.synthetic.relational import Family, rows_of
+from sfumato.synthetic.rows import Dice
+from sfumato.synthetic.schedule import BATCH, CHECK_BLOCKS, Schedule
+from sfumato.synthetic.schema import Schema
+from sfumato.synthetic.select import Candidate, Discrepancies
+from sfumato.synthetic.task import FitTask, Noisy, Released, Taken, check_counts, single, stored
+from sfumato.synthetic.tree import Clique
+from sfumato.synthetic.unit_table import FULL, UnitTable
+
+FORMAT = 1
+# The most parents that a model is fitted with; each counts more if there are more.
+_PARENTS = 30_000
+_HEADER = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Parents:
+    """Synthetic rows of the parent, as cells; each stands for ``each`` of them."""
+
+    cells: Integers
+    each: int
+
+    @classmethod
+    def of(cls, base: Base, fitted: Fitted, dice: Dice) -> "Parents":
+        """As many as there are, or fewer that stand for several."""
+        whole = round(base.total)
+        each = -(-whole // _PARENTS)
+        return cls(cells_of_rows(base, fitted, max(1, whole // each), dice), each)
+
+
+@dataclass(frozen=True)
+class ChildTask:
+    """The measurements of one child; ``weights`` are those of pairs that differ from 1."""
+
+    plan: UnitTable
+    schedule: Schedule
+    weights: tuple[tuple[Clique, int], ...] = ()
+
+    @property
+    def schema(self) -> Schema:
+        """The child's own columns."""
+        child = self.plan.family.children[self.plan.table - 1]
+        return Schema(child.table, child.axes, self.plan)
+
+    @property
+    def heaviest(self) -> int:
+        """The largest weight of a candidate."""
+        return max([1, *(weight for _, weight in self.weights)])
+
+    @property
+    def event(self) -> Event:
+        """All of its steps."""
+        return self.schedule.noises(self.plan).event(self.heaviest)
+
+    def base(self, singles: Sequence[Integers], parent: Base) -> Base:
+        """The columns, of the noisy counts of the child's own and of the parent."""
+        counts = [counts / FULL for counts in singles]
+        return child_base(self.plan, self.schedule, counts, parent)
+
+    def measured(
+        self,
+        curator: Curator,
+        parent: Base,
+        parents: "Parents",
+    ) -> Noisy:
+        """All measurements, in the order of the event, against the synthetic parents."""
+        noises = self.schedule.noises(self.plan)
+        singles = []
+        for one in self.schema.axes:
+            singles.append(curator.measure(single(self.plan, one), noises.single))
+        base = self.base(singles, parent)
+        checks = self._checked()
+        checked = []
+        for clique in checks:
+            checked.append(curator.measure(check_counts(base, clique), noises.checked))
+        pairs = self._rounds(curator, base, parents)
+        counts = [*singles, *checked, *(counts for _, counts in pairs)]
+        return Noisy(base, tuple(checks), tuple(clique for clique, _ in pairs), tuple(counts))
+
+    def begin(self, base: Base, parents: "Parents") -> ChildModel:
+        """The model of the single columns."""
+        return ChildModel.begin(base, self.plan, parents.each)
+
+    def _checked(self) -> list[Clique]:
+        """The pairs of the honest check: any that can be counted, at random."""
+        found = self.countable
+        return [found[place] for place in Dice().order(len(found))[: self.schedule.checks]]
+
+    @property
+    def countable(self) -> list[Clique]:
+        """The pairs of an own column and another or one of the parent, if not too large."""
+        family = self.plan.family
+        cells = [one.cells for one in family.widened(self.plan.table)]
+        own, others = len(self.schema.axes), len(family.widened(0))
+        found: list[Clique] = []
+        for pair in combinations(range(own + others), 2):
+            if pair[0] < own and cells[pair[0]] * cells[pair[1]] <= MOST_COUNTED:
+                found.append(pair)
+        return found
+
+    def _rounds(
+        self,
+        curator: Curator,
+        base: Base,
+        parents: "Parents",
+    ) -> list[tuple[Clique, Integers]]:
+        """Chooses and measures marginals, a batch after the other; spends what is left."""
+        dice, model = Dice(), self.begin(base, parents)
+        pairs: list[tuple[Clique, Integers]] = []
+        while left := self.schedule.rounds - len(pairs):
+            batch = min(left, BATCH if pairs else model.own)
+            candidates = self._candidates(model, parents, dice)
+            if not candidates:
+                break
+            for _ in range(min(batch, len(candidates))):
+                pairs.append(self._chosen(curator, candidates))
+            if len(pairs) < self.schedule.rounds:
+                measured = [base.pair(*each) for each in pairs]
+                model = model.fitted(measured, parents.cells, dice)
+        spend(curator, base, self.schedule.rounds - len(pairs), self.heaviest)
+        return pairs
+
+    def _candidates(
+        self,
+        model: ChildModel,
+        parents: "Parents",
+        dice: Dice,
+    ) -> dict[Clique, Candidate]:
+        """The pairs that may be measured, with their weights in rows of the model."""
+        rows = model.drawn(parents.cells, dice)
+        weights = FULL // model.numbers(parents.cells)[model.owners(rows)] * parents.each
+        matters = dict(self.weights)
+        found = {}
+        for pair in model.candidates:
+            if matters.get(pair, 1):
+                found[pair] = candidate(model.base, pair, rows, weights, matters.get(pair, 1))
+        return found
+
+    def _chosen(
+        self, curator: Curator, candidates: dict[Clique, Candidate]
+    ) -> tuple[Clique, Integers]:
+        """Selects a marginal, which is a candidate no more, and measures it."""
+        noises = self.schedule.noises(self.plan)
+        scores = Discrepancies(self.plan, tuple(candidates.values()), self.heaviest)
+        place = curator.select(scores, noises.choice(self.heaviest))
+        pair = list(candidates)[place]
+        return pair, curator.measure(candidates.pop(pair).counts, noises.chosen)
+
+
+def spend(
+    curator: Curator,
+    base: Base,
+    rounds: int,
+    heaviest: int,
+) -> None:
+    """Takes the steps of rounds that have nothing to choose; what they release is thrown away."""
+    plan, schema = base.schema.plan, base.schema
+    for _ in range(rounds):
+        counts = single(plan, schema.axes[0])
+        nothing = Candidate(counts, np.zeros(schema.cells[0], np.int64))
+        noises = base.noises
+        curator.select(Discrepancies(plan, (nothing,), heaviest), noises.choice(heaviest))
+        curator.measure(counts, noises.chosen)
+
+
+@dataclass(frozen=True)
+class RelationalTask:
+    """Fits a model to several tables; ``asked`` is as that of a ``FitTask``.
+
+    Guarantees:
+        every table is in the event
+    """
+
+    parent: FitTask
+    children: tuple[ChildTask, ...]
+    rows: BoundedRows
+    asked: str
+
+    kind: ClassVar[str] = FitTask.kind
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """The arguments from which the task can be made again, and what a report says of them."""
+        found: dict[str, Any] = json.loads(self.asked)
+        return found
+
+    @property
+    def parts(self) -> tuple[FitTask | ChildTask, ...]:
+        """The fits of all tables, the parent's first."""
+        return (self.parent, *self.children)
+
+    @property
+    def family(self) -> Family:
+        """The tables."""
+        return self.children[0].plan.family
+
+    @property
+    def line(self) -> str:
+        """The tables, and how many rounds in all."""
+        rounds = sum(each.schedule.rounds for each in self.parts)
+        return f"{', '.join(self.family.tables)}: synthetic rows, {rounds} rounds"
+
+    @property
+    def form(self) -> str:
+        """The canonical form of every field; ``asked`` states the rules."""
+        return f"several {FORMAT}{form(self)}"
+
+    @cached_property
+    def event(self) -> Event:
+        """The parent's, then that of each child."""
+        return Composed(tuple(each.event for each in self.parts))
+
+    @property
+    def cells(self) -> tuple[int | None, ...]:
+        """The numbers of counts of the single columns; those of the marginals are chosen later."""
+        found: list[int | None] = []
+        for each in self.parts:
+            found += each.schema.cells
+            found += [None] * (each.schedule.checks + each.schedule.rounds)
+        return tuple(found)
+
+    @property
+    def size(self) -> int:
+        """The most bytes of the answer."""
+        found = _HEADER + len(self.asked)
+        for each in self.parts:
+            counts = sum(each.schema.cells) + each.schedule.checks * CHECK_BLOCKS**2
+            found += 8 * (counts + each.schedule.rounds * each.schedule.largest)
+        return found
+
+    def ready(self, declarations: Dataset) -> BoundedRows:
+        """The rows (WrongUse if they were planned for other declarations)."""
+        if rows_of(declarations, self.family) != self.rows:
+            raise WrongUse("A fit that was planned for other declarations.", remedy="Fit anew.")
+        return self.rows
+
+    def run(self, curator: Curator) -> bytes:
+        """Measures table by table; the steps depend on released numbers alone."""
+        dice = Dice()
+        parent = self.parent.measured(curator, dice)
+        left = self.parent.schedule.rounds - len(parent.pairs)
+        spend(curator, parent.base, left, self.parent.heaviest)
+        found = [parent]
+        released = parent.released
+        fitted = whole_fit(released.base, released.pairs)
+        parents = Parents.of(released.base, fitted, dice)
+        for child in self.children:
+            found.append(child.measured(curator, released.base, parents))
+        facts = {"kind": self.kind, "format": FORMAT, "charge_id": curator.charge}
+        facts |= {"asked": self.told, "parts": [each.chosen for each in found]}
+        counts = [one for each in found for one in each.counts]
+        return stored(facts, counts)
+
+
+def released_of(task: RelationalTask, body: bytes) -> tuple[Released, ...]:
+    """What a fit of several tables released, the parent's first.
+
+    Raises:
+        WrongUse: it is of another version.
+    """
+    line, _, numbers = body.partition(b"\n")
+    facts = json.loads(line)
+    if facts.get("format") != FORMAT:
+        raise WrongUse(f"A stored fit of format {facts.get('format')}.", allowed=f"format {FORMAT}")
+    taken = Taken(np.frombuffer(numbers, "<i8"))
+    first, *others = facts["parts"]
+    base = task.parent.base([taken.next(size) for size in task.parent.schema.cells])
+    found = [Released.taken(base, first, taken)]
+    for child, part in zip(task.children, others, strict=True):
+        singles = [taken.next(size) for size in child.schema.cells]
+        found.append(Released.taken(child.base(singles, base), part, taken))
+    return tuple(found)
