@@ -143,8 +143,7 @@ def _with_parent(context: Context, found: Linked, *, keeps: From | None) -> From
         raise UnsupportedSql(
             f"An outer join of {child.table!r} and {parent.table!r} that keeps the rows of "
             f"{parent.table!r}, or compares more than {found.link.name!r}.",
-            allowed=f"{usual} ON {child.table}.{found.link.name} = "
-            f"{parent.table}.{found.link.key}",
+            allowed=f"{usual} ON {child.table}.{found.link.name} = {parent.table}.{found.link.key}",
             remedy="Put other tests into WHERE; count rows without a match by EXISTS.",
         )
     assert isinstance(parent.relation, Scan), "the table that tells the units is read as declared"
