@@ -136,7 +136,7 @@ def test_a_public_key_that_is_there_five_times_multiplies_nobody(tmp_path, monke
     once = number(tmp_path, shop.data(), PUBLIC)
     assert once > 10
     assert number(tmp_path, doubled(), PUBLIC, "again") == once
-    monkeypatch.setattr(relation, *changed(relation, "_first_public", ") = 1", ") <= 5"))
+    monkeypatch.setattr(relation, *changed(relation, "_first_of_key", ") = 1", ") <= 5"))
     assert number(tmp_path, doubled(), PUBLIC, "broken") > once
 
 

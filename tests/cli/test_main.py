@@ -26,6 +26,8 @@ COMMANDS = (
     "synthesize",
     "synopsis",
     "stream",
+    "telemetry",
+    "collect",
     "diagnose",
     "budget",
     "explain-epsilon",

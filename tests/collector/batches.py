@@ -5,6 +5,7 @@ import asyncio
 import os
 from typing import Any
 
+import numpy as np
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from sfumato.collector import Collector, Folder, Intake
@@ -12,6 +13,7 @@ from sfumato.collector.folder import read
 from sfumato.noise.entropy import SYSTEM
 from sfumato.telemetry import Aggregator, ReportTask, SignedTask, report_task, signed_task
 from sfumato.telemetry.client import drawn_words
+from sfumato.telemetry.oracles.oracle import Payloads
 from sfumato.telemetry.report import Layout
 
 KEY = ec.generate_private_key(ec.SECP256R1())
@@ -34,6 +36,11 @@ def batch(task: ReportTask, count: int, period: int = 1, value: int = 1) -> list
         words = drawn_words(oracle.draws, SYSTEM).tolist()
         made.append(layout.report(period, os.urandom(16), oracle.encode(value, words)))
     return made
+
+
+def rows(reports: list[bytes]) -> Payloads:
+    """Reports as rows of bytes."""
+    return np.frombuffer(b"".join(reports), np.uint8).reshape(len(reports), -1)
 
 
 def intake(folder: Folder, signed: SignedTask, now: float = NOW) -> Intake:

@@ -70,7 +70,7 @@ def test_a_part_that_keeps_the_order_is_noticed(
     assert stored(tmp_path, TASK) == reports
 
 
-def test_a_torn_report_is_cut_and_a_crash_in_sealing_loses_and_repeats_nothing(
+def test_what_was_acknowledged_is_read_again_after_a_crash(
     tmp_path: Path,
 ) -> None:
     first = batch(TASK, 4)

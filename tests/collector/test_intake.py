@@ -19,7 +19,7 @@ def taken(place: Path, reports: list[bytes], now: float = NOW) -> int:
         return intake(folder, SIGNED, now).take(b"".join(reports))
 
 
-def test_good_reports_are_kept_once(tmp_path: Path) -> None:
+def test_what_was_acknowledged_is_kept_once(tmp_path: Path) -> None:
     reports = batch(TASK, 20)
     with Folder(tmp_path) as folder:
         one = intake(folder, SIGNED)

@@ -17,6 +17,7 @@ from sfumato.plan.aggregate import (
 from sfumato.plan.relation import (
     Computed,
     Filter,
+    KeyJoin,
     PerUnit,
     PublicJoin,
     Semi,
@@ -132,6 +133,26 @@ def cut(source: Scan, *names: str) -> Scan:
     """A scan of some columns."""
     kept = tuple(column for column in source.columns if column.name in names)
     return Scan(source.table, source.prefix, kept, source.owner)
+
+
+# p has two stays of one key, q one that p has too, and no one key 3
+KEYED = content(
+    people=[{"who": who, "n": n} for who, n in (("p", "1"), ("p", "2"), ("q", "1"), ("q", None))],
+    stays=[
+        {"patient": who, "id": str(number), "n": n, "x": x}
+        for number, (who, n, x) in enumerate(
+            [("p", "1", 2.0), ("p", "1", 1.0), ("q", "1", None), ("q", "2", 2.0), ("p", None, 1.0)]
+        )
+    ],
+)
+
+
+_STAYED = cut(STAYS, "stays.x")
+_X = read(_STAYED, "stays.x")
+
+
+def _by_key(*, outer: bool) -> KeyJoin:
+    return KeyJoin(PEOPLE, _STAYED, N.expression, read(STAYS, "stays.n").expression.column, outer)
 
 
 def _per_unit(summary: Summary, *keys: tuple[Column, Value]) -> PerUnit:
@@ -275,6 +296,8 @@ EXAMPLES: dict[str, tuple[Bounded, dict[str, Rows]]] = {
         plan(_joined(outer=True), CountRows(), CountValues(read(_DRUGS, "d.x"))),
         DRUGS,
     ),
+    "a join by a key": (plan(_by_key(outer=False), CountRows(), Sum(_X)), KEYED),
+    "an outer join by a key": (plan(_by_key(outer=True), CountRows(), CountValues(_X)), KEYED),
     "a semi-join": (
         plan(
             Semi(STAYS, Filter(PEOPLE, Compare(Comparison.GT, N.expression, Constant(2)))),

@@ -7,7 +7,7 @@ They are over the tables of ``world``, whose rows come from ``world.data``.
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from hypothesis import strategies as st
@@ -30,6 +30,7 @@ from sfumato.plan.owner import owner_of
 from sfumato.plan.relation import (
     Computed,
     Filter,
+    KeyJoin,
     PerUnit,
     PublicJoin,
     Ranked,
@@ -232,7 +233,7 @@ def relations(draw: st.DrawFn, tables: tuple[str, ...] = OWNED, depth: int = 3) 
 def _relation(draw: st.DrawFn, world: _World, depth: int) -> Relation:
     makers = [_scanned, _filtered, _publicly_joined]
     if world.owned:
-        makers += [_joined, _semi, _summarised, _ranked, _first, _united]
+        makers += [_joined, _joined_by_key, _semi, _summarised, _ranked, _first, _united]
     maker = draw(st.sampled_from(makers)) if depth else _scanned
     return maker(draw, world, depth - 1)
 
@@ -259,6 +260,17 @@ def _publicly_joined(draw: st.DrawFn, world: _World, depth: int) -> Relation:
     kept = draw(st.lists(st.sampled_from(drugs.columns), unique=True).map(tuple))
     cut = Scan(drugs.table, drugs.prefix, kept, None)
     return PublicJoin(source, cut, left, right, draw(st.booleans()))
+
+
+def _joined_by_key(draw: st.DrawFn, world: _World, depth: int) -> Relation:
+    source = _relation(draw, world, depth)
+    other = scan(draw(st.sampled_from(world.tables)), _name(world))
+    right = draw(st.sampled_from(other.columns))
+    left = draw(
+        texts(provided(source)) if isinstance(right.type, Text) else codes(provided(source), 2)
+    )
+    kept = draw(st.lists(st.sampled_from(other.columns), unique=True).map(tuple))
+    return KeyJoin(source, replace(other, columns=kept), left, right, draw(st.booleans()))
 
 
 def _joined(draw: st.DrawFn, world: _World, depth: int) -> Relation:

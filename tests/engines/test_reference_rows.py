@@ -10,6 +10,7 @@ from sfumato.plan.owner import Owner
 from sfumato.plan.relation import (
     Computed,
     Filter,
+    KeyJoin,
     PerUnit,
     PublicJoin,
     Ranked,
@@ -98,6 +99,24 @@ def test_a_public_join_takes_the_first_row_of_a_key():
     assert numbers(
         PublicJoin(SCAN, Scan("drugs", "d.", (key, price)), Field(N), key), tables, "d.price"
     )[0] == ("p", 3)
+
+
+def test_a_key_join_takes_the_first_row_of_its_unit_and_key():
+    key, price = Column("o.key", Integer(0, 9)), Column("o.price", Integer(0, 9))
+    others = [
+        {"who": "p", "key": 1, "price": 5},
+        {"who": "p", "key": 1, "price": 3},
+        {"who": "q", "key": 1, "price": 0},
+        {"who": "q", "key": 2, "price": 1},
+        {"who": "p", "key": None, "price": 7},
+    ]
+    tables = {**table(("p", 1), ("p", 2), ("q", 2), ("r", 1), ("p", None)), "o": others}
+    inner = KeyJoin(SCAN, Scan("o", "o.", (price,), WHO), Field(N), key)
+    assert numbers(inner, tables, "o.price") == [("p", 3), ("q", 1)]
+    outer = KeyJoin(SCAN, Scan("o", "o.", (price,), WHO), Field(N), key, outer=True)
+    assert numbers(outer, tables, "o.price") == [
+        ("p", 3), ("p", None), ("q", 1), ("r", None), ("p", None),
+    ]  # fmt: skip
 
 
 COUNT = PerUnit(SCAN, (), (Computed(Column("count", Integer(0, 2)), Summary.COUNT),))

@@ -25,8 +25,12 @@ MUTANTS = {
     "NULL units kept": changed(relation, "_scan", " WHERE s.unit IS NOT NULL"),
     "a key of several units": changed(relation, "_owners", "min(unit)", "max(unit)"),
     "every claimant": changed(relation, "_owners", "GROUP BY key", "GROUP BY key, unit"),
-    "public rows multiplied": changed(relation, "_first_public", ") = 1", ") >= 1"),
-    "the last public row": changed(relation, "_first_public", "NULLS FIRST", "DESC"),
+    "public rows multiplied": changed(relation, "_first_of_key", ") = 1", ") >= 1"),
+    "the last public row": changed(relation, "_first_of_key", "NULLS FIRST", "DESC"),
+    "rows of a key multiplied": changed(
+        relation, "_first_of_key", "(PARTITION BY unit", "(PARTITION BY 1"
+    ),
+    "a key of anybody": changed(relation, "_key_join", "l.unit = r.unit", "TRUE"),
     "an inner join for an outer": ("_join", lambda *, outer: "JOIN"),
     "an outer join for an inner": ("_join", lambda *, outer: "LEFT JOIN"),
     "no cut": ("_cut", relation.alias),

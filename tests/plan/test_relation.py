@@ -12,6 +12,7 @@ from sfumato.plan import relation as trees
 from sfumato.plan.relation import (
     Computed,
     Filter,
+    KeyJoin,
     PerUnit,
     PublicJoin,
     Ranked,
@@ -37,6 +38,7 @@ DRUGS = Scan("drugs", "d.", columns=(Column("d.key", X.type),))
 RANK = Column("rank", sf.Integer(1, 9))
 ONE = PerUnit(VISITS, (), (Computed(Column("n", sf.Integer(0, 9)), Summary.COUNT),))
 JOINED = PublicJoin(VISITS, DRUGS, Field(X), Column("d.key", X.type))
+BY_KEY = KeyJoin(VISITS, PEOPLE, Field(X), Column("key", X.type))
 RANKED = Ranked(VISITS, (Sort(Field(X)),), (), RANK)
 WIDE = Field(Column("wide", sf.Integer(0, 2**40)))
 HUGE = Arithmetic(Operation.MULTIPLY, WIDE, WIDE)
@@ -44,6 +46,7 @@ EVERY = {
     "scan": (VISITS, ()),
     "filter": (Filter(VISITS, Constant(True)), (VISITS,)),
     "public join": (JOINED, (VISITS,)),
+    "key join": (BY_KEY, (VISITS, PEOPLE)),
     "unit join": (UnitJoin(VISITS, ONE), (VISITS, ONE)),
     "semi": (Semi(VISITS, PEOPLE), (VISITS, PEOPLE)),
     "per unit": (ONE, (VISITS,)),
@@ -82,6 +85,7 @@ def test_a_unit_has_one_row_where_a_node_makes_it_so():
     for above in (
         Filter(ONE, Constant(True)),
         PublicJoin(ONE, DRUGS, Constant(1), Column("d.key", X.type)),
+        KeyJoin(ONE, PEOPLE, Constant(1), Column("key", X.type)),
         UnitJoin(ONE, ONE),
         Semi(ONE, VISITS),
         Ranked(ONE, (), (), RANK),
@@ -95,6 +99,7 @@ def test_a_unit_has_one_row_where_a_node_makes_it_so():
         VISITS,
         Filter(VISITS, Constant(True)),
         JOINED,
+        BY_KEY,
         UnitJoin(VISITS, ONE),
         Semi(VISITS, ONE),
         PerUnit(VISITS, ((X, Value.of(X)),), ()),
@@ -204,6 +209,7 @@ def test_texts_can_be_counted_and_the_count_is_no_text(summary):
     [
         lambda: Filter(VISITS, Member(HUGE, (1,))),
         lambda: PublicJoin(VISITS, DRUGS, HUGE, Column("d.key", X.type)),
+        lambda: KeyJoin(VISITS, PEOPLE, HUGE, Column("key", X.type)),
         lambda: Sort(HUGE),
         lambda: Union((VISITS,), ((HUGE,),), (X,)),
     ],

@@ -8,6 +8,7 @@ from sfumato.metadata.column import Column
 from sfumato.plan.relation import (
     Computed,
     Filter,
+    KeyJoin,
     PerUnit,
     PublicJoin,
     Ranked,
@@ -40,6 +41,12 @@ NODES = {
         PublicJoin(VISITS, DRUGS, Field(X), KEY),
         (X, NAME, KEY, PRICE),
         (KEY, PRICE),
+        [(VISITS, (Field(X),))],
+    ),
+    "key join": (
+        KeyJoin(VISITS, PEOPLE, Field(X), KEY),
+        (X, NAME, Y),
+        (),
         [(VISITS, (Field(X),))],
     ),
     "unit join": (UnitJoin(VISITS, SINGLE), (X, NAME, TOTAL), (), []),
@@ -83,6 +90,8 @@ SAME = {
         (TOTAL,),
     ),
     "beside a public table": (PublicJoin(UnitJoin(VISITS, SINGLE), DRUGS, Field(X), KEY), (TOTAL,)),
+    "beside a row of the unit by key": (KeyJoin(VISITS, PEOPLE, Field(X), KEY), ()),
+    "one row beside another by key": (KeyJoin(SINGLE, PEOPLE, Field(TOTAL), KEY), (TOTAL, Y)),
     "groups of a unit": (SUMMED, ()),
     "a union of single rows": (Union((SINGLE, SINGLE), ((Field(TOTAL),),) * 2, (BOTH,)), ()),
 }

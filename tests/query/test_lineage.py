@@ -9,6 +9,7 @@ from sfumato.metadata.column import Column
 from sfumato.plan.relation import (
     Computed,
     Filter,
+    KeyJoin,
     PerUnit,
     PublicJoin,
     Ranked,
@@ -51,7 +52,7 @@ def column_of(column: Column, relation: Relation) -> set[Column]:
     match relation:
         case Scan():
             return {column}
-        case PublicJoin(source, table):
+        case PublicJoin(source, table) | KeyJoin(source, table):
             return {column} if column in table.columns else column_of(column, source)
         case UnitJoin(source, other):
             return column_of(column, source if column in provided(source) else other)

@@ -18,6 +18,7 @@ from sfumato.metadata.column import Column
 from sfumato.plan.relation import (
     Computed,
     Filter,
+    KeyJoin,
     PerUnit,
     PublicJoin,
     Ranked,
@@ -182,6 +183,12 @@ def best_of_all(relation, tables):
     return [row for row in found if row.values["total"] * len(numbers) >= sum(numbers)]
 
 
+def joined_to_any_owner_of_the_key(relation, tables):
+    """The key alone decides, as if the table were public."""
+    public = PublicJoin(relation.source, relation.table, relation.left, relation.right)
+    return reference_rows._public_join(public, tables)
+
+
 def public_row_once(relation, tables):
     """A public row is given to the first that asks for it."""
     found = reference_rows.rows(relation.source, tables)
@@ -235,6 +242,10 @@ MUTANTS = {
         Semi(PEOPLE, STAYS, negated=True),
     ),
     "join to another unit": (broken(UnitJoin, joined_to_anybody), UnitJoin(PEOPLE, SUMMED)),
+    "a key of another unit": (
+        broken(KeyJoin, joined_to_any_owner_of_the_key),
+        KeyJoin(PEOPLE, STAYS, Constant(0), Column("stays.n", world.KINDS["n"])),
+    ),
     "one summary for all": (broken(PerUnit, summed_together), SUMMED),
     "repeats dropped across units": (
         broken(Union, without_repeats),

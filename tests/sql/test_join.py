@@ -8,7 +8,16 @@ from sfumato.errors import Refused
 from sfumato.metadata.column import Column, Integer
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import CountRows, CountUnits, CountValues
-from sfumato.plan.relation import Filter, PublicJoin, Ranked, Scan, Semi, UnitJoin, is_single
+from sfumato.plan.relation import (
+    Filter,
+    KeyJoin,
+    PublicJoin,
+    Ranked,
+    Scan,
+    Semi,
+    UnitJoin,
+    is_single,
+)
 from sfumato.plan.scalar import Arithmetic, Constant, Field, Lookup, Member, Operation
 from sfumato.sql import join, understand
 from tests.sql.conftest import EVENTS
@@ -179,8 +188,10 @@ def test_a_join_by_a_key_that_is_not_the_unit_leads_to_the_unit():
     }
     data = Dataset("d", tables)
     with pytest.raises(Refused, match="not on the unit") as refusal:
-        understand("SELECT COUNT(*) FROM drugs d JOIN visits v ON d.visit_id = v.visit_id", data)
+        understand("SELECT COUNT(*) FROM drugs d JOIN visits v ON d.drug = v.visit_id", data)
     assert "a.patient_id = b.patient_id" in refusal.value.remedy
+    by_key = "SELECT COUNT(*) FROM drugs d JOIN visits v USING (visit_id)"
+    assert isinstance(understand(by_key, data).raw.relation, KeyJoin)
     with pytest.raises(Refused, match="several rows a unit") as refusal:
         understand(
             "SELECT COUNT(*) FROM drugs d JOIN visits v ON d.patient_id = v.patient_id", data

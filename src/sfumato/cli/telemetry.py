@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``sfumato telemetry``: plans, signs and adds up what devices report."""
 
-from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 
 import click
@@ -10,18 +10,31 @@ from sfumato.cli.asking import Asking, asks
 from sfumato.cli.language import say
 from sfumato.cli.options import config, require_outputs, write_file
 from sfumato.cli.telemetry_config import read_task
+from sfumato.cli.telemetry_estimates import estimated
 from sfumato.collector.folder import read
 from sfumato.errors import InvalidConfig, WrongUse, shown
 from sfumato.query.render import number, text_table
-from sfumato.telemetry import Aggregator, Estimates, ReportTask, SignedTask, candidates, sign
-from sfumato.telemetry.numbers import NumberEstimate
-from sfumato.telemetry.oracles.attributes import AttributesOracle
+from sfumato.telemetry import (
+    Aggregator,
+    Lattice,
+    ReportTask,
+    SignedTask,
+    candidates,
+    sign,
+    simulate,
+)
 from sfumato.telemetry.oracles.levels import LevelsOracle
 from sfumato.telemetry.oracles.mean import MeanOracle
-from sfumato.telemetry.oracles.rappor import RapporOracle
 
-_HEADER = ("value", "estimate", "95% interval", "p-value of absent")
-_QUANTILES = ("0.25", "0.5", "0.75")
+# Half an interval of 95%, in standard errors.
+_HALF = 1.96
+_some = click.IntRange(min=1)
+_devices = click.option(
+    "--devices", type=_some, required=True, help="About how many devices report."
+)
+_top = click.option(
+    "--top", type=_some, default=20, show_default=True, help="How many values to show."
+)
 
 
 @click.group("telemetry")
@@ -32,17 +45,39 @@ def command() -> None:
 @command.command("plan")
 @config
 @click.argument("name")
-@click.option("--devices", type=int, required=True, help="About how many devices report.")
+@_devices
 def _plan(config: str, name: str, devices: int) -> None:
     """Compare the oracles for the task NAME: the error of each; free."""
     task = read_task(config, name)
-    epsilon = task.first_epsilon
-    rows = []
-    for each in candidates(task.domain.size, epsilon):
-        half = 1.96 * (each.variance * devices) ** 0.5
-        rows.append([each.oracle.kind, f"{each.oracle.size}", f"+- {number(half)}"])
-    say(text_table(("oracle", "bytes", "95% error"), rows))
+    if isinstance(task.oracle, MeanOracle):
+        say(_mean_error(task, devices))
+    elif isinstance(task.oracle, LevelsOracle):
+        say("The errors of quantiles depend on the numbers: see sfumato telemetry simulate.")
+    else:
+        say(_compared(task, devices))
     say(_life(task))
+
+
+@command.command("simulate")
+@config
+@click.argument("name")
+@click.argument("counts")
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="How many values to show.",
+)
+def _simulate(config: str, name: str, counts: str, top: int) -> None:
+    """Show what the task NAME would estimate if COUNTS were true; free.
+
+    COUNTS is a CSV file of made-up values and how many devices hold each, without a header.
+    """
+    task = read_task(config, name)
+    say(_life(task))
+    for line in estimated(simulate(task, _counts(counts, task)), top):
+        say(line)
 
 
 @command.command("sign")
@@ -70,7 +105,13 @@ def _sign(asking: Asking, name: str, key: str, output: str) -> None:
 @click.argument("task")
 @click.argument("folder")
 @click.option("--period", type=int, help="Which period; every one without memory, if left out.")
-@click.option("--top", type=int, default=20, show_default=True, help="How many values to show.")
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="How many values to show.",
+)
 @click.option("--candidates", help="A file with a text a line, for texts that nobody listed.")
 def _estimate(task: str, folder: str, period: int | None, top: int, candidates: str | None) -> None:
     """Estimate from the reports in FOLDER, for a signed TASK; free.
@@ -78,53 +119,52 @@ def _estimate(task: str, folder: str, period: int | None, top: int, candidates: 
     FOLDER is that of sfumato collect.
     """
     known = _signed(task).task
+    if known.memory and period is None:
+        raise WrongUse(
+            "Devices repeat their answer from period to period of this task.",
+            remedy=f"Choose one: --period 0 to {known.periods - 1}",
+        )
     sums = Aggregator(known, period)
     periods = range(known.periods) if period is None else [period]
     for each in periods:
         for part in read(folder, known, each):
             sums.add_many(part)
     say(f"{sums.reports:,} reports, {sums.duplicates:,} duplicates")
-    for line in _estimated(sums, top, candidates):
+    for line in estimated(sums, top, None if candidates is None else _lines(candidates)):
         say(line)
 
 
-def _estimated(sums: Aggregator, top: int, candidates: str | None) -> Iterator[str]:
-    """What the sums say, by the oracle of the task."""
-    oracle = sums.task.oracle
-    if isinstance(oracle, MeanOracle):
-        yield f"mean {_interval(sums.mean())}"
-    elif isinstance(oracle, LevelsOracle):
-        found = sums.distribution()
-        for level in _QUANTILES:
-            yield f"quantile {level}: {_interval(found.quantile(level))}"
-    elif isinstance(oracle, AttributesOracle):
-        for name in sums.task.domain.names:  # type: ignore[union-attr]
-            yield f"attribute {name}"
-            yield _table(sums.attribute(name), top)
-    elif isinstance(oracle, RapporOracle):
-        found_texts = sums.texts(_lines(candidates))
-        listed = found_texts.to_arrow().to_pylist()
-        rows = [[str(cell) for cell in row.values()] for row in listed[:top]]
-        yield text_table(tuple(listed[0]), rows, top)
-    else:
-        yield _table(sums.estimate(), top)
-
-
-def _table(found: Estimates, top: int) -> str:
-    """The largest estimates with their intervals."""
-    ordered = sorted(found.to_dicts(), key=lambda row: -float(str(row["estimate"])))
+def _compared(task: ReportTask, devices: int) -> str:
+    """The oracles for the values of a task, and the error of a value that no device holds."""
     rows = []
-    for row in ordered[:top]:
-        low, high, absent = (float(str(row[name])) for name in ("low", "high", "p_value"))
-        estimate = number(round(float(str(row["estimate"]))))
-        span = f"[{number(round(low))}, {number(round(high))}]"
-        rows.append([str(row["value"]), estimate, span, f"{absent:.2g}"])
-    return text_table(_HEADER, rows, top)
+    for each in candidates(task.domain.size, task.first_epsilon):
+        half = _HALF * (each.variance * devices) ** 0.5
+        mark = " *" if each.oracle.kind == task.oracle.kind else ""
+        rows.append([each.oracle.kind + mark, f"{each.oracle.size}", f"+- {number(half)}"])
+    return text_table(("oracle (*: of the task)", "bytes", "95% error in devices"), rows)
 
 
-def _interval(found: NumberEstimate) -> str:
-    """A number with its interval."""
-    return f"{found.estimate:,.6g}, 95% interval [{found.low:,.6g}, {found.high:,.6g}]"
+def _mean_error(task: ReportTask, devices: int) -> str:
+    """The error of a mean, for the numbers that make it largest."""
+    domain, oracle = task.domain, task.oracle
+    assert isinstance(domain, Lattice) and isinstance(oracle, MeanOracle), "a mean of numbers"
+    half = _HALF * float(domain.step * (domain.size - 1)) * (oracle.worst / devices) ** 0.5
+    return f"mean: 95% error at most +- {half:.4g}"
+
+
+def _counts(path: str, task: ReportTask) -> dict[object, int]:
+    """Made-up counts by value; numbers where the values are numbers."""
+    found: dict[object, int] = {}
+    for line in _lines(path):
+        value, _, count = line.rpartition(",")
+        try:
+            key = Fraction(value) if isinstance(task.domain, Lattice) else value
+            found[key] = int(count)
+        except ValueError:
+            raise WrongUse(
+                f"A line of {shown(path)} is no value and count.", allowed="heart,60000"
+            ) from None
+    return found
 
 
 def _life(task: ReportTask) -> str:
@@ -152,12 +192,8 @@ def _key(path: str) -> bytes:
         ) from None
 
 
-def _lines(path: str | None) -> list[str]:
-    """The lines of a file of candidates."""
-    if path is None:
-        raise WrongUse(
-            "Texts that nobody listed, and no candidates.", remedy="--candidates words.txt"
-        )
+def _lines(path: str) -> list[str]:
+    """The lines of a file."""
     try:
         return [line for line in Path(path).read_text(encoding="utf-8").splitlines() if line]
     except (OSError, UnicodeDecodeError):

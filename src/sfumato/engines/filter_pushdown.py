@@ -21,6 +21,7 @@ from sfumato.metadata.timestamp import Timestamp
 from sfumato.plan.evaluate import evaluate
 from sfumato.plan.relation import (
     Filter,
+    KeyJoin,
     PerUnit,
     PublicJoin,
     Ranked,
@@ -88,7 +89,7 @@ def split(relation: Relation, sources: Mapping[str, Source]) -> tuple[Relation, 
             return relation, {}
         case Filter(source, predicate):
             return _split_filter(source, predicate, sources)
-        case PublicJoin() | PerUnit() | Ranked():
+        case PublicJoin() | KeyJoin() | PerUnit() | Ranked():
             source, tests = split(relation.source, sources)
             return replace(relation, source=source), tests
         case UnitJoin():
@@ -139,7 +140,7 @@ def _source(relation: Relation) -> Scan | None:
     match relation:
         case Scan():
             return relation
-        case Filter() | PublicJoin() | UnitJoin() | Semi():
+        case Filter() | PublicJoin() | KeyJoin() | UnitJoin() | Semi():
             return _source(relation.source)
         case PerUnit() | Ranked() | Union():
             return None
@@ -160,7 +161,7 @@ def names_read(raw: Raw) -> frozenset[str]:
             read += readers
         if isinstance(node, Ranked):
             read += node.ties
-        if isinstance(node, PublicJoin):
+        if isinstance(node, PublicJoin | KeyJoin):
             names |= {column.name for column in (*node.table.columns, node.right)}
     for expression in read:
         for leaf in leaves(expression):

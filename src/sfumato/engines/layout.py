@@ -15,7 +15,17 @@ from sfumato.errors import unknown
 from sfumato.metadata.column import Array, Column, Real, Text
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.owner import owner_of
-from sfumato.plan.relation import Filter, PerUnit, PublicJoin, Ranked, Scan, Semi, Union, UnitJoin
+from sfumato.plan.relation import (
+    Filter,
+    KeyJoin,
+    PerUnit,
+    PublicJoin,
+    Ranked,
+    Scan,
+    Semi,
+    Union,
+    UnitJoin,
+)
 from sfumato.plan.scalar import Field, leaves
 from sfumato.plan.stages import Raw
 
@@ -116,7 +126,7 @@ def key_alone(raw: Raw) -> Column | None:
             case Semi():
                 # a semi-join keeps all rows of a unit, or none
                 relation = relation.source
-            case Filter() | PublicJoin() | UnitJoin() | PerUnit() | Ranked() | Union():
+            case Filter() | PublicJoin() | KeyJoin() | UnitJoin() | PerUnit() | Ranked() | Union():
                 return None
             case _:
                 raise unknown(relation)

@@ -4,7 +4,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from sfumato.engines.base import nulls_first
@@ -16,6 +16,7 @@ from sfumato.plan.owner import Owner
 from sfumato.plan.relation import (
     Computed,
     Filter,
+    KeyJoin,
     PerUnit,
     PublicJoin,
     Ranked,
@@ -77,6 +78,8 @@ def rows(relation: Relation, tables: Tables) -> list[Row]:
             return [row for row in rows(source, tables) if row.read(predicate) is True]
         case PublicJoin():
             return _public_join(relation, tables)
+        case KeyJoin():
+            return _key_join(relation, tables)
         case UnitJoin(source, other, outer):
             partners = {row.unit: row for row in rows(other, tables)}
             return _joined(
@@ -176,24 +179,41 @@ def _joined(
 
 def _public_join(join: PublicJoin, tables: Tables) -> list[Row]:
     """Joins to the first public row of each key, in the order of the columns."""
-    scan = join.table
-    columns = tuple(dict.fromkeys((*scan.columns, join.right)))
-    candidates = rows(Scan(scan.table, scan.prefix, columns, None), tables)
-
-    def order(row: Row) -> list[tuple[bool, int, str]]:
-        return [nulls_first(row.code(Field(column))) for column in scan.columns]
-
     public: dict[Value, Row] = {}
-    for row in sorted(candidates, key=order):
-        key = row.code(Field(join.right))
-        if key is not None:
-            public.setdefault(key, row)
+    for key, row in _keyed(join, tables):
+        public.setdefault(key, row)
     source = rows(join.source, tables)
     return _joined(
         source,
         lambda row: public.get(row.code(join.left)),
         outer=join.outer,
     )
+
+
+def _key_join(join: KeyJoin, tables: Tables) -> list[Row]:
+    """Joins to the first row of the same unit with each key, in the order of the columns."""
+    own: dict[tuple[str | None, Value], Row] = {}
+    for key, row in _keyed(join, tables):
+        own.setdefault((row.unit, key), row)
+    source = rows(join.source, tables)
+    return _joined(
+        source,
+        lambda row: own.get((row.unit, row.code(join.left))),
+        outer=join.outer,
+    )
+
+
+def _keyed(join: PublicJoin | KeyJoin, tables: Tables) -> list[tuple[Value, Row]]:
+    """Returns the keys and rows of the joined table, in the order of the columns."""
+    scan = join.table
+    columns = tuple(dict.fromkeys((*scan.columns, join.right)))
+    candidates = rows(replace(scan, columns=columns), tables)
+
+    def order(row: Row) -> list[tuple[bool, int, str]]:
+        return [nulls_first(row.code(Field(column))) for column in scan.columns]
+
+    keyed = [(row.code(Field(join.right)), row) for row in sorted(candidates, key=order)]
+    return [(key, row) for key, row in keyed if key is not None]
 
 
 def _per_unit(relation: PerUnit, tables: Tables) -> list[Row]:

@@ -18,6 +18,7 @@ from sfumato.plan.owner import Owner
 from sfumato.plan.relation import (
     Computed,
     Filter,
+    KeyJoin,
     PerUnit,
     PublicJoin,
     Ranked,
@@ -95,7 +96,7 @@ def stored_columns(relation: Relation) -> dict[str, set[str]]:
     """
     stored: dict[str, set[str]] = defaultdict(set)
     for node in nodes(relation):
-        if isinstance(node, PublicJoin):
+        if isinstance(node, PublicJoin | KeyJoin):
             columns = (*node.table.columns, node.right)
             stored[node.table.table] |= _stored_names(node.table, columns)
         if isinstance(node, Scan):
@@ -134,8 +135,8 @@ def rows(relation: Relation, tables: Tables) -> sql.Query:
             return _first(ranked, tables)
         case Filter(source, predicate):
             return sql.Select(_ALL, sql.Item(rows(source, tables)), where=truth(predicate))
-        case PublicJoin():
-            return _public_join(relation, tables)
+        case PublicJoin() | KeyJoin():
+            return _key_join(relation, tables)
         case UnitJoin():
             return _unit_join(relation, tables)
         case Semi(source, units, negated):
@@ -325,8 +326,11 @@ def _owners(keys: Sequence[str], owner: Owner, source: Source, tables: Tables) -
     return sql.Select(items, sql.Item(above), where=is_known, group=(key,))
 
 
-def _public_join(join: PublicJoin, tables: Tables) -> sql.Query:
-    """Joins the first public row of each key in the order of its columns, NULL first."""
+def _key_join(join: PublicJoin | KeyJoin, tables: Tables) -> sql.Query:
+    """Joins the first row of each key in the order of its columns, NULL first.
+
+    Of a private table it is the first row of the same unit.
+    """
     scan = join.table
     right = alias(join.right)
     key = sql.Column("key")
@@ -334,18 +338,21 @@ def _public_join(join: PublicJoin, tables: Tables) -> sql.Query:
     left = value(join.left) if is_comparable else sql.NULL
     source = sql.Select((*_ALL, left.named(key)), sql.Item(rows(join.source, tables)))
     same = sql.Column("key", "l").equals(replace(right, table="r"))
-    joined = sql.Join(_join(outer=join.outer), sql.Item(_first_public(join, tables), "r"), same)
+    own = replace(UNIT, table="l").equals(replace(UNIT, table="r"))
+    both = sql.conjunction([same, own] if isinstance(join, KeyJoin) else [same])
+    joined = sql.Join(_join(outer=join.outer), sql.Item(_first_of_key(join, tables), "r"), both)
     shown = sql.Star("l", ("key",)), *_of_right(scan.columns)
     return sql.Select(shown, sql.Item(source, "l"), (joined,))
 
 
-def _first_public(join: PublicJoin, tables: Tables) -> sql.Query:
-    """Selects the first public row of each key."""
+def _first_of_key(join: PublicJoin | KeyJoin, tables: Tables) -> sql.Query:
+    """Selects the first row of each key, of each unit and key in a private table."""
     scan = join.table
     right = alias(join.right)
-    read = Scan(scan.table, scan.prefix, tuple(dict.fromkeys((*scan.columns, join.right))))
+    read = replace(scan, columns=tuple(dict.fromkeys((*scan.columns, join.right))))
+    among = (UNIT, right) if isinstance(join, KeyJoin) else (right,)
     order = [sql.Ordered(alias(column), nulls="FIRST") for column in scan.columns]
-    number = sql.Window(sql.Aggregate("row_number"), (right,), _items(order))
+    number = sql.Window(sql.Aggregate("row_number"), among, _items(order))
     return sql.Select(
         _ALL,
         sql.Item(rows(read, tables)),

@@ -22,6 +22,7 @@ from sfumato.plan.aggregate import (
 from sfumato.plan.cube import BoundedCube, Cube
 from sfumato.plan.relation import (
     Filter,
+    KeyJoin,
     PerUnit,
     PublicJoin,
     Ranked,
@@ -47,6 +48,7 @@ __all__ = [
     "Cube",
     "Filter",
     "GroupKey",
+    "KeyJoin",
     "Limits",
     "Mean",
     "Part",

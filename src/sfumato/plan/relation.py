@@ -84,6 +84,29 @@ class PublicJoin:
 
 
 @dataclass(frozen=True, slots=True)
+class KeyJoin:
+    """Joins each row to the row of its unit in a private table with its key.
+
+    Of several rows of the unit with one key, the first in the order of the columns read is used,
+    so a row is never multiplied. ``outer``: rows without a match are kept, with NULLs.
+
+    >>> link, key = Column("link", Integer(0, 9)), Column("visits.id", Integer(0, 9))
+    >>> joined = KeyJoin(Scan("drugs", columns=(link,)), Scan("visits"), Field(link), key)
+    >>> [scan.table for scan in scans(joined)]
+    ['drugs', 'visits']
+    """
+
+    source: "Relation"
+    table: Scan
+    left: Scalar
+    right: Column
+    outer: bool = False
+
+    def __post_init__(self) -> None:
+        confine(self.left)
+
+
+@dataclass(frozen=True, slots=True)
 class UnitJoin:
     """Joins each row to the row of its unit in ``other``, which has at most one row per unit.
 
@@ -244,7 +267,9 @@ class Union:
                 _require_within(column, expression)
 
 
-Relation: TypeAlias = Scan | Filter | PublicJoin | UnitJoin | Semi | PerUnit | Ranked | Union
+Relation: TypeAlias = (
+    Scan | Filter | PublicJoin | KeyJoin | UnitJoin | Semi | PerUnit | Ranked | Union
+)
 
 
 def _require_within(column: Column, expression: Scalar) -> None:
@@ -257,7 +282,7 @@ def below(relation: Relation) -> tuple[Relation, ...]:
     match relation:
         case Scan():
             return ()
-        case UnitJoin(source, other, _):
+        case KeyJoin(source, other) | UnitJoin(source, other):
             return source, other
         case Semi(source, units, _):
             return source, units
@@ -292,7 +317,7 @@ def is_single(relation: Relation) -> bool:
             return not keys
         case Filter(Ranked(_, _, _, column), Member(Field(tested), (1,))) if tested == column:
             return True
-        case Filter() | PublicJoin() | UnitJoin() | Semi() | Ranked():
+        case Filter() | PublicJoin() | KeyJoin() | UnitJoin() | Semi() | Ranked():
             return is_single(relation.source)
         case Scan() | Union():
             return False
@@ -315,7 +340,7 @@ def row_by_row(relation: Relation) -> Scan | None:
             return row_by_row(source)
         case Semi(source, units) if _is_any_row(units) or row_by_row(units) is not None:
             return row_by_row(source)
-        case UnitJoin() | Semi() | PerUnit() | Ranked() | Union():
+        case KeyJoin() | UnitJoin() | Semi() | PerUnit() | Ranked() | Union():
             return None
         case _:
             raise unknown(relation)
@@ -328,7 +353,7 @@ def _is_any_row(relation: Relation) -> bool:
             return row_by_row(source) is not None
         case Filter() | PublicJoin():
             return _is_any_row(relation.source)
-        case Scan() | UnitJoin() | Semi() | PerUnit() | Ranked() | Union():
+        case Scan() | KeyJoin() | UnitJoin() | Semi() | PerUnit() | Ranked() | Union():
             return False
         case _:
             raise unknown(relation)

@@ -8,6 +8,7 @@ from sfumato.errors import unknown
 from sfumato.metadata.column import Column
 from sfumato.plan.relation import (
     Filter,
+    KeyJoin,
     PerUnit,
     PublicJoin,
     Ranked,
@@ -42,9 +43,7 @@ def provided(relation: Relation) -> tuple[Column, ...]:
             return relation.columns
         case Filter(source, _) | Semi(source, _, _):
             return provided(source)
-        case PublicJoin(source, table):
-            return (*provided(source), *table.columns)
-        case UnitJoin(source, other):
+        case PublicJoin(source, other) | KeyJoin(source, other) | UnitJoin(source, other):
             return (*provided(source), *provided(other))
         case PerUnit(_, keys, columns):
             return (*(column for column, _ in keys), *(computed.column for computed in columns))
@@ -69,7 +68,7 @@ def same_in_unit(relation: Relation) -> frozenset[Column]:
     match relation:
         case UnitJoin(source, other):
             return same_in_unit(source) | frozenset(provided(other))
-        case Filter(source, _) | PublicJoin(source) | Semi(source) | Ranked(source):
+        case Filter(source) | PublicJoin(source) | KeyJoin(source) | Semi(source) | Ranked(source):
             return same_in_unit(source)
         case Scan() | PerUnit() | Union():
             return frozenset()
@@ -94,7 +93,7 @@ def introduced(relation: Relation) -> tuple[Column, ...]:
             return provided(relation)
         case Ranked(_, _, _, column):
             return (column,)
-        case Filter() | UnitJoin() | Semi():
+        case Filter() | KeyJoin() | UnitJoin() | Semi():
             return ()
         case _:
             raise unknown(relation)
@@ -103,12 +102,12 @@ def introduced(relation: Relation) -> tuple[Column, ...]:
 def expressions(relation: Relation) -> list[tuple[Relation, tuple[Scalar, ...]]]:
     """The expressions of one node, with the relation whose rows they read.
 
-    Leaves out the tie-breakers of an order and the key of a public table.
+    Leaves out the tie-breakers of an order and the key of a joined table.
     """
     match relation:
         case Filter(source, predicate):
             return [(source, (predicate,))]
-        case PublicJoin(source, _, left):
+        case PublicJoin(source, _, left) | KeyJoin(source, _, left):
             return [(source, (left,))]
         case PerUnit(source, keys, columns):
             values = [

@@ -14,6 +14,7 @@ from sfumato.metadata.column import Column, Date, Integer, Real
 from sfumato.metadata.timestamp import Timestamp
 from sfumato.plan.relation import (
     Filter,
+    KeyJoin,
     PerUnit,
     PublicJoin,
     Ranked,
@@ -73,12 +74,13 @@ def widened(relation: Relation, columns: Wide) -> Relation:
 
     match relation:
         case Scan():
-            wider = tuple(columns.get(column, column) for column in relation.columns)
-            return replace(relation, columns=wider)
+            return _widened_scan(relation, columns)
         case Filter(source, predicate):
             return Filter(widened(source, columns), read(predicate))
         case PublicJoin(source, _, left):
             return replace(relation, source=widened(source, columns), left=read(left))
+        case KeyJoin():
+            return _widened_join(relation, columns)
         case UnitJoin(source, other):
             return replace(relation, source=widened(source, columns), other=widened(other, columns))
         case Semi(source):
@@ -93,6 +95,22 @@ def widened(relation: Relation, columns: Wide) -> Relation:
             return relation
         case _:
             raise unknown(relation)
+
+
+def _widened_scan(scan: Scan, columns: Wide) -> Scan:
+    """The scan with some of its columns replaced by wide ones."""
+    return replace(scan, columns=tuple(columns.get(column, column) for column in scan.columns))
+
+
+def _widened_join(join: KeyJoin, columns: Wide) -> KeyJoin:
+    """The join by a key of rows and a table with wide columns."""
+    return replace(
+        join,
+        source=widened(join.source, columns),
+        table=_widened_scan(join.table, columns),
+        left=through_bounds(join.left, columns),
+        right=columns.get(join.right, join.right),
+    )
 
 
 def through_bounds(expression: Scalar, columns: Wide) -> Scalar:

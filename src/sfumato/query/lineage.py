@@ -9,6 +9,7 @@ from sfumato.metadata.column import Column
 from sfumato.plan.relation import (
     Computed,
     Filter,
+    KeyJoin,
     PerUnit,
     PublicJoin,
     Ranked,
@@ -85,7 +86,7 @@ def _inputs(relations: Sequence[Relation]) -> Mapping[str, tuple[Scalar, ...]]:
             case Union(_, values, columns):
                 for place, column in enumerate(columns):
                     inputs[column.name] = tuple(row[place] for row in values)
-            case Scan() | Filter() | PublicJoin() | UnitJoin() | Semi():
+            case Scan() | Filter() | PublicJoin() | KeyJoin() | UnitJoin() | Semi():
                 pass
             case _:
                 raise unknown(node)

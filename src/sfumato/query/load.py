@@ -150,8 +150,10 @@ def read_declarations(path: str | Path) -> Declarations:
     _known(form, "the file", _KEYS)
     require_filled(form)
     tables = {}
-    for name, table in _mapping(form, "tables").items():
-        tables[name] = _table(name, table, folder)
+    # a dataset may have telemetry and no table
+    if "tables" in form or "telemetry" not in form:
+        for name, table in _mapping(form, "tables").items():
+            tables[name] = _table(name, table, folder)
     relation = _relation(form.get("relation", "add-remove"))
     version = str(form.get("version", "1"))
     streams = _mapping(form, "streams") if "streams" in form else {}

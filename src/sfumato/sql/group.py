@@ -11,7 +11,7 @@ from sqlglot import exp
 from sfumato.errors import UnsupportedSql
 from sfumato.metadata.column import Column, Text
 from sfumato.plan.aggregate import Aggregate, Linear
-from sfumato.plan.relation import PerUnit, PublicJoin, Relation, Scan, Union, UnitJoin
+from sfumato.plan.relation import KeyJoin, PerUnit, PublicJoin, Relation, Scan, Union, UnitJoin
 from sfumato.plan.value import GroupKey
 from sfumato.sql.calls import calls, placed
 from sfumato.sql.key_domain import image, may_be_missing
@@ -135,7 +135,7 @@ def _key(
 
 def _absent(relation: Relation) -> Iterator[Column]:
     """Yields the columns that an outer join may make NULL."""
-    if isinstance(relation, PublicJoin) and relation.outer:
+    if isinstance(relation, PublicJoin | KeyJoin) and relation.outer:
         yield from relation.table.columns
     if isinstance(relation, UnitJoin) and relation.outer:
         yield from (field.column for field in fields(relation.other))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JOIN: on the unit with a table of one row a unit, or with a public table."""
+"""JOIN: on the unit with a table of one row a unit, through ``via``, or with a public table."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -9,10 +9,11 @@ from sqlglot import exp
 
 from sfumato.errors import UnsupportedSql
 from sfumato.metadata.column import Category, Column, Text
-from sfumato.plan.relation import PublicJoin, Relation, Scan, Semi, UnitJoin
+from sfumato.plan.relation import KeyJoin, PublicJoin, Relation, Scan, Semi, UnitJoin
 from sfumato.plan.scalar import Field, Scalar
 from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.lattice import times
+from sfumato.sql.linked import Linked, linked
 from sfumato.sql.names import Context, Scope, Source
 from sfumato.sql.reject import refuse, require_only
 from sfumato.sql.row_expressions import Rows
@@ -72,7 +73,12 @@ def joined(
     side, kind = _require_known(node)
     if side == "RIGHT":
         left, right = right, left
-    on = _on(context, left, right, node)
+    using = node.args.get("using")
+    tests = _equalities(using) if using else conjuncts(node.args["on"])
+    found = linked(left, right, tests)
+    if found is not None and kind not in ("SEMI", "ANTI"):
+        return _with_parent(context, found, keeps=left if side in ("LEFT", "RIGHT") else None)
+    on = _on(context, left, right, tests, using=bool(using))
     if kind in ("SEMI", "ANTI"):
         return _semi(context, left, right, on, negated=kind == "ANTI")
     outer = side in ("LEFT", "RIGHT")
@@ -122,6 +128,41 @@ def _with_private(
         right = replace(right, sources=tuple(_absent(source) for source in right.sources))
     merged = _merged(left, right, UnitJoin(left.relation, other, outer))
     return _tested_after(context, merged, on)
+
+
+def _with_parent(context: Context, found: Linked, *, keeps: From | None) -> From:
+    """Returns the rows of a table, each with the row through which its unit is found.
+
+    ``keeps`` is the side whose rows an outer join keeps.
+    """
+    child, parent = found.child, found.parent
+    on = _on(context, child, parent, found.rest)
+    outer = keeps is child
+    if keeps is parent or (outer and (on.pairs or on.rest)):
+        usual = f"{child.table} LEFT JOIN {parent.table}"
+        raise UnsupportedSql(
+            f"An outer join of {child.table!r} and {parent.table!r} that keeps the rows of "
+            f"{parent.table!r}, or compares more than {found.link.name!r}.",
+            allowed=f"{usual} ON {child.table}.{found.link.name} = {parent.table}.{found.link.key}",
+            remedy="Put other tests into WHERE; count rows without a match by EXISTS.",
+        )
+    assert isinstance(parent.relation, Scan), "the table that tells the units is read as declared"
+    scan, value = parent.relation, found.link.value
+    key = _declared_key(scan, found.link.key)
+    if isinstance(value, Words) and isinstance(value.expression, Field):
+        # a column that is not declared is read for the join alone
+        context.units_read[value.expression.column.name] = value.expression.column
+    if outer:
+        parent = replace(parent, sources=tuple(_absent(source) for source in parent.sources))
+    relation = KeyJoin(child.relation, scan, _as_key(value, key), key, outer)
+    return _tested_after(context, _merged(child, parent, relation), on)
+
+
+def _declared_key(scan: Scan, name: str) -> Column:
+    """Returns the key of a table as it is declared, or as a string."""
+    declared = {column.name: column for column in scan.columns}
+    shown = scan.prefix + name
+    return declared.get(shown, Column(shown, Text()))
 
 
 def _with_public(
@@ -182,7 +223,9 @@ def _on(
     context: Context,
     left: From,
     right: From,
-    node: exp.Join,
+    tests: Iterable[exp.Expr],
+    *,
+    using: bool = False,
 ) -> _On:
     """Returns the condition of a join, by its parts."""
     mine = left.scope(context)
@@ -190,10 +233,8 @@ def _on(
     parts: set[int] = set()
     pairs: list[tuple[exp.Expr, exp.Expr]] = []
     rest: list[exp.Expr] = []
-    using = node.args.get("using")
-    tests = _equalities(using) if using else conjuncts(node.args["on"])
     for test in tests:
-        pair = _pair(mine, theirs, test, using=bool(using))
+        pair = _pair(mine, theirs, test, using=using)
         part = None if pair is None else mine.part(pair[0])
         if pair is None:
             rest.append(test)

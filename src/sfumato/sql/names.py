@@ -73,12 +73,26 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True)
+class Link:
+    """The column ``name`` by which rows reach the rows of ``table`` with this ``key``.
+
+    The unit of a row is that of the row it reaches. ``value`` is what a join reads.
+    """
+
+    name: str
+    table: str
+    key: str
+    value: Typed
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """One table or sub-query of FROM.
 
     ``columns`` are its columns by lower-case name, ``shown`` their names as written. ``parts`` maps
     each column that identifies the unit to its position among those that identify it together.
-    ``known`` describes the source in messages.
+    ``known`` describes the source in messages. ``table`` is the declared table that it is, and
+    ``link`` tells how the units of its rows are found there; None of a sub-query.
     """
 
     name: str
@@ -86,6 +100,8 @@ class Source:
     shown: tuple[str, ...]
     parts: Mapping[str, int]
     known: str
+    table: str | None = None
+    link: Link | None = None
 
     def has(self, name: str) -> bool:
         """Whether the source has a column of this name."""

@@ -12,6 +12,7 @@ from sfumato.metadata.table import Table
 from sfumato.plan.owner import Owner, owner_of
 from sfumato.plan.relation import (
     Filter,
+    KeyJoin,
     PerUnit,
     PublicJoin,
     Ranked,
@@ -25,7 +26,7 @@ from sfumato.plan.relation import (
     is_single,
 )
 from sfumato.plan.scalar import Field
-from sfumato.sql.names import Context, Scope, Source
+from sfumato.sql.names import Context, Link, Scope, Source
 from sfumato.sql.reject import reject, require_only
 from sfumato.sql.typed import Person, Typed, Words, read
 
@@ -117,6 +118,8 @@ def declared(context: Context, node: exp.Table) -> From:
         tuple(table.columns),
         {part.lower(): place for part, place in parts.items()},
         f"Table {name!r}",
+        name,
+        _link(prefix, owner, named),
     )
     limit, once = _limits(table)
     scan = Scan(name, prefix, tuple(columns), owner)
@@ -144,7 +147,7 @@ def fields(relation: Relation) -> tuple[Field, ...]:
     match relation:
         case Scan(_, _, columns, _) | Union(_, _, columns):
             return tuple(Field(column) for column in columns)
-        case Filter() | PublicJoin() | UnitJoin() | Semi():
+        case Filter() | PublicJoin() | KeyJoin() | UnitJoin() | Semi():
             return fields(relation.source)
         case Ranked(source, _, _, column):
             return (*fields(source), Field(column))
@@ -166,6 +169,12 @@ def with_columns(relation: Relation, columns: dict[str, Column]) -> Relation:
                 relation,
                 source=with_columns(relation.source, columns),
                 other=with_columns(relation.other, columns),
+            )
+        case KeyJoin():
+            return replace(
+                relation,
+                source=with_columns(relation.source, columns),
+                table=_with_unit(relation.table, columns),
             )
         case Semi():
             return replace(
@@ -227,6 +236,15 @@ def _parts(owner: Owner | None, unit: str | None) -> tuple[dict[str, int], int]:
         return places, len(places)
     names = [unit] if owner.via is not None else [*owner.columns, unit]
     return dict.fromkeys(names, 0), 1
+
+
+def _link(prefix: str, owner: Owner | None, named: dict[str, Typed]) -> Link | None:
+    """Returns how the rows of a table reach the table that tells their units, if they do."""
+    if owner is None or owner.via is None:
+        return None
+    name = owner.columns[0]
+    as_text = Words(Field(Column(prefix + name, Text())))
+    return Link(name, owner.via, owner.keys[0], named.get(name.lower(), as_text))
 
 
 def _person(prefix: str, owner: Owner, named: dict[str, Typed]) -> Person:

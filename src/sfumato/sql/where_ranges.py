@@ -8,6 +8,7 @@ from sfumato.errors import unknown
 from sfumato.plan.evaluate import evaluate
 from sfumato.plan.relation import (
     Filter,
+    KeyJoin,
     PerUnit,
     PublicJoin,
     Ranked,
@@ -45,7 +46,7 @@ def holding(relation: Relation) -> Iterator[Scalar]:
         case Filter(source, predicate):
             yield from _conjuncts(predicate)
             yield from holding(source)
-        case PublicJoin(source) | Semi(source) | Ranked(source):
+        case PublicJoin(source) | KeyJoin(source) | Semi(source) | Ranked(source):
             yield from holding(source)
         case UnitJoin(source, other, outer):
             yield from holding(source)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from sfumato.errors import InvalidDeclaration, InvalidNumber, TargetUnreachable
+from sfumato.errors import InvalidDeclaration, InvalidNumber, TargetUnreachable, WrongUse, shown
 from sfumato.exact.rational import Number, positive
 from sfumato.telemetry.oracles.bit import bit
 from sfumato.telemetry.oracles.category import category
@@ -60,6 +60,8 @@ def candidates(
     projective of 65,536 values: variance 3.77 a report of 3 bytes
     """
     exact = positive("epsilon", epsilon)
+    if type(report_bytes) is not int:
+        raise WrongUse(f"report_bytes={shown(report_bytes)}.", allowed="an integer from 4")
     found = []
     refused: InvalidDeclaration | InvalidNumber | None = None
     for maker in _MAKERS:

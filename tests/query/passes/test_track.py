@@ -17,6 +17,7 @@ from sfumato.plan.aggregate import CountRows, Quantiles
 from sfumato.plan.owner import Owner, owner_of
 from sfumato.plan.relation import (
     Filter,
+    KeyJoin,
     PerUnit,
     PublicJoin,
     Ranked,
@@ -81,6 +82,7 @@ def test_a_row_is_its_own_unit_without_limits():
         (DRUGS, (7, None, None)),
         (Filter(VISITS, Constant(True)), (3, 2, 5)),
         (PublicJoin(VISITS, PRICES, Constant(1), AGE), (3, 2, 5)),
+        (KeyJoin(VISITS, PATIENTS, Constant(1), AGE), (3, 2, 5)),
         (UnitJoin(VISITS, ONE), (3, 2, 5)),
         (Semi(VISITS, PATIENTS), (3, 2, 5)),
         (PerUnit(VISITS, ((AGE, Value("v", AGE.type, Constant(1))),), ()), (3, 2, 5)),

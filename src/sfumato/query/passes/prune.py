@@ -7,6 +7,7 @@ from dataclasses import replace
 from sfumato.errors import unknown
 from sfumato.plan.relation import (
     Filter,
+    KeyJoin,
     PerUnit,
     PublicJoin,
     Ranked,
@@ -76,7 +77,7 @@ def _cut(relation: Relation, read: set[str]) -> Relation:
             return _cut_scan(relation, read)
         case Filter() | PerUnit():
             return replace(relation, source=_cut(relation.source, read))
-        case PublicJoin(source, table):
+        case PublicJoin(source, table) | KeyJoin(source, table):
             return replace(relation, source=_cut(source, read), table=_cut_scan(table, read))
         case UnitJoin(source, other):
             return replace(relation, source=_cut(source, read), other=_cut(other, read))

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Joins of a table to the one through which its units are found, as ``via=`` declares."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sfumato.plan.relation import Scan
+from sfumato.sql.names import Link, Source
+from sfumato.sql.tables import From
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """The rows that have a link, the declared table that it leads to, and the other tests."""
+
+    child: From
+    parent: From
+    link: Link
+    rest: tuple[exp.Expr, ...]
+
+
+def linked(left: From, right: From, tests: Sequence[exp.Expr]) -> Linked | None:
+    """Returns the link that a join condition equates with the key it leads to; None without one."""
+    for child, parent in ((left, right), (right, left)):
+        for source in child.sources:
+            link = source.link
+            target = parent.sources[0]
+            if link is None or link.table != target.table or not isinstance(parent.relation, Scan):
+                continue
+            names = _name(source, link.name), _name(target, link.key)
+            rest = tuple(test for test in tests if not _equates(test, *names))
+            if len(rest) < len(tests):
+                return Linked(child, parent, link, rest)
+    return None
+
+
+def _name(source: Source, column: str) -> tuple[str, str]:
+    """Returns the qualifier and the name of a column, in lower case."""
+    return source.name.lower(), column.lower()
+
+
+def _equates(test: exp.Expr, link: tuple[str, str], key: tuple[str, str]) -> bool:
+    """Whether a test is ``link = key``: both with the name of their table, or of USING."""
+    if not isinstance(test, exp.EQ):
+        return False
+    found = []
+    for side in (test.this, test.expression):
+        if not isinstance(side, exp.Column):
+            return False
+        found.append((side.table.lower(), side.name.lower()))
+    is_using = link[1] == key[1] and found == [("", link[1])] * 2
+    return is_using or sorted(found) == sorted([link, key])
