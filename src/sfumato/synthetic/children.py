@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of a child table, given the parent's: drawn column by column, each given those measured with
-it.
+"""Rows of a child table, given the parent's, drawn column by column.
 
 A column follows from the ones before it and from the parent by odds that multiply, so that the
 expected counts, over the parent's rows as they are drawn, are the measured ones (McCullagh and
@@ -28,7 +27,7 @@ from sfumato.synthetic.tree import Clique, Tables
 from sfumato.synthetic.unit_table import UnitTable
 
 # The steps of the fit of a column, and how often all columns are fitted and drawn again.
-_STEPS, _PASSES = 60, 3
+_STEPS, _PASSES = 150, 3
 
 
 def child_base(
@@ -73,17 +72,28 @@ class Conditional:
     given: Clique
     potentials: tuple[Floats, ...]
 
-    def shares(self, blocks: Integers) -> Floats:
+    def shares(
+        self,
+        blocks: Integers,
+    ) -> Floats:
         """The distribution for each row of blocks of the columns that are given."""
         return _shares(self.potentials, blocks)
 
-    def drawn(self, rows: Integers, sizes: Sequence[int], dice: Dice) -> Integers:
+    def drawn(
+        self,
+        rows: Integers,
+        sizes: Sequence[int],
+        dice: Dice,
+    ) -> Integers:
         """A block of the column for each row."""
         firsts, combination = grouped(rows, self.given, tuple(sizes))
         return conditional(self.shares(rows[firsts][:, self.given]), combination, dice)
 
 
-def _shares(potentials: Sequence[Floats], blocks: Integers) -> Floats:
+def _shares(
+    potentials: Sequence[Floats],
+    blocks: Integers,
+) -> Floats:
     logarithms = np.tile(potentials[0], (len(blocks), 1))
     for place, table in enumerate(potentials[1:]):
         logarithms += table[blocks[:, place]]
@@ -110,12 +120,18 @@ class _Expected:
             found.append(sparse.csr_array((self.weights, where), shape))
         return found
 
-    def marginals(self, potentials: Sequence[Floats]) -> Tables:
+    def marginals(
+        self,
+        potentials: Sequence[Floats],
+    ) -> Tables:
         """The expected counts."""
         shares = _shares(potentials, self.blocks)
         return [self.weights @ shares, *(added @ shares for added in self.sums)]
 
-    def residual(self, marginals: Tables) -> tuple[float, list[Floats]]:
+    def residual(
+        self,
+        marginals: Tables,
+    ) -> tuple[float, list[Floats]]:
         """How far they are from the measurements, and where each potential falls."""
         parts = [compared(one, two) for one, two in zip(marginals, self.measurements, strict=True)]
         return sum(loss for loss, _ in parts), [slope for _, slope in parts]
@@ -126,8 +142,8 @@ class ChildModel:
     """The columns of a child given the parent's rows: what was measured, and what fits it.
 
     ``number`` is the place of the column that says how many rows a parent has; in a fit, a parent
-    stands for ``each``. Rows are given and drawn in blocks, a column for each one of the base; the rows of a parent
-    stand together, in order.
+    stands for ``each``. Rows are given and drawn in blocks, a column for each one of the base; the
+    rows of a parent stand together, in order.
     """
 
     base: Base
@@ -138,7 +154,12 @@ class ChildModel:
     columns: tuple[Conditional, ...]
 
     @classmethod
-    def begin(cls, base: Base, plan: UnitTable, each: int) -> "ChildModel":
+    def begin(
+        cls,
+        base: Base,
+        plan: UnitTable,
+        each: int,
+    ) -> "ChildModel":
         """Independent columns, with their noisy counts."""
         family, table = plan.family, plan.table
         child = family.children[table - 1]
@@ -154,7 +175,12 @@ class ChildModel:
         """How many columns are the child's own."""
         return len(self.columns)
 
-    def fitted(self, pairs: Sequence[Measurement], parents: Integers, dice: Dice) -> "ChildModel":
+    def fitted(
+        self,
+        pairs: Sequence[Measurement],
+        parents: Integers,
+        dice: Dice,
+    ) -> "ChildModel":
         """The model of these marginals: its columns are fitted and drawn in turn, a few times."""
         model = replace(self, pairs=tuple(pairs))
         for _ in range(_PASSES):
@@ -191,7 +217,10 @@ class ChildModel:
         potentials, _ = descended(target, start, _STEPS)
         return Conditional(column.column, tuple(given), tuple(potentials))
 
-    def last(self, pair: Clique) -> int:
+    def last(
+        self,
+        pair: Clique,
+    ) -> int:
         """Which of two columns is drawn last: the later one of the child's own."""
         return max(column for column in pair if column < self.own)
 
@@ -205,22 +234,35 @@ class ChildModel:
                 found.append(pair)
         return found
 
-    def numbers(self, parents: Integers) -> Integers:
+    def numbers(
+        self,
+        parents: Integers,
+    ) -> Integers:
         """How many rows each parent has; ``parents`` are their cells."""
         held = parents[:, self.number - self.own]
         return np.where(held > self.child.most, 0, held)
 
-    def weights(self, rows: Integers) -> Floats:
+    def weights(
+        self,
+        rows: Integers,
+    ) -> Floats:
         """The share of its unit that each row has, times the units that the parent stands for."""
         owners = self.owners(rows)
         return self.each / np.bincount(owners, minlength=1)[owners]
 
-    def owners(self, rows: Integers) -> Integers:
+    def owners(
+        self,
+        rows: Integers,
+    ) -> Integers:
         """The parent of each row, as the last column says."""
         owners: Integers = rows[:, -1]
         return owners
 
-    def drawn(self, parents: Integers, dice: Dice) -> Integers:
+    def drawn(
+        self,
+        parents: Integers,
+        dice: Dice,
+    ) -> Integers:
         """The rows of parents, in blocks; a last column has the place of their parent."""
         numbers = self.numbers(parents)
         owners = np.repeat(np.arange(len(parents)), numbers)
@@ -241,13 +283,22 @@ class ChildModel:
             self._fill(rows, chosen, dice)
         return rows
 
-    def _fill(self, rows: Integers, chosen: Integers, dice: Dice) -> None:
+    def _fill(
+        self,
+        rows: Integers,
+        chosen: Integers,
+        dice: Dice,
+    ) -> None:
         """Draws the own columns of some rows."""
         for column in self.columns:
             part = rows[chosen]
             rows[chosen, column.column] = column.drawn(part, self.base.sizes, dice)
 
-    def _before(self, previous: Integers, place: int) -> Integers:
+    def _before(
+        self,
+        previous: Integers,
+        place: int,
+    ) -> Integers:
         """The blocks of the columns of the previous rows; where there is none, those of none."""
         found = np.empty((len(previous), self.own), np.int64)
         for column in range(self.own):
@@ -258,7 +309,10 @@ class ChildModel:
         return found
 
 
-def _facing(pair: Measurement, column: int) -> Measurement:
+def _facing(
+    pair: Measurement,
+    column: int,
+) -> Measurement:
     """A measured pair with the column last."""
     if pair.columns[-1] == column:
         return pair

@@ -129,7 +129,12 @@ def preview(
     return preview_of(task, session.price(task))
 
 
-def load(session: Session, charge_id: str, *, estimator: Estimator | None = None) -> Model:
+def load(
+    session: Session,
+    charge_id: str,
+    *,
+    estimator: Estimator | None = None,
+) -> Model:
     """The model of an earlier fit, made again from its stored measurements; free.
 
     ``estimator`` fits the measurements in place of the built-in one.
@@ -271,7 +276,10 @@ def _built(
     return FitTask(schema, schedule, text, rules, weights_of(schema.names, workload))
 
 
-def _task_of(dataset: Dataset, asked: Mapping[str, object]) -> FitTask | RelationalTask:
+def _task_of(
+    dataset: Dataset,
+    asked: Mapping[str, object],
+) -> FitTask | RelationalTask:
     """The task of stored arguments (WrongUse if the declarations are others)."""
     told = json.loads(json.dumps(asked))
     if "tables" in told:

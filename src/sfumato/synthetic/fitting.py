@@ -83,7 +83,10 @@ class Base:
         """The blocks of each column."""
         return self.pinned or tuple(self._merging(place) for place in range(len(self.singles)))
 
-    def _merging(self, place: int) -> Merging:
+    def _merging(
+        self,
+        place: int,
+    ) -> Merging:
         noisy, least = self.singles[place], self.schedule.faint * self.sigma[0]
         classes = [rule.classes(place) for rule in self.rules if place in rule.columns]
         told_apart = None
@@ -95,7 +98,10 @@ class Base:
         values = noisy[:-1]
         return Merging.of(values, least).joined(int(values.argmin()))
 
-    def weights(self, place: int) -> Floats:
+    def weights(
+        self,
+        place: int,
+    ) -> Floats:
         """How many rows each cell of a column has, as far as is known; never negative.
 
         A value whose noisy count is negative occurs too, but rarely.
@@ -105,7 +111,10 @@ class Base:
             found[-1] = 0.0
         return found
 
-    def has_missing(self, place: int) -> bool:
+    def has_missing(
+        self,
+        place: int,
+    ) -> bool:
         """Whether missing values occur: they are declared, or too many to be noise."""
         is_seen = self.singles[place][-1] >= _SEEN * self.sigma[0]
         return self.schema.axes[place].is_nullable or bool(is_seen)
@@ -152,19 +161,29 @@ class Base:
         """The logarithms of what the rules allow, in blocks."""
         return tuple((rule.columns, rule.logarithms(self.merges)) for rule in self.rules)
 
-    def counts(self, clique: Clique) -> BlockCounts:
+    def counts(
+        self,
+        clique: Clique,
+    ) -> BlockCounts:
         """The statistic of a marginal in blocks."""
         axes = self.schema.axes
         blocks = tuple((axes[each].name, self.merges[each].blocks) for each in clique)
         return BlockCounts(self.schema.plan, blocks)
 
-    def pair(self, clique: Clique, noisy: Integers) -> Measurement:
+    def pair(
+        self,
+        clique: Clique,
+        noisy: Integers,
+    ) -> Measurement:
         """A chosen marginal as measured."""
         shape = tuple(self.sizes[each] for each in clique)
         counts = noisy.reshape(shape) / self.refinement
         return Measurement(clique, counts, np.full(shape, self.sigma[1]))
 
-    def is_small(self, clique: Clique) -> bool:
+    def is_small(
+        self,
+        clique: Clique,
+    ) -> bool:
         """Whether a marginal is small enough to be measured."""
         declared = math.prod(self.declared[each] for each in clique)
         size = math.prod(self.sizes[each] for each in clique)
@@ -206,7 +225,11 @@ class Fitting:
     fitted: Fitted
 
     @classmethod
-    def begin(cls, base: Base, estimator: Estimator = QUICK) -> "Fitting":
+    def begin(
+        cls,
+        base: Base,
+        estimator: Estimator = QUICK,
+    ) -> "Fitting":
         """The model of the single columns."""
         tree = JunctionTree.over(base.sizes, base.ruled)
         fitted = estimator(tree, base.measured, base.total, (), base.fixed)
@@ -230,7 +253,11 @@ class Fitting:
             return max(columns - 1, 1)
         return BATCH
 
-    def after(self, chosen: Sequence[Measurement], estimator: Estimator = QUICK) -> "Fitting":
+    def after(
+        self,
+        chosen: Sequence[Measurement],
+        estimator: Estimator = QUICK,
+    ) -> "Fitting":
         """The model of what was measured, and of more marginals."""
         base, pairs = self.base, (*self.pairs, *chosen)
         cliques = [each.columns for each in pairs]
@@ -239,7 +266,11 @@ class Fitting:
         fitted = estimator(tree, seen, base.total, self.fitted.potentials, base.fixed)
         return replace(self, pairs=pairs, fitted=fitted)
 
-    def candidates(self, weights: dict[Clique, int], dice: Dice) -> list[tuple[Clique, Candidate]]:
+    def candidates(
+        self,
+        weights: dict[Clique, int],
+        dice: Dice,
+    ) -> list[tuple[Clique, Candidate]]:
         """Every marginal that may still be chosen, with its counts in rows of the model."""
         base = self.base
         whole = max(1, round(base.total))
@@ -253,7 +284,10 @@ class Fitting:
                 found.append((clique, one))
         return found
 
-    def _possible(self, dice: Dice) -> list[Clique]:
+    def _possible(
+        self,
+        dice: Dice,
+    ) -> list[Clique]:
         """The pairs that are small enough, not chosen yet and, of a forest, join two trees."""
         base = self.base
         chosen = set(self.cliques)
@@ -302,7 +336,11 @@ class Fitting:
                 yield clique, candidate
 
 
-def _growth(tree: JunctionTree, growths: Sequence[Sequence[int]], pair: Clique) -> int:
+def _growth(
+    tree: JunctionTree,
+    growths: Sequence[Sequence[int]],
+    pair: Clique,
+) -> int:
     """By how many cells a tree grows at most with a pair of columns."""
     found = []
     for one, other in (pair, pair[::-1]):
@@ -347,7 +385,10 @@ def cells_of_rows(
     return found
 
 
-def _components(columns: int, cliques: Sequence[Clique] | set[Clique]) -> list[int]:
+def _components(
+    columns: int,
+    cliques: Sequence[Clique] | set[Clique],
+) -> list[int]:
     """The component of each column in the graph of the cliques."""
     found = list(range(columns))
     for first, *others in cliques:

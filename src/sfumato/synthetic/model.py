@@ -46,7 +46,11 @@ class Sampler(Protocol):
         """The noisy number of rows of the first table."""
         ...
 
-    def tables(self, count: int, dice: Dice) -> dict[str, pa.Table]:
+    def tables(
+        self,
+        count: int,
+        dice: Dice,
+    ) -> dict[str, pa.Table]:
         """So many rows of the first table, and the rows of other tables that go with them."""
         ...
 
@@ -62,7 +66,11 @@ class Model(ABC):
         cost: what they cost.
     """
 
-    def __init__(self, stored: Stored, cost: Cost) -> None:
+    def __init__(
+        self,
+        stored: Stored,
+        cost: Cost,
+    ) -> None:
         self.stored = stored
         self.cost = cost
         self._copies: list[Sampler] = []
@@ -95,7 +103,12 @@ class Model(ABC):
         """The noisy number of rows; of several tables, of the first."""
         return self.sampler.rows
 
-    def sample(self, rows: int | None = None, *, entropy: Entropy = SYSTEM) -> dict[str, pa.Table]:
+    def sample(
+        self,
+        rows: int | None = None,
+        *,
+        entropy: Entropy = SYSTEM,
+    ) -> dict[str, pa.Table]:
         """Rows of the declared types by table; as many as the noisy count says, or ``rows``.
 
         Of several tables, ``rows`` is the number of rows of the first. Each table says in its
@@ -109,7 +122,10 @@ class Model(ABC):
             raise WrongUse(f"rows={shown(rows)}.", allowed=f"from 0 to {MOST_ROWS:,}")
         return self._sampled(self.sampler, count, Dice(entropy))
 
-    def samples(self, copies: int = COPIES) -> list[dict[str, pa.Table]]:
+    def samples(
+        self,
+        copies: int = COPIES,
+    ) -> list[dict[str, pa.Table]]:
         """Samples of copies of the model, which differ as the noise makes models differ.
 
         Compute your estimate from each one, and ``combine`` them.
@@ -157,7 +173,11 @@ class Model(ABC):
             columns += [pa.array(ends[0], pa.float64()), pa.array(ends[1], pa.float64())]
         return pa.table(columns, names=names)
 
-    def save(self, folder: str | Path, rows: int | None = None) -> list[Path]:
+    def save(
+        self,
+        folder: str | Path,
+        rows: int | None = None,
+    ) -> list[Path]:
         """Writes a sample into a folder, a Parquet and a CSV file for each table.
 
         The guarantee and the charge are in the metadata of the Parquet file, and beside the CSV
@@ -185,7 +205,10 @@ class Model(ABC):
             "guarantee": str(self.cost),
         }
 
-    def _copied(self, copies: int) -> list[Sampler]:
+    def _copied(
+        self,
+        copies: int,
+    ) -> list[Sampler]:
         """So many copies; those that were made before are used again."""
         while len(self._copies) < copies:
             self._copies.append(self.copied())
@@ -215,7 +238,11 @@ class TableSampler:
         """The noisy number of rows."""
         return round(self.base.total)
 
-    def tables(self, count: int, dice: Dice) -> dict[str, pa.Table]:
+    def tables(
+        self,
+        count: int,
+        dice: Dice,
+    ) -> dict[str, pa.Table]:
         """So many rows."""
         cells = cells_of_rows(self.base, self.fitted, count, dice)
         return {self.base.schema.table: pa.table(columns_of(self.base, cells, dice))}
@@ -287,7 +314,11 @@ class TableModel(Model):
         )
 
 
-def columns_of(base: Base, cells: Integers, dice: Dice) -> dict[str, pa.Array]:
+def columns_of(
+    base: Base,
+    cells: Integers,
+    dice: Dice,
+) -> dict[str, pa.Array]:
     """The values of rows, given the cells of the first columns of a base."""
     columns = {}
     for place, axis in enumerate(base.schema.axes[: cells.shape[1]]):
@@ -297,7 +328,11 @@ def columns_of(base: Base, cells: Integers, dice: Dice) -> dict[str, pa.Array]:
     return columns
 
 
-def _numbers(others: Sequence[Results], key: tuple[object, ...], place: int) -> Floats:
+def _numbers(
+    others: Sequence[Results],
+    key: tuple[object, ...],
+    place: int,
+) -> Floats:
     """What each copy gives for one number of a group; NaN where it has none."""
     found = []
     for other in others:

@@ -50,7 +50,11 @@ class Quality:
     associations: Floats
 
 
-def quality(released: Released, cells: Integers, weights: Floats | None = None) -> Quality:
+def quality(
+    released: Released,
+    cells: Integers,
+    weights: Floats | None = None,
+) -> Quality:
     """Compares rows, given as cells, with what was released; ``weights`` are those of the rows."""
     base = released.base
     blocks = np.empty_like(cells)
@@ -64,18 +68,23 @@ def quality(released: Released, cells: Integers, weights: Floats | None = None) 
     for each in released.pairs:
         rows = _counted(blocks[:, each.columns], each.counts.shape, weights)
         pairs.append(_fit(base, each.columns, rows, each.counts, base.sigma[1]))
-    merged = []
-    for axis, merging in zip(base.schema.axes[: base.counted], base.merges, strict=False):
-        rest = int(merging.sizes[merging.sizes > 1].sum())
-        merged.append((axis.name, rest, axis.cells))
     return Quality(
         tuple(singles),
         tuple(pairs),
         _checked(released, cells, weights),
         base.possible - len(pairs),
-        tuple(merged),
+        _merged(base),
         _associations(blocks, base.sizes),
     )
+
+
+def _merged(base: Base) -> tuple[tuple[str, int, int], ...]:
+    """For each measured column, how many of its cells are in a rest, and how many it has."""
+    found = []
+    for place, axis in enumerate(base.schema.axes[: base.counted]):
+        sizes = base.merges[place].sizes
+        found.append((axis.name, int(sizes[sizes > 1].sum()), axis.cells))
+    return tuple(found)
 
 
 def _checked(
@@ -125,7 +134,10 @@ def _fit(
     )
 
 
-def _associations(blocks: Integers, sizes: Sequence[int]) -> Floats:
+def _associations(
+    blocks: Integers,
+    sizes: Sequence[int],
+) -> Floats:
     """Cramer's V of each pair of columns; nothing for many columns."""
     columns = len(sizes)
     found = np.eye(columns)

@@ -96,7 +96,10 @@ class Family:
         targets = {child.above: child.target for child in self.children}
         return tuple(targets.get(child.table, "") for child in self.children)
 
-    def widened(self, table: int) -> tuple[Axis, ...]:
+    def widened(
+        self,
+        table: int,
+    ) -> tuple[Axis, ...]:
         """The axes of a table, given by its place, and of what its columns may depend on."""
         numbers = tuple(child.number for child in self.children)
         if not table:
@@ -108,12 +111,18 @@ class Family:
             found = (*found, child.place, *child.before)
         return found
 
-    def start(self, table: int) -> int:
+    def start(
+        self,
+        table: int,
+    ) -> int:
         """The place of the first column of a table in the rows that are read."""
         return 1 + sum(len(axes) for axes in self.own[:table])
 
 
-def _renamed(one: Axis, name: str) -> Axis:
+def _renamed(
+    one: Axis,
+    name: str,
+) -> Axis:
     return replace(one, column=Column(name, one.column.type))
 
 
@@ -150,23 +159,35 @@ def family_of(
             remedy='Declare it with sf.Unit("patient_id", max_rows_total=1), or name it later.',
         )
     axes = []
-    keys = _keys(dataset)
     for name in tables:
-        own, cut = _of(name, columns, bins)
-        found = axes_of(dataset, name, own, cut, keys)
-        taken = [one.name for one in found if one.name in keys]
-        if taken:
-            raise WrongUse(f"The id {shown(taken[0])}.", allowed="other columns: ids are made anew")
-        axes.append(found)
+        axes.append(_axes(dataset, name, *_of(name, columns, bins)))
     children = []
-    for name, own_axes in zip(others, axes[1:], strict=True):
-        ordering = _ordering(own_axes, name, (order or {}).get(name))
+    for name, own in zip(others, axes[1:], strict=True):
+        ordering = _ordering(own, name, (order or {}).get(name))
         above = _above(dataset, name, tables)
-        children.append(Child(name, own_axes, _limit(dataset, name), ordering, *above))
+        children.append(Child(name, own, _limit(dataset, name), ordering, *above))
     return Family(parent, key, axes[0], tuple(children))
 
 
-def _require_one_unit(dataset: Dataset, tables: Sequence[str]) -> str:
+def _axes(
+    dataset: Dataset,
+    table: str,
+    columns: Sequence[str] | None,
+    bins: Mapping[str, Bins],
+) -> tuple[Axis, ...]:
+    """The axes of one table, which are no ids."""
+    keys = _keys(dataset)
+    found = axes_of(dataset, table, columns, bins, keys)
+    taken = [one.name for one in found if one.name in keys]
+    if taken:
+        raise WrongUse(f"The id {shown(taken[0])}.", allowed="other columns: ids are made anew")
+    return found
+
+
+def _require_one_unit(
+    dataset: Dataset,
+    tables: Sequence[str],
+) -> str:
     """The column of the unit that all tables share."""
     for name in tables:
         if not isinstance(name, str) or name not in dataset.tables:
@@ -208,7 +229,11 @@ def _of(
     return own, {name.removeprefix(start): each for name, each in cut if name.startswith(start)}
 
 
-def _ordering(axes: Sequence[Axis], table: str, asked: str | None) -> str:
+def _ordering(
+    axes: Sequence[Axis],
+    table: str,
+    asked: str | None,
+) -> str:
     """The column that orders the rows of a child; empty if none does."""
     names = [one.name for one in axes]
     if asked is not None:
@@ -219,7 +244,10 @@ def _ordering(axes: Sequence[Axis], table: str, asked: str | None) -> str:
     return dated[0] if dated else ""
 
 
-def _limit(dataset: Dataset, table: str) -> int:
+def _limit(
+    dataset: Dataset,
+    table: str,
+) -> int:
     """The most rows of a unit in a child."""
     unit, limits = whose(Scan(table, owner=owner_of(dataset, table)), dataset)
     most = rows_in_all(unit, limits, _DROPPED)
@@ -234,7 +262,11 @@ def _limit(dataset: Dataset, table: str) -> int:
     return most
 
 
-def _above(dataset: Dataset, table: str, tables: Sequence[str]) -> tuple[str, str, str]:
+def _above(
+    dataset: Dataset,
+    table: str,
+    tables: Sequence[str],
+) -> tuple[str, str, str]:
     """The table through which the unit of a child is found, if it is synthesised before it, the
     child's column that refers to it, and its column.
     """
@@ -245,7 +277,32 @@ def _above(dataset: Dataset, table: str, tables: Sequence[str]) -> tuple[str, st
     return unit.target[0], unit.columns[0], unit.key or unit.columns[0]
 
 
-def rows_of(dataset: Dataset, family: Family) -> BoundedRows:
+def is_declared(dataset: Dataset, family: Family) -> bool:
+    """Whether a family has the columns, limits and keys that are declared."""
+    columns = []
+    for table, axes in zip(family.tables, family.own, strict=True):
+        columns += [f"{table}.{one.name}" for one in axes]
+    order = {child.table: child.order for child in family.children}
+    declared = family_of(dataset, family.tables, columns, order=order)
+    return _unbinned(declared) == _unbinned(family)
+
+
+def _unbinned(family: Family) -> Family:
+    """The family, with a cell for each declared value."""
+    children = []
+    for child in family.children:
+        children.append(replace(child, axes=_whole(child.axes)))
+    return replace(family, axes=_whole(family.axes), children=tuple(children))
+
+
+def _whole(axes: Sequence[Axis]) -> tuple[Axis, ...]:
+    return tuple(replace(one, starts=None) for one in axes)
+
+
+def rows_of(
+    dataset: Dataset,
+    family: Family,
+) -> BoundedRows:
     """All tables as one list of rows: the place of the table, then the columns of every table.
 
     A column of another table is missing. The rows of a unit come in the order of a keyed hash.

@@ -44,7 +44,11 @@ class FamilySampler:
         """The noisy number of rows of the parent."""
         return round(self.base.total)
 
-    def tables(self, count: int, dice: Dice) -> dict[str, pa.Table]:
+    def tables(
+        self,
+        count: int,
+        dice: Dice,
+    ) -> dict[str, pa.Table]:
         """So many parents and their children, with keys that fit together."""
         parents = cells_of_rows(self.base, self.fitted, count, dice)
         own = columns_of(self.base, parents[:, : len(self.family.axes)], dice)
@@ -52,7 +56,7 @@ class FamilySampler:
         found = {self.family.parent: pa.table({self.family.key: ids, **own})}
         owners: dict[str, Integers] = {}
         for key, model in zip(self.family.ids, self.children, strict=True):
-            rows, of = drawn_cells(model, parents, dice)
+            rows, of = _drawn_cells(model, parents, dice)
             child = model.child
             owners[child.table] = of
             columns: dict[str, pa.Array] = {}
@@ -80,7 +84,7 @@ class FamilySampler:
         return links
 
 
-def drawn_cells(
+def _drawn_cells(
     model: ChildModel,
     parents: Integers,
     dice: Dice,
@@ -93,10 +97,14 @@ def drawn_cells(
         kept[:, -1] += start
         parts.append(kept)
     blocks = np.concatenate(parts)
-    return own_cells(model.base, blocks[:, :-1], dice), blocks[:, -1]
+    return _own_cells(model.base, blocks[:, :-1], dice), blocks[:, -1]
 
 
-def own_cells(base: Base, blocks: Integers, dice: Dice) -> Integers:
+def _own_cells(
+    base: Base,
+    blocks: Integers,
+    dice: Dice,
+) -> Integers:
     """The cells of rows in blocks of the first columns."""
     found = np.empty_like(blocks)
     for place in range(blocks.shape[1]):
@@ -231,7 +239,7 @@ def _wide_cells(
     rows = model.drawn(parents, dice)
     owners = model.owners(rows)
     found = np.empty_like(rows[:, :-1])
-    found[:, : model.own] = own_cells(model.base, rows[:, : model.own], dice)
+    found[:, : model.own] = _own_cells(model.base, rows[:, : model.own], dice)
     after = model.own + parents.shape[1]
     found[:, model.own : after] = parents[owners]
     for place in range(after, found.shape[1]):

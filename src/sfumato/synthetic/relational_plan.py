@@ -79,21 +79,21 @@ def built(
 ) -> RelationalTask:
     """The task, and the arguments from which ``remade`` makes it again."""
     rows = rows_of(dataset, family)
-    first, *others = schedules
     plans = [UnitTable(family, rows, place) for place in range(len(family.tables))]
+    weights = _weights(family, workload)
     schema = Schema(family.parent, family.widened(0), plans[0])
     rules = (*rules_of(schema, constraints), *_nested(family))
-    weights = _weights(family, workload)
-    parent = FitTask(schema, first, "{}", rules, weights[0])
+    parent = FitTask(schema, schedules[0], "{}", rules, weights[0])
     children = []
-    for plan, schedule, weight in zip(plans[1:], others, weights[1:], strict=True):
-        child = ChildTask(plan, schedule, weight)
-        if len(child.countable) < schedule.checks:
-            child = replace(child, schedule=replace(schedule, check=Fraction(0)))
+    for place in range(1, len(plans)):
+        child = ChildTask(plans[place], schedules[place], weights[place])
+        if len(child.countable) < child.schedule.checks:
+            unchecked = replace(child.schedule, check=Fraction(0))
+            child = replace(child, schedule=unchecked)
         children.append(child)
     asked = {
         **_asked(dataset, family),
-        "schedules": [_told(first), *(_told(child.schedule) for child in children)],
+        "schedules": [_told(each) for each in schedules],
         "constraints": [each.test for each in constraints],
         "workload": dict(workload),
         "protected": " ".join(protection(dataset, rows.unit)),
@@ -101,7 +101,10 @@ def built(
     return RelationalTask(parent, tuple(children), rows, json.dumps(asked, sort_keys=True))
 
 
-def remade(dataset: Dataset, asked: Mapping[str, Any]) -> RelationalTask:
+def remade(
+    dataset: Dataset,
+    asked: Mapping[str, Any],
+) -> RelationalTask:
     """The task of stored arguments (WrongUse if the declarations are others)."""
     columns = []
     for name, own in asked["columns"].items():
@@ -139,7 +142,10 @@ def _nested(family: Family) -> list[Rule]:
     return rules
 
 
-def _weights(family: Family, workload: Mapping[str, int]) -> list[tuple[tuple[Clique, int], ...]]:
+def _weights(
+    family: Family,
+    workload: Mapping[str, int],
+) -> list[tuple[tuple[Clique, int], ...]]:
     """For each table, the weights of the pairs that the workload names columns of."""
     found, known = [], []
     for place, (table, own) in enumerate(zip(family.tables, family.own, strict=True)):
@@ -155,7 +161,10 @@ def _weights(family: Family, workload: Mapping[str, int]) -> list[tuple[tuple[Cl
     return found
 
 
-def _asked(dataset: Dataset, family: Family) -> dict[str, Any]:
+def _asked(
+    dataset: Dataset,
+    family: Family,
+) -> dict[str, Any]:
     """The tables, with their columns, bins and orders."""
     columns, starts, left_out = {}, {}, {}
     for name, axes in zip(family.tables, family.own, strict=True):
@@ -189,7 +198,9 @@ def _told(schedule: Schedule) -> dict[str, Any]:
     }
 
 
-def _schedule(told: Mapping[str, Any]) -> Schedule:
+def _schedule(
+    told: Mapping[str, Any],
+) -> Schedule:
     """A schedule from JSON."""
     delta = None if told["delta"] is None else Fraction(told["delta"])
     allowed = Allowance(Norm[told["norm"]], Fraction(told["amount"]), delta)

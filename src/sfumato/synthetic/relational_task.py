@@ -25,7 +25,7 @@ from sfumato.query.curator import Curator
 from sfumato.synthetic.children import ChildModel, child_base
 from sfumato.synthetic.estimate import Fitted
 from sfumato.synthetic.fitting import MOST_COUNTED, Base, candidate, cells_of_rows, whole_fit
-from sfumato.synthetic.relational import Family, rows_of
+from sfumato.synthetic.relational import Family, is_declared, rows_of
 from sfumato.synthetic.rows import Dice
 from sfumato.synthetic.schedule import BATCH, CHECK_BLOCKS, Schedule
 from sfumato.synthetic.schema import Schema
@@ -48,7 +48,12 @@ class Parents:
     each: int
 
     @classmethod
-    def of(cls, base: Base, fitted: Fitted, dice: Dice) -> "Parents":
+    def of(
+        cls,
+        base: Base,
+        fitted: Fitted,
+        dice: Dice,
+    ) -> "Parents":
         """As many as there are, or fewer that stand for several."""
         whole = round(base.total)
         each = -(-whole // _PARENTS)
@@ -79,7 +84,11 @@ class ChildTask:
         """All of its steps."""
         return self.schedule.noises(self.plan).event(self.heaviest)
 
-    def base(self, singles: Sequence[Integers], parent: Base) -> Base:
+    def base(
+        self,
+        singles: Sequence[Integers],
+        parent: Base,
+    ) -> Base:
         """The columns, of the noisy counts of the child's own and of the parent."""
         counts = [counts / FULL for counts in singles]
         return child_base(self.plan, self.schedule, counts, parent)
@@ -104,7 +113,11 @@ class ChildTask:
         counts = [*singles, *checked, *(counts for _, counts in pairs)]
         return Noisy(base, tuple(checks), tuple(clique for clique, _ in pairs), tuple(counts))
 
-    def begin(self, base: Base, parents: "Parents") -> ChildModel:
+    def begin(
+        self,
+        base: Base,
+        parents: "Parents",
+    ) -> ChildModel:
         """The model of the single columns."""
         return ChildModel.begin(base, self.plan, parents.each)
 
@@ -255,13 +268,20 @@ class RelationalTask:
             found += 8 * (counts + each.schedule.rounds * each.schedule.largest)
         return found
 
-    def ready(self, declarations: Dataset) -> BoundedRows:
+    def ready(
+        self,
+        declarations: Dataset,
+    ) -> BoundedRows:
         """The rows (WrongUse if they were planned for other declarations)."""
-        if rows_of(declarations, self.family) != self.rows:
+        family = self.family
+        if not is_declared(declarations, family) or rows_of(declarations, family) != self.rows:
             raise WrongUse("A fit that was planned for other declarations.", remedy="Fit anew.")
         return self.rows
 
-    def run(self, curator: Curator) -> bytes:
+    def run(
+        self,
+        curator: Curator,
+    ) -> bytes:
         """Measures table by table; the steps depend on released numbers alone."""
         dice = Dice()
         parent = self.parent.measured(curator, dice)
@@ -279,7 +299,10 @@ class RelationalTask:
         return stored(facts, counts)
 
 
-def released_of(task: RelationalTask, body: bytes) -> tuple[Released, ...]:
+def released_of(
+    task: RelationalTask,
+    body: bytes,
+) -> tuple[Released, ...]:
     """What a fit of several tables released, the parent's first.
 
     Raises:

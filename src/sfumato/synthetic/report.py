@@ -89,8 +89,8 @@ class Report:
         base = self.released.base
         rows = "rows" if base.counted is None else "units with rows"
         return (
-            f"About {round(base.total):,} {rows} with {len(base.sizes)} columns, drawn from a model "
-            f"of noisy counts. No row is that of a person. Charge {self.charge_id}."
+            f"About {round(base.total):,} {rows} with {len(base.sizes)} columns, drawn from a "
+            f"model of noisy counts. No row is that of a person. Charge {self.charge_id}."
         )
 
     @property

@@ -31,13 +31,19 @@ class Same:
     def __init__(self) -> None:
         self._drawn = 0
 
-    def fill(self, buffer: Bytes) -> None:
+    def fill(
+        self,
+        buffer: Bytes,
+    ) -> None:
         """Overwrites a buffer with the hash of its number."""
         self._drawn += 1
         hashed = hashlib.shake_128(str(self._drawn).encode()).digest(len(buffer))
         buffer[:] = np.frombuffer(hashed, np.uint8)
 
-    def bits(self, count: int) -> int:
+    def bits(
+        self,
+        count: int,
+    ) -> int:
         """So many bits as an integer."""
         found = np.empty(-(-count // 8), np.uint8)
         self.fill(found)
@@ -50,17 +56,27 @@ class Dice:
 
     entropy: Entropy = SYSTEM
 
-    def uniform(self, count: int) -> Floats:
+    def uniform(
+        self,
+        count: int,
+    ) -> Floats:
         """Uniform numbers in [0, 1)."""
         bits = words(count, self.entropy) >> np.uint64(11)
         return bits.astype(np.float64) * 2.0**-53
 
-    def order(self, count: int) -> Integers:
+    def order(
+        self,
+        count: int,
+    ) -> Integers:
         """A random order of so many things."""
         return np.argsort(words(count, self.entropy), kind="stable")
 
 
-def systematic(weights: Floats, count: int, dice: Dice) -> Integers:
+def systematic(
+    weights: Floats,
+    count: int,
+    dice: Dice,
+) -> Integers:
     """So many positions, each as often as its weight says, in random order; weights add up to
     more than 0.
 
@@ -77,7 +93,11 @@ def systematic(weights: Floats, count: int, dice: Dice) -> Integers:
     return chosen
 
 
-def sampled(fitted: Fitted, count: int, dice: Dice) -> Integers:
+def sampled(
+    fitted: Fitted,
+    count: int,
+    dice: Dice,
+) -> Integers:
     """So many rows; a column of the result for each column of the model."""
     tree = fitted.tree
     rows = np.zeros((count, len(tree.sizes)), np.int64)
@@ -106,7 +126,11 @@ def _arranged(
     return table.reshape(given, -1)
 
 
-def grouped(rows: Integers, columns: Clique, sizes: tuple[int, ...]) -> tuple[Integers, Integers]:
+def grouped(
+    rows: Integers,
+    columns: Clique,
+    sizes: tuple[int, ...],
+) -> tuple[Integers, Integers]:
     """A row of each combination of cells in some columns, and the combination of each row."""
     keys = np.zeros(len(rows), np.int64)
     combinations = 1
@@ -119,7 +143,11 @@ def grouped(rows: Integers, columns: Clique, sizes: tuple[int, ...]) -> tuple[In
     return firsts, owners
 
 
-def joined(rows: Integers, columns: Clique, sizes: tuple[int, ...]) -> Integers:
+def joined(
+    rows: Integers,
+    columns: Clique,
+    sizes: tuple[int, ...],
+) -> Integers:
     """One number for the cells of each row in some columns."""
     keys = np.zeros(len(rows), np.int64)
     for column in columns:
@@ -127,7 +155,11 @@ def joined(rows: Integers, columns: Clique, sizes: tuple[int, ...]) -> Integers:
     return keys
 
 
-def conditional(table: Floats, keys: Integers, dice: Dice) -> Integers:
+def conditional(
+    table: Floats,
+    keys: Integers,
+    dice: Dice,
+) -> Integers:
     """For each row, a cell of the row of the table that its key names."""
     found, owners = np.unique(keys, return_inverse=True)
     given = np.maximum(table[found], 0.0)
@@ -145,7 +177,11 @@ def conditional(table: Floats, keys: Integers, dice: Dice) -> Integers:
     return drawn
 
 
-def _spread_out(owners: Integers, groups: int, dice: Dice) -> tuple[Integers, Floats]:
+def _spread_out(
+    owners: Integers,
+    groups: int,
+    dice: Dice,
+) -> tuple[Integers, Floats]:
     """The rows by group, in random order inside each, and evenly spread positions in [0, 1)."""
     order = dice.order(len(owners))
     order = order[np.argsort(owners[order], kind="stable")]

@@ -95,7 +95,10 @@ class FitTask:
         header = _HEADER + len(self.asked)
         return header + 8 * (counts + schedule.rounds * schedule.largest)
 
-    def ready(self, declarations: Dataset) -> BoundedCube:
+    def ready(
+        self,
+        declarations: Dataset,
+    ) -> BoundedCube:
         """The bounded cube (WrongUse if it was planned for other declarations)."""
         schema = self.schema
         columns = dict(declarations.tables[schema.table].columns)
@@ -108,13 +111,20 @@ class FitTask:
             raise WrongUse("A fit that was planned for other declarations.", remedy="Fit anew.")
         return planned
 
-    def run(self, curator: Curator) -> bytes:
+    def run(
+        self,
+        curator: Curator,
+    ) -> bytes:
         """Measures, and fits between rounds; the steps depend on released numbers alone."""
         noisy = self.measured(curator, Dice())
         facts = {"kind": self.kind, "format": FORMAT, "charge_id": curator.charge}
         return stored({**facts, "asked": self.told, **noisy.chosen}, noisy.counts)
 
-    def measured(self, curator: Curator, dice: Dice) -> "Noisy":
+    def measured(
+        self,
+        curator: Curator,
+        dice: Dice,
+    ) -> "Noisy":
         """All measurements, in the order of the event."""
         plan = self.schema.plan
         noises = self.schedule.noises(plan)
@@ -149,7 +159,10 @@ class FitTask:
                 fitting = fitting.after([base.pair(*each) for each in measured])
         return pairs
 
-    def base(self, singles: list[Integers]) -> Base:
+    def base(
+        self,
+        singles: list[Integers],
+    ) -> Base:
         """The single columns, of their noisy counts."""
         one = self.schema.plan.refinement
         return Base(
@@ -200,18 +213,27 @@ class Noisy:
         return Released.taken(self.base, self.chosen, taken)
 
 
-def stored(facts: Mapping[str, Any], counts: Sequence[Integers]) -> bytes:
+def stored(
+    facts: Mapping[str, Any],
+    counts: Sequence[Integers],
+) -> bytes:
     """The answer of a fit: a line of JSON, then the counts."""
     cells = [each.astype("<i8").tobytes() for each in counts]
     return b"".join([json.dumps(facts, sort_keys=True).encode() + b"\n", *cells])
 
 
-def single(plan: Plan, one: Axis) -> BlockCounts:
+def single(
+    plan: Plan,
+    one: Axis,
+) -> BlockCounts:
     """The counts of every cell of one column."""
     return BlockCounts(plan, ((one.name, tuple(range(one.cells))),))
 
 
-def _checked_pairs(base: Base, dice: Dice) -> list[Clique]:
+def _checked_pairs(
+    base: Base,
+    dice: Dice,
+) -> list[Clique]:
     """The pairs of the honest check: any that can be counted, at random."""
     pairs = []
     for one, other in combinations(range(base.schedule.columns), 2):
@@ -220,7 +242,10 @@ def _checked_pairs(base: Base, dice: Dice) -> list[Clique]:
     return [pairs[place] for place in dice.order(len(pairs))[: base.schedule.checks]]
 
 
-def check_blocks(base: Base, column: int) -> tuple[int, ...]:
+def check_blocks(
+    base: Base,
+    column: int,
+) -> tuple[int, ...]:
     """Up to four blocks of the cells of a column, of about as many rows each."""
     heights = np.cumsum(np.maximum(base.singles[column], 0.0) + 1e-9)
     shares = (heights - heights[0] * 0.5) / heights[-1]
@@ -229,7 +254,10 @@ def check_blocks(base: Base, column: int) -> tuple[int, ...]:
     return blocks
 
 
-def check_counts(base: Base, clique: Clique) -> BlockCounts:
+def check_counts(
+    base: Base,
+    clique: Clique,
+) -> BlockCounts:
     """A marginal of the honest check, in coarse blocks."""
     axes = base.schema.axes
     blocks = tuple((axes[each].name, check_blocks(base, each)) for each in clique)
@@ -246,7 +274,11 @@ class Released:
     facts: Mapping[str, object]
 
     @classmethod
-    def of(cls, task: FitTask, body: bytes) -> "Released":
+    def of(
+        cls,
+        task: FitTask,
+        body: bytes,
+    ) -> "Released":
         """Reads a stored answer.
 
         Raises:
@@ -263,7 +295,12 @@ class Released:
         return cls.taken(base, facts, taken)
 
     @classmethod
-    def taken(cls, base: Base, facts: Mapping[str, Any], taken: "Taken") -> "Released":
+    def taken(
+        cls,
+        base: Base,
+        facts: Mapping[str, Any],
+        taken: "Taken",
+    ) -> "Released":
         """Reads the check and the chosen marginals that ``facts`` names."""
         checks = []
         for clique in map(tuple, facts["checks"]):
@@ -280,10 +317,16 @@ class Released:
 class Taken:
     """Numbers that are taken from the front."""
 
-    def __init__(self, numbers: Integers) -> None:
+    def __init__(
+        self,
+        numbers: Integers,
+    ) -> None:
         self._left = numbers
 
-    def next(self, size: int) -> Integers:
+    def next(
+        self,
+        size: int,
+    ) -> Integers:
         """The next so many numbers."""
         found, self._left = self._left[:size], self._left[size:]
         return found

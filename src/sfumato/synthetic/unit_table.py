@@ -64,7 +64,11 @@ class UnitTable:
         """How far the L1 distance of a marginal from a public table moves."""
         return marginal(1, FULL, Norm.LINF, self.rows.neighbours)
 
-    def marginal(self, opened: Opened, names: Sequence[str]) -> Integers:
+    def marginal(
+        self,
+        opened: Opened,
+        names: Sequence[str],
+    ) -> Integers:
         """The exact weight of the rows in each cell of some axes."""
         cells, weights = opened.derived(self.rows, self.table, self._rows_with_weights)
         axes = self.family.widened(self.table)
@@ -78,14 +82,20 @@ class UnitTable:
         counts = np.bincount(flat, weights, minlength=int(np.prod(shape)))
         return counts.astype(np.int64).reshape(shape)
 
-    def _rows_with_weights(self, rows: UnitRows) -> tuple[Integers, Integers]:
+    def _rows_with_weights(
+        self,
+        rows: UnitRows,
+    ) -> tuple[Integers, Integers]:
         """The cells of the rows that count, and their weights."""
         if not self.table:
-            return parent_rows(self.family, rows)
-        return child_rows(self.family, self.table, rows)
+            return _parent_rows(self.family, rows)
+        return _child_rows(self.family, self.table, rows)
 
 
-def parent_rows(family: Family, rows: UnitRows) -> tuple[Integers, Integers]:
+def _parent_rows(
+    family: Family,
+    rows: UnitRows,
+) -> tuple[Integers, Integers]:
     """The parent's rows that count, with the number of rows of each child, and their weights."""
     firsts = _firsts(rows)
     has_row = np.flatnonzero(firsts >= 0)
@@ -98,10 +108,14 @@ def parent_rows(family: Family, rows: UnitRows) -> tuple[Integers, Integers]:
     return np.column_stack([cells, *numbers]), np.full(len(cells), FULL)
 
 
-def child_rows(family: Family, table: int, rows: UnitRows) -> tuple[Integers, Integers]:
+def _child_rows(
+    family: Family,
+    table: int,
+    rows: UnitRows,
+) -> tuple[Integers, Integers]:
     """A child's rows that count, with what they may depend on, and their weights."""
     child = family.children[table - 1]
-    parents, _ = parent_rows(family, rows)
+    parents, _ = _parent_rows(family, rows)
     firsts = _firsts(rows)
     # the place of the parent of each unit that has one
     parent_of = np.cumsum(firsts >= 0) - 1
@@ -118,11 +132,15 @@ def child_rows(family: Family, table: int, rows: UnitRows) -> tuple[Integers, In
     held = np.bincount(owners, minlength=rows.units)[owners]
     widened = [cells, parents[parent_of[owners]]]
     if child.order:
-        widened += followed(child, cells, _places(owners))
+        widened += _followed(child, cells, _places(owners))
     return np.column_stack(widened), FULL // np.maximum(held, 1)
 
 
-def followed(child: Child, cells: Integers, places: Integers) -> list[Integers]:
+def _followed(
+    child: Child,
+    cells: Integers,
+    places: Integers,
+) -> list[Integers]:
     """The place of each row among those of its unit, and the cells of the row before it.
 
     The rows of a unit stand together, in order.
@@ -156,7 +174,10 @@ def _last_missing(codes: Integers) -> Integers:
     return np.where(codes == MISSING, np.iinfo(np.int64).max, codes)
 
 
-def _cells(axes: Sequence[Axis], codes: Integers) -> Integers:
+def _cells(
+    axes: Sequence[Axis],
+    codes: Integers,
+) -> Integers:
     """The cells of codes, a column for each axis; a missing value has the last one."""
     found = np.empty((len(codes), len(axes)), np.int64)
     for place, one in enumerate(axes):

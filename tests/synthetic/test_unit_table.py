@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several tables of one unit against their proved distances, on all neighbours of tiny clinics."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+import sfumato as sf
+from sfumato.synthetic import unit_table
+from sfumato.synthetic.unit_table import FULL, UnitTable
+from tests.synthetic.clinics import VISITS, all_of, counted, plan, together
+
+OTHER = {
+    "patients": [{"id": "b", "s": 1}],
+    "visits": [{"id": "b", "d": 0, "w": 0}, {"id": "b", "d": 1, "w": 0}],
+}
+
+
+def cliques(table: UnitTable) -> list[tuple[str, ...]]:
+    """The empty clique, all single columns, and all pairs."""
+    names = [one.name for one in table.family.widened(table.table)]
+    sizes = (itertools.combinations(names, size) for size in (0, 1, 2))
+    return list(itertools.chain.from_iterable(sizes))
+
+
+def farthest(table: UnitTable) -> int:
+    """The largest change in L1 of a marginal when a unit enters; entries only grow."""
+    before = counted(table, OTHER, cliques(table))
+    found = 0
+    for tables in all_of("a"):
+        after = counted(table, together(tables, OTHER), cliques(table))
+        moved = [one - other for one, other in zip(after, before, strict=True)]
+        assert all((each >= 0).all() for each in moved)
+        found = max(found, *(int(each.sum()) for each in moved))
+    return found
+
+
+@pytest.mark.parametrize("order", ["d", ""])
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_unit_adds_at_most_the_weight_of_one_row_to_any_marginal_of_any_table(place, order):
+    table = plan(place, order=order)
+    assert table.l1.value == table.apart.value == FULL and table.l2.value == FULL**2
+    # attained: the bound is no larger than it must be
+    assert farthest(table) == FULL
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_replaced_unit_moves_a_marginal_by_twice_as_much(place):
+    table = plan(place, sf.ReplaceOne)
+    assert table.l1.value == 2 * FULL and table.l2.value == 2 * FULL**2
+    every = [counted(table, tables, cliques(table)) for tables in all_of("a", 2)]
+    most = squared = 0
+    for column in zip(*every, strict=True):
+        stacked = np.array([each.ravel() for each in column])
+        moved = np.abs(stacked[:, None] - stacked[None])
+        most = max(most, int(moved.sum(axis=2).max()))
+        squared = max(squared, int((moved**2).sum(axis=2).max()))
+    assert (most, squared) == (2 * FULL, 2 * FULL**2)
+
+
+def weigh_rows(family, table, rows):
+    """The mutant gives every row of a child the weight of a unit."""
+    cells, weights = HONEST(family, table, rows)
+    return cells, np.full_like(weights, FULL)
+
+
+def keep_all(family, table, rows):
+    """The mutant keeps the rows beyond the limit, and weighs as if they were not there."""
+    (child,) = family.children
+    wide = replace(family, children=(replace(child, most=3),))
+    cells, _ = HONEST(wide, table, rows)
+    held = np.minimum(cells[:, 3], child.most)
+    return cells, FULL // held
+
+
+HONEST = unit_table._child_rows
+
+
+@pytest.mark.parametrize("mutant", [weigh_rows, keep_all])
+def test_rows_that_weigh_more_are_noticed(mutant, monkeypatch):
+    monkeypatch.setattr(unit_table, "_child_rows", mutant)
+    assert farthest(plan(1)) > FULL
+
+
+def agree(table: UnitTable) -> bool:
+    """Whether each single marginal is a sum of every pair with its column."""
+    tables = {"patients": [{"id": "a", "s": 0}, *OTHER["patients"]], "visits": []}
+    tables["visits"] = [{"id": "a", "d": 0, "w": None}, {"id": "a", "d": 1, "w": 1}]
+    names = [one.name for one in table.family.widened(1)]
+    for one, other in itertools.permutations(names, 2):
+        single, pair = counted(table, tables, [(one,), (one, other)])
+        if (pair.sum(axis=1) != single).any():
+            return False
+    return True
+
+
+def test_marginals_of_a_table_agree(monkeypatch):
+    """The mutant shares the weight of a unit out among the rows of each marginal that have all
+    its values.
+    """
+    table = plan(1)
+    assert agree(table)
+    honest = UnitTable.marginal
+
+    def by_marginal(self, opened, names):
+        counts = honest(self, opened, names)
+        present = counts[tuple(slice(-1) for _ in names)]
+        factor = counts.sum() / max(present.sum(), 1)
+        found = np.zeros_like(counts)
+        found[tuple(slice(-1) for _ in names)] = present * factor
+        return found
+
+    monkeypatch.setattr(UnitTable, "marginal", by_marginal)
+    assert not agree(table)
+
+
+def test_the_counts_of_a_clinic_worked_out_by_hand():
+    tables = {
+        "patients": [{"id": "a", "s": 0}, {"id": "b", "s": 1}],
+        # c has no patient row, and its visit counts for nobody
+        "visits": [
+            {"id": "a", "d": 1, "w": 0},
+            {"id": "a", "d": 0, "w": 1},
+            {"id": "c", "d": 0, "w": 0},
+        ],
+    }
+    (numbers,) = counted(plan(0), tables, [("s", "number of visits")])
+    assert numbers[0].tolist() == [0, 0, FULL, 0] and numbers[1].tolist() == [FULL, 0, 0, 0]
+    half = FULL // 2
+    names = [("w",), ("place among visits", "w"), ("previous w of visits", "w")]
+    single, placed, followed = counted(plan(1), tables, names)
+    assert single.tolist() == [half, half, 0]
+    assert placed.tolist() == [[0, half, 0], [half, 0, 0], [0, 0, 0]]
+    assert followed.tolist() == [[0, 0, 0], [half, 0, 0], [0, half, 0]]
+
+
+visit = some.sampled_from(VISITS)
+unit = some.tuples(some.lists(some.integers(0, 1), max_size=2), some.lists(visit, max_size=4))
+
+
+@settings(max_examples=40, deadline=None)
+@given(some.lists(unit, min_size=1, max_size=4), some.sampled_from(["d", "w", ""]))
+def test_among_any_other_units_one_adds_no_more(units, order):
+    def tables(chosen):
+        found = {"patients": [], "visits": []}
+        for who, (sexes, visits) in chosen:
+            found["patients"] += [{"id": str(who), "s": sex} for sex in sexes]
+            found["visits"] += [{"id": str(who), "d": day, "w": ward} for day, ward in visits]
+        return found
+
+    named = list(enumerate(units))
+    for place in (0, 1):
+        table = plan(place, order=order)
+        after = counted(table, tables(named), cliques(table))
+        before = counted(table, tables(named[1:]), cliques(table))
+        for one, other in zip(after, before, strict=True):
+            assert (one >= other).all() and (one - other).sum() <= FULL
