@@ -6,6 +6,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from tests.contracts.shell import Shell
+from tests.synthetic.clinics import clinic
 from tests.synthetic.towns import town
 
 FILE = """
@@ -24,6 +25,21 @@ table = "people"
 rho = 2
 columns = ["age", "job"]
 implies = [["age < 18", "job = 'none'"]]
+"""
+CLINIC = """
+dataset = "clinic"
+ledger = "l.db"
+[budget]
+epsilon = "100"
+delta = "1e-5"
+[tables.patients]
+source = "patients.parquet"
+unit = {column = "pid", max_rows_total = 1}
+columns.age = {type = "integer", lower = 0, upper = 99}
+[tables.visits]
+source = "visits.parquet"
+unit = {column = "pid", max_rows_total = 5}
+columns.ward = {type = "category", values = ["eye", "heart", "skin"]}
 """
 
 
@@ -74,3 +90,17 @@ def test_a_preview_is_free(shell: Shell):
 def test_wrong_use_is_no_charge(shell: Shell, arguments, code):
     assert shell.run("synthesize", *arguments).code == code
     assert "epsilon 0 of" in shell.run("budget", "--details").out
+
+
+def test_several_tables_are_written_with_keys_that_fit(shell: Shell):
+    for name, rows in clinic(300).items():
+        parquet.write_table(rows, shell.folder / f"{name}.parquet")
+    (shell.folder / "sfumato.toml").write_text(CLINIC)
+    asked = ("synthesize", "patients", "visits", "--rho", "5")
+    shown = shell.run(*asked, "--preview")
+    assert "number of visits" in shown.out and "nothing was charged" in shown.out
+    ran = shell.run(*asked, "-o", "out", "--rows", "40", "--report", "quality.html")
+    assert (ran.code, ran.err) == (0, "") and "wrote out/visits.csv" in ran.out
+    patients = csv.read_csv(shell.folder / "out" / "patients.csv")["pid"].to_pylist()
+    visits = csv.read_csv(shell.folder / "out" / "visits.csv")["pid"].to_pylist()
+    assert len(patients) == 40 and set(visits) <= set(patients)

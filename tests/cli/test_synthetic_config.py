@@ -30,9 +30,9 @@ def test_a_fit_is_read_with_its_constraints(tmp_path):
         determines = [{column = "job", other = "pay", values = {none = 0}}]
         """,
     )
-    found = read_synthetic(path, "workers", FREE)
+    found = read_synthetic(path, ["workers"], FREE)
     given = found.arguments
-    assert found.table == "people" and (given["epsilon"], given["delta"]) == ("1", "1e-9")
+    assert found.tables == "people" and (given["epsilon"], given["delta"]) == ("1", "1e-9")
     assert given["options"].bins == {"pay": [10, 20]} and given["workload"] == {"pay": 3}
     assert [each.columns for each in given["constraints"]] == [
         ("age",),
@@ -40,12 +40,19 @@ def test_a_fit_is_read_with_its_constraints(tmp_path):
         ("job", "pay"),
     ]
     # a cost of the command replaces that of the file
-    assert "epsilon" not in read_synthetic(path, "workers", {**FREE, "rho": "2"}).arguments
+    assert "epsilon" not in read_synthetic(path, ["workers"], {**FREE, "rho": "2"}).arguments
 
 
 def test_any_other_name_is_a_table(tmp_path):
-    found = read_synthetic(written(tmp_path, ""), "people", {**FREE, "rho": "2"})
-    assert (found.table, found.arguments) == ("people", {"rho": "2"})
+    found = read_synthetic(written(tmp_path, ""), ["people"], {**FREE, "rho": "2"})
+    assert (found.tables, found.arguments) == ("people", {"rho": "2"})
+
+
+def test_several_tables_are_a_fit_of_their_own(tmp_path):
+    path = written(tmp_path, '[synthetic.both]\ntables = ["a", "b"]\norder = {b = "day"}\nrho = 1')
+    found = read_synthetic(path, ["both"], FREE)
+    assert found.tables == ["a", "b"] and found.arguments["options"].order == {"b": "day"}
+    assert read_synthetic(path, ["a", "b"], {**FREE, "rho": "2"}).tables == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -55,8 +62,10 @@ def test_any_other_name_is_a_table(tmp_path):
         "rho = 1",
         'table = "people"\nimplies = ["a"]',
         'table = "p"\ndeterminee = 3',
+        'table = "p"\ntables = ["p", "q"]',
+        'tables = "p"',
     ],
 )
 def test_keys_that_mean_nothing_are_refused(tmp_path, line):
     with pytest.raises(InvalidConfig):
-        read_synthetic(written(tmp_path, f"[synthetic.workers]\n{line}\n"), "workers", FREE)
+        read_synthetic(written(tmp_path, f"[synthetic.workers]\n{line}\n"), ["workers"], FREE)

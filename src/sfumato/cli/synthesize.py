@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato synthesize``: synthetic rows of a table, in files, with a report."""
+"""``sfumato synthesize``: synthetic rows of one or several tables, in files, with a report."""
 
 import click
 
@@ -8,7 +8,6 @@ from sfumato.cli.language import say
 from sfumato.cli.options import require_outputs, write_file
 from sfumato.cli.synthetic_config import read_synthetic
 from sfumato.cli.waiting import waiting
-from sfumato.errors import WrongUse
 from sfumato.synthetic.fit import fit, preview
 
 
@@ -23,7 +22,7 @@ from sfumato.synthetic.fit import fit, preview
     "-o", "--output", type=click.Path(file_okay=False), help="The folder of Parquet and CSV files."
 )
 @click.option("--report", type=click.Path(dir_okay=False), help="Write the report (HTML).")
-@click.option("--rows", type=int, help="How many rows [default: the noisy number].")
+@click.option("--rows", type=int, help="How many rows, of several tables of the first [default: the noisy number].")
 def command(
     tables: tuple[str, ...],
     asking: Asking,
@@ -36,21 +35,20 @@ def command(
     report: str | None,
     rows: int | None,
 ) -> None:
-    """Measure TABLE once, and write synthetic rows of it.
+    """Measure TABLES once, and write synthetic rows of them.
 
-    TABLE is a table of the file, or the name of a [synthetic.NAME] that states columns, bins,
-    constraints and the cost. The same at the same cost is answered from the ledger, at no cost.
+    TABLES are tables of the file about the same people, first the one with one row each, or the
+    name of a [synthetic.NAME] that states columns, bins, constraints and the cost. The same at the
+    same cost is answered from the ledger, at no cost.
     """
     require_outputs(asking.config, report)
-    if len(tables) != 1:
-        raise WrongUse(f"{len(tables)} tables.", allowed="one table at a time")
     cost = {"epsilon": epsilon, "delta": delta, "rho": rho}
-    declared = read_synthetic(asking.config, tables[0], cost)
+    declared = read_synthetic(asking.config, tables, cost)
     with waiting() as engine, asking.session(engine) as session:
         if is_preview:
-            say(repr(preview(session, declared.table, **declared.arguments)))
+            say(repr(preview(session, declared.tables, **declared.arguments)))
             return
-        model = fit(session, declared.table, **declared.arguments)
+        model = fit(session, declared.tables, **declared.arguments)
         budget = repr(session.budget)
     say(repr(model))
     if output is not None:

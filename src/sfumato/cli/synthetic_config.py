@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The declaration of synthetic rows in a ``sfumato.toml``: ``[synthetic.<name>]``."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,24 +11,24 @@ from sfumato.synthetic.constraints import Constraint, determines, implies, requi
 from sfumato.synthetic.fit import Options
 
 _COSTS = ("epsilon", "rho", "delta")
-_OPTIONS = ("columns", "bins", "rounds", "check")
-_KEYS = {"table", "workload", "require", "implies", "determines", *_COSTS, *_OPTIONS}
+_OPTIONS = ("columns", "bins", "rounds", "check", "order")
+_KEYS = {"table", "tables", "workload", "require", "implies", "determines", *_COSTS, *_OPTIONS}
 
 
 @dataclass(frozen=True, slots=True)
 class SyntheticConfig:
-    """The table of a fit, and the keyword arguments of ``synthetic.fit``."""
+    """The tables of a fit, and the keyword arguments of ``synthetic.fit``."""
 
-    table: str
+    tables: str | list[str]
     arguments: Mapping[str, Any]
 
 
 def read_synthetic(
     path: str,
-    name: str,
+    names: Sequence[str],
     cost: Mapping[str, str | None],
 ) -> SyntheticConfig:
-    """The fit that a name means: ``[synthetic.<name>]`` of a file, or else a table.
+    """The fit that names mean: one is ``[synthetic.<name>]`` of a file, or else a table.
 
     A cost that is given replaces that of the file.
 
@@ -36,11 +36,14 @@ def read_synthetic(
         InvalidConfig: a key is unknown, or its value has another form.
     """
     prices = {key: value for key, value in cost.items() if value is not None}
-    form = _declared(path).get(name)
+    name, *others = names
+    form = None if others else _declared(path).get(name)
     if form is None:
-        return SyntheticConfig(name, prices)
+        return SyntheticConfig(list(names) if others else name, prices)
+    tables = form.get("tables", form.get("table"))
+    is_named = isinstance(tables, str if "table" in form else list)
     unknown = sorted(form.keys() - _KEYS)
-    if unknown or not isinstance(form.get("table"), str):
+    if unknown or not is_named or {"table", "tables"} <= form.keys():
         raise InvalidConfig(
             f"synthetic.{name}: unknown {', '.join(unknown) or 'none'}; its table must be named.",
             allowed=", ".join(sorted(_KEYS)),
@@ -54,7 +57,7 @@ def read_synthetic(
         "workload": form.get("workload", {}),
         "options": Options(**given),
     }
-    return SyntheticConfig(form["table"], arguments)
+    return SyntheticConfig(tables, arguments)
 
 
 def _declared(path: str) -> dict[str, dict[str, Any]]:
