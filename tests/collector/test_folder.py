@@ -8,18 +8,13 @@ import numpy as np
 import pytest
 
 from sfumato.collector import folder as module
-from sfumato.collector.folder import Folder, StoreFailed, where
+from sfumato.collector.folder import Folder, StoreFailed, rows_of_part, where
 from sfumato.errors import WrongUse
 from sfumato.telemetry.report import Layout
-from sfumato.telemetry.rows import rows_of
-from tests.collector.batches import PERIOD, START, asked, batch, stored
+from tests.collector.batches import PERIOD, START, asked, batch, counted, rows, stored
 
 TASK = asked().task
 SIZE = Layout.of(TASK).size
-
-
-def rows(reports: list[bytes]) -> np.ndarray:
-    return rows_of(reports, SIZE)[0]
 
 
 def test_what_was_appended_is_read_before_and_after_it_is_sealed(tmp_path: Path) -> None:

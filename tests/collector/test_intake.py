@@ -6,9 +6,21 @@ from pathlib import Path
 
 import pytest
 
+from sfumato.collector import Intake, SealedIntake, intake_of
 from sfumato.collector.folder import Folder, StoreFailed
 from sfumato.telemetry.report import Layout
-from tests.collector.batches import NOW, PERIOD, START, asked, batch, counted, intake, stored
+from tests.collector.batches import (
+    NOW,
+    PERIOD,
+    START,
+    asked,
+    batch,
+    counted,
+    intake,
+    sealed_batch,
+    sealed_task,
+    stored,
+)
 
 SIGNED = asked()
 TASK = SIGNED.task

@@ -34,7 +34,7 @@ def test_a_key_is_read_from_an_object_from_bytes_and_from_a_file(tmp_path):
             assert point(read(given)) == point_text(KEY.public_key())
 
 
-@pytest.mark.parametrize("given", OTHERS, ids=str)
+@pytest.mark.parametrize("given", OTHERS, ids=range(len(OTHERS)))
 def test_anything_else_is_refused_and_not_quoted(given):
     for read in (private_key, public_key):
         with pytest.raises(WrongUse, match="curve P-256") as refused:

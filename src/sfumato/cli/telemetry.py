@@ -165,7 +165,8 @@ def _reports(
     if key is None:
         raise WrongUse("Sealed reports, and no key.", remedy="--key aggregator.key")
     secret = _key(key)
-    with Progress(console=Console(stderr=True), transient=True) as progress:
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         bar = progress.add_task("opening reports", total=sum(map(len, parts)))
         for part in parts:
             yield from opened(task, secret, part, told=partial(progress.advance, bar))

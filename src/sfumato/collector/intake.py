@@ -117,6 +117,17 @@ class SealedIntake:
 
     Raises:
         StoreFailed: nothing of the batch may be acknowledged; the same batch may come again.
+
+    >>> import tempfile
+    >>> from cryptography.hazmat.primitives.asymmetric import ec
+    >>> from sfumato.telemetry.signing import signed_task
+    >>> from sfumato.telemetry.task import report_task
+    >>> key = ec.generate_private_key(ec.SECP256R1())
+    >>> task = report_task("t", "?", ["a"], epsilon=1, start=0, periods=1,
+    ...                    aggregator=key.public_key())
+    >>> with tempfile.TemporaryDirectory() as place, Folder(place) as folder:
+    ...     SealedIntake(signed_task(task, key), folder, lambda: 60.0).take(b"another size")
+    0
     """
 
     def __init__(

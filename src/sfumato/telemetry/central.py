@@ -20,6 +20,9 @@ class Central:
     """The guarantee of one batch, and of all batches of a device's life.
 
     ``hidden`` is the number of honest reports that a report hides among, its own included.
+
+    >>> Central(90_000, Fraction(1, 30), Fraction(1, 10**8), Fraction(1), Fraction(3, 10**7)).hidden
+    90000
     """
 
     hidden: int

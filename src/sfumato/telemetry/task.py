@@ -51,8 +51,8 @@ class ReportTask:
     ``periods`` of them from ``start`` on, and a device sends at most ``reports`` in each.
     ``memory`` is the number of periods in an epoch, in which a device answers with the value that
     it had first, and always the same answer; with 0 each report is drawn anew. Devices send
-    nothing after ``expires``. Estimates need ``min_batch`` reports. ``aggregator`` is the public key
-    that reports are sealed to, as ``point_text``; without one they are sent as they are.
+    nothing after ``expires``. Estimates need ``min_batch`` reports. ``aggregator`` is the public
+    key that reports are sealed to, as ``point_text``; without one they are sent as they are.
 
     Guarantees:
         a task is the same bytes everywhere
