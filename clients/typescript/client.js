@@ -4,6 +4,7 @@ import { bigEndian, concat, hex, sha256, systemWords, utf8, wordsOf } from "./by
 import { fraction, numberOf, sizeOf } from "./domain.js";
 import { isDearer } from "./loss.js";
 import { blurred, drawsOf, encode, payloadSize } from "./oracles.js";
+import { importPoint, seal } from "./sealing.js";
 import { TaskRefused, readTask, verifiedTask } from "./task.js";
 
 export { TaskRefused };
@@ -51,11 +52,13 @@ export class Client {
   #key;
   #store;
   #clock;
+  #aggregator;
   #queue = Promise.resolve();
 
   constructor(given) {
     [this.#task, this.#hash, this.#key] = [given.task, given.hash, given.key];
     [this.#store, this.#clock] = [given.store, given.clock];
+    this.#aggregator = given.aggregator;
   }
 
   /** A client of a signed task; throws TaskRefused for one that the device must not answer. */
@@ -76,7 +79,8 @@ export class Client {
       : task.periods * task.reports;
     if (isDearer(task.oracle, draws, most)) throw new TaskRefused("dearer than maxEpsilon");
     const key = await subtle.importKey("raw", secret, HMAC, false, ["sign"]);
-    return new Client({ task, hash, key, store, clock });
+    const aggregator = task.aggregator && (await importPoint(task.aggregator));
+    return new Client({ task, hash, key, store, clock, aggregator });
   }
 
   /** The report of the value that the device has now, or null; one call after the other. */
@@ -107,7 +111,9 @@ export class Client {
     // before the report leaves: a crash after it must not draw again
     await this.#store.save(await stateBytes({ ...after, period, used: used + 1 }));
     const id = (await this.#keyed("sfumato telemetry id 1", [period, used])).subarray(0, 16);
-    return concat(Uint8Array.of(1), this.#hash.subarray(0, 8), u32(period), id, payload);
+    const head = concat(Uint8Array.of(1), this.#hash.subarray(0, 8), u32(period), id);
+    const report = concat(head, payload);
+    return this.#aggregator ? seal(this.#aggregator, this.#hash, report) : report;
   }
 
   /** The state with the answer of this epoch, and what is sent of it. */

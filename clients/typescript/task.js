@@ -190,6 +190,7 @@ const isDomain = (domain) => {
 
 const FIELDS =
   "domain,expires,format,id,memory,min_batch,oracle,period,periods,question,reports,start";
+const isPoint = (text) => typeof text === "string" && /^B[A-Za-z0-9+/]{86}=$/.test(text);
 const MOST = 2 ** 32 - 1;
 
 const checkTimes = (task) => {
@@ -208,7 +209,9 @@ export const readTask = (body) => {
   } catch {
     throw new TaskRefused("no JSON");
   }
-  require(hasNames(task, FIELDS) && canonical(task) === body, "no canonical task");
+  const names = task?.aggregator === undefined ? FIELDS : `aggregator,${FIELDS}`;
+  require(hasNames(task, names) && canonical(task) === body, "no canonical task");
+  require(task.aggregator === undefined || isPoint(task.aggregator), "the key of its aggregator");
   require(task.format === 1, "an unknown format");
   checkTimes(task);
   const { domain, oracle } = task;

@@ -143,3 +143,8 @@ def test_a_report_is_one_file_in_a_language(asked: Shell, language: str, says: s
 
 def test_a_report_in_another_language_is_wrong_use(asked: Shell) -> None:
     assert asked.run("ledger", "report", "--output", "r.html", "--language", "fr").code == 2
+
+
+def test_the_report_is_in_the_language_of_the_shell(asked):
+    asked.run("--language", "zh", "ledger", "report", "--output", "r.html")
+    assert 'lang="zh' in (asked.folder / "r.html").read_text(encoding="utf-8")

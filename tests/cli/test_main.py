@@ -28,6 +28,7 @@ COMMANDS = (
     "stream",
     "telemetry",
     "collect",
+    "shuffle",
     "diagnose",
     "budget",
     "explain-epsilon",

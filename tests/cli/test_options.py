@@ -78,7 +78,9 @@ def test_csv_leaves_an_unbounded_interval_empty(
 ) -> None:
     emit(answer, "csv", None)
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
-    assert list(rows[0]) == ["sex", "m", "m_low", "m_high", "r", "r_low", "r_high", "marks"]
+    # whether a cell of these small groups is marked depends on the noise
+    shown = [name for name in rows[0] if name != "marks"]
+    assert shown == ["sex", "m", "m_low", "m_high", "r", "r_low", "r_high"]
     for row, cells in zip(rows, answer.to_dicts(), strict=True):
         assert row["sex"] == cells["sex"]
         assert (row["r_low"], row["r_high"]) == ("", "")

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives import serialization
 
 from sfumato.collector import Folder
 from sfumato.telemetry import SignedTask, report_task, verified
-from tests.collector.batches import KEY, batch, rows
+from tests.collector.batches import AGGREGATOR, KEY, batch, rows, sealed_batch
 from tests.contracts.shell import Shell
 
 PHONES = """\
@@ -32,6 +32,14 @@ epsilon = "2"
 start = 2027-01-15T08:00:00Z
 periods = 2
 min_batch = 10
+[telemetry.hidden]
+question = "Which emoji?"
+values = ["smile", "heart"]
+epsilon = "2"
+start = 2027-01-15T08:00:00Z
+periods = 2
+min_batch = 1000
+aggregator = "aggregator.pem"
 [telemetry.typed]
 question = "How much?"
 lower = 0
@@ -62,6 +70,10 @@ def phones(shell: Shell) -> Shell:
         serialization.NoEncryption(),
     )
     shell.write("owner.key", private.decode())
+    public = AGGREGATOR.public_key().public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+    shell.write("aggregator.pem", public.decode())
     return shell
 
 
@@ -114,9 +126,30 @@ def test_estimates_are_of_what_the_collector_stored(phones: Shell) -> None:
     assert "600 reports, 50 duplicates" in one.out and "smile" not in one.out
 
 
+def test_sealed_reports_need_the_key_of_the_aggregator(phones: Shell) -> None:
+    phones.configure("min_batch = 1000", "min_batch = 100")
+    assert phones.run("telemetry", "sign", "hidden", "--key", "owner.key", "-o", "h.task").code == 0
+    task = SignedTask.from_bytes((phones.folder / "h.task").read_bytes()).task
+    with Folder(phones.folder / "reports") as folder:
+        # what was late lies in the next period
+        folder.append(task, 1, rows(sealed_batch(task, 200, period=0)))
+    estimate = ("telemetry", "estimate", "h.task", "reports", "--period", "0")
+    assert "--key aggregator.key" in phones.run(*estimate).err
+    assert "not sealed to this key" in phones.run(*estimate, "--key", "owner.key").err
+    private = AGGREGATOR.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    phones.write("aggregator.key", private.decode())
+    ran = phones.run(*estimate, "--key", "aggregator.key")
+    assert ran.code == 0 and "200 reports, 0 duplicates" in ran.out
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (("plan", "hidden", "--devices", "1000"), r"in shuffled batches epsilon 0\.\d+ .*for ever"),
         (("plan", "emoji", "--devices", "1000"), r"category \* .*\n.*for ever 4"),
         (("plan", "typed", "--devices", "10000"), r"mean: 95% error at most \+- 2\.0[23]"),
         (("plan", "wide", "--devices", "1000"), "telemetry simulate"),

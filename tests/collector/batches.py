@@ -11,7 +11,14 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from sfumato.collector import Collector, Folder, Intake
 from sfumato.collector.folder import read
 from sfumato.noise.entropy import SYSTEM
-from sfumato.telemetry import Aggregator, ReportTask, SignedTask, report_task, signed_task
+from sfumato.telemetry import (
+    Aggregator,
+    ReportTask,
+    SignedTask,
+    report_task,
+    sealed,
+    signed_task,
+)
 from sfumato.telemetry.client import drawn_words
 from sfumato.telemetry.oracles.oracle import Payloads
 from sfumato.telemetry.report import Layout
@@ -36,6 +43,18 @@ def batch(task: ReportTask, count: int, period: int = 1, value: int = 1) -> list
         words = drawn_words(oracle.draws, SYSTEM).tolist()
         made.append(layout.report(period, os.urandom(16), oracle.encode(value, words)))
     return made
+
+
+AGGREGATOR = ec.generate_private_key(ec.SECP256R1())
+
+
+def sealed_task(name: str = "emoji", **other: Any) -> SignedTask:
+    return asked(name, aggregator=AGGREGATOR.public_key(), **other)
+
+
+def sealed_batch(task: ReportTask, count: int, period: int = 1) -> list[bytes]:
+    """Sealed reports of so many devices."""
+    return [sealed(task, each) for each in batch(task, count, period)]
 
 
 def rows(reports: list[bytes]) -> Payloads:

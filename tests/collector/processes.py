@@ -34,11 +34,26 @@ def declare(folder: Path, signed: SignedTask) -> int:
     return port
 
 
-def started(folder: Path, port: int) -> subprocess.Popen[bytes]:
+def declare_shuffler(folder: Path, collector: int) -> int:
+    """A shuffler before the collector of a port, in the same telemetry.toml; its port."""
+    port = free_port()
+    text = f"""[shuffler]
+folder = "waiting"
+tasks = ["emoji.task"]
+key = "owner.pem"
+port = {port}
+collector = "http://127.0.0.1:{collector}"
+"""
+    with (folder / "telemetry.toml").open("a", encoding="utf-8") as file:
+        file.write(text)
+    return port
+
+
+def started(folder: Path, port: int, command: str = "collect") -> subprocess.Popen[bytes]:
     """The process, when it answers."""
     with (folder / "said.log").open("ab") as said:
         process = subprocess.Popen(
-            [sys.executable, "-m", "sfumato", "collect"], cwd=folder, stdout=said, stderr=said
+            [sys.executable, "-m", "sfumato", command], cwd=folder, stdout=said, stderr=said
         )
     for _ in range(300):
         try:

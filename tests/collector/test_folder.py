@@ -8,18 +8,13 @@ import numpy as np
 import pytest
 
 from sfumato.collector import folder as module
-from sfumato.collector.folder import Folder, StoreFailed, where
+from sfumato.collector.folder import Folder, StoreFailed, rows_of_part, where
 from sfumato.errors import WrongUse
 from sfumato.telemetry.report import Layout
-from sfumato.telemetry.rows import rows_of
-from tests.collector.batches import PERIOD, START, asked, batch, stored
+from tests.collector.batches import PERIOD, START, asked, batch, counted, rows, stored
 
 TASK = asked().task
 SIZE = Layout.of(TASK).size
-
-
-def rows(reports: list[bytes]) -> np.ndarray:
-    return rows_of(reports, SIZE)[0]
 
 
 def test_what_was_appended_is_read_before_and_after_it_is_sealed(tmp_path: Path) -> None:
@@ -116,3 +111,25 @@ def test_one_process_writes(tmp_path: Path) -> None:
         Folder(tmp_path)
     with pytest.raises(WrongUse, match="cannot be made"):
         Folder("/proc/nowhere/reports")
+
+
+def test_a_folder_that_holds_makes_a_part_of_a_whole_batch_alone(tmp_path: Path) -> None:
+    task = asked(min_batch=5).task
+    with Folder(tmp_path, holds=True) as folder:
+        folder.append(task, 0, rows(batch(task, 4, period=0)))
+        assert folder.complete(task, 0) == []
+        folder.append(task, 0, rows(batch(task, 3, period=0)))
+        (first,) = folder.complete(task, 0)
+        folder.append(task, 0, rows(batch(task, 6, period=0)))
+        both = folder.complete(task, 0)
+        assert both[0] == first and [len(rows_of_part(part)) for part in both] == [7, 6]
+        folder.append(task, 0, rows(batch(task, 2, period=0)))
+    assert counted(tmp_path, task, 0) == 15
+    # what waits goes on waiting, after parts are gone too
+    for part in both:
+        part.unlink()
+    for count, found in ((2, []), (1, [5])):
+        with Folder(tmp_path, holds=True) as folder:
+            folder.append(task, 0, rows(batch(task, count, period=0)))
+            parts = folder.complete(task, 0)
+            assert [len(rows_of_part(part)) for part in parts] == found

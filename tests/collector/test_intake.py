@@ -6,9 +6,21 @@ from pathlib import Path
 
 import pytest
 
+from sfumato.collector import Intake, SealedIntake, intake_of
 from sfumato.collector.folder import Folder, StoreFailed
 from sfumato.telemetry.report import Layout
-from tests.collector.batches import NOW, PERIOD, START, asked, batch, counted, intake, stored
+from tests.collector.batches import (
+    NOW,
+    PERIOD,
+    START,
+    asked,
+    batch,
+    counted,
+    intake,
+    sealed_batch,
+    sealed_task,
+    stored,
+)
 
 SIGNED = asked()
 TASK = SIGNED.task
@@ -94,3 +106,27 @@ def test_reports_that_could_not_be_stored_may_come_again(
         monkeypatch.setattr(Folder, "append", honest)
         assert one.take(b"".join(reports)) == 2
     assert counted(tmp_path, TASK) == 4
+
+
+@pytest.mark.parametrize(
+    ("now", "kept"),
+    [
+        (START - 3601, 0), (START - 3600, 3), (START + 4 * PERIOD, 3),
+        (START + 5 * PERIOD - 1, 3), (START + 5 * PERIOD, 0),
+    ],
+)  # fmt: skip
+def test_sealed_reports_are_taken_by_their_size_until_a_period_after_the_end(
+    tmp_path: Path, now: float, kept: int
+) -> None:
+    signed = sealed_task()
+    sent = b"".join(sealed_batch(signed.task, 3))
+    with Folder(tmp_path) as folder:
+        taken = intake_of(signed, folder, lambda: now)
+        assert isinstance(taken, SealedIntake)
+        assert [taken.take(sent), taken.take(sent[:-1]), taken.take(b"")] == [kept, 0, 0]
+    assert sum(len(stored(tmp_path, signed.task, period)) for period in range(4)) == kept
+
+
+def test_a_task_that_is_not_sealed_has_an_intake_that_looks(tmp_path: Path) -> None:
+    with Folder(tmp_path) as folder:
+        assert isinstance(intake_of(asked(), folder, lambda: NOW), Intake)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from sfumato.cli.language import say
+from sfumato.cli.language import present, say
 from sfumato.cli.ledger import default_key, opened, read_head, reading, signing_key
 from sfumato.cli.options import config, require_outputs, write_file
 from sfumato.errors import LedgerCorrupt, WrongUse, shown
@@ -130,13 +130,13 @@ def _recover(config: str, reason: str, *, accept_loss: bool) -> None:
 @click.option(
     "--output", required=True, type=click.Path(dir_okay=False), help="The HTML file to write."
 )
-@click.option("--language", type=click.Choice(list(LANGUAGES)), default="en", show_default=True)
-def _report(config: str, output: str, language: str) -> None:
+@click.option("--language", type=click.Choice(list(LANGUAGES)), help="Of the page.")
+def _report(config: str, output: str, language: str | None) -> None:
     """Write one page: what was released, to whom, for what purpose, at what cost, what is left."""
     require_outputs(config, output)
     with reading(config) as (ledger, declared):
         facts = summary(ledger, declared.dataset.name)
-    write_file(output, page(facts, language).encode())
+    write_file(output, page(facts, language or present().code).encode())
     say(output)
 
 

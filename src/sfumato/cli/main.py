@@ -27,6 +27,7 @@ _COMMANDS = {
     "stream": ("stream", "Counts that go on, tick by tick, under one charge."),
     "telemetry": ("telemetry", "Counts of devices that nobody can read."),
     "collect": ("collect", "Receive reports of devices."),
+    "shuffle": ("shuffle", "Mix sealed reports of devices on their way."),
     "diagnose": ("diagnose", "How much clipping and bounding touch; it is charged."),
     "budget": ("budget", "What is spent and what is left."),
     "explain-epsilon": ("explain_epsilon", "What an epsilon means; free."),

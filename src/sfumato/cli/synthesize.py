@@ -6,6 +6,7 @@ import click
 from sfumato.cli.asking import Asking, asks
 from sfumato.cli.language import say
 from sfumato.cli.options import require_outputs, write_file
+from sfumato.cli.page_language import in_language
 from sfumato.cli.synthetic_config import read_synthetic
 from sfumato.cli.waiting import waiting
 from sfumato.synthetic.fit import fit, preview
@@ -56,6 +57,6 @@ def command(
             say(f"wrote {path}")
     if report is not None:
         page = model.report()
-        write_file(report, page.html.encode())
+        write_file(report, in_language(page.html).encode())
         say(f"wrote {report}\n{page!r}")
     say(budget)

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """``sfumato telemetry``: plans, signs and adds up what devices report."""
 
+from collections.abc import Iterator
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import click
+from rich.console import Console
+from rich.progress import Progress
 
 from sfumato.cli.asking import Asking, asks
 from sfumato.cli.language import say
@@ -13,6 +17,7 @@ from sfumato.cli.telemetry_config import read_task
 from sfumato.cli.telemetry_estimates import estimated
 from sfumato.collector.folder import read
 from sfumato.errors import InvalidConfig, WrongUse, shown
+from sfumato.exact.rounding import float_up
 from sfumato.query.render import number, text_table
 from sfumato.telemetry import (
     Aggregator,
@@ -20,14 +25,19 @@ from sfumato.telemetry import (
     ReportTask,
     SignedTask,
     candidates,
+    central,
+    opened,
     sign,
     simulate,
 )
 from sfumato.telemetry.oracles.levels import LevelsOracle
 from sfumato.telemetry.oracles.mean import MeanOracle
+from sfumato.telemetry.rows import Reports
 
 # Half an interval of 95%, in standard errors.
 _HALF = 1.96
+# The delta of one shuffled batch that is shown.
+_DELTA = "1e-9"
 _some = click.IntRange(min=1)
 _devices = click.option(
     "--devices", type=_some, required=True, help="About how many devices report."
@@ -56,6 +66,8 @@ def _plan(config: str, name: str, devices: int) -> None:
     else:
         say(_compared(task, devices))
     say(_life(task))
+    if task.aggregator and not task.memory:
+        say(_central(task))
 
 
 @command.command("simulate")
@@ -113,7 +125,15 @@ def _sign(asking: Asking, name: str, key: str, output: str) -> None:
     help="How many values to show.",
 )
 @click.option("--candidates", help="A file with a text a line, for texts that nobody listed.")
-def _estimate(task: str, folder: str, period: int | None, top: int, candidates: str | None) -> None:
+@click.option("--key", help="The private key of the aggregator, for sealed reports.")
+def _estimate(
+    task: str,
+    folder: str,
+    period: int | None,
+    top: int,
+    candidates: str | None,
+    key: str | None,
+) -> None:
     """Estimate from the reports in FOLDER, for a signed TASK; free.
 
     FOLDER is that of sfumato collect.
@@ -125,13 +145,31 @@ def _estimate(task: str, folder: str, period: int | None, top: int, candidates: 
             remedy=f"Choose one: --period 0 to {known.periods - 1}",
         )
     sums = Aggregator(known, period)
-    periods = range(known.periods) if period is None else [period]
-    for each in periods:
-        for part in read(folder, known, each):
-            sums.add_many(part)
+    for reports in _reports(known, folder, period, key):
+        sums.add_many(reports)
     say(f"{sums.reports:,} reports, {sums.duplicates:,} duplicates")
     for line in estimated(sums, top, None if candidates is None else _lines(candidates)):
         say(line)
+
+
+def _reports(
+    task: ReportTask, folder: str, period: int | None, key: str | None
+) -> Iterator[Reports]:
+    """The reports of a period or of all, opened if they are sealed."""
+    # a sealed report may lie in a later period than its own, which nobody could read
+    periods = range(task.periods) if period is None or task.aggregator else [period]
+    parts = [part for each in periods for part in read(folder, task, each)]
+    if not task.aggregator:
+        yield from parts
+        return
+    if key is None:
+        raise WrongUse("Sealed reports, and no key.", remedy="--key aggregator.key")
+    secret = _key(key)
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        bar = progress.add_task("opening reports", total=sum(map(len, parts)))
+        for part in parts:
+            yield from opened(task, secret, part, told=partial(progress.advance, bar))
 
 
 def _compared(task: ReportTask, devices: int) -> str:
@@ -171,6 +209,14 @@ def _life(task: ReportTask) -> str:
     """What a device gives away, at first and for ever."""
     first, life = float(task.first_epsilon), float(task.life_epsilon)
     return f"first report epsilon {first:.4g}, for ever {life:.4g}"
+
+
+def _central(task: ReportTask) -> str:
+    """What a device gives away to whoever sees shuffled batches."""
+    found = central(task, _DELTA)
+    one, life = float_up(found.epsilon), float_up(found.life_epsilon)
+    delta = float_up(found.life_delta)
+    return f"in shuffled batches epsilon {one:.4g} (1e-9), for ever {life:.4g} ({delta:.3g})"
 
 
 def _signed(path: str) -> SignedTask:

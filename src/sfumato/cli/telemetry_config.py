@@ -3,6 +3,7 @@
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from sfumato.errors import InvalidConfig
@@ -15,7 +16,7 @@ from sfumato.telemetry.oracles.form import AnyOracle
 
 _FIELDS = {"report_bytes", "period", "periods", "reports", "memory", "min_batch", "other"}
 _DOMAIN = {"values", "lower", "upper", "step"}
-_KEYS = {"question", "epsilon", "start", "oracle", *_FIELDS, *_DOMAIN}
+_KEYS = {"question", "epsilon", "start", "oracle", "aggregator", *_FIELDS, *_DOMAIN}
 # What makes the oracle of a name; without one, that of least variance is taken.
 _ORACLES: Mapping[str, Callable[[int, Number], AnyOracle]] = {
     "bit": oracles.bit,
@@ -32,7 +33,7 @@ def read_task(path: str, name: str) -> ReportTask:
     """The task of ``[telemetry.<name>]``; without ``oracle``, that of least variance.
 
     ``values`` is a list of texts; ``lower`` and ``upper`` declare whole numbers, with ``step``
-    multiples of it. ``start`` is a time with its offset.
+    multiples of it. ``start`` is a time with its offset, ``aggregator`` the file of a public key.
 
     Raises:
         InvalidConfig: a key is unknown or missing, or its value has another form.
@@ -58,6 +59,8 @@ def read_task(path: str, name: str) -> ReportTask:
         fields["oracle"] = _oracle(name, form, domain_of(domain, fields.get("other", OTHER)).size)
     else:
         fields["epsilon"] = str(form["epsilon"])
+    if "aggregator" in form:
+        fields["aggregator"] = Path(path).parent / str(form["aggregator"])
     return report_task(
         name,
         form["question"],

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeAlias
 
 from sfumato.collector.folder import StoreFailed
-from sfumato.collector.intake import Intake
+from sfumato.collector.intake import Intake, SealedIntake
 from sfumato.errors import WrongUse, shown
 
 Message: TypeAlias = MutableMapping[str, Any]
@@ -41,8 +41,8 @@ class Collector:
     ()
     """
 
-    def __init__(self, intakes: Iterable[Intake]) -> None:
-        self._intakes: dict[str, Intake] = {}
+    def __init__(self, intakes: Iterable[Intake | SealedIntake]) -> None:
+        self._intakes: dict[str, Intake | SealedIntake] = {}
         for intake in intakes:
             name = intake.signed.task.id
             if name in self._intakes:
@@ -76,7 +76,7 @@ class Collector:
 
     async def _take(
         self,
-        intake: Intake,
+        intake: Intake | SealedIntake,
         receive: Receive,
         send: Send,
     ) -> None:

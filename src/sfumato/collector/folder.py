@@ -9,6 +9,7 @@ import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Lock
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +18,7 @@ import pyarrow.parquet as parquet
 from sfumato.errors import Failed, WrongUse, shown
 from sfumato.noise.uniform import permutation
 from sfumato.telemetry.oracles.oracle import Payloads
-from sfumato.telemetry.report import Layout
+from sfumato.telemetry.sealing import sent_size
 from sfumato.telemetry.task import ReportTask
 
 # The file that grows becomes a part when it has so many reports.
@@ -32,6 +33,9 @@ class StoreFailed(Failed):
 class Folder:
     """The reports of some tasks in a folder, which one process at a time may write.
 
+    With ``holds`` a file grows until ``complete`` makes a part of it, with at least the smallest
+    batch of its task; else when it is large, and when the folder is closed.
+
     Guarantees:
         what was acknowledged is read again after a crash
 
@@ -43,14 +47,16 @@ class Folder:
     >>> task = report_task("t", "?", ["a"], epsilon=1, start=0, periods=1)
     >>> place = tempfile.TemporaryDirectory()
     >>> with Folder(place.name) as folder:
-    ...     folder.append(task, 0, np.zeros((2, Layout.of(task).size), np.uint8))
+    ...     folder.append(task, 0, np.zeros((2, sent_size(task)), np.uint8))
     >>> [len(part) for part in read(place.name, task, 0)]
     [2]
     >>> place.cleanup()
     """
 
-    def __init__(self, place: str | Path) -> None:
+    def __init__(self, place: str | Path, *, holds: bool = False) -> None:
         self.place = Path(place)
+        self._holds = holds
+        self._busy = Lock()
         try:
             self.place.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._lock = os.open(self.place / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
@@ -69,16 +75,36 @@ class Folder:
         Raises:
             StoreFailed: they could not be written; none of them is kept.
         """
+        with self._busy:
+            try:
+                self._file(task, period).append(rows)
+                if not self._holds and self._file(task, period).count >= PART:
+                    self._file(task, period).roll()
+            except OSError as error:
+                found = self._growing.pop((task, period), None)
+                if found is not None:
+                    found.close()
+                raise StoreFailed(f"The store of reports failed ({error.strerror}).") from None
+
+    def complete(self, task: ReportTask, period: int) -> list[Path]:
+        """The finished parts, the oldest first; what grows becomes one if it is a whole batch.
+
+        Raises:
+            OSError: a part could not be written; nothing is lost.
+        """
+        with self._busy:
+            growing = self._file(task, period)
+            if growing.count >= task.min_batch:
+                growing.roll()
+            folder = where(self.place, task, period)
+            return sorted(folder.glob("part-*.parquet"), key=_number)
+
+    def _file(self, task: ReportTask, period: int) -> "_Growing":
+        """The file of a period that grows."""
         key = (task, period)
-        try:
-            if key not in self._growing:
-                self._growing[key] = _Growing(where(self.place, task, period), task, period)
-            self._growing[key].append(rows)
-        except OSError as error:
-            found = self._growing.pop(key, None)
-            if found is not None:
-                found.close()
-            raise StoreFailed(f"The store of reports failed ({error.strerror}).") from None
+        if key not in self._growing:
+            self._growing[key] = _Growing(where(self.place, task, period), task, period)
+        return self._growing[key]
 
     def __enter__(self) -> "Folder":
         return self
@@ -87,10 +113,11 @@ class Folder:
         self.close()
 
     def close(self) -> None:
-        """Makes parts of all files that grow, and lets another process write."""
+        """Makes parts of the files that grow, unless it holds, and lets another process write."""
         try:
             for growing in self._growing.values():
-                growing.seal()
+                if not self._holds:
+                    growing.seal()
                 growing.close()
         finally:
             self._growing.clear()
@@ -106,7 +133,7 @@ class _Growing:
         task: ReportTask,
         period: int,
     ) -> None:
-        self._folder, self._size = folder, Layout.of(task).size
+        self._folder, self._size = folder, sent_size(task)
         self._time = task.start + period * task.period
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         _flush(folder.parent)
@@ -135,13 +162,20 @@ class _Growing:
             raise
         self._length += rows.size
         self._forget_time(self._path)
-        if self._length >= PART * self._size:
-            self.seal()
-            os.close(self._file)
-            self._open(self._number + 1)
+
+    @property
+    def count(self) -> int:
+        """The number of reports in the file."""
+        return self._length // self._size
+
+    def roll(self) -> None:
+        """Makes a part of the file, and begins another one."""
+        self.seal()
+        os.close(self._file)
+        self._open(self._number + 1)
 
     def seal(self) -> None:
-        """Makes a Parquet part of the file, in random order."""
+        """Makes a Parquet part of the file, in random order; the file is gone then."""
         if not self._length:
             return
         rows = np.fromfile(self._path, np.uint8).reshape(-1, self._size)
@@ -176,27 +210,42 @@ def where(place: Path, task: ReportTask, period: int) -> Path:
 def read(place: str | Path, task: ReportTask, period: int) -> Iterator[pa.Array]:
     """The reports of a period, a part after the other, for ``Aggregator.add_many``."""
     folder = where(Path(place), task, period)
-    size = Layout.of(task).size
-    parts = {path.stem.removeprefix("part-") for path in folder.glob("part-*.parquet")}
-    for number in sorted(parts, key=int):
-        yield parquet.read_table(folder / f"part-{number}.parquet")[COLUMN].combine_chunks()
+    size = sent_size(task)
+    parts = sorted(folder.glob("part-*.parquet"), key=_number)
+    for path in parts:
+        yield rows_of_part(path)
+    numbers = {_number(path) for path in parts}
     for path in folder.glob("growing-*.rows"):
         # a part of the same number has the same reports
-        if path.stem.removeprefix("growing-") not in parts:
+        if _number(path) not in numbers:
             data = path.read_bytes()
             count = len(data) // size
             yield pa.Array.from_buffers(pa.binary(size), count, [None, pa.py_buffer(data)])
+
+
+def rows_of_part(path: Path) -> pa.Array:
+    """The reports of a finished part."""
+    return parquet.read_table(path)[COLUMN].combine_chunks()
+
+
+def _number(path: Path) -> int:
+    """The number of a part, or of a file that grows."""
+    return int(path.stem.rpartition("-")[2])
 
 
 def _settled(folder: Path) -> int:
     """The number of the file that grows, after what a crash left behind is put in order."""
     for path in folder.glob("*.unfinished"):
         path.unlink()
-    numbers = [int(path.stem.removeprefix("part-")) for path in folder.glob("part-*.parquet")]
+    parts = {_number(path) for path in folder.glob("part-*.parquet")}
+    left = []
     for path in folder.glob("growing-*.rows"):
-        if int(path.stem.removeprefix("growing-")) in numbers:
+        if _number(path) in parts:
             path.unlink()
-    return max(numbers, default=-1) + 1
+        elif path.stat().st_size:
+            left.append(_number(path))
+    # parts that were forwarded are gone, so their numbers tell nothing
+    return max([*left, *(number + 1 for number in parts)], default=0)
 
 
 def _flush(path: Path) -> None:

@@ -9,6 +9,7 @@ from sfumato.collector.folder import Folder, StoreFailed, read
 from sfumato.telemetry.oracles.oracle import Payloads, unpacked
 from sfumato.telemetry.report import HEADER, ID, PERIOD, PREFIX, Layout
 from sfumato.telemetry.rows import rows_of
+from sfumato.telemetry.sealing import sent_size
 from sfumato.telemetry.seen import Seen
 from sfumato.telemetry.signing import SignedTask
 
@@ -106,6 +107,77 @@ class Intake:
         """Forgets the ids of periods that are closed."""
         for other in [each for each in self._seen if each < period and not self._is_open(each)]:
             del self._seen[other]
+
+
+class SealedIntake:
+    """Takes batches of reports of one task that it cannot open.
+
+    Only their size is looked at; the aggregator drops what does not open and what comes twice.
+    They are kept under the period in which they came; with ``apart=False``, all under the first.
+
+    Raises:
+        StoreFailed: nothing of the batch may be acknowledged; the same batch may come again.
+
+    >>> import tempfile
+    >>> from cryptography.hazmat.primitives.asymmetric import ec
+    >>> from sfumato.telemetry.signing import signed_task
+    >>> from sfumato.telemetry.task import report_task
+    >>> key = ec.generate_private_key(ec.SECP256R1())
+    >>> task = report_task("t", "?", ["a"], epsilon=1, start=0, periods=1,
+    ...                    aggregator=key.public_key())
+    >>> with tempfile.TemporaryDirectory() as place, Folder(place) as folder:
+    ...     SealedIntake(signed_task(task, key), folder, lambda: 60.0).take(b"another size")
+    0
+    """
+
+    def __init__(
+        self,
+        signed: SignedTask,
+        folder: Folder,
+        clock: Callable[[], float],
+        *,
+        apart: bool = True,
+    ) -> None:
+        self.signed = signed
+        self._folder = folder
+        self._clock = clock
+        self._apart = apart
+
+    def take(self, body: bytes) -> int:
+        """Keeps the reports of a batch, one after the other in ``body``; returns how many."""
+        task, now = self.signed.task, self._clock()
+        size = sent_size(task)
+        # what a shuffler held back may come one period late
+        is_open = task.start - AHEAD <= now < task.expires + task.period
+        if not body or len(body) % size or not is_open:
+            return 0
+        period = min(max(task.period_at(now), 0), task.periods - 1) if self._apart else 0
+        rows = np.frombuffer(body, np.uint8).reshape(-1, size)
+        self._folder.append(task, period, rows)
+        return len(rows)
+
+
+def intake_of(
+    signed: SignedTask,
+    folder: Folder,
+    clock: Callable[[], float],
+) -> Intake | SealedIntake:
+    """The intake of a task: of one that is sealed, or of one that is sent as it is.
+
+    >>> import tempfile
+    >>> from cryptography.hazmat.primitives.asymmetric import ec
+    >>> from sfumato.telemetry.signing import signed_task
+    >>> from sfumato.telemetry.task import report_task
+    >>> key = ec.generate_private_key(ec.SECP256R1())
+    >>> task = report_task("t", "?", ["a"], epsilon=1, start=0, periods=1,
+    ...                    aggregator=key.public_key())
+    >>> with tempfile.TemporaryDirectory() as place, Folder(place) as folder:
+    ...     intake_of(signed_task(task, key), folder, lambda: 60.0).take(bytes(sent_size(task)))
+    1
+    """
+    if signed.task.aggregator:
+        return SealedIntake(signed, folder, clock)
+    return Intake(signed, folder, clock)
 
 
 def _ids(rows: Payloads) -> np.ndarray:

@@ -7,13 +7,16 @@ a device sends in its life) and ``aggregator`` (what all reports say).
 """
 
 from sfumato.telemetry.aggregator import Aggregator
+from sfumato.telemetry.central import Central, central
 from sfumato.telemetry.charge import sign
 from sfumato.telemetry.choose import Candidate, candidates
 from sfumato.telemetry.client import Client
 from sfumato.telemetry.domain import Lattice, Listed, Record, Texts
 from sfumato.telemetry.estimates import Estimates
+from sfumato.telemetry.keys import point_text
 from sfumato.telemetry.numbers import Distribution, NumberEstimate
 from sfumato.telemetry.planning import TelemetryPlan, plan
+from sfumato.telemetry.sealing import opened, sealed, sent_size
 from sfumato.telemetry.signing import SignedTask, signed_task, verified
 from sfumato.telemetry.simulate import simulate
 from sfumato.telemetry.store import FileStore, MemoryStore, Store
@@ -23,6 +26,7 @@ from sfumato.telemetry.texts import TextEstimates
 __all__ = [
     "Aggregator",
     "Candidate",
+    "Central",
     "Client",
     "Distribution",
     "Estimates",
@@ -39,8 +43,13 @@ __all__ = [
     "TextEstimates",
     "Texts",
     "candidates",
+    "central",
+    "opened",
     "plan",
+    "point_text",
     "report_task",
+    "sealed",
+    "sent_size",
     "sign",
     "signed_task",
     "simulate",

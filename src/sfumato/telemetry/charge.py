@@ -16,7 +16,8 @@ from sfumato.privacy.unit import Relation
 from sfumato.query.curator import Curator
 from sfumato.query.session import Session
 from sfumato.query.statistic import NO_PLAN, NoPlan
-from sfumato.telemetry.signing import PrivateKey, SignedTask, private_key, signed_task
+from sfumato.telemetry.keys import PrivateKey, private_key
+from sfumato.telemetry.signing import SignedTask, signed_task
 from sfumato.telemetry.task import ReportTask
 
 

@@ -17,9 +17,11 @@ from sfumato.exact.rational import Number, decimal_text, positive
 from sfumato.exact.rounding import float_up
 from sfumato.noise import SYSTEM, Entropy
 from sfumato.noise.entropy import words as drawn_words
+from sfumato.telemetry.keys import PublicKey
 from sfumato.telemetry.oracles.rappor import RapporOracle
 from sfumato.telemetry.report import Layout
-from sfumato.telemetry.signing import PublicKey, SignedTask, verified
+from sfumato.telemetry.sealing import sealed
+from sfumato.telemetry.signing import SignedTask, verified
 from sfumato.telemetry.store import Store
 from sfumato.telemetry.task import ReportTask
 
@@ -145,7 +147,7 @@ class Client:
             after = state
         # before the report leaves: a crash after it must not draw again
         self._store.save(replace(after, period=period, used=used + 1).to_bytes())
-        return self._layout.report(period, self._id(period, used), answer)
+        return sealed(task, self._layout.report(period, self._id(period, used), answer))
 
     def _state(self) -> "_State | None":
         """What the store knows; None if that is nothing, or is not whole."""

@@ -8,11 +8,8 @@ import base64
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TypeAlias
 
-from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
-from cryptography.hazmat.primitives import serialization
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import (
     decode_dss_signature,
@@ -20,15 +17,13 @@ from cryptography.hazmat.primitives.asymmetric.utils import (
 )
 from cryptography.hazmat.primitives.hashes import SHA256
 
-from sfumato.errors import InvalidDeclaration, TaskRefused, WrongUse
+from sfumato.errors import InvalidDeclaration, TaskRefused
+from sfumato.telemetry.keys import PrivateKey, PublicKey, private_key, public_key
 from sfumato.telemetry.task import ReportTask, task_from_bytes
 
 # What is signed begins with this, so that no signature means anything else.
 _CONTEXT = b"sfumato telemetry task 1\n"
 _NUMBER = 32
-# A key as an object, as PEM, or the path of a PEM file.
-PrivateKey: TypeAlias = ec.EllipticCurvePrivateKey | bytes | str | Path
-PublicKey: TypeAlias = ec.EllipticCurvePublicKey | bytes | str | Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +101,7 @@ def verified(signed: SignedTask | bytes, trusted: Sequence[PublicKey]) -> Signed
     't'
     """
     read = signed if isinstance(signed, SignedTask) else SignedTask.from_bytes(signed)
-    if any(_is_signed(read, _public(key)) for key in trusted):
+    if any(_is_signed(read, public_key(key)) for key in trusted):
         return read
     raise TaskRefused(
         f"The task {read.task.id!r} is not signed with a trusted key.",
@@ -126,50 +121,3 @@ def _is_signed(signed: SignedTask, key: ec.EllipticCurvePublicKey) -> bool:
     except InvalidSignature:
         return False
     return True
-
-
-def private_key(key: PrivateKey) -> ec.EllipticCurvePrivateKey:
-    """A private key of P-256 (WrongUse for anything else; it is never quoted).
-
-    >>> private_key(ec.generate_private_key(ec.SECP256R1())).curve.name
-    'secp256r1'
-    """
-    found: object = key
-    try:
-        if not isinstance(key, ec.EllipticCurvePrivateKey):
-            found = serialization.load_pem_private_key(_pem(key), password=None)
-    except (ValueError, TypeError, OSError, UnsupportedAlgorithm):
-        found = None
-    if isinstance(found, ec.EllipticCurvePrivateKey) and found.curve.name == "secp256r1":
-        return found
-    raise WrongUse(
-        "The key is no private key of the curve P-256.",
-        allowed="a PEM file without a password, its bytes, or a key of the package cryptography",
-        remedy="openssl ecparam -name prime256v1 -genkey -noout -out telemetry.pem",
-    )
-
-
-def _public(key: PublicKey) -> ec.EllipticCurvePublicKey:
-    """A public key of P-256 (WrongUse for anything else)."""
-    found: object = key
-    try:
-        if not isinstance(key, ec.EllipticCurvePublicKey):
-            found = serialization.load_pem_public_key(_pem(key))
-    except (ValueError, TypeError, OSError, UnsupportedAlgorithm):
-        found = None
-    if isinstance(found, ec.EllipticCurvePublicKey) and found.curve.name == "secp256r1":
-        return found
-    raise WrongUse(
-        "A trusted key is no public key of the curve P-256.",
-        allowed="a PEM file, its bytes, or a key of the package cryptography",
-        remedy="openssl ec -in telemetry.pem -pubout -out telemetry.pub",
-    )
-
-
-def _pem(key: object) -> bytes:
-    """The bytes of a key: given, or in a file."""
-    if isinstance(key, bytes):
-        return key
-    if isinstance(key, str | Path):
-        return Path(key).read_bytes()
-    raise TypeError("key")

@@ -30,6 +30,7 @@ from sfumato.telemetry.domain import (
     domain_from_json,
     domain_of,
 )
+from sfumato.telemetry.keys import PublicKey, key_of_point, point_text
 from sfumato.telemetry.oracles.attributes import AttributesOracle
 from sfumato.telemetry.oracles.form import AnyOracle, oracle_from_json, oracle_to_json
 from sfumato.telemetry.oracles.levels import LevelsOracle
@@ -50,7 +51,8 @@ class ReportTask:
     ``periods`` of them from ``start`` on, and a device sends at most ``reports`` in each.
     ``memory`` is the number of periods in an epoch, in which a device answers with the value that
     it had first, and always the same answer; with 0 each report is drawn anew. Devices send
-    nothing after ``expires``. Estimates need ``min_batch`` reports.
+    nothing after ``expires``. Estimates need ``min_batch`` reports. ``aggregator`` is the public
+    key that reports are sealed to, as ``point_text``; without one they are sent as they are.
 
     Guarantees:
         a task is the same bytes everywhere
@@ -76,6 +78,7 @@ class ReportTask:
     memory: int
     min_batch: int
     expires: int
+    aggregator: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.id, str) or not _ID.fullmatch(self.id):
@@ -97,7 +100,19 @@ class ReportTask:
             ("expires", self.start + 1, 1 << 41),
         ):
             _require_whole(name, getattr(self, name), least, most)
+        self._require_point()
         self._require_fitting()
+
+    def _require_point(self) -> None:
+        """Raises InvalidDeclaration unless the key of the aggregator is one."""
+        try:
+            if self.aggregator:
+                key_of_point(self.aggregator)
+        except (ValueError, TypeError):
+            raise InvalidDeclaration(
+                "The key of an aggregator that is no point of P-256.",
+                allowed="telemetry.point_text(public key)",
+            ) from None
 
     def _require_fitting(self) -> None:
         """Raises InvalidDeclaration if the fields do not fit together."""
@@ -168,6 +183,8 @@ class ReportTask:
     def to_bytes(self) -> bytes:
         """The canonical JSON: sorted names, no spaces, UTF-8."""
         form: dict[str, Json] = {field.name: getattr(self, field.name) for field in fields(self)}
+        if not self.aggregator:
+            del form["aggregator"]
         form |= {"format": FORMAT, "domain": self.domain.to_json()}
         form["oracle"] = oracle_to_json(self.oracle)
         text = json.dumps(form, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
@@ -230,11 +247,13 @@ def report_task(
     min_batch: int = 1000,
     expires: int | None = None,
     other: str = OTHER,
+    aggregator: PublicKey | None = None,
 ) -> ReportTask:
     """A task; with ``sf.AUTO``, the oracle of least exact variance for an epsilon and a size.
 
     ``epsilon`` is what one draw may cost; ``candidates`` shows what each oracle would give.
-    ``other`` is the label of all texts that are not in the list. Other arguments are the fields
+    ``other`` is the label of all texts that are not in the list. With ``aggregator``, a public key
+    of P-256, devices seal their reports to it. Other arguments are the fields
     of ``ReportTask``; ``expires`` is by default the end of the last period.
 
     >>> report_task("beta", "Is beta on?", ["on", "off"], epsilon="0.5", start=0, periods=1).oracle
@@ -257,8 +276,9 @@ def report_task(
         for name, number in (("start", start), ("period", period), ("periods", periods)):
             _require_whole(name, number, 0, 1 << 40)
         end = start + period * periods
+    point = "" if aggregator is None else point_text(aggregator)
     return ReportTask(
-        id, question, values, oracle, start, period, periods, reports, memory, min_batch, end
+        id, question, values, oracle, start, period, periods, reports, memory, min_batch, end, point
     )
 
 

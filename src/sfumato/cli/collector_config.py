@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sections [collector] and [shuffler] of a telemetry.toml, and the server that they need."""
+
+import tomllib
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sfumato.collector import Collector
+from sfumato.errors import InvalidConfig, WrongUse, shown
+from sfumato.telemetry import SignedTask, verified
+
+_KEYS = {"folder", "tasks", "key", "host", "port"}
+_FORM = '[{}] with folder = "reports", tasks = ["emoji.task"], key = "owner.pem"'
+
+config = click.option(
+    "-c",
+    "--config",
+    default="telemetry.toml",
+    show_default=True,
+    help="The file with the section [collector] or [shuffler].",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """Where reports are received, of which tasks, and where they are kept."""
+
+    folder: Path
+    tasks: tuple[SignedTask, ...]
+    host: str
+    port: int
+    form: dict[str, Any]
+
+    def serve(self, app: Collector) -> None:
+        """Answers requests until it is stopped."""
+        server = _server()
+        # no access log, and no header that names a device
+        server.run(
+            app, host=self.host, port=self.port, access_log=False, log_level="error",
+            proxy_headers=False, server_header=False, lifespan="on",
+        )  # fmt: skip
+
+    def __str__(self) -> str:
+        return f"http://{self.host}:{self.port}"
+
+
+def read_door(path: str, section: str, *more: str) -> Door:
+    """The section of a file; ``more`` are keys that it must have besides."""
+    try:
+        form = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidConfig(f"{path} cannot be read ({error.strerror}).") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidConfig(f"{path} is not TOML: {error}") from None
+    found = form.get(section)
+    allowed = _FORM.format(section)
+    needed = {"folder", "tasks", "key", *more}
+    if not isinstance(found, dict) or found.keys() - _KEYS - {*more} or needed - found.keys():
+        raise InvalidConfig(f"{path}: no [{section}], or other keys in it.", allowed=allowed)
+    is_listed = isinstance(found["tasks"], list) and all(
+        isinstance(each, str) for each in (*found["tasks"], found["folder"], found["key"])
+    )
+    port, host = found.get("port", 8080), found.get("host", "127.0.0.1")
+    if not is_listed or type(port) is not int or not isinstance(host, str):
+        raise InvalidConfig(f"{path}: a wrong value in [{section}].", allowed=allowed)
+    place = Path(path).parent
+    tasks = tuple(_task(place / name, place / found["key"]) for name in found["tasks"])
+    return Door(place / found["folder"], tasks, host, port, found)
+
+
+def _server() -> Any:
+    """The web server, an extra."""
+    try:
+        return import_module("uvicorn")
+    except ImportError:
+        raise WrongUse(
+            "uvicorn is not installed.", remedy="pip install 'sfumato[collector]'"
+        ) from None
+
+
+def _task(path: Path, key: Path) -> SignedTask:
+    """A signed task, verified as a device verifies it."""
+    try:
+        body = path.read_bytes()
+    except OSError as error:
+        raise InvalidConfig(f"{shown(path.name)} cannot be read ({error.strerror}).") from None
+    return verified(body, [key])

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A page of HTML in the language of the shell: its sentences, never its data."""
+
+import html
+import re
+
+from sfumato.cli.language import present
+
+_TAG = re.compile(r"(<[^>]+>)")
+_NAME = re.compile(r"</?([a-z0-9]+)")
+# What these hold is data, code or a style.
+_KEPT = frozenset(("td", "text", "style", "code", "script"))
+
+
+def in_language(page: str) -> str:
+    """The page with each text between tags in the present language, where it has words for it.
+
+    Cells of tables, labels of pictures and code stay as they are.
+
+    >>> in_language("<p>rows (noisy)</p>")
+    '<p>rows (noisy)</p>'
+    """
+    words = present()
+    if not words.sentences:
+        return page
+    parts = _TAG.split(page)
+    inside = ""
+    for place, part in enumerate(parts):
+        if place % 2:
+            name = _NAME.match(part)
+            inside = "" if name is None or part.startswith("</") else name[1]
+        elif part.strip() and inside not in _KEPT:
+            text = " ".join(html.unescape(part).split())
+            said = html.escape(words.sentence(text), quote=False)
+            parts[place] = part[: len(part) - len(part.lstrip())] + said
+    return "".join(parts).replace('<html lang="en">', f'<html lang="{words.code}">', 1)

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``sfumato shuffle``: stands between devices and a collector, and mixes sealed reports."""
+
+import time
+import urllib.request
+from threading import Event, Thread
+
+import click
+
+from sfumato.cli.collector_config import config, read_door
+from sfumato.cli.language import say
+from sfumato.collector import Collector, Folder, SealedIntake, Shuffler
+from sfumato.collector.shuffler import Sender
+from sfumato.errors import InvalidConfig
+
+# Seconds between two looks for a complete batch, and until a collector counts as away.
+_PAUSE, _PATIENCE = 10.0, 60.0
+
+
+@click.command("shuffle")
+@config
+def command(config: str) -> None:
+    """Receive sealed reports, and forward them to a collector in random order.
+
+    A batch has at least min_batch reports of its task. Stop it with Ctrl-C: what waits is on disk.
+    """
+    door = read_door(config, "shuffler", "collector")
+    send = _sender(door.form["collector"])
+    with Folder(door.folder, holds=True) as folder:
+        tasks = [each.task for each in door.tasks]
+        shuffler = Shuffler(folder, tasks, send)
+        app = Collector(SealedIntake(each, folder, time.time, apart=False) for each in door.tasks)
+        say(f"shuffling {', '.join(app.tasks)} at {door}, for {door.form['collector']}")
+        ended = Event()
+        forwarding = Thread(target=_forward, args=(shuffler, ended), daemon=True)
+        forwarding.start()
+        try:
+            door.serve(app)
+        finally:
+            ended.set()
+            forwarding.join(_PATIENCE)
+    say("stopped; everything that waits is stored")
+
+
+def _forward(shuffler: Shuffler, ended: Event) -> None:
+    """Forwards complete batches until the command ends."""
+    while not ended.is_set():
+        try:
+            shuffler.turn()
+        except OSError as error:
+            say(f"the folder failed ({error.strerror}); trying again", err=True)
+        ended.wait(_PAUSE)
+
+
+def _sender(address: object) -> Sender:
+    """What posts reports to a collector."""
+    if not isinstance(address, str) or not address.startswith(("http://", "https://")):
+        raise InvalidConfig(
+            "collector of [shuffler] is no address.",
+            allowed='collector = "https://collector.example"',
+        )
+    root = address.rstrip("/")
+
+    def send(task: str, reports: bytes) -> bool:
+        # its scheme is http or https: see above
+        place = f"{root}/v1/tasks/{task}/reports"
+        request = urllib.request.Request(place, reports, method="POST")  # noqa: S310
+        try:
+            with urllib.request.urlopen(request, timeout=_PATIENCE) as answer:  # noqa: S310
+                return bool(answer.status == 202)
+        except OSError:
+            return False
+
+    return send

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keys of P-256: as objects, as PEM, and as the text of a point that a task holds."""
+
+import base64
+from pathlib import Path
+from typing import TypeAlias
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from sfumato.errors import WrongUse
+
+# A key as an object, as PEM, or the path of a PEM file.
+PrivateKey: TypeAlias = ec.EllipticCurvePrivateKey | bytes | str | Path
+PublicKey: TypeAlias = ec.EllipticCurvePublicKey | bytes | str | Path
+
+
+def private_key(key: PrivateKey) -> ec.EllipticCurvePrivateKey:
+    """A private key of P-256 (WrongUse for anything else; it is never quoted).
+
+    >>> private_key(ec.generate_private_key(ec.SECP256R1())).curve.name
+    'secp256r1'
+    """
+    found: object = key
+    try:
+        if not isinstance(key, ec.EllipticCurvePrivateKey):
+            found = serialization.load_pem_private_key(_pem(key), password=None)
+    except (ValueError, TypeError, OSError, UnsupportedAlgorithm):
+        found = None
+    if isinstance(found, ec.EllipticCurvePrivateKey) and found.curve.name == "secp256r1":
+        return found
+    raise WrongUse(
+        "The key is no private key of the curve P-256.",
+        allowed="a PEM file without a password, its bytes, or a key of the package cryptography",
+        remedy="openssl ecparam -name prime256v1 -genkey -noout -out telemetry.pem",
+    )
+
+
+def public_key(key: PublicKey) -> ec.EllipticCurvePublicKey:
+    """A public key of P-256 (WrongUse for anything else).
+
+    >>> public_key(ec.generate_private_key(ec.SECP256R1()).public_key()).curve.name
+    'secp256r1'
+    """
+    found: object = key
+    try:
+        if not isinstance(key, ec.EllipticCurvePublicKey):
+            found = serialization.load_pem_public_key(_pem(key))
+    except (ValueError, TypeError, OSError, UnsupportedAlgorithm):
+        found = None
+    if isinstance(found, ec.EllipticCurvePublicKey) and found.curve.name == "secp256r1":
+        return found
+    raise WrongUse(
+        "The key is no public key of the curve P-256.",
+        allowed="a PEM file, its bytes, or a key of the package cryptography",
+        remedy="openssl ec -in telemetry.pem -pubout -out telemetry.pub",
+    )
+
+
+def _pem(key: object) -> bytes:
+    """The bytes of a key: given, or in a file."""
+    if isinstance(key, bytes):
+        return key
+    if isinstance(key, str | Path):
+        return Path(key).read_bytes()
+    raise TypeError("key")
+
+
+def point_text(key: PublicKey) -> str:
+    """A public key as the base64 of its uncompressed point (SEC 1, 65 bytes).
+
+    >>> len(base64.b64decode(point_text(ec.generate_private_key(ec.SECP256R1()).public_key())))
+    65
+    """
+    form = serialization.PublicFormat.UncompressedPoint
+    point = public_key(key).public_bytes(serialization.Encoding.X962, form)
+    return base64.b64encode(point).decode()
+
+
+def key_of_point(text: str) -> ec.EllipticCurvePublicKey:
+    """The public key of ``point_text``.
+
+    Raises:
+        ValueError: the text is not the base64 of 65 bytes, or no point of the curve.
+    """
+    point = base64.b64decode(text, validate=True)
+    if base64.b64encode(point).decode() != text or len(point) != 65:
+        raise ValueError("no point")
+    return ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), point)
