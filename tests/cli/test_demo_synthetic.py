@@ -11,7 +11,13 @@ from tests.contracts.shell import Shell
 def test_it_makes_rows_of_the_extract_and_a_page(shell: Shell) -> None:
     ran = shell.run("demo-synthetic")
     assert (ran.code, ran.err) == (0, "")
-    for words in ("honest check", "nothing was charged", "n_low", "demo-synthetic.html"):
+    for words in (
+        "patients of visits that are in patients: 100%",
+        "honest check",
+        "nothing was charged",
+        "n_low",
+        "demo-synthetic.html",
+    ):
         assert words in ran.out
     rows = parquet.read_table(shell.folder / "demo-synthetic" / "people.parquet").to_pandas()
     children = rows.query("AGEP < 15")

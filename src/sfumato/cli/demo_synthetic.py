@@ -2,15 +2,19 @@
 """``sfumato demo-synthetic``: synthetic rows of the census extract, and a page about them."""
 
 import tempfile
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import click
 import pyarrow as pa
+import pyarrow.compute as pc
 from rich.console import Console
 
 from sfumato.cli.census import census
 from sfumato.cli.demo import say
+from sfumato.cli.hospitals_data import write_hospitals
+from sfumato.cli.hospitals_study import hospitals
 from sfumato.cli.options import require_folders, write_file
 from sfumato.metadata.column import Category
 from sfumato.metadata.table import Table
@@ -24,6 +28,8 @@ from sfumato.synthetic.model import Model
 
 BUDGET = Budget(epsilon=3, delta="1e-6")
 EPSILON, DELTA = 1, "1e-9"
+CLINICS = Budget(epsilon=3, delta="1e-6")
+_TABLES = ["patients", "visits", "prescriptions"]
 # Children have neither an income nor a marital status, by the codebook.
 RULES = (implies("AGEP < 15", "MSP IS NULL"), implies("AGEP < 15", "PINCP IS NULL"))
 BINS = {"PINCP": [0, 1, 10_000, 20_000, 30_000, 45_000, 60_000, 90_000, 150_000, 300_000]}
@@ -45,6 +51,7 @@ def command(report: str, output: str) -> None:
         ledger = Path(folder) / "ledger.db"
         with connect({"people": people()}, dataset="acs", budget=BUDGET, ledger=ledger) as session:
             model = _fitted(console, session)
+        _clinics(console, Path(folder))
     say(console, "Rows", _first(model.sample(5)["people"]))
     say(console, f"{QUESTION}, with intervals", _first(model.query(QUESTION)))
     page = model.report()
@@ -53,6 +60,26 @@ def command(report: str, output: str) -> None:
     for path in model.save(output):
         console.print(f"written: {path}", soft_wrap=True)
     console.print(f"written: {report}", soft_wrap=True)
+
+
+def _clinics(console: Console, folder: Path) -> None:
+    """Rows of three hospital tables, whose keys fit together."""
+    tables, ledger = hospitals(write_hospitals(folder)), folder / "hospitals.db"
+    with connect(tables, dataset="hospitals", budget=CLINICS, ledger=ledger) as session:
+        model = fit(session, _TABLES, epsilon=2, delta="1e-7")
+        rows = model.sample()
+    lines = []
+    for table in _TABLES:
+        found = rows[table]
+        lines.append(f"{table}: {found.num_rows:,} rows of {', '.join(found.column_names)}")
+    lines.append(f"patients of visits that are in patients: {_share(rows):.0%}; {model.cost}")
+    say(console, "Three tables of made-up hospitals, one charge", "\n".join(lines))
+
+
+def _share(rows: Mapping[str, pa.Table]) -> float:
+    """The share of visits whose patient is among the patients."""
+    known = pc.is_in(rows["visits"]["patient_id"], value_set=rows["patients"]["patient_id"])
+    return float(pc.mean(known).as_py())
 
 
 def people() -> Table:

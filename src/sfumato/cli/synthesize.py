@@ -23,7 +23,7 @@ from sfumato.synthetic.fit import fit, preview
     "-o", "--output", type=click.Path(file_okay=False), help="The folder of Parquet and CSV files."
 )
 @click.option("--report", type=click.Path(dir_okay=False), help="Write the report (HTML).")
-@click.option("--rows", type=int, help="How many rows, of several tables of the first [default: the noisy number].")
+@click.option("--rows", type=int, help="How many rows [default: the noisy number].")
 def command(
     tables: tuple[str, ...],
     asking: Asking,
