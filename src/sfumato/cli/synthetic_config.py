@@ -40,7 +40,7 @@ def read_synthetic(
     form = None if others else _declared(path).get(name)
     if form is None:
         return SyntheticConfig(list(names) if others else name, prices)
-    tables = form.get("tables", form.get("table"))
+    tables: Any = form.get("tables", form.get("table"))
     is_named = isinstance(tables, str if "table" in form else list)
     unknown = sorted(form.keys() - _KEYS)
     if unknown or not is_named or {"table", "tables"} <= form.keys():
