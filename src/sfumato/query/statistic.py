@@ -11,7 +11,8 @@ from contextlib import AbstractContextManager, ExitStack
 from enum import Enum
 from typing import Any, ClassVar, Generic, NoReturn, TypeAlias, TypeVar
 
-from sfumato.engines.base import Exact, Marginals, UnitRows
+from sfumato.engines.base import Exact, Marginals
+from sfumato.engines.base import UnitRows as UnitRows
 from sfumato.errors import InvalidDeclaration
 from sfumato.mechanisms.sampling import chosen_units
 from sfumato.noise import Integers

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.engines.base import UnitRows
 from sfumato.noise import Integers
 from sfumato.plan.rows import MISSING, BoundedRows
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.query.stability import marginal
-from sfumato.query.statistic import Opened
+from sfumato.query.statistic import Opened, UnitRows
 from sfumato.synthetic.relational import Child, Family
 from sfumato.synthetic.schema import Axis
 
