@@ -14,6 +14,7 @@ PEERS = ("pure-ldp", "multi-freq-ldpy")
 USER = Unit("us a device", 1e6, each=True)
 SECOND = Unit("s", 1)
 MICRO = Unit("us a report", 1e6)
+SLOWEST = Unit("ms, 99% of batches", 1e3, kind=Kind.VALUE)
 MEMORY = Unit("MB above the input", 1e-6, kind=Kind.MEMORY)
 # encode and aggregate one device, epsilon 1, k = 1024: how many devices of a peer take long enough
 _ORACLES = {"category": (30, 2000), "hashed": (50, 100), "unary": (5, 1000)}
@@ -31,6 +32,13 @@ def cases() -> Iterator[Case]:
     yield Case("Decode 1,000,000 reports, projective", MEMORY, memory, bar=at_most(300))
     for name in ("category", "projective", "bit", "hashed"):
         yield Case(f"Client, {name}", MICRO, _ours(f"client {name}", 1), bar=at_most(60))
+    # 50,000 reports a second
+    collected = _ours("collect", 1000)
+    yield Case("Collector, batches of 1,000 over HTTP to disk", USER, collected, bar=at_most(20))
+    slowest = _ours("slowest batch", 300)
+    yield Case("Collector, batches of 1,000", SLOWEST, slowest, bar=at_most(100), repetitions=3)
+    yield Case("Client, sealing alone", MICRO, _ours("seal", 1))
+    yield Case("Aggregator, opening", USER, _ours("open", 2000))
     simulated = _ours("simulate unary", 10**8)
     yield Case("Simulate 100,000,000 devices, unary, k = 1,000", SECOND, simulated)
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from benchmarks.systems import Call, Make
 from benchmarks.systems.accounts import ACCOUNTS
 from benchmarks.systems.charges import CHARGES
+from benchmarks.systems.collecting import COLLECTING
 from benchmarks.systems.devices import DEVICES
 from benchmarks.systems.scores import RATE, normal, votes
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
@@ -69,5 +70,6 @@ WORKS: dict[str, Make] = {
     "bits": _bits,
     **ACCOUNTS,
     **CHARGES,
+    **COLLECTING,
     **DEVICES,
 }
