@@ -61,13 +61,14 @@ def _started(signed: SignedTask, key: ec.EllipticCurvePublicKey) -> http.client.
             time.sleep(0.05)
 
 
-def _sent(connection: http.client.HTTPConnection, body: bytes) -> None:
+def _sent(connection: http.client.HTTPConnection, body: bytes) -> int:
     """Waits until the collector has acknowledged a batch."""
     connection.request("POST", "/v1/tasks/speed/reports", body)
     answer = connection.getresponse()
     answer.read()
     if answer.status != 202:
         raise RuntimeError(f"status {answer.status}")
+    return answer.status
 
 
 def _collect(_: float, __: int) -> Call:
