@@ -4,6 +4,7 @@
 import atexit
 import http.client
 import secrets
+import shutil
 import socket
 import subprocess
 import sys
@@ -48,17 +49,25 @@ def _started(signed: SignedTask, key: ec.EllipticCurvePublicKey) -> http.client.
         f'[collector]\nfolder = "r"\ntasks = ["speed.task"]\nkey = "owner.pem"\nport = {port}\n'
     )
     process = subprocess.Popen([sys.executable, "-m", "sfumato", "collect"], cwd=folder)
-    atexit.register(process.kill)
+    atexit.register(_ended, process, folder)
     until = time.monotonic() + _PATIENCE
     while True:
         try:
             connection = http.client.HTTPConnection("127.0.0.1", port)
             connection.connect()
+            atexit.register(connection.close)
             return connection
         except OSError:
             if time.monotonic() > until:
                 raise
             time.sleep(0.05)
+
+
+def _ended(process: subprocess.Popen[bytes], folder: Path) -> None:
+    """Ends a collector, and removes what it kept."""
+    process.kill()
+    process.wait()
+    shutil.rmtree(folder)
 
 
 def _sent(connection: http.client.HTTPConnection, body: bytes) -> int:
