@@ -14,6 +14,7 @@ from sfumato.learning.frontier import Frontier, Point, frontier
 from sfumato.learning.model import Model, load
 from sfumato.learning.naive_bayes import NaiveBayes
 from sfumato.learning.order import Fixed, FullBatch, Poisson
+from sfumato.learning.recipe import Recipe
 from sfumato.learning.ridge import Ridge
 from sfumato.learning.score import Score, score
 
@@ -28,6 +29,7 @@ __all__ = [
     "Point",
     "Poisson",
     "Preview",
+    "Recipe",
     "Ridge",
     "Score",
     "fit",

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Additive models: the score is a sum of one curve for each column. Fitted by noisy gradients."""
 
+from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -17,6 +18,7 @@ from sfumato.learning.examples_of import Examples
 from sfumato.learning.features import BINS, Feature, Features, binned, linear, require_edges
 from sfumato.learning.model import Model
 from sfumato.learning.order import FullBatch, Order, require_order
+from sfumato.learning.recipe import Asked, Planned, Recipe, Run
 from sfumato.learning.run import Training, checkpointed
 from sfumato.metadata.column import ColumnType
 from sfumato.privacy.distance import Norm
@@ -27,8 +29,48 @@ _FINEST, _DIVIDED_FINEST = 2**12, 2**10
 _MOST_STEPS = 10**6
 
 
+class _Descent(Recipe[Model]):
+    """A model of noisy gradients: a run."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def training(
+        self,
+        examples: Examples,
+        budget: Budgeted,
+        orders: Collection[Fraction],
+    ) -> Training:
+        """The run that fits the model to examples."""
+
+    def planned(
+        self,
+        examples: Examples,
+        asked: Asked,
+        orders: Collection[Fraction],
+    ) -> Planned[Model]:
+        """The run, and the model of its last checkpoint."""
+        training = self.training(examples, asked.budget, orders)
+        features = training.counted.features
+
+        def made(body: bytes, cost: Cost, charge: str) -> Model:
+            return Model(
+                training.recipe,
+                features,
+                examples.columns,
+                State.from_bytes(body).result[np.newaxis, :],
+                examples.classes,
+                examples.bounds,
+                cost,
+                charge,
+            )
+
+        noise = float(training.sigma) / training.example
+        return Run(training, training.sizes, features.width, noise, made)
+
+
 @dataclass(frozen=True, slots=True)
-class Additive:
+class Additive(_Descent):
     """One curve for each column, on declared bins; logistic if the label has two classes.
 
     A column with declared values has a coordinate for each; a number one for each bin: between
@@ -68,7 +110,7 @@ class Additive:
 
 
 @dataclass(frozen=True, slots=True)
-class LogisticRegression:
+class LogisticRegression(_Descent):
     """A line for each column that is a number, between its bounds; logistic for two classes.
 
     Columns with declared values, and missing values, are as in ``Additive``. For a label that is
@@ -145,27 +187,6 @@ class _Fit:
             sigma,
             budget,
         )
-
-
-def fitted(
-    examples: Examples,
-    training: Training,
-    body: bytes,
-    cost: Cost,
-    charge: str,
-) -> Model:
-    """The model of a run that has ended, from its last checkpoint."""
-    weights = State.from_bytes(body).result
-    return Model(
-        training.recipe,
-        training.counted.features,
-        examples.columns,
-        weights[np.newaxis, :],
-        examples.classes,
-        examples.bounds,
-        cost,
-        charge,
-    )
 
 
 def _require_counts(steps: int, checkpoints: int) -> None:

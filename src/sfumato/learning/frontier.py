@@ -16,9 +16,10 @@ import pyarrow as pa
 from sfumato.accounting.interpret import Attacker
 from sfumato.errors import WrongUse, shown
 from sfumato.exact.rational import Number, decimal_text, positive
-from sfumato.learning.fit import Recipe, fit
+from sfumato.learning.fit import fit
 from sfumato.learning.frontier_plot import chart
 from sfumato.learning.model import Model
+from sfumato.learning.recipe import Recipe
 from sfumato.learning.score import score
 from sfumato.metadata.column import ColumnType
 from sfumato.metadata.table import Table
@@ -121,7 +122,7 @@ class Frontier:
 
 
 def frontier(
-    recipe: Recipe,
+    recipe: Recipe[Model],
     public: Any,
     columns: Mapping[str, ColumnType],
     statement: str,
@@ -198,7 +199,7 @@ def _frontier(
 class _Tried:
     """What every fit has in common."""
 
-    recipe: Recipe
+    recipe: Recipe[Model]
     columns: Mapping[str, ColumnType]
     statement: str
     label: str

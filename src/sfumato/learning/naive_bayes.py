@@ -2,8 +2,9 @@
 """Naive Bayes: one noisy count of examples by bin and class. The only noise that it needs."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -13,6 +14,7 @@ from sfumato.learning.examples import Classes, ExampleSums
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.features import BINS, Feature, Floats, binned, require_edges
 from sfumato.learning.model import Model
+from sfumato.learning.recipe import Asked, OneRelease, Planned, Recipe
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.metadata.column import ColumnType
 from sfumato.metadata.dataset import Dataset
@@ -23,13 +25,12 @@ from sfumato.privacy.event import AdditiveNoise
 from sfumato.query.allowance import Allowance
 from sfumato.query.cost import Cost
 from sfumato.query.curator import Curator
-from sfumato.query.task import Stored
 
 _LEAST = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class NaiveBayes:
+class NaiveBayes(Recipe[Model]):
     """The probability of each bin in each class, as if columns were independent.
 
     Bins are those of ``Additive``. Any number of classes; a pure epsilon, a rho, or an epsilon
@@ -71,24 +72,28 @@ class NaiveBayes:
         )
         return ClassCounts(counted, allowed)
 
-    def model(
+    def planned(
         self,
         examples: Examples,
-        task: "ClassCounts",
-        stored: Stored,
-        cost: Cost,
-    ) -> Model:
-        """The model of the stored counts."""
-        return Model(
-            "naive Bayes",
-            task.counted.features,
-            examples.columns,
-            task.scores(stored.body),
-            examples.classes,
-            (0.0, 0.0),
-            cost,
-            stored.charge,
-        )
+        asked: Asked,
+        orders: Collection[Fraction],
+    ) -> Planned[Model]:
+        """One release of counts."""
+        task = self.task(examples, asked.allowance)
+
+        def made(body: bytes, cost: Cost, charge: str) -> Model:
+            return Model(
+                "naive Bayes",
+                task.counted.features,
+                examples.columns,
+                task.scores(body),
+                examples.classes,
+                (0.0, 0.0),
+                cost,
+                charge,
+            )
+
+        return OneRelease(task, task.counted.width, task.noise, made)
 
 
 @dataclass(frozen=True, slots=True)

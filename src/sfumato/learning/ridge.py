@@ -22,6 +22,7 @@ from sfumato.learning.features import Features, Floats, Line, linear
 from sfumato.learning.model import Model
 from sfumato.learning.moments import SecondMoments
 from sfumato.learning.order import FullBatch
+from sfumato.learning.recipe import Asked, OneRelease, Planned, Recipe
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.metadata.dataset import Dataset
 from sfumato.noise import Integers, RoundedGaussian
@@ -31,7 +32,6 @@ from sfumato.privacy.distance import Norm
 from sfumato.privacy.event import Event
 from sfumato.query.cost import Cost
 from sfumato.query.curator import Curator
-from sfumato.query.task import Stored
 
 # A symmetric matrix of independent noise has about this many standard deviations times the root of
 # its size as its norm.
@@ -39,7 +39,7 @@ _SPECTRUM = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Ridge:
+class Ridge(Recipe[Model]):
     """A linear regression of a number on lines and declared values, in one release.
 
     Columns are as in ``LogisticRegression``. ``alpha`` is a ridge in examples; the noise adds its
@@ -79,20 +79,30 @@ class Ridge:
         sigma = Fraction(ceil(multiplier * sqrt_up(moments.distance(Norm.L2).value)))
         return MomentsTask(moments, sigma, budget)
 
-    def model(self, examples: Examples, task: "MomentsTask", stored: Stored, cost: Cost) -> Model:
-        """The model of the stored moments."""
+    def planned(
+        self,
+        examples: Examples,
+        asked: Asked,
+        orders: Collection[Fraction],
+    ) -> Planned[Model]:
+        """One release of moments."""
+        task = self.task(examples, asked.budget, orders)
         features = examples.features(linear)
-        weights = solved(task.matrix(stored.body), task.noise, features.width, self.alpha)
-        return Model(
-            "ridge",
-            features,
-            examples.columns,
-            weights[np.newaxis, :],
-            (),
-            examples.bounds,
-            cost,
-            stored.charge,
-        )
+
+        def made(body: bytes, cost: Cost, charge: str) -> Model:
+            weights = solved(task.matrix(body), task.noise, features.width, self.alpha)
+            return Model(
+                "ridge",
+                features,
+                examples.columns,
+                weights[np.newaxis, :],
+                (),
+                examples.bounds,
+                cost,
+                charge,
+            )
+
+        return OneRelease(task, task.moments.width, task.noise, made)
 
 
 @dataclass(frozen=True, slots=True)

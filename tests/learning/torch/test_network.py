@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 import sfumato as sf
+from sfumato import learning as ln
 from sfumato.errors import EngineFailed, InvalidNumber, WrongUse
 from sfumato.learning import FullBatch, Poisson
 from sfumato.learning import torch as lt
@@ -52,12 +53,12 @@ def test_a_network_learns_is_charged_once_and_recalled_free(tmp_path: Path, orde
     count = 4_000
     network = recipe(order=order, size=count, steps=30)
     with connected(tmp_path, frame(count), BUDGET) as session:
-        model = lt.fit(session, network, SELECT, **COST)
+        model = ln.fit(session, network, SELECT, **COST)
         # the best that the law allows is 83.4%, the larger class 54%
         assert accuracy(model, frame(2000, seed=1)) > 0.7
         spent = session.budget.spent
         assert spent == "2"
-        again = lt.fit(session, recipe(order=order, size=count, steps=30), SELECT, **COST)
+        again = ln.fit(session, recipe(order=order, size=count, steps=30), SELECT, **COST)
         assert again.charge == model.charge and session.budget.spent == spent
         for one, two in zip(model.module.parameters(), again.module.parameters(), strict=True):
             assert torch.equal(one, two)
@@ -83,8 +84,8 @@ def test_a_run_that_dies_goes_on_from_its_checkpoint(
     asked = {"steps": 8, "checkpoints": 4, "size": 400}
     with connected(tmp_path, frame(400), BUDGET) as session:
         with pytest.raises(EngineFailed):
-            lt.fit(session, recipe(**asked), SELECT, **COST)
-        model = lt.fit(session, recipe(**asked), SELECT, **COST)
+            ln.fit(session, recipe(**asked), SELECT, **COST)
+        model = ln.fit(session, recipe(**asked), SELECT, **COST)
         assert session.budget.spent == "2"
     # two steps of the third piece are lost, and never drawn again
     assert steps == [0, 1, 2, 3, 4, 5, 4, 5] and model.charge
@@ -99,17 +100,17 @@ def test_what_is_refused_costs_nothing(tmp_path: Path) -> None:
             (lt.Network(Net().half(), LOSS, lt.Adam(), size=50), "half precision"),
         ):
             with pytest.raises(WrongUse, match=said):
-                lt.fit(session, network, SELECT, **COST)
-        with pytest.raises(WrongUse, match="network="):
-            lt.fit(session, Net(), SELECT, **COST)  # type: ignore[arg-type]
+                ln.fit(session, network, SELECT, **COST)
+        with pytest.raises(WrongUse, match="recipe="):
+            ln.fit(session, Net(), SELECT, **COST)  # type: ignore[arg-type]
         with pytest.raises(WrongUse, match="pure epsilon"):
-            lt.fit(session, recipe(), SELECT, label="ill", epsilon=1)
+            ln.fit(session, recipe(), SELECT, label="ill", epsilon=1)
         assert session.budget.spent == "0"
 
 
 def test_an_empty_table_trains_on_noise(tmp_path: Path) -> None:
     with connected(tmp_path, frame(0), BUDGET) as session:
-        model = lt.fit(session, recipe(steps=2), SELECT, **COST)
+        model = ln.fit(session, recipe(steps=2), SELECT, **COST)
         assert len(model.predict(frame(3))) == 3
 
 
@@ -165,4 +166,4 @@ def test_a_step_draws_its_noise_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(runs.NetworkPiece, "run", twice)
     with connected(tmp_path, frame(100), BUDGET) as session, pytest.raises(EngineFailed):
-        lt.fit(session, recipe(steps=4, checkpoints=1), SELECT, **COST)
+        ln.fit(session, recipe(steps=4, checkpoints=1), SELECT, **COST)

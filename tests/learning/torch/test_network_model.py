@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trained networks predict classes, probabilities and numbers."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from torch import nn
 
 from sfumato.errors import UnknownName, WrongUse
 from sfumato.learning.frames import FrameColumn
-from sfumato.learning.torch.network_model import NetworkModel
+from sfumato.learning.torch.network_model import NetworkModel, load
 from sfumato.learning.torch.reading import Input, Reading
 from sfumato.query.cost import Cost
 
@@ -43,3 +44,31 @@ def test_a_number_is_between_its_bounds() -> None:
         number.predict_proba({"age": [10]})
     with pytest.raises(UnknownName, match="age"):
         number.predict({"pay": [1]})
+
+
+def test_a_picture_is_read_as_its_numbers() -> None:
+    inputs = tuple(Input(place, 0, 255, is_class=False) for place in range(4))
+    columns = (FrameColumn("pixels", 0, length=4),)
+    read = Reading(inputs, Input(4, 0, 1, is_class=True))
+    cost = Cost("1", "1", "0", ())
+    whole = NetworkModel(nn.Unflatten(1, (2, 2)), read, columns, (), (0, 255), cost, "c")
+    frame: Any = {"pixels": [[255, 0, 0, 0], [51, 9, 9, 9], None]}
+    assert np.array(whole.predict(frame)).tolist() == pytest.approx([255, 51, 0])
+
+
+def test_a_saved_network_predicts_the_same_in_a_module_of_the_same_layers(tmp_path: Path) -> None:
+    path, frame = tmp_path / "line.sfm", {"age": [10, 13, None]}
+    saved = model(2, ("no", "yes"))
+    saved.save(path)
+    fresh = nn.Linear(1, 2)
+    found = load(path, fresh)
+    assert (found.predict_proba(frame) == saved.predict_proba(frame)).all()
+    assert repr(found) == repr(saved) == "network Linear of age (cost: epsilon = 1, charge c)"
+    # the caller's module is copied
+    assert not torch.equal(fresh.weight, found.module.weight)  # type: ignore[arg-type]
+    with pytest.raises(WrongUse, match="another module"):
+        load(path, nn.Linear(1, 3))
+    for damaged in (b"", path.read_bytes()[:100], b"{}"):
+        (tmp_path / "no.sfm").write_bytes(damaged)
+        with pytest.raises(WrongUse, match="no network"):
+            load(tmp_path / "no.sfm", fresh)

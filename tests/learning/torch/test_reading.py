@@ -12,8 +12,9 @@ FAR = np.array([10, 15, 20, 3, 5, -(2**62), 2**62, MISSING])
 
 
 def test_every_code_is_within_the_range_that_isolation_tries() -> None:
-    assert AGE.read(FAR).tolist() == [0, 0.5, 1, 0, 0, 0, 1, 0]
-    assert CITY.read(FAR).tolist() == [3, 3, 3, 0, 2, 3, 3, 3]
+    assert Reading((AGE,), CITY).floats(FAR[:, None])[:, 0].tolist() == [0, 0.5, 1, 0, 0, 0, 1, 0]
+    both = Reading((AGE, CITY), AGE).floats(np.stack([FAR, FAR], axis=1))
+    assert both[:, 1].tolist() == [3, 3, 3, 0, 2, 3, 3, 3]
     assert AGE.most == 1 and CITY.most == 3
 
 

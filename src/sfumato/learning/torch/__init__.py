@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks: an ordinary ``torch.nn.Module`` trained under one charge. Needs the extra ``torch``.
 
-May import what ``learning`` may. Begin with ``network``. ``gradients`` is the statistic, made of
-the integers of ``layers`` (book-keeping) or ``materialised`` (``torch.func.vmap``); ``isolation``
-checks what their proof needs of a module; ``training`` is the run.
+``learning.fit`` takes a ``Network`` as it takes any recipe. May import what ``learning`` may. Begin
+with ``network``. ``gradients`` is the statistic, made of the integers of ``layers`` (book-keeping)
+or of ``torch.func.vmap``; ``isolation`` checks what their proof needs of a module; ``training`` is
+the run, ``network_model`` what comes out.
 """
 
-from sfumato.learning.torch.fit import fit
 from sfumato.learning.torch.network import Network
-from sfumato.learning.torch.network_model import NetworkModel
+from sfumato.learning.torch.network_model import NetworkModel, load
 from sfumato.learning.torch.optimizers import SGD, Adam
 
-__all__ = ["SGD", "Adam", "Network", "NetworkModel", "fit"]
+__all__ = ["SGD", "Adam", "Network", "NetworkModel", "load"]

@@ -17,24 +17,27 @@ from sfumato.learning.budget import Budgeted
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.features import Line, Listed, linear
 from sfumato.learning.order import FullBatch, Order, require_order
+from sfumato.learning.recipe import Asked, Planned, Recipe, Run
 from sfumato.learning.run import checkpointed
 from sfumato.learning.torch.blocks import MOST_ROWS
 from sfumato.learning.torch.choice import needs_whole
 from sfumato.learning.torch.fingerprint import fingerprint
 from sfumato.learning.torch.gradients import GradientSums, lattice_for
 from sfumato.learning.torch.isolation import require_isolated, require_rows_apart
-from sfumato.learning.torch.optimizers import Optimizer
+from sfumato.learning.torch.network_model import NetworkModel
+from sfumato.learning.torch.optimizers import Optimizer, Weights
 from sfumato.learning.torch.reading import Input, Reading
 from sfumato.learning.torch.recorded import Loss, Recorded
-from sfumato.learning.torch.training import NetworkTraining
+from sfumato.learning.torch.training import NetworkTraining, loaded
 from sfumato.privacy.distance import Norm
 from sfumato.privacy.unit import Relation
+from sfumato.query.cost import Cost
 
 _MOST = 10**6
 
 
 @dataclass(frozen=True)
-class Network:
+class Network(Recipe[NetworkModel]):
     """Trains an ordinary ``nn.Module`` on clipped gradients with exact noise.
 
     A module takes a tensor (rows, columns) of floats: a number from 0 to 1 between its declared
@@ -122,6 +125,31 @@ class Network:
             self.size,
         )
 
+    def planned(
+        self,
+        examples: Examples,
+        asked: Asked,
+        orders: Collection[Fraction],
+    ) -> Planned[NetworkModel]:
+        """The run, and the module with the weights of its last checkpoint."""
+        training = self.training(examples, asked.budget, orders)
+        sums = training.sums
+
+        def made(body: bytes, cost: Cost, charge: str) -> NetworkModel:
+            sums.network.load(loaded(Weights.from_bytes(body).weights))
+            return NetworkModel(
+                sums.network.plain(),
+                sums.reading,
+                examples.columns,
+                examples.classes,
+                examples.bounds,
+                cost,
+                charge,
+            )
+
+        noise = float(training.sigma * sums.lattice.step / sums.lattice.clip)
+        return Run(training, training.sizes, sums.lattice.size, noise, made)
+
 
 def _reading_of(examples: Examples) -> Reading:
     """How a network reads examples, from declarations alone.
@@ -130,14 +158,14 @@ def _reading_of(examples: Examples) -> Reading:
         WrongUse: a column with one value, or of a type that no model reads.
     """
     found = []
-    for place, value in zip(examples.places, examples.values, strict=True):
-        feature = linear(value.name, value.type)
+    for each in examples.coded:
+        feature = linear(each.name, each.type)
         if isinstance(feature, Listed):
             last = feature.lower + feature.count - 1
-            found.append(Input(place, feature.lower, last, is_class=True))
+            found.append(Input(each.place, feature.lower, last, is_class=True))
         else:
             assert isinstance(feature, Line), "a column is listed, or a line"
-            found.append(Input(place, feature.lower, feature.upper, is_class=False))
+            found.append(Input(each.place, feature.lower, feature.upper, is_class=False))
     label = examples.label
     is_class = bool(examples.classes)
     return Reading(tuple(found), Input(label.place, label.lower, label.upper, is_class))

@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trained networks: what they predict and what they cost. All of it is free."""
 
-from dataclasses import dataclass, field
+import copy
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from io import BytesIO
+from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import torch
@@ -11,27 +17,40 @@ from torch import nn
 from sfumato.errors import WrongUse
 from sfumato.learning.features import Floats
 from sfumato.learning.frames import FrameColumn, column_of
-from sfumato.learning.torch.reading import Reading
+from sfumato.learning.torch.reading import Input, Reading
+from sfumato.noise import Integers
+from sfumato.privacy.event import Json
 from sfumato.query.cost import Cost
 
+_FORMAT = 1
+# The names of arrays in a file: what the model reads, and the state of the module.
+_FORM, _STATE = "model", "state."
+# Rows that are predicted at once.
+_AT_ONCE = 4096
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class NetworkModel:
     """A trained module with the columns that it reads.
 
-    ``module`` is an ordinary one, in evaluation mode: ``torch.save(model.module.state_dict(), f)``.
+    ``module`` is an ordinary one, in evaluation mode.
 
     >>> NetworkModel.__name__, "fit returns one"
     ('NetworkModel', 'fit returns one')
     """
 
-    module: nn.Module = field(repr=False)
+    module: nn.Module
     reading: Reading
     columns: tuple[FrameColumn, ...]
     classes: tuple[str, ...]
     bounds: tuple[float, float]
     cost: Cost
     charge: str
+
+    def __repr__(self) -> str:
+        names = ", ".join(column.name for column in self.columns)
+        kind = type(self.module).__name__
+        return f"network {kind} of {names} (cost: {self.cost}, charge {self.charge})"
 
     def predict_proba(
         self,
@@ -63,15 +82,107 @@ class NetworkModel:
         found: Floats = lower + (upper - lower) * shares
         return found
 
+    def save(
+        self,
+        path: str | Path,
+    ) -> None:
+        """Writes the weights and what they read; ``load`` reads it. The file holds no code."""
+        form: dict[str, Json] = {
+            "format": _FORMAT,
+            "reading": asdict(self.reading),
+            "columns": [column.to_json() for column in self.columns],
+            "classes": list(self.classes),
+            "bounds": list(self.bounds),
+            "cost": self.cost.to_json(),
+            "charge": self.charge,
+        }
+        arrays = {
+            f"{_STATE}{name}": value.detach().cpu().numpy()
+            for name, value in self.module.state_dict().items()
+        }
+        arrays[_FORM] = np.frombuffer(json.dumps(form).encode(), np.uint8)
+        with Path(path).open("wb") as file:
+            np.savez(file, allow_pickle=False, **arrays)
+
     def _outputs(
         self,
         frame: Any,
     ) -> torch.Tensor:
         """The outputs of the module for each row, as (rows, outputs) in float64."""
-        read = [
-            each.read(column.codes(column_of(frame, column.name)))
-            for each, column in zip(self.reading.inputs, self.columns, strict=True)
-        ]
+        codes: list[Integers] = []
+        for column in self.columns:
+            codes += column.features(column_of(frame, column.name))
+        given = torch.from_numpy(self.reading.floats(np.stack(codes, axis=1)))
         with torch.no_grad():
-            outputs = self.module(torch.from_numpy(np.stack(read, axis=1)))
+            parts = [self.module(part) for part in given.split(_AT_ONCE)]
+        outputs = torch.cat(parts)
         return outputs.double().reshape(len(outputs), -1)
+
+
+def load(
+    path: str | Path,
+    module: nn.Module,
+) -> NetworkModel:
+    """Reads a model that ``NetworkModel.save`` wrote, into a copy of a module of the same shape.
+
+    A module is code, so a file cannot bring it.
+
+    Raises:
+        WrongUse: another file, or another module.
+
+    >>> from sfumato.errors import WrongUse
+    >>> try:
+    ...     load("nowhere/digits.sfm", nn.Linear(1, 2))
+    ... except FileNotFoundError:
+    ...     print("no such file")
+    no such file
+    """
+    try:
+        with np.load(BytesIO(Path(path).read_bytes()), allow_pickle=False) as arrays:
+            form = json.loads(arrays[_FORM].tobytes())
+            state = {
+                name.removeprefix(_STATE): torch.from_numpy(arrays[name])
+                for name in arrays.files
+                if name != _FORM
+            }
+        if form["format"] != _FORMAT:
+            raise ValueError("another format")
+        return _read(form, _filled(module, state))
+    except (ValueError, KeyError, TypeError, EOFError, BadZipFile) as damaged:
+        raise WrongUse(f"{path} is no network.", allowed="what model.save wrote") from damaged
+
+
+def _filled(
+    module: nn.Module,
+    state: Mapping[str, torch.Tensor],
+) -> nn.Module:
+    """A copy of a module with this state, in evaluation mode."""
+    filled = copy.deepcopy(module).eval()
+    try:
+        filled.load_state_dict(dict(state))
+    except RuntimeError as other:
+        raise WrongUse(
+            "The file holds the weights of another module.",
+            allowed="a module with the same layers as the one that was fitted",
+        ) from other
+    return filled
+
+
+def _read(
+    form: Mapping[str, Any],
+    module: nn.Module,
+) -> NetworkModel:
+    """The model of a stored form."""
+    given = form["reading"]
+    inputs = tuple(Input(**each) for each in given["inputs"])
+    cost = form["cost"]
+    lower, upper = form["bounds"]
+    return NetworkModel(
+        module,
+        Reading(inputs, Input(**given["label"])),
+        tuple(map(FrameColumn.from_json, form["columns"])),
+        tuple(form["classes"]),
+        (lower, upper),
+        Cost(cost["epsilon"], cost["rho"], cost["delta"], tuple(cost["items"])),
+        form["charge"],
+    )

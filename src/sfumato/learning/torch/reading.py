@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a network reads of a row: one float a column, within bounds that are declared."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -20,25 +21,15 @@ class Input:
     """A column at its place: a number from 0 to 1 between its bounds, or the place of a class.
 
     A missing number is 0; a missing or undeclared class is the number of classes.
+
+    >>> Input(0, 10, 20, is_class=False).most
+    1
     """
 
     place: int
     lower: int
     upper: int
     is_class: bool
-
-    def read(
-        self,
-        codes: Integers,
-    ) -> NDArray[np.float32]:
-        """The floats of codes, whatever they are."""
-        if self.is_class:
-            known = (codes >= self.lower) & (codes <= self.upper)
-            missing = self.upper - self.lower + 1
-            return np.where(known, codes - self.lower, missing).astype(np.float32)
-        inside = np.clip(codes, self.lower, self.upper) - self.lower
-        shares = inside / (self.upper - self.lower)
-        return np.where(codes == MISSING, 0.0, shares).astype(np.float32)
 
     @property
     def most(self) -> int:
@@ -53,6 +44,13 @@ class Reading:
     inputs: tuple[Input, ...]
     label: Input
 
+    def floats(
+        self,
+        codes: Integers,
+    ) -> NDArray[np.float32]:
+        """The floats of codes with a column for each input, whatever the codes are."""
+        return _floats(codes, self.inputs)
+
     def tensors(
         self,
         codes: Integers,
@@ -61,13 +59,12 @@ class Reading:
         """Inputs and labels, padded to ``rows``; and which rows are there with a known label."""
         count = len(codes)
         x = np.zeros((rows, len(self.inputs)), np.float32)
-        for at, each in enumerate(self.inputs):
-            x[:count, at] = each.read(codes[:, each.place])
+        x[:count] = self.floats(codes[:, [each.place for each in self.inputs]])
         labels = codes[:, self.label.place]
         known = np.zeros(rows, np.bool)
         known[:count] = (labels >= self.label.lower) & (labels <= self.label.upper)
         y = np.zeros(rows, np.float32)
-        y[:count] = np.where(known[:count], self.label.read(labels), 0)
+        y[:count] = np.where(known[:count], _floats(labels, (self.label,)), 0)
         return torch.from_numpy(x), self._labels(y), known
 
     def drawn(
@@ -97,3 +94,18 @@ class Reading:
         if self.label.is_class:
             return torch.from_numpy(y.astype(np.int64))
         return torch.from_numpy(y)
+
+
+def _floats(
+    codes: Integers,
+    inputs: Sequence[Input],
+) -> NDArray[np.float32]:
+    """The floats of codes, whose last axis is that of the inputs."""
+    lower = np.array([each.lower for each in inputs])
+    upper = np.array([each.upper for each in inputs])
+    is_class = np.array([each.is_class for each in inputs], np.bool)
+    known = (codes >= lower) & (codes <= upper)
+    classes = np.where(known, codes - lower, upper - lower + 1)
+    shares = (np.clip(codes, lower, upper) - lower) / np.maximum(upper - lower, 1)
+    numbers = np.where(codes == MISSING, 0.0, shares)
+    return np.where(is_class, classes, numbers).astype(np.float32)

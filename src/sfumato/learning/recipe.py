@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a recipe is: from the examples of a SELECT to what is asked of a session, and to a model."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Generic, TypeAlias, TypeVar
+
+from sfumato.errors import WrongUse
+from sfumato.exact.rational import Number
+from sfumato.learning.budget import Budgeted, budgeted
+from sfumato.learning.examples_of import Examples
+from sfumato.learning.fit_preview import Preview
+from sfumato.query.allowance import Allowance, allowance
+from sfumato.query.cost import Cost
+from sfumato.query.series import Series
+from sfumato.query.session import Session
+from sfumato.query.task import Task
+
+Fitted = TypeVar("Fitted")
+# Called after each checkpoint with its place and the number of places.
+Progress: TypeAlias = Callable[[int, int], object]
+# A model of a stored answer, of what it cost and of the id of its charge.
+Made: TypeAlias = Callable[[bytes, Cost, str], Fitted]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The keywords of a fit that state what it may cost.
+
+    >>> Asked(epsilon=1).allowance.norm
+    <Norm.L1: 'L1'>
+    """
+
+    epsilon: Number | None = None
+    rho: Number | None = None
+    delta: Number | None = None
+
+    @property
+    def allowance(self) -> Allowance:
+        """For one release: a pure epsilon, or a rho."""
+        return allowance(epsilon=self.epsilon, rho=self.rho, delta=self.delta)
+
+    @property
+    def budget(self) -> Budgeted:
+        """For Gaussian releases: a rho, or a block of an epsilon with a delta."""
+        return budgeted(epsilon=self.epsilon, rho=self.rho, delta=self.delta)
+
+
+class Planned(ABC, Generic[Fitted]):
+    """A fit that is planned, from declarations alone."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def preview(self, session: Session) -> Preview:
+        """What it would cost and how noisy it would be; free."""
+
+    @abstractmethod
+    def fitted(self, session: Session, progress: Progress | None) -> Fitted:
+        """The model, once the account is charged; free if the same fit was charged before."""
+
+
+class Recipe(ABC, Generic[Fitted]):
+    """How a model is fitted to examples: ``ln.fit`` takes any of these.
+
+    >>> from sfumato import learning as ln
+    >>> isinstance(ln.Ridge(), Recipe)
+    True
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def planned(
+        self,
+        examples: Examples,
+        asked: Asked,
+        orders: Collection[Fraction],
+    ) -> Planned[Fitted]:
+        """The plan of the fit. ``orders`` are those of the accounts that are charged.
+
+        Raises:
+            WrongUse, InvalidNumber: the recipe cannot be fitted to these examples at this cost.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class OneRelease(Planned[Fitted]):
+    """A fit of one release of ``numbers`` numbers, each with this noise in examples."""
+
+    task: Task
+    numbers: int
+    noise: float
+    made: Made[Fitted]
+
+    def preview(self, session: Session) -> Preview:
+        """The price of the one task."""
+        return Preview(session.price(self.task), 1, 1, self.numbers, self.noise)
+
+    def fitted(self, session: Session, progress: Progress | None) -> Fitted:
+        """The model of the answer."""
+        cost = session.price(self.task)
+        stored = session.ask(self.task)
+        return self.made(stored.body, cost, stored.charge)
+
+
+@dataclass(frozen=True, slots=True)
+class Run(Planned[Fitted]):
+    """A fit in pieces that end with a checkpoint; ``sizes`` are the releases of each piece."""
+
+    series: Series
+    sizes: tuple[int, ...]
+    numbers: int
+    noise: float
+    made: Made[Fitted]
+
+    def preview(self, session: Session) -> Preview:
+        """The price of the whole run."""
+        cost = session.price(self.series)
+        return Preview(cost, sum(self.sizes), len(self.sizes), self.numbers, self.noise)
+
+    def fitted(self, session: Session, progress: Progress | None) -> Fitted:
+        """The model of the last checkpoint: of a run that is begun, resumed or recalled."""
+        cost = session.price(self.series)
+        with session.open_series(self.series) as series:
+            while series.left:
+                series.next()
+                if progress is not None:
+                    progress(series.places - series.left, series.places)
+            stored = dict(series.earlier)
+        if not stored:
+            raise WrongUse(
+                "A run of which every piece was begun and none was stored.",
+                remedy="It is paid for and lost: fit another recipe.",
+            )
+        return self.made(stored[max(stored)], cost, series.charge)
