@@ -14,7 +14,7 @@ from sfumato.engines.reference import Reference
 from sfumato.errors import InvalidDeclaration
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.features import Features, linear
-from sfumato.learning.outcomes import Outcomes, integer_weights, predicted
+from sfumato.learning.outcomes import WeightOutcomes, integer_weights, predicted
 from sfumato.metadata.dataset import Dataset
 from sfumato.privacy.distance import Norm
 from sfumato.query.statistic import Opened
@@ -29,22 +29,23 @@ REST = [{"who": "you", "x": 50, "c": "q", "y": "b"}]
 SCORES = np.array([[1.0, -1, 0, 0, 0, 0], [0, 0, 0, 0, 0.5, 0], [0, 0, 0, 0, 0, 0.25]])
 
 
-def outcomes(most: int = 1, relation: Any = sf.AddRemove) -> Outcomes:
+def outcomes(most: int = 1, relation: Any = sf.AddRemove) -> WeightOutcomes:
     table = sf.Table(
         pa.Table.from_pylist(MINE), unit=sf.Unit("who", max_rows_total=most), columns=KINDS
     )
     found = Examples.of(Dataset("tiny", {"t": table}, relation), "SELECT x, c, y FROM t", "y")
     features = found.features(linear)
-    return Outcomes(found.plan, features, found.places, found.label, integer_weights(SCORES))
+    weights = integer_weights(SCORES)
+    return WeightOutcomes(found.plan, found.label, features, found.places, weights)
 
 
-def exact(statistic: Outcomes, rows: list[dict[str, object]]) -> Any:
+def exact(statistic: WeightOutcomes, rows: list[dict[str, object]]) -> Any:
     opened = Opened(statistic.plan, rows=Reference({"t": rows}).rows(statistic.plan, "key"))
     with opened:
         return statistic.exact(opened)
 
 
-def reached(statistic: Outcomes, norm: Norm, *, replaced: bool) -> int:
+def reached(statistic: WeightOutcomes, norm: Norm, *, replaced: bool) -> int:
     """How far any rows of one unit move the counts, in L1 or squared L2."""
     base = exact(statistic, REST)
     moved = [

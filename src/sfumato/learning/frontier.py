@@ -4,7 +4,7 @@
 import json
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from statistics import fmean
@@ -16,10 +16,13 @@ import pyarrow as pa
 from sfumato.accounting.interpret import Attacker
 from sfumato.errors import WrongUse, shown
 from sfumato.exact.rational import Number, decimal_text, positive
+from sfumato.learning.examples_of import Examples
+from sfumato.learning.features import linear
 from sfumato.learning.fit import fit
 from sfumato.learning.frontier_plot import chart
 from sfumato.learning.model import Model
 from sfumato.learning.recipe import Recipe
+from sfumato.learning.scorable import Scorable
 from sfumato.learning.score import score
 from sfumato.metadata.column import ColumnType
 from sfumato.metadata.table import Table
@@ -27,6 +30,7 @@ from sfumato.privacy.budget import Budget
 from sfumato.privacy.event import Json
 from sfumato.privacy.guarantee import ApproxDP, PureDP
 from sfumato.query.connect import connect
+from sfumato.query.cost import Cost
 from sfumato.query.plot import Figure
 from sfumato.query.session import Session
 
@@ -122,7 +126,7 @@ class Frontier:
 
 
 def frontier(
-    recipe: Recipe[Model],
+    recipe: Recipe[Any],
     public: Any,
     columns: Mapping[str, ColumnType],
     statement: str,
@@ -175,7 +179,7 @@ def frontier(
             models.append(tried.model(train, epsilon))
             if progress is not None:
                 progress(next(done), folds * len(costs))
-        measured.append(tried.accuracies(test, [*models, *_constants(models[-1])]))
+        measured.append(tried.accuracies(test, models))
     return _frontier(asked, delta, measured)
 
 
@@ -199,13 +203,13 @@ def _frontier(
 class _Tried:
     """What every fit has in common."""
 
-    recipe: Recipe[Model]
+    recipe: Recipe[Any]
     columns: Mapping[str, ColumnType]
     statement: str
     label: str
     delta: Number | None
 
-    def model(self, rows: pa.Table, epsilon: Number) -> Model:
+    def model(self, rows: pa.Table, epsilon: Number) -> Scorable:
         """A fit of some rows, in a ledger of its own."""
         with tempfile.TemporaryDirectory() as folder, self._session(rows, folder) as session:
             return fit(
@@ -217,11 +221,14 @@ class _Tried:
                 delta=self.delta,
             )
 
-    def accuracies(self, rows: pa.Table, models: Sequence[Model]) -> list[float]:
-        """The exact shares of right predictions: noise of a millionth of a row is none."""
+    def accuracies(self, rows: pa.Table, models: Sequence[Scorable]) -> list[float]:
+        """The exact shares of right predictions, then those of each class if it is always
+        predicted: noise of a millionth of a row is none.
+        """
         found = []
         with tempfile.TemporaryDirectory() as folder, self._session(rows, folder) as session:
-            for model in models:
+            examples = Examples.of(session.dataset, self.statement, self.label)
+            for model in (*models, *_constants(examples)):
                 counted = score(
                     session, model, self.statement, label=self.label, epsilon=_WITHOUT_NOISE
                 )
@@ -258,16 +265,17 @@ def _held_out(rows: pa.Table, fold: int, folds: int) -> tuple[pa.Table, pa.Table
     return rows.filter(~held), rows.filter(held)
 
 
-def _constants(model: Model) -> list[Model]:
+def _constants(examples: Examples) -> list[Model]:
     """For each class a model that always predicts it."""
+    features, classes = examples.features(linear), examples.classes
+    none = Cost("0", "0", "0", ())
     found = []
-    for place in range(len(model.classes)):
-        scores = np.zeros_like(model.scores)
-        if len(scores) == 1:
-            scores += 2 * place - 1
-        else:
-            scores[place] = 1
-        found.append(replace(model, scores=scores))
+    for place, name in enumerate(classes):
+        scores = np.zeros((len(classes), features.width))
+        scores[place] = 1
+        recipe, bounds = f"always {name}", (0.0, 0.0)
+        columns = examples.columns
+        found.append(Model(recipe, features, columns, scores, classes, bounds, none, ""))
     return found
 
 

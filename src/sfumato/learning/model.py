@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fitted models: what they predict, what they cost, and how they are saved. All of it is free."""
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -10,9 +11,14 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import WrongUse
+from sfumato.learning.examples_of import Examples
 from sfumato.learning.features import Binned, Features, Floats, Line, Listed
 from sfumato.learning.frames import FrameColumn, column_of
+from sfumato.learning.outcomes import WeightOutcomes, integer_weights, predicted
+from sfumato.learning.scorable import Scorable
 from sfumato.noise import Integers
+from sfumato.plan.rows import MISSING
+from sfumato.plan.show import form
 from sfumato.privacy.event import Json
 from sfumato.query.cost import Cost
 
@@ -20,8 +26,8 @@ _FORMAT = 1
 _FEATURES = {kind.__name__: kind for kind in (Listed, Binned, Line)}
 
 
-@dataclass(frozen=True, slots=True)
-class Model:
+@dataclass(frozen=True, slots=True, repr=False)
+class Model(Scorable):
     """A fitted model: weights of coordinates for each class, added up over the features.
 
     ``scores`` has a row for each score, ``classes`` the values of the label: two classes have one
@@ -39,6 +45,10 @@ class Model:
     bounds: tuple[float, float]
     cost: Cost
     charge: str
+
+    def __repr__(self) -> str:
+        names = ", ".join(column.name for column in self.columns)
+        return f"{self.recipe} of {names} (cost: {self.cost}, charge {self.charge})"
 
     def predict_proba(self, frame: Any) -> Floats:
         """The probability of each class, for each row of a frame.
@@ -93,10 +103,34 @@ class Model:
         first = self.features.starts[place]
         return self.scores[:, first : first + self.features.parts[place].width]
 
+    @property
+    def fingerprint(self) -> str:
+        """A hash of the features, the classes and the integer weights."""
+        weights = integer_weights(self.scores)
+        said = json.dumps([form(self.features), self.classes, list(weights.shape)])
+        return hashlib.sha256(said.encode() + weights.astype("<i8").tobytes()).hexdigest()
+
+    def outcomes(self, examples: Examples) -> WeightOutcomes:
+        """The statistic of right predictions.
+
+        Raises:
+            WrongUse: a model file whose numbers cannot be applied to rows.
+        """
+        weights = integer_weights(self.scores)
+        codes = [np.array([MISSING, 0, 1], np.int64)] * len(self.features.parts)
+        try:
+            if weights.shape != (len(self.classes), self.features.width):
+                raise ValueError("weights of another shape")
+            predicted(weights, self.features, codes)
+        except (ValueError, IndexError, OverflowError, ArithmeticError) as damaged:
+            raise WrongUse("The model is damaged.", allowed="what model.save wrote") from damaged
+        plan, label = examples.plan, examples.label
+        return WeightOutcomes(plan, label, self.features, examples.places, weights)
+
     def save(self, path: str | Path) -> None:
         """Writes the model as JSON; ``load`` reads it."""
         parts = [{"kind": type(part).__name__, **_fields(part)} for part in self.features.parts]
-        form: dict[str, Json] = {
+        stored: dict[str, Json] = {
             "format": _FORMAT,
             "recipe": self.recipe,
             "features": parts,
@@ -107,7 +141,7 @@ class Model:
             "cost": self.cost.to_json(),
             "charge": self.charge,
         }
-        Path(path).write_text(json.dumps(form, indent=1), encoding="utf-8")
+        Path(path).write_text(json.dumps(stored, indent=1), encoding="utf-8")
 
 
 def load(path: str | Path) -> Model:
@@ -124,33 +158,33 @@ def load(path: str | Path) -> Model:
     no such file
     """
     try:
-        form = json.loads(Path(path).read_text(encoding="utf-8"))
-        if form["format"] != _FORMAT:
+        stored = json.loads(Path(path).read_text(encoding="utf-8"))
+        if stored["format"] != _FORMAT:
             raise ValueError("another format")
-        return _read(form)
+        return _read(stored)
     except (ValueError, KeyError, TypeError) as damaged:
         raise WrongUse(f"{path} is no model.", allowed="what model.save wrote") from damaged
 
 
-def _read(form: Mapping[str, Any]) -> Model:
+def _read(stored: Mapping[str, Any]) -> Model:
     """The model of a stored form."""
     parts = []
-    for part in form["features"]:
+    for part in stored["features"]:
         given = {name: value for name, value in part.items() if name != "kind"}
         if "edges" in given:
             given["edges"] = tuple(given["edges"])
         parts.append(_FEATURES[part["kind"]](**given))
-    cost = form["cost"]
-    lower, upper = form["bounds"]
+    cost = stored["cost"]
+    lower, upper = stored["bounds"]
     return Model(
-        form["recipe"],
+        stored["recipe"],
         Features(tuple(parts)),
-        tuple(map(FrameColumn.from_json, form["columns"])),
-        np.array(form["scores"]),
-        tuple(form["classes"]),
+        tuple(map(FrameColumn.from_json, stored["columns"])),
+        np.array(stored["scores"]),
+        tuple(stored["classes"]),
         (lower, upper),
         Cost(cost["epsilon"], cost["rho"], cost["delta"], tuple(cost["items"])),
-        form["charge"],
+        stored["charge"],
     )
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Right and wrong predictions of a fitted model, counted. Proof: outcomes.proof.md."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -11,6 +12,7 @@ from sfumato.learning.examples import Label
 from sfumato.learning.features import Features, Floats
 from sfumato.noise import Integers
 from sfumato.plan.rows import MISSING, BoundedRows
+from sfumato.plan.show import form
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.unit import Relation
 from sfumato.query.statistic import BoundedStatistic, Opened
@@ -60,8 +62,7 @@ def predicted(
 class Outcomes(BoundedStatistic[Integers]):
     """The number of rows whose label is predicted, and of rows whose label is another.
 
-    ``places`` are the places of the features among the codes of a row; ``weights`` has a row for
-    each class. A row whose label is missing or undeclared adds nothing.
+    A row whose label is missing or undeclared adds nothing.
 
     Guarantees:
         outcomes move by at most their proved distance
@@ -69,10 +70,21 @@ class Outcomes(BoundedStatistic[Integers]):
     """
 
     plan: BoundedRows
-    features: Features
-    places: tuple[int, ...]
     label: Label
-    weights: Integers
+
+    @property
+    @abstractmethod
+    def at_once(self) -> int:
+        """The most rows that are predicted at once."""
+
+    @property
+    @abstractmethod
+    def read(self) -> str:
+        """The canonical form of the plan and of what is read of a row."""
+
+    @abstractmethod
+    def predicted(self, codes: Integers) -> Integers:
+        """The place of the class of each row: a function of that row alone."""
 
     def distance(self, norm: Norm) -> Distance:
         """``most`` rows, in one of the two counts; if a unit is replaced, they change it."""
@@ -89,16 +101,41 @@ class Outcomes(BoundedStatistic[Integers]):
         """The exact counts."""
         codes = opened.unit_rows(self.plan).codes
         total = np.zeros(2, np.int64)
-        step = max(_AT_ONCE // len(self.weights), 1)
-        for first in range(0, len(codes), step):
-            total += self._counted(codes[first : first + step])
+        for first in range(0, len(codes), self.at_once):
+            total += self._counted(codes[first : first + self.at_once])
         return total
 
     def _counted(self, codes: Integers) -> Integers:
         """The counts of some rows."""
         label = np.asarray(codes[:, self.label.place])
         known = (label >= self.label.lower) & (label <= self.label.upper) & (label != MISSING)
-        columns = [np.asarray(codes[:, place]) for place in self.places]
-        best = predicted(self.weights, self.features, columns)
-        right = known & (best == label - self.label.lower)
+        right = known & (self.predicted(codes) == label - self.label.lower)
         return np.array([right.sum(), known.sum() - right.sum()], np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class WeightOutcomes(Outcomes):
+    """The outcomes of a model that adds up integer weights of coordinates.
+
+    ``places`` are the places of the features among the codes of a row; ``weights`` has a row for
+    each class.
+    """
+
+    features: Features
+    places: tuple[int, ...]
+    weights: Integers
+
+    @property
+    def at_once(self) -> int:
+        """So many that their scores are few enough."""
+        return max(_AT_ONCE // len(self.weights), 1)
+
+    @property
+    def read(self) -> str:
+        """The plan, the places and the label."""
+        return f"{form(self.plan)} {self.places} {form(self.label)}"
+
+    def predicted(self, codes: Integers) -> Integers:
+        """The class with the highest score."""
+        columns = [np.asarray(codes[:, place]) for place in self.places]
+        return predicted(self.weights, self.features, columns)

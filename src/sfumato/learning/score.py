@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How many rows a fitted model predicts rightly: a charged count, with its interval."""
 
-import hashlib
-import json
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar
@@ -12,11 +10,11 @@ import numpy as np
 from sfumato.errors import WrongUse, shown
 from sfumato.exact.rational import Number, to_fraction
 from sfumato.learning.examples_of import Examples
-from sfumato.learning.model import Model
-from sfumato.learning.outcomes import Outcomes, integer_weights, predicted
+from sfumato.learning.outcomes import Outcomes
+from sfumato.learning.scorable import Scorable
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.metadata.dataset import Dataset
-from sfumato.plan.rows import MISSING, BoundedRows
+from sfumato.plan.rows import BoundedRows
 from sfumato.plan.show import form
 from sfumato.privacy.event import AdditiveNoise
 from sfumato.query.allowance import Allowance, allowance
@@ -55,7 +53,7 @@ class Score:
 
 def score(
     session: Session,
-    model: Model,
+    model: Scorable,
     statement: str,
     *,
     label: str,
@@ -88,16 +86,15 @@ def score(
     True
     >>> folder.cleanup()
     """
-    if not isinstance(model, Model):
+    if not isinstance(model, Scorable):
         raise WrongUse(f"model={shown(model)}.", allowed="what ln.fit returns")
     stated = to_fraction("confidence", confidence)
     if not 0 < stated < 1:
         raise WrongUse(f"confidence={shown(confidence)}.", allowed="between 0 and 1")
     examples = Examples.of(session.dataset, statement, label)
     _require_same(model, examples)
-    _require_whole(model)
     allowed = allowance(epsilon=epsilon, rho=rho, delta=delta)
-    task = OutcomeCounts(_outcomes(model, examples), _fingerprint(model), allowed)
+    task = OutcomeCounts(model.outcomes(examples), model.fingerprint, allowed)
     cost = session.price(task)
     stored = session.ask(task)
     right, wrong = np.frombuffer(stored.body, "<i8").tolist()
@@ -120,10 +117,8 @@ class OutcomeCounts:
 
     @property
     def form(self) -> str:
-        """The canonical form of the plan, the places that are read and the model."""
-        counted = self.counted
-        read = f"{form(counted.plan)} {counted.places} {form(counted.label)}"
-        return f"{form(self)} {read}"
+        """The canonical form of the plan, of what is read of a row, and of the model."""
+        return f"{form(self)} {self.counted.read}"
 
     @property
     def mechanism(self) -> AdditiveMechanism:
@@ -155,20 +150,7 @@ class OutcomeCounts:
         return curator.measure(self.counted, self.mechanism).astype("<i8").tobytes()
 
 
-def _outcomes(model: Model, examples: Examples) -> Outcomes:
-    """The statistic of a model over some rows."""
-    weights = integer_weights(model.scores)
-    return Outcomes(examples.plan, model.features, examples.places, examples.label, weights)
-
-
-def _fingerprint(model: Model) -> str:
-    """A hash of what predicts: the features, the classes and the integer weights."""
-    weights = integer_weights(model.scores)
-    said = json.dumps([form(model.features), model.classes, list(weights.shape)])
-    return hashlib.sha256(said.encode() + weights.astype("<i8").tobytes()).hexdigest()
-
-
-def _require_same(model: Model, examples: Examples) -> None:
+def _require_same(model: Scorable, examples: Examples) -> None:
     """Refuses rows that the model cannot predict."""
     if not model.classes:
         raise WrongUse(
@@ -185,15 +167,3 @@ def _require_same(model: Model, examples: Examples) -> None:
     if len(model.columns) != len(examples.columns):
         names = ", ".join(column.name for column in model.columns)
         raise WrongUse(f"{len(examples.columns)} features.", allowed=names)
-
-
-def _require_whole(model: Model) -> None:
-    """Refuses, before any charge, a model file whose numbers cannot be applied to rows."""
-    weights = integer_weights(model.scores)
-    codes = [np.array([MISSING, 0, 1], np.int64)] * len(model.features.parts)
-    try:
-        if weights.shape != (len(model.classes), model.features.width):
-            raise ValueError("weights of another shape")
-        predicted(weights, model.features, codes)
-    except (ValueError, IndexError, OverflowError, ArithmeticError) as damaged:
-        raise WrongUse("The model is damaged.", allowed="what model.save wrote") from damaged

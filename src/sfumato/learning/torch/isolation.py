@@ -39,8 +39,7 @@ def require_isolated(sums: GradientSums) -> None:
         after = _arrays(sums, *other)
         if not all(_same(one[kept], two[kept]) for one, two in zip(before, after, strict=True)):
             raise _mixed("the loss or a gradient")
-    # a prime stride takes every row to another place; chunks are multiples of 16
-    order = (97 * torch.arange(sums.rows) + 5) % sums.rows
+    order = _moved(sums.rows)
     after = _arrays(sums, x[order], y[order])
     if not all(_same(one[order], two) for one, two in zip(before, after, strict=True)):
         raise _mixed("the gradient of a row, which depends on its place in a batch")
@@ -57,9 +56,39 @@ def require_rows_apart(
         WrongUse: it names the layer; or a loss that is not one number for each row, random
             numbers, buffers that change, half precision.
     """
+    _require_losses(network, *reading.drawn(rows, seed=1))
+    _require_forward(network, reading, rows)
+
+
+def require_outputs_apart(
+    network: Recorded,
+    reading: Reading,
+    rows: int,
+) -> None:
+    """Refuses a module in which one row moves a bit of another row's outputs.
+
+    Guarantees:
+        outputs that mix rows are refused
+
+    Raises:
+        WrongUse: it mixes rows, draws random numbers, or changes its buffers.
+    """
+    _require_forward(network, reading, rows)
+    x, _ = reading.drawn(rows, seed=1)
+    order = _moved(rows)
+    with torch.no_grad():
+        if not _same(network.module(x)[order], network.module(x[order])):
+            raise _mixed("the output of a row, which depends on its place in a batch")
+
+
+def _require_forward(
+    network: Recorded,
+    reading: Reading,
+    rows: int,
+) -> None:
+    """Refuses a module that mixes rows in its forward pass."""
     x, y = reading.drawn(rows, seed=1)
     buffers = [value.clone() for value in network.module.buffers()]
-    _require_losses(network, x, y)
     _require_steady(network, x)
     for kept, other in _variants(reading, x, y):
         _require_layers(network, (x, other[0]), kept)
@@ -79,6 +108,12 @@ def _variants(
         for values in (fresh, torch.zeros_like(x), x[-1:].expand_as(x)):
             changed = torch.where(stays.unsqueeze(1), x, values)
             yield stays, (changed, torch.where(stays, y, labels))
+
+
+def _moved(rows: int) -> torch.Tensor:
+    """An order of rows in which every row has another place."""
+    # a prime stride; chunks are multiples of 16
+    return (97 * torch.arange(rows) + 5) % rows
 
 
 def _require_losses(

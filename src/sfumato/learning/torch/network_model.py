@@ -4,7 +4,7 @@
 import copy
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,16 @@ import torch
 from torch import nn
 
 from sfumato.errors import WrongUse
+from sfumato.learning.examples_of import Examples
 from sfumato.learning.features import Floats
 from sfumato.learning.frames import FrameColumn, column_of
+from sfumato.learning.scorable import Scorable
+from sfumato.learning.torch.blocks import MOST_ROWS
+from sfumato.learning.torch.fingerprint import fingerprint
+from sfumato.learning.torch.isolation import require_outputs_apart
+from sfumato.learning.torch.outcomes import NetworkOutcomes
 from sfumato.learning.torch.reading import Input, Reading
+from sfumato.learning.torch.recorded import Recorded
 from sfumato.noise import Integers
 from sfumato.privacy.event import Json
 from sfumato.query.cost import Cost
@@ -30,7 +37,7 @@ _AT_ONCE = 4096
 
 
 @dataclass(frozen=True, repr=False)
-class NetworkModel:
+class NetworkModel(Scorable):
     """A trained module with the columns that it reads.
 
     ``module`` is an ordinary one, in evaluation mode.
@@ -82,6 +89,28 @@ class NetworkModel:
         found: Floats = lower + (upper - lower) * shares
         return found
 
+    @property
+    def fingerprint(self) -> str:
+        """A hash of the module with its weights, of what it reads and of the classes."""
+        return fingerprint(self.module, self.reading, self.classes)
+
+    def outcomes(
+        self,
+        examples: Examples,
+    ) -> NetworkOutcomes:
+        """The statistic of right predictions.
+
+        Raises:
+            WrongUse: a module that mixes rows.
+        """
+        network = Recorded(self.module, _no_loss)
+        places = zip(self.reading.inputs, examples.places, strict=True)
+        inputs = tuple(replace(each, place=place) for each, place in places)
+        label = replace(self.reading.label, place=examples.label.place)
+        reading = Reading(inputs, label)
+        require_outputs_apart(network, reading, MOST_ROWS)
+        return NetworkOutcomes(examples.plan, examples.label, reading, network)
+
     def save(
         self,
         path: str | Path,
@@ -117,6 +146,14 @@ class NetworkModel:
             parts = [self.module(part) for part in given.split(_AT_ONCE)]
         outputs = torch.cat(parts)
         return outputs.double().reshape(len(outputs), -1)
+
+
+def _no_loss(
+    outputs: torch.Tensor,
+    labels: torch.Tensor,
+) -> torch.Tensor:
+    """What predicts needs none."""
+    return outputs.flatten(1).sum(1)
 
 
 def load(

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Right and wrong predictions of a network, counted. Proof: ../outcomes.proof.md."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from sfumato.learning.outcomes import Outcomes
+from sfumato.learning.torch.blocks import MOST_ROWS
+from sfumato.learning.torch.reading import Reading
+from sfumato.learning.torch.recorded import Recorded
+from sfumato.noise import Integers
+from sfumato.plan.show import form
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkOutcomes(Outcomes):
+    """The outcomes of a network, which must be isolated (``isolation.require_outputs_apart``).
+
+    Guarantees:
+        outcomes of a network move by at most their proved distance
+    """
+
+    reading: Reading
+    network: Recorded = field(repr=False, compare=False)
+
+    @property
+    def at_once(self) -> int:
+        """The rows of a chunk; fewer are padded."""
+        return MOST_ROWS
+
+    @property
+    def read(self) -> str:
+        """The plan, and what is read of a row."""
+        return f"{form(self.plan)} {form(self.reading)}"
+
+    def predicted(
+        self,
+        codes: Integers,
+    ) -> Integers:
+        """The class with the largest output; of a single output, the second if it is positive."""
+        x, _, _ = self.reading.tensors(codes, MOST_ROWS)
+        with torch.no_grad():
+            outputs = self.network.module(x).flatten(1)[: len(codes)]
+        best = outputs[:, 0] > 0
+        if outputs.shape[1] > 1:
+            best = outputs.argmax(1)
+        return np.asarray(best.numpy().astype(np.int64))
