@@ -212,7 +212,7 @@ class _Tried:
     def model(self, rows: pa.Table, epsilon: Number) -> Scorable:
         """A fit of some rows, in a ledger of its own."""
         with tempfile.TemporaryDirectory() as folder, self._session(rows, folder) as session:
-            return fit(
+            found: Scorable = fit(
                 session,
                 self.recipe,
                 self.statement,
@@ -220,6 +220,7 @@ class _Tried:
                 epsilon=epsilon,
                 delta=self.delta,
             )
+            return found
 
     def accuracies(self, rows: pa.Table, models: Sequence[Scorable]) -> list[float]:
         """The exact shares of right predictions, then those of each class if it is always
