@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.engines.reference import Reference
 from sfumato.errors import InvalidDeclaration
-from sfumato.learning import examples
+from sfumato.learning import examples, unit_vectors
 from sfumato.learning.examples import (
     SCORES,
     Classes,
@@ -98,7 +98,7 @@ def test_the_distance_is_attained() -> None:
 
 
 BROKEN = {
-    "an unclipped unit": (examples, "clipped", lambda vectors, bound, norm: vectors),
+    "an unclipped unit": (unit_vectors, "clipped", lambda vectors, bound, norm: vectors),
     "a prediction beyond one": (
         examples,
         "predictions",
@@ -140,7 +140,7 @@ def test_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         statistic = sums(READINGS[2], most=most)
         whole = exact(statistic, rows)
         with monkeypatch.context() as patch:
-            patch.setattr(examples, "_AT_ONCE", 7)
+            patch.setattr(unit_vectors, "_AT_ONCE", 7)
             assert (exact(statistic, rows) == whole).all()
 
 

@@ -8,30 +8,24 @@ what a unit adds depends on its own rows alone, bit for bit, and no rounding ent
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
-from math import isqrt
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidDeclaration
-from sfumato.learning.clip import LONGEST, clipped
+from sfumato.learning.clip import LONGEST
 from sfumato.learning.features import Features, Floats, Places, Weights
+from sfumato.learning.unit_vectors import Added, UnitVectors
 from sfumato.noise import Integers
 from sfumato.plan.rows import MISSING, BoundedRows
-from sfumato.privacy.distance import Distance, Norm
-from sfumato.privacy.unit import Relation
-from sfumato.query.statistic import BoundedStatistic, Opened, Rows
+from sfumato.privacy.distance import Norm
+from sfumato.query.statistic import Opened, Rows
 
-# The number of rows, or of cells of vectors of units, that are added up at once.
-_AT_ONCE = 1 << 18
 # Scores are in 1 / _SCORES, and are cut at _FARTHEST of these.
 SCORES = 1 << 10
 _FARTHEST = 16 * SCORES
 _LARGEST_WEIGHT = 1024 * SCORES
-# Coordinates, and what is added to each: floats that are integers, as bincount takes them.
-Added: TypeAlias = tuple[Integers, Floats]
 # Coordinates with their weights; an integer is the weight of all.
 Share: TypeAlias = tuple[Integers, Integers | int]
 
@@ -55,6 +49,11 @@ class Encoded:
     features: tuple[tuple[Places, Weights | None], ...]
     label: Integers
     known: NDArray[np.bool]
+
+    @property
+    def count(self) -> int:
+        """The number of rows."""
+        return len(self.label)
 
     def part(
         self,
@@ -222,7 +221,7 @@ def _target(
 
 
 @dataclass(frozen=True, slots=True)
-class ExampleSums(BoundedStatistic[Integers]):
+class ExampleSums(UnitVectors[Encoded]):
     """The sum over units of the vectors of their rows; a unit with several rows is clipped once.
 
     ``columns`` are the places of the features among the codes of a row.
@@ -245,47 +244,32 @@ class ExampleSums(BoundedStatistic[Integers]):
     norm: Norm
 
     def __post_init__(self) -> None:
-        if self.norm not in (Norm.L1, Norm.L2) or type(self.steps) is not int or self.steps < 1:
-            raise InvalidDeclaration(f"Examples in {self.norm.value}.", allowed="L1, L2")
-        if self.plan.most * self.steps * self.features.scale * len(self.columns) >= LONGEST:
-            raise InvalidDeclaration("Vectors of a unit beyond 2^31.", allowed="fewer steps")
+        if type(self.steps) is not int or self.steps < 1:
+            raise InvalidDeclaration(f"steps = {self.steps}.", allowed="from 1 on")
+        self.require_bounded()
+
+    @property
+    def length(self) -> int:
+        """The most that a row adds, in L1."""
+        return self.steps * self.features.scale * len(self.columns)
 
     @property
     def squared(self) -> int:
-        """The square of the most that a unit adds, in L2."""
+        """The square of the most that a row adds, in L2."""
         return (self.steps * self.features.scale) ** 2 * len(self.columns)
-
-    @property
-    def bound(self) -> int:
-        """The most that a unit with several rows adds, in its norm."""
-        if self.norm is Norm.L1:
-            return self.steps * self.features.scale * len(self.columns)
-        return isqrt(self.squared)
 
     @property
     def width(self) -> int:
         """The number of integers."""
         return self.reading.width(self.features)
 
-    def distance(self, norm: Norm) -> Distance:
-        """What one unit adds, in the norm in which it is clipped; twice that if it is replaced."""
-        if norm is not self.norm:
-            raise InvalidDeclaration(f"Examples clipped in {self.norm.value}.")
-        moved = self.bound
-        times = 1
-        if self.plan.neighbours is Relation.REPLACE_ONE:
-            times = 2
-        if norm is Norm.L2:
-            return Distance(norm, Fraction(times**2 * self.squared), self.plan.neighbours)
-        return Distance(norm, Fraction(times * moved), self.plan.neighbours)
+    def read(self, opened: Opened) -> Encoded:
+        """The rows as coordinates."""
+        return opened.derived(self.plan, (self.features, self.columns, self.label), self._encode)
 
-    def exact(self, opened: Opened) -> Integers:
-        """The exact sums."""
-        rows = opened.unit_rows(self.plan)
-        encoded = opened.derived(self.plan, (self.features, self.columns, self.label), self._encode)
-        if self.plan.most == 1:
-            return self._single(encoded)
-        return self._several(encoded, rows.starts)
+    def added(self, rows: Encoded) -> Iterator[Added]:
+        """What the reading adds."""
+        return self.reading.added(rows, self.features, self.label, self.steps)
 
     def _encode(self, rows: Rows) -> Encoded:
         """The rows as coordinates."""
@@ -293,48 +277,6 @@ class ExampleSums(BoundedStatistic[Integers]):
         label = np.asarray(rows.codes[:, self.label.place])
         known = (label >= self.label.lower) & (label <= self.label.upper) & (label != MISSING)
         return Encoded(tuple(self.features.encoded(columns)), label, known)
-
-    def _single(self, encoded: Encoded) -> Integers:
-        """The sums where each row is a unit."""
-        width = self.width
-        total = np.zeros(width, np.int64)
-        for first in range(0, len(encoded.label), _AT_ONCE):
-            part = encoded.part(first, first + _AT_ONCE)
-            for places, amounts in self._added(part):
-                total += _counted(places, amounts, width)
-        return total
-
-    def _several(
-        self,
-        encoded: Encoded,
-        starts: Integers,
-    ) -> Integers:
-        """The sums where units have several rows: their vectors are added up and clipped."""
-        width = self.width
-        total = np.zeros(width, np.int64)
-        step = max(_AT_ONCE // width, 1)
-        for first in range(0, len(starts) - 1, step):
-            units = starts[first : first + step + 1]
-            count = len(units) - 1
-            row = np.repeat(np.arange(count), np.diff(units))
-            vectors = np.zeros(count * width, np.int64)
-            for places, amounts in self._added(encoded.part(units[0], units[-1])):
-                vectors += _counted(row * width + places, amounts, count * width)
-            by_unit = vectors.reshape(count, width)
-            total += clipped(by_unit, self.bound, self.norm).sum(axis=0)
-        return total
-
-    def _added(self, rows: Encoded) -> Iterator[Added]:
-        return self.reading.added(rows, self.features, self.label, self.steps)
-
-
-def _counted(
-    places: Integers,
-    amounts: Floats,
-    width: int,
-) -> Integers:
-    """The sum of the amounts at each place; floats that are integers below 2^53 add up exactly."""
-    return np.bincount(places, weights=amounts, minlength=width).astype(np.int64)
 
 
 def steps_for(

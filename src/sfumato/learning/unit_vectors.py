@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sum over units of the integer vectors of their rows, each unit clipped once.
+
+What a row adds is a function of that row alone, in integers. Proof: unit_vectors.proof.md.
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from fractions import Fraction
+from math import isqrt
+from typing import Generic, Protocol, Self, TypeAlias, TypeVar
+
+import numpy as np
+
+from sfumato.errors import InvalidDeclaration
+from sfumato.learning.clip import LONGEST, clipped
+from sfumato.learning.features import Floats
+from sfumato.noise import Integers
+from sfumato.plan.rows import BoundedRows
+from sfumato.privacy.distance import Distance, Norm
+from sfumato.privacy.unit import Relation
+from sfumato.query.statistic import BoundedStatistic, Opened
+
+# The number of rows, or of cells of vectors of units, that are added up at once.
+_AT_ONCE = 1 << 18
+# Coordinates, and what is added to each: floats that are integers, as bincount takes them.
+Added: TypeAlias = tuple[Integers, Floats]
+
+
+class Divided(Protocol):
+    """What is read of some rows."""
+
+    @property
+    def count(self) -> int:
+        """The number of rows."""
+        ...
+
+    def part(
+        self,
+        first: int,
+        last: int,
+    ) -> Self:
+        """What is read of the rows from ``first`` to before ``last``."""
+        ...
+
+
+R = TypeVar("R", bound=Divided)
+
+
+class UnitVectors(BoundedStatistic[Integers], Generic[R]):
+    """The sum over units of the vectors of their rows; a unit with several rows is clipped once.
+
+    A row adds at most ``length`` in L1 and the root of ``squared`` in L2.
+    """
+
+    __slots__ = ()
+    plan: BoundedRows
+    norm: Norm
+
+    @property
+    @abstractmethod
+    def length(self) -> int:
+        """The most that a row adds, in L1."""
+
+    @property
+    @abstractmethod
+    def squared(self) -> int:
+        """The square of the most that a row adds, in L2."""
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """The number of integers."""
+
+    @abstractmethod
+    def read(self, opened: Opened) -> R:
+        """What is read of all rows."""
+
+    @abstractmethod
+    def added(self, rows: R) -> Iterator[Added]:
+        """What the rows add: for each row one coordinate and amount at a time."""
+
+    @property
+    def bound(self) -> int:
+        """The most that a unit with several rows adds, in its norm."""
+        if self.norm is Norm.L1:
+            return self.length
+        return isqrt(self.squared)
+
+    def require_bounded(self) -> None:
+        """Raises InvalidDeclaration for another norm, and for units that may be 2^31 long."""
+        if self.norm not in (Norm.L1, Norm.L2):
+            raise InvalidDeclaration(f"Examples in {self.norm.value}.", allowed="L1, L2")
+        if self.plan.most * self.length >= LONGEST:
+            raise InvalidDeclaration("Vectors of a unit beyond 2^31.", allowed="fewer steps")
+
+    def distance(self, norm: Norm) -> Distance:
+        """What one unit adds, in the norm in which it is clipped; twice that if it is replaced."""
+        if norm is not self.norm:
+            raise InvalidDeclaration(f"Examples clipped in {self.norm.value}.")
+        times = 1
+        if self.plan.neighbours is Relation.REPLACE_ONE:
+            times = 2
+        if norm is Norm.L2:
+            return Distance(norm, Fraction(times**2 * self.squared), self.plan.neighbours)
+        return Distance(norm, Fraction(times * self.bound), self.plan.neighbours)
+
+    def exact(self, opened: Opened) -> Integers:
+        """The exact sums."""
+        rows = opened.unit_rows(self.plan)
+        read = self.read(opened)
+        if self.plan.most == 1:
+            return self._single(read)
+        return self._several(read, rows.starts)
+
+    def _single(self, read: R) -> Integers:
+        """The sums where each row is a unit."""
+        width = self.width
+        total = np.zeros(width, np.int64)
+        for first in range(0, read.count, _AT_ONCE):
+            for places, amounts in self.added(read.part(first, first + _AT_ONCE)):
+                total += _counted(places, amounts, width)
+        return total
+
+    def _several(
+        self,
+        read: R,
+        starts: Integers,
+    ) -> Integers:
+        """The sums where units have several rows: their vectors are added up and clipped."""
+        width = self.width
+        total = np.zeros(width, np.int64)
+        step = max(_AT_ONCE // width, 1)
+        for first in range(0, len(starts) - 1, step):
+            units = starts[first : first + step + 1]
+            count = len(units) - 1
+            row = np.repeat(np.arange(count), np.diff(units))
+            vectors = np.zeros(count * width, np.int64)
+            for places, amounts in self.added(read.part(units[0], units[-1])):
+                vectors += _counted(row * width + places, amounts, count * width)
+            by_unit = vectors.reshape(count, width)
+            total += clipped(by_unit, self.bound, self.norm).sum(axis=0)
+        return total
+
+
+def _counted(
+    places: Integers,
+    amounts: Floats,
+    width: int,
+) -> Integers:
+    """The sum of the amounts at each place; floats that are integers below 2^53 add up exactly."""
+    return np.bincount(places, weights=amounts, minlength=width).astype(np.int64)
