@@ -11,7 +11,8 @@ import sfumato as sf
 from sfumato.errors import UnknownName, WrongUse
 from sfumato.learning.features import Binned, Features, Line, Listed
 from sfumato.learning.frames import FrameColumn
-from sfumato.learning.model import Model, load
+from sfumato.learning.load import load
+from sfumato.learning.model import Model
 from sfumato.query.cost import Cost
 
 COST = Cost("1", "0.5", "0.000001", ({"release": "training"},))
@@ -60,13 +61,6 @@ def test_a_saved_model_is_the_same(tmp_path: Path) -> None:
     again = load(tmp_path / "model.sfm")
     assert again.features == FEATURES and again.columns == COLUMNS and again.cost == COST
     assert (again.predict_proba(FRAME) == one.predict_proba(FRAME)).all()
-
-
-@pytest.mark.parametrize("content", ["", "{}", "[1]", '{"format": 9}', '{"format": 1}'])
-def test_another_file_is_refused(tmp_path: Path, content: str) -> None:
-    (tmp_path / "x").write_text(content)
-    with pytest.raises(WrongUse, match="no model"):
-        load(tmp_path / "x")
 
 
 def test_what_a_frame_lacks_is_named() -> None:

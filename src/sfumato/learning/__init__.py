@@ -8,10 +8,13 @@ proof, ``order`` what a step reads, ``run`` the checkpoints, ``budget`` the nois
 """
 
 from sfumato.learning.additive import Additive, LogisticRegression
+from sfumato.learning.clusters import Clusters
 from sfumato.learning.fit import fit, preview
 from sfumato.learning.fit_preview import Preview
 from sfumato.learning.frontier import Frontier, Point, frontier
-from sfumato.learning.model import Model, load
+from sfumato.learning.kmeans import KMeans
+from sfumato.learning.load import load
+from sfumato.learning.model import Model
 from sfumato.learning.naive_bayes import NaiveBayes
 from sfumato.learning.order import Fixed, FullBatch, Poisson
 from sfumato.learning.recipe import Recipe
@@ -20,9 +23,11 @@ from sfumato.learning.score import Score, score
 
 __all__ = [
     "Additive",
+    "Clusters",
     "Fixed",
     "Frontier",
     "FullBatch",
+    "KMeans",
     "LogisticRegression",
     "Model",
     "NaiveBayes",

@@ -29,18 +29,19 @@ class Coded:
 class Examples:
     """Bounded rows with a label, the value at ``place``; every other column is a feature.
 
-    An array is a feature for each of its numbers.
+    ``place`` None: rows without a label, for models that describe rows. An array is a feature for
+    each of its numbers.
     """
 
     plan: BoundedRows
-    place: int
+    place: int | None
 
     @classmethod
     def of(
         cls,
         dataset: Dataset,
         statement: str,
-        label: str,
+        label: str | None,
     ) -> "Examples":
         """The examples of a SELECT of rows, from declarations alone.
 
@@ -50,6 +51,8 @@ class Examples:
             Others as ``row_list``.
         """
         rows = row_list(statement, dataset)
+        if label is None:
+            return cls(compile_rows(rows, dataset), None)
         place = place_of(rows, label)
         kind = rows.values[place].type
         if not isinstance(kind, Category | Boolean | Integer | Real):
@@ -62,8 +65,29 @@ class Examples:
     @property
     def values(self) -> tuple[Value, ...]:
         """The features' values, in order."""
-        rows = self.plan.rows.values
-        return rows[: self.place] + rows[self.place + 1 :]
+        values = enumerate(self.plan.rows.values)
+        return tuple(value for place, value in values if place != self.place)
+
+    @property
+    def labelled(self) -> Value:
+        """The value that a model predicts.
+
+        Raises:
+            WrongUse: rows without a label.
+        """
+        if self.place is None:
+            raise WrongUse(
+                "A fit without a label.", remedy='label="income": the column that is predicted.'
+            )
+        return self.plan.rows.values[self.place]
+
+    def require_unlabelled(self, recipe: str) -> None:
+        """Raises WrongUse if there is a label, which a recipe would not read."""
+        if self.place is not None:
+            raise WrongUse(
+                f"{recipe} with label={self.labelled.name!r}.",
+                remedy=f"{recipe} predicts no column: leave label= out.",
+            )
 
     @property
     def coded(self) -> tuple[Coded, ...]:
@@ -87,20 +111,21 @@ class Examples:
     @property
     def label(self) -> Label:
         """The label, with the codes that count; a number beyond its clip is at its end."""
-        kind = self.plan.rows.values[self.place].type
+        kind = self.labelled.type
         assert isinstance(kind, Category | Boolean | Integer | Real), "checked by of"
+        assert self.place is not None, "it has a label"
         return Label(self.plan.rows.starts[self.place], kind.lower_code, kind.upper_code)
 
     @property
     def classes(self) -> tuple[str, ...]:
         """The classes of the label; empty if it is a number."""
-        return FrameColumn.of(self.plan.rows.values[self.place]).texts
+        return FrameColumn.of(self.labelled).texts
 
     @property
     def bounds(self) -> tuple[float, float]:
         """The values at the ends of a label that is a number."""
         label = self.label
-        step = FrameColumn.of(self.plan.rows.values[self.place]).step
+        step = FrameColumn.of(self.labelled).step
         return float(label.lower * step), float(label.upper * step)
 
     def features(self, make: Callable[[str, ColumnType], Feature]) -> Features:

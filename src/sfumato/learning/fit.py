@@ -16,7 +16,7 @@ def fit(
     recipe: Recipe[Fitted],
     statement: str,
     *,
-    label: str,
+    label: str | None = None,
     epsilon: Number | None = None,
     rho: Number | None = None,
     delta: Number | None = None,
@@ -24,10 +24,10 @@ def fit(
 ) -> Fitted:
     """Fits a model to the rows of a SELECT, and charges the account once.
 
-    Each column but ``label`` is a feature. All bounds come from declarations. A unit with many
-    rows is one example: what its rows add is added up and clipped once. ``rho`` buys steps with
-    Gaussian noise; ``epsilon`` with ``delta`` a block, whose noise is that of its certified curve;
-    ``epsilon`` alone is for ``NaiveBayes``.
+    Each column but ``label`` is a feature; ``KMeans`` has no label. All bounds come from
+    declarations. A unit with many rows is one example: what its rows add is added up and clipped
+    once. ``rho`` buys steps with Gaussian noise; ``epsilon`` with ``delta`` a block, whose noise is
+    that of its certified curve; ``epsilon`` alone is for ``NaiveBayes`` and ``KMeans``.
 
     A fit that was interrupted goes on from its last checkpoint when it is called again; a fit that
     is complete is returned from the ledger.
@@ -60,7 +60,7 @@ def preview(
     recipe: Recipe[Any],
     statement: str,
     *,
-    label: str,
+    label: str | None = None,
     epsilon: Number | None = None,
     rho: Number | None = None,
     delta: Number | None = None,
@@ -93,14 +93,14 @@ def _planned(
     session: Session,
     recipe: Recipe[Fitted],
     statement: str,
-    label: str,
+    label: str | None,
     asked: Asked,
 ) -> Planned[Fitted]:
     """The plan of a fit, from declarations alone."""
     if not isinstance(recipe, Recipe):
         raise WrongUse(
             f"recipe={shown(recipe)}.",
-            allowed="Additive(), LogisticRegression(), NaiveBayes(), Ridge(), torch.Network(...)",
+            allowed="Additive(), KMeans(8), NaiveBayes(), torch.Network(...), another recipe of ln",
         )
     examples = Examples.of(session.dataset, statement, label)
     return recipe.planned(examples, asked, session.renyi_orders)

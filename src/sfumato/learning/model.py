@@ -16,13 +16,13 @@ from sfumato.learning.features import Binned, Features, Floats, Line, Listed
 from sfumato.learning.frames import FrameColumn, column_of
 from sfumato.learning.outcomes import WeightOutcomes, integer_weights, predicted
 from sfumato.learning.scorable import Scorable
+from sfumato.learning.stored import FORMAT, read_cost
 from sfumato.noise import Integers
 from sfumato.plan.rows import MISSING
 from sfumato.plan.show import form
 from sfumato.privacy.event import Json
 from sfumato.query.cost import Cost
 
-_FORMAT = 1
 _FEATURES = {kind.__name__: kind for kind in (Listed, Binned, Line)}
 
 
@@ -131,7 +131,7 @@ class Model(Scorable):
         """Writes the model as JSON; ``load`` reads it."""
         parts = [{"kind": type(part).__name__, **_fields(part)} for part in self.features.parts]
         stored: dict[str, Json] = {
-            "format": _FORMAT,
+            "format": FORMAT,
             "recipe": self.recipe,
             "features": parts,
             "columns": [column.to_json() for column in self.columns],
@@ -143,49 +143,26 @@ class Model(Scorable):
         }
         Path(path).write_text(json.dumps(stored, indent=1), encoding="utf-8")
 
-
-def load(path: str | Path) -> Model:
-    """Reads a model that ``Model.save`` wrote.
-
-    Raises:
-        WrongUse: another file.
-
-    >>> from sfumato.errors import WrongUse
-    >>> try:
-    ...     load("nowhere/income.sfm")
-    ... except FileNotFoundError:
-    ...     print("no such file")
-    no such file
-    """
-    try:
-        stored = json.loads(Path(path).read_text(encoding="utf-8"))
-        if stored["format"] != _FORMAT:
-            raise ValueError("another format")
-        return _read(stored)
-    except (ValueError, KeyError, TypeError) as damaged:
-        raise WrongUse(f"{path} is no model.", allowed="what model.save wrote") from damaged
-
-
-def _read(stored: Mapping[str, Any]) -> Model:
-    """The model of a stored form."""
-    parts = []
-    for part in stored["features"]:
-        given = {name: value for name, value in part.items() if name != "kind"}
-        if "edges" in given:
-            given["edges"] = tuple(given["edges"])
-        parts.append(_FEATURES[part["kind"]](**given))
-    cost = stored["cost"]
-    lower, upper = stored["bounds"]
-    return Model(
-        stored["recipe"],
-        Features(tuple(parts)),
-        tuple(map(FrameColumn.from_json, stored["columns"])),
-        np.array(stored["scores"]),
-        tuple(stored["classes"]),
-        (lower, upper),
-        Cost(cost["epsilon"], cost["rho"], cost["delta"], tuple(cost["items"])),
-        stored["charge"],
-    )
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> "Model":
+        """Reads a stored form."""
+        parts = []
+        for part in stored["features"]:
+            given = {name: value for name, value in part.items() if name != "kind"}
+            if "edges" in given:
+                given["edges"] = tuple(given["edges"])
+            parts.append(_FEATURES[part["kind"]](**given))
+        lower, upper = stored["bounds"]
+        return cls(
+            stored["recipe"],
+            Features(tuple(parts)),
+            tuple(map(FrameColumn.from_json, stored["columns"])),
+            np.array(stored["scores"]),
+            tuple(stored["classes"]),
+            (lower, upper),
+            read_cost(stored["cost"]),
+            stored["charge"],
+        )
 
 
 def _fields(part: Any) -> dict[str, Json]:

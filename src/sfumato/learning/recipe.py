@@ -88,16 +88,17 @@ class Recipe(ABC, Generic[Fitted]):
 
 @dataclass(frozen=True, slots=True)
 class OneRelease(Planned[Fitted]):
-    """A fit of one release of ``numbers`` numbers, each with this noise in examples."""
+    """A fit of one task: releases of ``numbers`` numbers, each with this noise in examples."""
 
     task: Task
     numbers: int
     noise: float
     made: Made[Fitted]
+    releases: int = 1
 
     def preview(self, session: Session) -> Preview:
         """The price of the one task."""
-        return Preview(session.price(self.task), 1, 1, self.numbers, self.noise)
+        return Preview(session.price(self.task), self.releases, 1, self.numbers, self.noise)
 
     def fitted(self, session: Session, progress: Progress | None) -> Fitted:
         """The model of the answer."""

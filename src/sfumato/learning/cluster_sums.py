@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""For each of some public centers, the rows that are nearest to it: their number and their offsets.
+
+Proof: cluster_sums.proof.md.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.errors import InvalidDeclaration
+from sfumato.learning.points import STEPS, Box, Points
+from sfumato.learning.unit_vectors import Added, UnitVectors
+from sfumato.noise import Integers
+from sfumato.plan.rows import BoundedRows
+from sfumato.privacy.distance import Norm
+from sfumato.query.statistic import Opened, Rows
+
+# The number of distances that are computed at once.
+_AT_ONCE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSums(UnitVectors[Points]):
+    """For each center STEPS times its rows, then the sum of their offsets, number by number.
+
+    An offset is that from the center in units of ``reach`` / STEPS, cut at STEPS. ``centers`` has a
+    row for each, in steps of the box; ``reach`` is positive. A row with a missing number adds
+    nothing. A unit with several rows is clipped once.
+
+    Guarantees:
+        cluster sums move by at most their proved distance
+        a row with a missing number adds nothing
+
+    Raises:
+        InvalidDeclaration: vectors of a unit that may be 2^31 long, centers outside the box.
+    """
+
+    plan: BoundedRows
+    places: tuple[int, ...]
+    box: Box
+    centers: Integers
+    reach: Integers
+    norm: Norm
+
+    def __post_init__(self) -> None:
+        inside = self.centers.shape == (len(self.reach), self.box.width)
+        if not inside or np.abs(self.centers).max() > STEPS or self.reach.min() < 1:
+            raise InvalidDeclaration("Centers outside the box.", allowed="centers inside")
+        self.require_bounded()
+
+    @property
+    def length(self) -> int:
+        """The most that a row adds, in L1."""
+        return STEPS * (1 + self.box.width)
+
+    @property
+    def squared(self) -> int:
+        """The square of the most that a row adds, in L2."""
+        return STEPS**2 * (1 + self.box.width)
+
+    @property
+    def width(self) -> int:
+        """The number of integers."""
+        return len(self.reach) * (1 + self.box.width)
+
+    def read(self, opened: Opened) -> Points:
+        """The rows as points."""
+        return opened.derived(self.plan, (self.box, self.places), self._points)
+
+    def _points(self, rows: Rows) -> Points:
+        return self.box.points([rows.codes[:, place] for place in self.places])
+
+    def added(self, rows: Points) -> Iterator[Added]:
+        """One row and its offsets, at the nearest center; the first of equally near ones."""
+        chosen = self._nearest(rows)
+        first = chosen * (1 + self.box.width)
+        known = rows.known.astype(np.float64)
+        yield first, STEPS * known
+        reach = self.reach[chosen]
+        for number in range(self.box.width):
+            apart = rows.matrix[:, number].astype(np.int64) - self.centers[chosen, number]
+            # rounded to the nearest
+            offset = (2 * STEPS * apart + reach) // (2 * reach)
+            yield first + 1 + number, np.clip(offset, -STEPS, STEPS) * known
+
+    def _nearest(self, rows: Points) -> Integers:
+        """The place of the nearest center of each row."""
+        centers = self.centers.astype(np.float64)
+        squares = (centers * centers).sum(axis=1)
+        found = np.zeros(rows.count, np.int64)
+        step = max(_AT_ONCE // len(centers), 1)
+        for first in range(0, rows.count, step):
+            matrix = rows.matrix[first : first + step].astype(np.float64)
+            # integers below 2^53: exact in every order of summation
+            found[first : first + step] = (squares - 2 * matrix @ centers.T).argmin(axis=1)
+        return found

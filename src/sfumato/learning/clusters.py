@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fitted clusters: their centers and noisy sizes, and the nearest one of a row. All of it free."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sfumato.learning.coreset import squares
+from sfumato.learning.features import Floats
+from sfumato.learning.frames import FrameColumn, column_of
+from sfumato.learning.points import STEPS, Box, Points
+from sfumato.learning.stored import read_cost, write
+from sfumato.noise import Integers
+from sfumato.privacy.event import Json
+from sfumato.query.cost import Cost
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Clusters:
+    """Centers of clusters, largest first, and their noisy sizes.
+
+    ``places`` are the centers in the box from -1 to 1 of the declared bounds, ``centers`` the same
+    in the units of the columns.
+
+    >>> Clusters.__name__, "fit returns one for KMeans"
+    ('Clusters', 'fit returns one for KMeans')
+    """
+
+    columns: tuple[FrameColumn, ...]
+    box: Box
+    places: Floats
+    sizes: Floats
+    cost: Cost
+    charge: str
+
+    kind: ClassVar[str] = "clusters"
+
+    def __repr__(self) -> str:
+        names = ", ".join(column.name for column in self.columns)
+        told = f"(cost: {self.cost}, charge {self.charge})"
+        return f"{len(self.sizes)} clusters of {names} {told}"
+
+    @property
+    def centers(self) -> Floats:
+        """The centers in the units of the columns; a date is its number of days since 1970."""
+        lower, upper = np.array(self.box.lower, float), np.array(self.box.upper, float)
+        codes = (lower + upper) / 2 + self.places * (upper - lower) / 2
+        units = [
+            float(column.step) for column in self.columns for _ in range(max(column.length, 1))
+        ]
+        found: Floats = codes * units
+        return found
+
+    def predict(self, frame: Any) -> Integers:
+        """The place of the nearest center of each row; -1 where a number is missing.
+
+        Raises:
+            UnknownName: the frame lacks a column.
+        """
+        points = _points(frame, self.columns, self.box)
+        nearest = squares(points.matrix / STEPS, self.places).argmin(axis=1)
+        found: Integers = np.where(points.known, nearest, -1)
+        return found
+
+    def save(self, path: str | Path) -> None:
+        """Writes the clusters as JSON; ``ln.load`` reads it."""
+        stored: dict[str, Json] = {
+            "columns": [column.to_json() for column in self.columns],
+            "lower": list(self.box.lower),
+            "upper": list(self.box.upper),
+            "places": self.places.tolist(),
+            "sizes": self.sizes.tolist(),
+            "cost": self.cost.to_json(),
+            "charge": self.charge,
+        }
+        write(path, self.kind, stored)
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> "Clusters":
+        """Reads a stored form."""
+        return cls(
+            tuple(map(FrameColumn.from_json, stored["columns"])),
+            Box(tuple(stored["lower"]), tuple(stored["upper"])),
+            np.array(stored["places"]),
+            np.array(stored["sizes"]),
+            read_cost(stored["cost"]),
+            stored["charge"],
+        )
+
+
+def _points(
+    frame: Any,
+    columns: tuple[FrameColumn, ...],
+    box: Box,
+) -> Points:
+    """The rows of a frame as points of a box."""
+    codes: list[Integers] = []
+    for column in columns:
+        codes += column.features(column_of(frame, column.name))
+    return box.points(codes)

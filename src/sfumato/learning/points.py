@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows as points of integers: each number from its lower to its upper bound as -STEPS to STEPS.
+
+Proof: points.proof.md.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import WrongUse
+from sfumato.metadata.column import Boolean, ColumnType, Date, Integer, Real
+from sfumato.noise import Integers
+from sfumato.plan.rows import MISSING
+
+# A point lies in the box from -STEPS to STEPS.
+STEPS = 1 << 10
+_BITS = 48
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """The points of some rows. A row with a missing number is not ``known``, and is the middle."""
+
+    matrix: NDArray[np.int16]
+    known: NDArray[np.bool]
+
+    @property
+    def count(self) -> int:
+        """The number of rows."""
+        return len(self.known)
+
+    def part(
+        self,
+        first: int,
+        last: int,
+    ) -> "Points":
+        """The points of the rows from ``first`` to before ``last``."""
+        return Points(self.matrix[first:last], self.known[first:last])
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """The bounds, in codes, of each number of a point.
+
+    Guarantees:
+        a point depends on its own row alone
+        a point lies in the box
+
+    >>> Box((0,), (100,)).points([np.array([0, 50, 200, MISSING])]).matrix.ravel().tolist()
+    [-1024, 0, 1024, 0]
+    """
+
+    lower: tuple[int, ...]
+    upper: tuple[int, ...]
+
+    @property
+    def width(self) -> int:
+        """The number of numbers of a point."""
+        return len(self.lower)
+
+    def points(self, codes: Sequence[Integers]) -> Points:
+        """The points of columns of codes."""
+        matrix = np.zeros((len(codes[0]), self.width), np.int16)
+        known = np.ones(len(matrix), np.bool)
+        for place, (column, lower, upper) in enumerate(
+            zip(codes, self.lower, self.upper, strict=True)
+        ):
+            # ranges of up to 2^53 codes: the product fits 64 bits
+            shift = max((upper - lower).bit_length() - _BITS, 0)
+            size = (upper - lower) >> shift
+            offset = (np.clip(column, lower, upper) - lower) >> shift
+            # rounded to the nearest
+            share = (4 * STEPS * offset + size) // (2 * size)
+            matrix[:, place] = share - STEPS
+            known &= column != MISSING
+        matrix[~known] = 0
+        return Points(matrix, known)
+
+
+def bounds(name: str, kind: ColumnType) -> tuple[int, int]:
+    """The codes between which a number lies: its clip, or its declared bounds.
+
+    Raises:
+        WrongUse: a column that is no number.
+
+    >>> bounds("age", Integer(0, 99, clip=80))
+    (0, 80)
+    """
+    if not isinstance(kind, Boolean | Integer | Real | Date):
+        raise WrongUse(
+            f"{name} is a {type(kind).__name__}: points are made of numbers.",
+            allowed="Integer, Real, Date, Boolean, an Array of numbers",
+            remedy="Leave it out, or make tests of it: city = 'Rome' AS rome.",
+        )
+    if isinstance(kind, Integer | Real) and isinstance(kind.clip, tuple):
+        return kind.clip
+    return kind.lower_code, kind.upper_code
