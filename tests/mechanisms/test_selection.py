@@ -17,7 +17,7 @@ from sfumato.mechanisms.selection import SelectionMechanism, exponential, permut
 from sfumato.noise import select
 from sfumato.privacy import Distance, Norm, Relation
 from sfumato.privacy.event import Rule, Selection
-from sfumato.testing import Replay, assert_at_most
+from sfumato.testing import Replay, assert_at_most, assert_follows
 
 ONE = Distance(Norm.LINF, Fraction(1))
 AMOUNTS = st.fractions(min_value=Fraction(1, 10**6), max_value=10**6)
@@ -225,3 +225,21 @@ def test_bad_scores_are_refused(make):
             make(ONE, 1).release(scores)
     with pytest.raises(InvalidNumber, match="NaN or infinite"):
         make(ONE, 1).release(np.array([1.0, math.nan]))
+
+
+def test_a_tuple_is_selected_in_proportion_to_the_weight_of_its_sum():
+    mechanism, groups = exponential(ONE, 2), [[0, 1], [2, 0, 1]]
+    sums = [one + other for one, other in itertools.product(*groups)]
+    places = {pair: at for at, pair in enumerate(itertools.product(range(2), range(3)))}
+    draws = [places[mechanism.release_each(groups)] for _ in range(4000)]
+    right, wrong = law(mechanism, sums), law(exponential(ONE, 1), sums)
+
+    def below(probabilities):
+        return lambda x: sum(probabilities[: max(x + 1, 0)])
+
+    assert_follows(draws, below(right), notices=below(wrong))
+
+
+def test_permute_and_flip_selects_no_tuple():
+    with pytest.raises(InvalidDeclaration, match="tuple"):
+        permute_and_flip(ONE, 1).release_each([[0, 1]])

@@ -11,7 +11,7 @@ import threading
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -21,9 +21,9 @@ import sfumato as sf
 from sfumato.errors import Cancelled, EngineFailed
 from sfumato.mechanisms.additive import AdditiveMechanism, gaussian
 from sfumato.mechanisms.grid import grid_quantiles
-from sfumato.mechanisms.selection import SelectionMechanism, exponential
+from sfumato.mechanisms.selection import SelectionMechanism, exponential, permute_and_flip
 from sfumato.mechanisms.threshold import threshold_laplace
-from sfumato.noise import DiscreteLaplace
+from sfumato.noise import DiscreteLaplace, Integers
 from sfumato.plan.stages import Bounded
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import Composed, Event
@@ -31,7 +31,7 @@ from sfumato.privacy.unit import Relation
 from sfumato.query.cells import Cells, Units
 from sfumato.query.curator import Curator
 from sfumato.query.reserved import Reserved, drawn
-from sfumato.query.statistic import BoundedStatistic, Opened
+from sfumato.query.statistic import BoundedStatistic, GroupedScores, Opened
 from tests.contracts.tasks import adding, cells, plan_of
 
 CANARY = 8_675_309_001
@@ -205,6 +205,36 @@ def test_scores_count_as_monotone_only_where_the_statistic_says_so(
         holding(plan, event).select(cells(plan), claim)
     monkeypatch.setattr(Cells, "is_monotone", True)
     assert holding(plan, event).select(cells(plan), claim) in (0, 1)
+
+
+@dataclass(frozen=True)
+class Pairs(GroupedScores):
+    """Two groups of scores, of which sums move by at most 1."""
+
+    plan: Bounded
+
+    def distance(self, norm: Norm) -> Distance:
+        return Distance(norm, Fraction(1))
+
+    def exact(self, opened: Opened) -> list[Integers]:
+        opened.integers(self.plan)
+        return [np.array([0, 10**9, 3]), np.array([10**9, 0])]
+
+
+def test_a_tuple_is_selected_for_one_step() -> None:
+    plan = plan_of()
+    sure = exponential(Distance(Norm.LINF, Fraction(1)), 1)
+    event = sure.event(Distance(Norm.LINF, Fraction(1)))
+    curator = holding(plan, event)
+    assert curator.select_each(Pairs(plan), sure) == (1, 0)
+    with pytest.raises(EngineFailed):
+        curator.select_each(Pairs(plan), sure)
+    others = permute_and_flip(Distance(Norm.LINF, Fraction(1)), 1)
+    flipped = others.event(Distance(Norm.LINF, Fraction(1)))
+    with pytest.raises(EngineFailed):
+        holding(plan, flipped).select_each(Pairs(plan), others)
+    with pytest.raises(EngineFailed):
+        holding(plan, event).select_each(cells(plan), sure)  # type: ignore[arg-type]
 
 
 def test_what_is_reserved_is_answered() -> None:

@@ -9,6 +9,7 @@ proof, ``order`` what a step reads, ``run`` the checkpoints, ``budget`` the nois
 
 from sfumato.learning.additive import Additive, LogisticRegression
 from sfumato.learning.clusters import Clusters
+from sfumato.learning.decision_tree import DecisionTree
 from sfumato.learning.fit import fit, preview
 from sfumato.learning.fit_preview import Preview
 from sfumato.learning.frontier import Frontier, Point, frontier
@@ -20,10 +21,12 @@ from sfumato.learning.order import Fixed, FullBatch, Poisson
 from sfumato.learning.recipe import Recipe
 from sfumato.learning.ridge import Ridge
 from sfumato.learning.score import Score, score
+from sfumato.learning.tree import Tree
 
 __all__ = [
     "Additive",
     "Clusters",
+    "DecisionTree",
     "Fixed",
     "Frontier",
     "FullBatch",
@@ -37,6 +40,7 @@ __all__ = [
     "Recipe",
     "Ridge",
     "Score",
+    "Tree",
     "fit",
     "frontier",
     "load",

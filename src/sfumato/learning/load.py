@@ -9,10 +9,11 @@ from sfumato.errors import WrongUse
 from sfumato.learning.clusters import Clusters
 from sfumato.learning.model import Model
 from sfumato.learning.stored import FORMAT
+from sfumato.learning.tree import Tree
 
-Loaded: TypeAlias = Model | Clusters
+Loaded: TypeAlias = Model | Clusters | Tree
 # A file without a kind is of a model of coordinates.
-_KINDS: dict[str, type[Model] | type[Clusters]] = {"": Model, Clusters.kind: Clusters}
+_KINDS: dict[str, type[Loaded]] = {"": Model, Clusters.kind: Clusters, Tree.kind: Tree}
 
 
 def load(path: str | Path) -> Loaded:

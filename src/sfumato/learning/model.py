@@ -3,7 +3,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -129,11 +129,10 @@ class Model(Scorable):
 
     def save(self, path: str | Path) -> None:
         """Writes the model as JSON; ``load`` reads it."""
-        parts = [{"kind": type(part).__name__, **_fields(part)} for part in self.features.parts]
         stored: dict[str, Json] = {
             "format": FORMAT,
             "recipe": self.recipe,
-            "features": parts,
+            "features": written_features(self.features),
             "columns": [column.to_json() for column in self.columns],
             "scores": self.scores.tolist(),
             "classes": list(self.classes),
@@ -146,16 +145,10 @@ class Model(Scorable):
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "Model":
         """Reads a stored form."""
-        parts = []
-        for part in stored["features"]:
-            given = {name: value for name, value in part.items() if name != "kind"}
-            if "edges" in given:
-                given["edges"] = tuple(given["edges"])
-            parts.append(_FEATURES[part["kind"]](**given))
         lower, upper = stored["bounds"]
         return cls(
             stored["recipe"],
-            Features(tuple(parts)),
+            read_features(stored["features"]),
             tuple(map(FrameColumn.from_json, stored["columns"])),
             np.array(stored["scores"]),
             tuple(stored["classes"]),
@@ -163,6 +156,22 @@ class Model(Scorable):
             read_cost(stored["cost"]),
             stored["charge"],
         )
+
+
+def written_features(features: Features) -> list[Json]:
+    """The stored form of features."""
+    return [{"kind": type(part).__name__, **_fields(part)} for part in features.parts]
+
+
+def read_features(stored: Sequence[Mapping[str, Any]]) -> Features:
+    """The features of a stored form."""
+    parts = []
+    for part in stored:
+        given = {name: value for name, value in part.items() if name != "kind"}
+        if "edges" in given:
+            given["edges"] = tuple(given["edges"])
+        parts.append(_FEATURES[part["kind"]](**given))
+    return Features(tuple(parts))
 
 
 def _fields(part: Any) -> dict[str, Json]:

@@ -5,10 +5,11 @@ Source: McSherry and Talwar (FOCS 2007), Theorem 6; Dwork and Roth (2014), Theor
 McKenna and Sheldon (NeurIPS 2020), Theorem 1. Proof: selection.proof.md.
 """
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 
-from sfumato.errors import InvalidNumber, shown
+from sfumato.errors import InvalidDeclaration, InvalidNumber, shown
 from sfumato.exact.rational import Number, positive
 from sfumato.exact.rounding import log_up
 from sfumato.noise import SYSTEM, Entropy, select
@@ -32,6 +33,7 @@ class SelectionMechanism:
         a selection costs at most its epsilon
         only the exponential mechanism costs an eighth
         the error of a selection covers as often as stated
+        a tuple is selected in proportion to the weight of its sum
 
     >>> from sfumato.privacy.distance import Norm
     >>> mechanism = exponential(Distance(Norm.LINF, Fraction(1)), epsilon=1)
@@ -59,6 +61,25 @@ class SelectionMechanism:
         """The index of the selected candidate; scores must be finite, floats are taken exactly."""
         draw = _DRAW[self.rule]
         return draw(scores, self.rate, entropy)
+
+    def release_each(
+        self,
+        groups: Sequence[Scores],
+        entropy: Entropy = SYSTEM,
+    ) -> tuple[int, ...]:
+        """An index in each group: the selection of one tuple, whose score is the sum of its own.
+
+        ``event`` is then of the distance of these sums. Only the exponential mechanism selects a
+        tuple by selecting in each group.
+
+        Raises:
+            InvalidDeclaration: another rule.
+        """
+        if self.rule is not Rule.EXPONENTIAL:
+            raise InvalidDeclaration(
+                f"A tuple by {self.rule.value}.", allowed="the exponential mechanism"
+            )
+        return tuple(select.exponential(scores, self.rate, entropy) for scores in groups)
 
     def error(self, confidence: Number, candidates: int) -> Fraction:
         """Returns x with P(selected score > best score - x) >= confidence."""

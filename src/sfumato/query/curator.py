@@ -8,7 +8,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable
-from typing import NoReturn, TypeVar, overload
+from typing import Any, NoReturn, TypeVar, overload
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from sfumato.privacy.distance import Norm
 from sfumato.privacy.event import Design
 from sfumato.query.cells import Cells, Units
 from sfumato.query.reserved import Reserved
-from sfumato.query.statistic import BoundedStatistic, Opened
+from sfumato.query.statistic import BoundedStatistic, GroupedScores, Opened
 from sfumato.query.stream_state import Past, Row
 from sfumato.query.ticks import Ticks
 
@@ -137,11 +137,23 @@ class Curator:
         """The index of a candidate with a high score, selected privately."""
 
         def step() -> int:
-            _require(mechanism, SelectionMechanism)
-            if mechanism.monotone and not scored.is_monotone:
-                raise InvalidDeclaration("Scores that are not proved to move in one direction.")
-            self._reserved.take(mechanism.event(scored.distance(Norm.LINF)))
+            self._take_selection(scored, mechanism)
             return mechanism.release(scored.exact(self._opened))
+
+        return self._carried_out(step)
+
+    def select_each(
+        self,
+        scored: GroupedScores,
+        mechanism: SelectionMechanism,
+    ) -> tuple[int, ...]:
+        """The index of a candidate of each group, selected privately as one tuple."""
+
+        def step() -> tuple[int, ...]:
+            if not isinstance(scored, GroupedScores):
+                raise InvalidDeclaration("Scores of one group.", allowed="GroupedScores")
+            self._take_selection(scored, mechanism)
+            return mechanism.release_each(scored.exact(self._opened))
 
         return self._carried_out(step)
 
@@ -215,6 +227,17 @@ class Curator:
         with self._lock:
             failed, self._failed, self._sample = self._failed, self._failed or ENGINE, None
         return failed
+
+    def _take_selection(
+        self,
+        scored: BoundedStatistic[Any],
+        mechanism: SelectionMechanism,
+    ) -> None:
+        """Takes the step of a selection."""
+        _require(mechanism, SelectionMechanism)
+        if mechanism.monotone and not scored.is_monotone:
+            raise InvalidDeclaration("Scores that are not proved to move in one direction.")
+        self._reserved.take(mechanism.event(scored.distance(Norm.LINF)))
 
     def _opened_for(self, of: Sample | None) -> Opened:
         """The data; with ``of``, the last sample drawn from it."""

@@ -206,3 +206,11 @@ class BoundedStatistic(ABC, Generic[E]):
     @abstractmethod
     def exact(self, opened: Opened) -> E:
         """The exact integers. Only a curator calls this."""
+
+
+class GroupedScores(BoundedStatistic[list[Integers]]):
+    """Scores of the candidates of some groups, of each of which one candidate is selected.
+
+    ``distance`` bounds by how much the sum of any tuple of scores, one of each group, moves: not
+    each score alone.
+    """

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How well each test splits the rows of each node of a tree, and the classes of its leaves.
+
+The score is that of the Gini impurity: the sum over both sides of the squared sizes of the classes
+over the size of the side. Proof: split_scores.proof.md.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import InvalidDeclaration
+from sfumato.learning.examples import Label
+from sfumato.learning.features import Features
+from sfumato.learning.splits import Candidates, coordinates_of
+from sfumato.noise import Integers
+from sfumato.plan.rows import MISSING, BoundedRows
+from sfumato.privacy.distance import Distance, Norm
+from sfumato.privacy.unit import Relation
+from sfumato.query.statistic import BoundedStatistic, GroupedScores, Opened, Rows
+
+# A unit weighs so much, or so much for each row that it may have, if that is more.
+_WEIGHT, _EACH = 1 << 8, 1 << 4
+_MOST_ROWS = 1 << 20
+# Sizes below it have squares that fit 64 bits.
+_SMALL = 1 << 31
+
+
+@dataclass(frozen=True, slots=True)
+class Weighted:
+    """Rows as coordinates, with their class and weight; a row without a class weighs nothing."""
+
+    coordinates: list[Integers]
+    classes: Integers
+    weights: Integers
+
+
+@dataclass(frozen=True, slots=True)
+class Sorting:
+    """What both statistics read: rows of features with a class.
+
+    The rows of a unit share its ``weight``.
+
+    Guarantees:
+        a unit weighs at most the declared weight
+
+    Raises:
+        InvalidDeclaration: units of more than 2^20 rows.
+    """
+
+    plan: BoundedRows
+    features: Features
+    places: tuple[int, ...]
+    label: Label
+
+    def __post_init__(self) -> None:
+        if self.plan.most > _MOST_ROWS:
+            raise InvalidDeclaration(
+                f"Units of {self.plan.most:,} rows.", allowed="max_rows_total up to 1,048,576"
+            )
+
+    @property
+    def weight(self) -> int:
+        """The most that the rows of a unit weigh: a power of two."""
+        return max(_WEIGHT, _EACH << (self.plan.most - 1).bit_length())
+
+    @property
+    def classes(self) -> int:
+        """The number of classes."""
+        return self.label.upper - self.label.lower + 1
+
+    @property
+    def units(self) -> int:
+        """How many units differ between neighbours, as rows that are there in one of them."""
+        return 2 if self.plan.neighbours is Relation.REPLACE_ONE else 1
+
+    def read(self, opened: Opened) -> Weighted:
+        """The rows, kept as long as they are open."""
+        return opened.derived(self.plan, (self.features, self.places, self.label), self._weighted)
+
+    def _weighted(self, rows: Rows) -> Weighted:
+        codes = [np.asarray(rows.codes[:, place]) for place in self.places]
+        label = np.asarray(rows.codes[:, self.label.place])
+        known = (label >= self.label.lower) & (label <= self.label.upper) & (label != MISSING)
+        sizes = np.diff(rows.starts)
+        weights = np.repeat(self.weight // np.maximum(sizes, 1), sizes) * known
+        classes = np.where(known, label - self.label.lower, 0)
+        return Weighted(coordinates_of(self.features, codes), classes, weights)
+
+    def reached(
+        self,
+        rows: Weighted,
+        levels: tuple[Integers, ...],
+    ) -> Integers:
+        """The node and class of each row, as one number."""
+        nodes = Candidates(self.features).leaves(rows.coordinates, levels)
+        return nodes * self.classes + rows.classes
+
+
+@dataclass(frozen=True, slots=True)
+class SplitScores(GroupedScores):
+    """For each node of the last level the scores of all tests, in 1 / ``weight`` of a unit.
+
+    Guarantees:
+        scores of tuples move by at most their proved distance
+        a row without a class changes no score
+    """
+
+    sorting: Sorting
+    levels: tuple[Integers, ...]
+
+    def distance(self, norm: Norm) -> Distance:
+        """The weight of a unit and a rounding for each of its rows."""
+        if norm is not Norm.LINF:
+            raise InvalidDeclaration(f"Scores in {norm.value}.", allowed="Linf")
+        sorting = self.sorting
+        moved = sorting.units * (sorting.weight + sorting.plan.most)
+        return Distance(norm, Fraction(moved), sorting.plan.neighbours)
+
+    def exact(self, opened: Opened) -> list[Integers]:
+        """The exact scores."""
+        sorting = self.sorting
+        rows = sorting.read(opened)
+        reached = sorting.reached(rows, self.levels)
+        nodes, classes = 1 << len(self.levels), sorting.classes
+        whole = _sizes(reached, rows.weights, nodes * classes).reshape(nodes, classes, 1)
+        scores = []
+        candidates = Candidates(sorting.features)
+        for place, listed in enumerate(candidates.listed):
+            width = sorting.features.parts[place].width
+            own = rows.coordinates[place] - sorting.features.starts[place]
+            sizes = _sizes(reached * width + own, rows.weights, nodes * classes * width)
+            passed = sizes.reshape(nodes, classes, width)
+            if not listed:
+                passed = passed[:, :, ::-1].cumsum(axis=2)[:, :, ::-1]
+            scores.append(_purity(passed) + _purity(whole - passed))
+        return list(np.concatenate(scores, axis=1))
+
+
+@dataclass(frozen=True, slots=True)
+class LeafSizes(BoundedStatistic[Integers]):
+    """The weight of each class in each leaf of a tree.
+
+    Guarantees:
+        leaf sizes move by at most their proved distance
+    """
+
+    sorting: Sorting
+    levels: tuple[Integers, ...]
+
+    @property
+    def width(self) -> int:
+        """The number of integers."""
+        return self.sorting.classes << len(self.levels)
+
+    def distance(self, norm: Norm) -> Distance:
+        """The weight of a unit; if it is replaced, the weights of two."""
+        if norm not in (Norm.L1, Norm.L2):
+            raise InvalidDeclaration(f"Leaf sizes in {norm.value}.", allowed="L1, L2")
+        sorting = self.sorting
+        weight = sorting.weight if norm is Norm.L1 else sorting.weight**2
+        return Distance(norm, Fraction(sorting.units * weight), sorting.plan.neighbours)
+
+    def exact(self, opened: Opened) -> Integers:
+        """The exact sizes."""
+        rows = self.sorting.read(opened)
+        return _sizes(self.sorting.reached(rows, self.levels), rows.weights, self.width)
+
+
+def _sizes(
+    places: Integers,
+    weights: Integers,
+    count: int,
+) -> Integers:
+    """The sum of the weights at each place; floats that are integers below 2^53 add up exactly."""
+    return np.bincount(places, weights=weights.astype(np.float64), minlength=count).astype(np.int64)
+
+
+def _purity(sizes: NDArray[np.int64]) -> Integers:
+    """The sum of the squares of the sizes of the classes over their sum, rounded down."""
+    exact = sizes if sizes.sum() < _SMALL else sizes.astype(object)
+    squares = (exact * exact).sum(axis=1)
+    found: Integers = squares // np.maximum(exact.sum(axis=1), 1)
+    return found.astype(np.int64)
