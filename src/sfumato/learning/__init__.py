@@ -9,6 +9,7 @@ proof, ``order`` what a step reads, ``run`` the checkpoints, ``budget`` the nois
 
 from sfumato.learning.additive import Additive, LogisticRegression
 from sfumato.learning.clusters import Clusters
+from sfumato.learning.components import Components
 from sfumato.learning.decision_tree import DecisionTree
 from sfumato.learning.fit import fit, preview
 from sfumato.learning.fit_preview import Preview
@@ -18,14 +19,17 @@ from sfumato.learning.load import load
 from sfumato.learning.model import Model
 from sfumato.learning.naive_bayes import NaiveBayes
 from sfumato.learning.order import Fixed, FullBatch, Poisson
+from sfumato.learning.pca import PCA
 from sfumato.learning.recipe import Recipe
 from sfumato.learning.ridge import Ridge
 from sfumato.learning.score import Score, score
 from sfumato.learning.tree import Tree
 
 __all__ = [
+    "PCA",
     "Additive",
     "Clusters",
+    "Components",
     "DecisionTree",
     "Fixed",
     "Frontier",

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.errors import InvalidDeclaration
-from sfumato.learning.points import STEPS, Box, Points
+from sfumato.learning.points import STEPS, Box, Points, read_points
 from sfumato.learning.unit_vectors import Added, UnitVectors
 from sfumato.noise import Integers
 from sfumato.plan.rows import BoundedRows
 from sfumato.privacy.distance import Norm
-from sfumato.query.statistic import Opened, Rows
+from sfumato.query.statistic import Opened
 
 # The number of distances that are computed at once.
 _AT_ONCE = 1 << 20
@@ -67,10 +67,7 @@ class ClusterSums(UnitVectors[Points]):
 
     def read(self, opened: Opened) -> Points:
         """The rows as points."""
-        return opened.derived(self.plan, (self.box, self.places), self._points)
-
-    def _points(self, rows: Rows) -> Points:
-        return self.box.points([rows.codes[:, place] for place in self.places])
+        return read_points(opened, self.plan, self.box, self.places)
 
     def added(self, rows: Points) -> Iterator[Added]:
         """One row and its offsets, at the nearest center; the first of equally near ones."""

@@ -46,13 +46,7 @@ class Clusters:
     @property
     def centers(self) -> Floats:
         """The centers in the units of the columns; a date is its number of days since 1970."""
-        lower, upper = np.array(self.box.lower, float), np.array(self.box.upper, float)
-        codes = (lower + upper) / 2 + self.places * (upper - lower) / 2
-        units = [
-            float(column.step) for column in self.columns for _ in range(max(column.length, 1))
-        ]
-        found: Floats = codes * units
-        return found
+        return units_of(self.places, self.columns, self.box)
 
     def predict(self, frame: Any) -> Integers:
         """The place of the nearest center of each row; -1 where a number is missing.
@@ -60,7 +54,7 @@ class Clusters:
         Raises:
             UnknownName: the frame lacks a column.
         """
-        points = _points(frame, self.columns, self.box)
+        points = points_of(frame, self.columns, self.box)
         nearest = squares(points.matrix / STEPS, self.places).argmin(axis=1)
         found: Integers = np.where(points.known, nearest, -1)
         return found
@@ -91,7 +85,7 @@ class Clusters:
         )
 
 
-def _points(
+def points_of(
     frame: Any,
     columns: tuple[FrameColumn, ...],
     box: Box,
@@ -101,3 +95,16 @@ def _points(
     for column in columns:
         codes += column.features(column_of(frame, column.name))
     return box.points(codes)
+
+
+def units_of(
+    points: Floats,
+    columns: tuple[FrameColumn, ...],
+    box: Box,
+) -> Floats:
+    """Points of the box from -1 to 1 in the units of the columns."""
+    lower, upper = np.array(box.lower, float), np.array(box.upper, float)
+    codes = (lower + upper) / 2 + points * (upper - lower) / 2
+    steps = [float(column.step) for column in columns for _ in range(max(column.length, 1))]
+    found: Floats = codes * steps
+    return found

@@ -24,11 +24,11 @@ def fit(
 ) -> Fitted:
     """Fits a model to the rows of a SELECT, and charges the account once.
 
-    Each column but ``label`` is a feature; ``KMeans`` has no label. All bounds come from
-    declarations. A unit with many rows is one example: what its rows add is added up and clipped
-    once. ``rho`` buys steps with Gaussian noise; ``epsilon`` with ``delta`` a block, whose noise is
-    that of its certified curve; ``epsilon`` alone is for ``NaiveBayes``, ``KMeans`` and
-    ``DecisionTree``.
+    Each column but ``label`` is a feature; ``KMeans`` and ``PCA`` have no label. All bounds come
+    from declarations. A unit with many rows is one example: what its rows add is added up and
+    clipped once, or its rows share one weight. ``rho`` buys steps with Gaussian noise; ``epsilon``
+    with ``delta`` a block, whose noise is that of its certified curve; ``epsilon`` alone is for
+    ``NaiveBayes``, ``KMeans`` and ``DecisionTree``.
 
     A fit that was interrupted goes on from its last checkpoint when it is called again; a fit that
     is complete is returned from the ledger.

@@ -7,13 +7,19 @@ from typing import TypeAlias
 
 from sfumato.errors import WrongUse
 from sfumato.learning.clusters import Clusters
+from sfumato.learning.components import Components
 from sfumato.learning.model import Model
 from sfumato.learning.stored import FORMAT
 from sfumato.learning.tree import Tree
 
-Loaded: TypeAlias = Model | Clusters | Tree
+Loaded: TypeAlias = Model | Clusters | Components | Tree
 # A file without a kind is of a model of coordinates.
-_KINDS: dict[str, type[Loaded]] = {"": Model, Clusters.kind: Clusters, Tree.kind: Tree}
+_KINDS: dict[str, type[Loaded]] = {
+    "": Model,
+    Clusters.kind: Clusters,
+    Components.kind: Components,
+    Tree.kind: Tree,
+}
 
 
 def load(path: str | Path) -> Loaded:

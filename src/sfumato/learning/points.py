@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from sfumato.errors import WrongUse
 from sfumato.metadata.column import Boolean, ColumnType, Date, Integer, Real
 from sfumato.noise import Integers
-from sfumato.plan.rows import MISSING
+from sfumato.plan.rows import MISSING, BoundedRows
+from sfumato.query.statistic import Opened, Rows
 
 # A point lies in the box from -STEPS to STEPS.
 STEPS = 1 << 10
@@ -98,3 +99,17 @@ def bounds(name: str, kind: ColumnType) -> tuple[int, int]:
     if isinstance(kind, Integer | Real) and isinstance(kind.clip, tuple):
         return kind.clip
     return kind.lower_code, kind.upper_code
+
+
+def read_points(
+    opened: Opened,
+    plan: BoundedRows,
+    box: Box,
+    places: tuple[int, ...],
+) -> Points:
+    """The rows of a plan as points, kept as long as they are open."""
+
+    def points(rows: Rows) -> Points:
+        return box.points([rows.codes[:, place] for place in places])
+
+    return opened.derived(plan, (box, places), points)

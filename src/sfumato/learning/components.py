@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fitted principal components: the coordinates of rows along them, and back. All of it is free."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sfumato.learning.clusters import points_of, units_of
+from sfumato.learning.features import Floats
+from sfumato.learning.frames import FrameColumn
+from sfumato.learning.points import STEPS, Box
+from sfumato.learning.stored import read_cost, write
+from sfumato.privacy.event import Json
+from sfumato.query.cost import Cost
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Components:
+    """Principal components: ``axes`` (a row each, of length 1) and the noisy ``mean``.
+
+    Both are in the box from -1 to 1 of the declared bounds. ``shares`` are the noisy shares of the
+    variance.
+
+    >>> Components.__name__, "fit returns one for PCA"
+    ('Components', 'fit returns one for PCA')
+    """
+
+    columns: tuple[FrameColumn, ...]
+    box: Box
+    mean: Floats
+    axes: Floats
+    shares: Floats
+    cost: Cost
+    charge: str
+
+    kind: ClassVar[str] = "components"
+
+    def __repr__(self) -> str:
+        names = ", ".join(column.name for column in self.columns)
+        told = f"(cost: {self.cost}, charge {self.charge})"
+        return f"{len(self.axes)} components of {names} {told}"
+
+    def transform(self, frame: Any) -> Floats:
+        """The coordinates of each row along the axes; NaN where a number is missing.
+
+        Raises:
+            UnknownName: the frame lacks a column.
+        """
+        points = points_of(frame, self.columns, self.box)
+        found: Floats = (points.matrix / STEPS - self.mean) @ self.axes.T
+        found[~points.known] = np.nan
+        return found
+
+    def inverse(self, coordinates: Floats) -> Floats:
+        """The numbers, in the units of the columns, of rows with these coordinates."""
+        return units_of(self.mean + coordinates @ self.axes, self.columns, self.box)
+
+    def save(self, path: str | Path) -> None:
+        """Writes the components as JSON; ``ln.load`` reads it."""
+        stored: dict[str, Json] = {
+            "columns": [column.to_json() for column in self.columns],
+            "lower": list(self.box.lower),
+            "upper": list(self.box.upper),
+            "mean": self.mean.tolist(),
+            "axes": self.axes.tolist(),
+            "shares": self.shares.tolist(),
+            "cost": self.cost.to_json(),
+            "charge": self.charge,
+        }
+        write(path, self.kind, stored)
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> "Components":
+        """Reads a stored form."""
+        return cls(
+            tuple(map(FrameColumn.from_json, stored["columns"])),
+            Box(tuple(stored["lower"]), tuple(stored["upper"])),
+            np.array(stored["mean"]),
+            np.array(stored["axes"]),
+            np.array(stored["shares"]),
+            read_cost(stored["cost"]),
+            stored["charge"],
+        )
