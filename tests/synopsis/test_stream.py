@@ -94,7 +94,8 @@ def test_totals_windows_and_ranges_are_those_of_the_rides(tmp_path, monkeypatch,
                 assert abs(counts["A"].value - rides(first, last, "A")) < 0.5
         window = found.window(3, DAYS[5])
         assert abs(window["B"].value - rides(3, 5, "B")) < 0.5
-        assert window.standard_error < 0.1 and window["B"].low < rides(3, 5, "B")
+        assert window.standard_error < 0.1
+        assert window["B"].low < window["B"].value < window["B"].high
         table = found.to_arrow()
         assert table.num_rows == 8 * 3 and table.column_names[:3] == ["day", "line", "n"]
 
