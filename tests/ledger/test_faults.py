@@ -266,24 +266,38 @@ def test_a_servers_disk_that_fails_is_no_answer_and_loses_nothing(
     ledger.close()
 
 
+def answered(ledger: Ledger, server: Cluster, question: str) -> bool:
+    """Whether a ledger that does not wait for the log answers before the server's disk is full.
+
+    The server flushes on its own five times a second, so on a busy machine it may die first.
+    """
+    charge = ledger.reserve(pure("0.1", question))
+    ledger.execute(charge)
+    with pytest.MonkeyPatch.context() as patch, failing(server, FULL, *logs(server)):
+        patch.setattr(postgres_server, "FLUSH", "SELECT set_config('synchronous_commit', $1, true)")
+        try:
+            ledger.commit(charge, b"answer")
+        except LedgerUnavailable:
+            return False
+        patch.undo()
+        with pytest.raises(LedgerUnavailable):
+            ledger.reserve(pure("0.1", "another"))
+    return True
+
+
 def test_a_ledger_that_answers_before_the_servers_disk_did_is_caught(
-    postgres: Cluster, database: str, monkeypatch: pytest.MonkeyPatch
+    postgres: Cluster, database: str
 ) -> None:
     """The mutant: nobody waits for the log."""
     ledger = opened(database, lease_ms=1)
-    monkeypatch.setattr(
-        postgres_server, "FLUSH", "SELECT set_config('synchronous_commit', $1, true)"
-    )
-    charge = ledger.reserve(pure("0.1"))
-    ledger.execute(charge)
-    with failing(postgres, FULL, *logs(postgres)):
-        ledger.commit(charge, b"answer")
-        monkeypatch.undo()
-        with pytest.raises(LedgerUnavailable):
-            ledger.reserve(pure("0.1", "another"))
-    recovered(database)
+    for question in map(str, range(10)):
+        told = answered(ledger, postgres, question)
+        recovered(database)
+        if told:
+            break
+    assert told
     # what was told is not there, and whoever was told finds out
-    assert ledger.store.read(lambda rows: rows.answer("q")) is None
+    assert ledger.store.read(lambda rows: rows.answer(question)) is None
     with pytest.raises(LedgerIncomplete, match="was acknowledged"):
         ledger.reserve(pure("0.1", "another"))
     ledger.close()
