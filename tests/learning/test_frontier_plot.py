@@ -13,7 +13,7 @@ BANDS = [(0.5, 0.6, 0.7), (0.7, 0.8, 0.9)]
 
 def drawn() -> ElementTree.Element:
     return ElementTree.fromstring(
-        chart([0.1, 10.0], BANDS, [0.525, 0.99], {"without noise": 0.9}, 0.5).svg
+        chart([0.1, 10.0], BANDS, [0.525, 0.99], {"without noise": 0.9, "most": 0.5}, "all").svg
     )
 
 
@@ -41,5 +41,6 @@ def test_the_attacker_has_an_axis_from_one_half_to_one() -> None:
 
 
 def test_one_epsilon_and_one_accuracy_can_be_drawn() -> None:
-    svg = chart([1.0], [(0.5, 0.5, 0.5)], [0.7311], {}, 0.5).svg
-    assert "nan" not in svg and "the largest class: 50.0%" in svg
+    svg = chart([1.0], [(0.5, 0.5, 0.5)], [0.7311], {"the largest class": 0.5}, "of two").svg
+    assert "nan" not in svg and "the largest class: 50.0%" in svg and "band: of two" in svg
+    assert "nan" not in chart([1.0], [(0.5, 0.5, 0.5)], [0.7311], {}, "").svg

@@ -20,6 +20,7 @@ from sfumato.learning.model import Model
 from sfumato.learning.naive_bayes import NaiveBayes
 from sfumato.learning.order import Fixed, FullBatch, Poisson
 from sfumato.learning.pca import PCA
+from sfumato.learning.private_frontier import PrivateFrontier, private_frontier
 from sfumato.learning.recipe import Recipe
 from sfumato.learning.ridge import Ridge
 from sfumato.learning.score import Score, score
@@ -41,6 +42,7 @@ __all__ = [
     "Point",
     "Poisson",
     "Preview",
+    "PrivateFrontier",
     "Recipe",
     "Ridge",
     "Score",
@@ -49,5 +51,6 @@ __all__ = [
     "frontier",
     "load",
     "preview",
+    "private_frontier",
     "score",
 ]

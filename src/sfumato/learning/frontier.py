@@ -64,7 +64,9 @@ class Frontier:
     """Accuracy against epsilon: a point for each, the recipe without noise, the largest class.
 
     Each of ``folds`` fits is tested on other rows. If fits are independent, the median of their law
-    lies between the least and the greatest of n with probability 1 - 2^(1 - n).
+    lies between the least and the greatest of n with probability 1 - 2^(1 - n). A frontier of
+    private rows (``private_frontier``) has one fit at each epsilon, whose band is the 95% interval
+    of its score; what is without noise there is nobody's to know: None.
 
     >>> Frontier((Point("1", 0.85, 0.84, 0.86, 0.7311),), 0.87, 0.6, None, 10)
     epsilon  accuracy  least  greatest  attacker right at most
@@ -73,8 +75,8 @@ class Frontier:
     """
 
     points: tuple[Point, ...]
-    without: float
-    largest_class: float
+    without: float | None
+    largest_class: float | None
     delta: str | None
     folds: int
 
@@ -86,15 +88,29 @@ class Frontier:
         for row in rows:
             padded = [text.ljust(width) for text, width in zip(row, widths, strict=True)]
             lines.append("  ".join(padded).rstrip())
+        return "\n".join([*lines, self._last_line])
+
+    @property
+    def _last_line(self) -> str:
+        """What the table is compared with, or what its band is."""
+        if self.without is None or self.largest_class is None:
+            return "one fit each; least and greatest: the 95% interval of its score"
         last = f"without noise: {self.without:.1%}, largest class: {self.largest_class:.1%}"
-        return "\n".join([*lines, f"{last}, {self.folds} fits each"])
+        return f"{last}, {self.folds} fits each"
 
     def plot(self) -> Figure:
         """The picture: accuracy with its band, and the attacker's odds on a second axis."""
         epsilons = [float(point.epsilon) for point in self.points]
         band = [(point.low, point.mean, point.high) for point in self.points]
-        attacker = [point.attacker for point in self.points]
-        return chart(epsilons, band, attacker, {"without noise": self.without}, self.largest_class)
+        odds = [point.attacker for point in self.points]
+        known = {"without noise": self.without, "the largest class": self.largest_class}
+        lines = {name: share for name, share in known.items() if share is not None}
+        return chart(epsilons, band, odds, lines, self._band)
+
+    @property
+    def _band(self) -> str:
+        """What the band of the picture is."""
+        return "95% interval of its score" if self.without is None else "least to greatest fit"
 
     def to_json(self) -> dict[str, Json]:
         """All numbers, as JSON."""
@@ -165,7 +181,7 @@ def frontier(
     >>> found.without, found.largest_class, found.points[1].mean > 0.9
     (1.0, 0.5..., True)
     """
-    asked = _ascending(epsilons)
+    asked = ascending(epsilons)
     if type(folds) is not int or not 2 <= folds <= _MOST_FOLDS:
         raise WrongUse(f"folds={shown(folds)}.", allowed=f"a whole number from 2 to {_MOST_FOLDS}")
     tried = _Tried(recipe, columns, statement, label, delta)
@@ -280,22 +296,37 @@ def _constants(examples: Examples) -> list[Model]:
     return found
 
 
-def _ascending(epsilons: Sequence[Number]) -> list[Number]:
-    """The epsilons, if there are some and they ascend."""
+def ascending(epsilons: Sequence[Number]) -> list[Number]:
+    """Returns the epsilons, if there are some and they ascend.
+
+    Raises:
+        WrongUse, InvalidNumber: they do not, or one is not above 0.
+
+    >>> ascending(["0.1", 1])
+    ['0.1', 1]
+    """
     exact = [positive("epsilons", epsilon) for epsilon in epsilons]
     if not exact or sorted(set(exact)) != exact:
         raise WrongUse(f"epsilons={shown(epsilons)}.", allowed='ascending: ["0.1", 1, 3]')
     return list(epsilons)
 
 
-def _point(epsilon: Number, delta: Number | None, found: Sequence[float]) -> Point:
-    """A point of the frontier."""
+def attacker(epsilon: Number, delta: Number | None) -> float:
+    """Returns the largest probability of a right guess, at even odds, under this guarantee.
+
+    >>> round(attacker(1, None), 4)
+    0.7311
+    """
     promise: PureDP | ApproxDP = PureDP(epsilon)
     if delta is not None:
         promise = ApproxDP(epsilon, delta)
+    return Attacker(promise).accuracy("0.5")
+
+
+def _point(epsilon: Number, delta: Number | None, found: Sequence[float]) -> Point:
+    """A point of the frontier."""
     stated = decimal_text(positive("epsilons", epsilon))
-    attacker = Attacker(promise).accuracy("0.5")
-    return Point(stated, fmean(found), min(found), max(found), attacker)
+    return Point(stated, fmean(found), min(found), max(found), attacker(epsilon, delta))
 
 
 def _texts(point: Point) -> tuple[str, ...]:

@@ -45,23 +45,22 @@ def chart(
     bands: Sequence[Band],
     attacker: Sequence[float],
     lines: Mapping[str, float],
-    largest_class: float,
+    band: str,
 ) -> Figure:
     """The picture of a frontier: its band, its mean, and the attacker's share as a dashed line.
 
-    ``lines`` are accuracies without an epsilon, by name; the largest class is one of them.
+    ``lines`` are accuracies without an epsilon, by name; ``band`` says what the band is.
     """
-    rules = {**lines, "the largest class": largest_class}
-    every = [*rules.values(), *chain.from_iterable(bands)]
+    every = [*lines.values(), *chain.from_iterable(bands)]
     marks = ticks(min(every), max(max(every), min(every) + 0.01))
     axes = _Axes((epsilons[0] / 1.15, epsilons[-1] * 1.15), (marks[0], marks[-1]))
     parts = [f'<text x="{_LEFT}" y="20" class="t">{xml_text(_TITLE)}</text>']
     parts += _grid(axes, marks, epsilons)
-    parts += _rules(axes, rules)
+    parts += _rules(axes, lines)
     parts += _band(axes, epsilons, bands)
     odds = [(axes.x(at), axes.right(share)) for at, share in zip(epsilons, attacker, strict=True)]
     parts.append(_line(odds, _ORANGE, dashed=True))
-    parts += _captions()
+    parts += _captions(band)
     return Figure(svg_document(_TOP + _HEIGHT + 56, _TITLE, "".join(parts)))
 
 
@@ -117,10 +116,10 @@ def _dot(place: Place, band: Band) -> str:
     return f'<circle cx="{place[0]:.1f}" cy="{place[1]:.1f}" r="4" fill="{_BLUE}">{tip}</circle>'
 
 
-def _captions() -> Iterator[str]:
+def _captions(band: str) -> Iterator[str]:
     """What the axes and the colours are."""
     end = _WIDTH - _RIGHT
-    yield _text(_LEFT, 42, "accuracy on held-out rows; band: least to greatest fit", "start", _BLUE)
+    yield _text(_LEFT, 42, f"accuracy on held-out rows; band: {band}", "start", _BLUE)
     yield _text(end, 42, "the best attacker is right at most, at even odds", "end", _ORANGE)
     middle = (_LEFT + end) / 2
     yield _text(middle, _TOP + _HEIGHT + 38, "epsilon (more to the right: less privacy)", "middle")
