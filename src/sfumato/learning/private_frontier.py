@@ -23,21 +23,8 @@ class PrivateFrontier:
 
     ``epsilon`` and ``delta`` are the sums of all its charges, exactly.
 
-    >>> import sfumato as sf, pyarrow as pa, tempfile
-    >>> from sfumato import learning as ln
-    >>> rows = pa.table({"n": list(range(4000)), "smoker": [True, False] * 2000})
-    >>> columns = {"n": sf.Integer(0, 4000), "smoker": sf.Boolean()}
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> session = sf.connect({"people": sf.Table(rows, columns=columns)}, dataset="tiny",
-    ...                      budget=sf.Budget(10), ledger=folder.name + "/l.db")
-    >>> read = "SELECT n % 2 = 0 AS even, smoker FROM people WHERE n "
-    >>> planned = private_frontier(session, ln.NaiveBayes(), read + "< 2000", read + ">= 2000",
-    ...                            label="smoker", epsilons=["0.5", 1], score_epsilon="0.2")
-    >>> planned
+    >>> PrivateFrontier(("0.5", 1), None, "0.2", "ill", "SELECT ...", "SELECT ...", None, None)
     2 fits and 2 scores cost epsilon = 1.9; nothing was charged
-    >>> planned.measure().points[1].mean > 0.9, session.budget.spent
-    (True, '1.9')
-    >>> session.close(); folder.cleanup()
     """
 
     epsilons: tuple[Number, ...]
@@ -128,6 +115,22 @@ def private_frontier(
         WrongUse: no or unsorted epsilons, a recipe or statement that ``fit`` refuses, a label that
             is a number.
         Others as ``fit``, before anything is charged.
+
+    >>> import sfumato as sf, pyarrow as pa, tempfile
+    >>> from sfumato import learning as ln
+    >>> rows = pa.table({"n": list(range(4000)), "smoker": [True, False] * 2000})
+    >>> columns = {"n": sf.Integer(0, 4000), "smoker": sf.Boolean()}
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> session = sf.connect({"people": sf.Table(rows, columns=columns)}, dataset="tiny",
+    ...                      budget=sf.Budget(10), ledger=folder.name + "/l.db")
+    >>> read = "SELECT n % 2 = 0 AS even, smoker FROM people WHERE n "
+    >>> planned = private_frontier(session, ln.NaiveBayes(), read + "< 2000", read + ">= 2000",
+    ...                            label="smoker", epsilons=["0.5", 1], score_epsilon="0.2")
+    >>> planned
+    2 fits and 2 scores cost epsilon = 1.9; nothing was charged
+    >>> planned.measure().points[1].mean > 0.9, session.budget.spent
+    (True, '1.9')
+    >>> session.close(); folder.cleanup()
     """
     asked = ascending(epsilons)
     positive("score_epsilon", score_epsilon)
