@@ -24,6 +24,7 @@ from sfumato.learning.recipe import Recipe
 from sfumato.learning.ridge import Ridge
 from sfumato.learning.score import Score, score
 from sfumato.learning.tree import Tree
+from sfumato.learning.tune import Tuned, tune
 
 __all__ = [
     "PCA",
@@ -45,9 +46,11 @@ __all__ = [
     "Ridge",
     "Score",
     "Tree",
+    "Tuned",
     "fit",
     "frontier",
     "load",
     "preview",
     "score",
+    "tune",
 ]

@@ -265,7 +265,8 @@ class ExampleSums(UnitVectors[Encoded]):
 
     def read(self, opened: Opened) -> Encoded:
         """The rows as coordinates."""
-        return opened.derived(self.plan, (self.features, self.columns, self.label), self._encode)
+        key = (Encoded, self.features, self.columns, self.label)
+        return opened.derived(self.plan, key, self._encode)
 
     def added(self, rows: Encoded) -> Iterator[Added]:
         """What the reading adds."""

@@ -58,6 +58,22 @@ def predicted(
     return best
 
 
+def outcome_distance(plan: BoundedRows, norm: Norm) -> Distance:
+    """How far the outcomes of any model move between neighbours.
+
+    Raises:
+        InvalidDeclaration: a norm in which nothing is proved.
+    """
+    if norm not in (Norm.L1, Norm.L2):
+        raise InvalidDeclaration(f"Outcomes in {norm.value}.", allowed="L1, L2")
+    most = plan.most
+    times = 1
+    if plan.neighbours is Relation.REPLACE_ONE:
+        times = 2
+    moved = most if norm is Norm.L1 else most**2
+    return Distance(norm, Fraction(times * moved), plan.neighbours)
+
+
 @dataclass(frozen=True, slots=True)
 class Outcomes(BoundedStatistic[Integers]):
     """The number of rows whose label is predicted, and of rows whose label is another.
@@ -88,14 +104,7 @@ class Outcomes(BoundedStatistic[Integers]):
 
     def distance(self, norm: Norm) -> Distance:
         """``most`` rows, in one of the two counts; if a unit is replaced, they change it."""
-        if norm not in (Norm.L1, Norm.L2):
-            raise InvalidDeclaration(f"Outcomes in {norm.value}.", allowed="L1, L2")
-        most = self.plan.most
-        times = 1
-        if self.plan.neighbours is Relation.REPLACE_ONE:
-            times = 2
-        moved = most if norm is Norm.L1 else most**2
-        return Distance(norm, Fraction(times * moved), self.plan.neighbours)
+        return outcome_distance(self.plan, norm)
 
     def exact(self, opened: Opened) -> Integers:
         """The exact counts."""
