@@ -8,6 +8,7 @@ proof, ``order`` what a step reads, ``run`` the checkpoints, ``budget`` the nois
 """
 
 from sfumato.learning.additive import Additive, LogisticRegression
+from sfumato.learning.choose import Chosen, choose
 from sfumato.learning.clusters import Clusters
 from sfumato.learning.components import Components
 from sfumato.learning.decision_tree import DecisionTree
@@ -29,6 +30,7 @@ from sfumato.learning.tune import Tuned, tune
 __all__ = [
     "PCA",
     "Additive",
+    "Chosen",
     "Clusters",
     "Components",
     "DecisionTree",
@@ -47,6 +49,7 @@ __all__ = [
     "Score",
     "Tree",
     "Tuned",
+    "choose",
     "fit",
     "frontier",
     "load",
