@@ -14,6 +14,7 @@ from sfumato.learning.components import Components
 from sfumato.learning.decision_tree import DecisionTree
 from sfumato.learning.fit import fit, preview
 from sfumato.learning.fit_preview import Preview
+from sfumato.learning.forest import Forest
 from sfumato.learning.frontier import Frontier, Point, frontier
 from sfumato.learning.kmeans import KMeans
 from sfumato.learning.load import load
@@ -25,6 +26,7 @@ from sfumato.learning.recipe import Recipe
 from sfumato.learning.ridge import Ridge
 from sfumato.learning.score import Score, score
 from sfumato.learning.tree import Tree
+from sfumato.learning.trees import Trees
 from sfumato.learning.tune import Tuned, tune
 
 __all__ = [
@@ -35,6 +37,7 @@ __all__ = [
     "Components",
     "DecisionTree",
     "Fixed",
+    "Forest",
     "Frontier",
     "FullBatch",
     "KMeans",
@@ -48,6 +51,7 @@ __all__ = [
     "Ridge",
     "Score",
     "Tree",
+    "Trees",
     "Tuned",
     "choose",
     "fit",
