@@ -24,6 +24,8 @@ from sfumato.query.statistic import Opened, Rows
 
 # Scores are in 1 / _SCORES, and are cut at _FARTHEST of these.
 SCORES = 1 << 10
+# The number of rows that are encoded at once.
+_AT_ONCE = 1 << 13
 _FARTHEST = 16 * SCORES
 _LARGEST_WEIGHT = 1024 * SCORES
 # Coordinates with their weights; an integer is the weight of all.
@@ -274,10 +276,23 @@ class ExampleSums(UnitVectors[Encoded]):
 
     def _encode(self, rows: Rows) -> Encoded:
         """The rows as coordinates."""
-        columns = [np.asarray(rows.codes[:, place]) for place in self.columns]
-        label = np.asarray(rows.codes[:, self.label.place])
+        count = len(rows.codes)
+        blank = self.features.blank(count)
+        label = np.empty(count, np.int64)
+        for first in range(0, count, _AT_ONCE):
+            # rows are stored one after the other: some of them at a time fit the cache
+            some = np.array(rows.codes[first : first + _AT_ONCE].T, order="C")
+            place = slice(first, first + some.shape[1])
+            label[place] = some[self.label.place]
+            codes = [some[each] for each in self.columns]
+            read = self.features.encoded(codes)
+            for (places, weights), (at, weight) in zip(blank, read, strict=True):
+                places[place] = at
+                if weights is not None:
+                    assert weight is not None, "a feature divides all weights, or none"
+                    weights[place] = weight
         known = (label >= self.label.lower) & (label <= self.label.upper) & (label != MISSING)
-        return Encoded(tuple(self.features.encoded(columns)), label, known)
+        return Encoded(tuple(blank), label, known)
 
 
 def steps_for(

@@ -67,7 +67,9 @@ class ForestOutcomes(Outcomes):
         """The class with most votes, the first of equal ones."""
         columns = [codes[:, place] for place in self.places]
         coordinates = coordinates_of(self.features, columns)
-        return votes_of(self.features, coordinates, self.levels, self.votes).argmax(axis=1)
+        votes = votes_of(self.features, coordinates, self.levels, self.votes)
+        found: Integers = votes.argmax(axis=1)
+        return found
 
 
 def votes_of(
