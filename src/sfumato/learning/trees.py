@@ -36,6 +36,11 @@ class Grown:
     shares: Floats
 
     @property
+    def tests(self) -> list[Json]:
+        """The tests, level by level."""
+        return [level.tolist() for level in self.levels]
+
+    @property
     def votes(self) -> Integers:
         """The shares in 2^-20, as integers: their sums are the same in every order."""
         return np.rint(np.clip(self.shares, 0, 1) * _VOTES).astype(np.int64)
@@ -109,7 +114,7 @@ class Trees(Scorable):
     @property
     def _tests(self) -> list[Json]:
         """The tests of each tree, level by level."""
-        return [[level.tolist() for level in levels] for levels in self._levels]
+        return [tree.tests for tree in self.trees]
 
     def save(self, path: str | Path) -> None:
         """Writes the trees as JSON; ``ln.load`` reads it."""
