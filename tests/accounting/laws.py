@@ -317,3 +317,33 @@ def _pairs(one: Law, other: Law) -> Iterable[tuple[arb, arb]]:
         p, q = one.get(outcome, NOTHING), other.get(outcome, NOTHING)
         if bool(p > TINY) or bool(q > TINY):
             yield p, q
+
+
+def best(law: Law, shape: Fraction, stop: Fraction, runs: int = 0) -> Law:
+    """The largest outcome of a number of runs, drawn by its series; of ``runs`` if that is above 0.
+
+    The weights of the numbers are multiplied up one by one, until they are below 2^-160.
+    """
+    with ctx.workprec(PRECISION):
+        weights = {runs: arb(1)}
+        if not runs:
+            weights = dict(_weights(number(shape), number(1 - stop)))
+        total = sum(weights.values(), NOTHING)
+        found, below, reached = {}, NOTHING, NOTHING
+        for outcome in sorted(law):
+            reached = below + law[outcome]
+            found[outcome] = sum(
+                (weight * (reached**k - below**k) for k, weight in weights.items()), NOTHING
+            )
+            found[outcome] /= total
+            below = reached
+        return found
+
+
+def _weights(shape: arb, going_on: arb) -> Iterable[tuple[int, arb]]:
+    """(1 - stop)^k times the product of (l + shape) / (l + 1) for 0 < l < k, for k = 1, 2, ..."""
+    weight, k = going_on, 1
+    while bool(weight > arb(2) ** -160):
+        yield k, weight
+        weight *= going_on * (k + shape) / (k + 1)
+        k += 1

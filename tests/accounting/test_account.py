@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import cache
-from itertools import pairwise, product
+from itertools import pairwise, permutations, product
 from typing import TypeAlias, get_args
 
 import pytest
@@ -33,6 +33,7 @@ from sfumato.noise import (
 from sfumato.privacy import (
     AdditiveNoise,
     ApproxEvent,
+    BestOf,
     Block,
     BoundedRange,
     Composed,
@@ -80,6 +81,7 @@ GAUSSIANS = st.builds(
     AMOUNTS,
 )
 ONE, TWO, HALF = Fraction(1), Fraction(2), Fraction(1, 2)
+L2_OF_ONE = Distance(Norm.L2, ONE)
 ORDERS = (fmpq(9, 8), fmpq(2), fmpq(8))
 
 
@@ -664,7 +666,43 @@ VARIANCE = laws.gaussian(TWO)
 TREE = Stream(
     AdditiveNoise(DiscreteGaussian(sigma_squared=2), Distance(Norm.L2, TWO)), steps=2, column=TWO
 )
+
+
+def best_of(shape: object, stop: object, epsilon: Fraction = HALF) -> tuple[Event, Pairs]:
+    """The best of some runs, each of which shows one of three ordered values."""
+    event = BestOf((RandomizedResponse(epsilon, 3),), Fraction(shape), Fraction(stop))
+    truths = [tuple(pair) for pair in permutations(range(3), 2)]
+    runs = [answered(truth, 3, epsilon) for truth in range(3)]
+    best = [laws.best(run, event.shape, event.stop) for run in runs]
+    return event, [(best[one], best[other]) for one, other in truths]
+
+
+def answered(truth: int, categories: int, epsilon: Fraction) -> Law:
+    """Randomized response, by its weights."""
+    with ctx.workprec(laws.PRECISION):
+        odds = number(epsilon).exp()
+        total = odds + categories - 1
+        return {value: (odds if value == truth else arb(1)) / total for value in range(categories)}
+
+
+def best_of_three(shape: object, stop: object) -> tuple[Event, Pairs]:
+    """The best of some runs, whose middle value is rare; the largest is likelier without it."""
+    event = BestOf((PureEvent(HALF),), Fraction(shape), Fraction(stop))
+    with ctx.workprec(laws.PRECISION):
+        odds = number(HALF).exp()
+        middle, largest = arb(1) / 100, arb(3) / 10
+        first = {1: middle * odds, 2: largest / odds}
+        second = {1: middle, 2: largest}
+        runs = [{0: 1 - law[1] - law[2], **law} for law in (first, second)]
+        one, other = (laws.best(run, event.shape, event.stop) for run in runs)
+    return event, [(one, other), (other, one)]
+
+
 OTHERS = {
+    "best of runs, logarithmic": lambda: best_of(0, "1/50"),
+    "best of runs, geometric": lambda: best_of_three(1, "1/50"),
+    "best of runs, between": lambda: best_of("1/2", "1/5"),
+    "best of runs, heavy": lambda: best_of("-1/2", "1/50"),
     "bounded range": lambda: (BoundedRange(HALF), chosen(Rule.EXPONENTIAL, SMALL)[1]),
     "known to be pure": lambda: (PureEvent(HALF, Relation.REPLACE_ONE), responded(2)[1]),
     "known to be nearly pure": lambda: (
@@ -826,6 +864,16 @@ BROKEN = {
         "sparse vector",
         SparseVector,
         lambda e: Profile.pure(2 * e.positives / e.query_noise.scale),
+    ),
+    "a choice of the best for nothing": (
+        "best of runs, logarithmic",
+        BestOf,
+        lambda e: Profile.pure(HALF),
+    ),
+    "a shape not counted": (
+        "best of runs, geometric",
+        BestOf,
+        lambda e: Profile.pure(2 * HALF),
     ),
     "a stream taken for monotone": (
         "sparse vector",
@@ -1115,6 +1163,24 @@ def test_every_kind_of_event_has_its_rule_and_its_cases():
             Repeated,
         }
     )
+
+
+@given(st.fractions(Fraction(-99, 100), 1, max_denominator=100), AMOUNTS, AMOUNTS)
+@settings(deadline=None)
+def test_the_best_of_pure_runs_costs_a_multiple_of_one(shape, one, other):
+    best = BestOf((PureEvent(one), PureEvent(other)), shape, HALF)
+    assert account(best) == Profile.pure((2 + shape) * max(one, other))
+    for event in (ApproxEvent(one, HALF), AdditiveNoise(DiscreteGaussian(1), L2_OF_ONE)):
+        with pytest.raises(InvalidDeclaration, match="no pure loss"):
+            account(BestOf((PureEvent(one), event), shape, HALF))
+
+
+def test_a_number_of_runs_that_is_known_costs_more():
+    with ctx.workprec(laws.PRECISION):
+        event, pairs = best_of(0, "1/50")
+        assert all(holds(account(event), *pair) for pair in pairs)
+        known = [laws.best(answered(truth, 3, HALF), ONE, HALF, 13) for truth in range(3)]
+        assert not holds(account(event), known[0], known[2])
 
 
 def test_parallel_parts_cost_the_dearest_of_them():

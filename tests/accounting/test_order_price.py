@@ -12,7 +12,8 @@ from scipy.stats import norm
 
 from sfumato.accounting import Charge, Gates, account, charge_for
 from sfumato.accounting.budget_gates import INCREMENTS, NOTHING
-from sfumato.accounting.order_price import price
+from sfumato.accounting.order_price import certified_epsilon, price
+from sfumato.accounting.renyi import epsilon_from_renyi, renyi
 from sfumato.errors import InvalidDeclaration, InvalidNumber
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, RoundedGaussian
 from sfumato.privacy import (
@@ -28,7 +29,7 @@ from sfumato.privacy import (
     Sampled,
     Thresholded,
 )
-from sfumato.privacy.event import Block, Group, Parallel, PoissonSample
+from sfumato.privacy.event import BestOf, Block, Group, Parallel, PoissonSample
 
 ONE = Distance(Norm.L2, Fraction(1))
 ORDERS = [Fraction(2), Fraction(8), Fraction(19, 2)]
@@ -199,3 +200,27 @@ def test_what_has_no_rule_has_no_price() -> None:
     )
     with pytest.raises(InvalidDeclaration):
         price(Composed((replaced, step(1))), ORDERS)
+
+
+def test_the_best_of_gaussian_runs_costs_its_divergence_over_the_order() -> None:
+    run = AdditiveNoise(DiscreteGaussian(10), ONE)
+    best = BestOf((run, PureEvent(Fraction(1, 20))), Fraction(0), Fraction(1, 30))
+    charge = price(best, ORDERS)
+    assert charge.epsilon is None and charge.orders == frozenset(ORDERS)
+    assert charge.rho == max(math.ceil(renyi(best, at) / at * INCREMENTS) for at in ORDERS)
+    whole = price(Composed((run, Repeated(best, 3))), ORDERS)
+    assert whole.rho >= 3 * charge.rho
+    with pytest.raises(InvalidDeclaration):
+        account(best)
+
+
+def test_a_block_of_the_best_of_runs_is_certified_by_its_divergences() -> None:
+    best = BestOf((AdditiveNoise(DiscreteGaussian(10), ONE),), Fraction(0), Fraction(1, 30))
+    least = epsilon_from_renyi(best, MICRO)
+    charge = price(Block(best, least, MICRO), ORDERS)
+    assert charge.epsilon == math.ceil(least * INCREMENTS) and charge.rho == price(best, ORDERS).rho
+    with pytest.raises(InvalidDeclaration, match="curve"):
+        price(Block(best, least * Fraction(99, 100), MICRO), ORDERS)
+    pure = BestOf((PureEvent(Fraction(1, 4)),), Fraction(0), Fraction(1, 30))
+    assert price(pure, ()) == charge_for(account(pure))
+    assert certified_epsilon(pure, MICRO) <= Fraction(1, 2)

@@ -20,6 +20,7 @@ from sfumato.noise import DiscreteGaussian, DiscreteLaplace, DiscreteStaircase, 
 from sfumato.privacy import (
     AdditiveNoise,
     ApproxEvent,
+    BestOf,
     BoundedRange,
     Composed,
     ContinuousLaw,
@@ -501,3 +502,68 @@ def test_a_unit_that_is_added_has_both_bounds(order):
     assert added_is_bound(module._added, order)
     # of half the rate
     assert not added_is_bound(lambda rate, moments: module._added(rate / 2, moments), order)
+
+
+# --- the best of several runs
+
+
+def best_of_values(law: np.ndarray, shape: float, stop: float) -> np.ndarray:
+    """The law of the largest of a number of runs, by its generating function's series."""
+    weight, k, weights = 1 - stop, 1, []
+    while weight > 1e-40:
+        weights.append(weight)
+        weight *= (1 - stop) * (k + shape) / (k + 1)
+        k += 1
+    series = np.array(weights) / math.fsum(weights)
+    upto = np.minimum(np.concatenate([[0.0], np.cumsum(law)]), 1.0)
+    powers = upto[:, np.newaxis] ** np.arange(1, k)
+    return np.diff(powers @ series)
+
+
+def divergence(one: np.ndarray, other: np.ndarray, order: float) -> float:
+    """Of the outcomes that are not too rare for floats: what is left out only adds to it."""
+    kept = (one > 1e-9) & (other > 1e-9)
+    logs = order * np.log(one[kept]) + (1 - order) * np.log(other[kept])
+    return float(np.logaddexp.reduce(logs)) / (order - 1)
+
+
+@given(
+    st.sampled_from([Fraction(0), Fraction(1), Fraction(-1, 2)]),
+    st.sampled_from([Fraction(1, 8), Fraction(1, 40)]),
+    st.sampled_from([Fraction(3, 2), Fraction(4), Fraction(20)]),
+    st.integers(2, 12),
+)
+@settings(deadline=None)
+def test_the_best_of_runs_costs_at_most_its_bound(
+    shape: Fraction, stop: Fraction, order: Fraction, sigma: int
+) -> None:
+    """Runs that show a number with discrete Gaussian noise, and a neighbour's number is larger."""
+    noise = DiscreteGaussian(sigma)
+    base = AdditiveNoise(noise, Distance(Norm.L2, Fraction(1)))
+    points = np.arange(-12 * sigma, 12 * sigma + 1)
+    mass = np.exp(-(points.astype(float) ** 2) / (2 * sigma**2))
+    mass /= mass.sum()
+    one = best_of_values(mass[1:], float(shape), float(stop))
+    other = best_of_values(mass[:-1], float(shape), float(stop))
+    claimed = float(renyi(BestOf((base,), shape, stop), order))
+    for pair in ((one, other), (other, one)):
+        assert divergence(*pair, float(order)) <= claimed
+        # the choice among runs costs something, beside the run itself
+        assert claimed > float(renyi(base, order))
+
+
+def test_a_bound_without_the_choice_among_runs_is_caught() -> None:
+    """The cost of a single run is too small for the best of them."""
+    noise, order = DiscreteGaussian(4), Fraction(4)
+    base = AdditiveNoise(noise, Distance(Norm.L2, Fraction(1)))
+    points = np.arange(-40, 41)
+    mass = np.exp(-(points.astype(float) ** 2) / 32)
+    mass /= mass.sum()
+    one, other = (best_of_values(part, 0.0, 1 / 40) for part in (mass[1:], mass[:-1]))
+    found = max(divergence(one, other, 4.0), divergence(other, one, 4.0))
+    assert float(renyi(base, order)) < found < float(renyi(BestOf((base,), 0, "1/40"), order))
+
+
+def test_the_best_of_pure_runs_is_bounded_by_its_pure_loss_too() -> None:
+    best = BestOf((PureEvent(Fraction(1, 100)),), Fraction(0), Fraction(1, 1000))
+    assert renyi(best, 2) <= 2 * Fraction(2, 100) ** 2 / 2

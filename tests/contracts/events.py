@@ -7,6 +7,7 @@ from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.privacy import (
     AdditiveNoise,
     ApproxEvent,
+    BestOf,
     Block,
     BoundedRange,
     Composed,
@@ -234,6 +235,10 @@ FORMS = {
         {"kind": "nonadaptive", "version": 1, "event": SUM},
         Nonadaptive(AdditiveNoise(NOISE, ONE)),
     ),
+    "best of": (
+        {"kind": "best_of", "version": 1, "events": [SUM], "shape": "0", "stop": "1/20"},
+        BestOf((AdditiveNoise(NOISE, ONE),), Fraction(0), Fraction(1, 20)),
+    ),
     "block": (
         {"kind": "block", "version": 1, "event": SUM, "epsilon": "1/2", "delta": "1/1000000"},
         Block(AdditiveNoise(NOISE, ONE), Fraction(1, 2), Fraction(1, 10**6)),
@@ -353,6 +358,7 @@ EACH_KIND: list[Event] = [
     Parallel((PureEvent(Fraction(1)),)),
     Repeated(PureEvent(Fraction(1)), 2),
     Nonadaptive(PureEvent(Fraction(1))),
+    BestOf((PureEvent(Fraction(1)),), Fraction(0), Fraction(1, 20)),
     *REPORTS,
     Block(PureEvent(Fraction(1)), Fraction(1), Fraction(1, 10**6)),
 ]

@@ -9,6 +9,7 @@ import pytest
 from sfumato.engines import reference_order
 from sfumato.engines.reference import Reference
 from sfumato.engines.reference_order import hashed
+from sfumato.plan.rows import MISSING
 from tests.contracts import world
 from tests.contracts.unit_rows import blocks, bounded
 
@@ -47,9 +48,11 @@ def test_equal_rows_of_a_unit_are_numbered() -> None:
 
 
 def test_rows_that_are_units_are_units_of_one_row() -> None:
-    rows = [{"n": "1"}, {"n": "1"}, {"n": "2"}]
-    places = sorted([(md5("k|1|1"), 1), (md5("k|1|2"), 1), (md5("k|2|1"), 2)])
-    assert found(bounded(EACH, OWN), rows, "rows") == [[[code]] for _, code in places]
+    """In the order of their codes, missing ones first: none of them is left out."""
+    rows = [{"n": "2"}, {"n": "1"}, {"n": None}, {"n": "1"}]
+    expected = [[[MISSING]], [[1]], [[1]], [[2]]]
+    assert found(bounded(EACH, OWN), rows, "rows") == expected
+    assert found(bounded(EACH, OWN), rows[::-1], "rows") == expected
 
 
 def test_rows_of_nobody_are_left_out() -> None:

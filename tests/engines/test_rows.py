@@ -123,10 +123,10 @@ _WRONG = {
     "one row of a unit too many": ("place <= 2", "place <= 3"),
     "the order of the file": ("ORDER BY md5", "ORDER BY length(md5", ")"),
     "units in another order": (
-        "ORDER BY md5('key' || '|' || coalesce(CAST(unit",
-        "ORDER BY md5(coalesce(CAST(unit",
+        "ORDER BY md5(concat_ws('|', 'key', coalesce(CAST(unit",
+        "ORDER BY md5(concat_ws('|', coalesce(CAST(unit",
     ),
-    "equal rows alike": (" || '|' || coalesce(CAST(number AS VARCHAR), 'N')", ""),
+    "equal rows alike": (", coalesce(CAST(number AS VARCHAR), 'N')", ""),
     "missing is zero": (f"coalesce(a0, {MISSING})", "coalesce(a0, 0)"),
     "where units start": ("place = 1", "place = 2"),
 }
@@ -142,12 +142,12 @@ def test_wrong_rows_are_noticed(monkeypatch, suite, name):
     if after:
         # the hash is only one of several things that order the rows
         wrong = wrong.replace(
-            "coalesce(CAST(number AS VARCHAR), 'N')), a0",
             "coalesce(CAST(number AS VARCHAR), 'N'))), a0",
+            "coalesce(CAST(number AS VARCHAR), 'N')))), a0",
         )
         wrong = wrong.replace(
-            "coalesce(CAST(unit AS VARCHAR), 'N')), CAST",
             "coalesce(CAST(unit AS VARCHAR), 'N'))), CAST",
+            "coalesce(CAST(unit AS VARCHAR), 'N')))), CAST",
         )
     monkeypatch.setattr(engine_module, "listed", lambda *_: wrong)
     assert not suite.rows_of(declared(SEVERAL), TWO)

@@ -22,6 +22,7 @@ from sfumato.learning.examples import (
     Classes,
     Encoded,
     ExampleSums,
+    Label,
     Reading,
     Residuals,
     Targets,
@@ -29,7 +30,7 @@ from sfumato.learning.examples import (
     steps_for,
 )
 from sfumato.learning.examples_of import Examples
-from sfumato.learning.features import Features, binned, linear
+from sfumato.learning.features import Features, Listed, binned, linear
 from sfumato.metadata.dataset import Dataset
 from sfumato.privacy.distance import Norm
 from sfumato.query.statistic import Opened
@@ -208,3 +209,16 @@ def test_encoded_rows_are_dropped_with_the_data() -> None:
         assert isinstance(kept, Encoded)
     assert not opened._kept
     assert isinstance(statistic.features, Features)
+
+
+def test_the_second_block_of_many_coordinates_is_beside_the_first() -> None:
+    """Coordinates are kept in 16 bits; those of the second block need more."""
+    many = Listed("city", 0, 40_000)
+    codes = np.array([[39_999, 1], [7, 0]], np.int64)
+    label = Label(1, 0, 1)
+    features = Features((many,))
+    rows = Encoded(tuple(features.encoded([codes[:, 0]])), codes[:, 1], np.ones(2, np.bool))
+    assert rows.features[0][0].dtype == np.uint16
+    (before, _), (behind, amount) = Targets().added(rows, features, label, 1)
+    assert before.tolist() == [39_999, 7] and behind.tolist() == [80_000, 40_008]
+    assert amount.tolist() == [1, 0]

@@ -79,3 +79,16 @@ def test_what_is_no_feature_is_refused(make: Any) -> None:
 def test_edges_of_no_feature_are_refused() -> None:
     with pytest.raises(UnknownName, match="agee"):
         require_edges(["age"], {"agee": [1]})
+
+
+@given(
+    st.lists(st.integers(-3000, 3000), max_size=6, unique=True).map(sorted),
+    st.lists(st.integers(-(2**52), 2**52) | st.integers(-3001, 3001), min_size=1, max_size=20),
+)
+def test_a_table_of_bins_says_what_a_search_says(edges: list[int], codes: list[int]) -> None:
+    """Every edge, and its neighbours, too."""
+    near = [*codes, MISSING, *(edge + step for edge in edges for step in (-1, 0, 1))]
+    at, _ = Binned("x", tuple(edges)).places(np.array(near, np.int64), 1)
+    for code, place in zip(near, at.tolist(), strict=True):
+        below = len([edge for edge in edges if edge <= code])
+        assert place == (len(edges) + 1 if code == MISSING else below)

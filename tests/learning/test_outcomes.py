@@ -14,7 +14,13 @@ from sfumato.engines.reference import Reference
 from sfumato.errors import InvalidDeclaration
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.features import Features, linear
-from sfumato.learning.outcomes import WeightOutcomes, integer_weights, predicted
+from sfumato.learning.outcomes import (
+    AddedRightCounts,
+    RightCounts,
+    WeightOutcomes,
+    integer_weights,
+    predicted,
+)
 from sfumato.metadata.dataset import Dataset
 from sfumato.privacy.distance import Norm
 from sfumato.query.statistic import Opened
@@ -117,3 +123,50 @@ def test_weights_that_are_no_numbers_are_cut() -> None:
     statistic = replace(outcomes(), weights=integer_weights(np.full((3, 6), np.inf)))
     # all equal: the first class
     assert exact(statistic, MINE[:2]).sum() == 1
+
+
+def counts(most: int, relation: Any) -> RightCounts:
+    """Three models: one is right about small x, one about q, one always says b."""
+    base = outcomes(most, relation)
+    always = integer_weights(np.array([[0.0] * 6, [1.0] * 6, [0.0] * 6]))
+    models = tuple(replace(base, weights=each) for each in (base.weights, -base.weights, always))
+    kind = AddedRightCounts if relation is sf.AddRemove else RightCounts
+    return kind(models)
+
+
+def moves(statistic: RightCounts) -> list[Any]:
+    """By how much any rows of one unit move each count."""
+    base = exact(statistic, REST)  # type: ignore[arg-type]
+    return [
+        exact(statistic, [*rows, *REST]) - base  # type: ignore[arg-type]
+        for size in range(4)
+        for rows in itertools.combinations_with_replacement(MINE, size)
+    ]
+
+
+@pytest.mark.parametrize("most", [1, 3])
+@pytest.mark.parametrize("relation", [sf.AddRemove, sf.ReplaceOne])
+def test_right_counts_move_by_at_most_their_proved_distance(most: int, relation: Any) -> None:
+    statistic = counts(most, relation)
+    found = moves(statistic)
+    if relation is sf.ReplaceOne:
+        found = [one - other for one, other in itertools.combinations(found, 2)]
+    assert max(int(np.abs(gap).max()) for gap in found) == most
+    assert statistic.distance(Norm.LINF).value == most
+    for norm in (Norm.L1, Norm.L2):
+        with pytest.raises(InvalidDeclaration):
+            statistic.distance(norm)
+
+
+def test_right_counts_move_in_one_direction_where_a_unit_comes_or_goes() -> None:
+    added = counts(3, sf.AddRemove)
+    assert added.is_monotone and all((gap >= 0).all() for gap in moves(added))
+    replaced = counts(3, sf.ReplaceOne)
+    found = [one - other for one, other in itertools.combinations(moves(replaced), 2)]
+    # replaced units move counts both ways, so this class must refuse them
+    assert any((gap > 0).any() and (gap < 0).any() for gap in found)
+    assert not replaced.is_monotone
+    with pytest.raises(InvalidDeclaration, match="together"):
+        AddedRightCounts(replaced.models)
+    with pytest.raises(InvalidDeclaration, match="plan"):
+        AddedRightCounts((outcomes(1), outcomes(2)))

@@ -14,6 +14,7 @@ import sfumato as sf
 from sfumato.engines.reference import Reference
 from sfumato.errors import InvalidDeclaration
 from sfumato.learning import unit_vectors
+from sfumato.learning.clip import clipped
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.points import Box, Points
 from sfumato.learning.unit_vectors import Added, UnitVectors
@@ -82,6 +83,29 @@ def test_units_that_are_not_clipped_are_noticed(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(unit_vectors, "clipped", lambda vectors, bound, norm: vectors)
     moved = exact(sums(5), [a_row("a", 8, 8)] * 5)
     assert (moved**2).sum() > sums(5).distance(Norm.L2).value
+
+
+def test_a_later_chunk_that_is_not_clipped_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Units are added up in chunks; the mutant clips those of the first chunk alone."""
+    rows = [a_row("abcdefgh"[place % 8], 8, 8) for place in range(40)]
+    chunks: list[int] = []
+
+    def clipped_once(vectors: np.ndarray, bound: int, norm: Norm) -> np.ndarray:
+        chunks.append(len(vectors))
+        return clipped(vectors, bound, norm) if len(chunks) == 1 else vectors
+
+    def moved(gone: str) -> int:
+        chunks.clear()
+        whole = exact(sums(5), rows)
+        chunks.clear()
+        rest = exact(sums(5), [row for row in rows if row["who"] != gone])
+        return int(((whole - rest) ** 2).sum())
+
+    monkeypatch.setattr(unit_vectors, "_AT_ONCE", 8)
+    most = sums(5).distance(Norm.L2).value
+    assert max(moved(who) for who in "abcdefgh") <= most
+    monkeypatch.setattr(unit_vectors, "clipped", clipped_once)
+    assert max(moved(who) for who in "abcdefgh") > most
 
 
 def test_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

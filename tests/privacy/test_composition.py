@@ -13,6 +13,8 @@ from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.privacy import (
     AdditiveNoise,
     ApproxEvent,
+    BestOf,
+    Block,
     Composed,
     ContinuousLaw,
     ContinuousNoise,
@@ -134,6 +136,9 @@ def test_the_columns_of_a_tree_and_what_they_add_up_to():
         lambda: Parallel((LAPLACE, None)),
         lambda: Repeated(object(), 3),
         lambda: Nonadaptive(object()),
+        lambda: BestOf((object(),), Fraction(0), Fraction(1, 2)),
+        lambda: BestOf((), Fraction(0), Fraction(1, 2)),
+        lambda: BestOf((Block(LAPLACE, Fraction(1), Fraction(1, 9)),), Fraction(0), Fraction(1, 2)),
         lambda: Group(NOISE, 3),
         lambda: Sampled(PoissonSample(Fraction(1, 2)), "x"),
         lambda: Sampled(0.5, LAPLACE),

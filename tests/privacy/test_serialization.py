@@ -25,6 +25,7 @@ from sfumato.noise import (
 from sfumato.privacy import (
     AdditiveNoise,
     ApproxEvent,
+    BestOf,
     BoundedRange,
     Composed,
     ContinuousLaw,
@@ -134,6 +135,9 @@ EVENTS = st.recursive(
         st.lists(inner, max_size=4).map(lambda events: Composed(tuple(events))),
         st.builds(Repeated, inner, COUNTS),
         st.builds(Nonadaptive, inner),
+        st.lists(inner, min_size=1, max_size=3).map(
+            lambda events: BestOf(tuple(events), Fraction(1, 3), Fraction(1, 20))
+        ),
         st.builds(Group, inner, COUNTS),
         st.builds(Sampled, DESIGNS, inner),
     ),
@@ -320,8 +324,8 @@ def test_a_damaged_entry_raises(name, path):
 def test_a_missing_entry_raises_or_has_the_old_meaning(name, path):
     written, _ = FORMS[name]
     shorter = changed(written, path, cut=True)
-    # a choice states as many weights as reports
-    is_item = isinstance(path[-1], int) and name != "chosen report"
+    # a choice states as many weights as reports, and the best of nothing is none
+    is_item = isinstance(path[-1], int) and name not in ("chosen report", "best of")
     if path[-1] in MAY_BE_ABSENT or is_item:
         assert event_to_json(event_from_json(shorter)) == shorter
     else:

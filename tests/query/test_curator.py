@@ -23,15 +23,17 @@ from sfumato.mechanisms.additive import AdditiveMechanism, gaussian
 from sfumato.mechanisms.grid import grid_quantiles
 from sfumato.mechanisms.selection import SelectionMechanism, exponential, permute_and_flip
 from sfumato.mechanisms.threshold import threshold_laplace
-from sfumato.noise import DiscreteLaplace, Integers
+from sfumato.noise import SYSTEM, DiscreteLaplace, Integers, NegativeBinomial
+from sfumato.noise.entropy import below
 from sfumato.plan.stages import Bounded
 from sfumato.privacy.distance import Distance, Norm
-from sfumato.privacy.event import Composed, Event
+from sfumato.privacy.event import BestOf, Composed, Event
 from sfumato.privacy.unit import Relation
 from sfumato.query.cells import Cells, Units
 from sfumato.query.curator import Curator
 from sfumato.query.reserved import Reserved, drawn
 from sfumato.query.statistic import BoundedStatistic, GroupedScores, Opened
+from sfumato.testing import assert_counts_follow
 from tests.contracts.tasks import adding, cells, plan_of
 
 CANARY = 8_675_309_001
@@ -477,3 +479,102 @@ def test_quantiles_are_selected_for_the_groups_of_a_unit() -> None:
     for other in (lambda: middle(sql, 2), lambda: middle(AGES, 1)):
         with pytest.raises(EngineFailed):
             other()
+
+
+TENTH = Fraction(1, 10)
+
+
+def best_of(plan: Bounded) -> BestOf:
+    """The best of about four measurements at epsilon 1."""
+    return BestOf((one(plan),), Fraction(0), TENTH)
+
+
+def fixed(monkeypatch: pytest.MonkeyPatch, runs: int) -> None:
+    """Every number of runs is this one."""
+    monkeypatch.setattr(NegativeBinomial, "sample_one", lambda self: runs)
+
+
+def test_the_best_of_several_runs_is_all_that_leaves_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = plan_of()
+    fixed(monkeypatch, 5)
+    seen: list[tuple[int, ...]] = []
+
+    def run(place: int, inner: Curator) -> tuple[int, bytes]:
+        seen.append(inner.measure(cells(plan), adding(plan)))
+        return seen[-1][0], str(seen[-1]).encode()
+
+    curator = holding(plan, best_of(plan))
+    place, (score, body) = curator.best(best_of(plan), run)
+    # five runs, each with noise of its own
+    assert len(seen) == 5 and len(set(seen)) > 1
+    assert (place, score) == (0, max(each[0] for each in seen)) and eval(body) in seen
+    with pytest.raises(EngineFailed):
+        curator.best(best_of(plan), run)
+    assert len(seen) == 5 and curator.end()
+
+
+def measures_a_second_time(place: int, inner: Curator) -> tuple[int, bytes]:
+    measures_twice(inner, plan_of())
+    return 0, b""
+
+
+def says_no_score(place: int, inner: Curator) -> tuple[int, bytes]:
+    return 0.5, b""  # type: ignore[return-value]
+
+
+def hides_a_failure(place: int, inner: Curator) -> tuple[int, bytes]:
+    with suppress(EngineFailed):
+        measures_twice(inner, plan_of())
+    return 0, b""
+
+
+@pytest.mark.parametrize("run", [measures_a_second_time, says_no_score, hides_a_failure])
+def test_a_run_that_fails_ends_all_and_tells_nothing(
+    run: Callable[[int, Curator], tuple[int, bytes]],
+) -> None:
+    plan = plan_of()
+    curator = holding(plan, best_of(plan))
+    with pytest.raises(EngineFailed) as failure:
+        curator.best(best_of(plan), run)
+    assert str(failure.value) == str(EngineFailed()) and failure.value.__context__ is None
+    assert curator.end()
+
+
+def test_equal_scores_are_told_apart_by_what_was_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever came first: the order is of outcomes, not of runs."""
+    plan = plan_of()
+    made = [(7, b"a"), (7, b"c"), (7, b"b"), (3, b"z")]
+    for outcomes in (made, made[::-1]):
+        left = iter(outcomes)
+        fixed(monkeypatch, 4)
+        found = holding(plan, best_of(plan)).best(best_of(plan), lambda *_, left=left: next(left))
+        assert found == (0, (7, b"c"))
+
+
+def released(count: int, law: NegativeBinomial) -> list[int]:
+    """How often each of three outcomes, equally likely in a run, is the best one."""
+    plan = plan_of()
+    event = BestOf((one(plan),), law.shape, law.stop)
+    counts = [0, 0, 0]
+    for _ in range(count):
+        _, (score, _) = holding(plan, event).best(event, lambda *_: (below(3, SYSTEM), b""))
+        counts[score] += 1
+    return counts
+
+
+def shares(law: dict[int, float]) -> list[float]:
+    """The probability that each of three outcomes is the best of so many runs."""
+    upto = [sum(mass * (best / 3) ** runs for runs, mass in law.items()) for best in range(4)]
+    return [upto[best + 1] - upto[best] for best in range(3)]
+
+
+def test_the_number_of_runs_is_drawn_by_the_law_of_the_event(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    law = NegativeBinomial(0, TENTH)
+    series = {runs: law.pmf(runs).upper for runs in range(1, 300)}
+    wrong = shares({4: 1.0})
+    assert_counts_follow(released(1200, law), shares(series), notices=wrong)
+    fixed(monkeypatch, 4)
+    with pytest.raises(AssertionError):
+        assert_counts_follow(released(1200, law), shares(series), notices=wrong)

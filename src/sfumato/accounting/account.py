@@ -21,6 +21,7 @@ from sfumato.noise import (
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import (
     AdditiveNoise,
+    BestOf,
     Block,
     Composed,
     ContinuousLaw,
@@ -73,6 +74,7 @@ def account(event: Event) -> Profile:
         a group costs its size and the square of its size
         neighbour relations never mix
         parallel parts cost the dearest of them
+        the best of pure runs costs a multiple of one
         an event without a rule raises
 
     Raises:
@@ -327,6 +329,21 @@ def _nonadaptive(event: Nonadaptive) -> Profile:
     return _cost(event.event)
 
 
+def _best_of(event: BestOf) -> Profile:
+    """The best of a secret number of pure runs: 2 + shape times the dearest (Papernot and Steinke
+    2022, Corollary 3).
+    """
+    runs = [_cost(part) for part in event.events]
+    pure = [run.epsilon for run in runs if run.epsilon is not None and run.delta == 0]
+    if len(pure) < len(runs):
+        raise _no_rule(
+            event,
+            "a run has no pure loss",
+            "Price it at an order (order_price), or read renyi.",
+        )
+    return Profile.pure((2 + event.shape) * max(pure))
+
+
 def _block(event: Block) -> Profile:
     raise _no_rule(
         event, "a block has no cost inside another event", "Charge it alone (order_price)."
@@ -356,7 +373,7 @@ def relations_of(event: object) -> set[Relation]:
     if type(event) not in _EVENTS:
         raise _unknown(event)
     match event:
-        case Composed(events) | Parallel(events):
+        case Composed(events) | Parallel(events) | BestOf(events):
             return set().union(*(relations_of(part) for part in events))
         case Repeated(inner):
             return relations_of(inner)
@@ -399,6 +416,7 @@ _EVENTS: dict[type, Callable[..., Profile]] = {
     Parallel: _parallel,
     Repeated: _repeated,
     Nonadaptive: _nonadaptive,
+    BestOf: _best_of,
     Block: _block,
 }
 

@@ -25,7 +25,15 @@ from sfumato.accounting.zcdp import conversion_cost
 from sfumato.errors import BudgetExceeded, InvalidDeclaration
 from sfumato.exact.rational import Number, positive
 from sfumato.exact.rounding import log_up
-from sfumato.privacy.event import Composed, Event, Group, Nonadaptive, Repeated, Sampled
+from sfumato.privacy.event import (
+    BestOf,
+    Composed,
+    Event,
+    Group,
+    Nonadaptive,
+    Repeated,
+    Sampled,
+)
 from sfumato.privacy.guarantee import GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from sfumato.privacy.unit import Relation
 
@@ -281,7 +289,7 @@ def _costs(event: Event) -> tuple[int | None, int, tuple[int, ...] | None]:
     """The pure loss, rho and Renyi divergences of an event, in multiples of 1e-12; it has one of
     the last two.
     """
-    if isinstance(event, Sampled | Composed | Repeated | Nonadaptive | Group):
+    if isinstance(event, Sampled | Composed | Repeated | Nonadaptive | Group | BestOf):
         return (
             _pure(event),
             0,

@@ -14,7 +14,7 @@ from functools import lru_cache
 from sfumato.accounting.account import account, check_relations
 from sfumato.accounting.budget_gates import DELTA_INCREMENTS, INCREMENTS, Charge, charge_for
 from sfumato.errors import InvalidDeclaration
-from sfumato.privacy.event import Block, Composed, Event, Repeated, Sampled
+from sfumato.privacy.event import BestOf, Block, Composed, Event, Repeated, Sampled
 
 
 def price(event: Event, orders: Collection[Fraction]) -> Charge:
@@ -26,6 +26,7 @@ def price(event: Event, orders: Collection[Fraction]) -> Charge:
     Guarantees:
         an event with a zcdp cost is priced as ever
         a sampled gaussian costs its divergence over the order
+        the best of gaussian runs costs its divergence over the order
         a block costs its certified curve at one gate and its divergence at the other
         a price holds at the orders that it names
 
@@ -53,7 +54,7 @@ def _price(event: Event, orders: frozenset[Fraction]) -> Charge:
         epsilon = math.ceil(event.epsilon * INCREMENTS)
         delta = math.ceil(event.delta * DELTA_INCREMENTS)
         return Charge(epsilon, inner.rho, delta, inner.orders)
-    if not _is_sampled(event):
+    if not _needs_order(event):
         return charge_for(account(event))
     # late, since few ledgers hold such a charge
     from sfumato.accounting.renyi import renyi
@@ -65,13 +66,15 @@ def _price(event: Event, orders: frozenset[Fraction]) -> Charge:
     return Charge(None, rho, 0, orders)
 
 
-def _is_sampled(event: Event) -> bool:
-    """Whether an event holds a sample of noise whose pure loss is unbounded."""
-    if isinstance(event, Sampled):
+def _needs_order(event: Event) -> bool:
+    """Whether an event holds a sample of noise whose pure loss is unbounded, or the best of runs
+    whose own is.
+    """
+    if isinstance(event, Sampled | BestOf):
         return not _has_cost(event)
     if isinstance(event, Repeated):
-        return _is_sampled(event.event)
-    return isinstance(event, Composed) and any(map(_is_sampled, event.events))
+        return _needs_order(event.event)
+    return isinstance(event, Composed) and any(map(_needs_order, event.events))
 
 
 def _has_cost(event: Event) -> bool:
@@ -82,15 +85,27 @@ def _has_cost(event: Event) -> bool:
     return True
 
 
+def certified_epsilon(event: Event, delta: Fraction) -> Fraction:
+    """An epsilon at which a plan that is fixed in advance is proved to be (epsilon, delta)-DP.
+
+    It is that of its privacy curve; the best of runs without a pure loss has none, and is converted
+    from its Renyi divergences.
+    """
+    from sfumato.accounting.curve import privacy_curve
+    from sfumato.accounting.renyi import epsilon_from_renyi
+
+    if isinstance(event, BestOf) and not _has_cost(event):
+        return epsilon_from_renyi(event, delta)
+    return Fraction(privacy_curve(event).epsilon(delta).upper)
+
+
 def _require_certified(block: Block) -> None:
     """Refuses a block whose plan is not proved to be (epsilon, delta)-DP."""
-    from sfumato.accounting.curve import privacy_curve
-
-    least = privacy_curve(block.event).epsilon(block.delta).upper
-    if Fraction(least) > block.epsilon:
+    least = certified_epsilon(block.event, block.delta)
+    if least > block.epsilon:
         raise InvalidDeclaration(
             f"A block of epsilon = {float(block.epsilon):.6g} and delta = {float(block.delta):.3g}"
-            f" whose curve reaches epsilon = {least:.6g}.",
+            f" whose curve reaches epsilon = {float(least):.6g}.",
             allowed="an epsilon of at least that of the curve",
             remedy="Let the block be calibrated: it then has the noise that it needs.",
         )

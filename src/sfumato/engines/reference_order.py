@@ -12,6 +12,7 @@ import numpy as np
 from sfumato.engines.base import Codes, UnitRows, nulls_first
 from sfumato.engines.reference_rows import Row
 from sfumato.engines.value_codes import WHOLE_PATTERN
+from sfumato.metadata.column import Array
 from sfumato.plan.rows import MISSING, BoundedRows
 
 _PRIME = 2**31 - 1
@@ -39,7 +40,7 @@ def unit_rows(
         by_unit[row.unit or ""].append(codes)
     names = []
     if plan.unit is None:
-        blocks = [[codes] for codes in _ordered(key, None, by_unit[""])]
+        blocks = [[codes] for codes in _units_of_one_row(plan, key, by_unit[""])]
     else:
         units = sorted(by_unit, key=lambda unit: (hashed(key, unit), unit))
         blocks = [_ordered(key, unit, by_unit[unit])[: plan.most] for unit in units]
@@ -65,20 +66,34 @@ def _stored(codes: Codes, widths: Sequence[int]) -> list[int]:
     return stored
 
 
+def _units_of_one_row(
+    plan: BoundedRows,
+    key: str,
+    rows: Iterable[Codes],
+) -> list[Codes]:
+    """Sorts rows that are units by their codes; those with arrays by the hash of their content."""
+    if any(isinstance(value.type, Array) for value in plan.rows.values):
+        return sorted(rows, key=lambda codes: (hashed(key, *codes, 1), _codes_first(codes)))
+    return sorted(rows, key=_codes_first)
+
+
+def _codes_first(codes: Codes) -> list[tuple[bool, int, str]]:
+    return [nulls_first(code) for code in codes]
+
+
 def _ordered(
     key: str,
-    unit: str | None,
+    unit: str,
     rows: Iterable[Codes],
 ) -> list[Codes]:
     """Sorts rows by the hash of their content, their unit and their number among equal rows."""
     seen = Counter[Codes]()
     placed = []
-    owner = [] if unit is None else [unit]
     for codes in rows:
         seen[codes] += 1
         number = seen[codes]
-        digest = hashed(key, *codes, *owner, number)
-        placed.append(((digest, [nulls_first(code) for code in codes], number), codes))
+        digest = hashed(key, *codes, unit, number)
+        placed.append(((digest, _codes_first(codes), number), codes))
     placed.sort(key=lambda pair: pair[0])
     return [codes for _, codes in placed]
 

@@ -52,11 +52,15 @@ def listed(
         items.append(f"{printed(typed(value))} AS {name}")
     source = f"SELECT {', '.join(items)} FROM ({printed(rows(raw.relation, tables))})"
     # equal rows of a unit are numbered; otherwise all of them would be kept, or none
-    number = f"row_number() OVER (PARTITION BY {', '.join([*unit, *names])}) AS number"
+    number = "1 AS number"
+    if unit:
+        number = f"row_number() OVER (PARTITION BY {', '.join([*unit, *names])}) AS number"
     sorted_names = [f"{name} NULLS FIRST" for name in names]
     within = [_hash(key, [*names, *unit, "number"]), *sorted_names, "number"]
     place = "1"
-    order = within
+    # of rows that are units none is left out, so their codes alone may order them; lists are
+    # compared as texts elsewhere
+    order = within if _has_lists(plan) else sorted_names
     if unit:
         place = f"row_number() OVER (PARTITION BY unit ORDER BY {', '.join(within)})"
         order = [_hash(key, unit), "CAST(unit AS VARCHAR)", "place"]
@@ -68,6 +72,11 @@ def listed(
         f"SELECT {shown}, place = 1 AS first{named} FROM placed WHERE place <= {plan.most} "
         f"ORDER BY {', '.join(order)}"
     )
+
+
+def _has_lists(plan: BoundedRows) -> bool:
+    """Whether a value of the rows is an array."""
+    return any(isinstance(value.type, Array) for value in plan.rows.values)
 
 
 def write(
@@ -129,5 +138,5 @@ def _block(column: "pyarrow.Array", width: int) -> Integers:
 def _hash(key: str, columns: list[str]) -> str:
     """Returns the md5 of a key and of columns as strings, joined by bars."""
     texts = [text(key), *(f"coalesce(CAST({name} AS VARCHAR), 'N')" for name in columns)]
-    joined = " || '|' || ".join(texts)
-    return f"md5({joined})"
+    # one call, since a chain of || copies the text of all columns before it for each
+    return f"md5(concat_ws('|', {', '.join(texts)}))"

@@ -8,11 +8,13 @@ proof, ``order`` what a step reads, ``run`` the checkpoints, ``budget`` the nois
 """
 
 from sfumato.learning.additive import Additive, LogisticRegression
+from sfumato.learning.choose import Chosen, choose
 from sfumato.learning.clusters import Clusters
 from sfumato.learning.components import Components
 from sfumato.learning.decision_tree import DecisionTree
 from sfumato.learning.fit import fit, preview
 from sfumato.learning.fit_preview import Preview
+from sfumato.learning.forest import Forest
 from sfumato.learning.frontier import Frontier, Point, frontier
 from sfumato.learning.kmeans import KMeans
 from sfumato.learning.load import load
@@ -25,14 +27,18 @@ from sfumato.learning.recipe import Recipe
 from sfumato.learning.ridge import Ridge
 from sfumato.learning.score import Score, score
 from sfumato.learning.tree import Tree
+from sfumato.learning.trees import Trees
+from sfumato.learning.tune import Tuned, tune
 
 __all__ = [
     "PCA",
     "Additive",
+    "Chosen",
     "Clusters",
     "Components",
     "DecisionTree",
     "Fixed",
+    "Forest",
     "Frontier",
     "FullBatch",
     "KMeans",
@@ -47,10 +53,14 @@ __all__ = [
     "Ridge",
     "Score",
     "Tree",
+    "Trees",
+    "Tuned",
+    "choose",
     "fit",
     "frontier",
     "load",
     "preview",
     "private_frontier",
     "score",
+    "tune",
 ]

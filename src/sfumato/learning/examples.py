@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sfumato.errors import InvalidDeclaration
 from sfumato.learning.clip import LONGEST
 from sfumato.learning.features import Features, Floats, Places, Weights
-from sfumato.learning.unit_vectors import Added, UnitVectors
+from sfumato.learning.unit_vectors import Added, Coordinates, UnitVectors
 from sfumato.noise import Integers
 from sfumato.plan.rows import MISSING, BoundedRows
 from sfumato.privacy.distance import Norm
@@ -24,10 +24,12 @@ from sfumato.query.statistic import Opened, Rows
 
 # Scores are in 1 / _SCORES, and are cut at _FARTHEST of these.
 SCORES = 1 << 10
+# The number of rows that are encoded at once.
+_AT_ONCE = 1 << 13
 _FARTHEST = 16 * SCORES
 _LARGEST_WEIGHT = 1024 * SCORES
 # Coordinates with their weights; an integer is the weight of all.
-Share: TypeAlias = tuple[Integers, Integers | int]
+Share: TypeAlias = tuple[Coordinates, Integers | int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +70,10 @@ class Encoded:
     def shares(self, scale: int) -> Iterator[Share]:
         """The coordinates of each feature with their weights, which add up to ``scale``."""
         for at, weight in self.features:
-            places = at.astype(np.int64)
             if weight is None:
-                yield places, scale
+                yield at, scale
                 continue
+            places = at.astype(np.int64)
             next_one = weight.astype(np.int64)
             yield places, scale - next_one
             # a weight of 0 stays where it is: there may be no next coordinate
@@ -160,7 +162,8 @@ class Targets(Reading):
         rest = np.where(rows.known, steps - target, 0.0)
         for places, weight in rows.shares(features.scale):
             yield places, _times(rest, weight)
-            yield places + features.width, _times(target, weight)
+            # a narrow type may end before the second block
+            yield places.astype(np.int64) + features.width, _times(target, weight)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,9 +190,13 @@ class Residuals(Reading):
     ) -> Iterator[Added]:
         """The weights times the residual."""
         weights = np.clip(self.weights, -_LARGEST_WEIGHT, _LARGEST_WEIGHT)
-        score = np.zeros(len(rows.label), np.int64)
+        score, read = (np.zeros(rows.count, np.int64) for _ in range(2))
         for places, weight in rows.shares(features.scale):
-            score += weights[places] * weight
+            # into one array: a new one for each feature costs more than what is read
+            np.take(weights, places, out=read, mode="clip")
+            if not isinstance(weight, int) or weight != 1:
+                read *= weight
+            score += read
         near = np.clip(score // features.scale, -_FARTHEST, _FARTHEST)
         predicted = predictions(steps, logistic=self.logistic)[near + _FARTHEST]
         residual = predicted - _target(rows, label, steps)
@@ -265,7 +272,8 @@ class ExampleSums(UnitVectors[Encoded]):
 
     def read(self, opened: Opened) -> Encoded:
         """The rows as coordinates."""
-        return opened.derived(self.plan, (self.features, self.columns, self.label), self._encode)
+        key = (Encoded, self.features, self.columns, self.label)
+        return opened.derived(self.plan, key, self._encode)
 
     def added(self, rows: Encoded) -> Iterator[Added]:
         """What the reading adds."""
@@ -273,10 +281,23 @@ class ExampleSums(UnitVectors[Encoded]):
 
     def _encode(self, rows: Rows) -> Encoded:
         """The rows as coordinates."""
-        columns = [np.asarray(rows.codes[:, place]) for place in self.columns]
-        label = np.asarray(rows.codes[:, self.label.place])
+        count = len(rows.codes)
+        blank = self.features.blank(count)
+        label = np.empty(count, np.int64)
+        for first in range(0, count, _AT_ONCE):
+            # rows are stored one after the other: some of them at a time fit the cache
+            some = np.array(rows.codes[first : first + _AT_ONCE].T, order="C")
+            place = slice(first, first + some.shape[1])
+            label[place] = some[self.label.place]
+            codes = [some[each] for each in self.columns]
+            read = self.features.encoded(codes)
+            for (places, weights), (at, weight) in zip(blank, read, strict=True):
+                places[place] = at
+                if weights is not None:
+                    assert weight is not None, "a feature divides all weights, or none"
+                    weights[place] = weight
         known = (label >= self.label.lower) & (label <= self.label.upper) & (label != MISSING)
-        return Encoded(tuple(self.features.encoded(columns)), label, known)
+        return Encoded(tuple(blank), label, known)
 
 
 def steps_for(

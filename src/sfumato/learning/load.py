@@ -11,14 +11,16 @@ from sfumato.learning.components import Components
 from sfumato.learning.model import Model
 from sfumato.learning.stored import FORMAT
 from sfumato.learning.tree import Tree
+from sfumato.learning.trees import Trees
 
-Loaded: TypeAlias = Model | Clusters | Components | Tree
+Loaded: TypeAlias = Model | Clusters | Components | Tree | Trees
 # A file without a kind is of a model of coordinates.
 _KINDS: dict[str, type[Loaded]] = {
     "": Model,
     Clusters.kind: Clusters,
     Components.kind: Components,
     Tree.kind: Tree,
+    Trees.kind: Trees,
 }
 
 

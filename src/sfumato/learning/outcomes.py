@@ -4,6 +4,7 @@
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -58,6 +59,22 @@ def predicted(
     return best
 
 
+def outcome_distance(plan: BoundedRows, norm: Norm) -> Distance:
+    """How far the outcomes of any model move between neighbours.
+
+    Raises:
+        InvalidDeclaration: a norm in which nothing is proved.
+    """
+    if norm not in (Norm.L1, Norm.L2):
+        raise InvalidDeclaration(f"Outcomes in {norm.value}.", allowed="L1, L2")
+    most = plan.most
+    times = 1
+    if plan.neighbours is Relation.REPLACE_ONE:
+        times = 2
+    moved = most if norm is Norm.L1 else most**2
+    return Distance(norm, Fraction(times * moved), plan.neighbours)
+
+
 @dataclass(frozen=True, slots=True)
 class Outcomes(BoundedStatistic[Integers]):
     """The number of rows whose label is predicted, and of rows whose label is another.
@@ -88,14 +105,7 @@ class Outcomes(BoundedStatistic[Integers]):
 
     def distance(self, norm: Norm) -> Distance:
         """``most`` rows, in one of the two counts; if a unit is replaced, they change it."""
-        if norm not in (Norm.L1, Norm.L2):
-            raise InvalidDeclaration(f"Outcomes in {norm.value}.", allowed="L1, L2")
-        most = self.plan.most
-        times = 1
-        if self.plan.neighbours is Relation.REPLACE_ONE:
-            times = 2
-        moved = most if norm is Norm.L1 else most**2
-        return Distance(norm, Fraction(times * moved), self.plan.neighbours)
+        return outcome_distance(self.plan, norm)
 
     def exact(self, opened: Opened) -> Integers:
         """The exact counts."""
@@ -111,6 +121,51 @@ class Outcomes(BoundedStatistic[Integers]):
         known = (label >= self.label.lower) & (label <= self.label.upper) & (label != MISSING)
         right = known & (self.predicted(codes) == label - self.label.lower)
         return np.array([right.sum(), known.sum() - right.sum()], np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class RightCounts(BoundedStatistic[Integers]):
+    """The number of rows that each of several public models predicts rightly.
+
+    Guarantees:
+        right counts move by at most their proved distance
+        right counts move in one direction where a unit comes or goes
+    """
+
+    models: tuple[Outcomes, ...]
+
+    def __post_init__(self) -> None:
+        first, *others = self.models
+        if any(other.plan != first.plan for other in others):
+            raise InvalidDeclaration("Models over several plans.", allowed="one plan")
+
+    @property
+    def plan(self) -> BoundedRows:
+        """The rows that all models predict."""
+        return self.models[0].plan
+
+    def distance(self, norm: Norm) -> Distance:
+        """At most ``most`` rows of each count, whether a unit comes, goes or is replaced."""
+        if norm is not Norm.LINF:
+            raise InvalidDeclaration(f"Right counts in {norm.value}.", allowed="Linf")
+        return Distance(norm, Fraction(self.plan.most), self.plan.neighbours)
+
+    def exact(self, opened: Opened) -> Integers:
+        """The exact counts."""
+        return np.array([model.exact(opened)[0] for model in self.models], np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class AddedRightCounts(RightCounts):
+    """Those where neighbours are by add or remove: all counts move in one direction."""
+
+    is_monotone: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        # by name: a dataclass with slots is a new class, which super() does not know
+        RightCounts.__post_init__(self)
+        if self.plan.neighbours is not Relation.ADD_REMOVE:
+            raise InvalidDeclaration("Right counts of replaced units do not move together.")
 
 
 @dataclass(frozen=True, slots=True)

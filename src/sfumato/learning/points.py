@@ -112,4 +112,4 @@ def read_points(
     def points(rows: Rows) -> Points:
         return box.points([rows.codes[:, place] for place in places])
 
-    return opened.derived(plan, (box, places), points)
+    return opened.derived(plan, ("points", box, places), points)

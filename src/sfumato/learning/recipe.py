@@ -12,8 +12,11 @@ from sfumato.exact.rational import Number
 from sfumato.learning.budget import Budgeted, budgeted
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.fit_preview import Preview
+from sfumato.metadata.dataset import Dataset
+from sfumato.privacy.event import Event
 from sfumato.query.allowance import Allowance, allowance
 from sfumato.query.cost import Cost
+from sfumato.query.curator import Curator
 from sfumato.query.series import Series
 from sfumato.query.session import Session
 from sfumato.query.task import Task
@@ -96,6 +99,29 @@ class OneRelease(Planned[Fitted]):
     made: Made[Fitted]
     releases: int = 1
 
+    @property
+    def event(self) -> Event:
+        """What a fit does to the data."""
+        return self.task.event
+
+    @property
+    def form(self) -> str:
+        """A string of all that the answer depends on."""
+        return f"{self.task.kind} {self.task.form}"
+
+    @property
+    def size(self) -> int | None:
+        """The most bytes of the answer."""
+        return self.task.size
+
+    def ready(self, declarations: Dataset) -> None:
+        """Checks what can fail without the data."""
+        self.task.ready(declarations)
+
+    def carried_out(self, curator: Curator, declarations: Dataset) -> bytes:
+        """The answer, of a curator that answers the steps of the event."""
+        return self.task.run(curator)
+
     def preview(self, session: Session) -> Preview:
         """The price of the one task."""
         return Preview(session.price(self.task), self.releases, 1, self.numbers, self.noise)
@@ -116,6 +142,34 @@ class Run(Planned[Fitted]):
     numbers: int
     noise: float
     made: Made[Fitted]
+
+    @property
+    def event(self) -> Event:
+        """What a fit does to the data."""
+        return self.series.event
+
+    @property
+    def form(self) -> str:
+        """A string of all that the answer depends on."""
+        return f"{self.series.kind} {self.series.form}"
+
+    @property
+    def size(self) -> int | None:
+        """The most bytes of the answer."""
+        return self.series.piece(1, {}).size
+
+    def ready(self, declarations: Dataset) -> None:
+        """Checks what can fail without the data."""
+        self.series.piece(1, {}).ready(declarations)
+
+    def carried_out(self, curator: Curator, declarations: Dataset) -> bytes:
+        """The last checkpoint, of a curator that answers the steps of the event."""
+        body = b""
+        for place in range(1, len(self.sizes) + 1):
+            piece = self.series.piece(place, {place - 1: body} if body else {})
+            piece.ready(declarations)
+            body = piece.run(curator)
+        return body
 
     def preview(self, session: Session) -> Preview:
         """The price of the whole run."""

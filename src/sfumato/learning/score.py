@@ -92,7 +92,7 @@ def score(
     if not 0 < stated < 1:
         raise WrongUse(f"confidence={shown(confidence)}.", allowed="between 0 and 1")
     examples = Examples.of(session.dataset, statement, label)
-    _require_same(model, examples)
+    require_same(model, examples)
     allowed = allowance(epsilon=epsilon, rho=rho, delta=delta)
     task = OutcomeCounts(model.outcomes(examples), model.fingerprint, allowed)
     cost = session.price(task)
@@ -150,7 +150,7 @@ class OutcomeCounts:
         return curator.measure(self.counted, self.mechanism).astype("<i8").tobytes()
 
 
-def _require_same(model: Scorable, examples: Examples) -> None:
+def require_same(model: Scorable, examples: Examples) -> None:
     """Refuses rows that the model cannot predict."""
     if not model.classes:
         raise WrongUse(

@@ -78,7 +78,8 @@ class Sorting:
 
     def read(self, opened: Opened) -> Weighted:
         """The rows, kept as long as they are open."""
-        return opened.derived(self.plan, (self.features, self.places, self.label), self._weighted)
+        key = (Weighted, self.features, self.places, self.label)
+        return opened.derived(self.plan, key, self._weighted)
 
     def _weighted(self, rows: Rows) -> Weighted:
         codes = [np.asarray(rows.codes[:, place]) for place in self.places]

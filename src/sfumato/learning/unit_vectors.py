@@ -8,9 +8,10 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from fractions import Fraction
 from math import isqrt
-from typing import Generic, Protocol, Self, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.errors import InvalidDeclaration
 from sfumato.learning.clip import LONGEST, clipped
@@ -24,7 +25,8 @@ from sfumato.query.statistic import BoundedStatistic, Opened
 # The number of rows, or of cells of vectors of units, that are added up at once.
 _AT_ONCE = 1 << 18
 # Coordinates, and what is added to each: floats that are integers, as bincount takes them.
-Added: TypeAlias = tuple[Integers, Floats]
+Coordinates: TypeAlias = NDArray[np.integer[Any]]
+Added: TypeAlias = tuple[Coordinates, Floats]
 
 
 class Divided(Protocol):
@@ -144,7 +146,7 @@ class UnitVectors(BoundedStatistic[Integers], Generic[R]):
 
 
 def _counted(
-    places: Integers,
+    places: Coordinates,
     amounts: Floats,
     width: int,
 ) -> Integers:

@@ -20,6 +20,7 @@ from sfumato.noise.gaussian import DiscreteGaussian
 from sfumato.noise.geometric import Geometric
 from sfumato.noise.laplace import DiscreteLaplace
 from sfumato.noise.law import Integers, Law, Shape
+from sfumato.noise.negative_binomial import NegativeBinomial
 from sfumato.noise.rounded import RoundedGaussian
 from sfumato.noise.skellam import Skellam
 from sfumato.noise.staircase import DiscreteStaircase
@@ -49,6 +50,7 @@ __all__ = [
     "Geometric",
     "Integers",
     "Law",
+    "NegativeBinomial",
     "Noise",
     "RoundedGaussian",
     "Shape",

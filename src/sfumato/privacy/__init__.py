@@ -10,6 +10,7 @@ from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import (
     AdditiveNoise,
     ApproxEvent,
+    BestOf,
     Block,
     BoundedRange,
     Composed,
@@ -51,6 +52,7 @@ __all__ = [
     "AdditiveNoise",
     "ApproxDP",
     "ApproxEvent",
+    "BestOf",
     "Block",
     "BoundedRange",
     "BoundedRangeDP",

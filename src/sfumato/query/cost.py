@@ -19,6 +19,7 @@ from sfumato.plan.stages import Part
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import (
     AdditiveNoise,
+    BestOf,
     Composed,
     Design,
     DeviceReport,
@@ -194,8 +195,19 @@ def _described(event: Event) -> tuple[str, str, Distance]:
             return "report of a device", event.kind.replace("_", " "), _REPLACED
         case Sampled(design, inner):
             return _on_a_sample(design, inner)
+        case BestOf(events):
+            return _best_of(event, events)
         case _:
             raise TypeError(f"{type(event).__name__} is nothing that a question is planned with")
+
+
+def _best_of(event: BestOf, runs: tuple[Event, ...]) -> tuple[str, str, Distance]:
+    """``_described`` for the best of several runs."""
+    steps = [_described(step) for run in runs for step, _ in _steps(run, 1)]
+    names = _distinct(name for name, _, _ in steps)
+    _, _, first_distance = steps[0]
+    expected = f"{float_up(event.law.mean.upper):.1f} runs on average, of {len(runs)} kinds"
+    return f"best of a secret number of runs of {names}", expected, first_distance
 
 
 def _on_a_sample(design: Design, inner: Event) -> tuple[str, str, Distance]:

@@ -8,7 +8,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable
-from typing import Any, NoReturn, TypeVar, overload
+from typing import Any, NoReturn, TypeAlias, TypeVar, overload
 
 import numpy as np
 
@@ -18,10 +18,11 @@ from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.mechanisms.grid import GridQuantiles
 from sfumato.mechanisms.selection import SelectionMechanism
 from sfumato.mechanisms.threshold import ThresholdMechanism
-from sfumato.noise import Integers
+from sfumato.noise import SYSTEM, Integers
+from sfumato.noise.entropy import below
 from sfumato.plan.aggregate import Quantiles
 from sfumato.privacy.distance import Norm
-from sfumato.privacy.event import Design
+from sfumato.privacy.event import BestOf, Design
 from sfumato.query.cells import Cells, Units
 from sfumato.query.reserved import Reserved
 from sfumato.query.statistic import BoundedStatistic, GroupedScores, Opened
@@ -34,6 +35,10 @@ _OWNER = logging.getLogger("sfumato.owner")
 _OWNER.addHandler(logging.NullHandler())
 # The reasons of a forfeited charge, as they are stored in the ledger.
 ENGINE, CANCELLED = "engine", "cancelled"
+
+
+# What a run returns: its score, and the bytes of what it has made.
+Outcome: TypeAlias = tuple[int, bytes]
 
 
 class Sample:
@@ -58,6 +63,7 @@ class Curator:
         a forked process is not answered
         only the mechanisms of sfumato release anything
         scores count as monotone only where the statistic says so
+        the best of several runs is all that leaves them
 
     Raises:
         EngineFailed: any call that fails raises this and nothing else.
@@ -214,6 +220,35 @@ class Curator:
             self._reserved.enter(design)
             self._sample = (Sample(), self._opened.sample(design))
             return self._sample[0]
+
+        return self._carried_out(step)
+
+    def best(
+        self,
+        event: BestOf,
+        run: Callable[[int, "Curator"], Outcome],
+    ) -> tuple[int, Outcome]:
+        """The best outcome of a secret number of runs, after the place of the event that it did.
+
+        ``run`` is called with the place of one of the events and a curator that answers its steps.
+        It must return a function of what that curator has released, and keep nothing of it. The
+        best outcome is the one of the highest score; of equal ones that of the last place, then
+        that of the last bytes in order.
+        """
+
+        def step() -> tuple[int, Outcome]:
+            _require(event, BestOf)
+            self._reserved.take(event)
+            found: list[tuple[int, int, bytes]] = []
+            for _ in range(event.law.sample_one()):
+                place = below(len(event.events), SYSTEM)
+                inner = Curator(self.charge, Reserved(event.events[place]), self._opened)
+                score, body = run(place, inner)
+                if inner.end() or type(score) is not int or type(body) is not bytes:
+                    raise InvalidDeclaration("A run that failed.")
+                found = [max([*found, (score, place, body)])]
+            score, place, body = found[0]
+            return place, (score, body)
 
         return self._carried_out(step)
 

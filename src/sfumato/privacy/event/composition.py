@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import ClassVar, TypeAlias
 
 from sfumato.errors import InvalidDeclaration, InvalidNumber, shown
-from sfumato.noise import DiscreteGaussian, DiscreteLaplace, RoundedGaussian
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace, NegativeBinomial, RoundedGaussian
 from sfumato.privacy.distance import Norm
 from sfumato.privacy.event.check import check_count, exact_positive
 from sfumato.privacy.event.events import (
@@ -26,6 +26,7 @@ from sfumato.privacy.event.sampling_designs import Design
 from sfumato.privacy.unit import Relation
 
 __all__ = [
+    "BestOf",
     "Block",
     "ChosenReport",
     "Composed",
@@ -349,6 +350,42 @@ class Block:
             )
 
 
+@dataclass(frozen=True, slots=True)
+class BestOf:
+    """The best outcome of a secret number of runs, all others of which are dropped.
+
+    Each run does one of ``events``, chosen uniformly and independently of the data; what it
+    returns is compared in a total order of all outcomes. The number of runs is that of
+    ``NegativeBinomial(shape, stop)``. Neither it nor any other outcome is ever released.
+
+    Source: Papernot and Steinke 2022, Theorem 2.
+
+    >>> half = PureEvent(Fraction(1, 2))
+    >>> BestOf((half,), Fraction(0), Fraction(1, 10)).law.shape
+    Fraction(0, 1)
+    """
+
+    kind: ClassVar[str] = "best_of"
+    events: tuple["Event", ...]
+    shape: Fraction
+    stop: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "events", _events(self.events))
+        law = NegativeBinomial(self.shape, self.stop)
+        object.__setattr__(self, "shape", law.shape)
+        object.__setattr__(self, "stop", law.stop)
+        if not self.events or any(isinstance(event, Block) for event in self.events):
+            raise InvalidDeclaration(
+                "The best of runs of nothing, or of blocks.", allowed="one event or more"
+            )
+
+    @property
+    def law(self) -> NegativeBinomial:
+        """The law of the number of runs."""
+        return NegativeBinomial(self.shape, self.stop)
+
+
 Event: TypeAlias = (
     SingleEvent
     | Report
@@ -362,6 +399,7 @@ Event: TypeAlias = (
     | Parallel
     | Repeated
     | Nonadaptive
+    | BestOf
     | Block
 )
 

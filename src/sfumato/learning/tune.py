@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tunes: fits several recipes a secret number of times, and returns the best model alone.
+
+Source: Papernot and Steinke, "Hyperparameter Tuning with Renyi Differential Privacy" (ICLR 2022).
+The number of runs and every model but the best one are never released, logged or stored.
+"""
+
+import struct
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from sfumato.errors import WrongUse, shown
+from sfumato.exact.rational import Number
+from sfumato.learning.examples_of import Examples
+from sfumato.learning.outcomes import outcome_distance
+from sfumato.learning.recipe import Asked, OneRelease, Recipe, Run
+from sfumato.learning.run_count import RunShares, law_of
+from sfumato.learning.scorable import Scorable
+from sfumato.mechanisms.additive import AdditiveMechanism
+from sfumato.metadata.dataset import Dataset
+from sfumato.plan.rows import BoundedRows
+from sfumato.privacy.distance import Distance
+from sfumato.privacy.event import BestOf, Block, Composed, Event
+from sfumato.query.cost import Cost
+from sfumato.query.curator import Curator
+from sfumato.query.session import Session
+
+# Of what a run costs, one of so many parts is for its score.
+_PARTS = 8
+# The place of the recipe, and the counts of right and wrong predictions.
+_HEAD = struct.Struct("<qqq")
+# What a model is made with while it is scored.
+_NOTHING = Cost("0", "0", "0", ())
+
+
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """The best model of several runs, and the recipe that made it, at its ``place`` in the list.
+
+    ``right`` and ``wrong`` are the noisy counts by which it was chosen. They are the best of
+    several, on the rows that it was fitted to: they say more than the model will do on others.
+
+    >>> Tuned("a model", "a recipe", 0, 80, 20, Cost("1", "0.5", "0", ()), "c0ffee").accuracy
+    0.8
+    """
+
+    model: Any
+    recipe: Any
+    place: int
+    right: int
+    wrong: int
+    cost: Cost
+    charge: str
+
+    @property
+    def accuracy(self) -> float:
+        """The share of right predictions, of the two noisy counts; not above 1."""
+        right, wrong = max(self.right, 0), max(self.wrong, 0)
+        return right / max(right + wrong, 1)
+
+    def __repr__(self) -> str:
+        return f"recipe {self.place} is the best: {self.recipe!r} (cost: {self.cost})"
+
+
+def tune(
+    session: Session,
+    recipes: Sequence[Recipe[Any]],
+    statement: str,
+    *,
+    label: str,
+    runs: int = 10,
+    epsilon: Number | None = None,
+    rho: Number | None = None,
+    delta: Number | None = None,
+) -> Tuned:
+    """Fits recipes about ``runs`` times, each time one that is chosen at random; returns the best.
+
+    The number of runs is drawn, and secret: so the whole costs little more than a single run. With
+    a pure ``epsilon`` each run has half of it, whatever their number is; an eighth of that is for
+    the noisy count of right predictions by which models are compared. ``rho`` is the cost at the
+    account's order; ``epsilon`` with ``delta`` a block. The same tuning again is free.
+
+    The running time grows with the number of runs: see RULES 24. Nothing is stored before the end,
+    so a crash loses all of it.
+
+    Raises:
+        UnknownName, WrongUse, MissingDeclaration, UnsupportedSql: before anything is charged.
+        BudgetExceeded: the account cannot pay; nothing was charged.
+        EngineFailed: a run failed; the charge is forfeited.
+
+    >>> import sfumato as sf, pyarrow as pa, tempfile
+    >>> from sfumato.learning import DecisionTree, NaiveBayes
+    >>> rows = pa.table({"age": [20, 70] * 2000, "smoker": [True, False] * 2000})
+    >>> people = sf.Table(rows, columns={"age": sf.Integer(0, 99), "smoker": sf.Boolean()})
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with sf.connect({"people": people}, dataset="tiny", budget=sf.Budget(10),
+    ...                 ledger=folder.name + "/l.db") as session:
+    ...     best = tune(session, [NaiveBayes(), DecisionTree(depth=1)],
+    ...                 "SELECT age, smoker FROM people", label="smoker", epsilon=2)
+    >>> best.accuracy > 0.9, best.cost.epsilon, best.model.predict({"age": [18, 72]})
+    (True, '2', ['True', 'False'])
+    >>> folder.cleanup()
+    """
+    examples = Examples.of(session.dataset, statement, label)
+    if not examples.classes:
+        raise WrongUse("Models of a number cannot be tuned.", allowed="a label that has classes")
+    listed = _listed(recipes)
+    orders = session.renyi_orders
+    task = Tuning.of(listed, examples, RunShares(Asked(epsilon, rho, delta), law_of(runs), orders))
+    cost = session.price(task)
+    stored = session.ask(task)
+    place, right, wrong = _HEAD.unpack_from(stored.body)
+    planned = task.candidates[place].planned
+    model = planned.made(stored.body[_HEAD.size :], cost, stored.charge)
+    return Tuned(model, listed[place], place, right, wrong, cost, stored.charge)
+
+
+def _listed(recipes: object) -> tuple[Recipe[Any], ...]:
+    """The recipes, if there are any."""
+    given = tuple(recipes) if isinstance(recipes, list | tuple) else ()
+    if not given or not all(isinstance(each, Recipe) for each in given):
+        raise WrongUse(
+            f"recipes={shown(recipes)}.", allowed="a list of recipes of ln, such as Additive()"
+        )
+    return given
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A recipe that is planned, with the noise of its score."""
+
+    planned: OneRelease[Any] | Run[Any]
+    scoring: AdditiveMechanism
+    moved: Distance
+
+    @property
+    def event(self) -> Event:
+        """A fit, then a score."""
+        return Composed((self.planned.event, self.scoring.event(self.moved)))
+
+    def outcome(
+        self,
+        curator: Curator,
+        examples: Examples,
+        declarations: Dataset,
+    ) -> tuple[int, bytes]:
+        """The score of a fitted model, and its noisy counts with its bytes."""
+        body = self.planned.carried_out(curator, declarations)
+        model = self.planned.made(body, _NOTHING, "")
+        if not isinstance(model, Scorable):
+            raise WrongUse("A model whose predictions cannot be counted.")
+        right, wrong = curator.measure(model.outcomes(examples), self.scoring).tolist()
+        return right - wrong, struct.pack("<qq", right, wrong) + body
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """The task: the best outcome of a secret number of runs."""
+
+    candidates: tuple[Candidate, ...]
+    examples: Examples
+    shares: RunShares
+    declarations: list[Dataset] = field(default_factory=list, compare=False)
+
+    kind: ClassVar[str] = "tuning"
+    cells: ClassVar[tuple[int, ...]] = ()
+
+    @classmethod
+    def of(
+        cls,
+        recipes: Sequence[Recipe[Any]],
+        examples: Examples,
+        shares: RunShares,
+    ) -> "Tuning":
+        """The task with as little noise as what it may cost allows."""
+
+        def planned(asked: Asked) -> tuple[Candidate, ...]:
+            return _candidates(recipes, examples, asked, shares.orders)
+
+        def events(asked: Asked) -> tuple[Event, ...]:
+            return tuple(each.event for each in planned(asked))
+
+        return cls(planned(shares.one(events)), examples, shares)
+
+    @property
+    def line(self) -> str:
+        """The number of recipes."""
+        return f"the best of {len(self.candidates)} recipes"
+
+    @property
+    def form(self) -> str:
+        """What each recipe does, and the law of the number of runs."""
+        forms = [candidate.planned.form for candidate in self.candidates]
+        law = self.shares.law
+        return f"{forms} {law.shape} {law.stop}"
+
+    @property
+    def size(self) -> int | None:
+        """The most bytes of the answer: those of the largest model, and three numbers."""
+        largest = 0
+        for candidate in self.candidates:
+            size = candidate.planned.size
+            if size is None:
+                return None
+            largest = max(largest, size)
+        return _HEAD.size + largest
+
+    @property
+    def runs(self) -> BestOf:
+        """The event of all runs."""
+        return self.shares.whole(tuple(each.event for each in self.candidates))
+
+    @property
+    def event(self) -> BestOf | Block:
+        """What is charged."""
+        block = self.shares.block
+        if block is None:
+            return self.runs
+        return Block(self.runs, *block)
+
+    def ready(self, declarations: Dataset) -> BoundedRows:
+        """The bounded rows, once every recipe has been checked."""
+        for candidate in self.candidates:
+            candidate.planned.ready(declarations)
+        self.declarations[:] = [declarations]
+        return self.examples.plan
+
+    def run(self, curator: Curator) -> bytes:
+        """The place of the best recipe, its noisy counts, and its model."""
+        (declarations,) = self.declarations
+
+        def run(place: int, inner: Curator) -> tuple[int, bytes]:
+            return self.candidates[place].outcome(inner, self.examples, declarations)
+
+        place, (_, body) = curator.best(self.runs, run)
+        return struct.pack("<q", place) + body
+
+
+def _candidates(
+    recipes: Sequence[Recipe[Any]],
+    examples: Examples,
+    asked: Asked,
+    orders: Collection[Fraction],
+) -> tuple[Candidate, ...]:
+    """The recipes planned for what a run may cost."""
+    fit, score = _divided(asked)
+    scoring = score.allowance
+    moved = outcome_distance(examples.plan, scoring.norm)
+    mechanism = scoring.noise(moved, scoring.amount)
+    found = []
+    for recipe in recipes:
+        planned: Any = recipe.planned(examples, fit, orders)
+        if not isinstance(planned, OneRelease | Run):
+            raise WrongUse(f"{shown(recipe)} has a plan of its own kind, which is not tuned.")
+        found.append(Candidate(planned, mechanism, moved))
+    return tuple(found)
+
+
+def _divided(asked: Asked) -> tuple[Asked, Asked]:
+    """What a run may spend on its fit, and on its score."""
+    whole = asked.allowance.amount
+    part = whole / _PARTS
+    if asked.rho is None:
+        return Asked(epsilon=whole - part), Asked(epsilon=part)
+    return Asked(rho=whole - part), Asked(rho=part)
