@@ -11,7 +11,7 @@ from sfumato.learning.additive import Additive, LogisticRegression
 from sfumato.learning.clusters import Clusters
 from sfumato.learning.components import Components
 from sfumato.learning.decision_tree import DecisionTree
-from sfumato.learning.fit import fit, preview
+from sfumato.learning.fit import fit, preview, resume
 from sfumato.learning.fit_preview import Preview
 from sfumato.learning.frontier import Frontier, Point, frontier
 from sfumato.learning.kmeans import KMeans
@@ -49,5 +49,6 @@ __all__ = [
     "frontier",
     "load",
     "preview",
+    "resume",
     "score",
 ]
