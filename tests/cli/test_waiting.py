@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from sfumato.cli import waiting as room
-from sfumato.cli.waiting import waiting, watching
+from sfumato.cli.waiting import counting, waiting, watching
 
 
 def shown(*, terminal):
@@ -46,3 +46,16 @@ def test_what_is_done_is_named_beside_the_bar(monkeypatch, terminal):
     # a name is no markup
     assert ("checking the data: people.[red]age (1 of 2)" in written) == terminal
     assert ("50%" in written) == terminal
+
+
+@pytest.mark.parametrize(
+    ("terminal", "patience", "words"),
+    [(True, 0.0, "fits: 3 of 4"), (True, 1e9, ""), (False, 0.0, "")],
+)
+def test_steps_are_counted(monkeypatch, terminal, patience, words):
+    monkeypatch.setattr(room, "PATIENCE", patience)
+    console = Console(file=io.StringIO(), force_terminal=terminal, width=120)
+    with counting("fits", console) as count:
+        count(3, 4)
+    text = console.file.getvalue()
+    assert words in text and (words != "" or "fits" not in text)

@@ -172,6 +172,74 @@ def test_a_run_of_which_nothing_is_stored_is_told(
             ln.fit(session, recipe, SELECT, label="ill", rho="0.5")
 
 
+def interrupted(session: sf.Session, recipe: Any, **asked: Any) -> str:
+    """Begins a run and leaves it after its second checkpoint; returns its id."""
+
+    class Stop(Exception):
+        pass
+
+    def stop(place: int, places: int) -> None:
+        if place == 2:
+            raise Stop
+
+    with pytest.raises(Stop):
+        ln.fit(session, recipe, SELECT, label="ill", progress=stop, **asked)
+    found = ln.preview(session, recipe, SELECT, label="ill", **asked).paid
+    assert found is not None and (found.stored, found.places) == (2, 4)
+    return found.charge
+
+
+def test_a_run_is_resumed_by_its_id_and_never_paid_again(tmp_path: Path) -> None:
+    recipe, asked = ln.Additive(steps=7), {"rho": "0.5"}
+    with connected(tmp_path, frame(500), BUDGET) as session:
+        run = interrupted(session, recipe, **asked)
+        left = session.budget.left_rho
+        seen: list[tuple[int, int]] = []
+        model = ln.resume(
+            session,
+            run,
+            recipe,
+            SELECT,
+            label="ill",
+            progress=lambda *at: seen.append(at),
+            **asked,
+        )
+        assert model.charge == run and seen == [(3, 4), (4, 4)]
+        again = ln.resume(session, run, recipe, SELECT, label="ill", **asked)
+        assert (again.scores == model.scores).all()
+        assert session.budget.left_rho == left
+
+
+OTHERS = [
+    ({"recipe": ln.Additive(steps=8)}, "9 releases"),
+    ({"recipe": ln.LogisticRegression(steps=7)}, "logistic regression"),
+    ({"recipe": ln.Additive(steps=7, bins=4)}, "another SELECT, label, setting"),
+    ({"statement": SELECT + " WHERE age > 20"}, "another SELECT"),
+    ({"rho": "0.25"}, "another cost"),
+    ({"recipe": ln.NaiveBayes()}, "measures once"),
+]
+
+
+def test_another_run_is_refused_by_what_differs(tmp_path: Path) -> None:
+    recipe = ln.Additive(steps=7)
+    with connected(tmp_path, frame(100), BUDGET) as session:
+        run = interrupted(session, recipe, rho="0.5")
+        left = session.budget.left_rho
+        for change, words in OTHERS:
+            asked = {"recipe": recipe, "statement": SELECT, "rho": "0.5"} | change
+            with pytest.raises(WrongUse, match=words):
+                ln.resume(session, run, label="ill", **asked)
+        with pytest.raises(UnknownName, match="No run 'nobody'"):
+            ln.resume(session, "nobody", recipe, SELECT, label="ill", rho="0.5")
+        assert session.budget.left_rho == left
+    people = sf.Table(frame(100), columns=COLUMNS)
+    ledger = tmp_path / "ledger.db"
+    with sf.connect({"people": people}, dataset="town", ledger=ledger, version="2") as session:
+        with pytest.raises(WrongUse, match=r"data version '1'.* and this is .*data version '2'"):
+            ln.resume(session, run, recipe, SELECT, label="ill", rho="0.5")
+        assert session.budget.left_rho == left
+
+
 def test_another_recipe_is_another_run(tmp_path: Path) -> None:
     with connected(tmp_path, frame(300), BUDGET) as session:
         charges = {

@@ -111,3 +111,16 @@ def test_files_and_numbers_are_refused() -> None:
             delta="1e-6",
             folds=2,
         )
+
+
+def test_a_recipe_of_samples_has_a_frontier() -> None:
+    recipe = ln.LogisticRegression(steps=2, order=ln.Poisson("0.5"), checkpoints=1)
+    frontier = found(frame(200), recipe=recipe, epsilons=[8], delta="1e-3", folds=2)
+    assert 0 < frontier.without <= 1 and frontier.points[0].mean > 0
+
+
+def test_rows_are_read_under_a_name_of_ones_own() -> None:
+    statement = "SELECT age, ill FROM people"
+    asked: dict[str, Any] = {"label": "ill", "epsilons": [9], "folds": 2, "table": "people"}
+    frontier = ln.frontier(ln.NaiveBayes(bins=4), frame(200), COLUMNS, statement, **asked)
+    assert len(frontier.points) == 1

@@ -6,7 +6,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 
 from sfumato.engines.local import Local
 
@@ -36,13 +43,7 @@ def watching(
     if not shown.is_terminal:
         yield Local(), lambda line: None
         return
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=shown, transient=True) as bar:
+    with Progress(*_columns(), console=shown, transient=True) as bar:
         task = bar.add_task(what, total=1.0, visible=False)
         start = time.monotonic()
 
@@ -55,3 +56,35 @@ def watching(
             report(0.0)
 
         yield Local(progress=report), tell
+
+
+@contextmanager
+def counting(what: str, console: Console | None = None) -> Iterator[Callable[[int, int], None]]:
+    """Yields a function that shows how many of some steps are done.
+
+    A bar appears after two seconds, if stderr is a terminal.
+    """
+    shown = console or Console(stderr=True)
+    if not shown.is_terminal:
+        yield lambda done, steps: None
+        return
+    with Progress(*_columns(), console=shown, transient=True) as bar:
+        task = bar.add_task(what, total=1.0, visible=False)
+        start = time.monotonic()
+
+        def count(done: int, steps: int) -> None:
+            is_long = time.monotonic() - start >= PATIENCE
+            line = f"{what}: {done} of {steps}"
+            bar.update(task, description=line, completed=done / steps, visible=is_long)
+
+        yield count
+
+
+def _columns() -> tuple[ProgressColumn, ...]:
+    """The parts of a bar."""
+    return (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+    )

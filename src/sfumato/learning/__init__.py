@@ -12,7 +12,7 @@ from sfumato.learning.choose import Chosen, choose
 from sfumato.learning.clusters import Clusters
 from sfumato.learning.components import Components
 from sfumato.learning.decision_tree import DecisionTree
-from sfumato.learning.fit import fit, preview
+from sfumato.learning.fit import fit, preview, resume
 from sfumato.learning.fit_preview import Preview
 from sfumato.learning.forest import Forest
 from sfumato.learning.frontier import Frontier, Point, frontier
@@ -61,6 +61,7 @@ __all__ = [
     "load",
     "preview",
     "private_frontier",
+    "resume",
     "score",
     "tune",
 ]

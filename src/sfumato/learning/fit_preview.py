@@ -4,6 +4,11 @@
 from dataclasses import dataclass
 
 from sfumato.query.cost import Cost
+from sfumato.query.paid_series import PaidSeries
+
+# Bytes of memory for each value of a row; measured at 36 to 54 with a million rows of ten.
+_BYTES = 50
+_MILLION, _GB = 10**6, 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,11 +16,14 @@ class Preview:
     """The plan of a fit.
 
     ``noise`` is the standard deviation of each number of a release, in examples (persons whose rows
-    add their most). ``checkpoints`` is 1 for a recipe that measures once.
+    add their most). ``checkpoints`` is 1 for a recipe that measures once. ``values`` is the number
+    of values of a row; the memory that follows is rough, and a network needs more. ``paid``: this
+    run was begun before, and is free.
 
-    >>> Preview(Cost("1", "0.5", "0", ()), 51, 4, 20, 140.2)
+    >>> Preview(Cost("1", "0.5", "0", ()), 51, 4, 20, 140.2, 11)
     51 releases of 20 numbers, each with noise of 140.2 examples
     4 checkpoints
+    memory: about 0.6 GB for a million rows
     cost: epsilon = 1
     nothing was charged
     """
@@ -25,9 +33,20 @@ class Preview:
     checkpoints: int
     numbers: int
     noise: float
+    values: int = 1
+    paid: PaidSeries | None = None
+
+    @property
+    def memory(self) -> int:
+        """About how many bytes a fit needs for a million rows."""
+        return _BYTES * _MILLION * self.values
 
     def __repr__(self) -> str:
         release = f"{self.releases:,} releases of {self.numbers:,} numbers"
         noise = f"each with noise of {self.noise:,.1f} examples"
-        pieces = f"{self.checkpoints} checkpoints"
-        return f"{release}, {noise}\n{pieces}\ncost: {self.cost}\nnothing was charged"
+        lines = [f"{release}, {noise}", f"{self.checkpoints} checkpoints"]
+        lines.append(f"memory: about {self.memory / _GB:,.1f} GB for a million rows")
+        lines.append(f"cost: {self.cost}")
+        if self.paid is not None:
+            lines.append(f"paid before: {self.paid}")
+        return "\n".join([*lines, "nothing was charged"])

@@ -151,12 +151,13 @@ def frontier(
     epsilons: Sequence[Number],
     delta: Number | None = None,
     folds: int = 10,
+    table: str = "data",
     progress: Callable[[int, int], object] | None = None,
 ) -> Frontier:
     """Measures, on PUBLIC rows, how accurate a recipe is at each epsilon. Nothing is charged.
 
     The rows are not protected: take an open data set, or synthetic rows, that is like the private
-    one. The statement reads them as the table ``data``. Each fold holds out other rows, chosen by
+    one. The statement reads them as the table ``table``. Each fold holds out other rows, chosen by
     their number, and is a fit with the real noise in a ledger of its own; the held-out rows are
     counted exactly.
 
@@ -166,6 +167,7 @@ def frontier(
         epsilons: ascending costs; with ``delta`` each is a block, as in ``fit``.
         folds: the number of fits at each epsilon, from 2 to 100; 1 / folds of the rows are held
             out.
+        table: the name of the rows in the statement.
         progress: called after each fit with its number and the number of fits.
 
     Raises:
@@ -184,19 +186,29 @@ def frontier(
     asked = ascending(epsilons)
     if type(folds) is not int or not 2 <= folds <= _MOST_FOLDS:
         raise WrongUse(f"folds={shown(folds)}.", allowed=f"a whole number from 2 to {_MOST_FOLDS}")
-    tried = _Tried(recipe, columns, statement, label, delta)
-    costs = [*asked, _WITHOUT_NOISE]
+    tried = _Tried(recipe, {table: columns}, statement, label)
+    costs: list[dict[str, Any]] = []
+    for each in asked:
+        costs.append({"epsilon": each, "delta": delta})
+    costs.append(_without_noise(delta))
     rows, done = _arrow(public), count(1)
     measured: list[list[float]] = []
     for fold in range(folds):
         train, test = _held_out(rows, fold, folds)
         models = []
-        for epsilon in costs:
-            models.append(tried.model(train, epsilon))
+        for cost in costs:
+            models.append(tried.model(train, cost))
             if progress is not None:
                 progress(next(done), folds * len(costs))
         measured.append(tried.accuracies(test, models))
     return _frontier(asked, delta, measured)
+
+
+def _without_noise(delta: Number | None) -> dict[str, Any]:
+    """A cost whose noise is none. Samples have no block of so large an epsilon, but a rho."""
+    if delta is None:
+        return {"epsilon": _WITHOUT_NOISE}
+    return {"rho": _WITHOUT_NOISE}
 
 
 def _frontier(
@@ -220,12 +232,11 @@ class _Tried:
     """What every fit has in common."""
 
     recipe: Recipe[Any]
-    columns: Mapping[str, ColumnType]
+    tables: Mapping[str, Mapping[str, ColumnType]]
     statement: str
     label: str
-    delta: Number | None
 
-    def model(self, rows: pa.Table, epsilon: Number) -> Scorable:
+    def model(self, rows: pa.Table, cost: Mapping[str, Any]) -> Scorable:
         """A fit of some rows, in a ledger of its own."""
         with tempfile.TemporaryDirectory() as folder, self._session(rows, folder) as session:
             found: Scorable = fit(
@@ -233,8 +244,7 @@ class _Tried:
                 self.recipe,
                 self.statement,
                 label=self.label,
-                epsilon=epsilon,
-                delta=self.delta,
+                **cost,
             )
             return found
 
@@ -254,7 +264,7 @@ class _Tried:
 
     def _session(self, rows: pa.Table, folder: str) -> Session:
         """A session over some rows, with as much budget as there can be."""
-        tables = {"data": Table(rows, columns=self.columns)}
+        tables = {name: Table(rows, columns=columns) for name, columns in self.tables.items()}
         budget = Budget(10**6, "0.5")
         return connect(tables, dataset="frontier", budget=budget, ledger=Path(folder) / "ledger.db")
 

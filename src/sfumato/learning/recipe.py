@@ -2,12 +2,12 @@
 """What a recipe is: from the examples of a SELECT to what is asked of a session, and to a model."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Generic, TypeAlias, TypeVar
 
-from sfumato.errors import WrongUse
+from sfumato.errors import WrongUse, shown
 from sfumato.exact.rational import Number
 from sfumato.learning.budget import Budgeted, budgeted
 from sfumato.learning.examples_of import Examples
@@ -17,7 +17,7 @@ from sfumato.privacy.event import Event
 from sfumato.query.allowance import Allowance, allowance
 from sfumato.query.cost import Cost
 from sfumato.query.curator import Curator
-from sfumato.query.series import Series
+from sfumato.query.series import Series, SeriesEvent
 from sfumato.query.session import Session
 from sfumato.query.task import Task
 
@@ -63,6 +63,14 @@ class Planned(ABC, Generic[Fitted]):
     @abstractmethod
     def fitted(self, session: Session, progress: Progress | None) -> Fitted:
         """The model, once the account is charged; free if the same fit was charged before."""
+
+    @abstractmethod
+    def resumed(self, session: Session, run: str, progress: Progress | None) -> Fitted:
+        """The model of a run that was begun before, which goes on; nothing is charged.
+
+        Raises:
+            UnknownName, WrongUse: there is no such run, or it is another one.
+        """
 
 
 class Recipe(ABC, Generic[Fitted]):
@@ -132,6 +140,48 @@ class OneRelease(Planned[Fitted]):
         stored = session.ask(self.task)
         return self.made(stored.body, cost, stored.charge)
 
+    def resumed(self, session: Session, run: str, progress: Progress | None) -> Fitted:
+        """Refused: it has no checkpoint to go on from."""
+        raise WrongUse(
+            f"run={shown(run)} of a recipe that measures once.",
+            remedy="Fit it: what is paid for is returned from the ledger, free.",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Versioned:
+    """A series whose line in the ledger states the version of the data.
+
+    Its key is that of the series alone, which depends on the version anyway.
+    """
+
+    series: Series
+    version: str
+
+    @property
+    def kind(self) -> str:
+        """The kind of the series."""
+        return self.series.kind
+
+    @property
+    def line(self) -> str:
+        """The line of the series, and the version."""
+        return f"{self.series.line}, data version {shown(self.version)}"
+
+    @property
+    def form(self) -> str:
+        """The form of the series."""
+        return self.series.form
+
+    @property
+    def event(self) -> SeriesEvent:
+        """The event of the series."""
+        return self.series.event
+
+    def piece(self, place: int, earlier: Mapping[int, bytes]) -> Task:
+        """The piece of the series."""
+        return self.series.piece(place, earlier)
+
 
 @dataclass(frozen=True, slots=True)
 class Run(Planned[Fitted]):
@@ -173,13 +223,20 @@ class Run(Planned[Fitted]):
 
     def preview(self, session: Session) -> Preview:
         """The price of the whole run."""
-        cost = session.price(self.series)
-        return Preview(cost, sum(self.sizes), len(self.sizes), self.numbers, self.noise)
+        series = self._of(session)
+        return Preview(
+            session.price(series),
+            sum(self.sizes),
+            len(self.sizes),
+            self.numbers,
+            self.noise,
+            paid=session.paid_series(series),
+        )
 
     def fitted(self, session: Session, progress: Progress | None) -> Fitted:
         """The model of the last checkpoint: of a run that is begun, resumed or recalled."""
         cost = session.price(self.series)
-        with session.open_series(self.series) as series:
+        with session.open_series(self._of(session)) as series:
             while series.left:
                 series.next()
                 if progress is not None:
@@ -191,3 +248,12 @@ class Run(Planned[Fitted]):
                 remedy="It is paid for and lost: fit another recipe.",
             )
         return self.made(stored[max(stored)], cost, series.charge)
+
+    def resumed(self, session: Session, run: str, progress: Progress | None) -> Fitted:
+        """The model of this run, if the charge has paid for it."""
+        session.require_paid(self._of(session), run)
+        return self.fitted(session, progress)
+
+    def _of(self, session: Session) -> Versioned:
+        """The series over the data of a session."""
+        return Versioned(self.series, session.dataset.version)

@@ -57,6 +57,7 @@ _KEYS = {
     "ledger_heads",
     "without_heads",
     "census",
+    "models",
     "synopses",
     "synthetic",
     "telemetry",

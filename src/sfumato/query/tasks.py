@@ -21,6 +21,7 @@ from sfumato.query.door import Door
 from sfumato.query.marginal_table import Marginals
 from sfumato.query.marginal_target import least_of_left, tasks_for_error
 from sfumato.query.marginals import MarginalsTask, marginals_task
+from sfumato.query.paid_series import PaidSeries, paid_series, require_paid
 from sfumato.query.price import Price, Wish, price
 from sfumato.query.series import SERIES, OpenSeries, Series, Worker, is_paid, opened_series
 from sfumato.query.task import Stored, Task, require_members, require_task
@@ -118,6 +119,23 @@ class Tasks:
         self._door.require_open()
         require_members(series, "series", SERIES)
         return is_paid(series, self._worker)
+
+    def paid_series(self, series: Series) -> PaidSeries | None:
+        """What this account has paid for a series already; None if nothing. Free."""
+        self._door.require_open()
+        require_members(series, "series", SERIES)
+        return paid_series(series, self._asker, self._ledger)
+
+    def require_paid(self, series: Series, charge: str) -> None:
+        """Refuses a series that is not the one that a charge has paid for; free.
+
+        Raises:
+            UnknownName: this account has no such charge.
+            WrongUse: what differs; or the charge has ended without an answer.
+        """
+        self._door.require_open()
+        require_members(series, "series", SERIES)
+        require_paid(series, charge, self._asker, self._ledger)
 
     @property
     def _worker(self) -> Worker:

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of a CSV or Parquet file, and the values of them that a model reads.
+
+The rows are those of whoever runs the command: what is said about them is said to their holder.
+"""
+
+import datetime
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import csv, parquet
+
+from sfumato.errors import UnknownName, WrongUse, shown
+from sfumato.learning.frames import FrameColumn
+from sfumato.plan.rows import MISSING
+
+_CSV, _PARQUET = ".csv", ".parquet"
+_ENDINGS = f"{_CSV}, {_PARQUET}"
+_TRUTHS = ("False", "True")
+
+
+def read_rows(path: str, delimiter: str | None = None) -> pa.Table:
+    """The rows of a file; all values of a CSV file are strings.
+
+    Raises:
+        WrongUse: another ending, no such file, or a file that cannot be read.
+    """
+    ending = Path(path).suffix.lower()
+    if ending not in (_CSV, _PARQUET):
+        raise WrongUse(f"{shown(path)} ends with {ending!r}.", allowed=_ENDINGS)
+    try:
+        if ending == _PARQUET:
+            return parquet.read_table(path)
+        return _read_csv(path, delimiter or ",")
+    except FileNotFoundError:
+        raise WrongUse(f"No file {shown(path)}.") from None
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise WrongUse(f"{shown(path)} cannot be read ({type(error).__name__}).") from None
+
+
+def write_rows(rows: pa.Table, path: str) -> None:
+    """Writes rows to a CSV or Parquet file.
+
+    Raises:
+        WrongUse: the file cannot be written.
+    """
+    write = csv.write_csv if Path(path).suffix.lower() == _CSV else parquet.write_table
+    try:
+        write(rows, path)
+    except OSError as error:
+        raise WrongUse(
+            f"{path!r} cannot be written ({error.strerror}).", remedy="Name another path."
+        ) from None
+
+
+def require_rows_file(path: str | None) -> None:
+    """Refuses an output of another ending."""
+    if path is not None and Path(path).suffix.lower() not in (_CSV, _PARQUET):
+        raise WrongUse(f"{shown(path)} is no file of rows.", allowed=_ENDINGS)
+
+
+def frame_of(rows: pa.Table, columns: Sequence[FrameColumn]) -> dict[str, list[Any]]:
+    """The values that a model reads, by column; strings of a file are read as the column says.
+
+    Raises:
+        UnknownName: the rows lack a column.
+        WrongUse: lists of numbers in a CSV file.
+    """
+    found = {}
+    for column in columns:
+        if column.name not in rows.column_names:
+            raise UnknownName(
+                f"The rows have no column {column.name!r}.",
+                allowed=", ".join(each.name for each in columns),
+                remedy="The columns are those of the SELECT of the model, under the same names.",
+            )
+        read = _reader(column)
+        found[column.name] = [read(value) for value in rows[column.name].to_pylist()]
+    return found
+
+
+def unread(rows: pa.Table, columns: Sequence[FrameColumn]) -> list[str]:
+    """A note on each column with values that the model does not know, as they count as missing."""
+    notes = []
+    frame = frame_of(rows, columns)
+    for column in columns:
+        given = rows[column.name].to_pylist()
+        codes = column.features(frame[column.name])
+        missing = np.array(codes)[0] == MISSING
+        present = np.array([value not in (None, "") for value in given], bool)
+        odd = int((missing & present).sum())
+        if odd:
+            notes.append(f"note: {odd:,} of {len(given):,} values of {column.name!r} are no value "
+                         "that the model knows, and count as missing")  # fmt: skip
+    return notes
+
+
+def _read_csv(path: str, delimiter: str) -> pa.Table:
+    """The rows of a CSV file, as strings."""
+    parsed = csv.ParseOptions(delimiter=delimiter)
+    with csv.open_csv(path, parse_options=parsed) as opened:
+        names = opened.schema.names
+    strings = csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
+    return csv.read_csv(path, parse_options=parsed, convert_options=strings)
+
+
+def _reader(column: FrameColumn) -> Callable[[Any], Any]:
+    """What reads a value of a column."""
+    if column.length:
+        return _list
+    if column.texts == _TRUTHS:
+        return _truth
+    if column.texts:
+        return lambda value: value
+    return _date if column.is_date else _number
+
+
+def _list(value: Any) -> Any:
+    """A list of numbers."""
+    if isinstance(value, str):
+        raise WrongUse("Lists of numbers in a CSV file.", remedy="Write the rows as Parquet.")
+    return value
+
+
+def _truth(value: Any) -> Any:
+    """A truth value."""
+    return value.strip().capitalize() if isinstance(value, str) else value
+
+
+def _date(value: Any) -> Any:
+    """A date; None if it is none."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return datetime.date.fromisoformat(value.strip())
+    except ValueError:
+        return None
+
+
+def _number(value: Any) -> Any:
+    """A number; None if it is none."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return float(value)
+    except ValueError:
+        return None

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``sfumato predict``: what a model file says of the rows of a file."""
+
+from pathlib import Path
+
+import click
+import numpy as np
+import pyarrow as pa
+from pyarrow import csv
+
+from sfumato.cli.frame_file import frame_of, read_rows, require_rows_file, unread, write_rows
+from sfumato.cli.language import say
+from sfumato.cli.options import require_folders, write_bytes
+from sfumato.engines.files import is_same
+from sfumato.errors import WrongUse, shown
+from sfumato.learning.clusters import Clusters
+from sfumato.learning.components import Components
+from sfumato.learning.load import Loaded, load
+
+
+@click.command("predict")
+@click.argument("file", type=click.Path(dir_okay=False))
+@click.argument("data", type=click.Path(dir_okay=False))
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False), help="A .csv or .parquet [default: stdout]."
+)
+def command(file: str, data: str, *, output: str | None) -> None:
+    """Apply the model of FILE, which fit wrote, to the rows of DATA; free.
+
+    DATA is a CSV or Parquet file with the columns of the model's SELECT. Its rows are written with
+    the prediction beside them, and the probability of each class: what is written is as private as
+    DATA.
+    """
+    require_rows_file(output)
+    require_folders(output)
+    for path in (file, data):
+        if output is not None and is_same(Path(path), Path(output)):
+            raise WrongUse(
+                f"{shown(output)} would be overwritten.", remedy="Write to another path."
+            )
+    model = _model(file)
+    rows = read_rows(data)
+    told = said(model, rows)
+    if output is None:
+        buffer = pa.BufferOutputStream()
+        csv.write_csv(told, buffer)
+        write_bytes(buffer.getvalue().to_pybytes(), None)
+    else:
+        write_rows(told, output)
+        say(f"wrote {output}: {told.num_rows:,} rows")
+    for note in unread(rows, model.columns):
+        say(note, err=output is None)
+
+
+def said(model: Loaded, rows: pa.Table) -> pa.Table:
+    """The rows with what the model says of each.
+
+    Raises:
+        UnknownName: the rows lack a feature.
+        WrongUse: they have a column of a name that is added.
+    """
+    frame = frame_of(rows, model.columns)
+    found = rows
+    for name, values in _columns(model, frame).items():
+        if name in rows.column_names:
+            raise WrongUse(f"The rows have a column {name!r} already.", remedy="Rename it.")
+        found = found.append_column(name, pa.array(values))
+    return found
+
+
+def _columns(model: Loaded, frame: dict[str, list[object]]) -> dict[str, object]:
+    """The columns that a model adds."""
+    if isinstance(model, Clusters):
+        return {"cluster": model.predict(frame)}
+    if isinstance(model, Components):
+        found = model.transform(frame)
+        return {f"component_{place + 1}": numbers for place, numbers in enumerate(found.T)}
+    added: dict[str, object] = {"predicted": model.predict(frame)}
+    if model.classes:
+        shares = np.asarray(model.predict_proba(frame))
+        for place, name in enumerate(model.classes):
+            added[f"p_{name}"] = shares[:, place]
+    return added
+
+
+def _model(file: str) -> Loaded:
+    """The model of a file."""
+    try:
+        return load(file)
+    except OSError as error:
+        raise WrongUse(
+            f"{shown(file)} cannot be read ({error.strerror}).",
+            allowed="a file that sfumato fit NAME -o FILE wrote",
+        ) from None

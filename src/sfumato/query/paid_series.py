@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an account has paid for a series already: found by the series, or named by its charge."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sfumato.errors import UnknownName, WrongUse, shown
+from sfumato.ledger.journal import canonical_json, read_json
+from sfumato.ledger.owner import readable
+from sfumato.ledger.pieces import Pieces
+from sfumato.ledger.spend import Ledger
+from sfumato.ledger.store.base import COMMITTED, EXECUTING, SUSPENDED, ChargeRow, Rows
+from sfumato.privacy.event import event_to_json
+from sfumato.query.asker import Asker
+from sfumato.query.series import Series
+from sfumato.query.task import Names, named
+
+# The states of a charge that can be opened again.
+_OPEN = (COMMITTED, EXECUTING, SUSPENDED)
+
+
+@dataclass(frozen=True, slots=True)
+class PaidSeries:
+    """A series that is paid for: its charge, and how many of its places were begun and are stored.
+
+    A place that was begun and is not stored is lost, unless a worker computes it at the moment.
+
+    >>> PaidSeries("c0ffee", 4, 3, 2)
+    run c0ffee: 2 of 4 pieces stored, 1 lost
+    """
+
+    charge: str
+    places: int
+    begun: int
+    stored: int
+
+    def __repr__(self) -> str:
+        lost = self.begun - self.stored
+        return f"run {self.charge}: {self.stored} of {self.places} pieces stored, {lost} lost"
+
+
+def paid_series(
+    series: Series,
+    asker: Asker,
+    ledger: Ledger,
+) -> PaidSeries | None:
+    """What the asker's account has paid for a series; None if nothing."""
+    names = _names(series, asker)
+
+    def find(rows: Rows) -> PaidSeries | None:
+        row = rows.under_way(names.question)
+        if row is None:
+            answer = rows.answer(names.question)
+            row = None if answer is None else rows.charge(answer.charge)
+        if row is None or not row.pieces:
+            return None
+        pieces = Pieces.from_text(row.pieces)
+        stored = rows.stored_instalments(row.id)
+        return PaidSeries(row.id, pieces.places, pieces.begun, stored)
+
+    return readable(lambda: ledger.store.read(find))
+
+
+def require_paid(
+    series: Series,
+    charge: object,
+    asker: Asker,
+    ledger: Ledger,
+) -> None:
+    """Refuses a series that is not the one that a charge has paid for, and says what differs.
+
+    Raises:
+        UnknownName: the asker's account has no such charge.
+        WrongUse: another series, another cost, or a charge that ended without an answer.
+    """
+
+    def find(rows: Rows) -> tuple[ChargeRow, dict[str, Any]] | None:
+        row = rows.charge(charge) if isinstance(charge, str) else None
+        if row is None or row.account != asker.account:
+            return None
+        entry = rows.entry(row.chain, row.seq)
+        return None if entry is None else (row, read_json(entry.body))
+
+    found = readable(lambda: ledger.store.read(find))
+    if found is None:
+        raise UnknownName(
+            f"No run {shown(charge)}.",
+            allowed="the whole id of a charge that this account has paid",
+            remedy="sfumato ledger log lists them.",
+        )
+    row, body = found
+    if row.question != _names(series, asker).question:
+        raise _another(series, row.id, body)
+    if row.state not in _OPEN:
+        raise WrongUse(
+            f"Run {row.id} has ended without an answer.", remedy="It stays charged; begin another."
+        )
+
+
+def _another(
+    series: Series,
+    charge: str,
+    body: dict[str, Any],
+) -> WrongUse:
+    """The refusal of a series that a charge did not pay for."""
+    line = body.get("line", "")
+    if line != series.line:
+        return WrongUse(
+            f"Run {charge} is {line!r}, and this is {series.line!r}.",
+            remedy="A run goes on with the recipe, data and version that it began with.",
+        )
+    if canonical_json(body["event"]) != canonical_json(event_to_json(series.event)):
+        return WrongUse(
+            f"Run {charge} has another cost or other noise.",
+            remedy="A run goes on at the cost that it was paid for.",
+        )
+    return WrongUse(
+        f"Run {charge} has another SELECT, label, setting or declaration.",
+        remedy="A run goes on with the recipe, data and version that it began with.",
+    )
+
+
+def _names(series: Series, asker: Asker) -> Names:
+    """The keys of a series."""
+    return asker.names(*named(series), series.event)
