@@ -24,6 +24,7 @@ _HOME = (
     "on-spark",
     "naive_sqlite",
     "ledger_server",
+    "networks",
 )
 # after the name of a system: the same, where a flush takes 4 ms
 SLOW_DISK = " on a slow disk"

@@ -6,7 +6,7 @@ from functools import partial
 from opacus.accountants import PRVAccountant, RDPAccountant  # type: ignore[import-not-found]
 from opacus.accountants.utils import get_noise_multiplier  # type: ignore[import-not-found]
 
-from benchmarks.systems import Make
+from benchmarks.systems import Make, opacus_steps
 from benchmarks.systems.fresh import fresh
 from benchmarks.systems.problems import CALIBRATED, DELTA, SGD, Sgd
 
@@ -24,6 +24,7 @@ def _asked(problem: Sgd) -> Make:
 
 
 WORKS: dict[str, Make] = {
+    **opacus_steps.WORKS,
     **{f"DP-SGD, {name}": _asked(problem) for name, problem in SGD.items()},
     "DP-SGD, MNIST, PRV": lambda scale, n: partial(_epsilon, PRVAccountant, SGD["MNIST"]),
     "sigma": lambda scale, n: (

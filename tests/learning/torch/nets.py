@@ -85,6 +85,12 @@ def linear() -> Any:
     return nn.Sequential(nn.Linear(WIDTH, 8), nn.ReLU(inplace=True), nn.Linear(8, CLASSES))
 
 
+def wide() -> Any:
+    """A weight that goes through float32."""
+    hidden = nn.Linear(WIDTH, 260)
+    return nn.Sequential(hidden, nn.Tanh(), nn.Linear(260, 260), nn.Tanh(), nn.Linear(260, CLASSES))
+
+
 def image() -> Any:
     convolution = nn.Conv2d(1, 4, 2, stride=1, padding=1)
     tail = (nn.GroupNorm(2, 4), nn.ReLU(), nn.Flatten(), nn.Linear(4 * 20, CLASSES))
@@ -103,7 +109,14 @@ def words() -> Any:
 
 
 # By the name of the rule or of the reason for none.
-RULED = {"linear": linear, "conv2d": image, "conv1d": series, "embedding": words, "frozen": frozen}
+RULED = {
+    "linear": linear,
+    "wide": wide,
+    "conv2d": image,
+    "conv1d": series,
+    "embedding": words,
+    "frozen": frozen,
+}
 UNRULED = {"tied": Tied, "attention": Attention}
 
 

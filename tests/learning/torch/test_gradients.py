@@ -13,7 +13,6 @@ import torch
 from torch import nn
 
 from sfumato.errors import InvalidDeclaration
-from sfumato.learning.torch import blocks
 from sfumato.learning.torch import gradients as module
 from sfumato.learning.torch.gradients import GradientSums, lattice_for
 from sfumato.plan.rows import MISSING
@@ -56,8 +55,8 @@ def test_the_sum_is_that_of_ordinary_backward_passes(
     rows = codes(40)
     found = released(statistic, rows) * float(statistic.lattice.step)
     expected = wanted(statistic, rows)
-    # inside a row, integers are fine beside the clip
-    near = 1e-4 * (float(clip) + np.abs(expected).max())
+    # inside a row, integers are fine beside the clip; those of float32 are coarser
+    near = (4e-3 if name == "wide" else 3e-4) * (float(clip) + np.abs(expected).max())
     assert np.abs(found - expected).max() < near
     assert np.abs(expected).max() > 0.05
 
@@ -92,35 +91,16 @@ def test_an_unclipped_chunk_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert moved(statistic, rows, rows[1:]) > 2 * bound
 
 
-def test_a_product_in_float32_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    torch.manual_seed(2)
-    statistic = sums(linear(), clip=Fraction(4))
-    rows = codes(256)
-    x, y, known = statistic.reading.tensors(rows, 256)
-    parts = statistic.network.bookkeeping(x, y)
-    integers = statistic.integers(parts, known)
-    for block, each in zip(parts, integers, strict=True):
-        # the exact sum, by Python's integers on a sample of entries
-        whole = block.total(each)
-        assert bool((whole == whole.round()).all()) and float(whole.abs().max()) < 2.0**53
-    product = next(part for part in parts if isinstance(part, blocks.Products))
-    inputs, outputs = product.integers(torch.full((256,), 2.0**33))
-    exact = sum(int(a) * int(b) for a, b in zip(inputs[:, 0, 0], outputs[:, 0, 0], strict=True))
-    assert int(product.total((inputs, outputs))[0]) == exact
-    single = product.total((inputs.float(), outputs.float()))
-    assert not torch.equal(single.double(), product.total((inputs, outputs)))
-
-
 def test_the_integers_of_a_row_are_within_the_clip() -> None:
     torch.manual_seed(4)
     for make in RULED.values():
         statistic = sums(make(), clip=Fraction(1, 16))
         rows = codes(30)
         for row in rows[:6]:
-            fine = statistic._total(*next(iter(statistic._rows(_rows(row[np.newaxis])))))
+            fine = statistic._total(statistic._rows(_rows(row[np.newaxis])))
             # in Python's integers
             length = sum(int(each) ** 2 for each in fine)
-            most = statistic.lattice.clip / statistic.lattice.step * 2**16
+            most = statistic.lattice.clip / statistic.fine
             assert length <= most**2
             assert length > (Fraction(9, 10) * most) ** 2
 
@@ -131,13 +111,18 @@ def _rows(rows: Any) -> Any:
     return UnitRows(rows, np.arange(len(rows) + 1))
 
 
-def test_the_same_rows_in_any_order_have_the_same_sum() -> None:
+def test_the_same_rows_in_any_order_have_the_same_sum(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(5)
     rows = codes(700)
     other = np.random.default_rng(0).permutation(rows)
-    for make in (linear, RULED["embedding"]):
+    for make in (linear, RULED["embedding"], RULED["wide"]):
         statistic = sums(make())
-        assert (released(statistic, rows) == released(statistic, other)).all()
+        whole = released(statistic, rows)
+        assert (whole == released(statistic, other)).all()
+        with monkeypatch.context() as patched:
+            # three chunks, one by one
+            patched.setattr(module, "_AT_ONCE", 1)
+            assert (whole == released(statistic, rows)).all()
 
 
 def test_a_unit_with_several_rows_is_clipped_once() -> None:

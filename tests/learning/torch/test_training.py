@@ -4,12 +4,10 @@
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from sfumato.learning.budget import Budgeted
 from sfumato.learning.order import FullBatch, Poisson
 from sfumato.learning.torch import SGD
-from sfumato.learning.torch.training import NetworkTraining, loaded
+from sfumato.learning.torch.training import NetworkTraining
 from sfumato.privacy import Repeated, Sampled
 from sfumato.privacy.event import Block, Composed
 from tests.learning.torch.nets import linear, sums
@@ -41,8 +39,3 @@ def test_samples_and_blocks() -> None:
     assert isinstance(run.event, Block) and isinstance(run.step, Sampled)
     # a mean over the expected sample of ten
     assert run.example * run.sums.lattice.step == 10
-
-
-def test_weights_of_any_size_are_loaded_as_floats() -> None:
-    found = loaded(np.array([np.nan, np.inf, -1e300, 2.0]))
-    assert np.isfinite(found.astype(np.float32)).all() and found[3] == 2

@@ -3,23 +3,37 @@
 
 A block has the gradients of some rows in the form in which they are cheap: a vector for each row,
 or two factors whose product over positions is the gradient. Factors are rounded to integers before
-they are multiplied. So the product over all rows is one of integers, exact in float64 in any
-order, and what a row adds is a function of this row alone. Proof: blocks.proof.md.
+they are multiplied. So the product over all rows is one of integers, exact in any order: in
+float32 where its columns are short enough, else in float64. What a row adds is a function of this
+row alone. Proof: blocks.proof.md.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from math import sqrt
+from math import ceil, log2, sqrt
 
 import torch
 
 from sfumato.errors import WrongUse
 
-# Inputs of a row become integers of this length in L2, in bits.
-_INPUT_BITS = 17
+# The inputs of a row become integers whose length in L2 has so many bits; in float32 each of them
+# has so many on average.
+_LENGTH_BITS, _ENTRY_BITS = 14, 5
+# Products for smaller weights cost little in float64.
+_SMALL = 2**16
+# Integers of float32 count so many fine steps.
+COARSE = 2.0**8
 # A rounded entry is off by at most this.
-_OFF = 0.51
+_OFF = 0.55
 _UNIT = 2.0**-53
+# Inputs of a row that are shorter count as zeros.
+_SHORTEST = 2.0**-60
+# So many squares are added up in float32.
+_WIDE = 2**12
+# Squares that vanish in float32 add up to less.
+_VANISHED = 2.0**-120
+# float32 adds up integers exactly below 2^24; the square of it, less the errors of the bound.
+_SINGLE = 2.0**47.5
 # Positions times features of a row, and rows of a chunk, are at most these.
 LARGEST_ROW, MOST_ROWS = 2**26, 256
 
@@ -28,12 +42,13 @@ class Block(ABC):
     """The gradients of one parameter, row by row.
 
     ``squares`` bounds the squared length of each row's gradient from above, ``amounts`` the square
-    of what its products add up to without signs; ``rounding`` bounds in L2 by how many integers
-    the integers of a row differ from its gradient.
+    of what its products add up to without signs. Integers count ``unit`` fine steps; ``rounding``
+    bounds in L2 by how many fine steps those of a row differ from its gradient.
     """
 
     squares: torch.Tensor
     amounts: torch.Tensor
+    unit: float
     rounding: float
 
     @abstractmethod
@@ -41,7 +56,10 @@ class Block(ABC):
         self,
         factors: torch.Tensor,
     ) -> Sequence[torch.Tensor]:
-        """The integers of each row whose gradient is multiplied by its factor; first axis: rows."""
+        """The integers of each row whose gradient is multiplied by its factor; first axis: rows.
+
+        Factors are those of the clip, in 1 / (a fine step).
+        """
 
     @abstractmethod
     def total(
@@ -58,24 +76,24 @@ class Vectors(Block):
         self,
         vectors: torch.Tensor,
     ) -> None:
-        self._vectors = vectors.double().flatten(1)
-        self.squares = self._vectors.square().sum(1)
+        self._vectors = vectors.flatten(1)
+        self.squares = _squares(self._vectors)
         self.amounts = self.squares
-        self.rounding = 0.0
+        self.unit, self.rounding = COARSE, 0.0
 
     def integers(
         self,
         factors: torch.Tensor,
     ) -> Sequence[torch.Tensor]:
         """Each vector times its factor, rounded towards zero."""
-        return (_kept(self._vectors * _column(factors, 2), factors).trunc(),)
+        return (_scaled(self._vectors, factors / self.unit).to(torch.int32),)
 
     def total(
         self,
         integers: Sequence[torch.Tensor],
     ) -> torch.Tensor:
         """The sum of the vectors."""
-        return integers[0].sum(0)
+        return integers[0].sum(0, dtype=torch.int32).double()
 
 
 class Products(Block):
@@ -86,34 +104,42 @@ class Products(Block):
         inputs: torch.Tensor,
         outputs: torch.Tensor,
     ) -> None:
-        self._outputs = outputs.double()
         positions, width, height = inputs.shape[1], inputs.shape[2], outputs.shape[2]
         if positions * width > LARGEST_ROW or len(inputs) > MOST_ROWS:
             raise WrongUse(
                 f"A layer with {positions:,} positions of {width:,} inputs.",
                 allowed=f"{LARGEST_ROW:,} in all",
             )
-        usable = self._round(inputs.double())
-        kept = self._inputs / _column(self._scale, 3)
-        self.amounts = kept.square().sum((1, 2)) * self._outputs.square().sum((1, 2))
+        self._longest, self.unit = 2.0**_LENGTH_BITS, 1.0
+        if positions == 1 and width * height > _SMALL and outputs.dtype is torch.float32:
+            self._longest, self.unit = 2.0 ** (_ENTRY_BITS + ceil(log2(width) / 2)), COARSE
+        else:
+            inputs, outputs = inputs.double(), outputs.double()
+        self._outputs = outputs
+        usable = self._round(inputs)
+        scales = self._scale.square()
+        self.amounts = _squares(self._inputs) / scales * _squares(outputs)
         self.amounts = torch.where(usable, self.amounts, torch.nan)
-        error = 16 * (positions**2 + positions + width + height + 8) * _UNIT
-        self.squares = _product_squares(kept, self._outputs) + error * self.amounts
-        longest = 2.0**_INPUT_BITS * (1 + 2**-20) + sqrt(positions * width) / 2
-        self.rounding = _OFF * longest * sqrt(positions * height)
+        self.squares = self.amounts
+        if positions > 1:
+            error = 16 * (positions**2 + positions + width + height + 8) * _UNIT
+            found = _product_squares(self._inputs, outputs) / scales
+            self.squares = found + error * self.amounts
+        longest = self._longest + sqrt(positions * width) / 2
+        self.rounding = self.unit * _OFF * longest * sqrt(positions * height)
 
     def _round(
         self,
         inputs: torch.Tensor,
     ) -> torch.Tensor:
         """Makes integers of the inputs, on a scale of each row; which rows are finite."""
-        lengths = inputs.square().sum((1, 2)).sqrt()
+        lengths = _squares(inputs).sqrt()
         usable = torch.isfinite(lengths)
-        some = torch.where(usable & (lengths > 0), lengths, 1.0)
+        self._some = usable & (lengths > _SHORTEST)
+        some = torch.where(self._some, lengths, 1.0)
         # a float over its mantissa: a power of two, exact
-        self._scale = 2.0**_INPUT_BITS * torch.frexp(some).mantissa / some
-        scaled = inputs * _column(self._scale, 3)
-        self._inputs = torch.where(_column(usable, 3), scaled, 0.0).round()
+        self._scale = self._longest * torch.frexp(some).mantissa / some
+        self._inputs = _scaled(inputs, torch.where(self._some, self._scale, 0.0)).round_()
         return usable
 
     def integers(
@@ -121,16 +147,18 @@ class Products(Block):
         factors: torch.Tensor,
     ) -> Sequence[torch.Tensor]:
         """The inputs, and the output gradients times the factors, as integers."""
-        shares = factors / self._scale
-        return self._inputs, _kept(self._outputs * _column(shares, 3), factors).round()
+        shares = torch.where(self._some, factors / (self.unit * self._scale), 0.0)
+        return self._inputs, _scaled(self._outputs, shares).round_()
 
     def total(
         self,
         integers: Sequence[torch.Tensor],
     ) -> torch.Tensor:
         """One product over rows and positions."""
-        inputs, outputs = integers
-        return (outputs.flatten(0, 1).T @ inputs.flatten(0, 1)).flatten()
+        inputs, outputs = (each.flatten(0, 1) for each in integers)
+        if not (_fits_single(inputs, outputs) and _single_is_exact()):
+            inputs, outputs = inputs.double(), outputs.double()
+        return (outputs.T @ inputs).flatten()
 
 
 class Lookups(Block):
@@ -150,14 +178,14 @@ class Lookups(Block):
         gram = self._outputs @ self._outputs.transpose(1, 2)
         error = 16 * (positions**2 + width + 8) * _UNIT
         self.squares = (gram * same).sum((1, 2)) + error * self.amounts
-        self.rounding = _OFF * positions * sqrt(width)
+        self.unit, self.rounding = 1.0, _OFF * positions * sqrt(width)
 
     def integers(
         self,
         factors: torch.Tensor,
     ) -> Sequence[torch.Tensor]:
         """The indices, and the output gradients times the factors, as integers."""
-        return self._indices, _kept(self._outputs * _column(factors, 3), factors).round()
+        return self._indices, _scaled(self._outputs, factors).round_()
 
     def total(
         self,
@@ -169,6 +197,17 @@ class Lookups(Block):
         return table.index_add_(0, indices.flatten(), outputs.flatten(0, 1)).flatten()
 
 
+def _squares(values: torch.Tensor) -> torch.Tensor:
+    """At least the squared length of each row, in float64."""
+    flat = values.flatten(1)
+    unit = _UNIT if flat.dtype is torch.float64 else 2.0**-24
+    found = torch.full((len(flat),), _VANISHED, dtype=torch.float64)
+    for part in flat.split(_WIDE, 1):
+        lengths = torch.linalg.vector_norm(part, dim=1).double()
+        found += (lengths * (1 + (part.shape[1] + 8) * unit)).square()
+    return found
+
+
 def _product_squares(
     inputs: torch.Tensor,
     outputs: torch.Tensor,
@@ -176,25 +215,43 @@ def _product_squares(
     """The squared length of each row's product, up to rounding."""
     positions, width = inputs.shape[1:]
     height = outputs.shape[2]
-    if positions == 1:
-        return inputs.square().sum((1, 2)) * outputs.square().sum((1, 2))
     if positions * (width + height) < width * height:
         among_inputs = inputs @ inputs.transpose(1, 2)
         return (among_inputs * (outputs @ outputs.transpose(1, 2))).sum((1, 2))
     return (outputs.transpose(1, 2) @ inputs).square().sum((1, 2))
 
 
-def _column(
-    numbers: torch.Tensor,
-    axes: int,
-) -> torch.Tensor:
-    """One number a row, against ``axes`` axes."""
-    return numbers.reshape(-1, *[1] * (axes - 1))
-
-
-def _kept(
+def _scaled(
     values: torch.Tensor,
     factors: torch.Tensor,
 ) -> torch.Tensor:
-    """The values of rows whose factor is above 0; 0 for the others, whatever they hold."""
-    return torch.where(_column(factors, values.dim()) > 0, values, 0.0)
+    """The values of each row times its factor; 0 where that is 0, whatever the row holds."""
+    column = factors.to(values.dtype).reshape(-1, *[1] * (values.dim() - 1))
+    found = values * column
+    if bool((column > 0).all()):
+        return found
+    return torch.where(column > 0, found, 0.0)
+
+
+def _fits_single(
+    inputs: torch.Tensor,
+    outputs: torch.Tensor,
+) -> bool:
+    """Whether no sum of products of these integers over some rows reaches 2^24."""
+    if inputs.dtype is not torch.float32:
+        return False
+    longest = inputs.square().sum(0).max() * outputs.square().sum(0).max()
+    return bool(longest < _SINGLE)
+
+
+def _single_is_exact() -> bool:
+    """Whether products in float32 are what they are called here and now.
+
+    Settings of torch replace them by shorter floats: ``autocast``, ``set_float32_matmul_precision``.
+    """
+    return bool(torch.equal((_PROBE @ _PROBE).float(), _PROBED))
+
+
+# 12 bits, which no shorter float has; a product has at most 24.
+_PROBE = torch.diag(torch.arange(2**12 - 64, 2**12, dtype=torch.float32))
+_PROBED = torch.diag(torch.arange(2**12 - 64, 2**12, dtype=torch.float32).square())

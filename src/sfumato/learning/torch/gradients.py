@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sum over units of clipped gradients, as a statistic. Proof: gradients.proof.md."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import chain, islice
 from math import sqrt
 
 import numpy as np
@@ -21,8 +22,10 @@ from sfumato.plan.rows import BoundedRows
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.query.statistic import BoundedStatistic, Opened, Rows
 
-# Bits of a lattice step below it in which the integers of a unit are counted.
-_FINE_BITS = 16
+# Integers of a unit are counted in steps of which the clip has at least so many, and twice at most.
+_FINE = 2**29
+# Chunks that float64 adds up exactly: each is below 2^45.
+_AT_ONCE = 2**8
 # A step is this part of the clip at most, and that part at least.
 _COARSEST, _FINEST = 2**17, 2**20
 # Without signs, what a unit adds may be this many clips.
@@ -101,16 +104,19 @@ class GradientSums(BoundedStatistic[Integers]):
         """The exact sums, rounded once."""
         rows = opened.unit_rows(self.plan)
         self.load()
-        high = np.zeros(self.lattice.size, np.int64)
-        low = np.zeros(self.lattice.size, np.int64)
         chunks = self._units(rows) if self.whole else self._rows(rows)
-        for blocks, known in chunks:
-            fine = self._total(blocks, known)
-            # high and low bits apart: no number of units overflows
-            high += fine >> _FINE_BITS
-            low += fine & ((1 << _FINE_BITS) - 1)
-        half = 1 << _FINE_BITS - 1
-        return high + (low + half >> _FINE_BITS)
+        found = self._total(islice(chunks, _AT_ONCE))
+        while (more := next(chunks, None)) is not None:
+            found += self._total(chain([more], islice(chunks, _AT_ONCE - 1)))
+        bits = (self.lattice.step / self.fine).numerator.bit_length() - 1
+        found += 1 << bits - 1
+        found >>= bits
+        return found
+
+    @property
+    def fine(self) -> Fraction:
+        """The step in which the integers of a unit are counted: finer than that of the lattice."""
+        return power_of_two_at_most(self.lattice.clip / _FINE)
 
     def load(self) -> None:
         """Sets the weights of the network."""
@@ -123,7 +129,7 @@ class GradientSums(BoundedStatistic[Integers]):
         known: Known,
     ) -> list[Sequence[torch.Tensor]]:
         """The integers of each unit, block by block: clipped, in fine steps."""
-        fine = float(self.lattice.step) / (1 << _FINE_BITS)
+        fine = float(self.fine)
         rounding = fine * sqrt(sum(block.rounding**2 for block in blocks))
         clip = float(self.lattice.clip)
         if rounding > _ROUNDED * clip:
@@ -134,7 +140,7 @@ class GradientSums(BoundedStatistic[Integers]):
             squares.numpy(),
             amounts.numpy(),
             terms=self.lattice.size + len(blocks) + 64,
-            clip=(clip - rounding) * (1 - 2.0**-40),
+            clip=(clip - rounding) * (1 - 2.0**-20),
             amount=_AMOUNT * clip,
         )
         kept = torch.from_numpy(np.where(known, factors, 0.0) / fine)
@@ -142,13 +148,25 @@ class GradientSums(BoundedStatistic[Integers]):
 
     def _total(
         self,
-        blocks: Sequence[Block],
-        known: Known,
+        chunks: Iterable[tuple[Sequence[Block], Known]],
     ) -> Integers:
-        """The sum of the integers of a chunk."""
-        integers = self.integers(blocks, known)
-        parts = [block.total(each) for block, each in zip(blocks, integers, strict=True)]
-        return np.asarray(torch.cat(parts).numpy().astype(np.int64))
+        """The sum of the integers of some chunks."""
+        total = torch.empty(self.lattice.size, dtype=torch.float64)
+        slots = (total,) if self.whole else total.split(self.network.sizes)
+        is_first = True
+        for blocks, known in chunks:
+            integers = self.integers(blocks, known)
+            for slot, block, each in zip(slots, blocks, integers, strict=True):
+                found = block.total(each)
+                if is_first:
+                    # float32 times a power of two: exact
+                    torch.mul(found, block.unit, out=slot)
+                else:
+                    slot.add_(found, alpha=block.unit)
+            is_first = False
+        if is_first:
+            total.zero_()
+        return np.asarray(total.to(torch.int64).numpy())
 
     def _rows(
         self,

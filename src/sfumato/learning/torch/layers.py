@@ -16,8 +16,21 @@ from torch.nn import functional
 
 from sfumato.learning.torch.blocks import Block, Lookups, Products, Vectors
 
+# The gradient of a row is written out if it is so many times as large as what gives it, or less.
+_WRITTEN = 2
 # The blocks of a layer, by the name of its parameter.
 Named: TypeAlias = Iterator[tuple[str, Callable[[], Block]]]
+
+
+def _products(
+    inputs: torch.Tensor,
+    outputs: torch.Tensor,
+) -> Block:
+    """The block of a weight: the gradient of each row itself where that is the least to write."""
+    positions, width, height = inputs.shape[1], inputs.shape[2], outputs.shape[2]
+    if positions > 1 and width * height <= _WRITTEN * positions * (width + height):
+        return Vectors(outputs.transpose(1, 2) @ inputs)
+    return Products(inputs, outputs)
 
 
 def _linear(
@@ -28,8 +41,8 @@ def _linear(
     rows = inputs.shape[0]
     into = inputs.reshape(rows, -1, layer.in_features)
     out = outputs.reshape(rows, -1, layer.out_features)
-    yield "weight", lambda: Products(into, out)
-    yield "bias", lambda: Vectors(out.double().sum(1))
+    yield "weight", lambda: _products(into, out)
+    yield "bias", lambda: Vectors(out.sum(1))
 
 
 def _convolution(
@@ -44,8 +57,8 @@ def _convolution(
         sizes = tuple((first, *each) for first, each in zip((1, 1, 0, 1), sizes, strict=True))
     windows = functional.unfold(inputs, *sizes).transpose(1, 2)
     out = outputs.flatten(2).transpose(1, 2)
-    yield "weight", lambda: Products(windows, out)
-    yield "bias", lambda: Vectors(out.double().sum(1))
+    yield "weight", lambda: _products(windows, out)
+    yield "bias", lambda: Vectors(out.sum(1))
 
 
 def _embedding(
@@ -65,9 +78,9 @@ def _layer_norm(
 ) -> Named:
     normal = functional.layer_norm(inputs, layer.normalized_shape, eps=layer.eps)
     rows, width = inputs.shape[0], layer.weight.numel()
-    by_position = (outputs.double() * normal.double()).reshape(rows, -1, width)
+    by_position = (outputs * normal).reshape(rows, -1, width)
     yield "weight", lambda: Vectors(by_position.sum(1))
-    yield "bias", lambda: Vectors(outputs.double().reshape(rows, -1, width).sum(1))
+    yield "bias", lambda: Vectors(outputs.reshape(rows, -1, width).sum(1))
 
 
 def _group_norm(
@@ -77,9 +90,9 @@ def _group_norm(
 ) -> Named:
     normal = functional.group_norm(inputs, layer.num_groups, eps=layer.eps)
     rows, width = inputs.shape[:2]
-    products = (outputs.double() * normal.double()).reshape(rows, width, -1)
+    products = (outputs * normal).reshape(rows, width, -1)
     yield "weight", lambda: Vectors(products.sum(2))
-    yield "bias", lambda: Vectors(outputs.double().reshape(rows, width, -1).sum(2))
+    yield "bias", lambda: Vectors(outputs.reshape(rows, width, -1).sum(2))
 
 
 _RULES: dict[type[nn.Module], Callable[[Any, torch.Tensor, torch.Tensor], Named]] = {

@@ -28,7 +28,7 @@ from sfumato.learning.torch.network_model import NetworkModel
 from sfumato.learning.torch.optimizers import Optimizer, Weights
 from sfumato.learning.torch.reading import Input, Reading
 from sfumato.learning.torch.recorded import Loss, Recorded
-from sfumato.learning.torch.training import NetworkTraining, loaded
+from sfumato.learning.torch.training import NetworkTraining
 from sfumato.privacy.distance import Norm
 from sfumato.privacy.unit import Relation
 from sfumato.query.cost import Cost
@@ -136,7 +136,7 @@ class Network(Recipe[NetworkModel]):
         sums = training.sums
 
         def made(body: bytes, cost: Cost, charge: str) -> NetworkModel:
-            sums.network.load(loaded(Weights.from_bytes(body).weights))
+            sums.network.load(Weights.from_bytes(body).weights)
             return NetworkModel(
                 sums.network.plain(),
                 sums.reading,

@@ -68,8 +68,12 @@ class SGD:
         gradient: Floats,
     ) -> Weights:
         """The state after one more noisy gradient."""
-        speed = self.momentum * state.first + gradient
-        weights = state.weights - self.rate * speed
+        speed = gradient
+        if self.momentum:
+            speed = self.momentum * state.first
+            speed += gradient
+        weights = -self.rate * speed
+        weights += state.weights
         return Weights(state.released + 1, weights, speed, state.second)
 
 

@@ -3,14 +3,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from functools import cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from sfumato.noise import Integers
-from sfumato.plan.rows import MISSING
 
 _GOLDEN = (1 + 5**0.5) / 2
 Known: TypeAlias = NDArray[np.bool]
@@ -37,19 +37,35 @@ class Input:
         return self.upper - self.lower + 1 if self.is_class else 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Reading:
     """The inputs of a network, and its label: a class, or a number from 0 to 1."""
 
     inputs: tuple[Input, ...]
     label: Input
 
+    @cached_property
+    def _ends(self) -> "_Ends":
+        return _Ends.of(self.inputs)
+
+    @cached_property
+    def _label_ends(self) -> "_Ends":
+        return _Ends.of((self.label,))
+
+    @cached_property
+    def _places(self) -> Any:
+        """The places of the inputs: a slice, if they are in a row."""
+        places = [each.place for each in self.inputs]
+        if places == list(range(places[0], places[0] + len(places))):
+            return slice(places[0], places[0] + len(places))
+        return places
+
     def floats(
         self,
         codes: Integers,
     ) -> NDArray[np.float32]:
         """The floats of codes with a column for each input, whatever the codes are."""
-        return _floats(codes, self.inputs)
+        return _floats(codes, self._ends)
 
     def tensors(
         self,
@@ -58,13 +74,14 @@ class Reading:
     ) -> tuple[torch.Tensor, torch.Tensor, Known]:
         """Inputs and labels, padded to ``rows``; and which rows are there with a known label."""
         count = len(codes)
-        x = np.zeros((rows, len(self.inputs)), np.float32)
-        x[:count] = self.floats(codes[:, [each.place for each in self.inputs]])
+        x = self.floats(codes[:, self._places])
+        if count < rows:
+            x = np.pad(x, ((0, rows - count), (0, 0)))
         labels = codes[:, self.label.place]
         known = np.zeros(rows, np.bool)
         known[:count] = (labels >= self.label.lower) & (labels <= self.label.upper)
         y = np.zeros(rows, np.float32)
-        y[:count] = np.where(known[:count], _floats(labels, (self.label,)), 0)
+        y[:count] = np.where(known[:count], _floats(labels, self._label_ends), 0)
         return torch.from_numpy(x), self._labels(y), known
 
     def drawn(
@@ -96,16 +113,42 @@ class Reading:
         return torch.from_numpy(y)
 
 
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """The bounds of inputs, side by side; a single one where all inputs have the same."""
+
+    lower: Integers
+    upper: Integers
+    is_class: NDArray[np.bool]
+
+    @classmethod
+    def of(
+        cls,
+        inputs: Sequence[Input],
+    ) -> "_Ends":
+        """The bounds of these inputs."""
+        ends = {(each.lower, each.upper, each.is_class) for each in inputs}
+        listed = (
+            list(ends)
+            if len(ends) == 1
+            else [(each.lower, each.upper, each.is_class) for each in inputs]
+        )
+        lower, upper, is_class = zip(*listed, strict=True)
+        return cls(np.array(lower), np.array(upper), np.array(is_class, np.bool))
+
+
 def _floats(
     codes: Integers,
-    inputs: Sequence[Input],
+    ends: _Ends,
 ) -> NDArray[np.float32]:
     """The floats of codes, whose last axis is that of the inputs."""
-    lower = np.array([each.lower for each in inputs])
-    upper = np.array([each.upper for each in inputs])
-    is_class = np.array([each.is_class for each in inputs], np.bool)
-    known = (codes >= lower) & (codes <= upper)
-    classes = np.where(known, codes - lower, upper - lower + 1)
-    shares = (np.clip(codes, lower, upper) - lower) / np.maximum(upper - lower, 1)
-    numbers = np.where(codes == MISSING, 0.0, shares)
-    return np.where(is_class, classes, numbers).astype(np.float32)
+    # MISSING is below every bound: of a number it becomes 0
+    within = np.clip(codes, ends.lower, ends.upper)
+    within -= ends.lower
+    found = within.astype(np.float32)
+    span = np.maximum(ends.upper - ends.lower, 1)
+    if not ends.is_class.any():
+        found /= span.astype(np.float32)
+        return found
+    classes = np.where(codes == within + ends.lower, found, (ends.upper - ends.lower + 1))
+    return np.where(ends.is_class, classes, found / span.astype(np.float32)).astype(np.float32)

@@ -22,6 +22,8 @@ from sfumato.learning.torch.layers import blocks_of, has_rule
 
 # Of products with fewer columns, BLAS may compute a row in another way at another place.
 _COLUMNS = 16
+# Weights beyond it are cut.
+_LARGEST = 1e30
 Loss: TypeAlias = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
@@ -68,11 +70,12 @@ class Recorded:
         self,
         weights: Floats,
     ) -> None:
-        """Sets the weights of all slots."""
+        """Sets the weights of all slots; what float32 does not hold is cut, what is none is 0."""
         parts = torch.from_numpy(weights).split(self.sizes)
         with torch.no_grad():
             for value, part in zip(self.named.values(), parts, strict=True):
-                value.copy_(part.reshape(value.shape))
+                value.copy_(part.view(value.shape))
+                value.clamp_(-_LARGEST, _LARGEST).nan_to_num_()
 
     def bookkeeping(
         self,
@@ -166,6 +169,8 @@ def _padded(
     """A linear layer by a product whose columns are padded with zeros."""
     count = layer.out_features
     more = -count % _COLUMNS
+    if not more:
+        return functional.linear(x, layer.weight, layer.bias)
     weight = functional.pad(layer.weight, (0, 0, 0, more))
     bias = layer.bias
     if bias is not None:

@@ -6,10 +6,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar
 
-import numpy as np
-
 from sfumato.learning.budget import Budgeted
-from sfumato.learning.features import Floats
 from sfumato.learning.order import Order, drawn, event_of
 from sfumato.learning.torch.gradients import GradientSums
 from sfumato.learning.torch.isolation import require_isolated
@@ -22,9 +19,6 @@ from sfumato.plan.show import form
 from sfumato.privacy.distance import Norm
 from sfumato.privacy.event import Block, Composed, Event, Repeated
 from sfumato.query.curator import Curator
-
-# Weights beyond it are cut before they are loaded.
-_LARGEST = 1e30
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +121,7 @@ class NetworkPiece:
         declarations: Dataset,
     ) -> BoundedRows:
         """The bounded rows, once the network with these weights has been checked again."""
-        require_isolated(self.run_of.sums.at(loaded(self.state.weights)))
+        require_isolated(self.run_of.sums.at(self.state.weights))
         return self.run_of.sums.plan
 
     def run(
@@ -138,12 +132,7 @@ class NetworkPiece:
         training, state = self.run_of, self.state
         for _ in range(self.steps):
             sample = drawn(training.order, curator)
-            sums = training.sums.at(loaded(state.weights))
+            sums = training.sums.at(state.weights)
             released = curator.measure(sums, training.mechanism, of=sample)
             state = training.optimizer.after(state, released / training.example)
         return state.to_bytes()
-
-
-def loaded(weights: Floats) -> Floats:
-    """Weights that float32 holds."""
-    return np.nan_to_num(np.clip(weights, -_LARGEST, _LARGEST))
