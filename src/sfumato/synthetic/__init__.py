@@ -14,6 +14,7 @@ from sfumato.synthetic.infer import Combined, combine
 from sfumato.synthetic.model import Model
 from sfumato.synthetic.preview import Preview
 from sfumato.synthetic.report import Report
+from sfumato.synthetic.schema import Quantiles
 
 __all__ = [
     "Combined",
@@ -25,6 +26,7 @@ __all__ = [
     "Model",
     "Options",
     "Preview",
+    "Quantiles",
     "Report",
     "combine",
     "determines",

@@ -10,7 +10,7 @@ from sfumato.errors import UnknownName, WrongUse, shown
 from sfumato.exact.rational import Number
 from sfumato.metadata.dataset import Dataset
 from sfumato.privacy.distance import Norm
-from sfumato.query.allowance import Allowance, allowance
+from sfumato.query.allowance import Allowance
 from sfumato.query.cost import Cost
 from sfumato.query.explain import protection
 from sfumato.query.session import Session
@@ -18,13 +18,14 @@ from sfumato.query.task import Stored
 from sfumato.synthetic.constraints import Constraint, rules_of
 from sfumato.synthetic.estimate import Estimator
 from sfumato.synthetic.model import Model, TableModel
+from sfumato.synthetic.opening import Opening, prices
 from sfumato.synthetic.preview import Preview, preview_of
 from sfumato.synthetic.relational import family_of
 from sfumato.synthetic.relational_model import RelationalModel
 from sfumato.synthetic.relational_plan import planned, remade
 from sfumato.synthetic.relational_task import RelationalTask
 from sfumato.synthetic.schedule import Schedule
-from sfumato.synthetic.schema import Axis, Bins, Schema, schema_of
+from sfumato.synthetic.schema import Axis, Bins, Quantiles, Schema, TextAxis, schema_of
 from sfumato.synthetic.task import FitTask
 from sfumato.synthetic.workload import weights_of
 
@@ -35,13 +36,16 @@ class Options:
 
     Args:
         columns: the columns to synthesise; by default all with declared values.
-        bins: for an ordered column, the number of its bins or the first value of each bin but the
-            first; by default, columns with more than 256 values have 64 bins of one width.
+        bins: for an ordered column, the number of its bins, ``Quantiles(32)`` for bins that the
+            charge finds, or the first value of each bin but the first; by default, columns with
+            more than 256 values have 64 bins of one width.
         rounds: how many marginals of two columns are measured; by default, as many as the cost
             pays for. With 24, a fit is fast.
         check: the share of the cost that is spent on marginals that the fit never sees.
         order: of several tables, the column that orders the rows of a unit, by table; by default
             the first date or timestamp; "" for none.
+        texts: for a ``Text`` of a single table, the placeholder of its rare values. The others are
+            released: those whose noisy number of units passes a threshold. Needs a delta.
 
     >>> Options(bins={"age": [18, 65]}, rounds=24).check
     '0.05'
@@ -52,6 +56,7 @@ class Options:
     rounds: int | None = None
     check: Number = "0.05"
     order: Mapping[str, str] | None = None
+    texts: Mapping[str, str] | None = None
 
 
 def fit(
@@ -92,8 +97,9 @@ def fit(
     (['age', 'smoker'], True)
     >>> folder.cleanup()
     """
-    allowed = allowance(epsilon=epsilon, rho=rho, delta=delta)
-    task = _task(session.dataset, tables, allowed, constraints, workload, options)
+    chosen = options or Options()
+    allowed = prices(chosen.texts, epsilon=epsilon, rho=rho, delta=delta)
+    task = _task(session.dataset, tables, allowed, constraints, workload, chosen)
     cost = session.price(task)
     return _model(session.dataset, task, session.ask(task), cost)
 
@@ -124,8 +130,9 @@ def preview(
     ('job',)
     >>> folder.cleanup()
     """
-    allowed = allowance(epsilon=epsilon, rho=rho, delta=delta)
-    task = _task(session.dataset, tables, allowed, constraints, workload, options)
+    chosen = options or Options()
+    allowed = prices(chosen.texts, epsilon=epsilon, rho=rho, delta=delta)
+    task = _task(session.dataset, tables, allowed, constraints, workload, chosen)
     return preview_of(task, session.price(task))
 
 
@@ -183,10 +190,10 @@ def _model(
 def _task(
     dataset: Dataset,
     tables: str | Sequence[str],
-    allowed: Allowance,
-    constraints: Sequence[Constraint] = (),
-    workload: Mapping[str, int] | None = None,
-    options: Options | None = None,
+    allowed: tuple[Allowance, Fraction],
+    constraints: Sequence[Constraint],
+    workload: Mapping[str, int] | None,
+    options: Options,
 ) -> FitTask | RelationalTask:
     """The task of a fit of one table or of several, from declarations alone."""
     for each in constraints:
@@ -199,13 +206,25 @@ def _task(
     weights = {} if workload is None else workload
     if not isinstance(weights, Mapping):
         raise WrongUse(f"workload={shown(weights)}.", allowed='{"income": 10}')
+    cost, delta = allowed
     if not isinstance(tables, list | tuple) or len(tables) < 2:
-        return _fit_task(dataset, tables, allowed, constraints, weights, options)
-    chosen = options or Options()
-    family = family_of(dataset, tables, chosen.columns, chosen.bins, chosen.order)
+        return _fit_task(dataset, tables, cost, constraints, weights, options, delta)
+    _require_closed(options)
+    family = family_of(dataset, tables, options.columns, options.bins, options.order)
     return planned(
-        dataset, family, allowed, constraints, weights, rounds=chosen.rounds, check=chosen.check
+        dataset, family, cost, constraints, weights, rounds=options.rounds, check=options.check
     )
+
+
+def _require_closed(options: Options) -> None:
+    """Refuses what is not known before the charge, of several tables."""
+    asked = [name for name, bins in (options.bins or {}).items() if isinstance(bins, Quantiles)]
+    if options.texts or asked:
+        raise WrongUse(
+            "texts= and Quantiles of several tables.",
+            allowed="one table",
+            remedy="Declare the texts as sf.Category with their values, and bins at public values.",
+        )
 
 
 def _fit_task(
@@ -215,16 +234,23 @@ def _fit_task(
     constraints: Sequence[Constraint] = (),
     workload: Mapping[str, int] | None = None,
     options: Options | None = None,
+    delta: Fraction = Fraction(0),
 ) -> FitTask:
-    """The task of a fit, from declarations alone."""
+    """The task of a fit, from declarations alone; ``delta`` is that of the values of texts."""
     table = _table_of(tables)
     chosen = options or Options()
-    schema = schema_of(dataset, table, chosen.columns, chosen.bins)
+    schema = schema_of(dataset, table, chosen.columns, chosen.bins, chosen.texts)
+    opening = Opening.of(dataset, schema, chosen.bins or {}, allowed, delta)
     size = dataset.tables[table].size
     schedule = Schedule.of(
-        len(schema.axes), allowed, size=size, rounds=chosen.rounds, check=chosen.check
+        len(schema.axes),
+        opening.left(allowed) if opening else allowed,
+        size=size,
+        rounds=chosen.rounds,
+        check=chosen.check,
     )
-    return _built(dataset, schema, schedule, constraints, dict(workload or {}))
+    plan = _Planned(dataset, schema, schedule, opening)
+    return _built(plan, constraints, dict(workload or {}))
 
 
 def _table_of(tables: object) -> str:
@@ -241,16 +267,25 @@ def _table_of(tables: object) -> str:
     return names[0]
 
 
+@dataclass(frozen=True)
+class _Planned:
+    """What a fit measures, and how it is divided."""
+
+    dataset: Dataset
+    schema: Schema
+    schedule: Schedule
+    opening: Opening | None
+
+
 def _built(
-    dataset: Dataset,
-    schema: Schema,
-    schedule: Schedule,
+    plan: _Planned,
     constraints: Sequence[Constraint],
     workload: Mapping[str, int],
 ) -> FitTask:
     """The task, and the arguments from which ``load`` makes it again."""
+    schema, schedule = plan.schema, plan.schedule
     allowed = schedule.allowance
-    declared = dataset.tables[schema.table].columns
+    declared = plan.dataset.tables[schema.table].columns
     starts: dict[str, list[int]] = {}
     for one in schema.axes:
         if one.starts is not None:
@@ -269,11 +304,14 @@ def _built(
         "constraints": [each.test for each in constraints],
         "workload": dict(workload),
         "left_out": [name for name in declared if name not in schema.names],
-        "protected": " ".join(protection(dataset, schema.plan.unit)),
+        "protected": " ".join(protection(plan.dataset, schema.plan.unit)),
     }
+    if plan.opening is not None:
+        asked["opening"] = plan.opening.told(schema)
     rules = rules_of(schema, constraints)
     text = json.dumps(asked, sort_keys=True)
-    return FitTask(schema, schedule, text, rules, weights_of(schema.names, workload))
+    weights = weights_of(schema.names, workload)
+    return FitTask(schema, schedule, text, rules, weights, plan.opening)
 
 
 def _task_of(
@@ -284,15 +322,21 @@ def _task_of(
     told = json.loads(json.dumps(asked))
     if "tables" in told:
         return remade(dataset, told)
-    table = told["table"]
-    found = schema_of(dataset, table, told["columns"])
-    axes = []
+    table, opening = told["table"], None
+    texts = told["opening"]["texts"] if "opening" in told else {}
+    found = schema_of(dataset, table, told["columns"], texts=texts)
+    axes: list[Axis] = []
     for one in found.axes:
         starts = told["starts"].get(one.name)
-        axes.append(Axis(one.column, None if starts is None else tuple(starts)))
+        if not isinstance(one, TextAxis):
+            axes.append(Axis(one.column, None if starts is None else tuple(starts)))
+        else:
+            axes.append(one)
     schema = Schema.over(dataset, table, axes)
     delta = None if told["delta"] is None else Fraction(told["delta"])
     allowed = Allowance(Norm[told["norm"]], Fraction(told["amount"]), delta)
+    if "opening" in told:
+        opening = Opening.remade(dataset, schema, allowed.norm, told["opening"])
     schedule = Schedule(
         allowed,
         len(axes),
@@ -302,4 +346,4 @@ def _task_of(
         Fraction(told["check"]),
     )
     constraints = [Constraint(test) for test in told["constraints"]]
-    return _built(dataset, schema, schedule, constraints, told["workload"])
+    return _built(_Planned(dataset, schema, schedule, opening), constraints, told["workload"])

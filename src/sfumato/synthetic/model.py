@@ -269,7 +269,7 @@ class TableModel(Model):
     @property
     def declarations(self) -> Dataset:
         """The table with the columns that were synthesised."""
-        return self.task.schema.declarations
+        return self.released.base.schema.declarations
 
     @cached_property
     def released(self) -> Released:

@@ -2,7 +2,7 @@
 """The columns of a table as axes of few cells: declared values, declared bins, and missing."""
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -27,7 +27,7 @@ from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.table import Table
 from sfumato.metadata.timestamp import Timestamp
 from sfumato.noise import Integers
-from sfumato.plan.cube import Cube, axis
+from sfumato.plan.cube import BoundedCube, Cube, axis
 from sfumato.plan.owner import owner_of
 from sfumato.plan.relation import Scan
 from sfumato.plan.scalar import (
@@ -47,8 +47,6 @@ from sfumato.query.pipeline import compile_cube
 from sfumato.synthetic.counts import Plan
 
 Floats: TypeAlias = npt.NDArray[np.float64]
-# A number of equally wide bins, or the first value of each bin but the first.
-Bins: TypeAlias = int | Sequence[Any]
 
 # An ordered column with more values than this has bins; and how many, if none are declared.
 MOST_VALUES, DEFAULT_BINS = 256, 64
@@ -56,7 +54,34 @@ MOST_VALUES, DEFAULT_BINS = 256, 64
 MOST_BINS, MOST_COLUMNS = 4096, 1000
 # How finely a curve is inverted inside a bin.
 _STEPS = 16
+# So many strings are compared one by one.
+_FEW_KEYS = 8
 
+
+@dataclass(frozen=True, slots=True)
+class Quantiles:
+    """About so many bins of about as many rows each, found by charged noisy counts.
+
+    A value that many rows have gets a bin of its own, and so do the values beyond all others.
+
+    Raises:
+        WrongUse: a number that is not from 2 to 256.
+
+    >>> Quantiles(32).bins
+    32
+    """
+
+    bins: int
+
+    def __post_init__(self) -> None:
+        if type(self.bins) is not int or not 2 <= self.bins <= MOST_VALUES:
+            raise WrongUse(f"Quantiles({shown(self.bins)}).", allowed=f"from 2 to {MOST_VALUES}")
+
+
+# A number of equally wide bins, bins at quantiles, or the first value of each bin but the first.
+Bins: TypeAlias = int | Quantiles | Sequence[Any]
+# The placeholder of each text whose frequent values are released.
+Texts: TypeAlias = Mapping[str, str]
 
 # Types of columns whose values are declared.
 Declared: TypeAlias = Integer | Real | Date | Timestamp | Category | Boolean
@@ -145,6 +170,11 @@ class Axis:
         return np.array([*self.starts, kind.upper_code + 1])
 
     @property
+    def read(self) -> Column:
+        """The column as it is declared."""
+        return self.column
+
+    @property
     def key(self) -> GroupKey:
         """The axis of the cube that engines count by."""
         if self.starts is None:
@@ -215,6 +245,66 @@ def _bin_of(column: Column, starts: Sequence[int]) -> Scalar:
 
 
 @dataclass(frozen=True, slots=True)
+class TextAxis(Axis):
+    """A ``Text`` as cells: one for each released string, one for all others, one for missing.
+
+    The column is a ``Category`` of the released strings, ascending, then a placeholder that stands
+    for all others.
+
+    Guarantees:
+        every string is in one cell
+
+    >>> found = TextAxis(Column("city", Category("Bonn", "Ulm", "(other)")))
+    >>> found.cells, found.keys
+    (4, ('Bonn', 'Ulm'))
+    """
+
+    @property
+    def read(self) -> Column:
+        """The text column."""
+        return Column(self.name, Text(missing=self.column.type.missing))
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The released strings."""
+        assert isinstance(self.column.type, Category), "a text has released values"
+        return self.column.type.values[:-1]
+
+    @property
+    def key(self) -> GroupKey:
+        """The axis of the cube that engines count by."""
+        return axis(Value(self.name, self.column.type, _key_of(self.read, self.keys)))
+
+
+def _key_of(text: Column, keys: Sequence[str]) -> Scalar:
+    """The place of a string among ascending keys, their number for another one; missing for NULL.
+
+    Halves are told apart by comparison, so a row is compared with few keys.
+    """
+    field = Field(text)
+    place = _found(field, keys, 0, len(keys))
+    return Case(((IsNull(field), Constant(None)),), place)
+
+
+def _found(
+    field: Field,
+    keys: Sequence[str],
+    first: int,
+    end: int,
+) -> Scalar:
+    """The place of a string among the keys from one to another."""
+    if end - first <= _FEW_KEYS:
+        branches: list[tuple[Scalar, Scalar]] = []
+        for place in range(first, end):
+            same = Compare(Comparison.EQ, field, Constant(keys[place]))
+            branches.append((same, Constant(place)))
+        return Case(tuple(branches), Constant(len(keys))) if branches else Constant(len(keys))
+    middle = (first + end) // 2
+    below = Compare(Comparison.LT, field, Constant(keys[middle]))
+    return Case(((below, _found(field, keys, first, middle)),), _found(field, keys, middle, end))
+
+
+@dataclass(frozen=True, slots=True)
 class Schema:
     """The axes of one table, and what its marginals are counted of."""
 
@@ -225,10 +315,17 @@ class Schema:
     @classmethod
     def over(cls, dataset: Dataset, table: str, axes: Sequence[Axis]) -> "Schema":
         """The schema of some axes of a declared table."""
-        columns = tuple(one.column for one in axes)
+        columns = tuple(one.read for one in axes)
         scan = Scan(table, columns=columns, owner=owner_of(dataset, table))
         plan = compile_cube(Cube(scan, tuple(one.key for one in axes)), dataset)
         return cls(table, tuple(axes), plan)
+
+    def with_axes(self, axes: Sequence[Axis]) -> "Schema":
+        """The same rows by other axes of the same columns (TypeError for several tables)."""
+        if not isinstance(self.plan, BoundedCube):
+            raise TypeError("other axes of a table of a family")
+        cube = replace(self.plan.cube, axes=tuple(one.key for one in axes))
+        return replace(self, axes=tuple(axes), plan=replace(self.plan, cube=cube))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -258,11 +355,12 @@ def schema_of(
     table: str,
     columns: Sequence[str] | None = None,
     bins: Mapping[str, Bins] | None = None,
+    texts: Texts | None = None,
 ) -> Schema:
     """The columns of a declared table as axes; reads declarations alone.
 
-    Without ``columns``, every declared column whose values are declared: a ``Text`` is left out,
-    and so are the columns that identify a unit.
+    Without ``columns``, every declared column whose values are declared: a ``Text`` is left out
+    unless ``texts`` has a placeholder for it, and so are the columns that identify a unit.
 
     Raises:
         UnknownName: no such table or column.
@@ -275,7 +373,7 @@ def schema_of(
     >>> found.names, found.cells
     (('age',), (11,))
     """
-    return Schema.over(dataset, table, axes_of(dataset, table, columns, bins))
+    return Schema.over(dataset, table, axes_of(dataset, table, columns, bins, texts=texts))
 
 
 def axes_of(
@@ -284,21 +382,40 @@ def axes_of(
     columns: Sequence[str] | None = None,
     bins: Mapping[str, Bins] | None = None,
     keys: Set[str] = frozenset(),
+    texts: Texts | None = None,
 ) -> tuple[Axis, ...]:
     """The axes of ``schema_of``; ``keys`` are more columns that are left out by default."""
+    rests = dict(texts or {})
     if table not in dataset.tables:
         raise UnknownName(f"No table {shown(table)}.", allowed=", ".join(dataset.tables))
     listed = dataset.tables[table].columns
-    wanted = _chosen(dataset, table, columns, keys)
+    wanted = _chosen(dataset, table, columns, keys, rests)
     asked = dict(bins or {})
     unknown = [name for name in asked if name not in wanted]
     if unknown:
         raise UnknownName(f"Bins of {shown(unknown[0])}.", allowed=", ".join(wanted))
-    axes = []
+    axes: list[Axis] = []
     for name in wanted:
         column = Column(name, listed[name])
-        axes.append(Axis(column, _starts(column, asked.get(name))))
+        if name in rests:
+            axes.append(_text_axis(column, rests.pop(name)))
+        else:
+            axes.append(Axis(column, _starts(column, asked.get(name))))
+    if rests:
+        raise UnknownName(f"texts= of {shown(next(iter(rests)))}.", allowed=", ".join(wanted))
     return tuple(axes)
+
+
+def _text_axis(column: Column, rest: object) -> TextAxis:
+    """A text of which no value is released yet."""
+    kind = column.type
+    if not isinstance(kind, Text) or not isinstance(rest, str) or not rest:
+        raise WrongUse(
+            f"texts={{{shown(column.name)}: {shown(rest)}}}.",
+            allowed="a column that is declared as sf.Text, and a placeholder for rare values",
+            remedy='texts={"city": "(other)"}',
+        )
+    return TextAxis(Column(column.name, Category(rest, missing=kind.missing)))
 
 
 def _chosen(
@@ -306,6 +423,7 @@ def _chosen(
     table: str,
     columns: Sequence[str] | None,
     keys: Set[str],
+    texts: Texts,
 ) -> list[str]:
     """The names of the columns to synthesise, in the order of their declarations."""
     listed = dataset.tables[table].columns
@@ -314,7 +432,8 @@ def _chosen(
     if columns is None:
         names = []
         for name, kind in listed.items():
-            if not isinstance(kind, Text) and name not in ids:
+            is_open = isinstance(kind, Text) and name not in texts
+            if not is_open and name not in ids:
                 names.append(name)
     else:
         names = list(columns)
@@ -342,12 +461,15 @@ def _starts(column: Column, bins: Bins | None) -> tuple[int, ...] | None:
         raise WrongUse(
             f"Bins of {shown(column.name)}, a Category.", allowed="bins of ordered columns"
         )
+    if isinstance(bins, Quantiles):
+        return _equal(column, min(bins.bins, kind.size))
     if isinstance(bins, int):
         return _equal(column, bins)
     if not isinstance(bins, Sequence):
         raise WrongUse(
             f"Bins of {shown(column.name)}: {shown(bins)}.",
-            allowed="a whole number of bins, or the first value of each but the first: [18, 65]",
+            allowed="a whole number of bins, sy.Quantiles(32), or the first value of each but "
+            "the first: [18, 65]",
         )
     inner = [_code(column, edge) for edge in bins]
     if len(inner) >= MOST_BINS or any(code is None for code in inner):

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bins at quantiles, from noisy counts of ever finer cells where there are many rows.
+
+Each level divides the cells that matter into sixteen and counts them. So the noise of a quantile is
+that of a few counts, however many values are declared.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.mechanisms.additive import AdditiveMechanism
+from sfumato.metadata.column import Column
+from sfumato.noise import Integers
+from sfumato.query.curator import Curator
+from sfumato.synthetic.counts import BlockCounts
+from sfumato.synthetic.schema import Axis, Floats, Schema, declared
+
+# The finest cells of a column, and into how many parts one is divided.
+_LEAVES, _PARTS = 2**16, 16
+# A cell is divided if it has so many parts of a bin, and so many standard deviations of noise.
+_DIVIDED, _SEEN = 4, 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileTree:
+    """Finds about ``bins`` bins of a column.
+
+    >>> from sfumato.metadata.column import Integer
+    >>> tree = QuantileTree(Column("pay", Integer(0, 999_999)), 32)
+    >>> tree.width, tree.leaves, tree.levels
+    (16, 62500, 4)
+    """
+
+    column: Column
+    bins: int
+
+    @property
+    def width(self) -> int:
+        """How many codes the finest cells have."""
+        return -(-declared(self.column).size // _LEAVES)
+
+    @property
+    def leaves(self) -> int:
+        """How many finest cells there are."""
+        return -(-declared(self.column).size // self.width)
+
+    @property
+    def levels(self) -> int:
+        """How often cells are divided."""
+        levels = 1
+        while _PARTS**levels < self.leaves:
+            levels += 1
+        return levels
+
+    @property
+    def fine(self) -> Axis:
+        """The column in its finest cells."""
+        kind = declared(self.column)
+        return Axis(self.column, tuple(range(kind.lower_code, kind.upper_code + 1, self.width)))
+
+    def found(
+        self,
+        curator: Curator,
+        schema: Schema,
+        noise: AdditiveMechanism,
+    ) -> tuple[int, ...]:
+        """The first codes of the bins; counts the cells of each level with noise."""
+        axes = [self.fine if one.name == self.column.name else one for one in schema.axes]
+        plan = schema.with_axes(axes).plan
+        sigma = float(noise.noise.variance.upper) ** 0.5 / plan.refinement
+        cells = Cells(np.zeros(1, np.int64), np.zeros(1))
+        divided = np.ones(1, bool)
+        for level in range(self.levels):
+            width = _PARTS ** (self.levels - 1 - level)
+            blocks = self._blocks(cells.starts[divided], width)
+            statistic = BlockCounts(plan, ((self.column.name, tuple(blocks.tolist())),))
+            counts = curator.measure(statistic, noise) / plan.refinement
+            cells = self._finer(cells, divided, counts, width)
+            total = max(float(cells.masses.sum()), 1.0)
+            least = max(_SEEN * sigma, total / (_DIVIDED * self.bins))
+            divided = cells.masses >= least
+        kind = declared(self.column)
+        edges = kind.lower_code + cells.edges(self.bins, _SEEN * sigma) * self.width
+        return tuple(self._possible(edges.tolist()))
+
+    def _blocks(self, starts: Integers, width: int) -> Integers:
+        """The block of each finest cell, and of missing: the parts of cells, then all others."""
+        blocks = np.full(self.leaves + 1, -1)
+        number = 0
+        for start in starts.tolist():
+            for first in range(start, min(start + _PARTS * width, self.leaves), width):
+                blocks[first : min(first + width, self.leaves)] = number
+                number += 1
+        blocks[blocks < 0] = number
+        return blocks
+
+    def _finer(
+        self,
+        cells: "Cells",
+        divided: Integers,
+        counts: Floats,
+        width: int,
+    ) -> "Cells":
+        """The cells with those that were divided in parts, whose counts add up to that of each."""
+        starts: list[int] = []
+        masses: list[float] = []
+        at = 0
+        for start, mass, parts in zip(cells.starts, cells.masses, divided, strict=True):
+            if not parts:
+                starts.append(int(start))
+                masses.append(float(mass))
+                continue
+            firsts = range(int(start), min(int(start) + _PARTS * width, self.leaves), width)
+            found = np.maximum(counts[at : at + len(firsts)], 0.0)
+            at += len(firsts)
+            # the whole table has no count of its own
+            whole = float(mass) if len(cells.starts) > 1 else float(found.sum())
+            shares = found / found.sum() if found.sum() > 0 else np.full(len(found), 1 / len(found))
+            starts += firsts
+            masses += (whole * shares).tolist()
+        return Cells(np.array(starts), np.array(masses))
+
+    def _possible(self, edges: Sequence[int]) -> list[int]:
+        """The first codes of at least two bins, the least declared code first."""
+        kind = declared(self.column)
+        within = {edge for edge in edges if kind.lower_code < edge <= kind.upper_code}
+        if not within:
+            within = {kind.lower_code + kind.size // 2}
+        return [kind.lower_code, *sorted(within)]
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Neighbouring cells: the place at which each begins, and about how many rows it has."""
+
+    starts: Integers
+    masses: Floats
+
+    def edges(self, bins: int, least: float) -> Integers:
+        """Where bins begin: at quantiles, around cells with a whole bin, and around all rows."""
+        heights = np.cumsum(self.masses)
+        total = float(heights[-1])
+        ends = np.append(self.starts[1:], self.starts[-1])
+        wanted = total * np.arange(1, bins) / bins
+        at = np.minimum(np.searchsorted(heights, wanted), len(heights) - 1)
+        is_nearer_start = wanted - (heights - self.masses)[at] < heights[at] - wanted
+        chosen = [np.where(is_nearer_start, self.starts[at], ends[at])]
+        heavy = self.masses >= max(total / bins, least)
+        chosen += [self.starts[heavy], ends[heavy]]
+        (seen,) = np.nonzero(self.masses >= least)
+        if len(seen):
+            chosen.append(np.array([self.starts[seen[0]], ends[seen[-1]]]))
+        return np.unique(np.concatenate(chosen))
