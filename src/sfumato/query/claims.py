@@ -44,7 +44,8 @@ def _is_proved(plan: Plan, declarations: Dataset) -> bool:
             case BoundedCube():
                 return _cube_holds(plan, declarations)
             case OpenCube(cube, questions):
-                return all(_is_proved(each, declarations) for each in (cube, *questions))
+                claimed: tuple[Plan, ...] = (cube, *questions)
+                return all(_is_proved(each, declarations) for each in claimed)
             case _:
                 return _question_holds(plan, declarations)
     except TypeError:

@@ -18,7 +18,7 @@ from sfumato.query.task import Stored
 from sfumato.synthetic.constraints import Constraint, rules_of
 from sfumato.synthetic.estimate import Estimator
 from sfumato.synthetic.model import Model, TableModel
-from sfumato.synthetic.opening import Opening, prices
+from sfumato.synthetic.opening import Opening, price_of, quantiles_of
 from sfumato.synthetic.preview import Preview, preview_of
 from sfumato.synthetic.relational import family_of
 from sfumato.synthetic.relational_model import RelationalModel
@@ -37,8 +37,9 @@ class Options:
     Args:
         columns: the columns to synthesise; by default all with declared values.
         bins: for an ordered column, the number of its bins, ``Quantiles(32)`` for bins that the
-            charge finds, or the first value of each bin but the first; by default, columns with
-            more than 256 values have 64 bins of one width.
+            charge finds, or the first value of each bin but the first. By default, columns with
+            more than 256 values have 64 bins of one width, and those of a single table with more
+            than 4,096 have ``Quantiles(32)``.
         rounds: how many marginals of two columns are measured; by default, as many as the cost
             pays for. With 24, a fit is fast.
         check: the share of the cost that is spent on marginals that the fit never sees.
@@ -98,7 +99,7 @@ def fit(
     >>> folder.cleanup()
     """
     chosen = options or Options()
-    allowed = prices(chosen.texts, epsilon=epsilon, rho=rho, delta=delta)
+    allowed = price_of(chosen.texts, epsilon=epsilon, rho=rho, delta=delta)
     task = _task(session.dataset, tables, allowed, constraints, workload, chosen)
     cost = session.price(task)
     return _model(session.dataset, task, session.ask(task), cost)
@@ -131,7 +132,7 @@ def preview(
     >>> folder.cleanup()
     """
     chosen = options or Options()
-    allowed = prices(chosen.texts, epsilon=epsilon, rho=rho, delta=delta)
+    allowed = price_of(chosen.texts, epsilon=epsilon, rho=rho, delta=delta)
     task = _task(session.dataset, tables, allowed, constraints, workload, chosen)
     return preview_of(task, session.price(task))
 
@@ -190,10 +191,10 @@ def _model(
 def _task(
     dataset: Dataset,
     tables: str | Sequence[str],
-    allowed: tuple[Allowance, Fraction],
-    constraints: Sequence[Constraint],
-    workload: Mapping[str, int] | None,
-    options: Options,
+    allowed: Allowance,
+    constraints: Sequence[Constraint] = (),
+    workload: Mapping[str, int] | None = None,
+    options: Options | None = None,
 ) -> FitTask | RelationalTask:
     """The task of a fit of one table or of several, from declarations alone."""
     for each in constraints:
@@ -206,13 +207,13 @@ def _task(
     weights = {} if workload is None else workload
     if not isinstance(weights, Mapping):
         raise WrongUse(f"workload={shown(weights)}.", allowed='{"income": 10}')
-    cost, delta = allowed
+    chosen = options or Options()
     if not isinstance(tables, list | tuple) or len(tables) < 2:
-        return _fit_task(dataset, tables, cost, constraints, weights, options, delta)
-    _require_closed(options)
-    family = family_of(dataset, tables, options.columns, options.bins, options.order)
+        return _fit_task(dataset, tables, allowed, constraints, weights, chosen)
+    _require_closed(chosen)
+    family = family_of(dataset, tables, chosen.columns, chosen.bins, chosen.order)
     return planned(
-        dataset, family, cost, constraints, weights, rounds=options.rounds, check=options.check
+        dataset, family, allowed, constraints, weights, rounds=chosen.rounds, check=chosen.check
     )
 
 
@@ -234,13 +235,13 @@ def _fit_task(
     constraints: Sequence[Constraint] = (),
     workload: Mapping[str, int] | None = None,
     options: Options | None = None,
-    delta: Fraction = Fraction(0),
 ) -> FitTask:
-    """The task of a fit, from declarations alone; ``delta`` is that of the values of texts."""
+    """The task of a fit, from declarations alone."""
     table = _table_of(tables)
     chosen = options or Options()
     schema = schema_of(dataset, table, chosen.columns, chosen.bins, chosen.texts)
-    opening = Opening.of(dataset, schema, chosen.bins or {}, allowed, delta)
+    quantiles = quantiles_of(schema, chosen.bins or {}, constraints)
+    opening = Opening.of(dataset, schema, quantiles, allowed)
     size = dataset.tables[table].size
     schedule = Schedule.of(
         len(schema.axes),

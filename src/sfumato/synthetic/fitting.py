@@ -32,6 +32,8 @@ _PARTS_OF_TREE = 8
 _FEW_COLUMNS = 24
 # From so many standard deviations on, missing values that are not declared are taken for real.
 _SEEN = 4.0
+# From so many on, a bin has rows. The weight of one beyond all that have.
+_TOLD, _NEXT_TO_NONE = 3.0, 1e-9
 # The expected absolute value of noise in standard deviations; and how much of it is subtracted.
 _MEAN_NOISE = math.sqrt(2 / math.pi) * 0.7
 # The steps of a fit of the whole: as many as can visit so many cells, within these ends.
@@ -104,12 +106,39 @@ class Base:
     ) -> Floats:
         """How many rows each cell of a column has, as far as is known; never negative.
 
-        A value whose noisy count is negative occurs too, but rarely.
+        A value whose noisy count is negative occurs too, but rarely. Bins beyond all rows that can
+        be told from noise have next to none.
         """
         found = np.maximum(self.singles[place], 0.0) + 0.1 * self.sigma[0]
         if not self.has_missing(place):
             found[-1] = 0.0
+        reach = self.reach(place)
+        if reach is not None:
+            limits = self.schema.axes[place].limits
+            is_outside = (limits[1:] <= reach[0]) | (limits[:-1] >= reach[1])
+            found[:-1][is_outside] = _NEXT_TO_NONE
         return found
+
+    def reach(
+        self,
+        place: int,
+    ) -> tuple[int, int] | None:
+        """Between which codes the values of a column with bins lie; None: anywhere.
+
+        The ends are those of the bins that can be told from noise, and as much again on either
+        side as the outermost of them is wide: what few values are farther out is not known.
+        """
+        axis = self.schema.axes[place]
+        if axis.starts is None:
+            return None
+        limits = axis.limits
+        (seen,) = np.nonzero(self.singles[place][: axis.bins] >= _TOLD * self.sigma[0])
+        if not len(seen):
+            return None
+        first, last = int(seen[0]), int(seen[-1])
+        low = 2 * limits[first] - limits[first + 1]
+        high = 2 * limits[last + 1] - limits[last]
+        return max(int(low), int(limits[0])), min(int(high), int(limits[-1]))
 
     def has_missing(
         self,

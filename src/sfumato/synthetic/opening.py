@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.engines.base import Codes
-from sfumato.errors import MissingDeclaration
+from sfumato.errors import MissingDeclaration, WrongUse, shown
 from sfumato.exact.rational import Number, positive
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.mechanisms.threshold import ThresholdMechanism, threshold_gaussian
@@ -28,45 +28,69 @@ from sfumato.query.allowance import Allowance, allowance
 from sfumato.query.cells import Units
 from sfumato.query.curator import Curator
 from sfumato.query.pipeline import compile_plan
+from sfumato.synthetic.constraints import Constraint
 from sfumato.synthetic.quantiles import QuantileTree
 from sfumato.synthetic.schema import Axis, Quantiles, Schema, TextAxis
 
 # The most released values of a text, and the most characters of one.
 MOST_KEYS, LONGEST_KEY = 1000, 200
+# A column with more values has bins at about so many quantiles, unless other bins are declared.
+WIDE, DEFAULT_QUANTILES = 4096, 32
 # The share of the cost of each column that is opened, and the most of all of them.
 _EACH, _MOST = Fraction(1, 25), Fraction(1, 5)
 
 
-def prices(
+def price_of(
     texts: Mapping[str, str] | None,
     *,
     epsilon: Number | None,
     rho: Number | None,
     delta: Number | None,
-) -> tuple[Allowance, Fraction]:
-    """What a fit may spend, and the delta of the values of texts that it releases.
+) -> Allowance:
+    """What a fit may spend. With texts, its delta is that of the values that are released.
 
     Of an epsilon with a delta, half of the delta is for these values.
 
-    Raises:
-        MissingDeclaration: there are texts, but no delta.
-
-    >>> costs = prices({"city": "(other)"}, epsilon=1, rho=None, delta="1e-6")
-    >>> costs[0].delta == costs[1] == Fraction(1, 2_000_000)
+    >>> cost = price_of({"city": "(other)"}, epsilon=1, rho=None, delta="1e-6")
+    >>> cost == allowance(epsilon=1, delta="5e-7")
     True
     """
-    if not texts:
-        return allowance(epsilon=epsilon, rho=rho, delta=delta), Fraction(0)
-    if delta is None:
-        raise MissingDeclaration(
-            "texts= without a delta: a value that one person has is released with some chance.",
-            allowed="epsilon= with delta=, or rho= with delta=",
-            remedy='delta="1e-9"',
+    if not texts or delta is None:
+        return allowance(epsilon=epsilon, rho=rho, delta=delta)
+    whole = positive("delta", delta, at_most=Fraction(1, 2))
+    if epsilon is not None:
+        return allowance(epsilon=epsilon, rho=rho, delta=whole / 2)
+    return replace(allowance(rho=rho), delta=whole)
+
+
+def quantiles_of(
+    schema: Schema,
+    bins: Mapping[str, Any],
+    constraints: Sequence[Constraint],
+) -> dict[str, int]:
+    """The columns whose bins are at quantiles, with the number of bins.
+
+    By default those with many values, except if a constraint tests them: its bins must be public.
+
+    Raises:
+        WrongUse: a constraint tests a column for which quantiles are asked.
+    """
+    tested = {name for each in constraints for name in each.columns}
+    found = {}
+    for one in schema.axes:
+        asked = bins.get(one.name)
+        if isinstance(asked, Quantiles):
+            found[one.name] = asked.bins
+        elif asked is None and one.starts is not None and one.kind.size > WIDE:
+            if one.name not in tested:
+                found[one.name] = DEFAULT_QUANTILES
+    both = [name for name in tested if isinstance(bins.get(name), Quantiles)]
+    if both:
+        raise WrongUse(
+            f"A constraint on {shown(min(both))}, whose bins are found by the charge.",
+            remedy="Declare bins= that begin where the constraint changes.",
         )
-    if rho is not None and epsilon is None:
-        return allowance(rho=rho), positive("delta", delta, at_most=Fraction(1, 2))
-    half = positive("delta", delta, at_most=Fraction(1, 2)) / 2
-    return allowance(epsilon=epsilon, rho=rho, delta=half), half
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,24 +115,30 @@ class Opening:
         cls,
         dataset: Dataset,
         schema: Schema,
-        bins: Mapping[str, Any],
+        quantiles: Mapping[str, int],
         allowed: Allowance,
-        delta: Fraction,
     ) -> "Opening | None":
-        """The opening of a schema whose texts have no values yet; None if nothing is opened."""
+        """The opening of a schema whose texts have no values yet; None if nothing is opened.
+
+        Raises:
+            MissingDeclaration: there are texts, but no delta.
+        """
         texts = [one for one in schema.axes if isinstance(one, TextAxis)]
-        trees = []
-        for one in schema.axes:
-            asked = bins.get(one.name)
-            if isinstance(asked, Quantiles):
-                trees.append(QuantileTree(one.column, asked.bins))
+        trees = _trees(schema, quantiles)
         opened = len(texts) + len(trees)
         if not opened:
             return None
+        if texts and allowed.delta is None:
+            raise MissingDeclaration(
+                "texts= without a delta: a value that one person has is released with some chance.",
+                allowed="epsilon= with delta=, or rho= with delta=",
+                remedy='delta="1e-9"',
+            )
+        delta = allowed.delta or Fraction(0)
         each = replace(allowed, amount=allowed.amount * min(_EACH, _MOST / opened), delta=None)
         questions = counted_texts(dataset, schema, allowed.norm)
         names = tuple(one.name for one in texts)
-        return cls(names, questions, tuple(trees), each, delta / max(len(texts), 1))
+        return cls(names, questions, trees, each, delta / max(len(texts), 1))
 
     @classmethod
     def remade(
@@ -119,14 +149,11 @@ class Opening:
         told: Mapping[str, Any],
     ) -> "Opening":
         """The opening that ``told`` wrote."""
-        trees = []
-        for one in schema.axes:
-            if one.name in told["quantiles"]:
-                trees.append(QuantileTree(one.column, told["quantiles"][one.name]))
+        trees = _trees(schema, told["quantiles"])
         each = Allowance(norm, Fraction(told["each"]))
         questions = counted_texts(dataset, schema, norm)
         texts = tuple(one.name for one in schema.axes if isinstance(one, TextAxis))
-        return cls(texts, questions, tuple(trees), each, Fraction(told["delta"]))
+        return cls(texts, questions, trees, each, Fraction(told["delta"]))
 
     def told(self, schema: Schema) -> dict[str, Any]:
         """All of it for JSON; texts are in the order of their columns."""
@@ -179,6 +206,15 @@ class Opening:
             _, noise = self._noise(_plan_of(schema), tree)
             starts[tree.column.name] = list(tree.found(curator, schema, noise))
         return {"keys": keys, "starts": starts}
+
+
+def _trees(schema: Schema, quantiles: Mapping[str, int]) -> tuple[QuantileTree, ...]:
+    """What finds the bins of columns, in the order of the schema."""
+    found = []
+    for one in schema.axes:
+        if one.name in quantiles:
+            found.append(QuantileTree(one.column, quantiles[one.name]))
+    return tuple(found)
 
 
 def opened(schema: Schema, released: Mapping[str, Any]) -> Schema:

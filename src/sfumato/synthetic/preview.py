@@ -4,6 +4,7 @@
 import math
 from dataclasses import dataclass, replace
 
+from sfumato.query.cells import Units
 from sfumato.query.cost import Cost
 from sfumato.query.render import number, text_table
 from sfumato.synthetic.relational_task import ChildTask, RelationalTask
@@ -65,12 +66,27 @@ class Preview:
             if not one.is_nullable:
                 continue
             found.append(f"{one.name} can be missing")
+        found += self._opened
         plan = self.task.schema.plan
         if isinstance(plan, UnitTable):
             found.append(f"rows of a unit beyond {plan.most:,} are dropped")
         elif plan.unit is not None:
             found.append(f"rows of a unit beyond {plan.most:,} weigh less")
         return tuple(found)
+
+    @property
+    def _opened(self) -> list[str]:
+        """What the charge finds before it counts."""
+        opening = self.task.opening if isinstance(self.task, FitTask) else None
+        if opening is None:
+            return []
+        found = []
+        for name, question in zip(opening.texts, opening.questions, strict=True):
+            least = opening.threshold(Units(question, 0)).threshold
+            found.append(f"{name}: its values are released from about {least:,} units on")
+        for tree in opening.trees:
+            found.append(f"{tree.column.name}: about {tree.bins} bins at quantiles, found first")
+        return found
 
     def _rows(self, variance: float) -> float:
         return _NORMAL * math.sqrt(variance) / self.task.schema.plan.refinement

@@ -18,7 +18,7 @@ from sfumato.synthetic.counts import BlockCounts
 from sfumato.synthetic.schema import Axis, Floats, Schema, declared
 
 # The finest cells of a column, and into how many parts one is divided.
-_LEAVES, _PARTS = 2**16, 16
+_LEAVES, _PARTS = 2**20, 16
 # A cell is divided if it has so many parts of a bin, and so many standard deviations of noise.
 _DIVIDED, _SEEN = 4, 2.0
 
@@ -28,9 +28,9 @@ class QuantileTree:
     """Finds about ``bins`` bins of a column.
 
     >>> from sfumato.metadata.column import Integer
-    >>> tree = QuantileTree(Column("pay", Integer(0, 999_999)), 32)
+    >>> tree = QuantileTree(Column("pay", Integer(0, 9_999_999)), 32)
     >>> tree.width, tree.leaves, tree.levels
-    (16, 62500, 4)
+    (10, 1000000, 5)
     """
 
     column: Column
@@ -122,9 +122,25 @@ class QuantileTree:
             masses += (whole * shares).tolist()
         return Cells(np.array(starts), np.array(masses))
 
+    def _beyond(self, edges: Sequence[int]) -> list[int]:
+        """Edges on both sides of all others, each twice as far from them as the one before."""
+        kind = declared(self.column)
+        found: list[int] = []
+        if len(edges) < 2:
+            return found
+        for edge, width in (
+            (edges[0], edges[0] - edges[1]),
+            (edges[-1], edges[-1] - edges[-2]),
+        ):
+            while kind.lower_code < edge + width <= kind.upper_code:
+                found.append(edge + width)
+                width *= 2
+        return found
+
     def _possible(self, edges: Sequence[int]) -> list[int]:
         """The first codes of at least two bins, the least declared code first."""
         kind = declared(self.column)
+        edges = [*edges, *self._beyond(edges)]
         within = {edge for edge in edges if kind.lower_code < edge <= kind.upper_code}
         if not within:
             within = {kind.lower_code + kind.size // 2}

@@ -187,6 +187,7 @@ class Axis:
         cells: Integers,
         spread: Floats,
         weights: Floats,
+        reach: tuple[int, int] | None = None,
     ) -> Integers:
         """The code of each row in a bin, or one beyond the last limit where it is missing.
 
@@ -195,20 +196,22 @@ class Axis:
             spread: uniform numbers, one a row, that place the row inside its bin.
             weights: how many rows each cell has; a monotone curve through their cumulative sums
                 is the distribution inside the bins.
+            reach: codes between which the rows lie, in bins that are partly outside.
         """
         limits = self.limits
         if self.starts is None:
             return limits[cells]
         masses = np.maximum(weights[: self.bins], 0.0) + 1e-9
         curve = PchipInterpolator(limits, np.concatenate([[0.0], np.cumsum(masses)]))
-        fine = np.linspace(limits[:-1], limits[1:], _STEPS + 1, axis=1)
+        firsts, ends = _within(limits, reach)
+        fine = np.linspace(firsts, ends, _STEPS + 1, axis=1)
         heights = curve(fine)
         codes = np.full(len(cells), limits[-1])
         for place in np.unique(cells[cells < self.bins]):
             chosen = cells == place
             low, high = heights[place, 0], heights[place, -1]
             values = np.interp(low + spread[chosen] * (high - low), heights[place], fine[place])
-            codes[chosen] = np.clip(np.floor(values), limits[place], limits[place + 1] - 1)
+            codes[chosen] = np.clip(np.floor(values), firsts[place], ends[place] - 1)
         return codes
 
     def values(self, codes: Integers) -> pa.Array:
@@ -220,6 +223,20 @@ class Axis:
         rows = np.zeros(len(codes), np.int64)
         rows[~is_missing] = places
         return decoded.take(pa.array(rows, mask=is_missing))
+
+
+def _within(limits: Integers, reach: tuple[int, int] | None) -> tuple[Integers, Integers]:
+    """The first codes of bins and the codes after their last ones, cut to a reach.
+
+    A bin that is wholly outside stays as it is.
+    """
+    firsts, ends = limits[:-1], limits[1:]
+    if reach is None:
+        return firsts, ends
+    low, high = reach
+    cut_firsts = np.where(ends > low, np.maximum(firsts, low), firsts)
+    cut_ends = np.where(firsts < high, np.minimum(ends, high), ends)
+    return cut_firsts, cut_ends
 
 
 def _arrow_type(kind: object) -> pa.DataType | None:

@@ -140,7 +140,7 @@ class FitTask:
     def _planned(self, declarations: Dataset) -> tuple[Plan, tuple[Bounded, ...]]:
         """The plans that these declarations give."""
         schema = Schema.over(declarations, self.schema.table, self.schema.axes)
-        questions = ()
+        questions: tuple[Bounded, ...] = ()
         if self.opening is not None:
             questions = counted_texts(declarations, schema, self.schedule.allowance.norm)
         return schema.plan, questions
