@@ -81,9 +81,8 @@ def quantiles_of(
         asked = bins.get(one.name)
         if isinstance(asked, Quantiles):
             found[one.name] = asked.bins
-        elif asked is None and one.starts is not None and one.kind.size > WIDE:
-            if one.name not in tested:
-                found[one.name] = DEFAULT_QUANTILES
+        elif asked is None and one.name not in tested and _is_wide(one):
+            found[one.name] = DEFAULT_QUANTILES
     both = [name for name in tested if isinstance(bins.get(name), Quantiles)]
     if both:
         raise WrongUse(
@@ -91,6 +90,11 @@ def quantiles_of(
             remedy="Declare bins= that begin where the constraint changes.",
         )
     return found
+
+
+def _is_wide(one: Axis) -> bool:
+    """Whether a column has so many values that bins of one width could miss most of them."""
+    return one.starts is not None and one.kind.size > WIDE
 
 
 @dataclass(frozen=True, slots=True)

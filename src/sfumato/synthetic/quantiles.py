@@ -11,14 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.mechanisms.additive import AdditiveMechanism
-from sfumato.metadata.column import Column
+from sfumato.metadata.column import Column, Integer, Real
 from sfumato.noise import Integers
 from sfumato.query.curator import Curator
 from sfumato.synthetic.counts import BlockCounts
 from sfumato.synthetic.schema import Axis, Floats, Schema, declared
 
 # The finest cells of a column, and into how many parts one is divided.
-_LEAVES, _PARTS = 2**20, 16
+_LEAVES, _PARTS = 2**16, 16
 # A cell is divided if it has so many parts of a bin, and so many standard deviations of noise.
 _DIVIDED, _SEEN = 4, 2.0
 
@@ -30,7 +30,7 @@ class QuantileTree:
     >>> from sfumato.metadata.column import Integer
     >>> tree = QuantileTree(Column("pay", Integer(0, 9_999_999)), 32)
     >>> tree.width, tree.leaves, tree.levels
-    (10, 1000000, 5)
+    (153, 65360, 4)
     """
 
     column: Column
@@ -141,6 +141,9 @@ class QuantileTree:
         """The first codes of at least two bins, the least declared code first."""
         kind = declared(self.column)
         edges = [*edges, *self._beyond(edges)]
+        if isinstance(kind, Integer | Real):
+            # many columns have a 0 for what is not there
+            edges += [0, 1]
         within = {edge for edge in edges if kind.lower_code < edge <= kind.upper_code}
         if not within:
             within = {kind.lower_code + kind.size // 2}
