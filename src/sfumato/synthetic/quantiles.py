@@ -81,9 +81,8 @@ class QuantileTree:
             total = max(float(cells.masses.sum()), 1.0)
             least = max(_SEEN * sigma, total / (_DIVIDED * self.bins))
             divided = cells.masses >= least
-        kind = declared(self.column)
-        edges = kind.lower_code + cells.edges(self.bins, _SEEN * sigma) * self.width
-        return tuple(self._possible(edges.tolist()))
+        least = _SEEN * sigma
+        return tuple(self._possible(cells.quantiles(self.bins), cells.heavy(self.bins, least)))
 
     def _blocks(self, starts: Integers, width: int) -> Integers:
         """The block of each finest cell, and of missing: the parts of cells, then all others."""
@@ -122,25 +121,16 @@ class QuantileTree:
             masses += (whole * shares).tolist()
         return Cells(np.array(starts), np.array(masses))
 
-    def _beyond(self, edges: Sequence[int]) -> list[int]:
-        """Edges on both sides of all others, each twice as far from them as the one before."""
-        kind = declared(self.column)
-        found: list[int] = []
-        if len(edges) < 2:
-            return found
-        for edge, width in (
-            (edges[0], edges[0] - edges[1]),
-            (edges[-1], edges[-1] - edges[-2]),
-        ):
-            while kind.lower_code < edge + width <= kind.upper_code:
-                found.append(edge + width)
-                width *= 2
-        return found
+    def _possible(self, quantiles: Integers, heavy: Integers) -> list[int]:
+        """The first codes of at least two bins, the least declared code first.
 
-    def _possible(self, edges: Sequence[int]) -> list[int]:
-        """The first codes of at least two bins, the least declared code first."""
+        Beyond the outermost quantiles, each bin is twice as wide as the one before: there are few
+        rows, and nobody knows how far out.
+        """
         kind = declared(self.column)
-        edges = [*edges, *self._beyond(edges)]
+        inner = quantiles if len(quantiles) > 1 else np.union1d(quantiles, heavy)
+        edges = [*self._codes(inner), *self._codes(heavy)]
+        edges += self._beyond(self._codes(inner))
         if isinstance(kind, Integer | Real):
             # many columns have a 0 for what is not there
             edges += [0, 1]
@@ -148,6 +138,25 @@ class QuantileTree:
         if not within:
             within = {kind.lower_code + kind.size // 2}
         return [kind.lower_code, *sorted(within)]
+
+    def _codes(self, cells: Integers) -> list[int]:
+        """The first codes of finest cells."""
+        lower = declared(self.column).lower_code
+        return [lower + int(cell) * self.width for cell in cells]
+
+    def _beyond(self, edges: Sequence[int]) -> list[int]:
+        """Edges on both sides of all others, each step twice as wide as the one before."""
+        kind = declared(self.column)
+        found: list[int] = []
+        if len(edges) < 2:
+            return found
+        down, up = edges[0] - edges[1], edges[-1] - edges[-2]
+        for edge, width in ((edges[0], down), (edges[-1], up)):
+            place, step = edge + width, 2 * width
+            while kind.lower_code < place <= kind.upper_code:
+                found.append(place)
+                place, step = place + step, 2 * step
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,18 +166,20 @@ class Cells:
     starts: Integers
     masses: Floats
 
-    def edges(self, bins: int, least: float) -> Integers:
-        """Where bins begin: at quantiles, around cells with a whole bin, and around all rows."""
+    def quantiles(self, bins: int) -> Integers:
+        """The starts of cells that are nearest to the quantiles."""
         heights = np.cumsum(self.masses)
-        total = float(heights[-1])
-        ends = np.append(self.starts[1:], self.starts[-1])
-        wanted = total * np.arange(1, bins) / bins
+        wanted = float(heights[-1]) * np.arange(1, bins) / bins
         at = np.minimum(np.searchsorted(heights, wanted), len(heights) - 1)
         is_nearer_start = wanted - (heights - self.masses)[at] < heights[at] - wanted
-        chosen = [np.where(is_nearer_start, self.starts[at], ends[at])]
-        heavy = self.masses >= max(total / bins, least)
-        chosen += [self.starts[heavy], ends[heavy]]
-        (seen,) = np.nonzero(self.masses >= least)
-        if len(seen):
-            chosen.append(np.array([self.starts[seen[0]], ends[seen[-1]]]))
-        return np.unique(np.concatenate(chosen))
+        return np.unique(np.where(is_nearer_start, self.starts[at], self._ends[at]))
+
+    def heavy(self, bins: int, least: float) -> Integers:
+        """Where cells with a whole bin begin and end."""
+        is_heavy = self.masses >= max(float(self.masses.sum()) / bins, least)
+        return np.union1d(self.starts[is_heavy], self._ends[is_heavy])
+
+    @property
+    def _ends(self) -> Integers:
+        """Where each cell ends; of the last one, where it begins."""
+        return np.append(self.starts[1:], self.starts[-1])
