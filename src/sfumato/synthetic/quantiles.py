@@ -21,6 +21,8 @@ from sfumato.synthetic.schema import Axis, Floats, Schema, declared
 _LEAVES, _PARTS = 2**16, 16
 # A cell is divided if it has so many parts of a bin, and so many standard deviations of noise.
 _DIVIDED, _SEEN = 4, 2.0
+# Of more edges than this, the outermost ones are not taken for typical.
+_SEVERAL = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +152,10 @@ class QuantileTree:
         found: list[int] = []
         if len(edges) < 2:
             return found
-        down, up = edges[0] - edges[1], edges[-1] - edges[-2]
-        for edge, width in ((edges[0], down), (edges[-1], up)):
+        # the outermost cell may be wide because few rows are in it
+        inner = edges[1:-1] if len(edges) > _SEVERAL else edges
+        down, up = inner[0] - inner[1], inner[-1] - inner[-2]
+        for edge, width in ((inner[0], down), (inner[-1], up)):
             place, step = edge + width, 2 * width
             while kind.lower_code < place <= kind.upper_code:
                 found.append(place)
