@@ -20,6 +20,7 @@ from sfumato.synthetic.estimate import Estimator
 from sfumato.synthetic.model import Model, TableModel
 from sfumato.synthetic.opening import Opening, price_of, quantiles_of
 from sfumato.synthetic.preview import Preview, preview_of
+from sfumato.synthetic.public import Public, public_cells
 from sfumato.synthetic.relational import family_of
 from sfumato.synthetic.relational_model import RelationalModel
 from sfumato.synthetic.relational_plan import planned, remade
@@ -67,7 +68,7 @@ def fit(
     epsilon: Number | None = None,
     rho: Number | None = None,
     delta: Number | None = None,
-    constraints: Sequence[Constraint] = (),
+    constraints: Sequence[Constraint | Public] = (),
     workload: Mapping[str, int] | None = None,
     options: Options | None = None,
 ) -> Model:
@@ -77,7 +78,8 @@ def fit(
     buy Gaussian noise, which is far better here than the Laplace noise that ``epsilon`` alone buys.
 
     Args:
-        constraints: what holds for every row (``require``, ``implies``, ``determines``); public.
+        constraints: what holds for every row (``require``, ``implies``, ``determines``), and
+            marginals that are known exactly (``public``); none of it may come from the data.
         workload: how much columns matter, from 0 to 1,000, by name; pairs with a column count as
             much as the heavier of the two, and 1 by default.
         options: columns, bins, rounds and the share of the honest check.
@@ -112,7 +114,7 @@ def preview(
     epsilon: Number | None = None,
     rho: Number | None = None,
     delta: Number | None = None,
-    constraints: Sequence[Constraint] = (),
+    constraints: Sequence[Constraint | Public] = (),
     workload: Mapping[str, int] | None = None,
     options: Options | None = None,
 ) -> Preview:
@@ -192,16 +194,16 @@ def _task(
     dataset: Dataset,
     tables: str | Sequence[str],
     allowed: Allowance,
-    constraints: Sequence[Constraint] = (),
+    constraints: Sequence[Constraint | Public] = (),
     workload: Mapping[str, int] | None = None,
     options: Options | None = None,
 ) -> FitTask | RelationalTask:
     """The task of a fit of one table or of several, from declarations alone."""
     for each in constraints:
-        if not isinstance(each, Constraint):
+        if not isinstance(each, Constraint | Public):
             raise WrongUse(
                 f"The constraint {shown(each)}.",
-                allowed="constraints of require(), implies() and determines()",
+                allowed="constraints of require(), implies(), determines() and public()",
                 remedy='constraints=[sy.require("start <= finish")]',
             )
     weights = {} if workload is None else workload
@@ -210,15 +212,18 @@ def _task(
     chosen = options or Options()
     if not isinstance(tables, list | tuple) or len(tables) < 2:
         return _fit_task(dataset, tables, allowed, constraints, weights, chosen)
-    _require_closed(chosen)
+    _require_closed(chosen, constraints)
+    tests = [each for each in constraints if isinstance(each, Constraint)]
     family = family_of(dataset, tables, chosen.columns, chosen.bins, chosen.order)
     return planned(
-        dataset, family, allowed, constraints, weights, rounds=chosen.rounds, check=chosen.check
+        dataset, family, allowed, tests, weights, rounds=chosen.rounds, check=chosen.check
     )
 
 
-def _require_closed(options: Options) -> None:
-    """Refuses what is not known before the charge, of several tables."""
+def _require_closed(options: Options, constraints: Sequence[Constraint | Public]) -> None:
+    """Refuses what several tables cannot have."""
+    if any(isinstance(each, Public) for each in constraints):
+        raise WrongUse("Public marginals of several tables.", allowed="one table")
     asked = [name for name, bins in (options.bins or {}).items() if isinstance(bins, Quantiles)]
     if options.texts or asked:
         raise WrongUse(
@@ -232,7 +237,7 @@ def _fit_task(
     dataset: Dataset,
     tables: str | Sequence[str],
     allowed: Allowance,
-    constraints: Sequence[Constraint] = (),
+    constraints: Sequence[Constraint | Public] = (),
     workload: Mapping[str, int] | None = None,
     options: Options | None = None,
 ) -> FitTask:
@@ -280,7 +285,7 @@ class _Planned:
 
 def _built(
     plan: _Planned,
-    constraints: Sequence[Constraint],
+    constraints: Sequence[Constraint | Public],
     workload: Mapping[str, int],
 ) -> FitTask:
     """The task, and the arguments from which ``load`` makes it again."""
@@ -302,17 +307,21 @@ def _built(
         "limit": schedule.limit,
         "faint": schedule.faint,
         "check": str(schedule.check),
-        "constraints": [each.test for each in constraints],
+        "constraints": [each.test for each in constraints if isinstance(each, Constraint)],
         "workload": dict(workload),
         "left_out": [name for name in declared if name not in schema.names],
         "protected": " ".join(protection(plan.dataset, schema.plan.unit)),
     }
     if plan.opening is not None:
         asked["opening"] = plan.opening.told(schema)
-    rules = rules_of(schema, constraints)
+    rules = rules_of(schema, [each for each in constraints if isinstance(each, Constraint)])
+    publics = [each for each in constraints if isinstance(each, Public)]
+    if publics:
+        asked["public"] = [each.told for each in publics]
+    cells = public_cells(schema, publics, rules)
     text = json.dumps(asked, sort_keys=True)
     weights = weights_of(schema.names, workload)
-    return FitTask(schema, schedule, text, rules, weights, plan.opening)
+    return FitTask(schema, schedule, text, rules, weights, plan.opening, cells)
 
 
 def _task_of(
@@ -346,5 +355,6 @@ def _task_of(
         told["faint"],
         Fraction(told["check"]),
     )
-    constraints = [Constraint(test) for test in told["constraints"]]
+    constraints: list[Constraint | Public] = [Constraint(test) for test in told["constraints"]]
+    constraints += [Public.remade(each) for each in told.get("public", [])]
     return _built(_Planned(dataset, schema, schedule, opening), constraints, told["workload"])

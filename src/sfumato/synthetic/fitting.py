@@ -13,6 +13,7 @@ from sfumato.noise import Integers
 from sfumato.synthetic.counts import BlockCounts
 from sfumato.synthetic.estimate import Estimator, Fitted, MaximumEntropy, Measurement
 from sfumato.synthetic.merging import Merging
+from sfumato.synthetic.public import PublicCells
 from sfumato.synthetic.rows import Dice, sampled
 from sfumato.synthetic.rules import Rule
 from sfumato.synthetic.schedule import BATCH, Noises, Schedule
@@ -57,6 +58,7 @@ class Base:
     rules: tuple[Rule, ...] = ()
     pinned: tuple[Merging, ...] = ()
     counted: int | None = None
+    publics: tuple[PublicCells, ...] = ()
 
     @cached_property
     def noises(self) -> Noises:
@@ -90,6 +92,8 @@ class Base:
         place: int,
     ) -> Merging:
         noisy, least = self.singles[place], self.schedule.faint * self.sigma[0]
+        if any(place in each.columns for each in self.publics):
+            return Merging(tuple(range(len(noisy))))
         classes = [rule.classes(place) for rule in self.rules if place in rule.columns]
         told_apart = None
         if classes:
@@ -220,8 +224,13 @@ class Base:
 
     @property
     def ruled(self) -> list[Clique]:
-        """The cliques that rules need."""
-        return [rule.columns for rule in self.rules]
+        """The cliques that rules and public marginals need."""
+        return [each.columns for each in (*self.rules, *self.publics)]
+
+    @cached_property
+    def known(self) -> tuple[Measurement, ...]:
+        """The counts of each column, and the public marginals."""
+        return (*self.measured, *(each.measured(self.total) for each in self.publics))
 
 
 def _deviation(variance: object) -> float:
@@ -261,7 +270,7 @@ class Fitting:
     ) -> "Fitting":
         """The model of the single columns."""
         tree = JunctionTree.over(base.sizes, base.ruled)
-        fitted = estimator(tree, base.measured, base.total, (), base.fixed)
+        fitted = estimator(tree, base.known, base.total, (), base.fixed)
         return cls(base, (), fitted)
 
     @property
@@ -291,7 +300,7 @@ class Fitting:
         base, pairs = self.base, (*self.pairs, *chosen)
         cliques = [each.columns for each in pairs]
         tree = JunctionTree.over(base.sizes, [*cliques, *base.ruled])
-        seen = [*base.measured, *pairs]
+        seen = [*base.known, *pairs]
         fitted = estimator(tree, seen, base.total, self.fitted.potentials, base.fixed)
         return replace(self, pairs=pairs, fitted=fitted)
 
@@ -392,7 +401,7 @@ def whole_fit(
     for count in sorted({min(len(pairs), len(base.sizes) - 1), len(pairs)}):
         cliques = [each.columns for each in pairs[:count]]
         tree = JunctionTree.over(base.sizes, [*cliques, *base.ruled])
-        seen = [*base.measured, *pairs[:count]]
+        seen = [*base.known, *pairs[:count]]
         steps = min(_MOST_STEPS, max(_LEAST_STEPS, _VISITS // tree.cells))
         whole = estimator or MaximumEntropy(steps)
         found = whole(tree, seen, base.total, start, base.fixed)
@@ -411,6 +420,8 @@ def cells_of_rows(
     found = np.empty_like(blocks)
     for place, merging in enumerate(base.merges):
         found[:, place] = merging.expanded(blocks[:, place], base.weights(place), dice)
+    for each in base.publics:
+        found = each.enforced(found, dice)
     return found
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from sfumato.engines.base import Codes
 from sfumato.errors import MissingDeclaration, WrongUse, shown
 from sfumato.exact.rational import Number, positive
 from sfumato.mechanisms.additive import AdditiveMechanism
@@ -29,6 +28,7 @@ from sfumato.query.cells import Units
 from sfumato.query.curator import Curator
 from sfumato.query.pipeline import compile_plan
 from sfumato.synthetic.constraints import Constraint
+from sfumato.synthetic.public import Public
 from sfumato.synthetic.quantiles import QuantileTree
 from sfumato.synthetic.schema import Axis, Quantiles, Schema, TextAxis
 
@@ -66,7 +66,7 @@ def price_of(
 def quantiles_of(
     schema: Schema,
     bins: Mapping[str, Any],
-    constraints: Sequence[Constraint],
+    constraints: Sequence[Constraint | Public],
 ) -> dict[str, int]:
     """The columns whose bins are at quantiles, with the number of bins.
 
@@ -243,7 +243,7 @@ def _with_keys(one: TextAxis, keys: Sequence[str]) -> TextAxis:
     return TextAxis(Column(one.name, Category(*values, rest, missing=kind.missing)))
 
 
-def _kept(shown: Mapping[Codes, int]) -> list[str]:
+def _kept(shown: Mapping[tuple[int | str | None, ...], int]) -> list[str]:
     """The values with the largest noisy counts that a column can have.
 
     Values that are too long, and those that no statement of SQL can hold, count as others.

@@ -45,6 +45,7 @@ from sfumato.plan.scalar import (
 from sfumato.plan.value import GroupKey, Value
 from sfumato.query.pipeline import compile_cube
 from sfumato.synthetic.counts import Plan
+from sfumato.synthetic.text_keys import place_of
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -54,8 +55,6 @@ MOST_VALUES, DEFAULT_BINS = 256, 64
 MOST_BINS, MOST_COLUMNS = 4096, 1000
 # How finely a curve is inverted inside a bin.
 _STEPS = 16
-# So many strings are compared one by one.
-_FEW_KEYS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,35 +289,7 @@ class TextAxis(Axis):
     @property
     def key(self) -> GroupKey:
         """The axis of the cube that engines count by."""
-        return axis(Value(self.name, self.column.type, _key_of(self.read, self.keys)))
-
-
-def _key_of(text: Column, keys: Sequence[str]) -> Scalar:
-    """The place of a string among ascending keys, their number for another one; missing for NULL.
-
-    Halves are told apart by comparison, so a row is compared with few keys.
-    """
-    field = Field(text)
-    place = _found(field, keys, 0, len(keys))
-    return Case(((IsNull(field), Constant(None)),), place)
-
-
-def _found(
-    field: Field,
-    keys: Sequence[str],
-    first: int,
-    end: int,
-) -> Scalar:
-    """The place of a string among the keys from one to another."""
-    if end - first <= _FEW_KEYS:
-        branches: list[tuple[Scalar, Scalar]] = []
-        for place in range(first, end):
-            same = Compare(Comparison.EQ, field, Constant(keys[place]))
-            branches.append((same, Constant(place)))
-        return Case(tuple(branches), Constant(len(keys))) if branches else Constant(len(keys))
-    middle = (first + end) // 2
-    below = Compare(Comparison.LT, field, Constant(keys[middle]))
-    return Case(((below, _found(field, keys, first, middle)),), _found(field, keys, middle, end))
+        return axis(Value(self.name, self.column.type, place_of(self.read, self.keys)))
 
 
 @dataclass(frozen=True, slots=True)

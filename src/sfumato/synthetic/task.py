@@ -26,6 +26,7 @@ from sfumato.synthetic.counts import BlockCounts, Plan
 from sfumato.synthetic.estimate import Measurement
 from sfumato.synthetic.fitting import MOST_COUNTED, Base, Fitting
 from sfumato.synthetic.opening import LONGEST_KEY, MOST_KEYS, Opening, counted_texts, opened
+from sfumato.synthetic.public import PublicCells
 from sfumato.synthetic.rows import Dice
 from sfumato.synthetic.rules import Rule
 from sfumato.synthetic.schedule import CHECK_BLOCKS, Schedule
@@ -58,6 +59,7 @@ class FitTask:
     rules: tuple[Rule, ...] = field(default=(), compare=False)
     weights: tuple[tuple[Clique, int], ...] = ()
     opening: Opening | None = field(default=None, compare=False)
+    publics: tuple[PublicCells, ...] = field(default=(), compare=False)
 
     kind: ClassVar[str] = "synthetic"
 
@@ -75,7 +77,7 @@ class FitTask:
 
     @property
     def form(self) -> str:
-        """The canonical form of every field; ``asked`` states the rules and the opening."""
+        """The canonical form of every field; ``asked`` states those that are not compared."""
         return f"{FORMAT}{form(self)}"
 
     @property
@@ -207,9 +209,8 @@ class FitTask:
     ) -> Base:
         """The single columns, of their noisy counts."""
         one = self.schema.plan.refinement
-        return Base(
-            self.schema, self.schedule, tuple(counts / one for counts in singles), self.rules
-        )
+        rows = tuple(counts / one for counts in singles)
+        return Base(self.schema, self.schedule, rows, self.rules, publics=self.publics)
 
     def _batch(
         self,
