@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from sfumato.errors import UnknownName, WrongUse, shown
 from sfumato.exact.rational import Number
@@ -289,6 +290,30 @@ def _built(
     workload: Mapping[str, int],
 ) -> FitTask:
     """The task, and the arguments from which ``load`` makes it again."""
+    schema = plan.schema
+    tests = [each for each in constraints if isinstance(each, Constraint)]
+    publics = [each for each in constraints if isinstance(each, Public)]
+    asked = {
+        **_asked(plan),
+        "constraints": [each.test for each in tests],
+        "workload": dict(workload),
+    }
+    if publics:
+        asked["public"] = [each.told for each in publics]
+    rules = rules_of(schema, tests)
+    return FitTask(
+        schema,
+        plan.schedule,
+        json.dumps(asked, sort_keys=True),
+        rules,
+        weights_of(schema.names, workload),
+        plan.opening,
+        public_cells(schema, publics, rules),
+    )
+
+
+def _asked(plan: _Planned) -> dict[str, Any]:
+    """The columns with their bins, and the schedule, for JSON."""
     schema, schedule = plan.schema, plan.schedule
     allowed = schedule.allowance
     declared = plan.dataset.tables[schema.table].columns
@@ -307,21 +332,12 @@ def _built(
         "limit": schedule.limit,
         "faint": schedule.faint,
         "check": str(schedule.check),
-        "constraints": [each.test for each in constraints if isinstance(each, Constraint)],
-        "workload": dict(workload),
         "left_out": [name for name in declared if name not in schema.names],
         "protected": " ".join(protection(plan.dataset, schema.plan.unit)),
     }
     if plan.opening is not None:
         asked["opening"] = plan.opening.told(schema)
-    rules = rules_of(schema, [each for each in constraints if isinstance(each, Constraint)])
-    publics = [each for each in constraints if isinstance(each, Public)]
-    if publics:
-        asked["public"] = [each.told for each in publics]
-    cells = public_cells(schema, publics, rules)
-    text = json.dumps(asked, sort_keys=True)
-    weights = weights_of(schema.names, workload)
-    return FitTask(schema, schedule, text, rules, weights, plan.opening, cells)
+    return asked
 
 
 def _task_of(
@@ -332,24 +348,15 @@ def _task_of(
     told = json.loads(json.dumps(asked))
     if "tables" in told:
         return remade(dataset, told)
-    table, opening = told["table"], None
-    texts = told["opening"]["texts"] if "opening" in told else {}
-    found = schema_of(dataset, table, told["columns"], texts=texts)
-    axes: list[Axis] = []
-    for one in found.axes:
-        starts = told["starts"].get(one.name)
-        if not isinstance(one, TextAxis):
-            axes.append(Axis(one.column, None if starts is None else tuple(starts)))
-        else:
-            axes.append(one)
-    schema = Schema.over(dataset, table, axes)
+    schema = _schema_of(dataset, told)
     delta = None if told["delta"] is None else Fraction(told["delta"])
     allowed = Allowance(Norm[told["norm"]], Fraction(told["amount"]), delta)
+    opening = None
     if "opening" in told:
         opening = Opening.remade(dataset, schema, allowed.norm, told["opening"])
     schedule = Schedule(
         allowed,
-        len(axes),
+        len(schema.axes),
         told["rounds"],
         told["limit"],
         told["faint"],
@@ -358,3 +365,20 @@ def _task_of(
     constraints: list[Constraint | Public] = [Constraint(test) for test in told["constraints"]]
     constraints += [Public.remade(each) for each in told.get("public", [])]
     return _built(_Planned(dataset, schema, schedule, opening), constraints, told["workload"])
+
+
+def _schema_of(
+    dataset: Dataset,
+    told: Mapping[str, Any],
+) -> Schema:
+    """The columns of stored arguments, with their bins."""
+    texts = told["opening"]["texts"] if "opening" in told else {}
+    found = schema_of(dataset, told["table"], told["columns"], texts=texts)
+    axes: list[Axis] = []
+    for one in found.axes:
+        starts = told["starts"].get(one.name)
+        if isinstance(one, TextAxis):
+            axes.append(one)
+        else:
+            axes.append(Axis(one.column, None if starts is None else tuple(starts)))
+    return Schema.over(dataset, told["table"], axes)

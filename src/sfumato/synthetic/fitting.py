@@ -225,7 +225,8 @@ class Base:
     @property
     def ruled(self) -> list[Clique]:
         """The cliques that rules and public marginals need."""
-        return [each.columns for each in (*self.rules, *self.publics)]
+        rules = [rule.columns for rule in self.rules]
+        return rules + [each.columns for each in self.publics]
 
     @cached_property
     def known(self) -> tuple[Measurement, ...]:

@@ -92,7 +92,9 @@ def quantiles_of(
     return found
 
 
-def _is_wide(one: Axis) -> bool:
+def _is_wide(
+    one: Axis,
+) -> bool:
     """Whether a column has so many values that bins of one width could miss most of them."""
     return one.starts is not None and one.kind.size > WIDE
 
@@ -159,7 +161,10 @@ class Opening:
         texts = tuple(one.name for one in schema.axes if isinstance(one, TextAxis))
         return cls(texts, questions, trees, each, Fraction(told["delta"]))
 
-    def told(self, schema: Schema) -> dict[str, Any]:
+    def told(
+        self,
+        schema: Schema,
+    ) -> dict[str, Any]:
         """All of it for JSON; texts are in the order of their columns."""
         rests = {}
         for one in schema.axes:
@@ -172,12 +177,18 @@ class Opening:
             "delta": str(self.delta),
         }
 
-    def left(self, allowed: Allowance) -> Allowance:
+    def left(
+        self,
+        allowed: Allowance,
+    ) -> Allowance:
         """What is left for all other steps."""
         spent = self.each.amount * (len(self.texts) + len(self.trees))
         return replace(allowed, amount=allowed.amount - spent)
 
-    def events(self, plan: BoundedCube) -> tuple[Event, ...]:
+    def events(
+        self,
+        plan: BoundedCube,
+    ) -> tuple[Event, ...]:
         """The steps, in order."""
         found: list[Event] = []
         for question in self.questions:
@@ -188,18 +199,29 @@ class Opening:
             found.append(Repeated(noise.event(moved), tree.levels))
         return tuple(found)
 
-    def threshold(self, counted: Units) -> ThresholdMechanism:
+    def threshold(
+        self,
+        counted: Units,
+    ) -> ThresholdMechanism:
         """What releases the values of a text."""
         relation = counted.distance(Norm.LINF).relation
         return threshold_gaussian(counted.groups, self.each.amount, self.delta, relation)
 
-    def _noise(self, plan: BoundedCube, tree: QuantileTree) -> tuple[Distance, AdditiveMechanism]:
+    def _noise(
+        self,
+        plan: BoundedCube,
+        tree: QuantileTree,
+    ) -> tuple[Distance, AdditiveMechanism]:
         """How far the counts of one level move, and their noise."""
         moved = plan.l1 if self.each.norm is Norm.L1 else plan.l2
         (share,) = {*self.each.shares(tree.levels)}
         return moved, self.each.noise(moved, share)
 
-    def released(self, curator: Curator, schema: Schema) -> dict[str, Any]:
+    def released(
+        self,
+        curator: Curator,
+        schema: Schema,
+    ) -> dict[str, Any]:
         """Takes the steps; what they released, for JSON."""
         keys: dict[str, list[str]] = {}
         for name, question in zip(self.texts, self.questions, strict=True):
@@ -212,7 +234,10 @@ class Opening:
         return {"keys": keys, "starts": starts}
 
 
-def _trees(schema: Schema, quantiles: Mapping[str, int]) -> tuple[QuantileTree, ...]:
+def _trees(
+    schema: Schema,
+    quantiles: Mapping[str, int],
+) -> tuple[QuantileTree, ...]:
     """What finds the bins of columns, in the order of the schema."""
     found = []
     for one in schema.axes:
@@ -221,7 +246,10 @@ def _trees(schema: Schema, quantiles: Mapping[str, int]) -> tuple[QuantileTree, 
     return tuple(found)
 
 
-def opened(schema: Schema, released: Mapping[str, Any]) -> Schema:
+def opened(
+    schema: Schema,
+    released: Mapping[str, Any],
+) -> Schema:
     """A schema with the values of texts and the bins that were released."""
     axes: list[Axis] = []
     for one in schema.axes:
@@ -234,7 +262,10 @@ def opened(schema: Schema, released: Mapping[str, Any]) -> Schema:
     return schema.with_axes(axes)
 
 
-def _with_keys(one: TextAxis, keys: Sequence[str]) -> TextAxis:
+def _with_keys(
+    one: TextAxis,
+    keys: Sequence[str],
+) -> TextAxis:
     """A text with its released values."""
     kind = one.column.type
     assert isinstance(kind, Category), "a text has released values"
@@ -243,7 +274,9 @@ def _with_keys(one: TextAxis, keys: Sequence[str]) -> TextAxis:
     return TextAxis(Column(one.name, Category(*values, rest, missing=kind.missing)))
 
 
-def _kept(shown: Mapping[tuple[int | str | None, ...], int]) -> list[str]:
+def _kept(
+    shown: Mapping[tuple[int | str | None, ...], int],
+) -> list[str]:
     """The values with the largest noisy counts that a column can have.
 
     Values that are too long, and those that no statement of SQL can hold, count as others.
@@ -256,7 +289,11 @@ def _kept(shown: Mapping[tuple[int | str | None, ...], int]) -> list[str]:
     return sorted(most[:MOST_KEYS])
 
 
-def counted_texts(dataset: Dataset, schema: Schema, norm: Norm) -> tuple[Bounded, ...]:
+def counted_texts(
+    dataset: Dataset,
+    schema: Schema,
+    norm: Norm,
+) -> tuple[Bounded, ...]:
     """For each text of a schema, the question that counts the units of each of its values."""
     questions = []
     for one in schema.axes:
@@ -267,6 +304,8 @@ def counted_texts(dataset: Dataset, schema: Schema, norm: Norm) -> tuple[Bounded
     return tuple(questions)
 
 
-def _plan_of(schema: Schema) -> BoundedCube:
+def _plan_of(
+    schema: Schema,
+) -> BoundedCube:
     assert isinstance(schema.plan, BoundedCube), "one table is opened"
     return schema.plan

@@ -88,7 +88,10 @@ class Preview:
             found.append(f"{tree.column.name}: about {tree.bins} bins at quantiles, found first")
         return found
 
-    def _rows(self, variance: float) -> float:
+    def _rows(
+        self,
+        variance: float,
+    ) -> float:
         return _NORMAL * math.sqrt(variance) / self.task.schema.plan.refinement
 
     @property
@@ -114,7 +117,10 @@ class Preview:
         return "\n".join([*lines, f"cost: {self.cost}", "nothing was charged"])
 
 
-def preview_of(task: FitTask | RelationalTask, cost: Cost) -> Preview:
+def preview_of(
+    task: FitTask | RelationalTask,
+    cost: Cost,
+) -> Preview:
     """The preview of a fit of one table or of several."""
     left_out = task.told["left_out"]
     if isinstance(task, FitTask):

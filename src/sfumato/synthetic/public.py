@@ -42,19 +42,27 @@ class Public:
         return {"columns": list(self.columns), "shares": shares}
 
     @classmethod
-    def remade(cls, told: Mapping[str, Any]) -> "Public":
+    def remade(
+        cls,
+        told: Mapping[str, Any],
+    ) -> "Public":
         """What ``told`` wrote."""
         shares = tuple((tuple(values), Fraction(share)) for values, share in told["shares"])
         return cls(tuple(told["columns"]), shares)
 
 
-def _plain(value: Any) -> Any:
+def _plain(
+    value: Any,
+) -> Any:
     if value is None or isinstance(value, bool | int | str):
         return value
     return str(value)
 
 
-def public(columns: str | Sequence[str], counts: Mapping[Any, Number]) -> Public:
+def public(
+    columns: str | Sequence[str],
+    counts: Mapping[Any, Number],
+) -> Public:
     """The values of one column, or of two together, with their counts or shares; public.
 
     Values that are not listed do not occur; None is a missing value. Of n sampled rows, a value has
@@ -103,7 +111,10 @@ class PublicCells:
     shape: tuple[int, ...]
     shares: tuple[tuple[Clique, Fraction], ...]
 
-    def counts(self, rows: int) -> Integers:
+    def counts(
+        self,
+        rows: int,
+    ) -> Integers:
         """How many of so many rows each cell has, flat: largest remainders."""
         found = np.zeros(math.prod(self.shape), np.int64)
         remainders = []
@@ -115,14 +126,21 @@ class PublicCells:
             found[at] += 1
         return found
 
-    def measured(self, total: float) -> Measurement:
+    def measured(
+        self,
+        total: float,
+    ) -> Measurement:
         """What a model is fitted to."""
         counts = np.zeros(self.shape)
         for cells, share in self.shares:
             counts[cells] = float(share) * total
         return Measurement(self.columns, counts, np.full(self.shape, max(1.0, total) * _EXACT))
 
-    def enforced(self, rows: Integers, dice: Dice) -> Integers:
+    def enforced(
+        self,
+        rows: Integers,
+        dice: Dice,
+    ) -> Integers:
         """The rows, a few of them moved to other cells so that the counts are exact."""
         flat = np.ravel_multi_index(tuple(rows[:, list(self.columns)].T), self.shape)
         wanted = self.counts(len(rows))
@@ -168,7 +186,10 @@ def public_cells(
     return tuple(found)
 
 
-def _resolved(schema: Schema, each: Public) -> PublicCells:
+def _resolved(
+    schema: Schema,
+    each: Public,
+) -> PublicCells:
     places = [schema.place(name) for name in each.columns]
     axes = [schema.axes[place] for place in places]
     known = [_cells(axis) for axis in axes]
@@ -190,7 +211,9 @@ def _resolved(schema: Schema, each: Public) -> PublicCells:
     return PublicCells(columns, shape, tuple(shares))
 
 
-def _cells(axis: Axis) -> dict[Any, int]:
+def _cells(
+    axis: Axis,
+) -> dict[Any, int]:
     """The cell of each declared value."""
     if axis.starts is not None or axis.bins > MOST_VALUES or isinstance(axis, TextAxis):
         raise WrongUse(
@@ -204,13 +227,17 @@ def _cells(axis: Axis) -> dict[Any, int]:
     return found
 
 
-def _require_possible(each: Public, one: PublicCells, rule: Rule) -> None:
+def _require_possible(
+    each: Public,
+    one: PublicCells,
+    rule: Rule,
+) -> None:
     """Refuses a rule that forbids a public value, or that ties it to other columns."""
     shared = set(rule.columns) & set(one.columns)
     if not shared:
         return
     others = tuple(at for at, place in enumerate(rule.columns) if place not in shared)
-    possible = rule.allowed.any(axis=others)
+    possible = np.asarray(rule.allowed.any(axis=others))
     kept = [at for at, place in enumerate(one.columns) if place in shared]
     for cells, _ in one.shares:
         if not possible[tuple(cells[at] for at in kept)]:

@@ -86,7 +86,11 @@ class QuantileTree:
         least = _SEEN * sigma
         return tuple(self._possible(cells.quantiles(self.bins), cells.heavy(self.bins, least)))
 
-    def _blocks(self, starts: Integers, width: int) -> Integers:
+    def _blocks(
+        self,
+        starts: Integers,
+        width: int,
+    ) -> Integers:
         """The block of each finest cell, and of missing: the parts of cells, then all others."""
         blocks = np.full(self.leaves + 1, -1)
         number = 0
@@ -123,7 +127,11 @@ class QuantileTree:
             masses += (whole * shares).tolist()
         return Cells(np.array(starts), np.array(masses))
 
-    def _possible(self, quantiles: Integers, heavy: Integers) -> list[int]:
+    def _possible(
+        self,
+        quantiles: Integers,
+        heavy: Integers,
+    ) -> list[int]:
         """The first codes of at least two bins, the least declared code first.
 
         Beyond the outermost quantiles, each bin is twice as wide as the one before: there are few
@@ -141,12 +149,18 @@ class QuantileTree:
             within = {kind.lower_code + kind.size // 2}
         return [kind.lower_code, *sorted(within)]
 
-    def _codes(self, cells: Integers) -> list[int]:
+    def _codes(
+        self,
+        cells: Integers,
+    ) -> list[int]:
         """The first codes of finest cells."""
         lower = declared(self.column).lower_code
         return [lower + int(cell) * self.width for cell in cells]
 
-    def _beyond(self, edges: Sequence[int]) -> list[int]:
+    def _beyond(
+        self,
+        edges: Sequence[int],
+    ) -> list[int]:
         """Edges on both sides of all others, each step twice as wide as the one before."""
         kind = declared(self.column)
         found: list[int] = []
@@ -170,7 +184,10 @@ class Cells:
     starts: Integers
     masses: Floats
 
-    def quantiles(self, bins: int) -> Integers:
+    def quantiles(
+        self,
+        bins: int,
+    ) -> Integers:
         """The starts of cells that are nearest to the quantiles."""
         heights = np.cumsum(self.masses)
         wanted = float(heights[-1]) * np.arange(1, bins) / bins
@@ -178,7 +195,11 @@ class Cells:
         is_nearer_start = wanted - (heights - self.masses)[at] < heights[at] - wanted
         return np.unique(np.where(is_nearer_start, self.starts[at], self._ends[at]))
 
-    def heavy(self, bins: int, least: float) -> Integers:
+    def heavy(
+        self,
+        bins: int,
+        least: float,
+    ) -> Integers:
         """Where cells with a whole bin begin and end."""
         is_heavy = self.masses >= max(float(self.masses.sum()) / bins, least)
         return np.union1d(self.starts[is_heavy], self._ends[is_heavy])

@@ -10,7 +10,10 @@ from sfumato.plan.scalar import Case, Compare, Comparison, Constant, Field, IsNu
 _FEW = 8
 
 
-def place_of(text: Column, keys: Sequence[str]) -> Scalar:
+def place_of(
+    text: Column,
+    keys: Sequence[str],
+) -> Scalar:
     """The place of a string among ascending keys, their number for another one; missing for NULL.
 
     Halves are told apart by comparison, so a row is compared with few keys.
