@@ -137,7 +137,7 @@ def preview(
     chosen = options or Options()
     allowed = price_of(chosen.texts, epsilon=epsilon, rho=rho, delta=delta)
     task = _task(session.dataset, tables, allowed, constraints, workload, chosen)
-    return preview_of(task, session.price(task))
+    return preview_of(task, session.price(task), session.dataset)
 
 
 def load(

@@ -297,12 +297,18 @@ class Fitting:
         chosen: Sequence[Measurement],
         estimator: Estimator = QUICK,
     ) -> "Fitting":
-        """The model of what was measured, and of more marginals."""
+        """The model of what was measured, and of more marginals.
+
+        Where memory does not suffice, the model stays as it is: the charge is not lost.
+        """
         base, pairs = self.base, (*self.pairs, *chosen)
         cliques = [each.columns for each in pairs]
         tree = JunctionTree.over(base.sizes, [*cliques, *base.ruled])
         seen = [*base.known, *pairs]
-        fitted = estimator(tree, seen, base.total, self.fitted.potentials, base.fixed)
+        try:
+            fitted = estimator(tree, seen, base.total, self.fitted.potentials, base.fixed)
+        except MemoryError:
+            return replace(self, pairs=pairs)
         return replace(self, pairs=pairs, fitted=fitted)
 
     def candidates(
@@ -396,8 +402,22 @@ def whole_fit(
 ) -> Fitted:
     """The model of all measurements, from nothing: a function of them and of the estimator alone.
 
-    The first pairs, which are a tree, are fitted first: their tables are small.
+    The first pairs, which are a tree, are fitted first: their tables are small. Where memory does
+    not suffice, fewer pairs are fitted: first half of them, at last none.
     """
+    try:
+        return _whole_fit(base, pairs, estimator)
+    except MemoryError:
+        if not pairs:
+            raise
+    return whole_fit(base, pairs[: len(pairs) // 2], estimator)
+
+
+def _whole_fit(
+    base: Base,
+    pairs: Sequence[Measurement],
+    estimator: Estimator | None,
+) -> Fitted:
     start: tuple[Floats, ...] = ()
     for count in sorted({min(len(pairs), len(base.sizes) - 1), len(pairs)}):
         cliques = [each.columns for each in pairs[:count]]

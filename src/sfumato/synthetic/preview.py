@@ -4,15 +4,19 @@
 import math
 from dataclasses import dataclass, replace
 
+from sfumato.metadata.dataset import Dataset
 from sfumato.query.cells import Units
 from sfumato.query.cost import Cost
 from sfumato.query.render import number, text_table
 from sfumato.synthetic.relational_task import ChildTask, RelationalTask
+from sfumato.synthetic.schedule import ROWS
 from sfumato.synthetic.task import FitTask
 from sfumato.synthetic.unit_table import UnitTable
 
 # The standard deviations within which 95% of noise lies.
 _NORMAL = 1.96
+# Counts of a column, and of a pair, are noise if their half-width is such a share of all rows.
+_NOISE, _NOISE_OF_PAIRS = 0.5, 0.125
 
 
 @dataclass(frozen=True)
@@ -20,7 +24,8 @@ class Preview:
     """The columns as they will be binned, the rounds, the cost, and the noise; free.
 
     ``errors`` has, for each column, the 95% half-width of the count of one of its cells, in rows.
-    ``left_out`` are the columns that no synthetic row will have. Of several tables, this is the
+    ``left_out`` are the columns that no synthetic row will have, ``size`` the declared number of
+    rows. Of several tables, this is the
     first, and ``others`` has the others.
 
     >>> Preview.__name__, "preview returns one"
@@ -31,6 +36,7 @@ class Preview:
     cost: Cost
     left_out: tuple[str, ...]
     others: tuple["Preview", ...] = ()
+    size: int | None = None
 
     @property
     def cells(self) -> dict[str, int]:
@@ -58,6 +64,11 @@ class Preview:
         schedule, found = self.task.schedule, []
         if self.left_out:
             found.append(f"left out: {', '.join(self.left_out)}")
+        rows = self.size or ROWS
+        if self.error >= rows * _NOISE:
+            found.append(f"every count is noise if the table has about {rows:,} rows: spend more")
+        elif self.pair_error >= rows * _NOISE_OF_PAIRS:
+            found.append(f"this buys the one-way marginals only, of about {rows:,} rows")
         if not schedule.rounds:
             found.append("this buys the single columns only: no column will go with another")
         elif schedule.is_forest:
@@ -120,12 +131,16 @@ class Preview:
 def preview_of(
     task: FitTask | RelationalTask,
     cost: Cost,
+    dataset: Dataset,
 ) -> Preview:
     """The preview of a fit of one table or of several."""
     left_out = task.told["left_out"]
     if isinstance(task, FitTask):
-        return Preview(task, cost, tuple(left_out))
+        size = dataset.tables[task.schema.table].size
+        return Preview(task, cost, tuple(left_out), size=size)
     found = []
     for part in task.parts:
-        found.append(Preview(part, cost, tuple(left_out[part.schema.table])))
+        name = part.schema.table
+        size = dataset.tables[name].size
+        found.append(Preview(part, cost, tuple(left_out[name]), size=size))
     return replace(found[0], others=tuple(found[1:]))
