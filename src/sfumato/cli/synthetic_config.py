@@ -12,7 +12,7 @@ from sfumato.synthetic.fit import Options
 from sfumato.synthetic.schema import Bins, Quantiles
 
 _COSTS = ("epsilon", "rho", "delta")
-_OPTIONS = ("columns", "bins", "rounds", "check", "order", "texts")
+_OPTIONS = ("columns", "bins", "rounds", "check", "order", "texts", "triples")
 _KEYS = {"table", "tables", "workload", "require", "implies", "determines", *_COSTS, *_OPTIONS}
 
 

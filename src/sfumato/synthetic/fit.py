@@ -49,6 +49,8 @@ class Options:
             the first date or timestamp; "" for none.
         texts: for a ``Text`` of a single table, the placeholder of its rare values. The others are
             released: those whose noisy number of units passes a threshold. Needs a delta.
+        triples: of a single table, whether three columns may be measured together, too, where the
+            model does not grow with them.
 
     >>> Options(bins={"age": [18, 65]}, rounds=24).check
     '0.05'
@@ -60,6 +62,7 @@ class Options:
     check: Number = "0.05"
     order: Mapping[str, str] | None = None
     texts: Mapping[str, str] | None = None
+    triples: bool = False
 
 
 def fit(
@@ -226,9 +229,9 @@ def _require_closed(options: Options, constraints: Sequence[Constraint | Public]
     if any(isinstance(each, Public) for each in constraints):
         raise WrongUse("Public marginals of several tables.", allowed="one table")
     asked = [name for name, bins in (options.bins or {}).items() if isinstance(bins, Quantiles)]
-    if options.texts or asked:
+    if options.texts or options.triples or asked:
         raise WrongUse(
-            "texts= and Quantiles of several tables.",
+            "texts=, triples= and Quantiles of several tables.",
             allowed="one table",
             remedy="Declare the texts as sf.Category with their values, and bins at public values.",
         )
@@ -256,7 +259,9 @@ def _fit_task(
         rounds=chosen.rounds,
         check=chosen.check,
     )
-    plan = _Planned(dataset, schema, schedule, opening)
+    if type(chosen.triples) is not bool:
+        raise WrongUse(f"triples={shown(chosen.triples)}.", allowed="True or False")
+    plan = _Planned(dataset, schema, schedule, opening, chosen.triples)
     return _built(plan, constraints, dict(workload or {}))
 
 
@@ -282,6 +287,7 @@ class _Planned:
     schema: Schema
     schedule: Schedule
     opening: Opening | None
+    triples: bool
 
 
 def _built(
@@ -309,6 +315,7 @@ def _built(
         weights_of(schema.names, workload),
         plan.opening,
         public_cells(schema, publics, rules),
+        plan.triples,
     )
 
 
@@ -337,6 +344,8 @@ def _asked(plan: _Planned) -> dict[str, Any]:
     }
     if plan.opening is not None:
         asked["opening"] = plan.opening.told(schema)
+    if plan.triples:
+        asked["triples"] = True
     return asked
 
 
@@ -364,7 +373,8 @@ def _task_of(
     )
     constraints: list[Constraint | Public] = [Constraint(test) for test in told["constraints"]]
     constraints += [Public.remade(each) for each in told.get("public", [])]
-    return _built(_Planned(dataset, schema, schedule, opening), constraints, told["workload"])
+    plan = _Planned(dataset, schema, schedule, opening, told.get("triples", False))
+    return _built(plan, constraints, told["workload"])
 
 
 def _schema_of(

@@ -27,6 +27,8 @@ MOST_COUNTED = 2**22
 _ROWS = 100_000
 # At most so many candidates, chosen at random, take part in a selection.
 _CANDIDATES = 1000
+# Columns of a marginal that may make the tree grow.
+_PAIR = 2
 # Into so many batches a tree is divided then.
 _PARTS_OF_TREE = 8
 # Of so many columns, the cells of a junction tree are computed exactly for each candidate.
@@ -59,6 +61,7 @@ class Base:
     pinned: tuple[Merging, ...] = ()
     counted: int | None = None
     publics: tuple[PublicCells, ...] = ()
+    triples: bool = False
 
     @cached_property
     def noises(self) -> Noises:
@@ -324,8 +327,9 @@ class Fitting:
         row_weights = np.full(len(rows), each * base.refinement)
         found = []
         for clique in self._possible(dice):
-            if weights.get(clique, 1):
-                one = candidate(base, clique, rows, row_weights, weights.get(clique, 1))
+            weight = _weight_of(clique, weights)
+            if weight:
+                one = candidate(base, clique, rows, row_weights, weight)
                 found.append((clique, one))
         return found
 
@@ -342,9 +346,23 @@ class Fitting:
             joins = not base.schedule.is_forest or trees[clique[0]] != trees[clique[1]]
             if joins and clique not in chosen and base.is_small(clique):
                 found.append(clique)
+        if base.triples and self.pairs:
+            found += self._triples(chosen)
         if len(found) > _CANDIDATES:
             found = [found[place] for place in sorted(dice.order(len(found))[:_CANDIDATES])]
         return found
+
+    def _triples(
+        self,
+        chosen: set[Clique],
+    ) -> list[Clique]:
+        """Three columns of one clique of the junction tree, which does not grow with them."""
+        found: set[Clique] = set()
+        for clique in self.fitted.tree.cliques:
+            for three in combinations(clique, 3):
+                if three not in chosen and self.base.is_small(three):
+                    found.add(three)
+        return sorted(found)
 
     def open(
         self,
@@ -374,11 +392,24 @@ class Fitting:
         tree = JunctionTree.over(base.sizes, cliques)
         growths = [tree.growths(column) for column in range(len(base.sizes))]
         for clique, candidate in candidates:
-            grown = tree.cells + _growth(tree, growths, clique)
+            grown = tree.cells
+            if tree.home(clique) < 0:
+                if len(clique) > _PAIR:
+                    continue
+                grown += _growth(tree, growths, clique)
             if grown > base.schedule.limit and len(base.sizes) <= _FEW_COLUMNS:
                 grown = cells_of(base.sizes, [*cliques, clique])
             if grown <= base.schedule.limit:
                 yield clique, candidate
+
+
+def _weight_of(
+    clique: Clique,
+    weights: dict[Clique, int],
+) -> int:
+    """How much some columns matter: as much as their heaviest pair; nothing if a pair does not."""
+    pairs = [weights.get(pair, 1) for pair in combinations(clique, 2)]
+    return max(pairs) if all(pairs) else 0
 
 
 def _growth(

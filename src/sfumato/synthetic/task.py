@@ -60,6 +60,7 @@ class FitTask:
     weights: tuple[tuple[Clique, int], ...] = ()
     opening: Opening | None = field(default=None, compare=False)
     publics: tuple[PublicCells, ...] = field(default=(), compare=False)
+    triples: bool = field(default=False, compare=False)
 
     kind: ClassVar[str] = "synthetic"
 
@@ -210,7 +211,14 @@ class FitTask:
         """The single columns, of their noisy counts."""
         one = self.schema.plan.refinement
         rows = tuple(counts / one for counts in singles)
-        return Base(self.schema, self.schedule, rows, self.rules, publics=self.publics)
+        return Base(
+            self.schema,
+            self.schedule,
+            rows,
+            self.rules,
+            publics=self.publics,
+            triples=self.triples,
+        )
 
     def _batch(
         self,
