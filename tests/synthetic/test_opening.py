@@ -196,3 +196,28 @@ def test_columns_with_many_values_have_quantiles_unless_they_are_tested():
 
 def test_a_pure_epsilon_pays_for_quantiles():
     assert price_of(None, epsilon=1, rho=None, delta=None) == allowance(epsilon=1)
+
+
+@pytest.mark.parametrize("relation", [sf.AddRemove, sf.ReplaceOne])
+def test_several_texts_and_quantiles_of_units_with_several_rows(tmp_path, relation):
+    who = [k // 2 for k in range(2000)]
+    rows = pa.table(
+        {
+            "who": who,
+            "home": ["Bonn", "Ulm"] * 1000,
+            "note": ["same"] * 1900 + [f"{CANARY} {k}" for k in range(100)],
+            "pay": [100 + k % 50 for k in range(2000)],
+        }
+    )
+    columns = {"home": sf.Text(), "note": sf.Text(), "pay": sf.Integer(0, 10**9)}
+    unit = sf.Unit("who", max_rows_total=2)
+    options = sy.Options(texts={"note": "-", "home": "-"}, rounds=1, check=0)
+    with session(tmp_path, rows, columns=columns, unit=unit, relation=relation) as opened:
+        model = sy.fit(opened, "people", rho=9, delta="1e-9", options=options)
+        again = sy.load(opened, model.charge_id)
+    drawn = again.sample(rows=400)["people"]
+    assert set(drawn["home"].to_pylist()) == {"Bonn", "Ulm"}
+    assert set(drawn["note"].to_pylist()) == {"same", "-"}
+    pays = drawn["pay"].to_numpy()
+    # a finest cell has 15,259 codes
+    assert pays.max() < 100_000
