@@ -5,6 +5,7 @@ import pytest
 
 from sfumato.cli.synthetic_config import read_synthetic
 from sfumato.errors import InvalidConfig
+from sfumato.synthetic import Quantiles
 
 FREE = {"epsilon": None, "rho": None, "delta": None}
 
@@ -55,9 +56,22 @@ def test_several_tables_are_a_fit_of_their_own(tmp_path):
     assert read_synthetic(path, ["a", "b"], {**FREE, "rho": "2"}).tables == ["a", "b"]
 
 
+def test_texts_and_quantiles_are_declared(tmp_path):
+    path = written(
+        tmp_path,
+        '[synthetic.w]\ntable = "people"\ntexts = {city = "(other)"}\n'
+        "bins = {pay = {quantiles = 16}, age = 5}\ntriples = true",
+    )
+    options = read_synthetic(path, ["w"], FREE).arguments["options"]
+    assert options.texts == {"city": "(other)"} and options.triples is True
+    assert options.bins == {"pay": Quantiles(16), "age": 5}
+
+
 @pytest.mark.parametrize(
     "line",
     [
+        'table = "p"\nbins = 3',
+        'table = "p"\nbins = {pay = {quintiles = 3}}',
         'shoe = 3\ntable = "people"',
         "rho = 1",
         'table = "people"\nimplies = ["a"]',

@@ -12,6 +12,7 @@ import sfumato as sf
 from sfumato.errors import SfumatoError, WrongUse
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.cube import BoundedCube
+from sfumato.plan.open_cube import OpenCube
 from sfumato.plan.stages import Bounded
 from sfumato.privacy.distance import Norm
 from sfumato.privacy.event import Composed
@@ -77,6 +78,8 @@ FORGED: dict[str, Callable[[], object]] = {
     "a smaller marginal": lambda: replace(cube(), l1=replace(cube().l1, value=Fraction(1))),
     "a smaller square": lambda: replace(cube(), l2=replace(cube().l2, value=Fraction(1))),
     "a cube of rows": lambda: marginal_cube(dataset(), "people", [("sex",), ("age",)]),
+    "an open cube": lambda: OpenCube(replace(cube(), l1=replace(cube().l1, value=Fraction(1)))),
+    "a question of an open cube": lambda: OpenCube(cube(), (closer(question()),)),
     "a cube of another relation": lambda: marginal_cube(
         declared(sf.ReplaceOne), "people", [("sex",), ("age",)]
     ),
@@ -92,6 +95,7 @@ def test_a_plan_that_claims_another_distance_than_is_proved_is_refused(what: str
 @pytest.mark.parametrize("norm", [Norm.L1, Norm.L2])
 def test_what_the_passes_make_is_taken(norm: Norm) -> None:
     require_proved(cube(), declared())
+    require_proved(OpenCube(cube(), (question(),)), declared())
     for each in corpus.statements():
         if each.verdict == "answered":
             asked = understand(

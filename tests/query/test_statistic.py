@@ -3,12 +3,20 @@
 
 import copy
 import pickle
+from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 
+from sfumato.engines.base import Exact, Marginals
+from sfumato.engines.reference import Reference
 from sfumato.errors import InvalidDeclaration
+from sfumato.plan.cube import BoundedCube
+from sfumato.plan.open_cube import OpenCube
 from sfumato.query.statistic import BoundedStatistic, Opened
 from tests.contracts.tasks import plan_of
+from tests.synthetic.tiny import cube
 
 EXACT = ({(0,): (8_675_309,), (1,): (1,)},)
 
@@ -39,3 +47,62 @@ def test_a_statistic_says_its_distance_and_its_integers() -> None:
 
     with pytest.raises(TypeError):
         Silent()
+
+
+def open_cube() -> tuple[OpenCube, Opened, list[str]]:
+    """An open cube of a tiny table with one question; what is opened is noted down."""
+    noted: list[str] = []
+    plan = OpenCube(cube(), (plan_of(),))
+    rows = {"t": [{"who": "a", "v": 1, "s": "F"}, {"who": "b", "v": 2, "s": "M"}]}
+
+    def opener(one: BoundedCube) -> AbstractContextManager[Marginals]:
+        noted.append(f"cube of {len(one.cube.axes)}")
+        return Reference(rows).cube(one)
+
+    def read() -> Exact:
+        noted.append("question")
+        return EXACT
+
+    return plan, Opened(plan, reads={plan_of(): read}, cubes=opener), noted
+
+
+def fewer_axes(one: BoundedCube) -> BoundedCube:
+    return replace(one, cube=replace(one.cube, axes=one.cube.axes[:1]))
+
+
+def test_an_open_cube_is_counted_by_one_choice_of_axes_after_the_other() -> None:
+    plan, opened, noted = open_cube()
+    with opened:
+        assert opened.integers(plan_of()) is opened.integers(plan_of()) is EXACT
+        one = plan.cube.refinement
+        assert opened.marginal(plan.cube, ["v", "s"]).sum() == 2 * one
+        assert opened.marginal(plan.cube, ["s"]).tolist() == [one, one, 0]
+        # the same axis of another cube is counted anew
+        assert opened.marginal(fewer_axes(plan.cube), ["v"]).tolist() == [0, one, one, 0]
+    assert noted == ["question", "cube of 2", "cube of 1"]
+    with pytest.raises(InvalidDeclaration):
+        opened.marginal(plan.cube, ["v"])
+
+
+def read_otherwise(opened: Opened, plan: OpenCube) -> int:
+    """How often an open cube gives what its plan does not have."""
+    other = plan_of("SELECT sex, SUM(age) AS n FROM people GROUP BY sex")
+    near = replace(plan.cube, l1=replace(plan.cube.l1, value=Fraction(1)))
+    given = 0
+    for ask in (
+        lambda: opened.integers(other),
+        lambda: opened.marginal(near, ["v"]),
+        lambda: opened.marginal(replace(plan.cube, most=9), ["v"]),
+    ):
+        with suppress(InvalidDeclaration, KeyError):
+            ask()
+            given += 1
+    return given
+
+
+def test_nothing_but_what_an_open_cube_admits_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mutant admits any cube."""
+    plan, opened, noted = open_cube()
+    assert read_otherwise(opened, plan) == 0 and noted == []
+    monkeypatch.setattr(OpenCube, "admits", lambda _self, _cube: True)
+    assert read_otherwise(opened, plan) == 2

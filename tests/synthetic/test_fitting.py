@@ -7,13 +7,17 @@ from dataclasses import replace
 import numpy as np
 
 import sfumato as sf
+from sfumato import synthetic as sy
 from sfumato.metadata.dataset import Dataset
 from sfumato.query.allowance import allowance
-from sfumato.synthetic.fitting import Base, Fitting
+from sfumato.synthetic.estimate import MaximumEntropy
+from sfumato.synthetic.fitting import Base, Fitting, _weight_of
 from sfumato.synthetic.rows import Dice
 from sfumato.synthetic.schedule import Schedule
 from sfumato.synthetic.schema import schema_of
+from sfumato.synthetic.select import Candidate
 from sfumato.testing import Replay
+from tests.synthetic.towns import session
 
 NAMES = [f"c{place}" for place in range(5)]
 
@@ -86,3 +90,47 @@ def test_synthetic_counts_are_those_of_the_model_in_units_of_the_cube():
     found = dict(fitting.candidates({}, Dice(Replay(1))))[0, 1]
     assert found.synthetic.sum() == round(whole.total) * whole.refinement
     assert found.penalty > 0
+
+
+def test_a_triple_is_as_heavy_as_its_heaviest_pair():
+    assert _weight_of((0, 1, 2), {(0, 1): 5, (1, 2): 2}) == 5
+    assert _weight_of((0, 1, 2), {(0, 1): 5, (1, 2): 0}) == 0
+    assert _weight_of((0, 1), {(0, 1): 7}) == 7 and _weight_of((0, 2), {(0, 1): 7}) == 1
+
+
+def test_triples_are_measured_where_the_model_does_not_grow(tmp_path):
+    options = sy.Options(triples=True, rounds=6, check=0)
+    with session(tmp_path) as opened:
+        model = sy.fit(opened, "people", rho=20, options=options, workload={"age": 3})
+        again = sy.load(opened, model.charge_id)
+        other = sy.fit(opened, "people", rho=20, options=sy.Options(rounds=6, check=0))
+    assert other.charge_id != model.charge_id and again.task.triples
+    assert again.rows == model.rows and model.report()
+    sizes = {len(pair.columns) for pair in model.released.pairs}
+    assert sizes <= {2, 3} and len(model.sample(rows=50)["people"]) == 50
+    assert {len(pair.columns) for pair in other.released.pairs} == {2}
+
+
+def test_a_triple_is_a_candidate_of_a_clique_alone():
+    whole = replace(base(), triples=True)
+    begun = Fitting.begin(whole, MaximumEntropy(2))
+    assert all(len(clique) == 2 for clique, _ in begun.candidates({}, Dice()))
+    pairs = [measured(whole, pair) for pair in ((0, 1), (1, 2), (0, 2), (2, 3), (3, 4))]
+    candidates = begun.after(pairs, MaximumEntropy(2)).candidates({}, Dice())
+    assert [clique for clique, _ in candidates if len(clique) == 3] == [(0, 1, 2)]
+    later = begun.after(pairs, MaximumEntropy(2))
+    assert (0, 1, 2) in [clique for clique, _ in later.open(candidates, [(1, 4)])]
+    nothing = later.candidates({(0, 1): 0}, Dice())
+    assert [clique for clique, _ in nothing if len(clique) == 3] == []
+
+
+def test_a_triple_that_is_in_no_clique_is_not_open():
+    whole = replace(base(), triples=True)
+    begun = Fitting.begin(whole, MaximumEntropy(2))
+    pairs = [measured(whole, pair) for pair in ((0, 1), (1, 2), (2, 3), (3, 4))]
+    chain = begun.after(pairs, MaximumEntropy(2))
+    clique = (0, 1, 2)
+    shape = [whole.sizes[each] for each in clique]
+    one = Candidate(whole.counts(clique), np.zeros(int(np.prod(shape)), np.int64))
+    assert chain.open([(clique, one)], []) == []
+    assert chain.open([(clique, one)], [(0, 2)]) == [(clique, one)]

@@ -13,7 +13,7 @@ from sfumato.errors import InvalidDeclaration
 from sfumato.privacy.distance import Norm
 from sfumato.synthetic.counts import BlockCounts
 from sfumato.synthetic.select import Candidate, Discrepancies
-from tests.synthetic.tiny import cube, exact, units
+from tests.synthetic.tiny import CELLS, cube, exact, units
 
 PAIR = (("v", (0, 1, 2, 2)), ("s", (0, 1, 1)))
 SINGLE = (("v", (1, 0, 0, 1)),)
@@ -54,6 +54,48 @@ def test_scores_move_by_at_most_their_proved_distance(relation, weight):
     assert found <= proved
     if relation is sf.AddRemove:
         assert found == proved
+
+
+def climbed(statistic, random, *, replaced):
+    """The largest change of a score that a search uphill finds: it changes a row of the unit, or of
+    another, and keeps what moves a score farther.
+    """
+    everybody = [{"who": f"b{place}", "v": 0, "s": "F"} for place in range(4)]
+    mine, other = [[{"who": "a", "v": 2, "s": "M"}] * 2 for _ in range(2)]
+    best = 0
+    for _ in range(60):
+        changed = [list(rows) for rows in (everybody, mine, other)]
+        part = changed[random.integers(0, 3)]
+        place = random.integers(0, len(part))
+        value, sex = CELLS[random.integers(0, len(CELLS))]
+        part[place] = {**part[place], "v": value, "s": sex}
+        before = exact(statistic, changed[0] + changed[1])
+        after = exact(statistic, changed[0] + (changed[2] if replaced else []))
+        found = int(np.abs(before - after).max())
+        if found >= best:
+            best = found
+            everybody, mine, other = changed
+    return best
+
+
+@pytest.mark.parametrize("relation", [sf.AddRemove, sf.ReplaceOne])
+def test_a_search_uphill_finds_no_score_that_moves_farther(relation):
+    random = np.random.default_rng(7)
+    statistic = scores(relation, 5, np.array([0, 10, 0, 0, 0, 0]) * cube(relation).refinement)
+    proved = statistic.distance(Norm.LINF).value
+    found = climbed(statistic, random, replaced=relation is sf.ReplaceOne)
+    assert proved / 2 <= found <= proved
+
+
+def test_a_search_uphill_notices_scores_that_move_farther(monkeypatch):
+    """The mutant weighs twice what it states."""
+    statistic = scores(weight=5)
+    honest = Discrepancies.exact
+    monkeypatch.setattr(
+        Discrepancies, "exact", lambda self, opened: [2 * s for s in honest(self, opened)]
+    )
+    found = climbed(statistic, np.random.default_rng(7), replaced=False)
+    assert found > statistic.distance(Norm.LINF).value
 
 
 def test_the_bound_of_replaced_units_is_reached():

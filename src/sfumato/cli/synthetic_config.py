@@ -9,9 +9,10 @@ from sfumato.errors import InvalidConfig
 from sfumato.query.load import read_section
 from sfumato.synthetic.constraints import Constraint, determines, implies, require
 from sfumato.synthetic.fit import Options
+from sfumato.synthetic.schema import Bins, Quantiles
 
 _COSTS = ("epsilon", "rho", "delta")
-_OPTIONS = ("columns", "bins", "rounds", "check", "order")
+_OPTIONS = ("columns", "bins", "rounds", "check", "order", "texts", "triples")
 _KEYS = {"table", "tables", "workload", "require", "implies", "determines", *_COSTS, *_OPTIONS}
 
 
@@ -51,6 +52,8 @@ def read_synthetic(
     if not prices:
         prices = {key: form[key] for key in _COSTS if key in form}
     given = {key: form[key] for key in _OPTIONS if key in form}
+    if "bins" in given:
+        given["bins"] = _bins(name, given["bins"])
     arguments = {
         **prices,
         "constraints": _constraints(name, form),
@@ -58,6 +61,26 @@ def read_synthetic(
         "options": Options(**given),
     }
     return SyntheticConfig(tables, arguments)
+
+
+def _bins(name: str, form: object) -> dict[str, Bins]:
+    """The bins of columns; ``{quantiles = 32}`` are at quantiles."""
+    if not isinstance(form, Mapping):
+        raise InvalidConfig(f"The bins of synthetic.{name}.", allowed="bins = {pay = 10}")
+    found = dict(form)
+    for column, bins in form.items():
+        if isinstance(bins, Mapping):
+            found[column] = _quantiles(name, bins)
+    return found
+
+
+def _quantiles(name: str, form: Mapping[str, Any]) -> Quantiles:
+    """Bins at quantiles."""
+    if set(form) != {"quantiles"}:
+        raise InvalidConfig(
+            f"The bins of synthetic.{name}.", allowed="bins = {pay = {quantiles = 32}}"
+        )
+    return Quantiles(form["quantiles"])
 
 
 def _declared(path: str) -> dict[str, dict[str, Any]]:

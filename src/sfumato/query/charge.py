@@ -7,11 +7,11 @@ executing (durable), run, commit the bytes (durable), return them. Proof: charge
 
 import logging
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from sfumato.engines.base import Engine
+from sfumato.engines.base import Engine, Marginals
 from sfumato.engines.stop import ENDLESS, Patience
 from sfumato.errors import Cancelled, EngineFailed, InProgress, Refused, WrongUse
 from sfumato.ledger.heartbeat import Heartbeat
@@ -19,6 +19,7 @@ from sfumato.ledger.request import Request
 from sfumato.ledger.spend import Ledger
 from sfumato.noise.entropy import token
 from sfumato.plan.cube import BoundedCube
+from sfumato.plan.open_cube import OpenCube
 from sfumato.plan.rows import BoundedRows
 from sfumato.query.asker import Asker
 from sfumato.query.claims import require_proved
@@ -162,7 +163,25 @@ def opened_plan(
         return Opened(plan, cube=engine.cube(plan, patience))
     if isinstance(plan, BoundedRows):
         return Opened(plan, rows=engine.rows(plan, token(), patience))
+    if isinstance(plan, OpenCube):
+        return _opened_cube(plan, engine, patience)
     return Opened(plan, engine.ready(plan, token(), patience))
+
+
+def _opened_cube(
+    plan: OpenCube,
+    engine: Engine,
+    patience: Patience,
+) -> Opened:
+    """Opens a cube whose axes are chosen later."""
+    reads = {each: engine.ready(each, token(), patience) for each in plan.questions}
+    # what is wrong with the tables themselves is found here, before the charge
+    engine.cube(plan.cube, patience)
+
+    def opener(cube: BoundedCube) -> AbstractContextManager[Marginals]:
+        return engine.cube(cube, patience)
+
+    return Opened(plan, reads=reads, cubes=opener)
 
 
 def _carried_out(order: _Order, opened: Opened, ledger: Ledger) -> Stored:

@@ -6,9 +6,10 @@ with a statistic has a proof note, a test on neighbours, and a broken version th
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from enum import Enum
+from types import MappingProxyType
 from typing import Any, ClassVar, Generic, NoReturn, TypeAlias, TypeVar
 
 from sfumato.engines.base import Exact, Marginals
@@ -17,6 +18,7 @@ from sfumato.errors import InvalidDeclaration
 from sfumato.mechanisms.sampling import chosen_units
 from sfumato.noise import Integers
 from sfumato.plan.cube import BoundedCube
+from sfumato.plan.open_cube import OpenCube
 from sfumato.plan.rows import BoundedRows
 from sfumato.plan.stages import Bounded
 from sfumato.privacy.distance import Distance, Norm
@@ -27,8 +29,11 @@ E = TypeVar("E", covariant=True)
 # The rows of units, as the statistics of rooms above know them.
 Rows: TypeAlias = UnitRows
 # The plans for which the data can be opened.
-Plan: TypeAlias = Bounded | BoundedCube | BoundedRows
-
+Plan: TypeAlias = Bounded | BoundedCube | BoundedRows | OpenCube
+# How the questions of a plan are read, and how a cube is opened.
+Reads: TypeAlias = Mapping[Bounded, Callable[[], Exact]]
+Opener: TypeAlias = Callable[[BoundedCube], AbstractContextManager[Marginals]]
+_NO_READS: Reads = MappingProxyType({})
 
 # The most cells of marginals that are kept while a charge is open (128 MB), one of any size aside.
 MOST_KEPT = 2**24
@@ -47,7 +52,8 @@ class Opened:
     """The data of one charge, opened for one bounded plan on first use. A context manager.
 
     With ``NO_PLAN`` it holds nothing that a statistic could read. It is passed only to the
-    ``exact`` method of statistics.
+    ``exact`` method of statistics. An ``OpenCube`` has the questions of ``reads``, and ``cubes``
+    opens a cube that it admits.
 
     Guarantees:
         only the plan that was opened is read
@@ -55,7 +61,9 @@ class Opened:
 
     __slots__ = (
         "_cells",
+        "_counted",
         "_cube",
+        "_cubes",
         "_exact",
         "_free",
         "_kept",
@@ -63,6 +71,7 @@ class Opened:
         "_marginals",
         "_plan",
         "_read",
+        "_reads",
         "_rows",
         "_units",
     )
@@ -74,14 +83,19 @@ class Opened:
         *,
         cube: AbstractContextManager[Marginals] | None = None,
         rows: AbstractContextManager[UnitRows] | None = None,
+        reads: Reads = _NO_READS,
+        cubes: Opener | None = None,
     ) -> None:
         self._plan = plan
         self._read = read
         self._cube = cube
         self._rows = rows
+        self._reads = dict(reads)
+        self._cubes = cubes
         self._left = ExitStack()
         self._exact: Exact | None = None
         self._marginals: Marginals | None = None
+        self._counted: BoundedCube | None = None
         self._cells: dict[tuple[str, ...], Integers] = {}
         self._free = MOST_KEPT
         self._units: UnitRows | None = None
@@ -91,8 +105,10 @@ class Opened:
         """The exact integers of each part of a question; the data is read once.
 
         Raises:
-            InvalidDeclaration: the plan is not the one that was opened.
+            InvalidDeclaration: the plan is not the one that was opened, or a question of it.
         """
+        if isinstance(self._plan, OpenCube):
+            return self._question(self._plan, plan)
         self._require(plan)
         if self._exact is None:
             if self._read is None:
@@ -104,9 +120,12 @@ class Opened:
         """The exact marginal of a cube over some of its axes, which cannot be written to.
 
         Raises:
-            InvalidDeclaration: the cube is not the one that was opened.
+            InvalidDeclaration: the cube is not the one that was opened, nor admitted by it.
         """
-        self._require(plan)
+        if isinstance(self._plan, OpenCube):
+            self._turn_to(self._plan, plan)
+        else:
+            self._require(plan)
         if self._marginals is None:
             if self._cube is None:
                 raise InvalidDeclaration("No cube is open.")
@@ -164,6 +183,25 @@ class Opened:
         drawn._units = whole.of(chosen_units(design, whole.units))
         return drawn
 
+    def _question(self, whole: OpenCube, plan: Bounded) -> Exact:
+        """The exact integers of a question of an open cube; the data is read once."""
+        if plan not in whole.questions:
+            raise InvalidDeclaration("A question that the opened plan does not have.")
+        read: Exact | None = self._kept.get(plan)
+        if read is None:
+            read = self._kept[plan] = self._reads[plan]()
+        return read
+
+    def _turn_to(self, whole: OpenCube, cube: BoundedCube) -> None:
+        """Makes ready to open a cube that an open cube admits; one that was open is closed."""
+        if cube is self._counted or cube == self._counted:
+            return
+        if self._cubes is None or not whole.admits(cube):
+            raise InvalidDeclaration("A cube of other rows, or with other bounds.")
+        self._left.close()
+        self._marginals, self._cells, self._free = None, {}, MOST_KEPT
+        self._counted, self._cube = cube, self._cubes(cube)
+
     def _require(self, plan: Plan) -> None:
         """Raises InvalidDeclaration unless the plan is the one that was opened."""
         if plan is not self._plan and plan != self._plan:
@@ -176,6 +214,7 @@ class Opened:
 
     def __exit__(self, *exception: object) -> None:
         self._exact = self._marginals = self._read = self._cube = self._rows = self._units = None
+        self._reads, self._cubes = {}, None
         self._kept, self._cells = {}, {}
         self._left.close()
 

@@ -13,7 +13,9 @@ from sfumato.synthetic.fit import Options, fit, load, preview
 from sfumato.synthetic.infer import Combined, combine
 from sfumato.synthetic.model import Model
 from sfumato.synthetic.preview import Preview
+from sfumato.synthetic.public import Public, public
 from sfumato.synthetic.report import Report
+from sfumato.synthetic.schema import Quantiles
 
 __all__ = [
     "Combined",
@@ -25,6 +27,8 @@ __all__ = [
     "Model",
     "Options",
     "Preview",
+    "Public",
+    "Quantiles",
     "Report",
     "combine",
     "determines",
@@ -32,5 +36,6 @@ __all__ = [
     "implies",
     "load",
     "preview",
+    "public",
     "require",
 ]

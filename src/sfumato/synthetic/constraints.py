@@ -17,7 +17,7 @@ from sqlglot import exp
 from sfumato.errors import WrongUse, shown
 from sfumato.noise import Integers
 from sfumato.synthetic.rules import Rule
-from sfumato.synthetic.schema import Axis, Schema
+from sfumato.synthetic.schema import Axis, Schema, TextAxis
 from sfumato.synthetic.tree import Clique
 
 # The most combinations of values that a constraint is computed for.
@@ -147,6 +147,12 @@ def _rule(schema: Schema, constraint: Constraint) -> Rule:
     """The combinations of cells that one constraint allows."""
     places = sorted(schema.place(name) for name in constraint.columns)
     axes = [schema.axes[place] for place in places]
+    for one in axes:
+        if isinstance(one, TextAxis):
+            raise WrongUse(
+                f"The constraint {shown(constraint.test)} on {shown(one.name)}, a text.",
+                allowed="columns whose values are declared",
+            )
     with duckdb.connect(config=_PUBLIC) as public:
         tables = [_values(public, one, constraint) for one in axes]
     combinations = math.prod(map(len, tables))

@@ -5,12 +5,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from sfumato.errors import UnknownName, WrongUse, shown
 from sfumato.exact.rational import Number
 from sfumato.metadata.dataset import Dataset
 from sfumato.privacy.distance import Norm
-from sfumato.query.allowance import Allowance, allowance
+from sfumato.query.allowance import Allowance
 from sfumato.query.cost import Cost
 from sfumato.query.explain import protection
 from sfumato.query.session import Session
@@ -18,13 +19,15 @@ from sfumato.query.task import Stored
 from sfumato.synthetic.constraints import Constraint, rules_of
 from sfumato.synthetic.estimate import Estimator
 from sfumato.synthetic.model import Model, TableModel
+from sfumato.synthetic.opening import Opening, price_of, quantiles_of
 from sfumato.synthetic.preview import Preview, preview_of
+from sfumato.synthetic.public import Public, public_cells
 from sfumato.synthetic.relational import family_of
 from sfumato.synthetic.relational_model import RelationalModel
 from sfumato.synthetic.relational_plan import planned, remade
 from sfumato.synthetic.relational_task import RelationalTask
 from sfumato.synthetic.schedule import Schedule
-from sfumato.synthetic.schema import Axis, Bins, Schema, schema_of
+from sfumato.synthetic.schema import Axis, Bins, Quantiles, Schema, TextAxis, schema_of
 from sfumato.synthetic.task import FitTask
 from sfumato.synthetic.workload import weights_of
 
@@ -35,13 +38,19 @@ class Options:
 
     Args:
         columns: the columns to synthesise; by default all with declared values.
-        bins: for an ordered column, the number of its bins or the first value of each bin but the
-            first; by default, columns with more than 256 values have 64 bins of one width.
+        bins: for an ordered column, the number of its bins, ``Quantiles(32)`` for bins that the
+            charge finds, or the first value of each bin but the first. By default, columns with
+            more than 256 values have 64 bins of one width, and those of a single table with more
+            than 4,096 have ``Quantiles(32)``.
         rounds: how many marginals of two columns are measured; by default, as many as the cost
             pays for. With 24, a fit is fast.
         check: the share of the cost that is spent on marginals that the fit never sees.
         order: of several tables, the column that orders the rows of a unit, by table; by default
             the first date or timestamp; "" for none.
+        texts: for a ``Text`` of a single table, the placeholder of its rare values. The others are
+            released: those whose noisy number of units passes a threshold. Needs a delta.
+        triples: of a single table, whether three columns may be measured together, too, where the
+            model does not grow with them.
 
     >>> Options(bins={"age": [18, 65]}, rounds=24).check
     '0.05'
@@ -52,6 +61,8 @@ class Options:
     rounds: int | None = None
     check: Number = "0.05"
     order: Mapping[str, str] | None = None
+    texts: Mapping[str, str] | None = None
+    triples: bool = False
 
 
 def fit(
@@ -61,7 +72,7 @@ def fit(
     epsilon: Number | None = None,
     rho: Number | None = None,
     delta: Number | None = None,
-    constraints: Sequence[Constraint] = (),
+    constraints: Sequence[Constraint | Public] = (),
     workload: Mapping[str, int] | None = None,
     options: Options | None = None,
 ) -> Model:
@@ -71,7 +82,8 @@ def fit(
     buy Gaussian noise, which is far better here than the Laplace noise that ``epsilon`` alone buys.
 
     Args:
-        constraints: what holds for every row (``require``, ``implies``, ``determines``); public.
+        constraints: what holds for every row (``require``, ``implies``, ``determines``), and
+            marginals that are known exactly (``public``); none of it may come from the data.
         workload: how much columns matter, from 0 to 1,000, by name; pairs with a column count as
             much as the heavier of the two, and 1 by default.
         options: columns, bins, rounds and the share of the honest check.
@@ -92,8 +104,9 @@ def fit(
     (['age', 'smoker'], True)
     >>> folder.cleanup()
     """
-    allowed = allowance(epsilon=epsilon, rho=rho, delta=delta)
-    task = _task(session.dataset, tables, allowed, constraints, workload, options)
+    chosen = options or Options()
+    allowed = price_of(chosen.texts, epsilon=epsilon, rho=rho, delta=delta)
+    task = _task(session.dataset, tables, allowed, constraints, workload, chosen)
     cost = session.price(task)
     return _model(session.dataset, task, session.ask(task), cost)
 
@@ -105,7 +118,7 @@ def preview(
     epsilon: Number | None = None,
     rho: Number | None = None,
     delta: Number | None = None,
-    constraints: Sequence[Constraint] = (),
+    constraints: Sequence[Constraint | Public] = (),
     workload: Mapping[str, int] | None = None,
     options: Options | None = None,
 ) -> Preview:
@@ -124,9 +137,10 @@ def preview(
     ('job',)
     >>> folder.cleanup()
     """
-    allowed = allowance(epsilon=epsilon, rho=rho, delta=delta)
-    task = _task(session.dataset, tables, allowed, constraints, workload, options)
-    return preview_of(task, session.price(task))
+    chosen = options or Options()
+    allowed = price_of(chosen.texts, epsilon=epsilon, rho=rho, delta=delta)
+    task = _task(session.dataset, tables, allowed, constraints, workload, chosen)
+    return preview_of(task, session.price(task), session.dataset)
 
 
 def load(
@@ -184,47 +198,71 @@ def _task(
     dataset: Dataset,
     tables: str | Sequence[str],
     allowed: Allowance,
-    constraints: Sequence[Constraint] = (),
+    constraints: Sequence[Constraint | Public] = (),
     workload: Mapping[str, int] | None = None,
     options: Options | None = None,
 ) -> FitTask | RelationalTask:
     """The task of a fit of one table or of several, from declarations alone."""
     for each in constraints:
-        if not isinstance(each, Constraint):
+        if not isinstance(each, Constraint | Public):
             raise WrongUse(
                 f"The constraint {shown(each)}.",
-                allowed="constraints of require(), implies() and determines()",
+                allowed="constraints of require(), implies(), determines() and public()",
                 remedy='constraints=[sy.require("start <= finish")]',
             )
     weights = {} if workload is None else workload
     if not isinstance(weights, Mapping):
         raise WrongUse(f"workload={shown(weights)}.", allowed='{"income": 10}')
-    if not isinstance(tables, list | tuple) or len(tables) < 2:
-        return _fit_task(dataset, tables, allowed, constraints, weights, options)
     chosen = options or Options()
+    if not isinstance(tables, list | tuple) or len(tables) < 2:
+        return _fit_task(dataset, tables, allowed, constraints, weights, chosen)
+    _require_closed(chosen, constraints)
+    tests = [each for each in constraints if isinstance(each, Constraint)]
     family = family_of(dataset, tables, chosen.columns, chosen.bins, chosen.order)
     return planned(
-        dataset, family, allowed, constraints, weights, rounds=chosen.rounds, check=chosen.check
+        dataset, family, allowed, tests, weights, rounds=chosen.rounds, check=chosen.check
     )
+
+
+def _require_closed(options: Options, constraints: Sequence[Constraint | Public]) -> None:
+    """Refuses what several tables cannot have."""
+    if any(isinstance(each, Public) for each in constraints):
+        raise WrongUse("Public marginals of several tables.", allowed="one table")
+    asked = [name for name, bins in (options.bins or {}).items() if isinstance(bins, Quantiles)]
+    if options.texts or options.triples or asked:
+        raise WrongUse(
+            "texts=, triples= and Quantiles of several tables.",
+            allowed="one table",
+            remedy="Declare the texts as sf.Category with their values, and bins at public values.",
+        )
 
 
 def _fit_task(
     dataset: Dataset,
     tables: str | Sequence[str],
     allowed: Allowance,
-    constraints: Sequence[Constraint] = (),
+    constraints: Sequence[Constraint | Public] = (),
     workload: Mapping[str, int] | None = None,
     options: Options | None = None,
 ) -> FitTask:
     """The task of a fit, from declarations alone."""
     table = _table_of(tables)
     chosen = options or Options()
-    schema = schema_of(dataset, table, chosen.columns, chosen.bins)
+    schema = schema_of(dataset, table, chosen.columns, chosen.bins, chosen.texts)
+    quantiles = quantiles_of(schema, chosen.bins or {}, constraints)
+    opening = Opening.of(dataset, schema, quantiles, allowed)
     size = dataset.tables[table].size
     schedule = Schedule.of(
-        len(schema.axes), allowed, size=size, rounds=chosen.rounds, check=chosen.check
+        len(schema.axes),
+        opening.left(allowed) if opening else allowed,
+        size=size,
+        rounds=chosen.rounds,
+        check=chosen.check,
     )
-    return _built(dataset, schema, schedule, constraints, dict(workload or {}))
+    if type(chosen.triples) is not bool:
+        raise WrongUse(f"triples={shown(chosen.triples)}.", allowed="True or False")
+    plan = _Planned(dataset, schema, schedule, opening, chosen.triples)
+    return _built(plan, constraints, dict(workload or {}))
 
 
 def _table_of(tables: object) -> str:
@@ -241,16 +279,51 @@ def _table_of(tables: object) -> str:
     return names[0]
 
 
+@dataclass(frozen=True)
+class _Planned:
+    """What a fit measures, and how it is divided."""
+
+    dataset: Dataset
+    schema: Schema
+    schedule: Schedule
+    opening: Opening | None
+    triples: bool
+
+
 def _built(
-    dataset: Dataset,
-    schema: Schema,
-    schedule: Schedule,
-    constraints: Sequence[Constraint],
+    plan: _Planned,
+    constraints: Sequence[Constraint | Public],
     workload: Mapping[str, int],
 ) -> FitTask:
     """The task, and the arguments from which ``load`` makes it again."""
+    schema = plan.schema
+    tests = [each for each in constraints if isinstance(each, Constraint)]
+    publics = [each for each in constraints if isinstance(each, Public)]
+    asked = {
+        **_asked(plan),
+        "constraints": [each.test for each in tests],
+        "workload": dict(workload),
+    }
+    if publics:
+        asked["public"] = [each.told for each in publics]
+    rules = rules_of(schema, tests)
+    return FitTask(
+        schema,
+        plan.schedule,
+        json.dumps(asked, sort_keys=True),
+        rules,
+        weights_of(schema.names, workload),
+        plan.opening,
+        public_cells(schema, publics, rules),
+        plan.triples,
+    )
+
+
+def _asked(plan: _Planned) -> dict[str, Any]:
+    """The columns with their bins, and the schedule, for JSON."""
+    schema, schedule = plan.schema, plan.schedule
     allowed = schedule.allowance
-    declared = dataset.tables[schema.table].columns
+    declared = plan.dataset.tables[schema.table].columns
     starts: dict[str, list[int]] = {}
     for one in schema.axes:
         if one.starts is not None:
@@ -266,14 +339,14 @@ def _built(
         "limit": schedule.limit,
         "faint": schedule.faint,
         "check": str(schedule.check),
-        "constraints": [each.test for each in constraints],
-        "workload": dict(workload),
         "left_out": [name for name in declared if name not in schema.names],
-        "protected": " ".join(protection(dataset, schema.plan.unit)),
+        "protected": " ".join(protection(plan.dataset, schema.plan.unit)),
     }
-    rules = rules_of(schema, constraints)
-    text = json.dumps(asked, sort_keys=True)
-    return FitTask(schema, schedule, text, rules, weights_of(schema.names, workload))
+    if plan.opening is not None:
+        asked["opening"] = plan.opening.told(schema)
+    if plan.triples:
+        asked["triples"] = True
+    return asked
 
 
 def _task_of(
@@ -284,22 +357,38 @@ def _task_of(
     told = json.loads(json.dumps(asked))
     if "tables" in told:
         return remade(dataset, told)
-    table = told["table"]
-    found = schema_of(dataset, table, told["columns"])
-    axes = []
-    for one in found.axes:
-        starts = told["starts"].get(one.name)
-        axes.append(Axis(one.column, None if starts is None else tuple(starts)))
-    schema = Schema.over(dataset, table, axes)
+    schema = _schema_of(dataset, told)
     delta = None if told["delta"] is None else Fraction(told["delta"])
     allowed = Allowance(Norm[told["norm"]], Fraction(told["amount"]), delta)
+    opening = None
+    if "opening" in told:
+        opening = Opening.remade(dataset, schema, allowed.norm, told["opening"])
     schedule = Schedule(
         allowed,
-        len(axes),
+        len(schema.axes),
         told["rounds"],
         told["limit"],
         told["faint"],
         Fraction(told["check"]),
     )
-    constraints = [Constraint(test) for test in told["constraints"]]
-    return _built(dataset, schema, schedule, constraints, told["workload"])
+    constraints: list[Constraint | Public] = [Constraint(test) for test in told["constraints"]]
+    constraints += [Public.remade(each) for each in told.get("public", [])]
+    plan = _Planned(dataset, schema, schedule, opening, told.get("triples", False))
+    return _built(plan, constraints, told["workload"])
+
+
+def _schema_of(
+    dataset: Dataset,
+    told: Mapping[str, Any],
+) -> Schema:
+    """The columns of stored arguments, with their bins."""
+    texts = told["opening"]["texts"] if "opening" in told else {}
+    found = schema_of(dataset, told["table"], told["columns"], texts=texts)
+    axes: list[Axis] = []
+    for one in found.axes:
+        starts = told["starts"].get(one.name)
+        if isinstance(one, TextAxis):
+            axes.append(one)
+        else:
+            axes.append(Axis(one.column, None if starts is None else tuple(starts)))
+    return Schema.over(dataset, told["table"], axes)

@@ -13,6 +13,7 @@ from sfumato.noise import Integers
 from sfumato.synthetic.counts import BlockCounts
 from sfumato.synthetic.estimate import Estimator, Fitted, MaximumEntropy, Measurement
 from sfumato.synthetic.merging import Merging
+from sfumato.synthetic.public import PublicCells
 from sfumato.synthetic.rows import Dice, sampled
 from sfumato.synthetic.rules import Rule
 from sfumato.synthetic.schedule import BATCH, Noises, Schedule
@@ -26,12 +27,16 @@ MOST_COUNTED = 2**22
 _ROWS = 100_000
 # At most so many candidates, chosen at random, take part in a selection.
 _CANDIDATES = 1000
+# Columns of a marginal that may make the tree grow.
+_PAIR = 2
 # Into so many batches a tree is divided then.
 _PARTS_OF_TREE = 8
 # Of so many columns, the cells of a junction tree are computed exactly for each candidate.
 _FEW_COLUMNS = 24
 # From so many standard deviations on, missing values that are not declared are taken for real.
 _SEEN = 4.0
+# From so many on, a bin has rows. The weight of one beyond all that have.
+_TOLD, _NEXT_TO_NONE = 3.0, 1e-9
 # The expected absolute value of noise in standard deviations; and how much of it is subtracted.
 _MEAN_NOISE = math.sqrt(2 / math.pi) * 0.7
 # The steps of a fit of the whole: as many as can visit so many cells, within these ends.
@@ -55,6 +60,8 @@ class Base:
     rules: tuple[Rule, ...] = ()
     pinned: tuple[Merging, ...] = ()
     counted: int | None = None
+    publics: tuple[PublicCells, ...] = ()
+    triples: bool = False
 
     @cached_property
     def noises(self) -> Noises:
@@ -88,6 +95,8 @@ class Base:
         place: int,
     ) -> Merging:
         noisy, least = self.singles[place], self.schedule.faint * self.sigma[0]
+        if any(place in each.columns for each in self.publics):
+            return Merging(tuple(range(len(noisy))))
         classes = [rule.classes(place) for rule in self.rules if place in rule.columns]
         told_apart = None
         if classes:
@@ -104,12 +113,39 @@ class Base:
     ) -> Floats:
         """How many rows each cell of a column has, as far as is known; never negative.
 
-        A value whose noisy count is negative occurs too, but rarely.
+        A value whose noisy count is negative occurs too, but rarely. Bins beyond all rows that can
+        be told from noise have next to none.
         """
         found = np.maximum(self.singles[place], 0.0) + 0.1 * self.sigma[0]
         if not self.has_missing(place):
             found[-1] = 0.0
+        reach = self.reach(place)
+        if reach is not None:
+            limits = self.schema.axes[place].limits
+            is_outside = (limits[1:] <= reach[0]) | (limits[:-1] >= reach[1])
+            found[:-1][is_outside] = _NEXT_TO_NONE
         return found
+
+    def reach(
+        self,
+        place: int,
+    ) -> tuple[int, int] | None:
+        """Between which codes the values of a column with bins lie; None: anywhere.
+
+        The ends are those of the bins that can be told from noise, and as much again on either
+        side as the outermost of them is wide: what few values are farther out is not known.
+        """
+        axis = self.schema.axes[place]
+        if axis.starts is None:
+            return None
+        limits = axis.limits
+        (seen,) = np.nonzero(self.singles[place][: axis.bins] >= _TOLD * self.sigma[0])
+        if not len(seen):
+            return None
+        first, last = int(seen[0]), int(seen[-1])
+        low = 2 * limits[first] - limits[first + 1]
+        high = 2 * limits[last + 1] - limits[last]
+        return max(int(low), int(limits[0])), min(int(high), int(limits[-1]))
 
     def has_missing(
         self,
@@ -191,8 +227,14 @@ class Base:
 
     @property
     def ruled(self) -> list[Clique]:
-        """The cliques that rules need."""
-        return [rule.columns for rule in self.rules]
+        """The cliques that rules and public marginals need."""
+        rules = [rule.columns for rule in self.rules]
+        return rules + [each.columns for each in self.publics]
+
+    @cached_property
+    def known(self) -> tuple[Measurement, ...]:
+        """The counts of each column, and the public marginals."""
+        return (*self.measured, *(each.measured(self.total) for each in self.publics))
 
 
 def _deviation(variance: object) -> float:
@@ -232,7 +274,7 @@ class Fitting:
     ) -> "Fitting":
         """The model of the single columns."""
         tree = JunctionTree.over(base.sizes, base.ruled)
-        fitted = estimator(tree, base.measured, base.total, (), base.fixed)
+        fitted = estimator(tree, base.known, base.total, (), base.fixed)
         return cls(base, (), fitted)
 
     @property
@@ -258,12 +300,18 @@ class Fitting:
         chosen: Sequence[Measurement],
         estimator: Estimator = QUICK,
     ) -> "Fitting":
-        """The model of what was measured, and of more marginals."""
+        """The model of what was measured, and of more marginals.
+
+        Where memory does not suffice, the model stays as it is: the charge is not lost.
+        """
         base, pairs = self.base, (*self.pairs, *chosen)
         cliques = [each.columns for each in pairs]
         tree = JunctionTree.over(base.sizes, [*cliques, *base.ruled])
-        seen = [*base.measured, *pairs]
-        fitted = estimator(tree, seen, base.total, self.fitted.potentials, base.fixed)
+        seen = [*base.known, *pairs]
+        try:
+            fitted = estimator(tree, seen, base.total, self.fitted.potentials, base.fixed)
+        except MemoryError:
+            return replace(self, pairs=pairs)
         return replace(self, pairs=pairs, fitted=fitted)
 
     def candidates(
@@ -279,8 +327,9 @@ class Fitting:
         row_weights = np.full(len(rows), each * base.refinement)
         found = []
         for clique in self._possible(dice):
-            if weights.get(clique, 1):
-                one = candidate(base, clique, rows, row_weights, weights.get(clique, 1))
+            weight = _weight_of(clique, weights)
+            if weight:
+                one = candidate(base, clique, rows, row_weights, weight)
                 found.append((clique, one))
         return found
 
@@ -297,9 +346,23 @@ class Fitting:
             joins = not base.schedule.is_forest or trees[clique[0]] != trees[clique[1]]
             if joins and clique not in chosen and base.is_small(clique):
                 found.append(clique)
+        if base.triples and self.pairs:
+            found += self._triples(chosen)
         if len(found) > _CANDIDATES:
             found = [found[place] for place in sorted(dice.order(len(found))[:_CANDIDATES])]
         return found
+
+    def _triples(
+        self,
+        chosen: set[Clique],
+    ) -> list[Clique]:
+        """Three columns of one clique of the junction tree, which does not grow with them."""
+        found: set[Clique] = set()
+        for clique in self.fitted.tree.cliques:
+            for three in combinations(clique, 3):
+                if three not in chosen and self.base.is_small(three):
+                    found.add(three)
+        return sorted(found)
 
     def open(
         self,
@@ -329,11 +392,24 @@ class Fitting:
         tree = JunctionTree.over(base.sizes, cliques)
         growths = [tree.growths(column) for column in range(len(base.sizes))]
         for clique, candidate in candidates:
-            grown = tree.cells + _growth(tree, growths, clique)
+            grown = tree.cells
+            if tree.home(clique) < 0:
+                if len(clique) > _PAIR:
+                    continue
+                grown += _growth(tree, growths, clique)
             if grown > base.schedule.limit and len(base.sizes) <= _FEW_COLUMNS:
                 grown = cells_of(base.sizes, [*cliques, clique])
             if grown <= base.schedule.limit:
                 yield clique, candidate
+
+
+def _weight_of(
+    clique: Clique,
+    weights: dict[Clique, int],
+) -> int:
+    """How much some columns matter: as much as their heaviest pair; nothing if a pair does not."""
+    pairs = [weights.get(pair, 1) for pair in combinations(clique, 2)]
+    return max(pairs) if all(pairs) else 0
 
 
 def _growth(
@@ -357,13 +433,27 @@ def whole_fit(
 ) -> Fitted:
     """The model of all measurements, from nothing: a function of them and of the estimator alone.
 
-    The first pairs, which are a tree, are fitted first: their tables are small.
+    The first pairs, which are a tree, are fitted first: their tables are small. Where memory does
+    not suffice, fewer pairs are fitted: first half of them, at last none.
     """
+    try:
+        return _whole_fit(base, pairs, estimator)
+    except MemoryError:
+        if not pairs:
+            raise
+    return whole_fit(base, pairs[: len(pairs) // 2], estimator)
+
+
+def _whole_fit(
+    base: Base,
+    pairs: Sequence[Measurement],
+    estimator: Estimator | None,
+) -> Fitted:
     start: tuple[Floats, ...] = ()
     for count in sorted({min(len(pairs), len(base.sizes) - 1), len(pairs)}):
         cliques = [each.columns for each in pairs[:count]]
         tree = JunctionTree.over(base.sizes, [*cliques, *base.ruled])
-        seen = [*base.measured, *pairs[:count]]
+        seen = [*base.known, *pairs[:count]]
         steps = min(_MOST_STEPS, max(_LEAST_STEPS, _VISITS // tree.cells))
         whole = estimator or MaximumEntropy(steps)
         found = whole(tree, seen, base.total, start, base.fixed)
@@ -382,6 +472,8 @@ def cells_of_rows(
     found = np.empty_like(blocks)
     for place, merging in enumerate(base.merges):
         found[:, place] = merging.expanded(blocks[:, place], base.weights(place), dice)
+    for each in base.publics:
+        found = each.enforced(found, dice)
     return found
 
 

@@ -55,7 +55,11 @@ def copied(
     return Copy(noisy, whole_fit(noisy, again, estimator))
 
 
-def noise(base: Base, mechanism: AdditiveMechanism, shape: tuple[int, ...]) -> Floats:
+def noise(
+    base: Base,
+    mechanism: AdditiveMechanism,
+    shape: tuple[int, ...],
+) -> Floats:
     """Noise in rows, of the very law that was drawn."""
     drawn = mechanism.noise.sample(math.prod(shape)).reshape(shape)
     found: Floats = drawn / base.refinement
@@ -116,7 +120,11 @@ def combine(
     return Combined(value, math.sqrt(total), value - far, value + far)
 
 
-def interval(value: float, copies: Floats, confidence: Number) -> tuple[float, float]:
+def interval(
+    value: float,
+    copies: Floats,
+    confidence: Number,
+) -> tuple[float, float]:
     """The interval of an answer, given what the copies answer.
 
     Its half-width is that of the copies' spread, and what they are off the answer on average: the
@@ -130,7 +138,10 @@ def interval(value: float, copies: Floats, confidence: Number) -> tuple[float, f
     return value - far, value + far
 
 
-def _quantile(confidence: Number, freedom: float) -> float:
+def _quantile(
+    confidence: Number,
+    freedom: float,
+) -> float:
     """How many standard errors an interval reaches to either side."""
     wanted = float(to_fraction("confidence", confidence))
     if not 0 < wanted < 1:

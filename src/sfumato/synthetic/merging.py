@@ -40,7 +40,10 @@ class Merging:
         blocks[~kept] = int(kept.sum()) + rests
         return cls(tuple(blocks.tolist()))
 
-    def joined(self, cell: int) -> "Merging":
+    def joined(
+        self,
+        cell: int,
+    ) -> "Merging":
         """One more cell, in the block of another."""
         return Merging((*self.blocks, self.blocks[cell]))
 
@@ -55,7 +58,10 @@ class Merging:
         blocks = np.array(self.blocks)
         return tuple(np.flatnonzero(blocks == block) for block in range(self.size))
 
-    def merged(self, counts: Floats) -> Floats:
+    def merged(
+        self,
+        counts: Floats,
+    ) -> Floats:
         """The counts of the blocks."""
         found: Floats = np.bincount(self.blocks, counts, self.size).astype(np.float64)
         return found

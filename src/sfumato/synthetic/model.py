@@ -269,7 +269,7 @@ class TableModel(Model):
     @property
     def declarations(self) -> Dataset:
         """The table with the columns that were synthesised."""
-        return self.task.schema.declarations
+        return self.released.base.schema.declarations
 
     @cached_property
     def released(self) -> Released:
@@ -323,7 +323,7 @@ def columns_of(
     columns = {}
     for place, axis in enumerate(base.schema.axes[: cells.shape[1]]):
         spread = dice.uniform(len(cells))
-        codes = axis.codes(cells[:, place], spread, base.weights(place))
+        codes = axis.codes(cells[:, place], spread, base.weights(place), base.reach(place))
         columns[axis.name] = axis.values(codes)
     return columns
 

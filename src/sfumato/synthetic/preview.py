@@ -4,14 +4,19 @@
 import math
 from dataclasses import dataclass, replace
 
+from sfumato.metadata.dataset import Dataset
+from sfumato.query.cells import Units
 from sfumato.query.cost import Cost
 from sfumato.query.render import number, text_table
 from sfumato.synthetic.relational_task import ChildTask, RelationalTask
+from sfumato.synthetic.schedule import ROWS
 from sfumato.synthetic.task import FitTask
 from sfumato.synthetic.unit_table import UnitTable
 
 # The standard deviations within which 95% of noise lies.
 _NORMAL = 1.96
+# Counts of a column, and of a pair, are noise if their half-width is such a share of all rows.
+_NOISE, _NOISE_OF_PAIRS = 0.5, 0.125
 
 
 @dataclass(frozen=True)
@@ -19,7 +24,8 @@ class Preview:
     """The columns as they will be binned, the rounds, the cost, and the noise; free.
 
     ``errors`` has, for each column, the 95% half-width of the count of one of its cells, in rows.
-    ``left_out`` are the columns that no synthetic row will have. Of several tables, this is the
+    ``left_out`` are the columns that no synthetic row will have, ``size`` the declared number of
+    rows. Of several tables, this is the
     first, and ``others`` has the others.
 
     >>> Preview.__name__, "preview returns one"
@@ -30,6 +36,7 @@ class Preview:
     cost: Cost
     left_out: tuple[str, ...]
     others: tuple["Preview", ...] = ()
+    size: int | None = None
 
     @property
     def cells(self) -> dict[str, int]:
@@ -57,6 +64,11 @@ class Preview:
         schedule, found = self.task.schedule, []
         if self.left_out:
             found.append(f"left out: {', '.join(self.left_out)}")
+        rows = self.size or ROWS
+        if self.error >= rows * _NOISE:
+            found.append(f"every count is noise if the table has about {rows:,} rows: spend more")
+        elif self.pair_error >= rows * _NOISE_OF_PAIRS:
+            found.append(f"this buys the one-way marginals only, of about {rows:,} rows")
         if not schedule.rounds:
             found.append("this buys the single columns only: no column will go with another")
         elif schedule.is_forest:
@@ -65,6 +77,7 @@ class Preview:
             if not one.is_nullable:
                 continue
             found.append(f"{one.name} can be missing")
+        found += self._opened
         plan = self.task.schema.plan
         if isinstance(plan, UnitTable):
             found.append(f"rows of a unit beyond {plan.most:,} are dropped")
@@ -72,7 +85,24 @@ class Preview:
             found.append(f"rows of a unit beyond {plan.most:,} weigh less")
         return tuple(found)
 
-    def _rows(self, variance: float) -> float:
+    @property
+    def _opened(self) -> list[str]:
+        """What the charge finds before it counts."""
+        opening = self.task.opening if isinstance(self.task, FitTask) else None
+        if opening is None:
+            return []
+        found = []
+        for name, question in zip(opening.texts, opening.questions, strict=True):
+            least = opening.threshold(Units(question, 0)).threshold
+            found.append(f"{name}: its values are released from about {least:,} units on")
+        for tree in opening.trees:
+            found.append(f"{tree.column.name}: about {tree.bins} bins at quantiles, found first")
+        return found
+
+    def _rows(
+        self,
+        variance: float,
+    ) -> float:
         return _NORMAL * math.sqrt(variance) / self.task.schema.plan.refinement
 
     @property
@@ -98,12 +128,19 @@ class Preview:
         return "\n".join([*lines, f"cost: {self.cost}", "nothing was charged"])
 
 
-def preview_of(task: FitTask | RelationalTask, cost: Cost) -> Preview:
+def preview_of(
+    task: FitTask | RelationalTask,
+    cost: Cost,
+    dataset: Dataset,
+) -> Preview:
     """The preview of a fit of one table or of several."""
     left_out = task.told["left_out"]
     if isinstance(task, FitTask):
-        return Preview(task, cost, tuple(left_out))
+        size = dataset.tables[task.schema.table].size
+        return Preview(task, cost, tuple(left_out), size=size)
     found = []
     for part in task.parts:
-        found.append(Preview(part, cost, tuple(left_out[part.schema.table])))
+        name = part.schema.table
+        size = dataset.tables[name].size
+        found.append(Preview(part, cost, tuple(left_out[name]), size=size))
     return replace(found[0], others=tuple(found[1:]))

@@ -27,7 +27,7 @@ _PARTS = 10**12
 # Rounds for each column: one, and so many more for every tenfold rho; never more than the last.
 _ROUNDS, _MOST_TIMES = 1.8, 3.5
 # A rho is compared as if the table had so many rows, unless its size is declared.
-_ROWS = 30_000
+ROWS = 30_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ def _strength(allowance: Allowance, size: int | None) -> float:
     rho = float(allowance.amount)
     if allowance.norm is Norm.L1:
         rho = rho**2 / 2
-    return rho * ((size or _ROWS) / _ROWS) ** 2
+    return rho * ((size or ROWS) / ROWS) ** 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 """The columns of a table as axes of few cells: declared values, declared bins, and missing."""
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -27,7 +27,7 @@ from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.table import Table
 from sfumato.metadata.timestamp import Timestamp
 from sfumato.noise import Integers
-from sfumato.plan.cube import Cube, axis
+from sfumato.plan.cube import BoundedCube, Cube, axis
 from sfumato.plan.owner import owner_of
 from sfumato.plan.relation import Scan
 from sfumato.plan.scalar import (
@@ -45,10 +45,9 @@ from sfumato.plan.scalar import (
 from sfumato.plan.value import GroupKey, Value
 from sfumato.query.pipeline import compile_cube
 from sfumato.synthetic.counts import Plan
+from sfumato.synthetic.text_keys import place_of
 
 Floats: TypeAlias = npt.NDArray[np.float64]
-# A number of equally wide bins, or the first value of each bin but the first.
-Bins: TypeAlias = int | Sequence[Any]
 
 # An ordered column with more values than this has bins; and how many, if none are declared.
 MOST_VALUES, DEFAULT_BINS = 256, 64
@@ -57,6 +56,31 @@ MOST_BINS, MOST_COLUMNS = 4096, 1000
 # How finely a curve is inverted inside a bin.
 _STEPS = 16
 
+
+@dataclass(frozen=True, slots=True)
+class Quantiles:
+    """About so many bins of about as many rows each, found by charged noisy counts.
+
+    A value that many rows have gets a bin of its own, and so do the values beyond all others.
+
+    Raises:
+        WrongUse: a number that is not from 2 to 256.
+
+    >>> Quantiles(32).bins
+    32
+    """
+
+    bins: int
+
+    def __post_init__(self) -> None:
+        if type(self.bins) is not int or not 2 <= self.bins <= MOST_VALUES:
+            raise WrongUse(f"Quantiles({shown(self.bins)}).", allowed=f"from 2 to {MOST_VALUES}")
+
+
+# A number of equally wide bins, bins at quantiles, or the first value of each bin but the first.
+Bins: TypeAlias = int | Quantiles | Sequence[Any]
+# The placeholder of each text whose frequent values are released.
+Texts: TypeAlias = Mapping[str, str]
 
 # Types of columns whose values are declared.
 Declared: TypeAlias = Integer | Real | Date | Timestamp | Category | Boolean
@@ -145,6 +169,11 @@ class Axis:
         return np.array([*self.starts, kind.upper_code + 1])
 
     @property
+    def read(self) -> Column:
+        """The column as it is declared."""
+        return self.column
+
+    @property
     def key(self) -> GroupKey:
         """The axis of the cube that engines count by."""
         if self.starts is None:
@@ -157,6 +186,7 @@ class Axis:
         cells: Integers,
         spread: Floats,
         weights: Floats,
+        reach: tuple[int, int] | None = None,
     ) -> Integers:
         """The code of each row in a bin, or one beyond the last limit where it is missing.
 
@@ -165,20 +195,22 @@ class Axis:
             spread: uniform numbers, one a row, that place the row inside its bin.
             weights: how many rows each cell has; a monotone curve through their cumulative sums
                 is the distribution inside the bins.
+            reach: codes between which the rows lie, in bins that are partly outside.
         """
         limits = self.limits
         if self.starts is None:
             return limits[cells]
         masses = np.maximum(weights[: self.bins], 0.0) + 1e-9
         curve = PchipInterpolator(limits, np.concatenate([[0.0], np.cumsum(masses)]))
-        fine = np.linspace(limits[:-1], limits[1:], _STEPS + 1, axis=1)
+        firsts, ends = _within(limits, reach)
+        fine = np.linspace(firsts, ends, _STEPS + 1, axis=1)
         heights = curve(fine)
         codes = np.full(len(cells), limits[-1])
         for place in np.unique(cells[cells < self.bins]):
             chosen = cells == place
             low, high = heights[place, 0], heights[place, -1]
             values = np.interp(low + spread[chosen] * (high - low), heights[place], fine[place])
-            codes[chosen] = np.clip(np.floor(values), limits[place], limits[place + 1] - 1)
+            codes[chosen] = np.clip(np.floor(values), firsts[place], ends[place] - 1)
         return codes
 
     def values(self, codes: Integers) -> pa.Array:
@@ -190,6 +222,20 @@ class Axis:
         rows = np.zeros(len(codes), np.int64)
         rows[~is_missing] = places
         return decoded.take(pa.array(rows, mask=is_missing))
+
+
+def _within(limits: Integers, reach: tuple[int, int] | None) -> tuple[Integers, Integers]:
+    """The first codes of bins and the codes after their last ones, cut to a reach.
+
+    A bin that is wholly outside stays as it is.
+    """
+    firsts, ends = limits[:-1], limits[1:]
+    if reach is None:
+        return firsts, ends
+    low, high = reach
+    cut_firsts = np.where(ends > low, np.maximum(firsts, low), firsts)
+    cut_ends = np.where(firsts < high, np.minimum(ends, high), ends)
+    return cut_firsts, cut_ends
 
 
 def _arrow_type(kind: object) -> pa.DataType | None:
@@ -215,6 +261,38 @@ def _bin_of(column: Column, starts: Sequence[int]) -> Scalar:
 
 
 @dataclass(frozen=True, slots=True)
+class TextAxis(Axis):
+    """A ``Text`` as cells: one for each released string, one for all others, one for missing.
+
+    The column is a ``Category`` of the released strings, ascending, then a placeholder that stands
+    for all others.
+
+    Guarantees:
+        every string is in one cell
+
+    >>> found = TextAxis(Column("city", Category("Bonn", "Ulm", "(other)")))
+    >>> found.cells, found.keys
+    (4, ('Bonn', 'Ulm'))
+    """
+
+    @property
+    def read(self) -> Column:
+        """The text column."""
+        return Column(self.name, Text(missing=self.column.type.missing))
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The released strings."""
+        assert isinstance(self.column.type, Category), "a text has released values"
+        return self.column.type.values[:-1]
+
+    @property
+    def key(self) -> GroupKey:
+        """The axis of the cube that engines count by."""
+        return axis(Value(self.name, self.column.type, place_of(self.read, self.keys)))
+
+
+@dataclass(frozen=True, slots=True)
 class Schema:
     """The axes of one table, and what its marginals are counted of."""
 
@@ -225,10 +303,17 @@ class Schema:
     @classmethod
     def over(cls, dataset: Dataset, table: str, axes: Sequence[Axis]) -> "Schema":
         """The schema of some axes of a declared table."""
-        columns = tuple(one.column for one in axes)
+        columns = tuple(one.read for one in axes)
         scan = Scan(table, columns=columns, owner=owner_of(dataset, table))
         plan = compile_cube(Cube(scan, tuple(one.key for one in axes)), dataset)
         return cls(table, tuple(axes), plan)
+
+    def with_axes(self, axes: Sequence[Axis]) -> "Schema":
+        """The same rows by other axes of the same columns (TypeError for several tables)."""
+        if not isinstance(self.plan, BoundedCube):
+            raise TypeError("other axes of a table of a family")
+        cube = replace(self.plan.cube, axes=tuple(one.key for one in axes))
+        return replace(self, axes=tuple(axes), plan=replace(self.plan, cube=cube))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -258,11 +343,12 @@ def schema_of(
     table: str,
     columns: Sequence[str] | None = None,
     bins: Mapping[str, Bins] | None = None,
+    texts: Texts | None = None,
 ) -> Schema:
     """The columns of a declared table as axes; reads declarations alone.
 
-    Without ``columns``, every declared column whose values are declared: a ``Text`` is left out,
-    and so are the columns that identify a unit.
+    Without ``columns``, every declared column whose values are declared: a ``Text`` is left out
+    unless ``texts`` has a placeholder for it, and so are the columns that identify a unit.
 
     Raises:
         UnknownName: no such table or column.
@@ -275,7 +361,7 @@ def schema_of(
     >>> found.names, found.cells
     (('age',), (11,))
     """
-    return Schema.over(dataset, table, axes_of(dataset, table, columns, bins))
+    return Schema.over(dataset, table, axes_of(dataset, table, columns, bins, texts=texts))
 
 
 def axes_of(
@@ -284,21 +370,40 @@ def axes_of(
     columns: Sequence[str] | None = None,
     bins: Mapping[str, Bins] | None = None,
     keys: Set[str] = frozenset(),
+    texts: Texts | None = None,
 ) -> tuple[Axis, ...]:
     """The axes of ``schema_of``; ``keys`` are more columns that are left out by default."""
+    rests = dict(texts or {})
     if table not in dataset.tables:
         raise UnknownName(f"No table {shown(table)}.", allowed=", ".join(dataset.tables))
     listed = dataset.tables[table].columns
-    wanted = _chosen(dataset, table, columns, keys)
+    wanted = _chosen(dataset, table, columns, keys, rests)
     asked = dict(bins or {})
     unknown = [name for name in asked if name not in wanted]
     if unknown:
         raise UnknownName(f"Bins of {shown(unknown[0])}.", allowed=", ".join(wanted))
-    axes = []
+    axes: list[Axis] = []
     for name in wanted:
         column = Column(name, listed[name])
-        axes.append(Axis(column, _starts(column, asked.get(name))))
+        if name in rests:
+            axes.append(_text_axis(column, rests.pop(name)))
+        else:
+            axes.append(Axis(column, _starts(column, asked.get(name))))
+    if rests:
+        raise UnknownName(f"texts= of {shown(next(iter(rests)))}.", allowed=", ".join(wanted))
     return tuple(axes)
+
+
+def _text_axis(column: Column, rest: object) -> TextAxis:
+    """A text of which no value is released yet."""
+    kind = column.type
+    if not isinstance(kind, Text) or not isinstance(rest, str) or not rest:
+        raise WrongUse(
+            f"texts={{{shown(column.name)}: {shown(rest)}}}.",
+            allowed="a column that is declared as sf.Text, and a placeholder for rare values",
+            remedy='texts={"city": "(other)"}',
+        )
+    return TextAxis(Column(column.name, Category(rest, missing=kind.missing)))
 
 
 def _chosen(
@@ -306,6 +411,7 @@ def _chosen(
     table: str,
     columns: Sequence[str] | None,
     keys: Set[str],
+    texts: Texts,
 ) -> list[str]:
     """The names of the columns to synthesise, in the order of their declarations."""
     listed = dataset.tables[table].columns
@@ -314,7 +420,8 @@ def _chosen(
     if columns is None:
         names = []
         for name, kind in listed.items():
-            if not isinstance(kind, Text) and name not in ids:
+            is_open = isinstance(kind, Text) and name not in texts
+            if not is_open and name not in ids:
                 names.append(name)
     else:
         names = list(columns)
@@ -342,12 +449,15 @@ def _starts(column: Column, bins: Bins | None) -> tuple[int, ...] | None:
         raise WrongUse(
             f"Bins of {shown(column.name)}, a Category.", allowed="bins of ordered columns"
         )
+    if isinstance(bins, Quantiles):
+        return _equal(column, min(bins.bins, kind.size))
     if isinstance(bins, int):
         return _equal(column, bins)
     if not isinstance(bins, Sequence):
         raise WrongUse(
             f"Bins of {shown(column.name)}: {shown(bins)}.",
-            allowed="a whole number of bins, or the first value of each but the first: [18, 65]",
+            allowed="a whole number of bins, sy.Quantiles(32), or the first value of each but "
+            "the first: [18, 65]",
         )
     inner = [_code(column, edge) for edge in bins]
     if len(inner) >= MOST_BINS or any(code is None for code in inner):

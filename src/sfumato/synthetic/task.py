@@ -14,26 +14,31 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.errors import WrongUse
-from sfumato.metadata.column import Column
 from sfumato.metadata.dataset import Dataset
 from sfumato.noise import Integers
 from sfumato.plan.cube import BoundedCube
+from sfumato.plan.open_cube import OpenCube
 from sfumato.plan.show import form
-from sfumato.privacy.event import Event
+from sfumato.plan.stages import Bounded
+from sfumato.privacy.event import Composed, Event
 from sfumato.query.curator import Curator
 from sfumato.synthetic.counts import BlockCounts, Plan
 from sfumato.synthetic.estimate import Measurement
 from sfumato.synthetic.fitting import MOST_COUNTED, Base, Fitting
+from sfumato.synthetic.opening import LONGEST_KEY, MOST_KEYS, Opening, counted_texts, opened
+from sfumato.synthetic.public import PublicCells
 from sfumato.synthetic.rows import Dice
 from sfumato.synthetic.rules import Rule
 from sfumato.synthetic.schedule import CHECK_BLOCKS, Schedule
-from sfumato.synthetic.schema import Axis, Floats, Schema
+from sfumato.synthetic.schema import MOST_VALUES, Axis, Floats, Schema
 from sfumato.synthetic.select import Discrepancies
 from sfumato.synthetic.tree import Clique
 
 FORMAT = 1
 # The most bytes of the first line, beside what was asked.
 _HEADER = 1_000_000
+# The most bytes of one character in JSON.
+_ESCAPED = 12
 
 
 @dataclass(frozen=True)
@@ -41,7 +46,8 @@ class FitTask:
     """Fits a model to one table and releases its measurements and choices.
 
     ``asked`` is canonical JSON of the arguments from which the task can be made again. ``weights``
-    are those of pairs of columns that differ from 1.
+    are those of pairs of columns that differ from 1. ``opening`` chooses the cells of some columns
+    first; until then, they have a few.
 
     Guarantees:
         fits that differ in anything have different forms
@@ -52,6 +58,9 @@ class FitTask:
     asked: str
     rules: tuple[Rule, ...] = field(default=(), compare=False)
     weights: tuple[tuple[Clique, int], ...] = ()
+    opening: Opening | None = field(default=None, compare=False)
+    publics: tuple[PublicCells, ...] = field(default=(), compare=False)
+    triples: bool = field(default=False, compare=False)
 
     kind: ClassVar[str] = "synthetic"
 
@@ -69,7 +78,7 @@ class FitTask:
 
     @property
     def form(self) -> str:
-        """The canonical form of every field; ``asked`` states the rules."""
+        """The canonical form of every field; ``asked`` states those that are not compared."""
         return f"{FORMAT}{form(self)}"
 
     @property
@@ -80,45 +89,81 @@ class FitTask:
     @cached_property
     def event(self) -> Event:
         """All of it; known before anything is read."""
-        return self.schedule.noises(self.schema.plan).event(self.heaviest)
+        measured = self.schedule.noises(self.schema.plan).event(self.heaviest)
+        if self.opening is None:
+            return measured
+        return Composed((*self.opening.events(self.cube), measured))
 
     @property
     def cells(self) -> tuple[int, ...]:
-        """The numbers of counts of the single columns; those of the marginals are chosen later."""
-        return self.schema.cells
+        """The numbers of counts of the single columns; those of the marginals are chosen later.
+
+        After an opening, all are.
+        """
+        return () if self.opening else self.schema.cells
+
+    @property
+    def cube(self) -> BoundedCube:
+        """What is counted (TypeError if the table is one of several)."""
+        if not isinstance(self.schema.plan, BoundedCube):
+            raise TypeError("the parent of several tables")
+        return self.schema.plan
 
     @property
     def size(self) -> int:
         """The most bytes of the answer."""
         schedule = self.schedule
-        counts = sum(self.cells) + schedule.checks * CHECK_BLOCKS**2
+        counts = sum(self.schema.cells) + schedule.checks * CHECK_BLOCKS**2
         header = _HEADER + len(self.asked)
+        if self.opening is not None:
+            counts += MOST_KEYS * len(self.opening.texts) + 4 * MOST_VALUES * len(
+                self.opening.trees
+            )
+            header += _ESCAPED * LONGEST_KEY * MOST_KEYS * len(self.opening.texts)
         return header + 8 * (counts + schedule.rounds * schedule.largest)
 
     def ready(
         self,
         declarations: Dataset,
-    ) -> BoundedCube:
+    ) -> BoundedCube | OpenCube:
         """The bounded cube (WrongUse if it was planned for other declarations)."""
         schema = self.schema
         columns = dict(declarations.tables[schema.table].columns)
-        axes = []
-        for one in schema.axes:
-            kind = columns.get(one.name, one.kind)
-            axes.append(replace(one, column=Column(one.name, kind)))
-        planned = Schema.over(declarations, schema.table, axes).plan
-        if planned != schema.plan or not isinstance(planned, BoundedCube):
+        is_declared = all(columns.get(one.name) == one.read.type for one in schema.axes)
+        if not is_declared or self._planned(declarations) != (schema.plan, self._questions):
             raise WrongUse("A fit that was planned for other declarations.", remedy="Fit anew.")
-        return planned
+        if self.opening is None:
+            return self.cube
+        return OpenCube(self.cube, self.opening.questions)
+
+    @property
+    def _questions(self) -> tuple[Bounded, ...]:
+        return self.opening.questions if self.opening else ()
+
+    def _planned(self, declarations: Dataset) -> tuple[Plan, tuple[Bounded, ...]]:
+        """The plans that these declarations give."""
+        schema = Schema.over(declarations, self.schema.table, self.schema.axes)
+        questions: tuple[Bounded, ...] = ()
+        if self.opening is not None:
+            questions = counted_texts(declarations, schema, self.schedule.allowance.norm)
+        return schema.plan, questions
 
     def run(
         self,
         curator: Curator,
     ) -> bytes:
         """Measures, and fits between rounds; the steps depend on released numbers alone."""
-        noisy = self.measured(curator, Dice())
-        facts = {"kind": self.kind, "format": FORMAT, "charge_id": curator.charge}
+        facts: dict[str, Any] = {"kind": self.kind, "format": FORMAT, "charge_id": curator.charge}
+        task = self
+        if self.opening is not None:
+            facts["opened"] = self.opening.released(curator, self.schema)
+            task = self.with_opened(facts["opened"])
+        noisy = task.measured(curator, Dice())
         return stored({**facts, "asked": self.told, **noisy.chosen}, noisy.counts)
+
+    def with_opened(self, released: Mapping[str, Any]) -> "FitTask":
+        """The task of what comes after the opening, with the cells that it chose."""
+        return replace(self, schema=opened(self.schema, released), opening=None)
 
     def measured(
         self,
@@ -165,8 +210,14 @@ class FitTask:
     ) -> Base:
         """The single columns, of their noisy counts."""
         one = self.schema.plan.refinement
+        rows = tuple(counts / one for counts in singles)
         return Base(
-            self.schema, self.schedule, tuple(counts / one for counts in singles), self.rules
+            self.schema,
+            self.schedule,
+            rows,
+            self.rules,
+            publics=self.publics,
+            triples=self.triples,
         )
 
     def _batch(
@@ -291,6 +342,8 @@ class Released:
                 f"A stored fit of format {facts.get('format')}.", allowed=f"format {FORMAT}"
             )
         taken = Taken(np.frombuffer(numbers, "<i8"))
+        if task.opening is not None:
+            task = task.with_opened(facts["opened"])
         base = task.base([taken.next(size) for size in task.schema.cells])
         return cls.taken(base, facts, taken)
 

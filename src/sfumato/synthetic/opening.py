@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a fit releases first: the frequent values of texts, and the bins of columns at quantiles.
+
+Both are steps of the one charge. They choose the axes of all later counts.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from sfumato.errors import MissingDeclaration, WrongUse, shown
+from sfumato.exact.rational import Number, positive
+from sfumato.mechanisms.additive import AdditiveMechanism
+from sfumato.mechanisms.threshold import ThresholdMechanism, threshold_gaussian
+from sfumato.metadata.column import Category, Column
+from sfumato.metadata.dataset import Dataset
+from sfumato.plan.aggregate import CountUnits
+from sfumato.plan.cube import BoundedCube
+from sfumato.plan.owner import owner_of
+from sfumato.plan.relation import Scan
+from sfumato.plan.stages import Bounded, Raw
+from sfumato.plan.value import GroupKey, Value
+from sfumato.privacy.distance import Distance, Norm
+from sfumato.privacy.event import Event, Repeated
+from sfumato.query.allowance import Allowance, allowance
+from sfumato.query.cells import Units
+from sfumato.query.curator import Curator
+from sfumato.query.pipeline import compile_plan
+from sfumato.synthetic.constraints import Constraint
+from sfumato.synthetic.public import Public
+from sfumato.synthetic.quantiles import QuantileTree
+from sfumato.synthetic.schema import Axis, Quantiles, Schema, TextAxis
+
+# The most released values of a text, and the most characters of one.
+MOST_KEYS, LONGEST_KEY = 1000, 200
+# A column with more values has bins at about so many quantiles, unless other bins are declared.
+WIDE, DEFAULT_QUANTILES = 4096, 32
+# The share of the cost of each column that is opened, and the most of all of them.
+_EACH, _MOST = Fraction(1, 25), Fraction(1, 5)
+
+
+def price_of(
+    texts: Mapping[str, str] | None,
+    *,
+    epsilon: Number | None,
+    rho: Number | None,
+    delta: Number | None,
+) -> Allowance:
+    """What a fit may spend. With texts, its delta is that of the values that are released.
+
+    Of an epsilon with a delta, half of the delta is for these values.
+
+    >>> cost = price_of({"city": "(other)"}, epsilon=1, rho=None, delta="1e-6")
+    >>> cost == allowance(epsilon=1, delta="5e-7")
+    True
+    """
+    if not texts or delta is None:
+        return allowance(epsilon=epsilon, rho=rho, delta=delta)
+    whole = positive("delta", delta, at_most=Fraction(1, 2))
+    if epsilon is not None:
+        return allowance(epsilon=epsilon, rho=rho, delta=whole / 2)
+    return replace(allowance(rho=rho), delta=whole)
+
+
+def quantiles_of(
+    schema: Schema,
+    bins: Mapping[str, Any],
+    constraints: Sequence[Constraint | Public],
+) -> dict[str, int]:
+    """The columns whose bins are at quantiles, with the number of bins.
+
+    By default those with many values, except if a constraint tests them: its bins must be public.
+
+    Raises:
+        WrongUse: a constraint tests a column for which quantiles are asked.
+    """
+    tested = {name for each in constraints for name in each.columns}
+    found = {}
+    for one in schema.axes:
+        asked = bins.get(one.name)
+        if isinstance(asked, Quantiles):
+            found[one.name] = asked.bins
+        elif asked is None and one.name not in tested and _is_wide(one):
+            found[one.name] = DEFAULT_QUANTILES
+    both = [name for name in tested if isinstance(bins.get(name), Quantiles)]
+    if both:
+        raise WrongUse(
+            f"A constraint on {shown(min(both))}, whose bins are found by the charge.",
+            remedy="Declare bins= that begin where the constraint changes.",
+        )
+    return found
+
+
+def _is_wide(
+    one: Axis,
+) -> bool:
+    """Whether a column has so many values that bins of one width could miss most of them."""
+    return one.starts is not None and one.kind.size > WIDE
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """The steps that come before all others.
+
+    ``questions`` count the units of each value of a text, in the order of ``texts``; ``trees`` find
+    the bins of columns. ``each`` is the cost of one column, ``delta`` that of one text.
+
+    >>> Opening.__name__, "of a fit with texts or quantiles"
+    ('Opening', 'of a fit with texts or quantiles')
+    """
+
+    texts: tuple[str, ...]
+    questions: tuple[Bounded, ...]
+    trees: tuple[QuantileTree, ...]
+    each: Allowance
+    delta: Fraction
+
+    @classmethod
+    def of(
+        cls,
+        dataset: Dataset,
+        schema: Schema,
+        quantiles: Mapping[str, int],
+        allowed: Allowance,
+    ) -> "Opening | None":
+        """The opening of a schema whose texts have no values yet; None if nothing is opened.
+
+        Raises:
+            MissingDeclaration: there are texts, but no delta.
+        """
+        texts = [one for one in schema.axes if isinstance(one, TextAxis)]
+        trees = _trees(schema, quantiles)
+        opened = len(texts) + len(trees)
+        if not opened:
+            return None
+        if texts and allowed.delta is None:
+            raise MissingDeclaration(
+                "texts= without a delta: a value that one person has is released with some chance.",
+                allowed="epsilon= with delta=, or rho= with delta=",
+                remedy='delta="1e-9"',
+            )
+        delta = allowed.delta or Fraction(0)
+        each = replace(allowed, amount=allowed.amount * min(_EACH, _MOST / opened), delta=None)
+        questions = counted_texts(dataset, schema, allowed.norm)
+        names = tuple(one.name for one in texts)
+        return cls(names, questions, trees, each, delta / max(len(texts), 1))
+
+    @classmethod
+    def remade(
+        cls,
+        dataset: Dataset,
+        schema: Schema,
+        norm: Norm,
+        told: Mapping[str, Any],
+    ) -> "Opening":
+        """The opening that ``told`` wrote."""
+        trees = _trees(schema, told["quantiles"])
+        each = Allowance(norm, Fraction(told["each"]))
+        questions = counted_texts(dataset, schema, norm)
+        texts = tuple(one.name for one in schema.axes if isinstance(one, TextAxis))
+        return cls(texts, questions, trees, each, Fraction(told["delta"]))
+
+    def told(
+        self,
+        schema: Schema,
+    ) -> dict[str, Any]:
+        """All of it for JSON; texts are in the order of their columns."""
+        rests = {}
+        for one in schema.axes:
+            if isinstance(one, TextAxis):
+                rests[one.name] = one.kind.decode(one.bins - 1)
+        return {
+            "texts": rests,
+            "quantiles": {tree.column.name: tree.bins for tree in self.trees},
+            "each": str(self.each.amount),
+            "delta": str(self.delta),
+        }
+
+    def left(
+        self,
+        allowed: Allowance,
+    ) -> Allowance:
+        """What is left for all other steps."""
+        spent = self.each.amount * (len(self.texts) + len(self.trees))
+        return replace(allowed, amount=allowed.amount - spent)
+
+    def events(
+        self,
+        plan: BoundedCube,
+    ) -> tuple[Event, ...]:
+        """The steps, in order."""
+        found: list[Event] = []
+        for question in self.questions:
+            counted = Units(question, 0)
+            found.append(self.threshold(counted).event(counted.distance(Norm.LINF)))
+        for tree in self.trees:
+            moved, noise = self._noise(plan, tree)
+            found.append(Repeated(noise.event(moved), tree.levels))
+        return tuple(found)
+
+    def threshold(
+        self,
+        counted: Units,
+    ) -> ThresholdMechanism:
+        """What releases the values of a text."""
+        relation = counted.distance(Norm.LINF).relation
+        return threshold_gaussian(counted.groups, self.each.amount, self.delta, relation)
+
+    def _noise(
+        self,
+        plan: BoundedCube,
+        tree: QuantileTree,
+    ) -> tuple[Distance, AdditiveMechanism]:
+        """How far the counts of one level move, and their noise."""
+        moved = plan.l1 if self.each.norm is Norm.L1 else plan.l2
+        (share,) = {*self.each.shares(tree.levels)}
+        return moved, self.each.noise(moved, share)
+
+    def released(
+        self,
+        curator: Curator,
+        schema: Schema,
+    ) -> dict[str, Any]:
+        """Takes the steps; what they released, for JSON."""
+        keys: dict[str, list[str]] = {}
+        for name, question in zip(self.texts, self.questions, strict=True):
+            counted = Units(question, 0)
+            keys[name] = _kept(curator.threshold(counted, self.threshold(counted)))
+        starts: dict[str, list[int]] = {}
+        for tree in self.trees:
+            _, noise = self._noise(_plan_of(schema), tree)
+            starts[tree.column.name] = list(tree.found(curator, schema, noise))
+        return {"keys": keys, "starts": starts}
+
+
+def _trees(
+    schema: Schema,
+    quantiles: Mapping[str, int],
+) -> tuple[QuantileTree, ...]:
+    """What finds the bins of columns, in the order of the schema."""
+    found = []
+    for one in schema.axes:
+        if one.name in quantiles:
+            found.append(QuantileTree(one.column, quantiles[one.name]))
+    return tuple(found)
+
+
+def opened(
+    schema: Schema,
+    released: Mapping[str, Any],
+) -> Schema:
+    """A schema with the values of texts and the bins that were released."""
+    axes: list[Axis] = []
+    for one in schema.axes:
+        if isinstance(one, TextAxis):
+            axes.append(_with_keys(one, released["keys"][one.name]))
+        elif one.name in released["starts"]:
+            axes.append(Axis(one.column, tuple(released["starts"][one.name])))
+        else:
+            axes.append(one)
+    return schema.with_axes(axes)
+
+
+def _with_keys(
+    one: TextAxis,
+    keys: Sequence[str],
+) -> TextAxis:
+    """A text with its released values."""
+    kind = one.column.type
+    assert isinstance(kind, Category), "a text has released values"
+    (rest,) = kind.values[-1:]
+    values = sorted(set(keys) - {rest, *(kind.missing or ())})
+    return TextAxis(Column(one.name, Category(*values, rest, missing=kind.missing)))
+
+
+def _kept(
+    shown: Mapping[tuple[int | str | None, ...], int],
+) -> list[str]:
+    """The values with the largest noisy counts that a column can have.
+
+    Values that are too long, and those that no statement of SQL can hold, count as others.
+    """
+    counts: dict[str, int] = {}
+    for (key,), noisy in shown.items():
+        if isinstance(key, str) and 0 < len(key) <= LONGEST_KEY and "\0" not in key:
+            counts[key] = noisy
+    most = sorted(counts, key=lambda key: (-counts[key], key))
+    return sorted(most[:MOST_KEYS])
+
+
+def counted_texts(
+    dataset: Dataset,
+    schema: Schema,
+    norm: Norm,
+) -> tuple[Bounded, ...]:
+    """For each text of a schema, the question that counts the units of each of its values."""
+    questions = []
+    for one in schema.axes:
+        if isinstance(one, TextAxis):
+            scan = Scan(schema.table, columns=(one.read,), owner=owner_of(dataset, schema.table))
+            raw = Raw(scan, (GroupKey(Value.of(one.read), None),), (CountUnits(),))
+            questions.append(compile_plan(raw, dataset, norm))
+    return tuple(questions)
+
+
+def _plan_of(
+    schema: Schema,
+) -> BoundedCube:
+    assert isinstance(schema.plan, BoundedCube), "one table is opened"
+    return schema.plan

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Marginals that are known to everybody, such as official counts: rows agree with them exactly."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from sfumato.errors import WrongUse, shown
+from sfumato.exact.rational import Number, to_fraction
+from sfumato.noise import Integers
+from sfumato.synthetic.estimate import Measurement
+from sfumato.synthetic.rows import Dice
+from sfumato.synthetic.rules import Rule
+from sfumato.synthetic.schema import MOST_VALUES, Axis, Schema, TextAxis
+from sfumato.synthetic.tree import Clique
+
+# The standard deviation that a fit takes public counts to have, as a share of all rows.
+_EXACT = 1e-5
+
+
+@dataclass(frozen=True, slots=True)
+class Public:
+    """The shares of the values of one column, or of two together; ``public`` makes one.
+
+    >>> public("sex", {"F": 3, "M": 1}).shares
+    ((('F',), Fraction(3, 4)), (('M',), Fraction(1, 4)))
+    """
+
+    columns: tuple[str, ...]
+    shares: tuple[tuple[tuple[Any, ...], Fraction], ...]
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """It for JSON: values as they are, or as text where JSON has none such."""
+        shares = []
+        for values, share in self.shares:
+            shares.append([[_plain(value) for value in values], str(share)])
+        return {"columns": list(self.columns), "shares": shares}
+
+    @classmethod
+    def remade(
+        cls,
+        told: Mapping[str, Any],
+    ) -> "Public":
+        """What ``told`` wrote."""
+        shares = tuple((tuple(values), Fraction(share)) for values, share in told["shares"])
+        return cls(tuple(told["columns"]), shares)
+
+
+def _plain(
+    value: Any,
+) -> Any:
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    return str(value)
+
+
+def public(
+    columns: str | Sequence[str],
+    counts: Mapping[Any, Number],
+) -> Public:
+    """The values of one column, or of two together, with their counts or shares; public.
+
+    Values that are not listed do not occur; None is a missing value. Of n sampled rows, a value has
+    n times its share, rounded up or down to whole rows (largest remainders), always.
+
+    Raises:
+        WrongUse: no counts, a negative one, or other than one or two columns.
+
+    >>> public(["sex", "old"], {("F", True): 1, ("M", False): 1}).columns
+    ('sex', 'old')
+    """
+    names = (columns,) if isinstance(columns, str) else tuple(columns)
+    if not 1 <= len(set(names)) == len(names) <= 2 or not isinstance(counts, Mapping):
+        raise WrongUse(
+            f"A public marginal of {shown(columns)}.",
+            allowed="one or two columns, and the count of each value",
+            remedy='sy.public("sex", {"F": 52, "M": 48})',
+        )
+    found = []
+    for value, count in counts.items():
+        key = (value,) if len(names) == 1 else value
+        if not isinstance(key, tuple) or len(key) != len(names):
+            raise WrongUse(f"The value {shown(value)}.", allowed="a value of each column")
+        found.append((key, to_fraction("count", count)))
+    total = sum((count for _, count in found), Fraction(0))
+    if total <= 0 or any(count < 0 for _, count in found):
+        raise WrongUse(
+            f"Public counts of {', '.join(names)} that are negative or all 0.",
+            allowed="counts or shares from 0, one of them above 0",
+        )
+    return Public(names, tuple((key, count / total) for key, count in found if count))
+
+
+@dataclass(frozen=True, slots=True)
+class PublicCells:
+    """A public marginal in cells of columns; ``shape`` has the number of cells of each.
+
+    Guarantees:
+        counts of rows are less than one from their shares
+
+    >>> PublicCells((0,), (3,), (((0,), Fraction(1, 3)), ((1,), Fraction(2, 3)))).counts(4).tolist()
+    [1, 3, 0]
+    """
+
+    columns: Clique
+    shape: tuple[int, ...]
+    shares: tuple[tuple[Clique, Fraction], ...]
+
+    def counts(
+        self,
+        rows: int,
+    ) -> Integers:
+        """How many of so many rows each cell has, flat: largest remainders."""
+        found = np.zeros(math.prod(self.shape), np.int64)
+        remainders = []
+        for cells, share in self.shares:
+            at = int(np.ravel_multi_index(cells, self.shape))
+            found[at] = math.floor(rows * share)
+            remainders.append((found[at] - rows * share, at))
+        for _, at in sorted(remainders)[: rows - int(found.sum())]:
+            found[at] += 1
+        return found
+
+    def measured(
+        self,
+        total: float,
+    ) -> Measurement:
+        """What a model is fitted to."""
+        counts = np.zeros(self.shape)
+        for cells, share in self.shares:
+            counts[cells] = float(share) * total
+        return Measurement(self.columns, counts, np.full(self.shape, max(1.0, total) * _EXACT))
+
+    def enforced(
+        self,
+        rows: Integers,
+        dice: Dice,
+    ) -> Integers:
+        """The rows, a few of them moved to other cells so that the counts are exact."""
+        flat = np.ravel_multi_index(tuple(rows[:, list(self.columns)].T), self.shape)
+        wanted = self.counts(len(rows))
+        have = np.bincount(flat, minlength=len(wanted))
+        order = dice.order(len(flat))
+        order = order[np.argsort(flat[order], kind="stable")]
+        within = np.arange(len(flat)) - np.repeat(np.cumsum(have) - have, have)
+        moved = order[within >= wanted[flat[order]]]
+        missing = np.repeat(np.arange(len(wanted)), np.maximum(wanted - have, 0))
+        flat[moved] = missing[dice.order(len(missing))]
+        found = rows.copy()
+        for column, cells in zip(self.columns, np.unravel_index(flat, self.shape), strict=True):
+            found[:, column] = cells
+        return found
+
+
+def public_cells(
+    schema: Schema,
+    publics: Sequence[Public],
+    rules: Sequence[Rule],
+) -> tuple[PublicCells, ...]:
+    """Public marginals in cells; from declarations alone.
+
+    Raises:
+        UnknownName: a column that is not synthesised.
+        WrongUse: an undeclared value; a column with bins; one in two public marginals; one that a
+            constraint contradicts, or ties to other columns.
+    """
+    found: list[PublicCells] = []
+    taken: set[int] = set()
+    for each in publics:
+        one = _resolved(schema, each)
+        if taken & set(one.columns):
+            raise WrongUse(
+                f"Two public marginals of {', '.join(each.columns)}.",
+                allowed="one for each column",
+                remedy="State the two columns together.",
+            )
+        taken |= set(one.columns)
+        for rule in rules:
+            _require_possible(each, one, rule)
+        found.append(one)
+    return tuple(found)
+
+
+def _resolved(
+    schema: Schema,
+    each: Public,
+) -> PublicCells:
+    places = [schema.place(name) for name in each.columns]
+    axes = [schema.axes[place] for place in places]
+    known = [_cells(axis) for axis in axes]
+    order = sorted(range(len(places)), key=lambda at: places[at])
+    shares = []
+    for values, share in each.shares:
+        cells = []
+        for at in order:
+            value = _plain(values[at])
+            if value not in known[at]:
+                raise WrongUse(
+                    f"The public value {shown(values[at])} of {shown(axes[at].name)}.",
+                    allowed="declared values, and None where missing= is declared",
+                )
+            cells.append(known[at][value])
+        shares.append((tuple(cells), share))
+    columns = tuple(places[at] for at in order)
+    shape = tuple(axes[at].cells for at in order)
+    return PublicCells(columns, shape, tuple(shares))
+
+
+def _cells(
+    axis: Axis,
+) -> dict[Any, int]:
+    """The cell of each declared value."""
+    if axis.starts is not None or axis.bins > MOST_VALUES or isinstance(axis, TextAxis):
+        raise WrongUse(
+            f"A public marginal of {shown(axis.name)}.",
+            allowed=f"columns of at most {MOST_VALUES} declared values, without bins",
+        )
+    listed = axis.values(axis.limits[:-1]).to_pylist()
+    found = {_plain(value): at for at, value in enumerate(listed)}
+    if axis.is_nullable:
+        found[None] = axis.bins
+    return found
+
+
+def _require_possible(
+    each: Public,
+    one: PublicCells,
+    rule: Rule,
+) -> None:
+    """Refuses a rule that forbids a public value, or that ties it to other columns."""
+    shared = set(rule.columns) & set(one.columns)
+    if not shared:
+        return
+    others = tuple(at for at, place in enumerate(rule.columns) if place not in shared)
+    possible = np.asarray(rule.allowed.any(axis=others))
+    kept = [at for at, place in enumerate(one.columns) if place in shared]
+    for cells, _ in one.shares:
+        if not possible[tuple(cells[at] for at in kept)]:
+            raise WrongUse(
+                f"A constraint contradicts the public marginal of {', '.join(each.columns)}.",
+                remedy="Leave one of them out.",
+            )
+    if others:
+        raise WrongUse(
+            f"A constraint ties {', '.join(each.columns)}, whose marginal is public, to others.",
+            allowed="constraints on the columns of the public marginal alone",
+        )

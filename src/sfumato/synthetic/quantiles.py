@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bins at quantiles, from noisy counts of ever finer cells where there are many rows.
+
+Each level divides the cells that matter into sixteen and counts them. So the noise of a quantile is
+that of a few counts, however many values are declared.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.mechanisms.additive import AdditiveMechanism
+from sfumato.metadata.column import Column, Integer, Real
+from sfumato.noise import Integers
+from sfumato.query.curator import Curator
+from sfumato.synthetic.counts import BlockCounts
+from sfumato.synthetic.schema import Axis, Floats, Schema, declared
+
+# The finest cells of a column, and into how many parts one is divided.
+_LEAVES, _PARTS = 2**16, 16
+# A cell is divided if it has so many parts of a bin, and so many standard deviations of noise.
+_DIVIDED, _SEEN = 4, 2.0
+# Of more edges than this, the outermost ones are not taken for typical.
+_SEVERAL = 3
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileTree:
+    """Finds about ``bins`` bins of a column.
+
+    >>> from sfumato.metadata.column import Integer
+    >>> tree = QuantileTree(Column("pay", Integer(0, 9_999_999)), 32)
+    >>> tree.width, tree.leaves, tree.levels
+    (153, 65360, 4)
+    """
+
+    column: Column
+    bins: int
+
+    @property
+    def width(self) -> int:
+        """How many codes the finest cells have."""
+        return -(-declared(self.column).size // _LEAVES)
+
+    @property
+    def leaves(self) -> int:
+        """How many finest cells there are."""
+        return -(-declared(self.column).size // self.width)
+
+    @property
+    def levels(self) -> int:
+        """How often cells are divided."""
+        levels = 1
+        while _PARTS**levels < self.leaves:
+            levels += 1
+        return levels
+
+    @property
+    def fine(self) -> Axis:
+        """The column in its finest cells."""
+        kind = declared(self.column)
+        return Axis(self.column, tuple(range(kind.lower_code, kind.upper_code + 1, self.width)))
+
+    def found(
+        self,
+        curator: Curator,
+        schema: Schema,
+        noise: AdditiveMechanism,
+    ) -> tuple[int, ...]:
+        """The first codes of the bins; counts the cells of each level with noise."""
+        axes = [self.fine if one.name == self.column.name else one for one in schema.axes]
+        plan = schema.with_axes(axes).plan
+        sigma = float(noise.noise.variance.upper) ** 0.5 / plan.refinement
+        cells = Cells(np.zeros(1, np.int64), np.zeros(1))
+        divided = np.ones(1, bool)
+        for level in range(self.levels):
+            width = _PARTS ** (self.levels - 1 - level)
+            blocks = self._blocks(cells.starts[divided], width)
+            statistic = BlockCounts(plan, ((self.column.name, tuple(blocks.tolist())),))
+            counts = curator.measure(statistic, noise) / plan.refinement
+            cells = self._finer(cells, divided, counts, width)
+            total = max(float(cells.masses.sum()), 1.0)
+            least = max(_SEEN * sigma, total / (_DIVIDED * self.bins))
+            divided = cells.masses >= least
+        least = _SEEN * sigma
+        return tuple(self._possible(cells.quantiles(self.bins), cells.heavy(self.bins, least)))
+
+    def _blocks(
+        self,
+        starts: Integers,
+        width: int,
+    ) -> Integers:
+        """The block of each finest cell, and of missing: the parts of cells, then all others."""
+        blocks = np.full(self.leaves + 1, -1)
+        number = 0
+        for start in starts.tolist():
+            for first in range(start, min(start + _PARTS * width, self.leaves), width):
+                blocks[first : min(first + width, self.leaves)] = number
+                number += 1
+        blocks[blocks < 0] = number
+        return blocks
+
+    def _finer(
+        self,
+        cells: "Cells",
+        divided: Integers,
+        counts: Floats,
+        width: int,
+    ) -> "Cells":
+        """The cells with those that were divided in parts, whose counts add up to that of each."""
+        starts: list[int] = []
+        masses: list[float] = []
+        at = 0
+        for start, mass, parts in zip(cells.starts, cells.masses, divided, strict=True):
+            if not parts:
+                starts.append(int(start))
+                masses.append(float(mass))
+                continue
+            firsts = range(int(start), min(int(start) + _PARTS * width, self.leaves), width)
+            found = np.maximum(counts[at : at + len(firsts)], 0.0)
+            at += len(firsts)
+            # the whole table has no count of its own
+            whole = float(mass) if len(cells.starts) > 1 else float(found.sum())
+            shares = found / found.sum() if found.sum() > 0 else np.full(len(found), 1 / len(found))
+            starts += firsts
+            masses += (whole * shares).tolist()
+        return Cells(np.array(starts), np.array(masses))
+
+    def _possible(
+        self,
+        quantiles: Integers,
+        heavy: Integers,
+    ) -> list[int]:
+        """The first codes of at least two bins, the least declared code first.
+
+        Beyond the outermost quantiles, each bin is twice as wide as the one before: there are few
+        rows, and nobody knows how far out.
+        """
+        kind = declared(self.column)
+        inner = quantiles if len(quantiles) > 1 else np.union1d(quantiles, heavy)
+        edges = [*self._codes(inner), *self._codes(heavy)]
+        edges += self._beyond(self._codes(inner))
+        if isinstance(kind, Integer | Real):
+            # many columns have a 0 for what is not there
+            edges += [0, 1]
+        within = {edge for edge in edges if kind.lower_code < edge <= kind.upper_code}
+        if not within:
+            within = {kind.lower_code + kind.size // 2}
+        return [kind.lower_code, *sorted(within)]
+
+    def _codes(
+        self,
+        cells: Integers,
+    ) -> list[int]:
+        """The first codes of finest cells."""
+        lower = declared(self.column).lower_code
+        return [lower + int(cell) * self.width for cell in cells]
+
+    def _beyond(
+        self,
+        edges: Sequence[int],
+    ) -> list[int]:
+        """Edges on both sides of all others, each step twice as wide as the one before."""
+        kind = declared(self.column)
+        found: list[int] = []
+        if len(edges) < 2:
+            return found
+        # the outermost cell may be wide because few rows are in it
+        inner = edges[1:-1] if len(edges) > _SEVERAL else edges
+        down, up = inner[0] - inner[1], inner[-1] - inner[-2]
+        for edge, width in ((inner[0], down), (inner[-1], up)):
+            place, step = edge + width, 2 * width
+            while kind.lower_code < place <= kind.upper_code:
+                found.append(place)
+                place, step = place + step, 2 * step
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Neighbouring cells: the place at which each begins, and about how many rows it has."""
+
+    starts: Integers
+    masses: Floats
+
+    def quantiles(
+        self,
+        bins: int,
+    ) -> Integers:
+        """The starts of cells that are nearest to the quantiles."""
+        heights = np.cumsum(self.masses)
+        wanted = float(heights[-1]) * np.arange(1, bins) / bins
+        at = np.minimum(np.searchsorted(heights, wanted), len(heights) - 1)
+        is_nearer_start = wanted - (heights - self.masses)[at] < heights[at] - wanted
+        return np.unique(np.where(is_nearer_start, self.starts[at], self._ends[at]))
+
+    def heavy(
+        self,
+        bins: int,
+        least: float,
+    ) -> Integers:
+        """Where cells with a whole bin begin and end."""
+        is_heavy = self.masses >= max(float(self.masses.sum()) / bins, least)
+        return np.union1d(self.starts[is_heavy], self._ends[is_heavy])
+
+    @property
+    def _ends(self) -> Integers:
+        """Where each cell ends; of the last one, where it begins."""
+        return np.append(self.starts[1:], self.starts[-1])

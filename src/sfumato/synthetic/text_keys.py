@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The place of a string among released ones, as an expression over a row."""
+
+from collections.abc import Sequence
+
+from sfumato.metadata.column import Column
+from sfumato.plan.scalar import Case, Compare, Comparison, Constant, Field, IsNull, Scalar
+
+# So many strings are compared one by one.
+_FEW = 8
+
+
+def place_of(
+    text: Column,
+    keys: Sequence[str],
+) -> Scalar:
+    """The place of a string among ascending keys, their number for another one; missing for NULL.
+
+    Halves are told apart by comparison, so a row is compared with few keys.
+    """
+    field = Field(text)
+    place = _found(field, keys, 0, len(keys))
+    return Case(((IsNull(field), Constant(None)),), place)
+
+
+def _found(
+    field: Field,
+    keys: Sequence[str],
+    first: int,
+    end: int,
+) -> Scalar:
+    """The place of a string among the keys from one to another."""
+    if end - first <= _FEW:
+        branches: list[tuple[Scalar, Scalar]] = []
+        for place in range(first, end):
+            same = Compare(Comparison.EQ, field, Constant(keys[place]))
+            branches.append((same, Constant(place)))
+        return Case(tuple(branches), Constant(len(keys))) if branches else Constant(len(keys))
+    middle = (first + end) // 2
+    below = Compare(Comparison.LT, field, Constant(keys[middle]))
+    return Case(((below, _found(field, keys, first, middle)),), _found(field, keys, middle, end))
