@@ -13,8 +13,8 @@ interface Words {
   static Words system() {
     SecureRandom random = systemRandom();
     return count -> {
-      byte[] bytes = new byte[8 * count];
-      random.nextBytes(bytes);
+      // a seed comes from the system itself; nextBytes would mix it with a generator of Java
+      byte[] bytes = random.generateSeed(8 * count);
       long[] found = new long[count];
       ByteBuffer.wrap(bytes).asLongBuffer().get(found);
       return found;
