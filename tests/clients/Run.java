@@ -63,6 +63,8 @@ final class Run {
         return twice(Path.of((String) request.get("path")));
       case "together":
         return together(request);
+      case "other":
+        return other(request);
       case "seal":
         return sealed(request);
       case "time":
@@ -163,6 +165,17 @@ final class Run {
     }
     threads.shutdown();
     return found;
+  }
+
+  /** A report of another device. */
+  private static Object other(Map<?, ?> request) throws Exception {
+    List<?> turns = (List<?>) request.get("turns");
+    Told clock = new Told((Long) turns.get(0));
+    Client client = opened(request.get("open"), new MemoryStore(), clock);
+    Client device = client.device(bytes(request.get("secret")), new MemoryStore());
+    device.report(request.get("value"));
+    clock.seconds = (Long) turns.get(1);
+    return Bytes.hex(device.report(request.get("value")));
   }
 
   /** A message sealed with a private key that is told. */

@@ -244,6 +244,19 @@ class ClientContract:
         with pytest.raises(WrongUse):
             unsealed(task, other, first[1:])
 
+    def test_another_device_reports_as_if_it_had_been_opened(self, ask: Ask) -> None:
+        secret = "ab" * 32
+        turns = [{"seconds": START + second, "value": "a"} for second in (-1, 0)]
+        (due,) = ask([asking(opening(small(), secret=secret), turns)])
+        given = {
+            "ask": "other",
+            "open": opening(small()),
+            "value": "a",
+            "turns": [START - 1, START],
+        }
+        found = ask([given | {"secret": secret}, given | {"secret": "ab" * 31}])
+        assert found[0] == {"found": due["found"][1]} and "32 bytes" in found[1]["error"]
+
     def test_calls_at_once_give_one_report(self, ask: Ask) -> None:
         given = {"ask": "together", "open": opening(small(memory=1)), "values": ["a", "b", "c"]}
         assert ask([given | {"turns": [START - 1, START]}]) == [{"found": 1}]

@@ -34,7 +34,14 @@ def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     compiler = shutil.which("javac") or missing("java", "no program 'javac' in PATH")
     folder = tmp_path_factory.mktemp("classes")
     sources = [*sorted(SOURCES.glob("*.java")), HERE / "Run.java"]
-    options = ("-J-XX:TieredStopAtLevel=1", "-proc:none", "-Xlint:all,-try", "-Werror", "--release", "11")
+    options = (
+        "-J-XX:TieredStopAtLevel=1",
+        "-proc:none",
+        "-Xlint:all,-try",
+        "-Werror",
+        "--release",
+        "11",
+    )
     subprocess.run([compiler, *options, "-d", folder, *sources], check=True, timeout=120)
     return folder
 

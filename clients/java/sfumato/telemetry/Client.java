@@ -44,13 +44,13 @@ public final class Client {
   private final Mac mac;
   private final Words system = Words.system();
 
-  private Client(Task task, Builder given) {
+  private Client(Task task, byte[] secret, Store store, Clock clock) {
     this.task = task;
-    store = given.store;
-    clock = given.clock;
+    this.store = store;
+    this.clock = clock;
     try {
       mac = Mac.getInstance("HmacSHA256");
-      mac.init(new SecretKeySpec(given.secret, "HmacSHA256"));
+      mac.init(new SecretKeySpec(secret, "HmacSHA256"));
     } catch (GeneralSecurityException missing) {
       throw new IllegalStateException(missing);
     }
@@ -59,6 +59,18 @@ public final class Client {
   /** Returns a builder of a client. */
   public static Builder builder() {
     return new Builder();
+  }
+
+  /** Returns a client of another device, with a store of its own; the task is not verified again. */
+  public Client device(byte[] secret, Store store) {
+    return new Client(task, whole(secret), Objects.requireNonNull(store), clock);
+  }
+
+  private static byte[] whole(byte[] secret) {
+    if (secret == null || secret.length != SECRET) {
+      throw new IllegalArgumentException("The secret of a device is not 32 bytes.");
+    }
+    return secret.clone();
   }
 
   /**
@@ -174,10 +186,7 @@ public final class Client {
 
     /** Sets the 32 random bytes that never leave the device, the same for all of its tasks. */
     public Builder secret(byte[] bytes) {
-      if (bytes == null || bytes.length != SECRET) {
-        throw new IllegalArgumentException("The secret of a device is not 32 bytes.");
-      }
-      secret = bytes.clone();
+      secret = whole(bytes);
       return this;
     }
 
@@ -229,7 +238,7 @@ public final class Client {
       TaskRefused.unless(!isOver, "expired");
       boolean isDearer = Loss.isDearer(task.oracle.loss(), task.draws(), maxEpsilon);
       TaskRefused.unless(!isDearer, "dearer than maxEpsilon");
-      return new Client(task, this);
+      return new Client(task, secret, store, clock);
     }
   }
 }
