@@ -4,6 +4,8 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise, product
+from typing import TypeAlias
 
 from sfumato.metadata.column import Integer
 from sfumato.telemetry import ReportTask, Texts, oracles, report_task
@@ -13,6 +15,7 @@ from sfumato.telemetry.keys import PublicKey
 DEVICES, SENT = 250_000, 12_500
 # Devices whose reports are sealed; half of them are of each sender.
 SEALED = 1_200
+Counts: TypeAlias = Mapping[object, int]
 HOUR, DAY, WEEK = 3_600, 86_400, 604_800
 # The present day and week, from 0; what came before is simulated.
 TODAY, THIS_WEEK = 6, 5
@@ -26,15 +29,16 @@ NEW_WORDS = {"snoozle": 40_000, "blorbit": 26_000, "zindle": 17_000}
 # Found on the web, typed by nobody.
 ABSENT_WORDS = tuple(
     start + end
-    for start in ("fro", "gli", "pla", "sku", "tre", "wub")
-    for end in ("bble", "ckle", "dgen", "mpish", "nster", "ppo", "rtle", "zzy")
+    for start, end in product(
+        ("fro", "gli", "pla", "sku", "tre", "wub"),
+        ("bble", "ckle", "dgen", "mpish", "nster", "ppo", "rtle", "zzy"),
+    )
 )
 HIJACKER = "quick-find.example"
 PAGES = ("search.example", "news.example", "mail.example", "shop.example", HIJACKER)
 # Mean corrections of each day; from the fifth on the weekend, and a new dictionary.
 CORRECTIONS = (34, 33, 35, 33, 25, 24, 21)
-DARK = {"yes": 720, "no": 480}
-Counts = Mapping[object, int]
+DARK: Counts = {"yes": 720, "no": 480}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +85,18 @@ def questions(now: int, aggregator: PublicKey) -> tuple[Question, ...]:
     return (
         Question(dark, {0: DARK}),
         Question(emoji, {0: _emoji()}),
-        Question(words, {0: NEW_WORDS | {f"own word {n}": 167 for n in range(1000)}}),
+        Question(words, {0: _words()}),
         Question(corrections, dict(enumerate(map(_corrections, CORRECTIONS)))),
         Question(pages, {week: _pages(week) for week in range(THIS_WEEK + 1)}),
     )
+
+
+def _words() -> Counts:
+    """Three new words, and a thousand rare ones that are no candidates."""
+    found: dict[object, int] = dict(NEW_WORDS)
+    for place in range(1000):
+        found[f"rare word {place}"] = 167
+    return found
 
 
 def _emoji() -> Counts:
@@ -115,7 +127,7 @@ def _scaled(weights: Mapping[str, float] | Mapping[int, float]) -> Counts:
     for part in parts:
         below += part
         ends.append(round(DEVICES * below / whole))
-    counts = [end - start for start, end in zip(ends, ends[1:], strict=False)]
+    counts = [end - start for start, end in pairwise(ends)]
     return dict(zip(weights, counts, strict=True))
 
 
@@ -140,7 +152,11 @@ def left(counts: Counts, *taken: Counts) -> Counts:
     >>> left({"a": 5, "b": 3}, {"a": 2, "b": 2}, {"a": 1, "b": 0})
     {'a': 2, 'b': 1}
     """
-    return {value: count - sum(part[value] for part in taken) for value, count in counts.items()}
+    found = dict(counts)
+    for part in taken:
+        for value, count in part.items():
+            found[value] -= count
+    return found
 
 
 def mean(counts: Counts) -> float:

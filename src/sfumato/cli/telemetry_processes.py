@@ -55,7 +55,7 @@ def serving(folder: Path, command: str, port: int, task: str) -> Iterator[None]:
     """Runs ``sfumato collect`` or ``shuffle`` in a folder while the block runs."""
     log = folder / f"{command}.log"
     with log.open("wb") as said:
-        process = subprocess.Popen(
+        process = subprocess.Popen(  # noqa: S603
             [sys.executable, "-m", "sfumato", command], cwd=folder, stdout=said, stderr=said
         )
     try:
@@ -127,7 +127,7 @@ def sending(senders: Sequence[Sender]) -> Iterator[Sequence[subprocess.Popen[str
     try:
         for sender in senders:
             running.append(
-                subprocess.Popen(
+                subprocess.Popen(  # noqa: S603
                     sender.command,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
@@ -138,9 +138,9 @@ def sending(senders: Sequence[Sender]) -> Iterator[Sequence[subprocess.Popen[str
         yield running
     finally:
         for process in running:
-            if process.poll() is None:
+            # waits, and closes its pipes
+            with process:
                 process.kill()
-                process.wait()
 
 
 def sent_by(sender: Sender, process: subprocess.Popen[str]) -> Sent:
@@ -161,7 +161,7 @@ def shown(folder: Path, *arguments: str) -> str:
 
 def _run(command: Sequence[str], folder: Path | None = None) -> str:
     """What a program prints; Failed if it fails."""
-    done = subprocess.run(
+    done = subprocess.run(  # noqa: S603
         command, cwd=folder, capture_output=True, text=True, encoding="utf-8", timeout=_PATIENCE,
         check=False,
     )  # fmt: skip

@@ -6,6 +6,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from sfumato.telemetry import Client, MemoryStore
@@ -16,27 +17,29 @@ _BATCH = 1000
 def main(folder: Path, name: str) -> None:
     """Sends the reports of all tasks of a folder."""
     for line in (folder / "tasks.tsv").read_text("utf-8").splitlines():
-        task, kind, hash, start, address = line.split("\t")
+        task, kind, digest, start, address = line.split("\t")
         begun = time.monotonic()
-        now = [int(start)]
-        client = Client(
-            (folder / f"{task}.task").read_bytes(),
-            secrets.token_bytes(32),
-            MemoryStore(),
-            trusted=[folder / "owner.pem"],
-            published=[hash],
-            max_epsilon=100,
-            clock=lambda now=now: now[0],
-        )
-        sent = 0
-        waiting = []
-        for value in _values(folder / f"{task}.{name}.tsv", kind):
-            waiting.append(_report(client, now, int(start), value))
-            if len(waiting) == _BATCH:
-                sent += _post(address, waiting)
-                waiting = []
-        sent += _post(address, waiting)
+        values = _values(folder / f"{task}.{name}.tsv", kind)
+        sent = sum(_post(address, batch) for batch in _batches(folder, task, digest, start, values))
         print(f"{task}\t{sent}\t{time.monotonic() - begun:.3f}")
+
+
+def _batches(
+    folder: Path, task: str, digest: str, start: str, values: Iterator[str | int]
+) -> Iterator[list[bytes]]:
+    """The reports of devices with these values, a thousand at a time."""
+    now = [int(start)]
+    client = Client(
+        (folder / f"{task}.task").read_bytes(),
+        secrets.token_bytes(32),
+        MemoryStore(),
+        trusted=[folder / "owner.pem"],
+        published=[digest],
+        max_epsilon=100,
+        clock=lambda: now[0],
+    )
+    while taken := list(islice(values, _BATCH)):
+        yield [_report(client, now, int(start), value) for value in taken]
 
 
 def _values(path: Path, kind: str) -> Iterator[str | int]:
@@ -60,11 +63,10 @@ def _report(client: Client, now: list[int], start: int, value: str | int) -> byt
 
 def _post(address: str, reports: list[bytes]) -> int:
     """Sends a batch; returns how many it had."""
-    if reports:
-        # an address of this machine, see demo_telemetry.py
-        request = urllib.request.Request(address, b"".join(reports), method="POST")  # noqa: S310
-        with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
-            assert answer.status == 202, "the collector keeps a batch or fails"
+    # an address of this machine, see demo_telemetry.py
+    request = urllib.request.Request(address, b"".join(reports), method="POST")  # noqa: S310
+    with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
+        assert answer.status == 202, "the collector keeps a batch or fails"
     return len(reports)
 
 
