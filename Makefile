@@ -13,7 +13,7 @@ ENGINE_PEERS := opendp-polars smartnoise pipelinedp tumult
 # The tests start hundreds of processes: what those import is compiled once.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: docs torch demo demo-census demo-stream demo-synthetic demo-hospitals test durations coverage prove chaos lint format proofs corpus clean lock bench bench-noise bench-accounting bench-query bench-engines bench-largest bench-ledger bench-census bench-synopsis bench-synthetic bench-telemetry figures
+.PHONY: docs torch demo demo-census demo-stream demo-synthetic demo-telemetry demo-hospitals test durations coverage prove chaos lint format proofs corpus clean lock bench bench-noise bench-accounting bench-query bench-engines bench-largest bench-ledger bench-census bench-synopsis bench-synthetic bench-telemetry figures
 
 demo: $(VENV)/.run
 	$(BIN)/sfumato demo --report demo-report.html
@@ -29,6 +29,10 @@ demo-stream: $(VENV)/.run
 # Synthetic rows of the census extract, and a page that says how good they are.
 demo-synthetic: $(VENV)/.run
 	$(BIN)/sfumato demo-synthetic
+
+# A million devices: collector, shuffler, clients in Node and Java, and a page: demo-telemetry.html.
+demo-telemetry: $(VENV)/.dev
+	$(BIN)/sfumato demo-telemetry
 
 # Three hospitals, made up: one patient over three tables.
 demo-hospitals: $(VENV)/.run
@@ -155,7 +159,7 @@ figures: $(VENV)/.run
 	$(BIN)/python -m benchmarks.table_scale
 
 clean:
-	rm -rf $(VENV) .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis demo-report.html demo-census.html site
+	rm -rf $(VENV) .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis demo-report.html demo-census.html demo-telemetry.html site
 
 $(VENV)/.run: requirements/run.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("sfumato needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'

@@ -33,6 +33,8 @@ export class MemoryStore implements Store {
 export class Client {
   private constructor();
   static open(options: Options): Promise<Client>;
+  /** A client of another device, with a store of its own; the task is not verified again. */
+  device(secret: Uint8Array, store: Store): Promise<Client>;
   /** The report of the value, or null if none is due; `words` gives random words of 64 bits. */
   report(value: unknown, words?: (count: number) => bigint[]): Promise<Uint8Array | null>;
 }

@@ -14,6 +14,13 @@ const HMAC = { name: "HMAC", hash: "SHA-256" };
 const NONE = 2 ** 32 - 1;
 const HEADER = 21;
 
+const secretKey = (secret) => {
+  if (!(secret instanceof Uint8Array) || secret.length !== 32) {
+    throw new RangeError("The secret of a device is not 32 bytes.");
+  }
+  return subtle.importKey("raw", secret, HMAC, false, ["sign"]);
+};
+
 /** What a store knows as bytes, with a checksum; the layout is that of the Python client. */
 const stateBytes = async ({ first, period, used, epoch, answer }) => {
   const head = new DataView(new ArrayBuffer(HEADER));
@@ -65,9 +72,7 @@ export class Client {
   static async open(options) {
     const { signed, secret, store, trusted, published, maxEpsilon } = options;
     const clock = options.clock ?? (() => Date.now() / 1000);
-    if (!(secret instanceof Uint8Array) || secret.length !== 32) {
-      throw new RangeError("The secret of a device is not 32 bytes.");
-    }
+    const key = await secretKey(secret);
     const most = fraction(String(maxEpsilon));
     const body = await verifiedTask(signed, trusted);
     const task = readTask(body);
@@ -78,9 +83,14 @@ export class Client {
       ? Math.ceil(task.periods / task.memory)
       : task.periods * task.reports;
     if (isDearer(task.oracle, draws, most)) throw new TaskRefused("dearer than maxEpsilon");
-    const key = await subtle.importKey("raw", secret, HMAC, false, ["sign"]);
     const aggregator = task.aggregator && (await importPoint(task.aggregator));
     return new Client({ task, hash, key, store, clock, aggregator });
+  }
+
+  /** A client of another device, with a store of its own; the task is not verified again. */
+  async device(secret, store) {
+    const [task, hash, key] = [this.#task, this.#hash, await secretKey(secret)];
+    return new Client({ task, hash, key, store, clock: this.#clock, aggregator: this.#aggregator });
   }
 
   /** The report of the value that the device has now, or null; one call after the other. */

@@ -54,9 +54,12 @@ const lattice = (domain, value) => {
   return clipped(domain, rounded(a * d, b * c));
 };
 
+const MOST = 2n ** 53n;
+
+const digitsOf = (whole) => (whole <= MOST && whole >= -MOST ? whole.toString() : undefined);
+
 const textOf = (value) => {
-  if (typeof value === "bigint") return value.toString();
-  if (Number.isInteger(value)) return BigInt(value).toString();
+  if (typeof value === "bigint" || Number.isInteger(value)) return digitsOf(BigInt(value));
   return typeof value === "string" ? value.normalize("NFC") : undefined;
 };
 
@@ -67,7 +70,9 @@ const listed = (domain, value) => {
 
 const texts = async (value) => {
   const text = typeof value === "string" ? value.normalize("NFC") : "";
-  return wordsOf((await sha256(utf8(text))).subarray(0, 8))[0];
+  // a lone surrogate is no character: without this it would become U+FFFD
+  const whole = text.replace(/\p{Surrogate}/gu, "?");
+  return wordsOf((await sha256(utf8(whole))).subarray(0, 8))[0];
 };
 
 const record = async (domain, value) => {

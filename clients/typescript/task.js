@@ -158,7 +158,7 @@ const isListed = (domain) =>
   hasNames(domain, "kind,other,values") &&
   Array.isArray(domain.values) &&
   [...domain.values, domain.other].every(
-    (text) => typeof text === "string" && text.normalize("NFC") === text,
+    (text) => typeof text === "string" && text && text.normalize("NFC") === text,
   ) &&
   new Set([...domain.values, domain.other]).size === domain.values.length + 1;
 
@@ -201,6 +201,13 @@ const checkTimes = (task) => {
   require(!memory || reports === 1, "several reports a period with memory");
 };
 
+const checkNames = ({ id, min_batch, question }) => {
+  require(typeof id === "string" && /^[a-z0-9][a-z0-9._-]{0,62}$/.test(id), "its id");
+  const length = typeof question === "string" ? [...question].length : 0;
+  require(length > 0 && length <= 1000, "its question");
+  require(isWhole(min_batch, 2, 2 ** 40), "its smallest batch");
+};
+
 /** Reads a canonical task; throws TaskRefused for one whose law is not the stated one. */
 export const readTask = (body) => {
   let task;
@@ -214,6 +221,7 @@ export const readTask = (body) => {
   require(task.aggregator === undefined || isPoint(task.aggregator), "the key of its aggregator");
   require(task.format === 1, "an unknown format");
   checkTimes(task);
+  checkNames(task);
   const { domain, oracle } = task;
   require(isDomain(domain), "its domain");
   const pairs = [["texts", "rappor"], ["record", "attributes"]];

@@ -38,6 +38,7 @@ COMMANDS = (
     "demo-census",
     "demo-stream",
     "demo-synthetic",
+    "demo-telemetry",
     "demo-hospitals",
 )
 

@@ -34,7 +34,18 @@ const together = async ({ open, turns: [before, after], values }) => {
   return found.filter((report) => report !== null).length;
 };
 
+// the reports of another device
+const other = async ({ open, secret, turns: [before, after], value }) => {
+  let now = before;
+  const client = await opened(open, () => now);
+  const device = await client.device(bytes(secret), new MemoryStore());
+  await device.report(value);
+  now = after;
+  return hex(await device.report(value));
+};
+
 const ANSWERS = {
+  other,
   reports,
   together,
   number: async ({ domain, value }) => `${await numberOf(domain, value)}`,

@@ -266,6 +266,20 @@ def test_a_secret_of_another_length_is_refused(secret):
     assert "xxx" not in str(refused.value)
 
 
+def test_another_device_reports_as_if_it_had_been_opened():
+    asked, secret = task(memory=7), b"another secret" + bytes(18)
+    due, _ = begun(asked, secret=secret)
+    one, clock = begun(asked)
+    clock.days = -1
+    other = one.device(secret, MemoryStore())
+    assert other.report("v3") is None
+    clock.days = 0
+    sent = due.report("v3")
+    assert other.report("v3") == sent != one.report("v3")
+    with pytest.raises(WrongUse, match="32 bytes"):
+        one.device(secret[1:], MemoryStore())
+
+
 def test_a_client_shows_neither_secret_nor_value():
     made, _ = begun(task(memory=7))
     made.report("v3")

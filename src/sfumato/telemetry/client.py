@@ -5,6 +5,7 @@ Whether there is a report, when, and how long it is depends on the clock and the
 the value. Proof: client.proof.md.
 """
 
+import copy
 import hashlib
 import hmac
 import struct
@@ -84,15 +85,10 @@ class Client:
         max_epsilon: Number,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        if not isinstance(secret, bytes) or len(secret) != SECRET:
-            raise WrongUse(
-                "The secret of a device is not 32 bytes.",
-                allowed="32 bytes of the operating system: secrets.token_bytes(32)",
-            )
+        self._secret = _whole(secret)
         self.task = verified(task, trusted).task
         self._hash = self.task.hash
         self._layout = Layout.of(self.task)
-        self._secret = secret
         self._store = store
         self._clock = clock
         if self._hash.hex() not in published:
@@ -115,6 +111,17 @@ class Client:
                 "device.",
                 allowed=f"max_epsilon={decimal_text(most)}",
             )
+
+    def device(self, secret: bytes, store: Store) -> "Client":
+        """A client of another device, with a store of its own; the task is not verified again.
+
+        Raises:
+            WrongUse: a secret of another length.
+        """
+        other = copy.copy(self)
+        other._secret = _whole(secret)
+        other._store = store
+        return other
 
     def report(self, value: object, entropy: Entropy = SYSTEM) -> bytes | None:
         """The report of the value that the device has now, or None if none is due.
@@ -184,6 +191,16 @@ class Client:
 
     def __repr__(self) -> str:
         return f"Client({self.task.id!r})"
+
+
+def _whole(secret: bytes) -> bytes:
+    """A secret, if it is one (WrongUse for anything else; it is never quoted)."""
+    if not isinstance(secret, bytes) or len(secret) != SECRET:
+        raise WrongUse(
+            "The secret of a device is not 32 bytes.",
+            allowed="32 bytes of the operating system: secrets.token_bytes(32)",
+        )
+    return secret
 
 
 @dataclass(frozen=True, slots=True)
