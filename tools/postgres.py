@@ -97,7 +97,7 @@ class Cluster:
         # one database for all: a new one is three hundred files, which the next stop has to sync
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
             connection.execute(f"{others} AND pid <> pg_backend_pid()")
-            connection.execute("DROP SCHEMA IF EXISTS sfumato CASCADE")
+            connection.execute("DROP SCHEMA IF EXISTS sfumato, sfumato_telemetry CASCADE")
         return self.url("postgres")
 
     def url(self, name: str) -> str:

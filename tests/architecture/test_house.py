@@ -40,6 +40,7 @@ MAY_IMPORT_LATE = {
     "engines/spark.py",
     "engines/spark_frame.py",
     "engines/spark_quiet.py",
+    "collector/places.py",
     "ledger/store/open.py",
     "query/answer.py",
     "query/answer_files.py",

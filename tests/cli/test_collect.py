@@ -7,6 +7,7 @@ import signal
 import time
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from sfumato.telemetry import SignedTask, report_task, signed_task
@@ -45,6 +46,24 @@ def test_what_was_acknowledged_survives_a_kill_and_a_stop(tmp_path: Path) -> Non
     assert "POST" not in said and "GET" not in said
 
 
+def test_reports_on_a_server_are_estimated_from_there(shell: Shell, database: str) -> None:
+    signed = task_now()
+    port = declare(shell.folder, signed, f'postgres = "{database}"')
+    process = started(shell.folder, port)
+    try:
+        assert sent(port, b"".join(batch(signed.task, 1200, period=0))) == 202
+        with psycopg.connect(database) as connection:
+            connection.execute("ALTER TABLE sfumato_telemetry.reports RENAME TO away")
+        assert sent(port, b"".join(batch(signed.task, 5, period=0))) == 503
+    finally:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=20) == 0
+    with psycopg.connect(database) as connection:
+        connection.execute("ALTER TABLE sfumato_telemetry.away RENAME TO reports")
+    ran = shell.run("telemetry", "estimate", "emoji.task", database, "--period", "0")
+    assert ran.code == 0 and "1,200 reports, 0 duplicates" in ran.out
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -53,6 +72,10 @@ def test_what_was_acknowledged_survives_a_kill_and_a_stop(tmp_path: Path) -> Non
         ('[collector]\nfolder="r"\ntasks="a"\nkey="k"', "a wrong value"),
         ('[collector]\nfolder="r"\ntasks=["a"]\nkey="k"\nhots="x"', "no [collector]"),
         ('[collector]\nfolder="r"\ntasks=["a"]\nkey="k"\nport="x"', "a wrong value"),
+        ('[collector]\ntasks=[]\nkey="k"', "where [collector] keeps reports"),
+        ('[collector]\nfolder="r"\npostgres="p"\ntasks=[]\nkey="k"', "where [collector]"),
+        ('[collector]\npostgres="mysql://u:secret@h/d"\ntasks=[]\nkey="k"', "where [collector]"),
+        ('[collector]\npostgres=1\ntasks=[]\nkey="k"', "where [collector]"),
         ('[collector]\nfolder="r"\ntasks=["missing.task"]\nkey="k"', "cannot be read"),
         ("[collector", "is not TOML"),
     ],
@@ -60,7 +83,7 @@ def test_what_was_acknowledged_survives_a_kill_and_a_stop(tmp_path: Path) -> Non
 def test_what_is_not_declared_is_refused(shell: Shell, text: str, words: str) -> None:
     shell.write("telemetry.toml", text)
     ran = shell.run("collect")
-    assert ran.code == 2 and words in ran.err
+    assert ran.code == 2 and words in ran.err and "secret" not in ran.err
 
 
 def test_a_task_of_another_key_is_refused(shell: Shell) -> None:

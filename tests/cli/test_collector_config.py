@@ -15,8 +15,17 @@ from tests.collector.processes import declare
 def test_a_door_has_its_folder_tasks_and_address(tmp_path: Path) -> None:
     port = declare(tmp_path, asked())
     door = read_door(str(tmp_path / "telemetry.toml"), "collector")
-    assert door.folder == tmp_path / "reports" and door.tasks == (asked_again(tmp_path),)
+    assert door.place == tmp_path / "reports" and door.tasks == (asked_again(tmp_path),)
     assert (door.host, door.port, str(door)) == ("127.0.0.1", port, f"http://127.0.0.1:{port}")
+
+
+def test_a_door_may_keep_reports_on_a_server_and_a_shuffler_may_not(tmp_path: Path) -> None:
+    declare(tmp_path, asked(), 'postgres = "postgresql://collector@db/telemetry"')
+    path = tmp_path / "telemetry.toml"
+    assert read_door(str(path), "collector").place == "postgresql://collector@db/telemetry"
+    path.write_text(path.read_text().replace("[collector]", "[shuffler]"), encoding="utf-8")
+    with pytest.raises(InvalidConfig, match=r"where \[shuffler\] keeps"):
+        read_door(str(path), "shuffler")
 
 
 def asked_again(folder: Path) -> SignedTask:

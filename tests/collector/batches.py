@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from sfumato.collector import Collector, Folder, Intake
+from sfumato.collector import Collector, Intake, ReportStore
 from sfumato.collector.folder import read
 from sfumato.noise.entropy import SYSTEM
 from sfumato.telemetry import (
@@ -62,8 +62,8 @@ def rows(reports: list[bytes]) -> Payloads:
     return np.frombuffer(b"".join(reports), np.uint8).reshape(len(reports), -1)
 
 
-def intake(folder: Folder, signed: SignedTask, now: float = NOW) -> Intake:
-    return Intake(signed, folder, lambda: now)
+def intake(store: ReportStore, signed: SignedTask, now: float = NOW) -> Intake:
+    return Intake(signed, store, lambda: now)
 
 
 def stored(place: Any, task: ReportTask, period: int = 1) -> list[bytes]:

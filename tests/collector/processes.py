@@ -21,15 +21,18 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
-def declare(folder: Path, signed: SignedTask) -> int:
-    """A folder with a signed task, the owner's public key and telemetry.toml; its port."""
+def declare(folder: Path, signed: SignedTask, where: str = 'folder = "reports"') -> int:
+    """A folder with a signed task, the owner's public key and telemetry.toml; its port.
+
+    ``where`` reports are kept is a line of it.
+    """
     (folder / "emoji.task").write_bytes(signed.to_bytes())
     public = KEY.public_key().public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     )
     (folder / "owner.pem").write_bytes(public)
     port = free_port()
-    text = f'[collector]\nfolder = "reports"\ntasks = ["emoji.task"]\nkey = "owner.pem"\nport = {port}\n'
+    text = f'[collector]\n{where}\ntasks = ["emoji.task"]\nkey = "owner.pem"\nport = {port}\n'
     (folder / "telemetry.toml").write_text(text, encoding="utf-8")
     return port
 

@@ -8,7 +8,7 @@ import pytest
 
 from sfumato.collector import Collector, Folder
 from sfumato.collector import app as module
-from sfumato.collector.folder import StoreFailed
+from sfumato.collector.store import StoreFailed
 from sfumato.errors import WrongUse
 from sfumato.telemetry import verified
 from tests.collector.batches import KEY, asked, batch, counted, intake, request

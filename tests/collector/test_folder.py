@@ -2,13 +2,17 @@
 """Reports on disk: what was acknowledged survives, and neither order nor time is kept."""
 
 import os
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from sfumato.collector import folder as module
-from sfumato.collector.folder import Folder, StoreFailed, rows_of_part, where
+from sfumato.collector.folder import Folder, rows_of_part, where
+from sfumato.collector.store import StoreFailed
 from sfumato.errors import WrongUse
 from sfumato.telemetry.report import Layout
 from tests.collector.batches import PERIOD, START, asked, batch, counted, rows, stored
@@ -27,8 +31,8 @@ def test_what_was_appended_is_read_before_and_after_it_is_sealed(tmp_path: Path)
     assert sorted(stored(tmp_path, TASK)) == sorted(first + second)
     assert len(stored(tmp_path, TASK, 2)) == 3
     with Folder(tmp_path) as folder:
-        folder.append(TASK, 1, rows(first))
-    assert len(stored(tmp_path, TASK)) == 17
+        assert folder.append(TASK, 1, rows(first + batch(TASK, 2))) == 2
+    assert len(stored(tmp_path, TASK)) == 14
 
 
 def test_a_full_file_becomes_a_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,6 +108,40 @@ def test_a_disk_that_fails_keeps_nothing_of_the_batch(
         assert stored(tmp_path, TASK) == first
         folder.append(TASK, 1, rows(batch(TASK, 2)))
     assert len(stored(tmp_path, TASK)) == 6
+
+
+@contextmanager
+def files_of_at_most(size: int) -> Iterator[None]:
+    """The kernel writes no file beyond a size, as on a full disk: a part of a batch is written."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_full_disk_loses_nothing_that_was_acknowledged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PART", 8)
+    first, second = batch(TASK, 7), batch(TASK, 5)
+    folder = Folder(tmp_path)
+    assert folder.append(TASK, 1, rows(first)) == 7
+    with files_of_at_most(10 * SIZE + 3):
+        for _ in range(2):
+            with pytest.raises(StoreFailed, match="too large"):
+                folder.append(TASK, 1, rows(second))
+        assert sorted(stored(tmp_path, TASK)) == sorted(first)
+        # there is room for these, and none for the part: they wait where they are
+        assert folder.append(TASK, 1, rows(second[:2])) == 2
+        assert folder.append(TASK, 1, rows(second[:2])) == 0
+        folder.close()
+        assert sorted(stored(tmp_path, TASK)) == sorted(first + second[:2])
+    with Folder(tmp_path) as folder:
+        assert folder.append(TASK, 1, rows(first + second)) == 3
+    assert sorted(stored(tmp_path, TASK)) == sorted(first + second)
+    assert [path.suffix for path in where(tmp_path, TASK, 1).glob("part-*")] == [".parquet"]
 
 
 def test_one_process_writes(tmp_path: Path) -> None:

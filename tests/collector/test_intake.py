@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from sfumato.collector import Intake, SealedIntake, intake_of
-from sfumato.collector.folder import Folder, StoreFailed
+from sfumato.collector.folder import Folder
+from sfumato.collector.store import StoreFailed
 from sfumato.telemetry.report import Layout
 from tests.collector.batches import (
     NOW,
@@ -46,7 +47,7 @@ def test_what_was_acknowledged_is_kept_once(tmp_path: Path) -> None:
 def test_replayed_reports_of_a_mutant_without_memory_are_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sfumato.collector.intake.Seen.fresh", lambda self, ids: ids == ids)
+    monkeypatch.setattr("sfumato.collector.folder.Seen.fresh", lambda self, ids: ids == ids)
     reports = batch(TASK, 5)
     with Folder(tmp_path) as folder:
         one = intake(folder, SIGNED)

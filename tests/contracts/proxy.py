@@ -30,6 +30,7 @@ class Wire:
         self._open: list[socket.socket] = []
         self._pumps: list[threading.Thread] = []
         self._cut: Cut | None = None
+        self._sign = b"COMMIT\0"
         self._change = threading.Lock()
         self.cuts = 0
 
@@ -58,7 +59,11 @@ class Wire:
 
     def cut(self, where: Cut) -> None:
         """Breaks the first connection that commits from now on, and no other."""
-        self._cut = where
+        self.cut_at(b"COMMIT\0", where)
+
+    def cut_at(self, sign: bytes, where: Cut) -> None:
+        """Breaks the first connection that sends or is sent these bytes from now on."""
+        self._sign, self._cut = sign, where
 
     def _start(self, run: Callable[..., None], *arguments: object) -> None:
         self._pumps.append(threading.Thread(target=run, args=arguments, daemon=True))
@@ -77,7 +82,7 @@ class Wire:
     def _pump(self, source: socket.socket, target: socket.socket, here: Cut) -> None:
         with suppress(OSError):
             for chunk in _chunks(source):
-                if b"COMMIT\0" in chunk and self._is_cut(here):
+                if self._sign in chunk and self._is_cut(here):
                     break
                 target.sendall(chunk)
         _shut(source, target)

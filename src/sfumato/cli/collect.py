@@ -2,25 +2,26 @@
 """``sfumato collect``: receives reports of devices until it is stopped."""
 
 import time
+from contextlib import closing
 
 import click
 
 from sfumato.cli.collector_config import config, read_door
 from sfumato.cli.language import say
-from sfumato.collector import Collector, Folder, intake_of
+from sfumato.collector import Collector, intake_of, open_store
 
 
 @click.command("collect")
 @config
 def command(config: str) -> None:
-    """Receive reports of devices over HTTP, and keep them in a folder.
+    """Receive reports of devices over HTTP, and keep them in a folder or in PostgreSQL.
 
     Neither the address of a device nor the time of a report is kept. Stop it with Ctrl-C: what was
     acknowledged is on disk.
     """
     door = read_door(config, "collector")
-    with Folder(door.folder) as folder:
-        app = Collector([intake_of(each, folder, time.time) for each in door.tasks])
+    with closing(open_store(door.place)) as store:
+        app = Collector([intake_of(each, store, time.time) for each in door.tasks])
         say(f"collecting {', '.join(app.tasks)} at {door}")
         door.serve(app)
     say("stopped; everything that was acknowledged is stored")

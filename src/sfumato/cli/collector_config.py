@@ -11,9 +11,10 @@ import click
 
 from sfumato.collector import Collector
 from sfumato.errors import InvalidConfig, WrongUse, shown
+from sfumato.metadata.server import is_postgres
 from sfumato.telemetry import SignedTask, verified
 
-_KEYS = {"folder", "tasks", "key", "host", "port"}
+_KEYS = {"folder", "postgres", "tasks", "key", "host", "port"}
 _FORM = '[{}] with folder = "reports", tasks = ["emoji.task"], key = "owner.pem"'
 
 config = click.option(
@@ -29,7 +30,7 @@ config = click.option(
 class Door:
     """Where reports are received, of which tasks, and where they are kept."""
 
-    folder: Path
+    place: str | Path
     tasks: tuple[SignedTask, ...]
     host: str
     port: int
@@ -58,18 +59,32 @@ def read_door(path: str, section: str, *more: str) -> Door:
         raise InvalidConfig(f"{path} is not TOML: {error}") from None
     found = form.get(section)
     allowed = _FORM.format(section)
-    needed = {"folder", "tasks", "key", *more}
+    needed = {"tasks", "key", *more}
     if not isinstance(found, dict) or found.keys() - _KEYS - {*more} or needed - found.keys():
         raise InvalidConfig(f"{path}: no [{section}], or other keys in it.", allowed=allowed)
     is_listed = isinstance(found["tasks"], list) and all(
-        isinstance(each, str) for each in (*found["tasks"], found["folder"], found["key"])
+        isinstance(each, str) for each in (*found["tasks"], found["key"])
     )
     port, host = found.get("port", 8080), found.get("host", "127.0.0.1")
     if not is_listed or type(port) is not int or not isinstance(host, str):
         raise InvalidConfig(f"{path}: a wrong value in [{section}].", allowed=allowed)
     place = Path(path).parent
     tasks = tuple(_task(place / name, place / found["key"]) for name in found["tasks"])
-    return Door(place / found["folder"], tasks, host, port, found)
+    return Door(_place(path, section, found), tasks, host, port, found)
+
+
+def _place(path: str, section: str, found: dict[str, Any]) -> str | Path:
+    """Where reports are kept: a folder beside the file, or a server; a shuffler has a folder."""
+    given = {"folder", "postgres"} & found.keys()
+    if given == {"folder"} and isinstance(found["folder"], str):
+        return Path(path).parent / found["folder"]
+    if given == {"postgres"} and section == "collector" and is_postgres(found["postgres"]):
+        return str(found["postgres"])
+    raise InvalidConfig(
+        f"{path}: where [{section}] keeps reports.",
+        allowed='folder = "reports", or in [collector] '
+        'postgres = "postgresql://user@host/database", with the password in PGPASSWORD or .pgpass',
+    )
 
 
 def _server() -> Any:

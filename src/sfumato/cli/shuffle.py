@@ -26,7 +26,7 @@ def command(config: str) -> None:
     """
     door = read_door(config, "shuffler", "collector")
     send = _sender(door.form["collector"])
-    with Folder(door.folder, holds=True) as folder:
+    with Folder(door.place, holds=True) as folder:
         tasks = [each.task for each in door.tasks]
         shuffler = Shuffler(folder, tasks, send)
         app = Collector(SealedIntake(each, folder, time.time, apart=False) for each in door.tasks)

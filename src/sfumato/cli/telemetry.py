@@ -15,7 +15,7 @@ from sfumato.cli.language import say
 from sfumato.cli.options import config, require_outputs, write_file
 from sfumato.cli.telemetry_config import read_task
 from sfumato.cli.telemetry_estimates import estimated
-from sfumato.collector.folder import read
+from sfumato.collector import stored_reports
 from sfumato.errors import InvalidConfig, WrongUse, shown
 from sfumato.exact.rounding import float_up
 from sfumato.query.render import number, text_table
@@ -136,7 +136,7 @@ def _estimate(
 ) -> None:
     """Estimate from the reports in FOLDER, for a signed TASK; free.
 
-    FOLDER is that of sfumato collect.
+    FOLDER is that of sfumato collect, or the address of its PostgreSQL server.
     """
     known = _signed(task).task
     if known.memory and period is None:
@@ -158,7 +158,7 @@ def _reports(
     """The reports of a period or of all, opened if they are sealed."""
     # a sealed report may lie in a later period than its own, which nobody could read
     periods = range(task.periods) if period is None or task.aggregator else [period]
-    parts = [part for each in periods for part in read(folder, task, each)]
+    parts = [part for each in periods for part in stored_reports(folder, task, each)]
     if not task.aggregator:
         yield from parts
         return

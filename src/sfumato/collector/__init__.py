@@ -4,12 +4,25 @@ forwards them in random order.
 
 May import: ``telemetry`` and every room below it. It opens no session and no ledger: reports are
 private before they arrive. Begin with ``app``, the ASGI application; ``intake`` decides what is
-kept, ``folder`` keeps it; ``shuffler`` stands before a collector.
+kept, ``folder`` or ``postgres`` keeps it; ``shuffler`` stands before a collector.
 """
 
 from sfumato.collector.app import Collector
 from sfumato.collector.folder import Folder
 from sfumato.collector.intake import Intake, SealedIntake, intake_of
+from sfumato.collector.places import open_store, stored_reports
 from sfumato.collector.shuffler import Shuffler
+from sfumato.collector.store import ReportStore, StoreFailed
 
-__all__ = ["Collector", "Folder", "Intake", "SealedIntake", "Shuffler", "intake_of"]
+__all__ = [
+    "Collector",
+    "Folder",
+    "Intake",
+    "ReportStore",
+    "SealedIntake",
+    "Shuffler",
+    "StoreFailed",
+    "intake_of",
+    "open_store",
+    "stored_reports",
+]

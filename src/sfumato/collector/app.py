@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeAlias
 
-from sfumato.collector.folder import StoreFailed
 from sfumato.collector.intake import Intake, SealedIntake
+from sfumato.collector.store import StoreFailed
 from sfumato.errors import WrongUse, shown
 
 Message: TypeAlias = MutableMapping[str, Any]

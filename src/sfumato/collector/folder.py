@@ -8,6 +8,7 @@ the time of their period: neither says when a report came.
 import fcntl
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 
@@ -15,10 +16,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
-from sfumato.errors import Failed, WrongUse, shown
+from sfumato.collector.store import StoreFailed
+from sfumato.errors import WrongUse, shown
 from sfumato.noise.uniform import permutation
 from sfumato.telemetry.oracles.oracle import Payloads
+from sfumato.telemetry.report import ids_of
+from sfumato.telemetry.rows import rows_of
 from sfumato.telemetry.sealing import sent_size
+from sfumato.telemetry.seen import Seen
 from sfumato.telemetry.task import ReportTask
 
 # The file that grows becomes a part when it has so many reports.
@@ -26,18 +31,16 @@ PART = 1 << 20
 COLUMN = "report"
 
 
-class StoreFailed(Failed):
-    """The disk is full or away: nothing of the last batch is kept."""
-
-
 class Folder:
     """The reports of some tasks in a folder, which one process at a time may write.
 
+    A report whose id came before is dropped; sealed reports show no id, and are all kept.
     With ``holds`` a file grows until ``complete`` makes a part of it, with at least the smallest
     batch of its task; else when it is large, and when the folder is closed.
 
     Guarantees:
         what was acknowledged is read again after a crash
+        a full disk loses nothing that was acknowledged
 
     Raises:
         WrongUse: another process writes there, or it cannot be made.
@@ -48,8 +51,9 @@ class Folder:
     >>> place = tempfile.TemporaryDirectory()
     >>> with Folder(place.name) as folder:
     ...     folder.append(task, 0, np.zeros((2, sent_size(task)), np.uint8))
+    1
     >>> [len(part) for part in read(place.name, task, 0)]
-    [2]
+    [1]
     >>> place.cleanup()
     """
 
@@ -69,22 +73,49 @@ class Folder:
             raise WrongUse(f"Another collector writes into {shown(str(place))}.") from None
         self._growing: dict[tuple[ReportTask, int], _Growing] = {}
 
-    def append(self, task: ReportTask, period: int, rows: Payloads) -> None:
-        """Keeps reports; they are on disk when this returns.
+    def append(self, task: ReportTask, period: int, rows: Payloads) -> int:
+        """Keeps the new ones of some reports, which are on disk when this returns; how many.
 
         Raises:
-            StoreFailed: they could not be written; none of them is kept.
+            StoreFailed: they could not be written, and may come again.
         """
         with self._busy:
             try:
-                self._file(task, period).append(rows)
-                if not self._holds and self._file(task, period).count >= PART:
-                    self._file(task, period).roll()
-            except OSError as error:
-                found = self._growing.pop((task, period), None)
-                if found is not None:
-                    found.close()
+                kept = self._file(task, period).append(rows)
+            except BaseException as error:
+                # what is not stored is no duplicate when it comes again
+                self._leave(task, period)
+                if not isinstance(error, OSError):
+                    raise
                 raise StoreFailed(f"The store of reports failed ({error.strerror}).") from None
+            if not self._holds and self._file(task, period).count >= PART:
+                self._roll(task, period)
+            return kept
+
+    def finish(self, task: ReportTask, period: int) -> None:
+        """Makes a part of the file of a period that has closed, and forgets its ids."""
+        with self._busy:
+            growing = self._growing.get((task, period))
+            if growing is not None and not self._holds:
+                growing.settle()
+            self._leave(task, period)
+
+    def _roll(self, task: ReportTask, period: int) -> None:
+        """Makes a part of the file that grows; a disk that is full may do it later.
+
+        All its reports are on disk already.
+        """
+        try:
+            self._file(task, period).roll()
+        except OSError:
+            # what a part that was half made left behind is put in order when it is opened again
+            self._leave(task, period)
+
+    def _leave(self, task: ReportTask, period: int) -> None:
+        """Closes the file of a period that grows, to be opened again where it is needed."""
+        found = self._growing.pop((task, period), None)
+        if found is not None:
+            found.close()
 
     def complete(self, task: ReportTask, period: int) -> list[Path]:
         """The finished parts, the oldest first; what grows becomes one if it is a whole batch.
@@ -114,14 +145,12 @@ class Folder:
 
     def close(self) -> None:
         """Makes parts of the files that grow, unless it holds, and lets another process write."""
-        try:
-            for growing in self._growing.values():
-                if not self._holds:
-                    growing.seal()
-                growing.close()
-        finally:
-            self._growing.clear()
-            os.close(self._lock)
+        for growing in self._growing.values():
+            if not self._holds:
+                growing.settle()
+            growing.close()
+        self._growing.clear()
+        os.close(self._lock)
 
 
 class _Growing:
@@ -137,7 +166,10 @@ class _Growing:
         self._time = task.start + period * task.period
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         _flush(folder.parent)
-        self._open(_settled(folder))
+        number = _settled(folder)
+        # sealed reports show no id
+        self._seen = None if task.aggregator else _known(folder, self._size)
+        self._open(number)
 
     def _open(self, number: int) -> None:
         """Opens the file of a number; a last report that is not whole was never acknowledged."""
@@ -150,8 +182,15 @@ class _Growing:
         os.fsync(self._file)
         _flush(self._folder)
 
-    def append(self, rows: Payloads) -> None:
-        """Adds reports and waits until they are on disk; if that fails, none is added."""
+    def append(self, rows: Payloads) -> int:
+        """Adds the new ones of some reports and waits until they are on disk; how many.
+
+        If that fails none is added, and the file must be closed: it takes their ids for known.
+        """
+        if self._seen is not None:
+            rows = rows[self._seen.fresh(ids_of(rows))]
+        if not len(rows):
+            return 0
         data = memoryview(np.ascontiguousarray(rows).tobytes())
         try:
             while data:
@@ -162,6 +201,7 @@ class _Growing:
             raise
         self._length += rows.size
         self._forget_time(self._path)
+        return len(rows)
 
     @property
     def count(self) -> int:
@@ -173,6 +213,11 @@ class _Growing:
         self.seal()
         os.close(self._file)
         self._open(self._number + 1)
+
+    def settle(self) -> None:
+        """Makes a part of the file, unless the disk is full: it is read as it is then."""
+        with suppress(OSError):
+            self.seal()
 
     def seal(self) -> None:
         """Makes a Parquet part of the file, in random order; the file is gone then."""
@@ -209,8 +254,11 @@ def where(place: Path, task: ReportTask, period: int) -> Path:
 
 def read(place: str | Path, task: ReportTask, period: int) -> Iterator[pa.Array]:
     """The reports of a period, a part after the other, for ``Aggregator.add_many``."""
-    folder = where(Path(place), task, period)
-    size = sent_size(task)
+    return _read(where(Path(place), task, period), sent_size(task))
+
+
+def _read(folder: Path, size: int) -> Iterator[pa.Array]:
+    """The reports in the folder of a period, a part after the other."""
     parts = sorted(folder.glob("part-*.parquet"), key=_number)
     for path in parts:
         yield rows_of_part(path)
@@ -226,6 +274,15 @@ def read(place: str | Path, task: ReportTask, period: int) -> Iterator[pa.Array]
 def rows_of_part(path: Path) -> pa.Array:
     """The reports of a finished part."""
     return parquet.read_table(path)[COLUMN].combine_chunks()
+
+
+def _known(folder: Path, size: int) -> Seen:
+    """The ids of the reports in the folder of a period."""
+    seen = Seen()
+    for part in _read(folder, size):
+        rows, _ = rows_of(part, size)
+        seen.fresh(ids_of(rows))
+    return seen
 
 
 def _number(path: Path) -> int:

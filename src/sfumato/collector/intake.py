@@ -5,12 +5,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sfumato.collector.folder import Folder, StoreFailed, read
-from sfumato.telemetry.oracles.oracle import Payloads, unpacked
-from sfumato.telemetry.report import HEADER, ID, PERIOD, PREFIX, Layout
-from sfumato.telemetry.rows import rows_of
+from sfumato.collector.store import ReportStore
+from sfumato.telemetry.oracles.oracle import unpacked
+from sfumato.telemetry.report import HEADER, PERIOD, PREFIX, Layout
 from sfumato.telemetry.sealing import sent_size
-from sfumato.telemetry.seen import Seen
 from sfumato.telemetry.signing import SignedTask
 
 # A clock of a device may be ahead by so many seconds.
@@ -30,6 +28,7 @@ class Intake:
         StoreFailed: nothing of the batch may be acknowledged; the same batch may come again.
 
     >>> import tempfile
+    >>> from sfumato.collector.folder import Folder
     >>> from cryptography.hazmat.primitives.asymmetric import ec
     >>> from sfumato.telemetry.signing import signed_task
     >>> from sfumato.telemetry.task import report_task
@@ -45,15 +44,16 @@ class Intake:
     def __init__(
         self,
         signed: SignedTask,
-        folder: Folder,
+        store: ReportStore,
         clock: Callable[[], float],
     ) -> None:
         self.signed = signed
         self._task = signed.task
-        self._folder = folder
+        self._store = store
         self._clock = clock
         self._layout = Layout.of(signed.task)
-        self._seen: dict[int, Seen] = {}
+        # periods of which reports came
+        self._begun: set[int] = set()
 
     def take(self, body: bytes) -> int:
         """Keeps the good reports of a batch, one after the other in ``body``; returns how many."""
@@ -66,9 +66,10 @@ class Intake:
         rows = rows[self._task.oracle.valid(rows[:, HEADER:])]
         periods = unpacked(rows[:, PERIOD]).astype(np.int64)
         kept = 0
-        for period in np.unique(periods).tolist():
-            if self._is_open(period):
-                kept += self._keep(period, rows[periods == period])
+        for period in filter(self._is_open, np.unique(periods).tolist()):
+            self._begun.add(period)
+            kept += self._store.append(self._task, period, rows[periods == period])
+        self._finish()
         return kept
 
     def _is_open(self, period: int) -> bool:
@@ -78,35 +79,11 @@ class Intake:
         is_known = 0 <= period < task.periods
         return is_known and begins - AHEAD <= now < min(begins + 2 * task.period, task.expires)
 
-    def _keep(self, period: int, rows: Payloads) -> int:
-        """Stores the new reports of a period."""
-        seen = self._seen.get(period)
-        if seen is None:
-            seen = self._seen[period] = self._remembered(period)
-        fresh = rows[seen.fresh(_ids(rows))]
-        if not len(fresh):
-            return 0
-        try:
-            self._folder.append(self._task, period, fresh)
-        except StoreFailed:
-            # they are not stored, so they are not duplicates when they come again
-            del self._seen[period]
-            raise
-        self._forget(period)
-        return len(fresh)
-
-    def _remembered(self, period: int) -> Seen:
-        """The ids that are stored for a period."""
-        seen = Seen()
-        for part in read(self._folder.place, self._task, period):
-            rows, _ = rows_of(part, self._layout.size)
-            seen.fresh(_ids(rows))
-        return seen
-
-    def _forget(self, period: int) -> None:
-        """Forgets the ids of periods that are closed."""
-        for other in [each for each in self._seen if each < period and not self._is_open(each)]:
-            del self._seen[other]
+    def _finish(self) -> None:
+        """Says of periods that have closed that nothing more comes."""
+        for period in [each for each in self._begun if not self._is_open(each)]:
+            self._begun.remove(period)
+            self._store.finish(self._task, period)
 
 
 class SealedIntake:
@@ -119,6 +96,7 @@ class SealedIntake:
         StoreFailed: nothing of the batch may be acknowledged; the same batch may come again.
 
     >>> import tempfile
+    >>> from sfumato.collector.folder import Folder
     >>> from cryptography.hazmat.primitives.asymmetric import ec
     >>> from sfumato.telemetry.signing import signed_task
     >>> from sfumato.telemetry.task import report_task
@@ -133,15 +111,16 @@ class SealedIntake:
     def __init__(
         self,
         signed: SignedTask,
-        folder: Folder,
+        store: ReportStore,
         clock: Callable[[], float],
         *,
         apart: bool = True,
     ) -> None:
         self.signed = signed
-        self._folder = folder
+        self._store = store
         self._clock = clock
         self._apart = apart
+        self._last = 0
 
     def take(self, body: bytes) -> int:
         """Keeps the reports of a batch, one after the other in ``body``; returns how many."""
@@ -153,18 +132,22 @@ class SealedIntake:
             return 0
         period = min(max(task.period_at(now), 0), task.periods - 1) if self._apart else 0
         rows = np.frombuffer(body, np.uint8).reshape(-1, size)
-        self._folder.append(task, period, rows)
-        return len(rows)
+        kept = self._store.append(task, period, rows)
+        if period > self._last:
+            self._store.finish(task, self._last)
+            self._last = period
+        return kept
 
 
 def intake_of(
     signed: SignedTask,
-    folder: Folder,
+    store: ReportStore,
     clock: Callable[[], float],
 ) -> Intake | SealedIntake:
     """The intake of a task: of one that is sealed, or of one that is sent as it is.
 
     >>> import tempfile
+    >>> from sfumato.collector.folder import Folder
     >>> from cryptography.hazmat.primitives.asymmetric import ec
     >>> from sfumato.telemetry.signing import signed_task
     >>> from sfumato.telemetry.task import report_task
@@ -176,11 +159,5 @@ def intake_of(
     1
     """
     if signed.task.aggregator:
-        return SealedIntake(signed, folder, clock)
-    return Intake(signed, folder, clock)
-
-
-def _ids(rows: Payloads) -> np.ndarray:
-    """The first eight bytes of the ids of reports."""
-    found: np.ndarray = unpacked(np.ascontiguousarray(rows[:, ID])[:, :8])
-    return found
+        return SealedIntake(signed, store, clock)
+    return Intake(signed, store, clock)

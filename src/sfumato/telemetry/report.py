@@ -11,6 +11,10 @@
 import struct
 from dataclasses import dataclass
 
+import numpy as np
+
+from sfumato.telemetry.oracles.oracle import Payloads, unpacked
+from sfumato.telemetry.seen import Ids
 from sfumato.telemetry.task import ReportTask
 
 VERSION = 1
@@ -49,3 +53,15 @@ class Layout:
     def report(self, period: int, id: bytes, payload: bytes) -> bytes:
         """The bytes of a report."""
         return _HEADER.pack(VERSION, self.name, period, id) + payload
+
+
+def ids_of(rows: Payloads) -> Ids:
+    """The first eight bytes of the ids of reports, one report a row.
+
+    >>> from sfumato.telemetry.task import report_task
+    >>> layout = Layout.of(report_task("t", "?", ["a"], epsilon=1, start=0, periods=1))
+    >>> report = layout.report(0, (7).to_bytes(8, "big") + bytes(8), b"\\x01")
+    >>> ids_of(np.frombuffer(report, np.uint8).reshape(1, -1)).tolist()
+    [7]
+    """
+    return unpacked(np.ascontiguousarray(rows[:, ID])[:, :8])

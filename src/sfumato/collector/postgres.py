@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reports in a PostgreSQL server, a row each, which several collectors may write.
+
+A batch is one transaction, in the order of the ids, which are random: neither the rows of a batch
+nor their order say when a report came. Messages of the server are dropped, for they may hold
+values.
+"""
+
+from collections.abc import Iterator, Sequence
+from threading import Lock
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+from psycopg.conninfo import conninfo_to_dict
+
+from sfumato.collector.store import StoreFailed
+from sfumato.errors import WrongUse
+from sfumato.telemetry.oracles.oracle import Payloads
+from sfumato.telemetry.sealing import sent_size
+from sfumato.telemetry.task import ReportTask
+
+SCHEMA = "sfumato_telemetry"
+TABLE = f"{SCHEMA}.reports"
+# Bytes 13 to 28: the id of a report; of a sealed one, a part of the key that was made for it alone.
+_NAME = "substring(report FROM 14 FOR 16)"
+_COLUMNS = 'task text COLLATE "C" NOT NULL, period bigint NOT NULL, report bytea NOT NULL'
+_MAKE = (
+    # two collectors that start at once make it one after the other
+    f"SELECT pg_advisory_xact_lock(hashtext('{SCHEMA}'))",
+    f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}",
+    f"CREATE TABLE IF NOT EXISTS {TABLE} ({_COLUMNS})",
+    f"CREATE UNIQUE INDEX IF NOT EXISTS once ON {TABLE} (task, period, ({_NAME}))",
+)
+_IS_MADE = f"SELECT to_regclass('{SCHEMA}.once') IS NOT NULL"
+_ADD = (
+    f"INSERT INTO {TABLE} SELECT %b, %b, unnest(%b::bytea[]) "
+    f"ON CONFLICT (task, period, ({_NAME})) DO NOTHING"
+)
+_READ = f"SELECT report FROM {TABLE} WHERE task = %b AND period = %b AND length(report) = %b"
+_SETTINGS = (
+    "SELECT pg_is_in_recovery(), current_setting('fsync'), current_setting('full_page_writes'), "
+    "current_setting('synchronous_commit'), current_setting('track_commit_timestamp'), "
+    "current_setting('log_parameter_max_length'), current_setting('log_statement'), "
+    "current_setting('log_min_duration_statement')"
+)
+# Rows that are fetched at a time.
+_BLOCK = 1 << 16
+# A server that says nothing for so long is away.
+_PATIENCE: dict[str, Any] = {
+    "connect_timeout": 10,
+    "tcp_user_timeout": 10_000,
+    "application_name": "sfumato",
+}
+
+
+class PostgresStore:
+    """The reports of some tasks in a PostgreSQL server.
+
+    A report whose id came before is dropped by the server itself, whoever stored it. After a
+    failure the next batch connects again.
+
+    Guarantees:
+        a connection that breaks acknowledges nothing and loses nothing
+
+    Raises:
+        WrongUse: the server is away, could lose reports, or would keep when they came.
+    """
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._busy = Lock()
+        self._connection: psycopg.Connection[Any] | None = None
+        try:
+            self._connection = _connected(address)
+            if self._connection.execute(_IS_MADE).fetchone() != (True,):
+                with self._connection.transaction():
+                    for statement in _MAKE:
+                        self._connection.execute(statement)
+        except psycopg.Error as error:
+            self.close()
+            raise _away(error) from None
+
+    def append(self, task: ReportTask, period: int, rows: Payloads) -> int:
+        """Keeps the new ones of some reports; they are committed when this returns; how many.
+
+        Raises:
+            StoreFailed: nobody knows whether they are stored; they may come again.
+        """
+        reports = sorted((row.tobytes() for row in rows), key=_name)
+        with self._busy:
+            try:
+                return self._added(task, period, reports)
+            except (psycopg.Error, WrongUse) as error:
+                self._forget()
+                raise StoreFailed(
+                    f"The store of reports failed ({type(error).__name__})."
+                ) from None
+
+    def _added(self, task: ReportTask, period: int, reports: Sequence[bytes]) -> int:
+        """How many reports were new; committed."""
+        if self._connection is None:
+            self._connection = _connected(self._address)
+        return self._connection.execute(_ADD, (name_of(task), period, reports)).rowcount
+
+    def finish(self, task: ReportTask, period: int) -> None:
+        """Does nothing: the server knows the ids."""
+
+    def _forget(self) -> None:
+        """Lets go of a connection that failed."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def __enter__(self) -> "PostgresStore":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the connection."""
+        with self._busy:
+            self._forget()
+
+
+def name_of(task: ReportTask) -> str:
+    """The name of a task in the table; its hash is in it, since a task never changes."""
+    return f"{task.id}-{task.hash[:8].hex()}"
+
+
+def read(address: str, task: ReportTask, period: int) -> Iterator[pa.Array]:
+    """The reports of a period, some at a time, as they are at one moment.
+
+    Raises:
+        WrongUse: the server is away, or has no reports that may be read.
+    """
+    size = sent_size(task)
+    try:
+        with psycopg.connect(**_patient(address)) as connection:
+            connection.read_only = True
+            with connection.cursor("reports", binary=True) as cursor:
+                cursor.execute(_READ, (name_of(task), period, size))
+                while rows := cursor.fetchmany(_BLOCK):
+                    yield pa.array([report for (report,) in rows], pa.binary(size))
+    except psycopg.Error as error:
+        raise _away(error) from None
+
+
+def _name(report: bytes) -> bytes:
+    """What the server tells reports apart by."""
+    return report[13:29]
+
+
+def _patient(address: str) -> dict[str, Any]:
+    """The parts of an address, and how long to wait where it does not say."""
+    return _PATIENCE | conninfo_to_dict(address)
+
+
+def _connected(address: str) -> psycopg.Connection[Any]:
+    """A connection to a server that loses nothing and keeps no times."""
+    connection = psycopg.connect(**_patient(address), autocommit=True)
+    # a pooler gives each transaction another session
+    connection.prepare_threshold = None
+    try:
+        _require_durable(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _require_durable(connection: psycopg.Connection[Any]) -> None:
+    """Raises WrongUse for a server that could lose reports, or would keep when they came."""
+    row = connection.execute(_SETTINGS).fetchone()
+    assert row is not None, "one row of settings"
+    replica, fsync, pages, commits, times, logged, statements, slow = row
+    if replica or (fsync, pages) != ("on", "on") or commits == "off":
+        raise WrongUse(
+            "A PostgreSQL server that could lose reports.",
+            allowed="a primary with fsync, full_page_writes and synchronous_commit on",
+        )
+    is_logged = logged != "0" and (statements in ("mod", "all") or slow != "-1")
+    if times == "on" or is_logged:
+        raise WrongUse(
+            "A PostgreSQL server that would keep when a report came.",
+            allowed="track_commit_timestamp = off, and no parameters of statements in its log",
+            remedy="ALTER ROLE collector SET log_parameter_max_length = 0",
+        )
+
+
+def _away(error: psycopg.Error) -> WrongUse:
+    """The refusal of a server, without its words and the address."""
+    what = f"{type(error).__name__} {error.sqlstate or ''}".strip()
+    return WrongUse(
+        f"The PostgreSQL server of the reports cannot be used ({what}).",
+        remedy="Is it running, and may this role create a schema, or use "
+        f"{SCHEMA} with SELECT and INSERT on its table?",
+    )
