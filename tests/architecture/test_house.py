@@ -34,6 +34,7 @@ MAY_IMPORT_LATE = {
     "synopsis/stream.py",
     "synopsis/column.py",
     "synopsis/tables.py",
+    "synthetic/export.py",
     "engines/postgres.py",
     "engines/remote.py",
     "engines/sources.py",

@@ -5,6 +5,8 @@ import json
 
 import duckdb
 import numpy as np
+import psycopg
+import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
@@ -12,7 +14,7 @@ import sfumato as sf
 from sfumato import synthetic as sy
 from sfumato.errors import UnsupportedSql, WrongUse
 from sfumato.testing import Replay
-from tests.synthetic.towns import session, town
+from tests.synthetic.towns import emptied, session, town
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +24,12 @@ def model(tmp_path_factory):
     with session(tmp_path_factory.mktemp("town")) as opened:
         found = sy.fit(opened, ["people"], rho=50, constraints=constraints)
         yield found
+
+
+@pytest.fixture
+def server(database):
+    """The address of an empty database."""
+    return emptied(database)
 
 
 def test_rows_have_the_declared_types_and_nearly_the_counts(model):
@@ -123,3 +131,31 @@ def test_files_say_what_they_are(model, tmp_path):
 
 def test_a_model_shows_no_rows(model):
     assert "pairs of columns measured" in repr(model) and "nurse" not in repr(model)
+
+
+def test_rows_that_are_written_come_in_parts(model, tmp_path, monkeypatch):
+    monkeypatch.setattr("sfumato.synthetic.model.AT_ONCE", 400)
+    model.save(tmp_path, rows=1000)
+    rows = parquet.read_table(tmp_path / "people.parquet")
+    assert (
+        len(rows) == 1000 and parquet.ParquetFile(tmp_path / "people.parquet").num_row_groups == 3
+    )
+    assert rows.schema.metadata[b"charge_id"] == model.charge_id.encode()
+    young = rows.filter(pa.compute.less(rows["age"], 18))
+    assert set(young["job"].to_pylist()) == {"none"}
+
+
+def test_frames_and_databases_say_what_they_are(model, tmp_path):
+    frame = model.to_pandas(30)["people"]
+    assert len(frame) == 30 and frame.attrs["synthetic"] == "true"
+    model.to_duckdb(tmp_path / "rows.duckdb", 0)
+    with duckdb.connect(tmp_path / "rows.duckdb") as found:
+        assert found.execute("SELECT COUNT(*) FROM people").fetchone() == (0,)
+        (comment,) = found.execute("SELECT comment FROM duckdb_tables()").fetchone()
+    assert json.loads(comment)["charge_id"] == model.charge_id
+
+
+def test_a_server_gets_the_rows(model, server):
+    model.to_postgres(server, 25)
+    with psycopg.connect(server) as found:
+        assert found.execute("SELECT COUNT(*) FROM people").fetchone() == (25,)

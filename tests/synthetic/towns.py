@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psycopg
 import pyarrow as pa
 
 import sfumato as sf
@@ -41,3 +42,11 @@ def session(folder: Path, rows: pa.Table | None = None, **other: Any) -> sf.Sess
         ledger=folder / "l.db",
         **other,
     )
+
+
+def emptied(address: str) -> str:
+    """The address of a database, without the tables that it had."""
+    with psycopg.connect(address, autocommit=True) as server:
+        server.execute("DROP SCHEMA IF EXISTS public CASCADE")
+        server.execute("CREATE SCHEMA public")
+    return address

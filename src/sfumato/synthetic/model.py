@@ -1,19 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """A fitted model: rows, answers with intervals, and copies. All of it is free."""
 
-import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
 
 from sfumato.errors import WrongUse, shown
 from sfumato.exact.rational import Number
@@ -23,6 +21,7 @@ from sfumato.noise.entropy import SYSTEM, Entropy
 from sfumato.query.cost import Cost
 from sfumato.query.task import Stored
 from sfumato.synthetic.estimate import Estimator, Fitted
+from sfumato.synthetic.export import Part, copy_postgres, write_duckdb, write_files
 from sfumato.synthetic.fitting import Base, cells_of_rows, whole_fit
 from sfumato.synthetic.infer import copied, interval
 from sfumato.synthetic.quality import quality
@@ -32,10 +31,15 @@ from sfumato.synthetic.rows import Dice
 from sfumato.synthetic.schema import Floats
 from sfumato.synthetic.task import FitTask, Released
 
+if TYPE_CHECKING:
+    import pandas
+
 # The most rows of one sample, and the most copies.
 MOST_ROWS, MOST_COPIES = 100_000_000, 1000
 # How many copies intervals are computed from.
 COPIES = 20
+# The most rows that are drawn at once where they are written.
+AT_ONCE = 250_000
 
 
 class Sampler(Protocol):
@@ -52,6 +56,14 @@ class Sampler(Protocol):
         dice: Dice,
     ) -> dict[str, pa.Table]:
         """So many rows of the first table, and the rows of other tables that go with them."""
+        ...
+
+    def parts(
+        self,
+        count: int,
+        dice: Dice,
+    ) -> Iterator[Part]:
+        """The same in one part or more, none of which needs much memory."""
         ...
 
 
@@ -117,10 +129,7 @@ class Model(ABC):
         Raises:
             WrongUse: a number of rows that is not from 0 to 100,000,000.
         """
-        count = self.rows if rows is None else rows
-        if type(count) is not int or not 0 <= count <= MOST_ROWS:
-            raise WrongUse(f"rows={shown(rows)}.", allowed=f"from 0 to {MOST_ROWS:,}")
-        return self._sampled(self.sampler, count, Dice(entropy))
+        return self._sampled(self.sampler, self._count(rows), Dice(entropy))
 
     def samples(
         self,
@@ -177,24 +186,60 @@ class Model(ABC):
         self,
         folder: str | Path,
         rows: int | None = None,
+        *,
+        csv: bool = True,
     ) -> list[Path]:
-        """Writes a sample into a folder, a Parquet and a CSV file for each table.
+        """Writes a sample into a folder, a Parquet and, with ``csv``, a CSV file for each table.
 
         The guarantee and the charge are in the metadata of the Parquet file, and beside the CSV
-        file in ``NAME.csv.json``.
+        file in ``NAME.csv.json``. Of one table, memory does not grow with the number of rows.
         """
-        place = Path(folder)
-        place.mkdir(parents=True, exist_ok=True)
-        written = []
+        return write_files(self._parts(rows), Path(folder), self.facts, csv=csv)
+
+    def to_pandas(
+        self,
+        rows: int | None = None,
+    ) -> "dict[str, pandas.DataFrame]":
+        """A sample as data frames, by table; ``attrs`` of each say what it is.
+
+        Raises:
+            WrongUse: pandas is not installed, or as ``sample``.
+        """
+        if find_spec("pandas") is None:
+            raise WrongUse("pandas is not installed.", remedy="pip install pandas")
+        found = {}
         for name, table in self.sample(rows).items():
-            paths = [place / f"{name}.parquet", place / f"{name}.csv", place / f"{name}.csv.json"]
-            pyarrow.parquet.write_table(table, paths[0])
-            pyarrow.csv.write_csv(table, paths[1])
-            paths[2].write_text(
-                json.dumps({**self.facts, "table": name}, indent=1) + "\n", encoding="utf-8"
-            )
-            written += paths
-        return written
+            frame = table.to_pandas()
+            frame.attrs |= {**self.facts, "table": name}
+            found[name] = frame
+        return found
+
+    def to_duckdb(
+        self,
+        path: str | Path,
+        rows: int | None = None,
+    ) -> None:
+        """Writes a sample into a DuckDB file; a comment on each table says what it is.
+
+        Raises:
+            WrongUse: no DuckDB file, or one with tables of these names; or as ``sample``.
+        """
+        write_duckdb(self._parts(rows), Path(path), self.facts)
+
+    def to_postgres(
+        self,
+        address: str,
+        rows: int | None = None,
+    ) -> None:
+        """Writes a sample to new tables of a PostgreSQL server, by COPY, in one transaction.
+
+        A comment on each table says what it is. Needs ``sfumato[postgres]``.
+
+        Raises:
+            WrongUse: no address, or the server has tables of these names; or as ``sample``.
+            Failed: the server is not reached or refuses.
+        """
+        copy_postgres(self._parts(rows), address, self.facts)
 
     @property
     def facts(self) -> dict[str, str]:
@@ -204,6 +249,23 @@ class Model(ABC):
             "charge_id": self.charge_id,
             "guarantee": str(self.cost),
         }
+
+    def _count(
+        self,
+        rows: int | None,
+    ) -> int:
+        """How many rows a sample has (WrongUse if there cannot be so many)."""
+        count = self.rows if rows is None else rows
+        if type(count) is not int or not 0 <= count <= MOST_ROWS:
+            raise WrongUse(f"rows={shown(rows)}.", allowed=f"from 0 to {MOST_ROWS:,}")
+        return count
+
+    def _parts(
+        self,
+        rows: int | None,
+    ) -> Iterator[Part]:
+        """A sample, a part after the other."""
+        return self.sampler.parts(self._count(rows), Dice())
 
     def _copied(
         self,
@@ -246,6 +308,15 @@ class TableSampler:
         """So many rows."""
         cells = cells_of_rows(self.base, self.fitted, count, dice)
         return {self.base.schema.table: pa.table(columns_of(self.base, cells, dice))}
+
+    def parts(
+        self,
+        count: int,
+        dice: Dice,
+    ) -> Iterator[Part]:
+        """So many rows, some at a time."""
+        for start in range(0, max(count, 1), AT_ONCE):
+            yield self.tables(min(AT_ONCE, count - start), dice)
 
 
 class TableModel(Model):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A fitted model of several tables: rows whose keys fit together."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -15,6 +16,7 @@ from sfumato.query.cost import Cost
 from sfumato.query.task import Stored
 from sfumato.synthetic.children import ChildModel
 from sfumato.synthetic.estimate import Estimator, Fitted, Measurement
+from sfumato.synthetic.export import Part
 from sfumato.synthetic.fitting import Base, cells_of_rows, whole_fit
 from sfumato.synthetic.infer import copied, noise
 from sfumato.synthetic.model import Model, columns_of
@@ -65,6 +67,14 @@ class FamilySampler:
             columns |= self._links(child, of, owners, dice)
             found[child.table] = pa.table({**columns, **columns_of(model.base, rows, dice)})
         return found
+
+    def parts(
+        self,
+        count: int,
+        dice: Dice,
+    ) -> Iterator[Part]:
+        """The same, at once: their keys lead to each other."""
+        yield self.tables(count, dice)
 
     def _links(
         self,

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Synthetic rows written to files and databases; each says that it is synthetic, and its charge.
+
+Rows come in parts, each a batch of every table, so that memory does not grow with their number.
+"""
+
+import io
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import duckdb
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from sfumato.errors import Failed, InvalidSource, WrongUse, shown
+from sfumato.metadata.server import POSTGRES, is_postgres
+
+if TYPE_CHECKING:
+    import psycopg
+
+# Some rows of each table, and what every table says of itself.
+Part: TypeAlias = dict[str, pa.Table]
+Facts: TypeAlias = Mapping[str, str]
+_TYPES = (
+    (pa.types.is_boolean, "boolean"),
+    (pa.types.is_integer, "bigint"),
+    (pa.types.is_floating, "double precision"),
+    (pa.types.is_date, "date"),
+)
+_BESIDE = pyarrow.csv.WriteOptions(include_header=False)
+
+
+def described(facts: Facts, table: str) -> str:
+    """What a table says of itself, as JSON.
+
+    >>> described({"synthetic": "true"}, "people")
+    '{"synthetic": "true", "table": "people"}'
+    """
+    return json.dumps({**facts, "table": table})
+
+
+def write_files(
+    parts: Iterator[Part],
+    folder: Path,
+    facts: Facts,
+    *,
+    csv: bool = True,
+) -> list[Path]:
+    """Writes a Parquet file of each table and, with ``csv``, a CSV file with its facts beside it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    writers: dict[Path, Any] = {}
+    written: list[Path] = []
+    with ExitStack() as opened:
+        for part in parts:
+            for name, rows in part.items():
+                known = rows.replace_schema_metadata({**facts, "table": name})
+                paths = [folder / f"{name}.parquet"]
+                if csv:
+                    paths.append(folder / f"{name}.csv")
+                for path in paths:
+                    if path not in writers:
+                        writers[path] = opened.enter_context(_writer(path, known.schema))
+                    writers[path].write_table(known)
+    for path in writers:
+        written.append(path)
+        if path.suffix == ".csv":
+            beside = path.with_name(f"{path.name}.json")
+            told = {**facts, "table": path.stem}
+            beside.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+            written.append(beside)
+    return written
+
+
+def _writer(path: Path, schema: pa.Schema) -> Any:
+    """The writer of a file, by its name."""
+    if path.suffix == ".csv":
+        return pyarrow.csv.CSVWriter(path, schema)
+    return pyarrow.parquet.ParquetWriter(path, schema)
+
+
+def write_duckdb(
+    parts: Iterator[Part],
+    path: Path,
+    facts: Facts,
+) -> None:
+    """Writes each table into a DuckDB file, new or not, with a comment on it; all or nothing.
+
+    Raises:
+        WrongUse: the file is no DuckDB database, or has a table of the same name.
+    """
+    try:
+        with duckdb.connect(path) as database:
+            database.begin()
+            made: set[str] = set()
+            for part in parts:
+                for name, rows in part.items():
+                    _insert(database, name, rows, is_new=name not in made)
+                    made.add(name)
+            for name in made:
+                told = described(facts, name).replace("'", "''")
+                database.execute(f"COMMENT ON TABLE {_quoted(name)} IS '{told}'")
+            database.commit()
+    except duckdb.Error as failed:
+        raise WrongUse(
+            f"The rows cannot be written to {shown(path)}: {failed}",
+            allowed="a DuckDB file that has no such tables, or a new one",
+        ) from None
+
+
+def _insert(
+    database: duckdb.DuckDBPyConnection,
+    name: str,
+    rows: pa.Table,
+    *,
+    is_new: bool,
+) -> None:
+    """Adds rows to a table, which is created for the first ones."""
+    database.register("sfumato_rows", rows)
+    start = f"INSERT INTO {_quoted(name)}"
+    if is_new:
+        start = f"CREATE TABLE {_quoted(name)} AS"
+    database.execute(f"{start} SELECT * FROM sfumato_rows")
+    database.unregister("sfumato_rows")
+
+
+def copy_postgres(
+    parts: Iterator[Part],
+    address: str,
+    facts: Facts,
+) -> None:
+    """Creates each table on a PostgreSQL server, with a comment on it, by COPY; all or nothing.
+
+    Raises:
+        WrongUse: no address, or the server has a table of the same name.
+        InvalidSource: psycopg is missing.
+        Failed: the server is not reached or refuses.
+    """
+    if not is_postgres(address):
+        raise WrongUse("The address of a PostgreSQL server.", allowed=POSTGRES)
+    try:
+        import psycopg  # optional: the extra sfumato[postgres]
+    except ImportError:
+        raise InvalidSource(
+            "Rows for a PostgreSQL server need the package psycopg.",
+            remedy="pip install 'sfumato[postgres]'",
+        ) from None
+    trouble: Failed | WrongUse | None = None
+    try:
+        with psycopg.connect(address) as connection:
+            _copied(connection, parts, facts)
+    except psycopg.errors.DuplicateTable:
+        trouble = WrongUse(
+            "The server has a table of this name.", remedy="Drop it, or name another database."
+        )
+    except psycopg.Error as failed:
+        # the message of a connection may contain its address
+        trouble = Failed(f"The rows were not written to the server: {type(failed).__name__}.")
+    if trouble is not None:
+        raise trouble
+
+
+def _copied(
+    connection: "psycopg.Connection[Any]",
+    parts: Iterator[Part],
+    facts: Facts,
+) -> None:
+    """Creates, fills and describes the tables in one transaction."""
+    made: set[str] = set()
+    for part in parts:
+        for name, rows in part.items():
+            if name not in made:
+                connection.execute(_created(name, rows.schema).encode())
+                told = described(facts, name).replace("'", "''")
+                connection.execute(f"COMMENT ON TABLE {_quoted(name)} IS '{told}'".encode())
+                made.add(name)
+            text = io.BytesIO()
+            # strings have quotes, so that an empty string is no missing value
+            pyarrow.csv.write_csv(rows, text, _BESIDE)
+            with connection.cursor().copy(f"COPY {_quoted(name)} FROM STDIN CSV".encode()) as copy:
+                copy.write(text.getvalue())
+
+
+def _created(name: str, schema: pa.Schema) -> str:
+    """The statement that creates a table with the columns of a schema."""
+    columns = []
+    for one in schema:
+        columns.append(f"{_quoted(one.name)} {postgres_type(one.type)}")
+    return f"CREATE TABLE {_quoted(name)} ({', '.join(columns)})"
+
+
+def postgres_type(kind: pa.DataType) -> str:
+    """The type of PostgreSQL for a type of Arrow; what has none is text.
+
+    >>> postgres_type(pa.int64()), postgres_type(pa.timestamp("us", "UTC"))
+    ('bigint', 'timestamp with time zone')
+    """
+    for is_kind, name in _TYPES:
+        if is_kind(kind):
+            return name
+    if pa.types.is_timestamp(kind):
+        zone = "with" if kind.tz else "without"
+        return f"timestamp {zone} time zone"
+    if pa.types.is_decimal(kind):
+        return f"numeric({kind.precision}, {kind.scale})"
+    return "text"
+
+
+def _quoted(name: str) -> str:
+    """An identifier of SQL."""
+    escaped = name.replace('"', '""')
+    return f'"{escaped}"'
