@@ -93,7 +93,9 @@ def questions(now: int, aggregator: PublicKey) -> tuple[Question, ...]:
 
 def _words() -> Counts:
     """Three new words, and a thousand rare ones that are no candidates."""
-    found: dict[object, int] = dict(NEW_WORDS)
+    found: dict[object, int] = {}
+    for word, count in NEW_WORDS.items():
+        found[word] = count
     for place in range(1000):
         found[f"rare word {place}"] = 167
     return found
