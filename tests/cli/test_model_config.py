@@ -45,6 +45,7 @@ def read(tmp_path, text):
         ('recipe = "Ridge"\nalpha = 3', ln.Ridge(3)),
         ('recipe = "NaiveBayes"\nbins = 4', ln.NaiveBayes(bins=4)),
         ('recipe = "DecisionTree"\ndepth = 3', ln.DecisionTree(depth=3)),
+        ('recipe = "Forest"', ln.Forest()),
         ('recipe = "KMeans"\nclusters = 3', ln.KMeans(3)),
         ('recipe = "PCA"\ncomponents = 2', ln.PCA(2)),
     ],

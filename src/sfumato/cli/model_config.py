@@ -9,6 +9,7 @@ from typing import Any
 from sfumato.errors import InvalidConfig, SfumatoError, UnknownName, shown
 from sfumato.learning.additive import Additive, LogisticRegression
 from sfumato.learning.decision_tree import DecisionTree
+from sfumato.learning.forest import Forest
 from sfumato.learning.kmeans import KMeans
 from sfumato.learning.naive_bayes import NaiveBayes
 from sfumato.learning.order import Fixed, FullBatch, Order, Poisson
@@ -20,7 +21,16 @@ from sfumato.query.load import read_section
 # The recipes that a file can name: the names of their classes.
 RECIPES: Mapping[str, type[Recipe[Any]]] = {
     kind.__name__: kind
-    for kind in (Additive, LogisticRegression, Ridge, NaiveBayes, DecisionTree, KMeans, PCA)
+    for kind in (
+        Additive,
+        LogisticRegression,
+        Ridge,
+        NaiveBayes,
+        DecisionTree,
+        Forest,
+        KMeans,
+        PCA,
+    )
 }
 _COSTS = ("epsilon", "delta", "rho")
 _PUBLIC = ("public", "epsilons", "folds")
