@@ -16,7 +16,7 @@ from tests.architecture.tokens import tokens
 # The targets are 60,000 and 40,000: CONTRIBUTING says what the difference is made of.
 CAPS = {
     "proof core": 85_300,
-    "proof options": 65_300,
+    "proof options": 66_000,
     "runtime core": 87_100,
     "runtime options": 24_700,
 }
