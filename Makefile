@@ -13,7 +13,7 @@ ENGINE_PEERS := opendp-polars smartnoise pipelinedp tumult
 # The tests start hundreds of processes: what those import is compiled once.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: docs torch demo demo-census demo-stream demo-synthetic demo-telemetry demo-hospitals test durations coverage prove chaos lint format proofs corpus clean lock bench bench-noise bench-accounting bench-query bench-engines bench-largest bench-ledger bench-census bench-synopsis bench-synthetic bench-telemetry figures
+.PHONY: docs torch demo demo-census demo-stream demo-synthetic demo-telemetry demo-learning demo-hospitals test durations coverage prove chaos lint format proofs corpus clean lock bench bench-noise bench-accounting bench-query bench-engines bench-largest bench-ledger bench-census bench-synopsis bench-synthetic bench-telemetry bench-learning figures
 
 demo: $(VENV)/.run
 	$(BIN)/sfumato demo --report demo-report.html
@@ -114,6 +114,10 @@ bench-noise: $(VENV)/.run $(NOISE_PEERS:%=.bench/%/.done)
 
 bench-telemetry: $(VENV)/.run $(TELEMETRY_PEERS:%=.bench/%/.done)
 	$(BIN)/python -m benchmarks.telemetry $(ONLY)
+
+# Steps of networks beside ordinary ones and those of Opacus; three minutes.
+bench-learning: $(VENV)/.run $(VENV)/.torch .bench/opacus/.done
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.learning
 
 bench-accounting: $(VENV)/.run $(ACCOUNTING_PEERS:%=.bench/%/.done)
 	$(BIN)/python -m benchmarks.accounting $(ONLY)

@@ -247,7 +247,8 @@ def _fits_single(
 def _single_is_exact() -> bool:
     """Whether products in float32 are what they are called here and now.
 
-    Settings of torch replace them by shorter floats: ``autocast``, ``set_float32_matmul_precision``.
+    Settings of torch replace them by shorter floats: ``autocast``,
+    ``set_float32_matmul_precision``.
     """
     return bool(torch.equal((_PROBE @ _PROBE).float(), _PROBED))
 
