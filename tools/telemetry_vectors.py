@@ -18,16 +18,20 @@ import sfumato as sf
 from sfumato.exact.rational import Number
 from sfumato.noise.entropy import Bytes
 from sfumato.telemetry.client import Client
-from sfumato.telemetry.domain import Declared, Simple, Texts
+from sfumato.telemetry.domain import Declared, Simple, Texts, Words
 from sfumato.telemetry.oracles import (
     attributes,
     bit,
     category,
+    count_mean,
+    hadamard_count_mean,
     hashed,
     levels,
     mean,
+    prefixes,
     projective,
     rappor,
+    sketch,
     unary,
 )
 from sfumato.telemetry.oracles.form import AnyOracle
@@ -165,6 +169,19 @@ def vectors() -> dict[str, dict[str, object]]:
     words = {"rappor": rappor(), "rappor-two": rappor(bits=16, hashes=2, cohorts=5)}
     for name, permanent in words.items():
         found[name] = vector(name, Texts(), permanent, memory=2)
+    for name, drawn in (
+        ("sketch", sketch(2)),
+        ("sketch-unary", count_mean(4, rows=5, buckets=16)),
+        ("sketch-bit", hadamard_count_mean(1, rows=3, buckets=64)),
+    ):
+        found[name] = vector(name, Texts(), drawn, memory=0)
+        found[f"{name}-memory"] = vector(f"{name}-memory", Texts(), drawn, memory=2)
+    letters = "acfnvïé0-7😀"
+    for name, length in (("prefixes", 16), ("prefixes-short", 5)):
+        tree = prefixes(len(letters) + 1, length, 2)
+        spelled = Words(letters, length)
+        found[name] = vector(name, spelled, tree, memory=0)
+        found[f"{name}-memory"] = vector(f"{name}-memory", spelled, tree, memory=2)
     both: dict[str, Simple] = {"emoji": EMOJI, "size": real}
     three = attributes([projective(size, 1), hashed(17, 1)])
     for memory in (0, 2):

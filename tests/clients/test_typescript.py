@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients.asking import answering
-from tests.clients.contract import Ask, ClientContract
+from tests.clients.contract import LACKS, Ask, ClientContract
 from tests.contracts.require import program as installed
 from tools import telemetry_conformance as conformance
 
@@ -44,7 +44,8 @@ def test_the_runner_notices_one_wrong_weight(tmp_path):
     mutant = text.replace("w[1] < BigInt(o.truth) ? sign", "w[1] > BigInt(o.truth) ? sign")
     assert mutant != text
     source.write_text(mutant, "utf-8")
-    wrong = conformance.failures([installed("node"), str(tmp_path / "tests/clients/run.mjs")])
+    program = [installed("node"), str(tmp_path / "tests/clients/run.mjs")]
+    wrong = conformance.failures(program, LACKS)
     assert len(wrong) >= 10
 
 

@@ -23,6 +23,15 @@ def number(domain, value):
         text = value if isinstance(value, str) else ""
         form = unicodedata.normalize("NFC", text).encode()
         return int.from_bytes(hashlib.sha256(form).digest()[:8], "big")
+    if domain["kind"] == "words":
+        form = unicodedata.normalize("NFC", value) if isinstance(value, str) else ""
+        if any(letter not in domain["letters"] for letter in form):
+            form = ""
+        found = 0
+        for i in range(domain["length"]):
+            digit = domain["letters"].index(form[i]) + 1 if i < len(form) else 0
+            found = found * (len(domain["letters"]) + 1) + digit
+        return found
     if domain["kind"] == "listed":
         if isinstance(value, int):
             value = str(value)
@@ -203,16 +212,48 @@ def attributes(o, v, w):
     return bytes([place]) + payload + bytes(max(sizes) - len(payload))
 
 
+def bucket(v, row, buckets):
+    digest = hashlib.sha256(b"sfumato telemetry sketch 1" + row.to_bytes(4, "big")).digest()
+    a, b, c = (int.from_bytes(digest[8 * i : 8 * i + 8], "big") for i in range(3))
+    return (a * (v // 2**32) + b * (v % 2**32) + c) % WHOLE * buckets // WHOLE
+
+
+def sketch(o, v, w):
+    row = w[0] * o["rows"] // WHOLE
+    held = bucket(v, row, o["part"]["values"])
+    return row.to_bytes(2, "big") + encode(o["part"], held, w[1:])
+
+
+def prefixes(o, v, w):
+    parts = o["parts"]
+    place = w[0] * len(parts) // WHOLE
+    sizes = [len(encode(part, 0, [0] * draws_of(part))) for part in parts]
+    reported = min(o["length"], (place + 1) * o["step"])
+    payload = encode(parts[place], v // o["symbols"] ** (o["length"] - reported), w[1:])
+    return bytes([place]) + payload + bytes(max(sizes) - len(payload))
+
+
+def large(domain):
+    """Whether 4 bytes do not hold the number of every value."""
+    if domain["kind"] == "words":
+        return (len(domain["letters"]) + 1) ** domain["length"] > 2**32
+    return domain["kind"] == "texts"
+
+
 def draws_of(oracle):
     """How many words an oracle takes."""
+    if oracle["kind"] == "sketch":
+        return 1 + draws_of(oracle["part"])
     if oracle["kind"] == "rappor":
         return 1 + oracle["bits"]
-    if oracle["kind"] in ("levels", "attributes"):
+    if oracle["kind"] in ("levels", "attributes", "prefixes"):
         return 1 + max(draws_of(part) for part in oracle["parts"])
     return DRAWS.get(oracle["kind"], oracle["values"])
 
 
 ORACLES = {
+    "sketch": sketch,
+    "prefixes": prefixes,
     "rappor": rappor,
     "attributes": attributes,
     "mean": mean,
@@ -262,7 +303,7 @@ class FourthClient:
         if task["memory"]:
             if self.epoch != epoch:
                 draws = draws_of(oracle)
-                parts = [v // 2**32, v % 2**32] if oracle["kind"] == "rappor" else [v]
+                parts = [v // 2**32, v % 2**32] if large(task["domain"]) else [v]
                 blocks = [
                     self.keyed(b"sfumato telemetry answer 1", epoch, *parts, i)
                     for i in range(-(-draws // 4))

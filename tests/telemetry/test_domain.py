@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.errors import InvalidDeclaration, UnknownName
+from sfumato.telemetry import Words
 from sfumato.telemetry.domain import Lattice, Listed, domain_from_json, domain_of
 
 ANYTHING = st.one_of(
@@ -115,3 +116,20 @@ def test_integers_of_every_length_and_kind_are_taken():
     assert [ages.number(value) for value in (np.int32(7), np.float32(7), Fraction(7))] == [7] * 3
     assert ages.number(10**5000) == 120 and ages.number(True) == 0
     assert ages.number(np.float64("nan")) == 0 and ages.number(np.float32("inf")) == 120
+
+
+@given(st.text("abé", max_size=5))
+def test_words_are_the_texts_of_their_numbers(text):
+    words = Words("abé", 5)
+    assert words.text(words.number(text)) == text
+    assert words.number(text + "zz") == 0
+    assert words.known(text) == words.number(text) < 4**5
+
+
+@pytest.mark.parametrize(
+    ("letters", "length"),
+    [("aa", 3), ("e\u0301", 3), ("ab", 0), ("ab", 65), ("ab", 10**12), ("ab", True), ("ab", "3")],
+)
+def test_words_that_cannot_be_numbered_are_refused(letters, length):
+    with pytest.raises(InvalidDeclaration):
+        Words(letters, length)

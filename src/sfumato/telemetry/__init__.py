@@ -11,7 +11,7 @@ from sfumato.telemetry.central import Central, central
 from sfumato.telemetry.charge import sign
 from sfumato.telemetry.choose import Candidate, candidates
 from sfumato.telemetry.client import Client
-from sfumato.telemetry.domain import Lattice, Listed, Record, Texts
+from sfumato.telemetry.domain import Lattice, Listed, Record, Texts, Words
 from sfumato.telemetry.estimates import Estimates
 from sfumato.telemetry.keys import point_text
 from sfumato.telemetry.numbers import Distribution, NumberEstimate
@@ -42,6 +42,7 @@ __all__ = [
     "TelemetryPlan",
     "TextEstimates",
     "Texts",
+    "Words",
     "candidates",
     "central",
     "opened",

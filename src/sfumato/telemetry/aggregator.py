@@ -15,7 +15,8 @@ from sfumato.errors import InvalidDeclaration, TooFewReports, WrongUse, shown
 from sfumato.exact.rational import Number, decimal_text
 from sfumato.noise import Integers
 from sfumato.noise.law import open_unit
-from sfumato.telemetry.domain import Lattice, Record, Texts
+from sfumato.telemetry.discovery import discovered, sketched
+from sfumato.telemetry.domain import Lattice, Record, Texts, Words
 from sfumato.telemetry.estimates import Estimates
 from sfumato.telemetry.intervals import Coins
 from sfumato.telemetry.numbers import Distribution, NumberEstimate, mean_of
@@ -24,7 +25,9 @@ from sfumato.telemetry.oracles.frequency import FREQUENCY
 from sfumato.telemetry.oracles.levels import LevelsOracle
 from sfumato.telemetry.oracles.mean import MeanOracle
 from sfumato.telemetry.oracles.oracle import Mask, Payloads, unpacked
+from sfumato.telemetry.oracles.prefixes import PrefixesOracle
 from sfumato.telemetry.oracles.rappor import RapporOracle
+from sfumato.telemetry.oracles.sketch import SketchOracle
 from sfumato.telemetry.report import HEADER, ID, PERIOD, PREFIX, Layout
 from sfumato.telemetry.rows import Reports, rows_of
 from sfumato.telemetry.seen import Seen
@@ -229,18 +232,37 @@ class Aggregator:
         return Estimates(labels, support, coins, exact, notes=self._notes)
 
     def texts(self, candidates: Sequence[str], *, confidence: Number = "0.95") -> TextEstimates:
-        """How many devices hold each candidate text, of a task with RAPPOR.
+        """How many devices hold each candidate text, of a task with RAPPOR or a sketch.
 
         Raises:
             TooFewReports: fewer than the smallest batch of the task.
-            WrongUse: a task that asks something else, or too many candidates.
+            WrongUse: a task that asks something else, or too many candidates for RAPPOR.
         """
         self._require_batch()
         oracle, domain = self.task.oracle, self.task.domain
-        if not isinstance(oracle, RapporOracle) or not isinstance(domain, Texts):
-            raise self._asked_otherwise("texts")
         exact = decimal_text(open_unit("confidence", confidence))
-        return text_estimates(oracle, domain, self._tally, candidates, exact)
+        if isinstance(oracle, RapporOracle) and isinstance(domain, Texts):
+            return text_estimates(oracle, domain, self._tally, candidates, exact)
+        if isinstance(oracle, SketchOracle) and isinstance(domain, Texts):
+            return sketched(oracle, domain, self._tally, candidates, exact)
+        raise self._asked_otherwise("texts")
+
+    def discover(self, *, kept: int = 64, confidence: Number = "0.95") -> TextEstimates:
+        """The most frequent texts, of which nobody had a list, of a task with prefixes.
+
+        ``kept`` prefixes are followed at each length; more of them take longer and find more of
+        what is rare. ``TextEstimates.found`` tests the texts at their end.
+
+        Raises:
+            TooFewReports: fewer than the smallest batch of the task.
+            WrongUse: a task that asks something else.
+        """
+        self._require_batch()
+        oracle, domain = self.task.oracle, self.task.domain
+        exact = decimal_text(open_unit("confidence", confidence))
+        if not isinstance(oracle, PrefixesOracle) or not isinstance(domain, Words):
+            raise self._asked_otherwise("unknown texts")
+        return discovered(oracle, domain, self._tally, kept, exact)
 
     def _require_batch(self) -> None:
         """Raises TooFewReports below the smallest batch of the task."""
@@ -260,7 +282,8 @@ class Aggregator:
             f"{wanted.capitalize()} of the task {self.task.id!r}, whose oracle is "
             f"{self.task.oracle.kind!r}.",
             allowed="estimate() of counts, mean() with 'mean', distribution() with 'levels', "
-            "texts() with 'rappor', attribute() with 'attributes'",
+            "texts() with 'rappor' and 'sketch', discover() with 'prefixes', attribute() with "
+            "'attributes'",
         )
 
     @property

@@ -24,6 +24,12 @@ from sfumato.telemetry.oracles.oracle import MOST_VALUES
 
 # What a device holds that the list does not have.
 OTHER = "(other)"
+# Numbers of texts fit 64 bits.
+_ALL = 1 << 64
+# No text of one letter and the end that fits 64 bits is longer.
+_LONGEST = 64
+# What follows the end of a text: no letter.
+_END = "\0"
 # Codes of a lattice that every language reads exactly.
 _MOST_CODE = 1 << 53
 
@@ -197,6 +203,89 @@ class Texts:
         return {"kind": self.kind}
 
 
+@dataclass(frozen=True)
+class Words:
+    """Texts of the letters of an alphabet, listed by nobody: they can be found without candidates.
+
+    Of a longer text the first ``length`` letters count. What is no text, or has another character,
+    counts as the empty text. The letters are single characters in Unicode form NFC, each once. The
+    number of a text has ``length`` digits to the base letters + 1, the first letter the most
+    significant; the digit of a letter is its place from 1, and 0 follows the end.
+
+    >>> domain = Words("ab", 3)
+    >>> domain.size, domain.number("ab"), domain.text(15), domain.number("abba") == 17
+    (27, 15, 'ab', True)
+    >>> domain.number("a-b"), domain.number("") == domain.number(None)
+    (0, True)
+    """
+
+    kind: ClassVar[str] = "words"
+    letters: str
+    length: int
+    _digits: Mapping[str, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        letters = _text(self.letters)
+        digits = {letter: place for place, letter in enumerate(letters, 1)}
+        short = type(self.length) is int and 1 <= self.length <= _LONGEST
+        once = letters == self.letters and len(digits) == len(letters)
+        if not once or not short or self.size > _ALL:
+            raise InvalidDeclaration(
+                f"Texts of {len(self.letters)} letters and length {shown(self.length)}.",
+                allowed="letters in Unicode form NFC, each once, and at most 2^64 texts",
+                remedy="A shorter length: longer texts then count by their beginning.",
+            )
+        object.__setattr__(self, "_digits", digits)
+
+    @property
+    def symbols(self) -> int:
+        """The letters, and the end of a text."""
+        return len(self.letters) + 1
+
+    @property
+    def size(self) -> int:
+        """The number of texts, with numbers that no text has."""
+        return int(self.symbols**self.length)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """There is no list."""
+        return ()
+
+    def number(self, value: object) -> int:
+        """The number of what a device holds."""
+        text = value if isinstance(value, str) else ""
+        letters = unicodedata.normalize("NFC", text)
+        if not all(letter in self._digits for letter in letters):
+            letters = ""
+        found = 0
+        for letter in letters[: self.length].ljust(self.length, _END):
+            found = found * self.symbols + self._digits.get(letter, 0)
+        return found
+
+    def known(self, label: object) -> int:
+        """The number of a text of the alphabet (UnknownName for anything else)."""
+        if isinstance(label, str) and self.text(self.number(label)) == label:
+            return self.number(label)
+        raise UnknownName(
+            f"{shown(label)} is no text of this task.",
+            allowed=f"at most {self.length} of the letters {self.letters}",
+        )
+
+    def text(self, number: int) -> str:
+        """The text of a number."""
+        found = []
+        rest = number
+        for _ in range(self.length):
+            rest, digit = divmod(rest, self.symbols)
+            found.append(self.letters[digit - 1] if digit else "")
+        return "".join(reversed(found))
+
+    def to_json(self) -> dict[str, Json]:
+        """The form in a task."""
+        return {"kind": self.kind, "letters": self.letters, "length": self.length}
+
+
 def _spelled(value: object) -> str | None:
     """The text of a text or of an integer up to 2^53; None for anything else."""
     if isinstance(value, str):
@@ -291,7 +380,7 @@ class Record:
         return {"kind": self.kind, "names": list(self.names), "domains": domains}
 
 
-Domain: TypeAlias = Listed | Lattice | Texts | Record
+Domain: TypeAlias = Listed | Lattice | Texts | Words | Record
 Simple: TypeAlias = Domain | Category | Integer | Real | Sequence[str]
 Declared: TypeAlias = Simple | Mapping[str, Simple]
 
@@ -303,7 +392,7 @@ def domain_of(declared: Declared, other: str = OTHER) -> Domain:
     (121, 3)
     """
     match declared:
-        case Listed() | Lattice() | Texts() | Record():
+        case Listed() | Lattice() | Texts() | Words() | Record():
             return declared
         case Category():
             return Listed(declared.values, other)
@@ -318,7 +407,7 @@ def domain_of(declared: Declared, other: str = OTHER) -> Domain:
             raise InvalidDeclaration(
                 f"A domain that is {shown(declared)}.",
                 allowed="a list of texts, sf.Category, sf.Integer, sf.Real, telemetry.Texts(), "
-                "or a mapping of names to these",
+                "telemetry.Words(...), or a mapping of names to these",
             )
 
 
@@ -332,6 +421,8 @@ def domain_from_json(form: Mapping[str, Json]) -> Domain:
     if form["kind"] == Record.kind:
         parts = [domain_from_json(part) for part in fields["domains"]]
         return Record(**fields | {"names": tuple(fields["names"]), "domains": tuple(parts)})
+    if form["kind"] == Words.kind:
+        return Words(**fields)
     if form["kind"] == Texts.kind and not fields:
         return Texts()
     raise KeyError(form["kind"])

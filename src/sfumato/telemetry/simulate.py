@@ -12,7 +12,7 @@ import numpy as np
 from sfumato.errors import WrongUse, shown
 from sfumato.noise import SYSTEM, Binomial, Entropy, Integers
 from sfumato.telemetry.aggregator import Aggregator
-from sfumato.telemetry.domain import Texts
+from sfumato.telemetry.domain import Texts, Words
 from sfumato.telemetry.oracles.hashed import HashedOracle
 from sfumato.telemetry.oracles.unary import UnaryOracle
 from sfumato.telemetry.task import ReportTask
@@ -78,7 +78,7 @@ def _holders(
     if isinstance(given, Mapping):
         numbers = [domain.known(label) for label in given]
         devices = [_count(count) for count in given.values()]
-        kind = np.uint64 if isinstance(domain, Texts) else np.int64
+        kind = np.uint64 if isinstance(domain, Texts | Words) else np.int64
         return np.array(numbers, kind), np.array(devices, np.int64)
     if len(given) != domain.size:
         raise WrongUse(

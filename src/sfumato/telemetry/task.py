@@ -27,6 +27,7 @@ from sfumato.telemetry.domain import (
     Lattice,
     Record,
     Texts,
+    Words,
     domain_from_json,
     domain_of,
 )
@@ -35,7 +36,9 @@ from sfumato.telemetry.oracles.attributes import AttributesOracle
 from sfumato.telemetry.oracles.form import AnyOracle, oracle_from_json, oracle_to_json
 from sfumato.telemetry.oracles.levels import LevelsOracle
 from sfumato.telemetry.oracles.mean import MeanOracle
+from sfumato.telemetry.oracles.prefixes import PrefixesOracle
 from sfumato.telemetry.oracles.rappor import RapporOracle
+from sfumato.telemetry.oracles.sketch import SketchOracle
 
 FORMAT = 1
 _ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
@@ -126,15 +129,20 @@ class ReportTask:
             raise InvalidDeclaration(
                 f"The oracle {self.oracle.kind!r} for texts.", allowed="sf.Integer, sf.Real"
             )
-        texts = isinstance(self.domain, Texts)
-        record = isinstance(self.domain, Record)
-        apart = isinstance(self.oracle, AttributesOracle)
-        if isinstance(self.oracle, RapporOracle) != texts or apart != record:
-            raise InvalidDeclaration(
-                f"The oracle {self.oracle.kind!r} for a domain of kind {self.domain.kind!r}.",
-                allowed="'rappor' for telemetry.Texts(), 'attributes' for telemetry.Record(...), "
-                "and each for nothing else",
-            )
+        pairs = (
+            (RapporOracle | SketchOracle, Texts),
+            (AttributesOracle, Record),
+            (PrefixesOracle, Words),
+        )
+        for oracle, domain in pairs:
+            if isinstance(self.oracle, oracle) != isinstance(self.domain, domain):
+                raise InvalidDeclaration(
+                    f"The oracle {self.oracle.kind!r} for a domain of kind {self.domain.kind!r}.",
+                    allowed="'rappor' and 'sketch' for telemetry.Texts(), 'prefixes' for "
+                    "telemetry.Words(...), 'attributes' for telemetry.Record(...), and each for "
+                    "nothing else",
+                )
+        self._require_spelling()
         if isinstance(self.oracle, AttributesOracle) and isinstance(self.domain, Record):
             self.domain.require_sizes([part.values for part in self.oracle.parts])
         if isinstance(self.oracle, RapporOracle) and not self.memory:
@@ -146,6 +154,17 @@ class ReportTask:
             raise InvalidDeclaration(
                 f"{self.reports} reports a period from devices that always answer the same.",
                 allowed="reports=1 with memory, or memory=0",
+            )
+
+    def _require_spelling(self) -> None:
+        """Raises InvalidDeclaration unless prefixes are those of the words of the domain."""
+        if not isinstance(self.oracle, PrefixesOracle) or not isinstance(self.domain, Words):
+            return
+        spelled = (self.oracle.symbols, self.oracle.length)
+        if spelled != (self.domain.symbols, self.domain.length):
+            raise InvalidDeclaration(
+                f"Prefixes of {spelled[1]} of {spelled[0]} symbols for other words.",
+                allowed="oracles.prefixes(words.symbols, words.length, epsilon)",
             )
 
     @property

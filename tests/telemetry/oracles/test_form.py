@@ -33,4 +33,6 @@ def test_every_kind_has_its_name():
         "levels",
         "rappor",
         "attributes",
+        "sketch",
+        "prefixes",
     }

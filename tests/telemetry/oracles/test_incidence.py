@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from sfumato.telemetry.oracles.incidence import incident
+from sfumato.telemetry.oracles.incidence import incidence, incident
 from sfumato.telemetry.oracles.points import Space
 
 
@@ -22,3 +22,13 @@ def test_a_transform_counts_the_points_of_every_hyperplane(prime, dimension, mos
     assert incident(space, counts, space.points).tolist() == wanted
     for fewer in (1, 2, space.points - 1):
         assert incident(space, counts, fewer).tolist() == wanted[:fewer]
+
+
+@pytest.mark.parametrize(("prime", "dimension"), [(2, 3), (3, 3), (5, 2)])
+def test_a_row_of_the_incidence_has_a_one_for_each_point_of_its_hyperplane(prime, dimension):
+    space = Space(prime, dimension)
+    found = incidence(space, space.points)
+    for plane in range(space.points):
+        on = sorted(space.on(plane, place) for place in range(space.on_plane))
+        assert np.flatnonzero(found[plane]).tolist() == on
+    assert set(found.ravel().tolist()) == {0.0, 1.0}

@@ -11,8 +11,15 @@ from sfumato.telemetry.oracles.hashed import HashedOracle, hashed
 from sfumato.telemetry.oracles.levels import LevelsOracle, levels
 from sfumato.telemetry.oracles.mean import MeanOracle, mean
 from sfumato.telemetry.oracles.oracle import Oracle
+from sfumato.telemetry.oracles.prefixes import PrefixesOracle, prefixes
 from sfumato.telemetry.oracles.projective import ProjectiveOracle, projective
 from sfumato.telemetry.oracles.rappor import RapporOracle, rappor
+from sfumato.telemetry.oracles.sketch import (
+    SketchOracle,
+    count_mean,
+    hadamard_count_mean,
+    sketch,
+)
 from sfumato.telemetry.oracles.unary import UnaryOracle, unary
 
 __all__ = [
@@ -23,16 +30,22 @@ __all__ = [
     "LevelsOracle",
     "MeanOracle",
     "Oracle",
+    "PrefixesOracle",
     "ProjectiveOracle",
     "RapporOracle",
+    "SketchOracle",
     "UnaryOracle",
     "attributes",
     "bit",
     "category",
+    "count_mean",
+    "hadamard_count_mean",
     "hashed",
     "levels",
     "mean",
+    "prefixes",
     "projective",
     "rappor",
+    "sketch",
     "unary",
 ]

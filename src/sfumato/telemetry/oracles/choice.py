@@ -17,8 +17,9 @@ from sfumato.noise.entropy import words as drawn_words
 from sfumato.privacy.event import ChosenReport
 from sfumato.telemetry.oracles.frequency import FrequencyOracle
 from sfumato.telemetry.oracles.oracle import WHOLE, Mask, Payloads
+from sfumato.telemetry.oracles.sketch import SketchOracle
 
-P = TypeVar("P", bound=FrequencyOracle)
+P = TypeVar("P", bound=FrequencyOracle | SketchOracle)
 # The number of a part is one byte of a report.
 MOST_PARTS = 256
 
@@ -127,13 +128,15 @@ class ChoiceOracle(ABC, Generic[P]):
 
     def split(self, tally: Integers) -> list[tuple[int, Integers]]:
         """For each part the number of its reports, and how many support each of its values."""
+        pieces = zip(self.parts, self.pieces(tally), strict=True)
+        return [(reports, part.support(inner, reports)) for part, (reports, inner) in pieces]
+
+    def pieces(self, tally: Integers) -> list[tuple[int, Integers]]:
+        """For each part the number of its reports, and its tally."""
         found = []
         start = 0
         for part in self.parts:
-            reports = int(tally[start])
             first = start + 1
-            end = first + part.cells
-            support = part.support(tally[first:end], reports)
-            found.append((reports, support))
-            start = end
+            start = first + part.cells
+            found.append((int(tally[first - 1]), tally[first:start]))
         return found

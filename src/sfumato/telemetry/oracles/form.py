@@ -14,13 +14,28 @@ from sfumato.telemetry.oracles.attributes import AttributesOracle
 from sfumato.telemetry.oracles.frequency import FREQUENCY, FrequencyOracle
 from sfumato.telemetry.oracles.levels import LevelsOracle
 from sfumato.telemetry.oracles.mean import MeanOracle
+from sfumato.telemetry.oracles.prefixes import PrefixesOracle
 from sfumato.telemetry.oracles.rappor import RapporOracle
+from sfumato.telemetry.oracles.sketch import SketchOracle
 
-AnyOracle: TypeAlias = FrequencyOracle | MeanOracle | LevelsOracle | AttributesOracle | RapporOracle
-KINDS: Mapping[str, type[AnyOracle]] = {
-    kind.kind: kind
-    for kind in (*FREQUENCY, MeanOracle, LevelsOracle, AttributesOracle, RapporOracle)
-}
+AnyOracle: TypeAlias = (
+    FrequencyOracle
+    | MeanOracle
+    | LevelsOracle
+    | AttributesOracle
+    | RapporOracle
+    | SketchOracle
+    | PrefixesOracle
+)
+_OTHERS = (
+    MeanOracle,
+    LevelsOracle,
+    AttributesOracle,
+    RapporOracle,
+    SketchOracle,
+    PrefixesOracle,
+)
+KINDS: Mapping[str, type[AnyOracle]] = {kind.kind: kind for kind in (*FREQUENCY, *_OTHERS)}
 _WEIGHTS = {
     "truth",
     "other_weight",
@@ -50,9 +65,11 @@ def oracle_to_json(oracle: AnyOracle) -> dict[str, Json]:
 
 
 def _written(name: str, part: object) -> Json:
-    """A field of an oracle: a weight as a text, the parts of a distribution as their forms."""
+    """A field of an oracle: a weight as a text, the parts of another oracle as their forms."""
     if isinstance(part, tuple):
         return [oracle_to_json(each) for each in part]
+    if isinstance(part, AnyOracle):
+        return oracle_to_json(part)
     if name in _WEIGHTS:
         return str(part)
     if type(part) is not int:
@@ -84,6 +101,8 @@ def _read(name: str, part: Json) -> object:
     """A field of an oracle; the inverse of ``_written``."""
     if isinstance(part, list):
         return tuple(oracle_from_json(each) for each in part)
+    if isinstance(part, Mapping):
+        return oracle_from_json(part)
     return _number(name, part)
 
 

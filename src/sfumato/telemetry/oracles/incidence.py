@@ -81,3 +81,19 @@ def _places(space: Space, factor: int, planes: int) -> Integers:
         rest = np.add.outer(digits * stride, rest).ravel()
     every = np.concatenate(blocks)
     return every[:planes]
+
+
+def incidence(space: Space, planes: int) -> NDArray[np.float64]:
+    """Which points lie on each of the first hyperplanes: 1 or 0, a row a hyperplane.
+
+    Guarantees:
+        a row of the incidence has a one for each point of its hyperplane
+
+    >>> incidence(Space(2, 3), 2).astype(int).tolist()
+    [[1, 1, 1, 0, 0, 0, 0], [1, 0, 0, 1, 1, 0, 0]]
+    """
+    places = np.tile(np.arange(space.on_plane), planes)
+    rows = np.repeat(np.arange(planes), space.on_plane)
+    meets = np.zeros((planes, space.points))
+    meets[rows, space.on_many(rows, places)] = 1
+    return meets
