@@ -62,6 +62,15 @@ def test_two_commands_lead_from_a_table_to_rows_and_a_report(shell: Shell):
     assert shell.run("budget", "--details").out == spent
 
 
+def test_a_classifier_of_the_rows_is_tested_under_a_charge(shell: Shell):
+    asked = ("synthesize", "people", "--rho", "5", "--score", "job")
+    ran = shell.run(*asked, "--score-epsilon", "2", "--report", "quality.html")
+    assert (ran.code, ran.err) == (0, "")
+    assert "trained on these rows: job: accuracy" in ran.out
+    assert "Trained on these rows" in (shell.folder / "quality.html").read_text()
+    assert shell.run(*asked).code == 2
+
+
 def test_a_declared_fit_has_its_columns_constraints_and_cost(shell: Shell):
     ran = shell.run("synthesize", "workers", "-o", "out")
     assert ran.code == 0 and "rho = 2" in ran.out

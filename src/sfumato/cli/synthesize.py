@@ -1,15 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """``sfumato synthesize``: synthetic rows of one or several tables, in files, with a report."""
 
+from dataclasses import replace
+
 import click
 
 from sfumato.cli.asking import Asking, asks
 from sfumato.cli.language import say
 from sfumato.cli.options import require_outputs, write_file
 from sfumato.cli.page_language import in_language
+from sfumato.cli.rows_score import most_frequent, tested
 from sfumato.cli.synthetic_config import read_synthetic
 from sfumato.cli.waiting import waiting
+from sfumato.errors import WrongUse
+from sfumato.query.session import Session
 from sfumato.synthetic.fit import fit, preview
+from sfumato.synthetic.model import Model
 
 
 @click.command("synthesize")
@@ -23,6 +29,8 @@ from sfumato.synthetic.fit import fit, preview
     "-o", "--output", type=click.Path(file_okay=False), help="The folder of Parquet and CSV files."
 )
 @click.option("--report", type=click.Path(dir_okay=False), help="Write the report (HTML).")
+@click.option("--score", help="Train a classifier of this column on the rows; --score-epsilon.")
+@click.option("--score-epsilon", help="What counting its right answers on private rows costs.")
 @click.option("--rows", type=int, help="How many rows [default: the noisy number].")
 def command(
     tables: tuple[str, ...],
@@ -35,6 +43,8 @@ def command(
     output: str | None,
     report: str | None,
     rows: int | None,
+    score: str | None,
+    score_epsilon: str | None,
 ) -> None:
     """Measure TABLES once, and write synthetic rows of them.
 
@@ -43,6 +53,8 @@ def command(
     same cost is answered from the ledger, at no cost.
     """
     require_outputs(asking.config, report)
+    if (score is None) != (score_epsilon is None):
+        raise WrongUse("One of --score and --score-epsilon.", allowed="both or none")
     cost = {"epsilon": epsilon, "delta": delta, "rho": rho}
     declared = read_synthetic(asking.config, tables, cost)
     with waiting() as engine, asking.session(engine) as session:
@@ -50,13 +62,30 @@ def command(
             say(repr(preview(session, declared.tables, **declared.arguments)))
             return
         model = fit(session, declared.tables, **declared.arguments)
+        tests: tuple[str, ...] = ()
+        if score is not None and score_epsilon is not None:
+            tests = (_score(session, model, score, score_epsilon),)
         budget = repr(session.budget)
     say(repr(model))
     if output is not None:
         for path in model.save(output, rows):
             say(f"wrote {path}")
+    for line in tests:
+        say(f"trained on these rows: {line}")
     if report is not None:
-        page = model.report()
+        page = replace(model.report(), tested=tests)
         write_file(report, in_language(page.html).encode())
         say(f"wrote {report}\n{page!r}")
     say(budget)
+
+
+def _score(
+    session: Session,
+    model: Model,
+    label: str,
+    epsilon: str,
+) -> str:
+    """How a classifier that is trained on rows of the first table does on private ones."""
+    table, rows = next(iter(model.sample().items()))
+    found = tested(session, table, rows, label, epsilon)
+    return f"{label}: {found!r}; the most frequent value alone {most_frequent(rows, label):.3f}"

@@ -26,7 +26,8 @@ _CELL = 22
 class Report:
     """What was measured, how well rows fit it, an honest check, and what is not kept.
 
-    ``lost`` are more sentences on what is not kept, ``others`` the reports of other tables.
+    ``lost`` are more sentences on what is not kept, ``others`` the reports of other tables,
+    ``tested`` what models that were trained on the rows do on private ones.
 
     >>> Report.__name__, "model.report() returns one"
     ('Report', 'model.report() returns one')
@@ -40,6 +41,7 @@ class Report:
     left_out: tuple[str, ...]
     lost: tuple[str, ...] = ()
     others: tuple["Report", ...] = ()
+    tested: tuple[str, ...] = ()
 
     @property
     def html(self) -> str:
@@ -61,6 +63,7 @@ class Report:
             f"<header><h1>{_text(title)}</h1><p>{_text(self._summary)}</p></header>",
             self._tiles,
             _section("The honest check", self._check),
+            self._tests,
             _section("What is not kept", self._lost),
             _section("Which columns go together", self._map),
             _section("Columns", self._columns),
@@ -123,6 +126,19 @@ class Report:
             "Distances up to that of the noise alone mean that nothing wrong was seen.</p>"
         )
         return intro + _table(["pair", "distance", "of noise alone", "a cell is off by"], rows)
+
+    @property
+    def _tests(self) -> str:
+        """What was trained on the rows, and how often it was right; nothing if nothing was."""
+        if not self.tested:
+            return ""
+        lines = "".join(f"<li><code>{_text(line)}</code></li>" for line in self.tested)
+        return _section(
+            "Trained on these rows",
+            "<p>A classifier of a column was trained on synthetic rows. Its right answers on the "
+            "private rows were counted under a charge of their own.</p>"
+            f"<ul>{lines}</ul>",
+        )
 
     @property
     def _lost(self) -> str:
