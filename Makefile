@@ -35,6 +35,10 @@ demo-synthetic: $(VENV)/.run
 demo-telemetry: $(VENV)/.dev
 	$(BIN)/sfumato demo-telemetry
 
+# What accuracy costs, a training that is killed and resumed, and, after `make torch`, a network.
+demo-learning: $(VENV)/.run
+	$(BIN)/sfumato demo-learning
+
 # Three hospitals, made up: one patient over three tables.
 demo-hospitals: $(VENV)/.run
 	$(BIN)/sfumato demo-hospitals
@@ -165,7 +169,7 @@ figures: $(VENV)/.run
 	$(BIN)/python -m benchmarks.table_scale
 
 clean:
-	rm -rf $(VENV) .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis demo-report.html demo-census.html demo-telemetry.html site
+	rm -rf $(VENV) .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis demo-report.html demo-census.html demo-telemetry.html demo-learning.html site
 
 $(VENV)/.run: requirements/run.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("sfumato needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'

@@ -3,4 +3,6 @@
 
 from importlib.util import find_spec
 
-collect_ignore_glob = [] if find_spec("torch") else ["sfumato/learning/torch/*"]
+collect_ignore_glob = (
+    [] if find_spec("torch") else ["sfumato/learning/torch/*", "sfumato/cli/demo_pictures.py"]
+)

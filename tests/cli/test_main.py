@@ -41,6 +41,7 @@ COMMANDS = (
     "demo-census",
     "demo-stream",
     "demo-synthetic",
+    "demo-learning",
     "demo-telemetry",
     "demo-hospitals",
 )

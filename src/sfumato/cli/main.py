@@ -40,6 +40,7 @@ _COMMANDS = {
     "demo-census": ("demo_census", "Census tables down a geography, with a page to look at."),
     "demo-stream": ("demo_stream", "Rides day by day, and ten years of births denoised."),
     "demo-synthetic": ("demo_synthetic", "Synthetic rows of the census extract, and a page."),
+    "demo-learning": ("demo_learning", "What accuracy costs; a training is killed and resumed."),
     "demo-telemetry": ("demo_telemetry", "A million made-up devices that nobody can read."),
     "demo-hospitals": ("hospitals", "One unit over three tables: a study and a statistics office."),
 }

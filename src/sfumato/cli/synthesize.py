@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``sfumato synthesize``: synthetic rows of one or several tables, in files, with a report."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import click
@@ -53,8 +54,7 @@ def command(
     same cost is answered from the ledger, at no cost.
     """
     require_outputs(asking.config, report)
-    if (score is None) != (score_epsilon is None):
-        raise WrongUse("One of --score and --score-epsilon.", allowed="both or none")
+    _require_both(score, score_epsilon)
     cost = {"epsilon": epsilon, "delta": delta, "rho": rho}
     declared = read_synthetic(asking.config, tables, cost)
     with waiting() as engine, asking.session(engine) as session:
@@ -62,9 +62,7 @@ def command(
             say(repr(preview(session, declared.tables, **declared.arguments)))
             return
         model = fit(session, declared.tables, **declared.arguments)
-        tests: tuple[str, ...] = ()
-        if score is not None and score_epsilon is not None:
-            tests = (_score(session, model, score, score_epsilon),)
+        tests = tuple(_scores(session, model, score, score_epsilon))
         budget = repr(session.budget)
     say(repr(model))
     if output is not None:
@@ -79,13 +77,21 @@ def command(
     say(budget)
 
 
-def _score(
+def _require_both(score: str | None, epsilon: str | None) -> None:
+    """Refuses a score without its cost, and a cost without what is scored."""
+    if (score is None) != (epsilon is None):
+        raise WrongUse("One of --score and --score-epsilon.", allowed="both or none")
+
+
+def _scores(
     session: Session,
     model: Model,
-    label: str,
-    epsilon: str,
-) -> str:
+    label: str | None,
+    epsilon: str | None,
+) -> Iterator[str]:
     """How a classifier that is trained on rows of the first table does on private ones."""
+    if label is None or epsilon is None:
+        return
     table, rows = next(iter(model.sample().items()))
     found = tested(session, table, rows, label, epsilon)
-    return f"{label}: {found!r}; the most frequent value alone {most_frequent(rows, label):.3f}"
+    yield f"{label}: {found!r}; the most frequent value alone {most_frequent(rows, label):.3f}"

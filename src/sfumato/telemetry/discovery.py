@@ -137,7 +137,9 @@ def discovered(
 
 
 def _continued(prefixes: Numbers, symbols: int, step: int, done: int) -> Numbers:
-    """Each prefix of ``done`` symbols with all continuations: after the end of a text there is only its end.
+    """Each prefix of ``done`` symbols with all continuations.
+
+    After the end of a text there is only its end.
 
     >>> _continued(np.array([0, 2], np.uint64), 3, 1, 1).tolist()
     [0, 6, 7, 8]

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rows of the demo of learning, and what is declared about them."""
+
+import gzip
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import parquet
+
+from sfumato.metadata.column import Array, Category, ColumnType, Integer
+from sfumato.metadata.table import Table
+
+PEOPLE = Path(__file__).parent / "people"
+_OCCUPATIONS = (
+    "Adm-clerical",
+    "Armed-Forces",
+    "Craft-repair",
+    "Exec-managerial",
+    "Farming-fishing",
+    "Handlers-cleaners",
+    "Machine-op-inspct",
+    "Other-service",
+    "Priv-house-serv",
+    "Prof-specialty",
+    "Protective-serv",
+    "Sales",
+    "Tech-support",
+    "Transport-moving",
+)
+_MARITAL = (
+    "Divorced",
+    "Married-AF-spouse",
+    "Married-civ-spouse",
+    "Married-spouse-absent",
+    "Never-married",
+    "Separated",
+    "Widowed",
+)
+# From the questionnaire of the census, not from the rows.
+COLUMNS: Mapping[str, ColumnType] = {
+    "age": Integer(17, 90),
+    "education": Integer(1, 16),
+    "hours": Integer(0, 99),
+    "gain": Integer(0, 100_000, clip=(0, 20_000)),
+    "marital": Category(*_MARITAL),
+    "occupation": Category(*_OCCUPATIONS, missing="?"),
+    "sex": Category("Female", "Male"),
+    "income": Category("<=50K", ">50K"),
+}
+FEATURES = ", ".join(COLUMNS)
+_SIDE, _INK = 8, 16
+
+
+def adult(split: str) -> pa.Table:
+    """The persons of one of the published splits, "train" or "test"."""
+    rows = parquet.read_table(PEOPLE / "adult.parquet")
+    return rows.filter(pc.equal(rows["split"], split)).drop_columns(["split"])
+
+
+def persons() -> Table:
+    """The training rows as the private table: each row is one person."""
+    return Table(adult("train"), columns=COLUMNS)
+
+
+def digits() -> tuple[Table, pa.Table]:
+    """Pictures of digits: every fourth for a test, the others as a private table."""
+    with gzip.open(PEOPLE / "digits.csv.gz", "rt", encoding="ascii") as file:
+        found = np.loadtxt(file, delimiter=",")
+    held = np.arange(len(found)) % 4 == 0
+    columns: dict[str, ColumnType] = {
+        "picture": Array((_SIDE, _SIDE), 0, _INK),
+        "digit": Category(*map(str, range(10))),
+    }
+    return Table(_pictures(found[~held]), columns=columns), _pictures(found[held])
+
+
+def _pictures(rows: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> pa.Table:
+    """Arrow rows of a picture and its digit."""
+    pixels = pa.array(rows[:, :-1].ravel())
+    pictures = pa.FixedSizeListArray.from_arrays(pixels, _SIDE * _SIDE)
+    return pa.table({"picture": pictures, "digit": [str(int(digit)) for digit in rows[:, -1]]})
