@@ -53,8 +53,7 @@ def command(
     same cost is answered from the ledger, at no cost.
     """
     require_outputs(asking.config, report)
-    if (score is None) != (score_epsilon is None):
-        raise WrongUse("One of --score and --score-epsilon.", allowed="both or none")
+    _require_both(score, score_epsilon)
     cost = {"epsilon": epsilon, "delta": delta, "rho": rho}
     declared = read_synthetic(asking.config, tables, cost)
     with waiting() as engine, asking.session(engine) as session:
@@ -77,6 +76,12 @@ def command(
         write_file(report, in_language(page.html).encode())
         say(f"wrote {report}\n{page!r}")
     say(budget)
+
+
+def _require_both(label: str | None, epsilon: str | None) -> None:
+    """Refuses a score without its cost, and a cost without its column."""
+    if (label is None) != (epsilon is None):
+        raise WrongUse("One of --score and --score-epsilon.", allowed="both or none")
 
 
 def _score(

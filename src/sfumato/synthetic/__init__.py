@@ -11,6 +11,7 @@ from sfumato.synthetic.constraints import Constraint, determines, implies, requi
 from sfumato.synthetic.estimate import Estimator, Fitted, MaximumEntropy, Measurement
 from sfumato.synthetic.fit import Options, fit, load, preview
 from sfumato.synthetic.infer import Combined, combine
+from sfumato.synthetic.mbi import Mbi, from_mbi, to_mbi
 from sfumato.synthetic.model import Model
 from sfumato.synthetic.preview import Preview
 from sfumato.synthetic.report import Report
@@ -21,6 +22,7 @@ __all__ = [
     "Estimator",
     "Fitted",
     "MaximumEntropy",
+    "Mbi",
     "Measurement",
     "Model",
     "Options",
@@ -29,8 +31,10 @@ __all__ = [
     "combine",
     "determines",
     "fit",
+    "from_mbi",
     "implies",
     "load",
     "preview",
     "require",
+    "to_mbi",
 ]

@@ -50,7 +50,7 @@ def write_files(
     *,
     csv: bool = True,
 ) -> list[Path]:
-    """Writes a Parquet file of each table and, with ``csv``, a CSV file with its facts beside it."""
+    """Writes a Parquet file of each table and, with ``csv``, a CSV file and its facts beside it."""
     folder.mkdir(parents=True, exist_ok=True)
     writers: dict[Path, Any] = {}
     written: list[Path] = []
@@ -188,14 +188,14 @@ def _created(name: str, schema: pa.Schema) -> str:
     """The statement that creates a table with the columns of a schema."""
     columns = []
     for one in schema:
-        columns.append(f"{_quoted(one.name)} {postgres_type(one.type)}")
+        columns.append(f"{_quoted(one.name)} {_postgres_type(one.type)}")
     return f"CREATE TABLE {_quoted(name)} ({', '.join(columns)})"
 
 
-def postgres_type(kind: pa.DataType) -> str:
+def _postgres_type(kind: pa.DataType) -> str:
     """The type of PostgreSQL for a type of Arrow; what has none is text.
 
-    >>> postgres_type(pa.int64()), postgres_type(pa.timestamp("us", "UTC"))
+    >>> _postgres_type(pa.int64()), _postgres_type(pa.timestamp("us", "UTC"))
     ('bigint', 'timestamp with time zone')
     """
     for is_kind, name in _TYPES:
