@@ -111,15 +111,18 @@ def test_intervals_hold_over_many_fits(tmp_path: Path, report: Callable[[str], N
         folder.mkdir()
         with session(folder, pa.table(named), columns=columns) as opened:
             model = sy.fit(opened, "people", rho="0.05")
-        measured = {each.columns for each in model.released.pairs}
+            # a tree: ten of the fifteen pairs are not measured
+            tree = sy.fit(opened, "people", rho="0.05", options=sy.Options(rounds=5))
+        measured = {each.columns for each in tree.released.pairs}
         pairs = [(x, y) for x in range(6) for y in range(x + 1, 6)]
         others = [pair for pair in pairs if pair not in measured]
-        asked = [("measured", ("a",)), ("measured", _names(model.released.pairs[0].columns))]
-        asked += [("unmeasured", _names(pair)) for pair in others[:1]]
-        for kind, by in asked:
+        other = others[random.integers(len(others))]
+        asked = [("measured", ("a",), model), ("unmeasured", _names(other), tree)]
+        asked.append(("measured", _names(model.released.pairs[0].columns), model))
+        for kind, by, found in asked:
             keys = ", ".join(by)
             sql = f"SELECT {keys}, COUNT(*) AS n FROM people GROUP BY {keys}"
-            for row in model.query(sql).to_pylist():
+            for row in found.query(sql).to_pylist():
                 true = np.logical_and.reduce([named[key] == row[key] for key in by]).sum()
                 held[kind].append(bool(row["n_low"] - 0.5 <= true <= row["n_high"] + 0.5))
                 if kind == "measured":

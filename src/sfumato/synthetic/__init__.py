@@ -11,6 +11,7 @@ from sfumato.synthetic.constraints import Constraint, determines, implies, requi
 from sfumato.synthetic.estimate import Estimator, Fitted, MaximumEntropy, Measurement
 from sfumato.synthetic.fit import Options, fit, load, preview
 from sfumato.synthetic.infer import Combined, combine
+from sfumato.synthetic.mbi import Mbi, from_mbi, to_mbi
 from sfumato.synthetic.model import Model
 from sfumato.synthetic.preview import Preview
 from sfumato.synthetic.public import Public, public
@@ -23,6 +24,7 @@ __all__ = [
     "Estimator",
     "Fitted",
     "MaximumEntropy",
+    "Mbi",
     "Measurement",
     "Model",
     "Options",
@@ -33,9 +35,11 @@ __all__ = [
     "combine",
     "determines",
     "fit",
+    "from_mbi",
     "implies",
     "load",
     "preview",
     "public",
     "require",
+    "to_mbi",
 ]

@@ -167,7 +167,8 @@ class Report:
         found += self.lost
         if base.schema.plan.unit is not None and not self.lost:
             most = base.schema.plan.most
-            found.append(f"Of a unit with more than {most:,} rows, each row counts less.")
+            rows = "row" if most == 1 else "rows"
+            found.append(f"Of a unit with more than {most:,} {rows}, each row counts less.")
         return f"<ul>{''.join(f'<li>{_text(line)}</li>' for line in found)}</ul>"
 
     @property
