@@ -359,6 +359,11 @@ def session_calls(
             session.open_series,
             {"series": MiddleOfT(declared=session.dataset), "stop": None, "time_limit": None},
         ),
+        "paid_series": (session.paid_series, {"series": MiddleOfT(declared=session.dataset)}),
+        "require_paid": (
+            session.require_paid,
+            {"series": MiddleOfT(declared=session.dataset), "charge": "0" * 32},
+        ),
         "has_series": (session.has_series, {"series": MiddleOfT(declared=session.dataset)}),
     }
 

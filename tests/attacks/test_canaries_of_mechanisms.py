@@ -163,6 +163,7 @@ def laws() -> dict[str, Call]:
         "DiscreteLaplace": (noise.DiscreteLaplace, {"scale": 2}),
         "DiscreteStaircase": (noise.DiscreteStaircase, {"epsilon": 1, "sensitivity": 4, "step": 2}),
         "Geometric": (noise.Geometric, {"scale": 2}),
+        "NegativeBinomial": (noise.NegativeBinomial, {"shape": 1, "stop": "0.1"}),
         "RoundedGaussian": (noise.RoundedGaussian, {"sigma": 2}),
         "Skellam": (noise.Skellam, {"rate": 2}),
         "Truncated": (

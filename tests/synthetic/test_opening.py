@@ -216,7 +216,8 @@ def test_several_texts_and_quantiles_of_units_with_several_rows(tmp_path, relati
         model = sy.fit(opened, "people", rho=9, delta="1e-9", options=options)
         again = sy.load(opened, model.charge_id)
     drawn = again.sample(rows=400)["people"]
-    assert set(drawn["home"].to_pylist()) == {"Bonn", "Ulm"}
+    # whether no text is kept out is noisy
+    assert {"Bonn", "Ulm"} <= set(drawn["home"].to_pylist()) <= {"Bonn", "Ulm", "-"}
     assert set(drawn["note"].to_pylist()) == {"same", "-"}
     pays = drawn["pay"].to_numpy()
     # a finest cell has 15,259 codes

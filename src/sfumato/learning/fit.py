@@ -87,7 +87,7 @@ def resume(
     >>> rows = pa.table({"age": [20, 70] * 2000, "smoker": [True, False] * 2000})
     >>> people = sf.Table(rows, columns={"age": sf.Integer(0, 99), "smoker": sf.Boolean()})
     >>> folder = tempfile.TemporaryDirectory()
-    >>> asked = {"label": "smoker", "rho": "0.1"}
+    >>> asked = {"label": "smoker", "rho": "0.01"}
     >>> with sf.connect({"people": people}, dataset="tiny", budget=sf.Budget(1, "1e-6"),
     ...                 ledger=folder.name + "/l.db") as session:
     ...     model = fit(session, Additive(steps=5), "SELECT age, smoker FROM people", **asked)
