@@ -15,6 +15,7 @@ from benchmarks.systems.charges import CHARGES
 from benchmarks.systems.collecting import COLLECTING
 from benchmarks.systems.devices import DEVICES
 from benchmarks.systems.scores import RATE, normal, votes
+from benchmarks.systems.stored import STORED
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.noise.coin import BernoulliLogistic
 from sfumato.noise.select import exponential, permute_and_flip
@@ -72,4 +73,5 @@ WORKS: dict[str, Make] = {
     **CHARGES,
     **COLLECTING,
     **DEVICES,
+    **STORED,
 }

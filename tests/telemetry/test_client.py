@@ -16,8 +16,11 @@ from sfumato.errors import TaskRefused, WrongUse
 from sfumato.telemetry import Client, MemoryStore, Texts, report_task, signed_task
 from sfumato.telemetry.client import _State
 from sfumato.telemetry.oracles import bit, category, hashed, projective, rappor, unary
-from sfumato.telemetry.report import HEADER, ID, PERIOD
+from sfumato.telemetry.report import HEADER
 from sfumato.testing import Replay
+
+# Where the period and the id stand in a report.
+PERIOD, ID = slice(9, 13), slice(13, 29)
 
 KEY = ec.generate_private_key(ec.SECP256R1())
 SECRET = bytes(range(32))

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """``sfumato telemetry``: plans, signs and adds up what devices report."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
 import click
+import pyarrow as pa
 from rich.console import Console
 from rich.progress import Progress
 
@@ -158,18 +159,24 @@ def _reports(
     """The reports of a period or of all, opened if they are sealed."""
     # a sealed report may lie in a later period than its own, which nobody could read
     periods = range(task.periods) if period is None or task.aggregator else [period]
-    parts = [part for each in periods for part in stored_reports(folder, task, each)]
     if not task.aggregator:
-        yield from parts
+        yield from _stored(task, folder, periods)
         return
     if key is None:
         raise WrongUse("Sealed reports, and no key.", remedy="--key aggregator.key")
     secret = _key(key)
     console = Console(stderr=True)
+    total = sum(map(len, _stored(task, folder, periods)))
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        bar = progress.add_task("opening reports", total=sum(map(len, parts)))
-        for part in parts:
+        bar = progress.add_task("opening reports", total=total)
+        for part in _stored(task, folder, periods):
             yield from opened(task, secret, part, told=partial(progress.advance, bar))
+
+
+def _stored(task: ReportTask, folder: str, periods: Iterable[int]) -> Iterator[pa.Array]:
+    """The reports of some periods as they are stored, some at a time."""
+    for period in periods:
+        yield from stored_reports(folder, task, period)
 
 
 def _compared(task: ReportTask, devices: int) -> str:

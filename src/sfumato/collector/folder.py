@@ -29,6 +29,8 @@ from sfumato.telemetry.task import ReportTask
 # The file that grows becomes a part when it has so many reports.
 PART = 1 << 20
 COLUMN = "report"
+# Reports that are read at a time.
+_ROWS = 1 << 18
 
 
 class Folder:
@@ -228,7 +230,8 @@ class _Growing:
         column = pa.Array.from_buffers(pa.binary(self._size), len(rows), [None, pa.py_buffer(data)])
         part = self._folder / f"part-{self._number}.parquet"
         unfinished = part.with_suffix(".unfinished")
-        parquet.write_table(pa.table({COLUMN: column}), unfinished, compression="none")
+        table = pa.table({COLUMN: column})
+        parquet.write_table(table, unfinished, compression="none", use_dictionary=False)
         _flush(unfinished)
         unfinished.replace(part)
         self._forget_time(part)
@@ -261,7 +264,9 @@ def _read(folder: Path, size: int) -> Iterator[pa.Array]:
     """The reports in the folder of a period, a part after the other."""
     parts = sorted(folder.glob("part-*.parquet"), key=_number)
     for path in parts:
-        yield rows_of_part(path)
+        with parquet.ParquetFile(path) as part:
+            for rows in part.iter_batches(_ROWS, columns=[COLUMN]):
+                yield rows.column(0)
     numbers = {_number(path) for path in parts}
     for path in folder.glob("growing-*.rows"):
         # a part of the same number has the same reports

@@ -6,8 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from sfumato.collector.store import ReportStore
-from sfumato.telemetry.oracles.oracle import unpacked
-from sfumato.telemetry.report import HEADER, PERIOD, PREFIX, Layout
+from sfumato.telemetry.report import HEADER, Layout, periods_of
 from sfumato.telemetry.sealing import sent_size
 from sfumato.telemetry.signing import SignedTask
 
@@ -61,10 +60,9 @@ class Intake:
         if len(body) % size:
             return 0
         rows = np.frombuffer(body, np.uint8).reshape(-1, size)
-        prefix = np.frombuffer(self._layout.prefix, np.uint8)
-        rows = rows[(rows[:, PREFIX] == prefix).all(axis=1)]
+        rows = rows[self._layout.are_ours(rows)]
         rows = rows[self._task.oracle.valid(rows[:, HEADER:])]
-        periods = unpacked(rows[:, PERIOD]).astype(np.int64)
+        periods = periods_of(rows)
         kept = 0
         for period in filter(self._is_open, np.unique(periods).tolist()):
             self._begun.add(period)

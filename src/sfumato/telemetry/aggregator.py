@@ -24,11 +24,11 @@ from sfumato.telemetry.oracles.attributes import AttributesOracle
 from sfumato.telemetry.oracles.frequency import FREQUENCY
 from sfumato.telemetry.oracles.levels import LevelsOracle
 from sfumato.telemetry.oracles.mean import MeanOracle
-from sfumato.telemetry.oracles.oracle import Mask, Payloads, unpacked
+from sfumato.telemetry.oracles.oracle import Mask, Payloads
 from sfumato.telemetry.oracles.prefixes import PrefixesOracle
 from sfumato.telemetry.oracles.rappor import RapporOracle
 from sfumato.telemetry.oracles.sketch import SketchOracle
-from sfumato.telemetry.report import HEADER, ID, PERIOD, PREFIX, Layout
+from sfumato.telemetry.report import HEADER, Layout, ids_of, periods_of
 from sfumato.telemetry.rows import Reports, rows_of
 from sfumato.telemetry.seen import Seen
 from sfumato.telemetry.task import ReportTask, task_from_bytes
@@ -98,22 +98,18 @@ class Aggregator:
     def _add(self, rows: Payloads) -> None:
         """Counts the reports of a block that are for this task and period, whole and new."""
         oracle = self.task.oracle
-        prefix = np.frombuffer(self._layout.prefix, np.uint8)
-        ours = (rows[:, PREFIX] == prefix).all(axis=1)
-        rows = self._kept(rows, ours, "task or version")
+        rows = self._kept(rows, self._layout.are_ours(rows), "task or version")
         rows = self._kept(rows, self._in_time(rows), "period")
         rows = self._kept(rows, oracle.valid(rows[:, HEADER:]), "payload")
-        names = np.ascontiguousarray(rows[:, ID])
-        ids = unpacked(names[:, :8])
-        fresh = self._seen.fresh(ids)
-        self.duplicates += int(len(rows) - fresh.sum())
-        payloads = np.ascontiguousarray(rows[fresh][:, HEADER:])
-        self._tally += oracle.tally(payloads)
-        self.reports += len(payloads)
+        fresh = self._seen.fresh(ids_of(rows))
+        kept = _chosen(rows, fresh)
+        self.duplicates += len(rows) - len(kept)
+        self._tally += oracle.tally(np.ascontiguousarray(kept[:, HEADER:]))
+        self.reports += len(kept)
 
     def _in_time(self, rows: Payloads) -> Mask:
         """Which reports are of the period, or of any period of the task."""
-        periods = unpacked(rows[:, PERIOD]).astype(np.int64)
+        periods = periods_of(rows)
         good: Mask = periods < self.task.periods
         if self.period is not None:
             good = periods == self.period
@@ -121,8 +117,9 @@ class Aggregator:
 
     def _kept(self, rows: Payloads, good: Mask, reason: str) -> Payloads:
         """The good rows; the others are refused."""
-        self._refuse(reason, int(len(rows) - good.sum()))
-        return rows[good]
+        kept = _chosen(rows, good)
+        self._refuse(reason, len(rows) - len(kept))
+        return kept
 
     def _refuse(self, reason: str, count: int) -> None:
         """Counts refused reports."""
@@ -332,6 +329,11 @@ class Aggregator:
 
     def __repr__(self) -> str:
         return f"Aggregator({self.task.id!r}, reports={self.reports})"
+
+
+def _chosen(rows: Payloads, good: Mask) -> Payloads:
+    """The good rows, without a copy where all are."""
+    return rows if good.all() else rows[good]
 
 
 def _no_sums() -> InvalidDeclaration:

@@ -13,17 +13,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.telemetry.oracles.oracle import Payloads, unpacked
+from sfumato.noise import Integers
+from sfumato.telemetry.oracles.oracle import Mask, Payloads
 from sfumato.telemetry.seen import Ids
 from sfumato.telemetry.task import ReportTask
 
 VERSION = 1
 _HEADER = struct.Struct(">B8sI16s")
 HEADER = _HEADER.size
-# Where version and task, the period, and the id stand.
-PREFIX = slice(0, 9)
-PERIOD = slice(9, 13)
-ID = slice(13, 29)
+# Numbers of the header, where they stand; of the id, the first eight bytes.
+_NUMBERS = {"version": ("u1", 0), "task": (">u8", 1), "period": (">u4", 9), "id": (">u8", 13)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +44,46 @@ class Layout:
         """The layout of a task."""
         return cls(task.hash[:8], HEADER + task.oracle.size)
 
-    @property
-    def prefix(self) -> bytes:
-        """The bytes with which every report begins."""
-        return bytes([VERSION]) + self.name
+    def are_ours(self, rows: Payloads) -> Mask:
+        """Which rows begin as reports of this version and task do."""
+        header = headers(rows)
+        name = np.uint64(int.from_bytes(self.name, "big"))
+        ours: Mask = (header["version"] == VERSION) & (header["task"] == name)
+        return ours
 
     def report(self, period: int, id: bytes, payload: bytes) -> bytes:
         """The bytes of a report."""
         return _HEADER.pack(VERSION, self.name, period, id) + payload
 
 
-def ids_of(rows: Payloads) -> Ids:
-    """The first eight bytes of the ids of reports, one report a row.
+def headers(rows: Payloads) -> np.ndarray:
+    """The numbers of reports, one report a row: version, task, period, id.
 
     >>> from sfumato.telemetry.task import report_task
-    >>> layout = Layout.of(report_task("t", "?", ["a"], epsilon=1, start=0, periods=1))
-    >>> report = layout.report(0, (7).to_bytes(8, "big") + bytes(8), b"\\x01")
-    >>> ids_of(np.frombuffer(report, np.uint8).reshape(1, -1)).tolist()
-    [7]
+    >>> layout = Layout.of(report_task("t", "?", ["a"], epsilon=1, start=0, periods=9))
+    >>> report = layout.report(3, (7).to_bytes(8, "big") + bytes(8), b"\\x01")
+    >>> rows = np.frombuffer(report, np.uint8).reshape(1, -1)
+    >>> headers(rows)["period"].tolist(), headers(rows)["id"].tolist()
+    ([3], [7])
     """
-    return unpacked(np.ascontiguousarray(rows[:, ID])[:, :8])
+    formats, offsets = zip(*_NUMBERS.values(), strict=True)
+    form = np.dtype(
+        {
+            "names": list(_NUMBERS),
+            "formats": list(formats),
+            "offsets": list(offsets),
+            "itemsize": rows.shape[1],
+        }
+    )
+    found: np.ndarray = np.ascontiguousarray(rows).view(form).reshape(-1)
+    return found
+
+
+def periods_of(rows: Payloads) -> Integers:
+    """The periods of reports, one report a row."""
+    return headers(rows)["period"].astype(np.int64)
+
+
+def ids_of(rows: Payloads) -> Ids:
+    """The first eight bytes of the ids of reports, one report a row."""
+    return headers(rows)["id"].astype(np.uint64)

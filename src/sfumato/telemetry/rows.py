@@ -44,11 +44,12 @@ def _of_arrow(column: "pa.Array | pa.ChunkedArray", size: int) -> tuple[Payloads
         or pa.types.is_fixed_size_binary(kind)
     ):
         raise WrongUse(f"A column of type {kind}.", allowed="binary, or fixed_size_binary")
-    sizes = pc.binary_length(column)
-    good = column.filter(pc.equal(sizes, size))
-    if isinstance(good, pa.ChunkedArray):
-        good = good.combine_chunks()
-    fixed = good.cast(pa.binary(size))
+    fixed = column
+    if kind != pa.binary(size) or column.null_count:
+        sizes = pc.binary_length(column)
+        fixed = column.filter(pc.equal(sizes, size)).cast(pa.binary(size))
+    if isinstance(fixed, pa.ChunkedArray):
+        fixed = fixed.combine_chunks()
     start = fixed.offset * size
     data = memoryview(fixed.buffers()[1] or b"")[start : start + len(fixed) * size]
     return _rows(data, size), len(column) - len(fixed)
