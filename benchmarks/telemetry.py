@@ -41,6 +41,17 @@ def cases() -> Iterator[Case]:
     yield Case("Aggregator, opening", USER, _ours("open", 2000))
     simulated = _ours("simulate unary", 10**8)
     yield Case("Simulate 100,000,000 devices, unary, k = 1,000", SECOND, simulated)
+    yield from _stored()
+
+
+def _stored() -> Iterator[Case]:
+    """The shell's estimates from a folder; one run says both numbers."""
+    title = "Estimate from 100,000,000 stored reports, k = 65,536"
+    for unit, name, most in (
+        (Unit("s", 1, kind=Kind.VALUE), "stored", 90),
+        (Unit("MB at most", 1e-6, kind=Kind.VALUE), "stored bytes", 2000),
+    ):
+        yield Case(title, unit, _ours(name, 10**8), bar=at_most(most), repetitions=1)
 
 
 def _ours(name: str, n: int) -> Work:

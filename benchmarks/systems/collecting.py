@@ -48,7 +48,9 @@ def _started(signed: SignedTask, key: ec.EllipticCurvePublicKey) -> http.client.
     (folder / "telemetry.toml").write_text(
         f'[collector]\nfolder = "r"\ntasks = ["speed.task"]\nkey = "owner.pem"\nport = {port}\n'
     )
-    process = subprocess.Popen([sys.executable, "-m", "sfumato", "collect"], cwd=folder)
+    command = [sys.executable, "-m", "sfumato", "collect"]
+    # this process answers the benchmark on its own standard output
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)  # noqa: S603
     atexit.register(_ended, process, folder)
     until = time.monotonic() + _PATIENCE
     while True:

@@ -65,6 +65,8 @@ def started(folder: Path, port: int, command: str = "collect") -> subprocess.Pop
         except OSError:
             assert process.poll() is None, (folder / "said.log").read_text()
             time.sleep(0.05)
+    process.kill()
+    process.wait()
     raise AssertionError("the collector did not start")
 
 
