@@ -33,7 +33,8 @@ _AGAIN = 100
 def _task() -> ReportTask:
     """Which of 65,536 values does a device hold?"""
     oracle = projective(K, 1)
-    return report_task("stored", "?", sf.Integer(0, K - 1), oracle=oracle, start=0, periods=1)
+    values = sf.Integer(0, K - 1)
+    return report_task("stored", "?", values, oracle=oracle, start=0, periods=1, min_batch=2)
 
 
 def _folder(n: int) -> Path:
