@@ -107,7 +107,7 @@ class PostgresStore:
         """Does nothing: the server knows the ids."""
 
     def _forget(self) -> None:
-        """Lets go of a connection that failed."""
+        """Closes a connection that failed."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None

@@ -39,5 +39,5 @@ class ReportStore(Protocol):
         ...
 
     def close(self) -> None:
-        """Lets go of the place."""
+        """Closes the place."""
         ...
