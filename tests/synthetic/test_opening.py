@@ -220,5 +220,6 @@ def test_several_texts_and_quantiles_of_units_with_several_rows(tmp_path, relati
     assert {"Bonn", "Ulm"} <= set(drawn["home"].to_pylist()) <= {"Bonn", "Ulm", "-"}
     assert set(drawn["note"].to_pylist()) == {"same", "-"}
     pays = drawn["pay"].to_numpy()
-    # a finest cell has 15,259 codes
-    assert pays.max() < 100_000
+    # a finest cell has 15,259 codes; a cell far out is kept where its noise is above three
+    # deviations, but it holds no tenth of 1,000 people
+    assert (pays > 100_000).mean() < 0.1
