@@ -171,11 +171,6 @@ def test_what_cannot_be_is_refused_before_the_charge(tmp_path, given, error):
         assert opened.budget.spent == before
 
 
-def test_several_tables_have_neither(tmp_path):
-    with session(tmp_path, homes(), columns=COLUMNS) as opened, pytest.raises(WrongUse):
-        sy.fit(opened, ["people", "others"], rho=1, delta="1e-9", options=TEXTS)
-
-
 def test_long_values_and_too_many_are_others():
     shown = {(f"k{place:04}",): place for place in range(1500)}
     shown |= {("x" * 201,): 10**6, ("a\0b",): 10**6, ("",): 10**6}

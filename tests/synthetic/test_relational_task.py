@@ -11,7 +11,7 @@ from sfumato.privacy.event import Composed
 from sfumato.query.allowance import allowance
 from sfumato.synthetic import relational_task
 from sfumato.synthetic.fit import Options, _task
-from sfumato.synthetic.relational_task import ChildTask, RelationalTask, released_of
+from sfumato.synthetic.relational_task import ChildTask, RelationalTask, opened_task, released_of
 from sfumato.synthetic.unit_table import FULL
 from sfumato.testing.asserts import assert_follows
 from tests.synthetic.clinics import clinic, session
@@ -30,7 +30,8 @@ def test_one_charge_pays_for_all_tables(tmp_path):
         stored = opened.ask(planned)
         assert "rho 0.49" in repr(opened.budget) or "rho 0.5 " in repr(opened.budget)
         released = released_of(planned, stored.body)
-        for part, found in zip(planned.parts, released, strict=True):
+        opened_parts = opened_task(planned, stored.body).parts
+        for part, found in zip(opened_parts, released, strict=True):
             own = found.base.singles[: len(part.schema.axes)]
             assert [len(counts) for counts in own] == list(part.schema.cells)
             assert len(found.pairs) <= part.schedule.rounds

@@ -3,6 +3,7 @@
 
 import itertools
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,9 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 import sfumato as sf
+from sfumato.engines.reference import Reference
+from sfumato.metadata.column import Category, Column
+from sfumato.metadata.dataset import Dataset
+from sfumato.query.statistic import Opened
 from sfumato.synthetic import unit_table
+from sfumato.synthetic.relational import family_of, rows_of
+from sfumato.synthetic.schema import TextAxis
 from sfumato.synthetic.unit_table import FULL, UnitTable
-from tests.synthetic.clinics import VISITS, all_of, counted, plan, together
+from tests.synthetic.clinics import VISITS, Tables, all_of, counted, plan, tiny, together
 
 OTHER = {
     "patients": [{"id": "b", "s": 1}],
@@ -84,6 +91,89 @@ HONEST = unit_table._child_rows
 def test_rows_that_weigh_more_are_noticed(mutant, monkeypatch):
     monkeypatch.setattr(unit_table, "_child_rows", mutant)
     assert farthest(plan(1)) > FULL
+
+
+def told(tables: Tables) -> Tables:
+    """Visits with words: the ward's, and one more for the first day."""
+    visits = []
+    for row in tables["visits"]:
+        word = {None: None, 0: "eye", 1: "heart"}[row["w"]] if row["d"] else f"rare {row['w']}"
+        visits.append({**row, "t": word})
+    return {**tables, "visits": visits}
+
+
+def with_words(place: int) -> UnitTable:
+    """The tiny clinic with words of visits, of which two are released."""
+    dataset = tiny()
+    visits = replace(dataset.tables["visits"], columns={"w": sf.Integer(0, 1), "t": sf.Text()})
+    dataset = replace(dataset, tables={**dataset.tables, "visits": visits})
+    family = family_of(dataset, ("patients", "visits"), texts={"visits.t": "(else)"})
+    table = UnitTable(family, rows_of(dataset, family), 1)
+    keys = Category("eye", "heart", "(else)")
+    opened = table.with_axes([family.own[1][0], TextAxis(Column("t", keys))])
+    return replace(opened, table=place)
+
+
+def weigh_words(family, table, rows):
+    """The mutant counts each word of a unit fully."""
+    cells, weights = HONEST(family, table, rows)
+    return cells, np.full_like(weights, FULL)
+
+
+def test_words_move_a_marginal_by_no_more_than_a_row(monkeypatch):
+    for place in (0, 1):
+        table = with_words(place)
+        before = counted(table, told(OTHER), cliques(table))
+        most = []
+        for tables in all_of("a"):
+            after = counted(table, told(together(tables, OTHER)), cliques(table))
+            most += [int(np.abs(a - b).sum()) for a, b in zip(after, before, strict=True)]
+        assert max(most) == FULL
+    heart = {"id": "a", "d": 1, "w": 1}
+    eye = {"id": "a", "d": 0, "w": 0}
+    tables = told({"patients": [{"id": "a", "s": 0}], "visits": [heart, eye]})
+    (words,) = counted(table, tables, [("t",)])
+    assert words.tolist() == [0, FULL // 2, FULL // 2, 0]
+    monkeypatch.setattr(unit_table, "_child_rows", weigh_words)
+    (words,) = counted(table, tables, [("t",)])
+    assert words.sum() > FULL
+
+
+def stale(self, opened, names):
+    """The mutant keeps what it computed by other axes of the same rows."""
+    keep = opened.derived
+    opened = SimpleNamespace(derived=lambda rows, key, compute: keep(rows, key[1], compute))
+    return MARGINAL(self, opened, names)
+
+
+MARGINAL = UnitTable.marginal
+
+
+def counts_by_other_axes() -> list[int]:
+    """The days of visits in two cells, then in one cell each, of rows that are open once."""
+    family = family_of(clinic_of_days(), ("patients", "visits"))
+    table = UnitTable(family, rows_of(clinic_of_days(), family), 1)
+    coarse = table.with_axes([replace(family.own[1][0], starts=(0, 2))])
+    visits = [{"id": "a", "d": 1}, {"id": "b", "d": 3}]
+    patients = [{"id": "a", "s": 0}, {"id": "b", "s": 0}]
+    rows = Reference({"patients": patients, "visits": visits}).rows(table.rows, "key")
+    opened = Opened(table.rows, rows=rows)
+    with opened:
+        first = coarse.marginal(opened, ["d"]).tolist()
+        return first + table.marginal(opened, ["d"]).tolist()
+
+
+def clinic_of_days() -> Dataset:
+    dataset = tiny()
+    visits = replace(dataset.tables["visits"], columns={"d": sf.Integer(0, 3)})
+    return replace(dataset, tables={**dataset.tables, "visits": visits})
+
+
+def test_other_axes_of_the_same_rows_are_counted_anew(monkeypatch):
+    expected = [FULL, FULL, 0, 0, FULL, 0, FULL, 0]
+    assert counts_by_other_axes() == expected
+    monkeypatch.setattr(UnitTable, "marginal", stale)
+    assert counts_by_other_axes() != expected
 
 
 def agree(table: UnitTable) -> bool:

@@ -141,8 +141,13 @@ def _listed(counts: object) -> Any:
     for row in counts:
         if not isinstance(row, list):
             raise WrongUse(f"The counts {shown(row)}.", allowed='[["F", "eye", 3], ...]')
-        rows.append([None if value == {} else value for value in row])
+        rows.append(list(map(_or_missing, row)))
     return _by_value(rows)
+
+
+def _or_missing(value: Any) -> Any:
+    """A value; in a file ``{}``, and in CSV an empty text, is a missing one."""
+    return None if value in ({}, "") else value
 
 
 def _by_value(rows: Sequence[Sequence[Any]]) -> dict[Any, Any]:
@@ -175,7 +180,7 @@ def public_counts(path: str) -> Public:
             f"The public counts {shown(path)}: {failed}.",
             allowed="a CSV file: a line of names, then one or two values and a count in each",
         ) from None
-    rows = [[value if value else None for value in line] for line in lines]
+    rows = [list(map(_or_missing, line)) for line in lines]
     if any(len(row) != len(names) for row in rows):
         raise WrongUse(f"Lines of {shown(path)} that are longer or shorter than the first.")
     return public(names[:-1], _by_value(rows))

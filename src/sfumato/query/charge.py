@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from sfumato.engines.base import Engine, Marginals
+from sfumato.engines.base import Engine, Marginals, UnitRows
 from sfumato.engines.stop import ENDLESS, Patience
 from sfumato.errors import Cancelled, EngineFailed, InProgress, Refused, WrongUse
 from sfumato.ledger.heartbeat import Heartbeat
@@ -20,6 +20,7 @@ from sfumato.ledger.spend import Ledger
 from sfumato.noise.entropy import token
 from sfumato.plan.cube import BoundedCube
 from sfumato.plan.open_cube import OpenCube
+from sfumato.plan.open_rows import OpenRows
 from sfumato.plan.rows import BoundedRows
 from sfumato.query.asker import Asker
 from sfumato.query.claims import require_proved
@@ -165,6 +166,8 @@ def opened_plan(
         return Opened(plan, rows=engine.rows(plan, token(), patience))
     if isinstance(plan, OpenCube):
         return _opened_cube(plan, engine, patience)
+    if isinstance(plan, OpenRows):
+        return _opened_rows(plan, engine, patience)
     return Opened(plan, engine.ready(plan, token(), patience))
 
 
@@ -182,6 +185,23 @@ def _opened_cube(
         return engine.cube(cube, patience)
 
     return Opened(plan, reads=reads, cubes=opener)
+
+
+def _opened_rows(
+    plan: OpenRows,
+    engine: Engine,
+    patience: Patience,
+) -> Opened:
+    """Opens rows whose values are chosen later; the same rows of a unit are kept each time."""
+    reads = {each: engine.ready(each, token(), patience) for each in plan.questions}
+    key = token()
+    # what is wrong with the tables themselves is found here, before the charge
+    engine.rows(plan.rows, key, patience)
+
+    def opener(rows: BoundedRows) -> AbstractContextManager[UnitRows]:
+        return engine.rows(rows, key, patience)
+
+    return Opened(plan, reads=reads, listed=opener)
 
 
 def _carried_out(order: _Order, opened: Opened, ledger: Ledger) -> Stored:

@@ -5,6 +5,7 @@ from sfumato.errors import WrongUse
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.cube import BoundedCube
 from sfumato.plan.open_cube import OpenCube
+from sfumato.plan.open_rows import OpenRows
 from sfumato.plan.rows import BoundedRows
 from sfumato.plan.stages import Bounded
 from sfumato.privacy.distance import Norm
@@ -35,7 +36,7 @@ def require_proved(plan: Plan, declarations: Dataset) -> None:
 def _is_proved(plan: Plan, declarations: Dataset) -> bool:
     """Whether the units and distances of a plan are those computed from the declarations."""
     # a subclass could override equality
-    if type(plan) not in (Bounded, BoundedCube, BoundedRows, OpenCube):
+    if type(plan) not in (Bounded, BoundedCube, BoundedRows, OpenCube, OpenRows):
         return False
     try:
         match plan:
@@ -43,8 +44,8 @@ def _is_proved(plan: Plan, declarations: Dataset) -> bool:
                 return _rows_hold(plan, declarations)
             case BoundedCube():
                 return _cube_holds(plan, declarations)
-            case OpenCube(cube, questions):
-                claimed: tuple[Plan, ...] = (cube, *questions)
+            case OpenCube(opened, questions) | OpenRows(opened, questions):
+                claimed: tuple[Plan, ...] = (opened, *questions)
                 return all(_is_proved(each, declarations) for each in claimed)
             case _:
                 return _question_holds(plan, declarations)

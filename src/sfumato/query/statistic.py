@@ -19,6 +19,7 @@ from sfumato.mechanisms.sampling import chosen_units
 from sfumato.noise import Integers
 from sfumato.plan.cube import BoundedCube
 from sfumato.plan.open_cube import OpenCube
+from sfumato.plan.open_rows import OpenRows
 from sfumato.plan.rows import BoundedRows
 from sfumato.plan.stages import Bounded
 from sfumato.privacy.distance import Distance, Norm
@@ -29,10 +30,11 @@ E = TypeVar("E", covariant=True)
 # The rows of units, as the statistics of rooms above know them.
 Rows: TypeAlias = UnitRows
 # The plans for which the data can be opened.
-Plan: TypeAlias = Bounded | BoundedCube | BoundedRows | OpenCube
-# How the questions of a plan are read, and how a cube is opened.
+Plan: TypeAlias = Bounded | BoundedCube | BoundedRows | OpenCube | OpenRows
+# How the questions of a plan are read, and how a cube is opened, and rows are.
 Reads: TypeAlias = Mapping[Bounded, Callable[[], Exact]]
 Opener: TypeAlias = Callable[[BoundedCube], AbstractContextManager[Marginals]]
+Lister: TypeAlias = Callable[[BoundedRows], AbstractContextManager[UnitRows]]
 _NO_READS: Reads = MappingProxyType({})
 
 # The most cells of marginals that are kept while a charge is open (128 MB), one of any size aside.
@@ -53,7 +55,7 @@ class Opened:
 
     With ``NO_PLAN`` it holds nothing that a statistic could read. It is passed only to the
     ``exact`` method of statistics. An ``OpenCube`` has the questions of ``reads``, and ``cubes``
-    opens a cube that it admits.
+    opens a cube that it admits; so have ``OpenRows``, and ``listed`` opens rows that they admit.
 
     Guarantees:
         only the plan that was opened is read
@@ -68,6 +70,7 @@ class Opened:
         "_free",
         "_kept",
         "_left",
+        "_listed",
         "_marginals",
         "_plan",
         "_read",
@@ -85,6 +88,7 @@ class Opened:
         rows: AbstractContextManager[UnitRows] | None = None,
         reads: Reads = _NO_READS,
         cubes: Opener | None = None,
+        listed: Lister | None = None,
     ) -> None:
         self._plan = plan
         self._read = read
@@ -92,10 +96,11 @@ class Opened:
         self._rows = rows
         self._reads = dict(reads)
         self._cubes = cubes
+        self._listed = listed
         self._left = ExitStack()
         self._exact: Exact | None = None
         self._marginals: Marginals | None = None
-        self._counted: BoundedCube | None = None
+        self._counted: BoundedCube | BoundedRows | None = None
         self._cells: dict[tuple[str, ...], Integers] = {}
         self._free = MOST_KEPT
         self._units: UnitRows | None = None
@@ -107,7 +112,7 @@ class Opened:
         Raises:
             InvalidDeclaration: the plan is not the one that was opened, or a question of it.
         """
-        if isinstance(self._plan, OpenCube):
+        if isinstance(self._plan, OpenCube | OpenRows):
             return self._question(self._plan, plan)
         self._require(plan)
         if self._exact is None:
@@ -145,9 +150,12 @@ class Opened:
         """The rows of all units, or of the units of a sample.
 
         Raises:
-            InvalidDeclaration: the plan is not the one that was opened.
+            InvalidDeclaration: the plan is not the one that was opened, nor admitted by it.
         """
-        self._require(plan)
+        if isinstance(self._plan, OpenRows):
+            self._turn_to_rows(self._plan, plan)
+        else:
+            self._require(plan)
         if self._units is None:
             if self._rows is None:
                 raise InvalidDeclaration("No rows are open.")
@@ -158,7 +166,7 @@ class Opened:
         """What ``compute`` makes of the rows, kept under ``key`` as long as they are open.
 
         Raises:
-            InvalidDeclaration: the plan is not the one that was opened.
+            InvalidDeclaration: the plan is not the one that was opened, nor admitted by it.
         """
         rows = self.unit_rows(plan)
         if key not in self._kept:
@@ -183,8 +191,8 @@ class Opened:
         drawn._units = whole.of(chosen_units(design, whole.units))
         return drawn
 
-    def _question(self, whole: OpenCube, plan: Bounded) -> Exact:
-        """The exact integers of a question of an open cube; the data is read once."""
+    def _question(self, whole: OpenCube | OpenRows, plan: Bounded) -> Exact:
+        """The exact integers of a question of an open plan; the data is read once."""
         if plan not in whole.questions:
             raise InvalidDeclaration("A question that the opened plan does not have.")
         read: Exact | None = self._kept.get(plan)
@@ -202,6 +210,17 @@ class Opened:
         self._marginals, self._cells, self._free = None, {}, MOST_KEPT
         self._counted, self._cube = cube, self._cubes(cube)
 
+    def _turn_to_rows(self, whole: OpenRows, rows: BoundedRows) -> None:
+        """Makes ready to open rows that open rows admit; those that were open are closed."""
+        if self._listed is None or not whole.admits(rows):
+            raise InvalidDeclaration("Other rows, or rows with other bounds.")
+        if rows is self._counted or rows == self._counted:
+            return
+        self._left.close()
+        # nothing that was computed of other values is kept
+        self._units, self._kept = None, {}
+        self._counted, self._rows = rows, self._listed(rows)
+
     def _require(self, plan: Plan) -> None:
         """Raises InvalidDeclaration unless the plan is the one that was opened."""
         if plan is not self._plan and plan != self._plan:
@@ -214,7 +233,7 @@ class Opened:
 
     def __exit__(self, *exception: object) -> None:
         self._exact = self._marginals = self._read = self._cube = self._rows = self._units = None
-        self._reads, self._cubes = {}, None
+        self._reads, self._cubes, self._listed = {}, None, None
         self._kept, self._cells = {}, {}
         self._left.close()
 

@@ -3,7 +3,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
 
@@ -38,6 +38,10 @@ class Counted(Protocol):
 
     def marginal(self, opened: Opened, names: Sequence[str]) -> Integers:
         """The exact weight of the rows in each cell of some axes."""
+        ...
+
+    def with_axes(self, axes: Sequence[Any]) -> Self:
+        """The same rows by other axes of the same columns."""
         ...
 
 

@@ -27,7 +27,7 @@ from sfumato.synthetic.relational_model import RelationalModel
 from sfumato.synthetic.relational_plan import planned, remade
 from sfumato.synthetic.relational_task import RelationalTask
 from sfumato.synthetic.schedule import Schedule
-from sfumato.synthetic.schema import Axis, Bins, Quantiles, Schema, TextAxis, schema_of
+from sfumato.synthetic.schema import Axis, Bins, Schema, TextAxis, schema_of
 from sfumato.synthetic.task import FitTask
 from sfumato.synthetic.workload import weights_of
 
@@ -40,17 +40,17 @@ class Options:
         columns: the columns to synthesise; by default all with declared values.
         bins: for an ordered column, the number of its bins, ``Quantiles(32)`` for bins that the
             charge finds, or the first value of each bin but the first. By default, columns with
-            more than 256 values have 64 bins of one width, and those of a single table with more
-            than 4,096 have ``Quantiles(32)``.
+            more than 256 values have 64 bins of one width, and those with more than 4,096 have
+            ``Quantiles(32)``.
         rounds: how many marginals of two columns are measured; by default, as many as the cost
             pays for. With 24, a fit is fast.
         check: the share of the cost that is spent on marginals that the fit never sees.
         order: of several tables, the column that orders the rows of a unit, by table; by default
             the first date or timestamp; "" for none.
-        texts: for a ``Text`` of a single table, the placeholder of its rare values. The others are
-            released: those whose noisy number of units passes a threshold. Needs a delta.
-        triples: of a single table, whether three columns may be measured together, too, where the
-            model does not grow with them.
+        texts: for a ``Text``, the placeholder of its rare values. The others are released: those
+            whose noisy number of units passes a threshold. Needs a delta.
+        triples: whether three columns may be measured together, too, where the model does not
+            grow with them; of several tables, columns of the first.
 
     >>> Options(bins={"age": [18, 65]}, rounds=24).check
     '0.05'
@@ -214,27 +214,22 @@ def _task(
     if not isinstance(weights, Mapping):
         raise WrongUse(f"workload={shown(weights)}.", allowed='{"income": 10}')
     chosen = options or Options()
+    if type(chosen.triples) is not bool:
+        raise WrongUse(f"triples={shown(chosen.triples)}.", allowed="True or False")
     if not isinstance(tables, list | tuple) or len(tables) < 2:
         return _fit_task(dataset, tables, allowed, constraints, weights, chosen)
-    _require_closed(chosen, constraints)
-    tests = [each for each in constraints if isinstance(each, Constraint)]
-    family = family_of(dataset, tables, chosen.columns, chosen.bins, chosen.order)
+    family = family_of(dataset, tables, chosen.columns, chosen.bins, chosen.order, chosen.texts)
     return planned(
-        dataset, family, allowed, tests, weights, rounds=chosen.rounds, check=chosen.check
+        dataset,
+        family,
+        allowed,
+        constraints,
+        weights,
+        rounds=chosen.rounds,
+        check=chosen.check,
+        bins=chosen.bins,
+        triples=chosen.triples,
     )
-
-
-def _require_closed(options: Options, constraints: Sequence[Constraint | Public]) -> None:
-    """Refuses what several tables cannot have."""
-    if any(isinstance(each, Public) for each in constraints):
-        raise WrongUse("Public marginals of several tables.", allowed="one table")
-    asked = [name for name, bins in (options.bins or {}).items() if isinstance(bins, Quantiles)]
-    if options.texts or options.triples or asked:
-        raise WrongUse(
-            "texts=, triples= and Quantiles of several tables.",
-            allowed="one table",
-            remedy="Declare the texts as sf.Category with their values, and bins at public values.",
-        )
 
 
 def _fit_task(
@@ -259,8 +254,6 @@ def _fit_task(
         rounds=chosen.rounds,
         check=chosen.check,
     )
-    if type(chosen.triples) is not bool:
-        raise WrongUse(f"triples={shown(chosen.triples)}.", allowed="True or False")
     plan = _Planned(dataset, schema, schedule, opening, chosen.triples)
     return _built(plan, constraints, dict(workload or {}))
 

@@ -16,7 +16,6 @@ from sfumato.mechanisms.threshold import ThresholdMechanism, threshold_gaussian
 from sfumato.metadata.column import Category, Column
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import CountUnits
-from sfumato.plan.cube import BoundedCube
 from sfumato.plan.owner import owner_of
 from sfumato.plan.relation import Scan
 from sfumato.plan.stages import Bounded, Raw
@@ -28,6 +27,7 @@ from sfumato.query.cells import Units
 from sfumato.query.curator import Curator
 from sfumato.query.pipeline import compile_plan
 from sfumato.synthetic.constraints import Constraint
+from sfumato.synthetic.counts import Plan
 from sfumato.synthetic.public import Public
 from sfumato.synthetic.quantiles import QuantileTree
 from sfumato.synthetic.schema import Axis, Quantiles, Schema, TextAxis
@@ -129,22 +129,40 @@ class Opening:
         Raises:
             MissingDeclaration: there are texts, but no delta.
         """
-        texts = [one for one in schema.axes if isinstance(one, TextAxis)]
-        trees = _trees(schema, quantiles)
-        opened = len(texts) + len(trees)
-        if not opened:
-            return None
+        (found,) = cls.of_each(dataset, [schema], [quantiles], allowed)
+        return found
+
+    @classmethod
+    def of_each(
+        cls,
+        dataset: Dataset,
+        schemas: Sequence[Schema],
+        quantiles: Sequence[Mapping[str, int]],
+        allowed: Allowance,
+    ) -> "tuple[Opening | None, ...]":
+        """The openings of several tables, whose columns share the cost and the delta.
+
+        Raises:
+            MissingDeclaration: there are texts, but no delta.
+        """
+        texts = sum(len(_texts(schema)) for schema in schemas)
+        opened = texts + sum(map(len, quantiles))
         if texts and allowed.delta is None:
             raise MissingDeclaration(
                 "texts= without a delta: a value that one person has is released with some chance.",
                 allowed="epsilon= with delta=, or rho= with delta=",
                 remedy='delta="1e-9"',
             )
-        delta = allowed.delta or Fraction(0)
-        each = replace(allowed, amount=allowed.amount * min(_EACH, _MOST / opened), delta=None)
-        questions = counted_texts(dataset, schema, allowed.norm)
-        names = tuple(one.name for one in texts)
-        return cls(names, questions, trees, each, delta / max(len(texts), 1))
+        share = min(_EACH, _MOST / max(opened, 1))
+        each = replace(allowed, amount=allowed.amount * share, delta=None)
+        delta = (allowed.delta or Fraction(0)) / max(texts, 1)
+        found: list[Opening | None] = []
+        for schema, cut in zip(schemas, quantiles, strict=True):
+            names = _texts(schema)
+            questions = counted_texts(dataset, schema, allowed.norm)
+            one = cls(names, questions, _trees(schema, cut), each, delta)
+            found.append(one if names or cut else None)
+        return tuple(found)
 
     @classmethod
     def remade(
@@ -158,8 +176,7 @@ class Opening:
         trees = _trees(schema, told["quantiles"])
         each = Allowance(norm, Fraction(told["each"]))
         questions = counted_texts(dataset, schema, norm)
-        texts = tuple(one.name for one in schema.axes if isinstance(one, TextAxis))
-        return cls(texts, questions, trees, each, Fraction(told["delta"]))
+        return cls(_texts(schema), questions, trees, each, Fraction(told["delta"]))
 
     def told(
         self,
@@ -169,7 +186,7 @@ class Opening:
         rests = {}
         for one in schema.axes:
             if isinstance(one, TextAxis):
-                rests[one.name] = one.kind.decode(one.bins - 1)
+                rests[one.name] = one.rest
         return {
             "texts": rests,
             "quantiles": {tree.column.name: tree.bins for tree in self.trees},
@@ -181,13 +198,13 @@ class Opening:
         self,
         allowed: Allowance,
     ) -> Allowance:
-        """What is left for all other steps."""
+        """What of a cost is left for all other steps."""
         spent = self.each.amount * (len(self.texts) + len(self.trees))
         return replace(allowed, amount=allowed.amount - spent)
 
     def events(
         self,
-        plan: BoundedCube,
+        plan: Plan,
     ) -> tuple[Event, ...]:
         """The steps, in order."""
         found: list[Event] = []
@@ -209,7 +226,7 @@ class Opening:
 
     def _noise(
         self,
-        plan: BoundedCube,
+        plan: Plan,
         tree: QuantileTree,
     ) -> tuple[Distance, AdditiveMechanism]:
         """How far the counts of one level move, and their noise."""
@@ -228,10 +245,19 @@ class Opening:
             counted = Units(question, 0)
             keys[name] = _kept(curator.threshold(counted, self.threshold(counted)))
         starts: dict[str, list[int]] = {}
+        fine = {tree.column.name: tree.fine for tree in self.trees}
+        plan = schema.with_axes([fine.get(one.name, one) for one in schema.axes]).plan
         for tree in self.trees:
-            _, noise = self._noise(_plan_of(schema), tree)
-            starts[tree.column.name] = list(tree.found(curator, schema, noise))
+            _, noise = self._noise(plan, tree)
+            starts[tree.column.name] = list(tree.found(curator, plan, noise))
         return {"keys": keys, "starts": starts}
+
+
+def _texts(
+    schema: Schema,
+) -> tuple[str, ...]:
+    """The names of the texts, in the order of the schema."""
+    return tuple(one.name for one in schema.axes if isinstance(one, TextAxis))
 
 
 def _trees(
@@ -302,10 +328,3 @@ def counted_texts(
             raw = Raw(scan, (GroupKey(Value.of(one.read), None),), (CountUnits(),))
             questions.append(compile_plan(raw, dataset, norm))
     return tuple(questions)
-
-
-def _plan_of(
-    schema: Schema,
-) -> BoundedCube:
-    assert isinstance(schema.plan, BoundedCube), "one table is opened"
-    return schema.plan

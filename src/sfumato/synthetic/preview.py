@@ -8,6 +8,7 @@ from sfumato.metadata.dataset import Dataset
 from sfumato.query.cells import Units
 from sfumato.query.cost import Cost
 from sfumato.query.render import number, text_table
+from sfumato.synthetic.opening import Opening
 from sfumato.synthetic.relational_task import ChildTask, RelationalTask
 from sfumato.synthetic.schedule import ROWS
 from sfumato.synthetic.task import FitTask
@@ -25,8 +26,8 @@ class Preview:
 
     ``errors`` has, for each column, the 95% half-width of the count of one of its cells, in rows.
     ``left_out`` are the columns that no synthetic row will have, ``size`` the declared number of
-    rows. Of several tables, this is the
-    first, and ``others`` has the others.
+    rows, ``opening`` what the charge finds before it counts. Of several tables, this is the first,
+    and ``others`` has the others.
 
     >>> Preview.__name__, "preview returns one"
     ('Preview', 'preview returns one')
@@ -37,6 +38,7 @@ class Preview:
     left_out: tuple[str, ...]
     others: tuple["Preview", ...] = ()
     size: int | None = None
+    opening: Opening | None = None
 
     @property
     def cells(self) -> dict[str, int]:
@@ -88,7 +90,7 @@ class Preview:
     @property
     def _opened(self) -> list[str]:
         """What the charge finds before it counts."""
-        opening = self.task.opening if isinstance(self.task, FitTask) else None
+        opening = self.opening
         if opening is None:
             return []
         found = []
@@ -137,10 +139,10 @@ def preview_of(
     left_out = task.told["left_out"]
     if isinstance(task, FitTask):
         size = dataset.tables[task.schema.table].size
-        return Preview(task, cost, tuple(left_out), size=size)
+        return Preview(task, cost, tuple(left_out), size=size, opening=task.opening)
     found = []
-    for part in task.parts:
+    for part, opening in zip(task.parts, task.openings, strict=True):
         name = part.schema.table
         size = dataset.tables[name].size
-        found.append(Preview(part, cost, tuple(left_out[name]), size=size))
+        found.append(Preview(part, cost, tuple(left_out[name]), size=size, opening=opening))
     return replace(found[0], others=tuple(found[1:]))

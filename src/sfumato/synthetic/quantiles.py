@@ -14,8 +14,8 @@ from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.metadata.column import Column, Integer, Real
 from sfumato.noise import Integers
 from sfumato.query.curator import Curator
-from sfumato.synthetic.counts import BlockCounts
-from sfumato.synthetic.schema import Axis, Floats, Schema, declared
+from sfumato.synthetic.counts import BlockCounts, Plan
+from sfumato.synthetic.schema import Axis, Floats, declared
 
 # The finest cells of a column, and into how many parts one is divided.
 _LEAVES, _PARTS = 2**16, 16
@@ -65,12 +65,13 @@ class QuantileTree:
     def found(
         self,
         curator: Curator,
-        schema: Schema,
+        plan: Plan,
         noise: AdditiveMechanism,
     ) -> tuple[int, ...]:
-        """The first codes of the bins; counts the cells of each level with noise."""
-        axes = [self.fine if one.name == self.column.name else one for one in schema.axes]
-        plan = schema.with_axes(axes).plan
+        """The first codes of the bins; counts the cells of each level with noise.
+
+        ``plan`` has the column in its finest cells.
+        """
         sigma = float(noise.noise.variance.upper) ** 0.5 / plan.refinement
         cells = Cells(np.zeros(1, np.int64), np.zeros(1))
         divided = np.ones(1, bool)

@@ -7,6 +7,7 @@ the parent's, and, where a column orders the rows, the place and the previous ro
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from sfumato.errors import MissingDeclaration, UnknownName, WrongUse, shown
 from sfumato.metadata.column import Column, Date, Integer
@@ -19,7 +20,10 @@ from sfumato.plan.scalar import Constant, Field, Scalar
 from sfumato.plan.value import Value
 from sfumato.query.passes.track import rows_in_all, whose
 from sfumato.query.pipeline import compile_rows
-from sfumato.synthetic.schema import Axis, Bins, axes_of
+from sfumato.synthetic.schema import Axis, Bins, TextAxis, Texts, axes_of
+from sfumato.synthetic.text_keys import place_of
+
+T = TypeVar("T")
 
 # The most rows of a unit in one child, and in all tables as they are read.
 MOST_CHILDREN, MOST_READ = 256, 2**20
@@ -111,6 +115,19 @@ class Family:
             found = (*found, child.place, *child.before)
         return found
 
+    def with_axes(
+        self,
+        table: int,
+        axes: Sequence[Axis],
+    ) -> "Family":
+        """The family with other axes of the own columns of a table, which come first."""
+        own = tuple(axes[: len(self.own[table])])
+        if not table:
+            return replace(self, axes=own)
+        children = list(self.children)
+        children[table - 1] = replace(children[table - 1], axes=own)
+        return replace(self, children=tuple(children))
+
     def start(
         self,
         table: int,
@@ -132,10 +149,11 @@ def family_of(
     columns: Sequence[str] | None = None,
     bins: Mapping[str, Bins] | None = None,
     order: Mapping[str, str] | None = None,
+    texts: Texts | None = None,
 ) -> Family:
     """The tables as they are declared, the parent first; reads declarations alone.
 
-    Columns and bins are named ``table.column``. Without ``order``, the first date or timestamp of
+    Columns, bins and texts are named ``table.column``. Without ``order``, the first date or timestamp of
     a child orders its rows.
 
     Raises:
@@ -146,7 +164,7 @@ def family_of(
     """
     parent, *others = tables
     key = _require_one_unit(dataset, tables)
-    for name in (*(columns or ()), *(bins or ())):
+    for name in (*(columns or ()), *(bins or ()), *(texts or ())):
         if name.partition(".")[0] not in tables:
             raise UnknownName(
                 f"No column {shown(name)}.", allowed="of several tables: table.column"
@@ -160,7 +178,8 @@ def family_of(
         )
     axes = []
     for name in tables:
-        axes.append(_axes(dataset, name, *_of(name, columns, bins)))
+        named = None if columns is None else list(_of(name, dict.fromkeys(columns)))
+        axes.append(_axes(dataset, name, named, _of(name, bins or {}), _of(name, texts or {})))
     children = []
     for name, own in zip(others, axes[1:], strict=True):
         ordering = _ordering(own, name, (order or {}).get(name))
@@ -174,10 +193,11 @@ def _axes(
     table: str,
     columns: Sequence[str] | None,
     bins: Mapping[str, Bins],
+    texts: Texts,
 ) -> tuple[Axis, ...]:
     """The axes of one table, which are no ids."""
     keys = _keys(dataset)
-    found = axes_of(dataset, table, columns, bins, keys)
+    found = axes_of(dataset, table, columns, bins, keys, texts)
     taken = [one.name for one in found if one.name in keys]
     if taken:
         raise WrongUse(f"The id {shown(taken[0])}.", allowed="other columns: ids are made anew")
@@ -217,16 +237,15 @@ def _keys(dataset: Dataset) -> frozenset[str]:
 
 def _of(
     table: str,
-    columns: Sequence[str] | None,
-    bins: Mapping[str, Bins] | None,
-) -> tuple[list[str] | None, dict[str, Bins]]:
-    """The columns and bins of one table, by the names that its columns have there."""
+    stated: Mapping[str, T],
+) -> dict[str, T]:
+    """What is stated of the columns of one table, by the names that they have there."""
     start = f"{table}."
-    own = None
-    if columns is not None:
-        own = [name.removeprefix(start) for name in columns if name.startswith(start)]
-    cut = (bins or {}).items()
-    return own, {name.removeprefix(start): each for name, each in cut if name.startswith(start)}
+    found = {}
+    for name, each in stated.items():
+        if name.startswith(start):
+            found[name.removeprefix(start)] = each
+    return found
 
 
 def _ordering(
@@ -280,10 +299,14 @@ def _above(
 def is_declared(dataset: Dataset, family: Family) -> bool:
     """Whether a family has the columns, limits and keys that are declared."""
     columns = []
+    texts: dict[str, str] = {}
     for table, axes in zip(family.tables, family.own, strict=True):
         columns += [f"{table}.{one.name}" for one in axes]
+        for one in axes:
+            if isinstance(one, TextAxis):
+                texts[f"{table}.{one.name}"] = one.rest
     order = {child.table: child.order for child in family.children}
-    declared = family_of(dataset, family.tables, columns, order=order)
+    declared = family_of(dataset, family.tables, columns, order=order, texts=texts)
     return _unbinned(declared) == _unbinned(family)
 
 
@@ -307,13 +330,13 @@ def rows_of(
 
     A column of another table is missing. The rows of a unit come in the order of a keyed hash.
     """
-    listed = [Column("table", Integer(0, max(len(family.tables) - 1, 1)))]
+    listed = [_place_of_table(family)]
     for name, axes in zip(family.tables, family.own, strict=True):
-        listed += [Column(f"{name}.{one.name}", one.column.type) for one in axes]
+        listed += [Column(f"{name}.{one.name}", one.read.type) for one in axes]
     scans, values = [], []
     for place, (name, axes) in enumerate(zip(family.tables, family.own, strict=True)):
         prefix = f"{place}."
-        columns = [Column(f"{prefix}{one.name}", one.column.type) for one in axes]
+        columns = [Column(f"{prefix}{one.name}", one.read.type) for one in axes]
         scans.append(Scan(name, prefix, tuple(columns), owner_of(dataset, name)))
         row: list[Scalar] = [Constant(None)] * len(listed)
         row[0] = Constant(place)
@@ -321,5 +344,31 @@ def rows_of(
         row[start : start + len(columns)] = [Field(column) for column in columns]
         values.append(tuple(row))
     union = Union(tuple(scans), tuple(values), tuple(listed))
-    plan = RowList(union, tuple(Value.of(column) for column in listed))
-    return compile_rows(plan, dataset, most=MOST_READ)
+    return compile_rows(RowList(union, _values(family)), dataset, most=MOST_READ)
+
+
+def read_by(
+    rows: BoundedRows,
+    family: Family,
+) -> BoundedRows:
+    """The same rows by the axes of another family of the same columns."""
+    return replace(rows, rows=replace(rows.rows, values=_values(family)))
+
+
+def _values(family: Family) -> tuple[Value, ...]:
+    """What is read of a row: its table, then each column; of a text its place among its keys."""
+    found = [Value.of(_place_of_table(family))]
+    for name, axes in zip(family.tables, family.own, strict=True):
+        for one in axes:
+            column = Column(f"{name}.{one.name}", one.read.type)
+            if isinstance(one, TextAxis):
+                place = place_of(column, one.keys)
+                found.append(Value(column.name, one.column.type, place))
+            else:
+                found.append(Value.of(column))
+    return tuple(found)
+
+
+def _place_of_table(family: Family) -> Column:
+    """The column that says of which table a row is."""
+    return Column("table", Integer(0, max(len(family.tables) - 1, 1)))

@@ -22,7 +22,7 @@ from sfumato.synthetic.infer import copied, noise
 from sfumato.synthetic.model import Model, columns_of
 from sfumato.synthetic.quality import quality
 from sfumato.synthetic.relational import Child, Family
-from sfumato.synthetic.relational_task import Parents, RelationalTask, released_of
+from sfumato.synthetic.relational_task import Parents, RelationalTask, opened_task, released_of
 from sfumato.synthetic.report import Report
 from sfumato.synthetic.rows import Dice, Same
 from sfumato.synthetic.schema import Floats
@@ -148,10 +148,15 @@ class RelationalModel(Model):
         """The measurements and choices of each table."""
         return released_of(self.task, self.stored.body)
 
+    @cached_property
+    def opened(self) -> RelationalTask:
+        """What was measured, with the cells that the charge chose."""
+        return opened_task(self.task, self.stored.body)
+
     @property
     def declarations(self) -> Dataset:
         """The tables with their keys and the columns that were synthesised."""
-        family = self.task.family
+        family = self.opened.family
         tables = {}
         limits = [1, *(child.most for child in family.children)]
         for name, axes, most in zip(family.tables, family.own, limits, strict=True):
@@ -168,10 +173,10 @@ class RelationalModel(Model):
         fitted = whole_fit(first.base, first.pairs, self._estimator)
         parents = Parents.of(first.base, fitted, Dice(Same()))
         children = []
-        for task, released in zip(self.task.children, others, strict=True):
+        for task, released in zip(self.opened.children, others, strict=True):
             model = task.begin(released.base, parents)
             children.append(model.fitted(released.pairs, parents.cells, Dice(Same())))
-        family = self.task.family
+        family = self.opened.family
         return FamilySampler(family, first.base, fitted, tuple(children))
 
     def copied(self) -> FamilySampler:
@@ -181,7 +186,7 @@ class RelationalModel(Model):
         before = Parents.of(whole.base, whole.fitted, Dice())
         after = Parents.of(parent.base, parent.fitted, Dice())
         children = []
-        for task, model in zip(self.task.children, whole.children, strict=True):
+        for task, model in zip(self.opened.children, whole.children, strict=True):
             base, pairs = _measured_again(model, before, parent.base)
             begun = task.begin(base, after)
             children.append(begun.fitted(pairs, after.cells, Dice()))

@@ -3,7 +3,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -12,15 +12,18 @@ import numpy as np
 from sfumato.errors import UnknownName, shown
 from sfumato.exact.rational import Number
 from sfumato.metadata.dataset import Dataset
+from sfumato.plan.rows import BoundedRows
 from sfumato.privacy.distance import Norm
 from sfumato.query.allowance import Allowance
 from sfumato.query.explain import protection
 from sfumato.synthetic.constraints import Constraint, rules_of
+from sfumato.synthetic.opening import Opening, quantiles_of
+from sfumato.synthetic.public import Public, public_cells
 from sfumato.synthetic.relational import Family, family_of, rows_of
 from sfumato.synthetic.relational_task import ChildTask, RelationalTask
 from sfumato.synthetic.rules import Rule
 from sfumato.synthetic.schedule import Schedule
-from sfumato.synthetic.schema import Schema
+from sfumato.synthetic.schema import Bins, Schema
 from sfumato.synthetic.task import FitTask
 from sfumato.synthetic.tree import Clique
 from sfumato.synthetic.unit_table import UnitTable
@@ -34,13 +37,17 @@ def planned(
     dataset: Dataset,
     family: Family,
     allowed: Allowance,
-    constraints: Sequence[Constraint],
+    constraints: Sequence[Constraint | Public],
     workload: Mapping[str, int],
     *,
     rounds: int | None = None,
     check: Number = "0.05",
+    bins: Mapping[str, Bins] | None = None,
+    triples: bool = False,
 ) -> RelationalTask:
     """The task of a fit. Each table has a share of the cost in proportion to its columns.
+
+    ``bins`` says which columns have bins at quantiles.
 
     Raises:
         UnknownName, WrongUse: as ``fit``.
@@ -48,12 +55,56 @@ def planned(
     size = dataset.tables[family.parent].size
     columns = [len(family.widened(0)), *(len(child.axes) for child in family.children)]
     schedules = []
-    parts = allowed.shares(*columns)
+    schemas = _schemas(family, rows_of(dataset, family))
+    openings = Opening.of_each(dataset, schemas, _quantiles(schemas, bins, constraints), allowed)
+    left = allowed
+    for opening in openings:
+        left = left if opening is None else opening.left(left)
+    parts = left.shares(*columns)
     for place, (number, share) in enumerate(zip(columns, parts, strict=True)):
         part = replace(allowed, amount=share)
         found = Schedule.of(number, part, size=size, rounds=rounds, check=check)
         schedules.append(_of_child(family, place, found, rounds) if place else found)
-    return built(dataset, family, schedules, constraints, workload)
+    stated = _Stated(constraints, workload, triples)
+    return built(dataset, family, schedules, stated, openings)
+
+
+def _schemas(
+    family: Family,
+    rows: BoundedRows,
+) -> list[Schema]:
+    """The columns of each table; of the parent with the numbers of rows of each child."""
+    found = [Schema(family.parent, family.widened(0), UnitTable(family, rows, 0))]
+    for place, child in enumerate(family.children, start=1):
+        found.append(Schema(child.table, child.axes, UnitTable(family, rows, place)))
+    return found
+
+
+def _quantiles(
+    schemas: Sequence[Schema],
+    bins: Mapping[str, Bins] | None,
+    constraints: Sequence[Constraint | Public],
+) -> list[dict[str, int]]:
+    """The columns of each table whose bins are at quantiles."""
+    found = []
+    for place, schema in enumerate(schemas):
+        start = f"{schema.table}."
+        own = {}
+        for name, each in (bins or {}).items():
+            if name.startswith(start):
+                own[name.removeprefix(start)] = each
+        # constraints are on columns of the parent
+        found.append(quantiles_of(schema, own, () if place else constraints))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Stated:
+    """What is stated of the rows, and what matters."""
+
+    constraints: Sequence[Constraint | Public]
+    workload: Mapping[str, int]
+    triples: bool
 
 
 def _of_child(
@@ -74,19 +125,30 @@ def built(
     dataset: Dataset,
     family: Family,
     schedules: Sequence[Schedule],
-    constraints: Sequence[Constraint],
-    workload: Mapping[str, int],
+    stated: _Stated,
+    openings: Sequence[Opening | None],
 ) -> RelationalTask:
     """The task, and the arguments from which ``remade`` makes it again."""
     rows = rows_of(dataset, family)
-    plans = [UnitTable(family, rows, place) for place in range(len(family.tables))]
-    weights = _weights(family, workload)
-    schema = Schema(family.parent, family.widened(0), plans[0])
-    rules = (*rules_of(schema, constraints), *_nested(family))
-    parent = FitTask(schema, schedules[0], "{}", rules, weights[0])
+    weights = _weights(family, stated.workload)
+    tests = [each for each in stated.constraints if isinstance(each, Constraint)]
+    publics = [each for each in stated.constraints if isinstance(each, Public)]
+    schemas = _schemas(family, rows)
+    schema = schemas[0]
+    rules = (*rules_of(schema, tests), *_nested(family))
+    parent = FitTask(
+        schema,
+        schedules[0],
+        "{}",
+        rules,
+        weights[0],
+        publics=public_cells(schema, publics, rules),
+        triples=stated.triples,
+    )
     children = []
-    for place in range(1, len(plans)):
-        child = ChildTask(plans[place], schedules[place], weights[place])
+    for place in range(1, len(schemas)):
+        plan = UnitTable(family, rows, place)
+        child = ChildTask(plan, schedules[place], weights[place])
         if len(child.countable) < child.schedule.checks:
             unchecked = replace(child.schedule, check=Fraction(0))
             child = replace(child, schedule=unchecked)
@@ -94,11 +156,29 @@ def built(
     asked = {
         **_asked(dataset, family),
         "schedules": [_told(each) for each in schedules],
-        "constraints": [each.test for each in constraints],
-        "workload": dict(workload),
+        "constraints": [each.test for each in tests],
+        "workload": dict(stated.workload),
         "protected": " ".join(protection(dataset, rows.unit)),
     }
-    return RelationalTask(parent, tuple(children), rows, json.dumps(asked, sort_keys=True))
+    if publics:
+        asked["public"] = [each.told for each in publics]
+    if stated.triples:
+        asked["triples"] = True
+    if any(openings):
+        asked["openings"] = _told_openings(openings, schemas)
+    told = json.dumps(asked, sort_keys=True)
+    return RelationalTask(parent, tuple(children), rows, told, tuple(openings))
+
+
+def _told_openings(
+    openings: Sequence[Opening | None],
+    schemas: Sequence[Schema],
+) -> list[dict[str, Any] | None]:
+    """The opening of each table for JSON."""
+    found = []
+    for opening, schema in zip(openings, schemas, strict=True):
+        found.append(None if opening is None else opening.told(schema))
+    return found
 
 
 def remade(
@@ -109,22 +189,28 @@ def remade(
     columns = []
     for name, own in asked["columns"].items():
         columns += [f"{name}.{column}" for column in own]
-    family = family_of(dataset, asked["tables"], columns, order=asked["order"])
+    openings = asked.get("openings", [None] * len(asked["tables"]))
+    texts = {}
+    for name, told in zip(asked["tables"], openings, strict=True):
+        for column, rest in (told or {"texts": {}})["texts"].items():
+            texts[f"{name}.{column}"] = rest
+    family = family_of(dataset, asked["tables"], columns, order=asked["order"], texts=texts)
     starts = asked["starts"]
-    axes = []
-    for name, own in zip(family.tables, family.own, strict=True):
+    for place, (name, own) in enumerate(zip(family.tables, family.own, strict=True)):
         found = []
         for one in own:
             cut = starts.get(f"{name}.{one.name}")
             found.append(replace(one, starts=None if cut is None else tuple(cut)))
-        axes.append(tuple(found))
-    children = []
-    for child, own in zip(family.children, axes[1:], strict=True):
-        children.append(replace(child, axes=own))
-    family = replace(family, axes=axes[0], children=tuple(children))
-    constraints = [Constraint(test) for test in asked["constraints"]]
+        family = family.with_axes(place, found)
+    constraints: list[Constraint | Public] = [Constraint(test) for test in asked["constraints"]]
+    constraints += [Public.remade(each) for each in asked.get("public", [])]
+    stated = _Stated(constraints, asked["workload"], asked.get("triples", False))
     schedules = [_schedule(told) for told in asked["schedules"]]
-    return built(dataset, family, schedules, constraints, asked["workload"])
+    norm = schedules[0].allowance.norm
+    opened: list[Opening | None] = []
+    for schema, told in zip(_schemas(family, rows_of(dataset, family)), openings, strict=True):
+        opened.append(None if told is None else Opening.remade(dataset, schema, norm, told))
+    return built(dataset, family, schedules, stated, opened)
 
 
 def _nested(family: Family) -> list[Rule]:

@@ -7,8 +7,8 @@ table come after all of its own.
 """
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any, ClassVar
@@ -18,19 +18,32 @@ import numpy as np
 from sfumato.errors import WrongUse
 from sfumato.metadata.dataset import Dataset
 from sfumato.noise import Integers
+from sfumato.plan.open_rows import OpenRows
 from sfumato.plan.rows import BoundedRows
 from sfumato.plan.show import form
+from sfumato.plan.stages import Bounded
 from sfumato.privacy.event import Composed, Event
 from sfumato.query.curator import Curator
 from sfumato.synthetic.children import ChildModel, child_base
 from sfumato.synthetic.estimate import Fitted
 from sfumato.synthetic.fitting import MOST_COUNTED, Base, candidate, cells_of_rows, whole_fit
-from sfumato.synthetic.relational import Family, is_declared, rows_of
+from sfumato.synthetic.opening import Opening, counted_texts, opened
+from sfumato.synthetic.relational import Family, is_declared, read_by, rows_of
 from sfumato.synthetic.rows import Dice
 from sfumato.synthetic.schedule import BATCH, CHECK_BLOCKS, Schedule
 from sfumato.synthetic.schema import Schema
 from sfumato.synthetic.select import Candidate, Discrepancies
-from sfumato.synthetic.task import FitTask, Noisy, Released, Taken, check_counts, single, stored
+from sfumato.synthetic.task import (
+    FitTask,
+    Noisy,
+    Released,
+    Taken,
+    check_counts,
+    single,
+    size_of,
+    spend_checks,
+    stored,
+)
 from sfumato.synthetic.tree import Clique
 from sfumato.synthetic.unit_table import FULL, UnitTable
 
@@ -109,6 +122,7 @@ class ChildTask:
         checked = []
         for clique in checks:
             checked.append(curator.measure(check_counts(base, clique), noises.checked))
+        spend_checks(curator, base, len(checks))
         pairs = self._rounds(curator, base, parents)
         counts = [*singles, *checked, *(counts for _, counts in pairs)]
         return Noisy(base, tuple(checks), tuple(clique for clique, _ in pairs), tuple(counts))
@@ -207,6 +221,8 @@ def spend(
 class RelationalTask:
     """Fits a model to several tables; ``asked`` is as that of a ``FitTask``.
 
+    ``openings`` choose the cells of some columns first, a table after the other.
+
     Guarantees:
         every table is in the event
     """
@@ -215,6 +231,7 @@ class RelationalTask:
     children: tuple[ChildTask, ...]
     rows: BoundedRows
     asked: str
+    openings: tuple[Opening | None, ...] = field(default=(), compare=False)
 
     kind: ClassVar[str] = FitTask.kind
 
@@ -247,14 +264,27 @@ class RelationalTask:
 
     @cached_property
     def event(self) -> Event:
-        """The parent's, then that of each child."""
-        return Composed(tuple(each.event for each in self.parts))
+        """Those of the openings, then the parent's and that of each child."""
+        found: list[Event] = []
+        for opening, part in zip(self.openings, self.parts, strict=False):
+            if opening is not None:
+                # a whole for each: of a composition, thresholds are taken first
+                found.append(Composed(opening.events(part.schema.plan)))
+        return Composed((*found, *(each.event for each in self.parts)))
+
+    @property
+    def is_opened(self) -> bool:
+        """Whether all cells are known."""
+        return not any(self.openings)
 
     @property
     def cells(self) -> tuple[int | None, ...]:
-        """The numbers of counts of the single columns; those of the marginals are chosen later."""
+        """The numbers of counts of the single columns; those of the marginals are chosen later.
+
+        After openings, all are.
+        """
         found: list[int | None] = []
-        for each in self.parts:
+        for each in self.parts if self.is_opened else ():
             found += each.schema.cells
             found += [None] * (each.schedule.checks + each.schedule.rounds)
         return tuple(found)
@@ -262,7 +292,7 @@ class RelationalTask:
     @property
     def size(self) -> int:
         """The most bytes of the answer."""
-        found = _HEADER + len(self.asked)
+        found = _HEADER + len(self.asked) + sum(map(size_of, self.openings))
         for each in self.parts:
             counts = sum(each.schema.cells) + each.schedule.checks * CHECK_BLOCKS**2
             found += 8 * (counts + each.schedule.rounds * each.schedule.largest)
@@ -271,18 +301,72 @@ class RelationalTask:
     def ready(
         self,
         declarations: Dataset,
-    ) -> BoundedRows:
+    ) -> BoundedRows | OpenRows:
         """The rows (WrongUse if they were planned for other declarations)."""
         family = self.family
-        if not is_declared(declarations, family) or rows_of(declarations, family) != self.rows:
+        planned = is_declared(declarations, family) and rows_of(declarations, family) == self.rows
+        if not planned or self._counted(declarations) != self._questions:
             raise WrongUse("A fit that was planned for other declarations.", remedy="Fit anew.")
-        return self.rows
+        return OpenRows(self.rows, self._questions) if self._questions else self.rows
+
+    @property
+    def _questions(self) -> tuple[Bounded, ...]:
+        """What counts the units of the values of each text."""
+        found: list[Bounded] = []
+        for opening in self.openings:
+            found += opening.questions if opening is not None else ()
+        return tuple(found)
+
+    def _counted(self, declarations: Dataset) -> tuple[Bounded, ...]:
+        """The same as these declarations give it."""
+        found: list[Bounded] = []
+        for part in self.parts:
+            norm = part.schedule.allowance.norm
+            found += counted_texts(declarations, part.schema, norm)
+        return tuple(found)
+
+    def with_opened(self, released: Sequence[Mapping[str, Any] | None]) -> "RelationalTask":
+        """The task of what comes after the openings, with the cells that they chose."""
+        family = self.family
+        for place, (part, found) in enumerate(zip(self.parts, released, strict=True)):
+            if found is not None:
+                family = family.with_axes(place, opened(part.schema, found).axes)
+        rows = read_by(self.rows, family)
+        plans = [UnitTable(family, rows, place) for place in range(len(family.tables))]
+        schema = Schema(family.parent, family.widened(0), plans[0])
+        children = []
+        for child, plan in zip(self.children, plans[1:], strict=True):
+            children.append(replace(child, plan=plan))
+        parent = replace(self.parent, schema=schema)
+        return RelationalTask(parent, tuple(children), rows, self.asked)
 
     def run(
         self,
         curator: Curator,
     ) -> bytes:
         """Measures table by table; the steps depend on released numbers alone."""
+        facts: dict[str, Any] = {"kind": self.kind, "format": FORMAT, "charge_id": curator.charge}
+        if self.is_opened:
+            return self._measured(curator, facts)
+        facts["opened"] = self._released(curator)
+        return self.with_opened(facts["opened"])._measured(curator, facts)
+
+    def _released(
+        self,
+        curator: Curator,
+    ) -> list[dict[str, Any] | None]:
+        """Takes the steps of the openings; what they released, for JSON."""
+        found = []
+        for opening, part in zip(self.openings, self.parts, strict=True):
+            found.append(opening.released(curator, part.schema) if opening is not None else None)
+        return found
+
+    def _measured(
+        self,
+        curator: Curator,
+        facts: Mapping[str, Any],
+    ) -> bytes:
+        """What comes after the openings."""
         dice = Dice()
         parent = self.parent.measured(curator, dice)
         left = self.parent.schedule.rounds - len(parent.pairs)
@@ -293,10 +377,24 @@ class RelationalTask:
         parents = Parents.of(released.base, fitted, dice)
         for child in self.children:
             found.append(child.measured(curator, released.base, parents))
-        facts = {"kind": self.kind, "format": FORMAT, "charge_id": curator.charge}
-        facts |= {"asked": self.told, "parts": [each.chosen for each in found]}
+        told = {"asked": self.told, "parts": [each.chosen for each in found]}
         counts = [one for each in found for one in each.counts]
-        return stored(facts, counts)
+        return stored({**facts, **told}, counts)
+
+
+def opened_task(
+    task: RelationalTask,
+    body: bytes,
+) -> RelationalTask:
+    """The task with the cells that its openings chose.
+
+    Raises:
+        WrongUse: the answer is of another version.
+    """
+    facts = json.loads(body.partition(b"\n")[0])
+    if facts.get("format") != FORMAT:
+        raise WrongUse(f"A stored fit of format {facts.get('format')}.", allowed=f"format {FORMAT}")
+    return task if task.is_opened else task.with_opened(facts["opened"])
 
 
 def released_of(
@@ -308,10 +406,9 @@ def released_of(
     Raises:
         WrongUse: it is of another version.
     """
+    task = opened_task(task, body)
     line, _, numbers = body.partition(b"\n")
     facts = json.loads(line)
-    if facts.get("format") != FORMAT:
-        raise WrongUse(f"A stored fit of format {facts.get('format')}.", allowed=f"format {FORMAT}")
     taken = Taken(np.frombuffer(numbers, "<i8"))
     first, *others = facts["parts"]
     base = task.parent.base([taken.next(size) for size in task.parent.schema.cells])

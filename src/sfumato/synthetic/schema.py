@@ -287,6 +287,11 @@ class TextAxis(Axis):
         return self.column.type.values[:-1]
 
     @property
+    def rest(self) -> str:
+        """The placeholder of all other strings."""
+        return str(self.kind.decode(self.bins - 1))
+
+    @property
     def key(self) -> GroupKey:
         """The axis of the cube that engines count by."""
         return axis(Value(self.name, self.column.type, place_of(self.read, self.keys)))
@@ -309,9 +314,9 @@ class Schema:
         return cls(table, tuple(axes), plan)
 
     def with_axes(self, axes: Sequence[Axis]) -> "Schema":
-        """The same rows by other axes of the same columns (TypeError for several tables)."""
+        """The same rows by other axes of the same columns."""
         if not isinstance(self.plan, BoundedCube):
-            raise TypeError("other axes of a table of a family")
+            return replace(self, axes=tuple(axes), plan=self.plan.with_axes(axes))
         cube = replace(self.plan.cube, axes=tuple(one.key for one in axes))
         return replace(self, axes=tuple(axes), plan=replace(self.plan, cube=cube))
 

@@ -114,12 +114,7 @@ class FitTask:
         """The most bytes of the answer."""
         schedule = self.schedule
         counts = sum(self.schema.cells) + schedule.checks * CHECK_BLOCKS**2
-        header = _HEADER + len(self.asked)
-        if self.opening is not None:
-            counts += MOST_KEYS * len(self.opening.texts) + 4 * MOST_VALUES * len(
-                self.opening.trees
-            )
-            header += _ESCAPED * LONGEST_KEY * MOST_KEYS * len(self.opening.texts)
+        header = _HEADER + len(self.asked) + size_of(self.opening)
         return header + 8 * (counts + schedule.rounds * schedule.largest)
 
     def ready(
@@ -181,6 +176,7 @@ class FitTask:
         checked = []
         for clique in checks:
             checked.append(curator.measure(check_counts(base, clique), noises.checked))
+        spend_checks(curator, base, len(checks))
         pairs = self._rounds(curator, base, dice)
         counts = [*singles, *checked, *(counts for _, counts in pairs)]
         return Noisy(base, tuple(checks), tuple(clique for clique, _ in pairs), tuple(counts))
@@ -264,6 +260,15 @@ class Noisy:
         return Released.taken(self.base, self.chosen, taken)
 
 
+def size_of(opening: Opening | None) -> int:
+    """The most bytes by which an answer is longer after an opening."""
+    if opening is None:
+        return 0
+    texts, trees = len(opening.texts), len(opening.trees)
+    counts = MOST_KEYS * texts + 4 * MOST_VALUES * trees
+    return 8 * counts + _ESCAPED * LONGEST_KEY * MOST_KEYS * texts
+
+
 def stored(
     facts: Mapping[str, Any],
     counts: Sequence[Integers],
@@ -279,6 +284,17 @@ def single(
 ) -> BlockCounts:
     """The counts of every cell of one column."""
     return BlockCounts(plan, ((one.name, tuple(range(one.cells))),))
+
+
+def spend_checks(
+    curator: Curator,
+    base: Base,
+    taken: int,
+) -> None:
+    """Takes the checks for which there are no pairs; what they release is thrown away."""
+    counts = single(base.schema.plan, base.schema.axes[0])
+    for _ in range(base.schedule.checks - taken):
+        curator.measure(counts, base.noises.checked)
 
 
 def _checked_pairs(

@@ -11,7 +11,7 @@ from sfumato.plan.rows import MISSING, BoundedRows
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.query.stability import marginal
 from sfumato.query.statistic import Opened, UnitRows
-from sfumato.synthetic.relational import Child, Family
+from sfumato.synthetic.relational import Child, Family, read_by
 from sfumato.synthetic.schema import Axis
 
 # The weight of a unit in each table.
@@ -69,10 +69,11 @@ class UnitTable:
         names: Sequence[str],
     ) -> Integers:
         """The exact weight of the rows in each cell of some axes."""
-        cells, weights = opened.derived(self.rows, self.table, self._rows_with_weights)
+        known = (self.family, self.table)
+        cells, weights = opened.derived(self.rows, known, self._rows_with_weights)
         axes = self.family.widened(self.table)
-        known = [one.name for one in axes]
-        places = [known.index(name) for name in names]
+        listed = [one.name for one in axes]
+        places = [listed.index(name) for name in names]
         shape = tuple(axes[place].cells for place in places)
         flat = np.zeros(len(weights), np.int64)
         for place, size in zip(places, shape, strict=True):
@@ -80,6 +81,14 @@ class UnitTable:
         # sums of integers below 2^53 are exact
         counts = np.bincount(flat, weights, minlength=int(np.prod(shape)))
         return counts.astype(np.int64).reshape(shape)
+
+    def with_axes(
+        self,
+        axes: Sequence[Axis],
+    ) -> "UnitTable":
+        """The same rows by other axes of the table's own columns, which come first."""
+        family = self.family.with_axes(self.table, axes)
+        return UnitTable(family, read_by(self.rows, family), self.table)
 
     def _rows_with_weights(
         self,

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of units whose values are chosen while they are read. Proof: open_rows.proof.md."""
+
+from dataclasses import dataclass, replace
+
+from sfumato.plan.rows import BoundedRows, RowList
+from sfumato.plan.stages import Bounded
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRows:
+    """Rows that are read by values which are known only once something was released.
+
+    ``questions`` are read first: what is released of them may choose the values. Then rows are
+    read that are ``rows`` but for their values.
+
+    Guarantees:
+        only values of the same rows and bounds are admitted
+
+    >>> OpenRows.__name__, "Session.ask opens one for a task"
+    ('OpenRows', 'Session.ask opens one for a task')
+    """
+
+    rows: BoundedRows
+    questions: tuple[Bounded, ...] = ()
+
+    def admits(self, rows: BoundedRows) -> bool:
+        """Whether rows are these but for their values."""
+        # a subclass could override equality
+        if type(rows) is not BoundedRows or type(rows.rows) is not RowList:
+            return False
+        values = self.rows.rows.values
+        return replace(rows, rows=replace(rows.rows, values=values)) == self.rows
