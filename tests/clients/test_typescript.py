@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients.asking import answering
-from tests.clients.contract import LACKS, Ask, ClientContract
+from tests.clients.contract import Ask, ClientContract
 from tests.contracts.require import program as installed
 from tools import telemetry_conformance as conformance
 
@@ -45,13 +45,13 @@ def test_the_runner_notices_one_wrong_weight(tmp_path):
     assert mutant != text
     source.write_text(mutant, "utf-8")
     program = [installed("node"), str(tmp_path / "tests/clients/run.mjs")]
-    wrong = conformance.failures(program, LACKS)
+    wrong = conformance.failures(program)
     assert len(wrong) >= 10
 
 
 def test_no_generator_but_that_of_the_system():
     texts = [path.read_text("utf-8") for path in sorted(SOURCES.glob("*.js"))]
-    assert len(texts) == 7
+    assert len(texts) == 8
     assert not any(RANDOM.search(text) for text in texts)
     # what this check must notice
     mutant = texts[0] + "const bytes = () => Math.random() * 256;"
@@ -61,11 +61,11 @@ def test_no_generator_but_that_of_the_system():
 
 def test_the_client_is_small():
     # as one bundle: no imports, comments, indentation. Names stay as they are: a minifier (esbuild
-    # 0.28) makes 6,916 bytes of the 9,129 that these are
+    # 0.28) makes 7,889 bytes of the 10,459 that these are
     lines = [
         line.strip()
         for path in sorted(SOURCES.glob("*.js"))
         for line in path.read_text("utf-8").splitlines()
         if line.strip() and not line.strip().startswith(("//", "/**", "import "))
     ]
-    assert len(gzip.compress("\n".join(lines).encode(), 9)) < 9216
+    assert len(gzip.compress("\n".join(lines).encode(), 9)) < 10_600
