@@ -35,18 +35,41 @@ class TestNode(ClientContract):
     """Node."""
 
 
-def test_the_runner_notices_one_wrong_weight(tmp_path):
-    shutil.copytree(SOURCES, tmp_path / "clients" / "typescript")
-    (tmp_path / "tests" / "clients").mkdir(parents=True)
-    shutil.copy(RUN, tmp_path / "tests" / "clients")
-    source = tmp_path / "clients" / "typescript" / "oracles.js"
+def changed_client(folder: Path, file: str, old: str, new: str) -> list[str]:
+    """The program of a client in which a line of a file is another one."""
+    shutil.copytree(SOURCES, folder / "clients" / "typescript")
+    (folder / "tests" / "clients").mkdir(parents=True)
+    shutil.copy(RUN, folder / "tests" / "clients")
+    source = folder / "clients" / "typescript" / file
     text = source.read_text("utf-8")
-    mutant = text.replace("w[1] < BigInt(o.truth) ? sign", "w[1] > BigInt(o.truth) ? sign")
-    assert mutant != text
-    source.write_text(mutant, "utf-8")
-    program = [installed("node"), str(tmp_path / "tests/clients/run.mjs")]
-    wrong = conformance.failures(program)
-    assert len(wrong) >= 10
+    assert old in text
+    source.write_text(text.replace(old, new), "utf-8")
+    return [installed("node"), str(folder / "tests/clients/run.mjs")]
+
+
+def test_the_runner_notices_one_wrong_weight(tmp_path):
+    old, new = "w[1] < BigInt(o.truth) ? sign", "w[1] > BigInt(o.truth) ? sign"
+    result = conformance.run(changed_client(tmp_path, "oracles.js", old, new))
+    assert len(result.wrong) >= 10 and "No oracle is left out" in str(result)
+
+
+def test_a_client_may_lack_an_oracle_and_then_refuses_its_tasks(tmp_path, program):
+    old = '  sketch: ["kind,part,rows", checkSketch],\n'
+    result = conformance.run(changed_client(tmp_path, "task.js", old, ""), {"sketch"})
+    # prefixes are made of sketches
+    assert result.wrong == () and "prefixes" in result.left_out
+    assert "lacks sketch: 10 files left out" in str(result)
+    # a client that answers tasks which it should not know
+    assert len(conformance.run(program, {"sketch"}).wrong) == 10
+
+
+def test_a_program_that_gives_no_answers_has_them_all_wrong(capsys):
+    for program in (["false"], ["echo", "no JSON"]):
+        assert conformance.main(program) == 1
+    said = capsys.readouterr().out
+    assert "the program ended with status 1" in said and "no JSON" in said
+    with pytest.raises(SystemExit):
+        conformance.main(["--lacks", "unheard", "true"])
 
 
 def test_no_generator_but_that_of_the_system():
