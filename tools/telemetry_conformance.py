@@ -132,14 +132,15 @@ def common_cases() -> Iterator[Case]:
     task = task_from_bytes(json.loads(given["signed"])["task"].encode())
     good = opening(task, signed=given["signed"], trusted=[given["key"]])
     yield Case(opened_early(good), [None])
-    for change in (
+    changes: list[Form] = [
         {"signed": given["changed"]},
         {"signed": json.dumps({"task": task.to_bytes().decode()})},
         {"trusted": [PUBLIC.decode()]},
         {"trusted": []},
         {"published": ["00" * 32]},
         {"maxEpsilon": "0.5"},
-    ):
+    ]
+    for change in changes:
         yield Case(opened_early(good | change), None)
     late = [{"seconds": task.expires, "value": "a"}]
     yield Case({"ask": "reports", "open": good, "turns": late}, None)
