@@ -82,7 +82,8 @@ def estimated(oracle: AnyOracle, domain: Declared, held: dict[str, int]) -> Foun
         each = [shape.between(int(label), int(label)) for label in held]
         errors = np.array([one.standard_error for one in each])
         return DEVICES * np.array([one.estimate for one in each]), DEVICES * errors
-    sums = simulate(task, {**held})
+    known: dict[object, int] = {str(label): count for label, count in held.items()}
+    sums = simulate(task, known)
     if isinstance(domain, Texts):
         texts = sums.texts(list(held))
         return texts.estimate, texts.standard_error
