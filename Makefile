@@ -119,6 +119,7 @@ bench-noise: $(VENV)/.run $(NOISE_PEERS:%=.bench/%/.done)
 
 bench-telemetry: $(VENV)/.run $(TELEMETRY_PEERS:%=.bench/%/.done)
 	$(BIN)/python -m benchmarks.telemetry $(ONLY)
+	$(BIN)/python -m benchmarks.telemetry_accuracy
 
 # Steps of networks beside ordinary ones and those of Opacus; three minutes.
 bench-learning: $(VENV)/.run $(VENV)/.torch .bench/opacus/.done
@@ -164,6 +165,7 @@ figures: $(VENV)/.run
 	$(BIN)/python -m benchmarks.figures_accounting
 	$(BIN)/python -m benchmarks.figures_engines
 	$(BIN)/python -m benchmarks.figures_synopsis
+	$(BIN)/python -m benchmarks.figures_telemetry
 	$(BIN)/python -m benchmarks.table_accounting
 	$(BIN)/python -m benchmarks.table_bars
 	$(BIN)/python -m benchmarks.table_scale

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from sfumato.cli.telemetry_estimates import estimated
+from sfumato.cli.telemetry_estimates import findings
 from sfumato.errors import WrongUse
 from sfumato.metadata.column import Integer
 from sfumato.telemetry import Texts, oracles, report_task, simulate
@@ -16,7 +16,7 @@ CLEAR = 35
 
 
 def lines(task, counts, *texts, top=20):
-    found = list(estimated(simulate(task, counts), top, texts or None))
+    found = list(findings(simulate(task, counts), texts or None).lines(top))
     return "\n".join(found).splitlines()
 
 

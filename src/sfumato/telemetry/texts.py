@@ -20,17 +20,21 @@ from sfumato.errors import WrongUse
 from sfumato.exact.rational import Number
 from sfumato.noise import Integers
 from sfumato.noise.law import open_unit
+from sfumato.query.plot import Figure
 from sfumato.telemetry.domain import Texts
+from sfumato.telemetry.estimate_plot import estimate_chart, largest
 from sfumato.telemetry.intervals import Floats
 from sfumato.telemetry.oracles.rappor import RapporOracle
 
 
 @dataclass(frozen=True)
 class TextEstimates:
-    """The estimated number of reports of each candidate, with its standard error.
+    """The estimated number of reports of each text, with its standard error.
 
-    Intervals and ``p_value`` are those of the normal law; they hold if the candidates are all
-    frequent texts: what others hold is explained by one more number, the same for all bits.
+    Intervals and ``p_value`` are those of the normal law, not proved for every data set. By
+    RAPPOR they hold if the candidates are all the frequent texts: what others hold is explained by
+    one more number, the same for all bits. By a sketch or by prefixes, errors contain the
+    collisions with other texts.
 
     >>> shown = TextEstimates(("a",), np.array([30.0]), np.array([10.0]), "0.95", 1000)
     >>> round(float(shown.low[0]), 1), round(float(shown.p_value[0]), 4)
@@ -88,6 +92,20 @@ class TextEstimates:
             "p_value": self.p_value,
         }
         return pa.table({name: pa.array(column) for name, column in columns.items()})
+
+    @property
+    def found_level(self) -> float:
+        """The largest p-value of a text that is found, with the confidence for all together."""
+        return (1 - float(self.confidence)) / max(len(self.values), 1)
+
+    def plot(self, count: int = 20) -> Figure:
+        """A chart of the largest estimates with their intervals and p-values.
+
+        Blue texts are those of ``found`` with the confidence of the intervals.
+        """
+        group = largest(self.to_arrow(), count, self.found_level)
+        title = f"Estimated number of devices, of {self.reports:,} reports"
+        return estimate_chart(title, [group], self.confidence)
 
 
 def text_estimates(
