@@ -7,12 +7,14 @@ whole gradient of each row with ``torch.func``. Both are functions of the module
 
 import copy
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 from torch import nn
+from torch.autograd.graph import GradientEdge, get_gradient_edge
 from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
@@ -25,6 +27,17 @@ _COLUMNS = 16
 # Weights beyond it are cut.
 _LARGEST = 1e30
 Loss: TypeAlias = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What a layer was given, and the shape and the place in the graph of what it returned."""
+
+    name: str
+    layer: nn.Module
+    inputs: torch.Tensor
+    shape: torch.Size
+    edge: GradientEdge
 
 
 class Recorded:
@@ -83,7 +96,7 @@ class Recorded:
         y: torch.Tensor,
     ) -> Sequence[Block]:
         """The blocks of all slots, one pass; every slot must be of a layer with a rule."""
-        seen: list[tuple[str, nn.Module, torch.Tensor, torch.Tensor]] = []
+        seen: list[_Seen] = []
         hooks = []
         for name, layer in self.module.named_modules():
             trained = [value for value in layer.parameters(recurse=False) if value.requires_grad]
@@ -94,13 +107,15 @@ class Recorded:
         finally:
             for hook in hooks:
                 hook.remove()
-        outputs = [each[3] for each in seen]
-        gradients = torch.autograd.grad(losses.sum(), outputs, allow_unused=True)
+        edges = [each.edge for each in seen]
+        gradients = list(torch.autograd.grad(losses.sum(), edges, allow_unused=True))
         found: dict[str, Block] = {}
-        for (name, layer, inputs, output), gradient in zip(seen, gradients, strict=True):
-            out = torch.zeros_like(output) if gradient is None else gradient
-            for part, block in blocks_of(layer, inputs.detach(), out):
-                slot = f"{name}.{part}".lstrip(".")
+        while seen:
+            # what a layer saw is dropped as soon as its blocks are there
+            each, gradient = seen.pop(), gradients.pop()
+            out = torch.zeros(each.shape) if gradient is None else gradient
+            for part, block in blocks_of(each.layer, each.inputs.detach(), out):
+                slot = f"{each.name}.{part}".lstrip(".")
                 if slot in self.named:
                     found[slot] = block()
         return [found[slot] for slot in self.named]
@@ -180,7 +195,7 @@ def _padded(
 
 def _noted(
     name: str,
-    seen: list[Any],
+    seen: list[_Seen],
 ) -> Callable[..., torch.Tensor]:
     """A hook that notes the input and the output of a layer."""
 
@@ -189,8 +204,11 @@ def _noted(
         inputs: Any,
         output: torch.Tensor,
     ) -> torch.Tensor:
-        seen.append((name, layer, inputs[0], output))
-        # what is written into the output later must not change what was noted
-        return output.clone()
+        # the edge stays that of this output, whatever is written into it later; not that of a view
+        if output._is_view():
+            output = output.clone()
+        edge = get_gradient_edge(output)
+        seen.append(_Seen(name, layer, inputs[0], output.shape, edge))
+        return output
 
     return hook
