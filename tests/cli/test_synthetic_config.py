@@ -3,9 +3,9 @@
 
 import pytest
 
-from sfumato.cli.synthetic_config import read_synthetic
-from sfumato.errors import InvalidConfig
-from sfumato.synthetic import Quantiles
+from sfumato.cli.synthetic_config import public_counts, read_synthetic
+from sfumato.errors import InvalidConfig, WrongUse
+from sfumato.synthetic import Quantiles, public
 
 FREE = {"epsilon": None, "rho": None, "delta": None}
 
@@ -67,9 +67,50 @@ def test_texts_and_quantiles_are_declared(tmp_path):
     assert options.bins == {"pay": Quantiles(16), "age": 5}
 
 
+def test_public_marginals_are_declared_here_and_in_csv_files(tmp_path):
+    (tmp_path / "ages.csv").write_text("age,job,people\n13,smith,5\n\n14,,2\n")
+    path = written(
+        tmp_path,
+        """
+        [synthetic.w]
+        table = "people"
+        public = [
+            {columns = "sex", counts = {F = 1, M = 3}},
+            {columns = ["old", "job"], counts = [[true, "smith", 3], [false, {}, "1.5"]]},
+            "ages.csv",
+        ]
+        """,
+    )
+    ages = public(["age", "job"], {("13", "smith"): 5, ("14", None): 2})
+    given = read_synthetic(path, ["w"], FREE)
+    assert given.arguments["constraints"] == [
+        public("sex", {"F": 1, "M": 3}),
+        public(["old", "job"], {(True, "smith"): 2, (False, None): 1}),
+        ages,
+    ]
+    table = read_synthetic(path, ["people"], FREE)
+    assert table.with_public(()) == table
+    found = table.with_public([str(tmp_path / "ages.csv")])
+    assert found.arguments["constraints"] == [ages]
+
+
+@pytest.mark.parametrize(
+    "counts",
+    ["", "age,n\n13\n", "age,n\n13,x\n", "n\n3\n", "a,b,c,n\n1,2,3,4\n", "age,n\n1,2\n1,3\n"],
+)
+def test_other_files_of_counts_are_refused(tmp_path, counts):
+    (tmp_path / "ages.csv").write_text(counts)
+    with pytest.raises(WrongUse):
+        public_counts(str(tmp_path / "ages.csv"))
+    with pytest.raises(WrongUse):
+        public_counts(str(tmp_path / "absent.csv"))
+
+
 @pytest.mark.parametrize(
     "line",
     [
+        'table = "p"\npublic = 3',
+        'table = "p"\npublic = [{columns = "sex"}]',
         'table = "p"\nbins = 3',
         'table = "p"\nbins = {pay = {quintiles = 3}}',
         'shoe = 3\ntable = "people"',

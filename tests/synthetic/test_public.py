@@ -34,7 +34,7 @@ ROWS = pa.table(
     }
 )
 SEX = sy.public("sex", {"F": 2, "M": 1})
-PAIR = sy.public(["job", "age"], {("x", 0): 3, ("y", 3): "0.5", (None, 1): 1})
+PAIR = sy.public(["job", "age"], {("x", "0"): 3, ("y", 3): "0.5", (None, 1): 1})
 
 
 def opened(folder):
@@ -79,6 +79,7 @@ def test_a_fit_with_another_public_marginal_is_another_charge(tmp_path):
         ([sy.public("shoe", {"F": 1})], UnknownName, "shoe"),
         ([sy.public("sex", {"Z": 1})], WrongUse, "public value 'Z'"),
         ([sy.public("sex", {None: 1})], WrongUse, "public value None"),
+        ([sy.public("age", {1: 1, "1": 2})], WrongUse, "A value twice"),
         ([sy.public("pay", {3: 1})], WrongUse, "without bins"),
     ],
 )

@@ -32,6 +32,12 @@ from sfumato.synthetic.model import Model
 @click.option("--report", type=click.Path(dir_okay=False), help="Write the report (HTML).")
 @click.option("--score", help="Train a classifier of this column on the rows; --score-epsilon.")
 @click.option("--score-epsilon", help="What counting its right answers on private rows costs.")
+@click.option(
+    "--public",
+    multiple=True,
+    type=click.Path(dir_okay=False),
+    help="Counts that rows agree with exactly: a CSV file of values and a count; repeatable.",
+)
 @click.option("--rows", type=int, help="How many rows [default: the noisy number].")
 def command(
     tables: tuple[str, ...],
@@ -43,6 +49,7 @@ def command(
     is_preview: bool,
     output: str | None,
     report: str | None,
+    public: tuple[str, ...],
     rows: int | None,
     score: str | None,
     score_epsilon: str | None,
@@ -56,7 +63,7 @@ def command(
     require_outputs(asking.config, report)
     _require_both(score, score_epsilon)
     cost = {"epsilon": epsilon, "delta": delta, "rho": rho}
-    declared = read_synthetic(asking.config, tables, cost)
+    declared = read_synthetic(asking.config, tables, cost).with_public(public)
     with waiting() as engine, asking.session(engine) as session:
         if is_preview:
             say(repr(preview(session, declared.tables, **declared.arguments)))

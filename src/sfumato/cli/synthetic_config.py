@@ -1,19 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """The declaration of synthetic rows in a ``sfumato.toml``: ``[synthetic.<name>]``."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
-from sfumato.errors import InvalidConfig
+from sfumato.errors import InvalidConfig, WrongUse, shown
 from sfumato.query.load import read_section
 from sfumato.synthetic.constraints import Constraint, determines, implies, require
 from sfumato.synthetic.fit import Options
+from sfumato.synthetic.public import Public, public
 from sfumato.synthetic.schema import Bins, Quantiles
 
 _COSTS = ("epsilon", "rho", "delta")
 _OPTIONS = ("columns", "bins", "rounds", "check", "order", "texts", "triples")
-_KEYS = {"table", "tables", "workload", "require", "implies", "determines", *_COSTS, *_OPTIONS}
+_RULES = ("require", "implies", "determines", "public")
+_KEYS = {"table", "tables", "workload", *_RULES, *_COSTS, *_OPTIONS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +26,13 @@ class SyntheticConfig:
 
     tables: str | list[str]
     arguments: Mapping[str, Any]
+
+    def with_public(self, paths: Sequence[str]) -> "SyntheticConfig":
+        """The same with the public marginals of CSV files."""
+        if not paths:
+            return self
+        stated = [*self.arguments.get("constraints", ()), *map(public_counts, paths)]
+        return replace(self, arguments={**self.arguments, "constraints": stated})
 
 
 def read_synthetic(
@@ -56,7 +67,7 @@ def read_synthetic(
         given["bins"] = _bins(name, given["bins"])
     arguments = {
         **prices,
-        "constraints": _constraints(name, form),
+        "constraints": [*_constraints(name, form), *_publics(path, name, form)],
         "workload": form.get("workload", {}),
         "options": Options(**given),
     }
@@ -105,3 +116,66 @@ def _constraints(name: str, form: Mapping[str, Any]) -> list[Constraint]:
             'determines = [{column = "a", other = "b", values = {x = 1}}]',
         ) from None
     return found
+
+
+def _publics(path: str, name: str, form: Mapping[str, Any]) -> Iterator[Public]:
+    """The public marginals of a fit; a file is found from the folder of ``path``."""
+    listed = form.get("public", [])
+    for each in listed if isinstance(listed, list) else [listed]:
+        if isinstance(each, str):
+            yield public_counts(str(Path(path).parent / each))
+            continue
+        if not isinstance(each, Mapping) or set(each) != {"columns", "counts"}:
+            raise InvalidConfig(
+                f"The public marginals of synthetic.{name}.",
+                allowed='public = [{columns = "sex", counts = {F = 52, M = 48}}, "census.csv"]',
+            )
+        yield public(each["columns"], _listed(each["counts"]))
+
+
+def _listed(counts: object) -> Any:
+    """Counts by value: a table, or rows of one or two values and a count."""
+    if not isinstance(counts, list):
+        return counts
+    rows = []
+    for row in counts:
+        if not isinstance(row, list):
+            raise WrongUse(f"The counts {shown(row)}.", allowed='[["F", "eye", 3], ...]')
+        rows.append([None if value == {} else value for value in row])
+    return _by_value(rows)
+
+
+def _by_value(rows: Sequence[Sequence[Any]]) -> dict[Any, Any]:
+    """The last entry of each row by the others."""
+    found: dict[Any, Any] = {}
+    for row in rows:
+        if not 2 <= len(row) <= 3:
+            raise WrongUse(f"The counts {shown(row)}.", allowed="one or two values and a count")
+        *values, count = row
+        key = values[0] if len(values) == 1 else tuple(values)
+        if key in found:
+            raise WrongUse(f"The public value {shown(key)} twice.", allowed="each value once")
+        found[key] = count
+    return found
+
+
+def public_counts(path: str) -> Public:
+    """A public marginal of a CSV file: a line of names, then values, and the count last.
+
+    A value that is empty is missing.
+
+    Raises:
+        WrongUse: the file cannot be read, or has other than two or three columns.
+    """
+    try:
+        text = Path(path).read_text("utf-8-sig")
+        names, *lines = [row for row in csv.reader(text.splitlines()) if row]
+    except (OSError, ValueError, csv.Error) as failed:
+        raise WrongUse(
+            f"The public counts {shown(path)}: {failed}.",
+            allowed="a CSV file: a line of names, then one or two values and a count in each",
+        ) from None
+    rows = [[value if value else None for value in line] for line in lines]
+    if any(len(row) != len(names) for row in rows):
+        raise WrongUse(f"Lines of {shown(path)} that are longer or shorter than the first.")
+    return public(names[:-1], _by_value(rows))

@@ -59,14 +59,24 @@ def _plain(
     return str(value)
 
 
+def _written(
+    value: Any,
+) -> str | None:
+    """A value as text, by which it is found."""
+    if value is None:
+        return None
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def public(
     columns: str | Sequence[str],
     counts: Mapping[Any, Number],
 ) -> Public:
     """The values of one column, or of two together, with their counts or shares; public.
 
-    Values that are not listed do not occur; None is a missing value. Of n sampled rows, a value has
-    n times its share, rounded up or down to whole rows (largest remainders), always.
+    Values that are not listed do not occur; None is a missing value. A value may be written as text
+    ("13", "true", "2020-01-31"). Of n sampled rows, a value has n times its share, rounded up or
+    down to whole rows (largest remainders), always.
 
     Raises:
         WrongUse: no counts, a negative one, or other than one or two columns.
@@ -198,7 +208,7 @@ def _resolved(
     for values, share in each.shares:
         cells = []
         for at in order:
-            value = _plain(values[at])
+            value = _written(values[at])
             if value not in known[at]:
                 raise WrongUse(
                     f"The public value {shown(values[at])} of {shown(axes[at].name)}.",
@@ -206,6 +216,11 @@ def _resolved(
                 )
             cells.append(known[at][value])
         shares.append((tuple(cells), share))
+    if len({cells for cells, _ in shares}) < len(shares):
+        raise WrongUse(
+            f"A value twice in the public marginal of {', '.join(each.columns)}.",
+            allowed="each value once",
+        )
     columns = tuple(places[at] for at in order)
     shape = tuple(axes[at].cells for at in order)
     return PublicCells(columns, shape, tuple(shares))
@@ -221,7 +236,7 @@ def _cells(
             allowed=f"columns of at most {MOST_VALUES} declared values, without bins",
         )
     listed = axis.values(axis.limits[:-1]).to_pylist()
-    found = {_plain(value): at for at, value in enumerate(listed)}
+    found = {_written(value): at for at, value in enumerate(listed)}
     if axis.is_nullable:
         found[None] = axis.bins
     return found
