@@ -11,6 +11,7 @@ import numpy as np
 from sfumato.query.cost import Cost
 from sfumato.query.plot import Bar, bar_chart
 from sfumato.query.render import number
+from sfumato.synthetic.honest import Way
 from sfumato.synthetic.quality import Fit, Quality
 from sfumato.synthetic.task import Released
 
@@ -20,6 +21,11 @@ _DRAWN, _PICTURES, _LISTED = 24, 12, 40
 # The standard deviations within which 95% of noise lies.
 _NORMAL = 1.96
 _CELL = 22
+# The most pairs that are named.
+_NAMED = 200
+# Cells of tables in words.
+_HIDDEN, _APART, _AGREES = "less than the noise", "apart", "agrees"
+_WORDS = frozenset((_HIDDEN, _APART, _AGREES))
 
 
 @dataclass(frozen=True)
@@ -63,8 +69,10 @@ class Report:
             f"<header><h1>{_text(title)}</h1><p>{_text(self._summary)}</p></header>",
             self._tiles,
             _section("The honest check", self._check),
+            self._correlations,
             self._tests,
             _section("What is not kept", self._lost),
+            self._ranges,
             _section("Which columns go together", self._map),
             _section("Columns", self._columns),
             _section("Measured pairs", self._pairs),
@@ -121,11 +129,47 @@ class Report:
             names, distance = " x ".join(fit.columns), f"{fit.distance:.3f}"
             rows.append([names, distance, f"{fit.noise:.3f}", _verdict(fit)])
         intro = (
-            f"<p>{share:.0%} of the cost was spent on random pairs of columns, counted in coarse "
-            "cells. The model never saw these counts, so they judge the rows as new data would. "
-            "Distances up to that of the noise alone mean that nothing wrong was seen.</p>"
+            f"<p>{share:.0%} of the cost was spent on random pairs of columns and on some triples, "
+            "counted in coarse cells. The model never saw these counts, so they judge the rows as "
+            "new data would. Distances up to that of the noise alone mean that nothing wrong was "
+            "seen.</p>"
         )
-        return intro + _table(["pair", "distance", "of noise alone", "a cell is off by"], rows)
+        header = ["columns", "distance", "of noise alone", "a cell is off by"]
+        every = f"<details><summary>Each marginal</summary>{_table(header, rows)}</details>"
+        return intro + _ways(self.quality.ways) + every
+
+    @property
+    def _correlations(self) -> str:
+        """The correlations of ordered columns, in the rows and in the check."""
+        rows = []
+        for each in self.quality.correlations:
+            counted = f"{each.counted:.2f} \u00b1 {each.error:.2f}"
+            apart = abs(each.rows - each.counted) > each.error
+            words = _APART if apart else _AGREES
+            rows.append([" x ".join(each.columns), f"{each.rows:.2f}", counted, words])
+        if not rows:
+            return ""
+        return _section(
+            "Correlations",
+            "<p>Of ordered columns that the honest check counted together, in its coarse cells. "
+            "The 95% interval is that of the noise of the check.</p>"
+            + _table(["columns", "in the rows", "in the check", ""], rows),
+        )
+
+    @property
+    def _ranges(self) -> str:
+        """Between which values the rows lie."""
+        if not self.quality.ranges:
+            return ""
+        rows = []
+        for each in self.quality.ranges:
+            rows.append([each.column, *each.declared, *each.rows])
+        header = ["column", "least declared", "greatest declared", "least", "greatest"]
+        return _section(
+            "Ranges",
+            "<p>The ends of the rows are those of bins that can be told from noise, never the "
+            "least and the greatest value of the data.</p>" + _table(header, rows),
+        )
 
     @property
     def _tests(self) -> str:
@@ -142,21 +186,8 @@ class Report:
 
     @property
     def _lost(self) -> str:
-        base, found = self.released.base, []
-        unmeasured = self.quality.unmeasured
-        if unmeasured:
-            found.append(
-                f"{unmeasured} pairs of columns were not measured together: the rows take them as "
-                "independent, given the columns between them. Combinations of three columns or "
-                "more follow from the pairs."
-            )
-        for name, rest, cells in self.quality.merged:
-            if rest:
-                found.append(
-                    f"{name}: {rest:,} of {cells:,} values are too rare to be told from noise. "
-                    "They occur about as often as their noisy counts say, whatever the other "
-                    "columns are."
-                )
+        found = [*self._unmeasured, *self._rare]
+        base = self.released.base
         for axis in base.schema.axes[: base.counted]:
             if axis.starts is not None:
                 found.append(
@@ -169,7 +200,45 @@ class Report:
             most = base.schema.plan.most
             rows = "row" if most == 1 else "rows"
             found.append(f"Of a unit with more than {most:,} {rows}, each row counts less.")
-        return f"<ul>{''.join(f'<li>{_text(line)}</li>' for line in found)}</ul>"
+        listed = "".join(f"<li>{_text(line)}</li>" for line in found)
+        return f"<ul>{listed}</ul>{_listed(self.quality.missed)}"
+
+    @property
+    def _unmeasured(self) -> list[str]:
+        """What follows from pairs that were not measured."""
+        missed = self.quality.unmeasured
+        if not missed:
+            return []
+        words = (
+            f"{missed} pairs of columns were not measured together: the rows take them as "
+            "independent, given the columns between them. Combinations of three columns or "
+            "more follow from the pairs."
+        )
+        return [words]
+
+    @property
+    def _rare(self) -> list[str]:
+        """What is too rare to be kept, and the tails."""
+        base, found = self.released.base, []
+        least = number(base.schedule.faint * base.sigma[0])
+        for name, rest, cells in self.quality.merged:
+            if rest:
+                found.append(
+                    f"{name}: {rest:,} of {cells:,} values are too rare to be told from noise. "
+                    "They occur about as often as their noisy counts say, whatever the other "
+                    "columns are."
+                )
+        if found:
+            cut = f"Rare are values whose noisy count is below {least} rows"
+            found.insert(0, f"{cut} ({base.schedule.faint} standard deviations of the noise).")
+        for each in self.quality.ranges:
+            if each.is_cut:
+                low, high = each.rows
+                found.append(
+                    f"{each.column}: the tails below {low} and above {high} are cut. No bin out "
+                    "there can be told from noise."
+                )
+        return found
 
     @property
     def _map(self) -> str:
@@ -242,10 +311,38 @@ def _fits(fits: Sequence[Fit]) -> str:
     return _table(["columns", "distance of rows from the noisy counts", "of noise alone"], rows)
 
 
+def _ways(ways: Sequence[Way]) -> str:
+    """The distances of one, two and three columns."""
+    rows = []
+    for way in ways:
+        off = f"{way.off:.2%} of all rows" if way.off else _HIDDEN
+        distances = f"{way.distance:.3f}", f"{way.noise:.3f}"
+        rows.append([f"{way.columns}", f"{way.marginals}", *distances, off])
+    header = [
+        "columns together",
+        "marginals",
+        "mean distance",
+        "of noise alone",
+        "a cell is off by",
+    ]
+    return _table(header, rows)
+
+
+def _listed(pairs: Sequence[tuple[str, str]]) -> str:
+    """The names of pairs that were not measured."""
+    if not pairs:
+        return ""
+    names = [" x ".join(pair) for pair in pairs[:_NAMED]]
+    if len(pairs) > _NAMED:
+        names.append("...")
+    words = _text(", ".join(names))
+    return f"<details><summary>Pairs that were not measured</summary><code>{words}</code></details>"
+
+
 def _verdict(fit: Fit) -> str:
     """How much a cell is off, as a share of all rows."""
     if not fit.off:
-        return "less than the noise"
+        return _HIDDEN
     return f"{fit.off:.2%} of all rows"
 
 
@@ -257,8 +354,16 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     head = "".join(f"<th>{_text(name)}</th>" for name in header)
     body = []
     for row in rows:
-        body.append(f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>")
+        body.append(f"<tr>{''.join(map(_cell, row))}</tr>")
     return f"<table><tr>{head}</tr>{''.join(body)}</table>"
+
+
+def _cell(cell: str) -> str:
+    """A cell of a table; what is said in words is marked, for translation."""
+    words = _text(cell)
+    if cell in _WORDS:
+        words = f"<em>{words}</em>"
+    return f"<td>{words}</td>"
 
 
 def _shade(value: float) -> str:
