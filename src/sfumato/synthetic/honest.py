@@ -104,7 +104,7 @@ def _singles(
     """For each column: the rows and the counts in its blocks, and the noise of these counts."""
     found = []
     for column in sorted({column for each in seen for column in each.columns}):
-        rows, precision, counted = np.zeros(0), 0.0, 0.0
+        rows, counted, precision = np.zeros(0), np.zeros(()), 0.0
         for each in seen:
             if column not in each.columns:
                 continue
@@ -132,8 +132,8 @@ def _way(
         beyond.append(float(np.square(apart).mean()) - sigma**2)
         hidden.append(sigma / total)
     off = math.sqrt(max(0.0, float(np.mean(beyond)))) / total
-    means = [float(np.mean(each)) for each in (distances, noises)]
-    return Way(ways, len(marginals), *means, off, float(np.mean(hidden)))
+    distance, noise = float(np.mean(distances)), float(np.mean(noises))
+    return Way(ways, len(marginals), distance, noise, off, float(np.mean(hidden)))
 
 
 def correlations(
