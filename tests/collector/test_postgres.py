@@ -177,6 +177,8 @@ def test_a_server_that_is_gone_takes_nothing_until_it_is_back() -> None:
         ("synchronous_commit = off", "could lose"),
         ("log_statement = 'mod'", "would keep when"),
         ("log_min_duration_statement = 0", "would keep when"),
+        ("log_min_duration_sample = 0", "would keep when"),
+        ("log_transaction_sample_rate = 0.01", "would keep when"),
     ],
 )
 def test_a_server_that_loses_reports_or_keeps_times_is_refused(

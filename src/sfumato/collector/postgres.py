@@ -42,7 +42,8 @@ _SETTINGS = (
     "SELECT pg_is_in_recovery(), current_setting('fsync'), current_setting('full_page_writes'), "
     "current_setting('synchronous_commit'), current_setting('track_commit_timestamp'), "
     "current_setting('log_parameter_max_length'), current_setting('log_statement'), "
-    "current_setting('log_min_duration_statement')"
+    "current_setting('log_min_duration_statement'), current_setting('log_min_duration_sample'), "
+    "current_setting('log_transaction_sample_rate')::float8"
 )
 # Rows that are fetched at a time.
 _BLOCK = 1 << 16
@@ -174,13 +175,15 @@ def _require_durable(connection: psycopg.Connection[Any]) -> None:
     """Raises WrongUse for a server that could lose reports, or would keep when they came."""
     row = connection.execute(_SETTINGS).fetchone()
     assert row is not None, "one row of settings"
-    replica, fsync, pages, commits, times, logged, statements, slow = row
+    replica, fsync, pages, commits, times, logged, *causes = row
     if replica or (fsync, pages) != ("on", "on") or commits == "off":
         raise WrongUse(
             "A PostgreSQL server that could lose reports.",
             allowed="a primary with fsync, full_page_writes and synchronous_commit on",
         )
-    is_logged = logged != "0" and (statements in ("mod", "all") or slow != "-1")
+    statements, slow, sampled, rate = causes
+    is_told = statements in ("mod", "all") or (slow, sampled) != ("-1", "-1") or rate > 0
+    is_logged = logged != "0" and is_told
     if times == "on" or is_logged:
         raise WrongUse(
             "A PostgreSQL server that would keep when a report came.",
