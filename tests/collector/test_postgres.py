@@ -214,3 +214,10 @@ def test_a_table_that_is_gone_is_a_failure_and_no_loss(database: str, store: Pos
         connection.execute(f"DROP TABLE {TABLE}")
     with pytest.raises(StoreFailed):
         store.append(TASK, 1, rows(batch(TASK, 1)))
+
+
+def test_a_table_that_a_crash_empties_is_refused(database: str, store: PostgresStore) -> None:
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute("ALTER TABLE sfumato_telemetry.reports SET UNLOGGED")
+    with pytest.raises(WrongUse, match="a crash of the server empties"):
+        PostgresStore(database)

@@ -33,6 +33,7 @@ _MAKE = (
     f"CREATE UNIQUE INDEX IF NOT EXISTS once ON {TABLE} (task, period, ({_NAME}))",
 )
 _IS_MADE = f"SELECT to_regclass('{SCHEMA}.once') IS NOT NULL"
+_IS_LOGGED = f"SELECT relpersistence = 'p' FROM pg_class WHERE oid = '{TABLE}'::regclass"
 _ADD = (
     f"INSERT INTO {TABLE} SELECT %b, %b, unnest(%b::bytea[]) "
     f"ON CONFLICT (task, period, ({_NAME})) DO NOTHING"
@@ -78,9 +79,13 @@ class PostgresStore:
                 with self._connection.transaction():
                     for statement in _MAKE:
                         self._connection.execute(statement)
+            _require_logged(self._connection)
         except psycopg.Error as error:
             self.close()
             raise _away(error) from None
+        except WrongUse:
+            self.close()
+            raise
 
     def append(self, task: ReportTask, period: int, rows: Payloads) -> int:
         """Keeps the new ones of some reports; they are committed when this returns; how many.
@@ -189,6 +194,16 @@ def _require_durable(connection: psycopg.Connection[Any]) -> None:
             "A PostgreSQL server that would keep when a report came.",
             allowed="track_commit_timestamp = off, and no parameters of statements in its log",
             remedy="ALTER ROLE collector SET log_parameter_max_length = 0",
+        )
+
+
+def _require_logged(connection: psycopg.Connection[Any]) -> None:
+    """Raises WrongUse for a table that a crash of the server empties."""
+    if connection.execute(_IS_LOGGED).fetchone() != (True,):
+        raise WrongUse(
+            f"A table {TABLE} that a crash of the server empties.",
+            allowed="a table that is not UNLOGGED",
+            remedy=f"ALTER TABLE {TABLE} SET LOGGED",
         )
 
 
