@@ -123,7 +123,7 @@ def _sign(asking: Asking, name: str, key: str, output: str) -> None:
 @click.argument("folder")
 @click.option("--period", type=int, help="Which period; every one without memory, if left out.")
 @_top
-@click.option("--candidates", help="A file with a text a line, for texts that nobody listed.")
+@click.option("--candidates", help="A file with a text a line: the values that are asked about.")
 @click.option("--key", help="The private key of the aggregator, for sealed reports.")
 @_plot
 def _estimate(

@@ -11,6 +11,7 @@ from sfumato.telemetry import (
     Aggregator,
     Distribution,
     Estimates,
+    Listed,
     NumberEstimate,
     Record,
     TextEstimates,
@@ -86,12 +87,16 @@ def findings(
     sums: Aggregator,
     texts: Sequence[str] | None = None,
 ) -> Mean | Spread | Counts:
-    """What the sums say, by the kind of the task; ``texts`` are candidates where none is listed.
+    """What the sums say, by the kind of the task; ``texts`` are candidates.
 
     Raises:
-        WrongUse: a task about texts, and no candidates.
+        WrongUse: a task about texts that nobody listed, and no candidates; or candidates of a task
+            that is not about texts.
+        UnknownName: a candidate that was never in the list.
     """
     oracle, domain = sums.task.oracle, sums.task.domain
+    if texts is not None and not isinstance(domain, Texts | Listed):
+        raise WrongUse("Candidates of a task that tests none.", remedy="Leave --candidates out.")
     title = sums.task.question[:90]
     if isinstance(oracle, MeanOracle):
         return Mean(title, sums.mean())
@@ -103,7 +108,7 @@ def findings(
     if isinstance(domain, Words):
         return Counts(title, {"": sums.discover()})
     if not isinstance(domain, Texts):
-        return Counts(title, {"": sums.estimate()})
+        return Counts(title, {"": sums.estimate(texts)})
     if texts is None:
         raise WrongUse("Texts that nobody listed.", remedy="--candidates words.txt")
     return Counts(title, {"": sums.texts(texts)})

@@ -49,9 +49,12 @@ class Listed:
     def __post_init__(self) -> None:
         every = [_text(value) for value in (*self.values, self.other)]
         numbers = {text: number for number, text in enumerate(every)}
-        if len(numbers) != len(every) or len(every) < 2:
+        if len(every) < 2:
+            raise InvalidDeclaration("A list without values.", allowed="1 text or more")
+        if len(numbers) != len(every):
+            again = next(text for number, text in enumerate(every) if numbers[text] != number)
             raise InvalidDeclaration(
-                "A list of values in which one comes twice, or that is empty.",
+                f"The value {shown(again)} comes twice.",
                 allowed="texts that differ in Unicode form NFC, none of them the text for 'other'",
                 remedy="Give each value once.",
             )

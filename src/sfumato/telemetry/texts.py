@@ -16,7 +16,7 @@ from statistics import NormalDist
 import numpy as np
 import pyarrow as pa
 
-from sfumato.errors import WrongUse
+from sfumato.errors import WrongUse, shown
 from sfumato.exact.rational import Number
 from sfumato.noise import Integers
 from sfumato.noise.law import open_unit
@@ -108,6 +108,32 @@ class TextEstimates:
         return estimate_chart(title, [group], self.confidence)
 
 
+def candidate_numbers(domain: Texts, candidates: Sequence[str]) -> list[int]:
+    """The number of each candidate.
+
+    Raises:
+        WrongUse: no candidates, or one comes twice.
+        UnknownName: one is no text.
+
+    >>> candidate_numbers(Texts(), ["caf\u00e9", "cafe\u0301"])
+    Traceback (most recent call last):
+    sfumato.errors.WrongUse: The candidate 'cafe\u0301' comes twice...
+    """
+    if not candidates:
+        raise WrongUse("No candidates.", allowed="1 text or more")
+    numbers: dict[int, None] = {}
+    for text in candidates:
+        number = domain.known(text)
+        if number in numbers:
+            raise WrongUse(
+                f"The candidate {shown(text)} comes twice.",
+                allowed="texts that differ in Unicode form NFC",
+                remedy="Give each candidate once.",
+            )
+        numbers[number] = None
+    return list(numbers)
+
+
 def text_estimates(
     oracle: RapporOracle,
     domain: Texts,
@@ -118,7 +144,7 @@ def text_estimates(
     """The regression of the bits on the candidates, and on a constant for all other texts.
 
     Raises:
-        WrongUse: as many candidates as bits of all cohorts, or more; or one comes twice.
+        WrongUse: as many candidates as bits of all cohorts, or more; none, or one comes twice.
 
     >>> from sfumato.noise import SYSTEM
     >>> from sfumato.telemetry.oracles.rappor import rappor
@@ -128,11 +154,11 @@ def text_estimates(
     >>> text_estimates(oracle, domain, tally, ["yes", "no"], "0.95").found("0.999999999")
     ['yes']
     """
-    numbers = [domain.number(text) for text in candidates]
-    if len(set(numbers)) != len(numbers) or len(numbers) >= oracle.cohorts * oracle.bits:
+    numbers = candidate_numbers(domain, candidates)
+    if len(numbers) >= oracle.cohorts * oracle.bits:
         raise WrongUse(
             f"{len(numbers):,} candidates for {oracle.cohorts * oracle.bits:,} bits.",
-            allowed="fewer than bits of all cohorts, each once",
+            allowed="fewer than bits of all cohorts",
             remedy="Test them in parts, the most likely first.",
         )
     reports, ones = oracle.split(tally)
