@@ -22,9 +22,11 @@ from sfumato.ledger import Ledger
 from sfumato.ledger.verify import verify
 from sfumato.privacy import Relation, Stream
 from sfumato.privacy.event import Block, Composed
+from sfumato.query import statistic
 from sfumato.query.curator import Curator
+from sfumato.query.cycle import Turning
 from tests.learning.rows import SELECT, connected, frame
-from tests.learning.torch.nets import linear, sums
+from tests.learning.torch.nets import codes, linear, opened, sums
 
 BUDGET = sf.Budget(10, "1e-5")
 LOSS = nn.CrossEntropyLoss(reduction="none")
@@ -125,6 +127,38 @@ def test_a_band_that_is_drawn_again_is_refused(
     monkeypatch.setattr(StreamPiece, "run", again)
     with connected(tmp_path, frame(30), BUDGET) as session, pytest.raises(EngineFailed):
         ln.fit(session, recipe(size=30, checkpoints=1, steps=4), SELECT, **COST)
+
+
+def exact_rows(run: NetworkStream, rows: Any, draws: Any, monkeypatch: Any) -> Any:
+    """All rows of a cycle without noise, of units with given draws; weights change on the way."""
+    monkeypatch.setattr(statistic, "below_many", lambda count, units: draws)
+    cycle = run.cycle(8)
+    nothing = np.zeros(8 * cycle.size, np.int64)
+    turning = Turning(cycle, run.mechanism, opened(run.sums, rows), nothing)
+    start = run.sums.network.start
+    return np.stack([turning.next(run.sums.at(start * (1 + step / 9))) for step in range(8)])
+
+
+def test_neighbours_are_as_near_as_their_distance_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = stream(bands=6)
+    cycle = run.cycle(8)
+    proved = float(cycle.distance(cycle.participations).value) ** 0.5
+    rows = codes(40, seed=2)
+    draws = np.arange(40) % 4
+    every = exact_rows(run, rows, draws, monkeypatch)
+    shares = []
+    for unit in range(6):
+        others = np.arange(40) != unit
+        fewer = exact_rows(run, rows[others], draws[others], monkeypatch)
+        shares.append(float(np.linalg.norm(every - fewer)) / proved)
+    assert 0.4 < max(shares) <= 1
+    # the broken version: a unit is in all four batches, and pays for one
+    others = np.arange(40) != int(np.argmax(shares))
+    copies = np.repeat(rows[~others], 4, axis=0)
+    more = np.concatenate([rows[others], copies])
+    doubled = exact_rows(run, more, np.append(draws[others], np.arange(4)), monkeypatch)
+    fewer = exact_rows(run, rows[others], draws[others], monkeypatch)
+    assert np.linalg.norm(doubled - fewer) > proved
 
 
 def test_correlated_noise_goes_with_batches_that_take_turns() -> None:
