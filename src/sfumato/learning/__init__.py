@@ -18,9 +18,10 @@ from sfumato.learning.forest import Forest
 from sfumato.learning.frontier import Frontier, Point, frontier
 from sfumato.learning.kmeans import KMeans
 from sfumato.learning.load import load
+from sfumato.learning.matrix_noise import MatrixNoise
 from sfumato.learning.model import Model
 from sfumato.learning.naive_bayes import NaiveBayes
-from sfumato.learning.order import Fixed, FullBatch, Poisson
+from sfumato.learning.order import Cyclic, Fixed, FullBatch, Poisson
 from sfumato.learning.pca import PCA
 from sfumato.learning.private_frontier import PrivateFrontier, private_frontier
 from sfumato.learning.recipe import Recipe
@@ -36,6 +37,7 @@ __all__ = [
     "Chosen",
     "Clusters",
     "Components",
+    "Cyclic",
     "DecisionTree",
     "Fixed",
     "Forest",
@@ -43,6 +45,7 @@ __all__ = [
     "FullBatch",
     "KMeans",
     "LogisticRegression",
+    "MatrixNoise",
     "Model",
     "NaiveBayes",
     "Point",
