@@ -19,7 +19,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from sfumato.learning.features import Floats
 from sfumato.learning.torch.blocks import Block, Vectors
 from sfumato.learning.torch.layers import Part, block_of, has_rule, in_lines, parts_of
-from sfumato.learning.torch.unrolled import Tape, attention, padded, recurrent
+from sfumato.learning.torch.unrolled import Seen, Tape, attention, padded, recurrent
 
 # Weights beyond it are cut.
 _LARGEST = 1e30
@@ -91,21 +91,7 @@ class Recorded:
         y: torch.Tensor,
     ) -> Sequence[Block]:
         """The blocks of all slots, one pass; every slot must be of a layer with a rule."""
-        tape = self._tape
-        hooks = []
-        for layer in self.module.modules():
-            trained = [value for value in layer.parameters(recurse=False) if value.requires_grad]
-            if trained and has_rule(layer):
-                hooks.append(layer.register_forward_hook(_noted(tape)))
-        try:
-            tape.is_on = True
-            losses = self.loss(self.module(x), y)
-        finally:
-            seen, tape.seen, tape.is_on = tape.seen, [], False
-            for hook in hooks:
-                hook.remove()
-        edges = [each.edge for each in seen]
-        gradients = list(torch.autograd.grad(losses.sum(), edges, allow_unused=True))
+        seen, gradients = self._observed(x, y)
         slots = {id(value): name for name, value in self.named.items()}
         left = Counter(slot for each in seen for slot in _slots(each.layer, slots).values())
         parts: dict[str, list[Part]] = {slot: [] for slot in left}
@@ -123,6 +109,28 @@ class Recorded:
                 if not left[slot]:
                     found[slot] = block_of(parts.pop(slot))
         return [found[slot] for slot in self.named]
+
+    def _observed(
+        self,
+        x: torch.Tensor,
+        y: torch.Tensor,
+    ) -> tuple[list[Seen], list[torch.Tensor | None]]:
+        """What the layers that are trained saw in one pass, and the gradients of their outputs."""
+        tape = self._tape
+        hooks = []
+        for layer in self.module.modules():
+            trained = [value for value in layer.parameters(recurse=False) if value.requires_grad]
+            if trained and has_rule(layer):
+                hooks.append(layer.register_forward_hook(_noted(tape)))
+        try:
+            tape.is_on = True
+            losses = self.loss(self.module(x), y)
+        finally:
+            seen, tape.seen, tape.is_on = tape.seen, [], False
+            for hook in hooks:
+                hook.remove()
+        edges = [each.edge for each in seen]
+        return seen, list(torch.autograd.grad(losses.sum(), edges, allow_unused=True))
 
     def materialised(
         self,

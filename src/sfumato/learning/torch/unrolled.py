@@ -6,7 +6,7 @@ its own parameters, line by line. A call that this does not know goes to the lay
 network then goes through ``torch.func``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -94,23 +94,10 @@ def attention(
     **others: Any,
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     """``nn.MultiheadAttention`` of a sequence to itself, without the weights of positions."""
-    mask = others.pop("attn_mask", None)
-    wanted = others.pop("need_weights", True)
-    is_causal = others.pop("is_causal", False)
-    others.pop("average_attn_weights", None)
-    is_own = query is key and key is value and query.dim() == 3
-    # a causal mask is given as a mask too
-    is_plain = not is_causal if mask is None else mask.dim() == 2
-    if not is_own or wanted or not is_plain or any(each is not None for each in others.values()):
+    mask = others.get("attn_mask")
+    if not (query is key is value and query.dim() == 3 and _is_known(mask, others)):
         found: tuple[torch.Tensor, torch.Tensor | None] = nn.MultiheadAttention.forward(
-            layer,
-            query,
-            key,
-            value,
-            attn_mask=mask,
-            need_weights=wanted,
-            is_causal=is_causal,
-            **others,
+            layer, query, key, value, **others
         )
         return found
     rows, positions, width = query.shape
@@ -123,6 +110,19 @@ def attention(
     seen = functional.scaled_dot_product_attention(queries, keys, values, attn_mask=mask)
     joined = seen.transpose(1, 2).reshape(rows, positions, width)
     return tape.line(layer.out_proj.weight, layer.out_proj.bias, joined), None
+
+
+def _is_known(
+    mask: torch.Tensor | None,
+    others: Mapping[str, Any],
+) -> bool:
+    """Whether attention is asked without its weights, and with at most one mask for all rows."""
+    if others.get("need_weights", True) or others.get("key_padding_mask") is not None:
+        return False
+    if mask is None:
+        # a causal mask is given as a mask too
+        return not others.get("is_causal", False)
+    return bool(mask.dim() == 2)
 
 
 def recurrent(
