@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from sfumato.learning.descent import Descent, State
-from sfumato.learning.descent_noise import DescentNoise, gains, portions
+from sfumato.learning.descent_noise import DescentNoise, gains, portions, slopes
 from sfumato.learning.features import Features, Listed
 
 COUNTS = np.array([300.0, 80.0, 2.0])
@@ -41,10 +41,13 @@ def test_the_noise_of_a_curve_is_that_of_weights_minus_their_mean() -> None:
     state = State(11, 8, counts, np.zeros(3), np.zeros(3), np.zeros(3))
     noise = DescentNoise(Descent(1, 11, 4.0, True), 1.0)
     minus = np.eye(3) - np.tile(COUNTS / COUNTS.sum(), (3, 1))
-    wanted = np.sqrt(minus**2 @ noise.of_weights(state))
+    wanted = np.sqrt(minus**2 @ noise.of_weights(state, features))
     assert noise.of_curves(state, features) == pytest.approx(wanted)
     # samples add noise of their own
-    assert (DescentNoise(noise.descent, 0.1).of_weights(state) > noise.of_weights(state)).all()
+    assert (
+        DescentNoise(noise.descent, 0.1).of_weights(state, features)
+        > noise.of_weights(state, features)
+    ).all()
 
 
 def test_without_examples_and_without_steps_there_is_a_number() -> None:
@@ -54,3 +57,18 @@ def test_without_examples_and_without_steps_there_is_a_number() -> None:
         state, Features((Listed("a", 0, 2),))
     )
     assert np.isfinite(found).all()
+
+
+def test_slopes_are_means_over_the_other_features() -> None:
+    features = Features((Listed("a", 0, 2), Listed("b", 0, 1)))
+    weights, sizes = np.array([0.3, -0.2, 0.0, 0.5, -0.5]), np.array([5.0, 5, 0, 5, 5])
+    found = slopes(weights, sizes, features)
+
+    def slope(score: np.ndarray) -> np.ndarray:
+        rate = 1 / (1 + np.exp(-score))
+        return rate * (1 - rate)
+
+    # the scores of b are 0.5 and -0.5; a normal law of that variance is near
+    wanted = (slope(weights[:3] + 0.5) + slope(weights[:3] - 0.5)) / 2
+    assert found[:3] == pytest.approx(wanted, rel=0.01)
+    assert slopes(weights * 1e6, sizes, features).max() < 0.26

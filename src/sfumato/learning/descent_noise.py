@@ -15,6 +15,9 @@ import numpy as np
 from sfumato.learning.descent import COUNTS_DAMPED, LEAST_RATE, MOMENTUM, START, Descent, State
 from sfumato.learning.features import Features, Floats
 
+# Places and weights by which the mean over a standard normal is computed.
+_NORMAL = np.polynomial.hermite_e.hermegauss(9)
+
 
 @dataclass(frozen=True, slots=True)
 class DescentNoise:
@@ -30,7 +33,7 @@ class DescentNoise:
 
     def of_curves(self, state: State, features: Features) -> Floats:
         """The standard deviation of each coordinate of each curve minus the curve's mean."""
-        variance = self.of_weights(state)
+        variance = self.of_weights(state, features)
         sizes = np.maximum(state.counts, 0).reshape(2, -1).sum(axis=0)
         found = np.zeros_like(variance)
         for first, part in zip(features.starts, features.parts, strict=True):
@@ -50,7 +53,7 @@ class DescentNoise:
             found[own] = np.sum(portions(sizes[own]) * weights[own])
         return found
 
-    def of_weights(self, state: State) -> Floats:
+    def of_weights(self, state: State, features: Features) -> Floats:
         """The variance of each averaged weight."""
         descent = self.descent
         without, having = np.maximum(state.counts, 0).reshape(2, -1)
@@ -58,7 +61,9 @@ class DescentNoise:
         own = np.clip(having / sizes, LEAST_RATE, 1 - LEAST_RATE)
         spread = own * (1 - own)
         pace = descent.pace(without + having)
-        pull = pace * sizes * (spread if descent.logistic else 1.0)
+        pull = pace * sizes
+        if descent.logistic:
+            pull *= slopes(state.result, sizes, features)
         of_steps, of_start = gains(pull, state.released, descent)
         sampled = sizes * spread * (1 / float(self.share) - 1)
         steps = (descent.noise**2 + sampled) * pace**2 * of_steps
@@ -107,6 +112,30 @@ def _responses(pull: Floats, steps: int, *, pushed: bool) -> Floats:
         weight = weight - speed
         found[step] = weight
     return found
+
+
+def slopes(weights: Floats, sizes: Floats, features: Features) -> Floats:
+    """The mean slope of the logistic function over the examples of each coordinate.
+
+    Their scores are taken as normal: the weight of the coordinate, and the sum of the other
+    features with the mean and variance of their curves.
+    """
+    means, variances = np.zeros_like(weights), np.zeros_like(weights)
+    mean = variance = 0.0
+    for first, part in zip(features.starts, features.parts, strict=True):
+        own = slice(first, first + part.width)
+        portion = portions(sizes[own])
+        means[own] = np.sum(portion * weights[own])
+        variances[own] = np.sum(portion * (weights[own] - means[own]) ** 2)
+        mean += float(means[first])
+        variance += float(variances[first])
+    others = np.sqrt(np.maximum(variance - variances, 0))
+    found = np.zeros_like(weights)
+    for place, chance in zip(*_NORMAL, strict=True):
+        rate = 1 / (1 + np.exp(-np.clip(mean - means + weights + place * others, -30, 30)))
+        found += chance * rate * (1 - rate)
+    slope: Floats = found / _NORMAL[1].sum()
+    return slope
 
 
 def portions(sizes: Floats) -> Floats:
