@@ -29,7 +29,8 @@ from sfumato.learning.ridge import Ridge
 from sfumato.learning.score import Score, score
 from sfumato.learning.tree import Tree
 from sfumato.learning.trees import Trees
-from sfumato.learning.tune import Tuned, tune
+from sfumato.learning.tune import Tuned, preview_tune, tune
+from sfumato.learning.tune_preview import TunePreview
 
 __all__ = [
     "PCA",
@@ -57,12 +58,14 @@ __all__ = [
     "Score",
     "Tree",
     "Trees",
+    "TunePreview",
     "Tuned",
     "choose",
     "fit",
     "frontier",
     "load",
     "preview",
+    "preview_tune",
     "private_frontier",
     "resume",
     "score",
