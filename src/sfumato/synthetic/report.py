@@ -189,7 +189,7 @@ class Report:
         lines = "".join(f"<li><code>{text(line)}</code></li>" for line in self.tested)
         return section(
             "Trained on these rows",
-            "<p>A classifier of a column was trained on synthetic rows. Its right answers on the "
+            "<p>A model of a column was trained on synthetic rows. Its right answers on the "
             "private rows were counted under a charge of their own.</p>"
             f"<ul>{lines}</ul>",
         )
