@@ -16,6 +16,7 @@ from sfumato.cli.demo import say
 from sfumato.cli.hospitals_data import write_hospitals
 from sfumato.cli.hospitals_study import hospitals
 from sfumato.cli.options import require_folders, write_file
+from sfumato.cli.page_language import in_language
 from sfumato.metadata.column import Category
 from sfumato.metadata.table import Table
 from sfumato.privacy.budget import Budget
@@ -56,7 +57,7 @@ def command(report: str, output: str) -> None:
     say(console, f"{QUESTION}, with intervals", _first(model.query(QUESTION)))
     page = model.report()
     say(console, "Report", repr(page))
-    write_file(report, page.html.encode())
+    write_file(report, in_language(page.html).encode())
     for path in model.save(output):
         console.print(f"written: {path}", soft_wrap=True)
     console.print(f"written: {report}", soft_wrap=True)
