@@ -33,7 +33,11 @@ CLINICS = Budget(epsilon=3, delta="1e-6")
 _TABLES = ["patients", "visits", "prescriptions"]
 # Children have neither an income nor a marital status, by the codebook.
 RULES = (implies("AGEP < 15", "MSP IS NULL"), implies("AGEP < 15", "PINCP IS NULL"))
-BINS = {"PINCP": [0, 1, 10_000, 20_000, 30_000, 45_000, 60_000, 90_000, 150_000, 300_000]}
+# Where many people have one value, it has a bin of its own: no income, and all of 501 and above.
+BINS = {
+    "PINCP": [0, 1, 10_000, 20_000, 30_000, 45_000, 60_000, 90_000, 150_000, 300_000],
+    "POVPIP": [1, 50, 100, 150, 200, 250, 300, 400, 501],
+}
 QUESTION = "SELECT MSP, COUNT(*) AS n, AVG(AGEP) AS age FROM people GROUP BY MSP ORDER BY n DESC"
 
 

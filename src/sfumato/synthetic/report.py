@@ -252,7 +252,7 @@ class Report:
         found, rare = [], []
         for name, rest, cells in self.quality.merged:
             if rest:
-                rare.append(f"{name} ({rest:,} of {cells:,} values)")
+                rare.append(f"{name} {rest:,}/{cells:,}")
         if rare:
             found.append(
                 f"Values that fewer than about {self._least} rows have are too rare to be told "
@@ -311,7 +311,7 @@ class Report:
         return (
             "<p>Association in the rows (Cramer's V): the darker, the more. A frame marks pairs "
             "that were measured.</p>"
-            f'<svg viewBox="0 0 {left + size} {size + left}" style="max-width:{left + size}px">'
+            f'<svg viewBox="0 0 {left + size} {size + 110}" style="max-width:{left + size}px">'
             f"{picture}</svg>"
         )
 
