@@ -103,6 +103,8 @@ class Report:
         for fit in self.quality.checks:
             lines.append(f"check {' x '.join(fit.columns)}: {_verdict(fit)}")
         lines.append(f"{self.quality.unmeasured} pairs of columns were not measured together")
+        if self.left_out:
+            lines.append(f"left out: {', '.join(self.left_out)}")
         lines += [repr(each) for each in (*self.compared, *self.others)]
         return "\n".join(lines)
 
@@ -219,6 +221,7 @@ class Report:
             found.append(f"Inside bins, values are spread smoothly: {', '.join(bins)}.")
         if self.left_out:
             found.append(f"Left out: {', '.join(self.left_out)}.")
+            found.append("Of a text, frequent values are kept if texts= names a placeholder.")
         found += self.lost
         if base.schema.plan.unit is not None and not self.lost:
             most = base.schema.plan.most
