@@ -79,12 +79,22 @@ def command(
     for line in tests:
         say(f"trained on these rows: {line}")
     if report is not None:
-        first = next(iter(model.declarations.tables))
-        found = model.report_beside({first: public}) if public else model.report()
-        page = replace(found, tested=tests)
-        write_file(report, in_language(page.html).encode())
-        say(f"wrote {report}\n{page!r}")
+        _write_report(report, model, public, tests)
     say(budget)
+
+
+def _write_report(
+    path: str,
+    model: Model,
+    public: Table | None,
+    tests: tuple[str, ...],
+) -> None:
+    """Writes the report, and says it in short."""
+    first = next(iter(model.declarations.tables))
+    found = model.report() if public is None else model.report_beside({first: public})
+    page = replace(found, tested=tests)
+    write_file(path, in_language(page.html).encode())
+    say(f"wrote {path}\n{page!r}")
 
 
 @dataclass(frozen=True, slots=True)
