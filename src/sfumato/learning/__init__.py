@@ -27,6 +27,7 @@ from sfumato.learning.private_frontier import PrivateFrontier, private_frontier
 from sfumato.learning.recipe import Recipe
 from sfumato.learning.ridge import Ridge
 from sfumato.learning.score import Score, score
+from sfumato.learning.score_within import score_within
 from sfumato.learning.tree import Tree
 from sfumato.learning.trees import Trees
 from sfumato.learning.tune import Tuned, preview_tune, tune
@@ -69,5 +70,6 @@ __all__ = [
     "private_frontier",
     "resume",
     "score",
+    "score_within",
     "tune",
 ]

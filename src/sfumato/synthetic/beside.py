@@ -253,7 +253,7 @@ def _ways(cells: Mapping[str, tuple[Integers, Integers]]) -> tuple[ExactWay, ...
         every = list(combinations(cells, ways))
         step = max(1, len(every) / _TRIPLES) if ways == 3 else 1
         chosen = [every[math.floor(place * step)] for place in range(int(len(every) / step))]
-        distances = [_distance([cells[name] for name in names]) for names in chosen]
+        distances = [_distance(list(map(cells.__getitem__, names))) for names in chosen]
         if distances:
             worst = int(np.argmax(distances))
             mean = float(np.mean(distances))

@@ -103,7 +103,8 @@ def _singles(
 ) -> list[tuple[Floats, Floats, float]]:
     """For each column: the rows and the counts in its blocks, and the noise of these counts."""
     found = []
-    for column in sorted({column for each in seen for column in each.columns}):
+    columns: set[int] = set().union(*(each.columns for each in seen))
+    for column in sorted(columns):
         rows, counted, precision = np.zeros(0), np.zeros(()), 0.0
         for each in seen:
             if column not in each.columns:

@@ -11,6 +11,7 @@ from sfumato.synthetic.beside import Comparison
 LISTED = 40
 # Cells of tables in words, which are translated with the page.
 HIDDEN, APART, AGREES = "less than the noise", "apart", "agrees"
+SHARE = " of all rows"
 _WORDS = frozenset((HIDDEN, APART, AGREES))
 
 
@@ -71,6 +72,6 @@ def compared_html(found: Comparison) -> str:
 def _cell(cell: str) -> str:
     """A cell of a table; what is said in words is marked, for translation."""
     words = text(cell)
-    if cell in _WORDS:
+    if cell in _WORDS or cell.endswith(SHARE):
         words = f"<em>{words}</em>"
     return f"<td>{words}</td>"

@@ -151,11 +151,17 @@ def _said(value: object) -> str:
 
 
 def _merged(base: Base) -> tuple[tuple[str, int, int], ...]:
-    """For each measured column, how many of its cells are in a rest, and how many it has."""
+    """For each measured column, how many of its values are in a rest, and how many it has.
+
+    Where no value is missing, the cell of missing ones is with the rarest value, and not counted.
+    """
     found = []
     for place, axis in enumerate(base.schema.axes[: base.counted]):
-        sizes = base.merges[place].sizes
-        found.append((axis.name, int(sizes[sizes > 1].sum()), axis.cells))
+        blocks, values = np.array(base.merges[place].blocks), axis.cells
+        if not base.has_missing(place):
+            blocks, values = blocks[:-1], axis.bins
+        sizes = np.bincount(blocks)
+        found.append((axis.name, int(sizes[sizes > 1].sum()), values))
     return tuple(found)
 
 

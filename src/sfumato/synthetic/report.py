@@ -81,6 +81,7 @@ class Report:
             self._correlations,
             self._tests,
             self._public,
+            section("Did your question survive?", self._survival),
             section("What is not kept", self._lost),
             self._ranges,
             section("Which columns go together", self._map),
@@ -102,6 +103,8 @@ class Report:
         for fit in self.quality.checks:
             lines.append(f"check {' x '.join(fit.columns)}: {_verdict(fit)}")
         lines.append(f"{self.quality.unmeasured} pairs of columns were not measured together")
+        if self.left_out:
+            lines.append(f"left out: {', '.join(self.left_out)}")
         lines += [repr(each) for each in (*self.compared, *self.others)]
         return "\n".join(lines)
 
@@ -122,7 +125,7 @@ class Report:
             (number(round(self.released.base.total)), "rows (noisy)"),
             (str(len(self.released.pairs)), "pairs of columns measured"),
             (worst, "largest error in the honest check, of all rows"),
-            (str(self.cost), "cost"),
+            (_short(self.cost), "cost"),
         ]
         cells = []
         for value, label in tiles:
@@ -146,7 +149,11 @@ class Report:
         )
         header = ["columns", "distance", "of noise alone", "a cell is off by"]
         every = f"<details><summary>Each marginal</summary>{table(header, rows)}</details>"
-        return intro + _ways(self.quality.ways) + every
+        reading = (
+            "<p>A share of all rows, such as that of the old who are ill, is typically off by as "
+            "much as the last column says.</p>"
+        )
+        return intro + _ways(self.quality.ways) + reading + every
 
     @property
     def _correlations(self) -> str:
@@ -189,7 +196,7 @@ class Report:
         lines = "".join(f"<li><code>{text(line)}</code></li>" for line in self.tested)
         return section(
             "Trained on these rows",
-            "<p>A classifier of a column was trained on synthetic rows. Its right answers on the "
+            "<p>A model of a column was trained on synthetic rows. Its right answers on the "
             "private rows were counted under a charge of their own.</p>"
             f"<ul>{lines}</ul>",
         )
@@ -206,13 +213,15 @@ class Report:
     def _lost(self) -> str:
         found = [*self._unmeasured, *self._rare]
         base = self.released.base
+        bins = []
         for axis in base.schema.axes[: base.counted]:
             if axis.starts is not None:
-                found.append(
-                    f"{axis.name}: {axis.bins} bins; inside a bin, values are spread smoothly."
-                )
+                bins.append(f"{axis.name} ({axis.bins})")
+        if bins:
+            found.append(f"Inside bins, values are spread smoothly: {', '.join(bins)}.")
         if self.left_out:
             found.append(f"Left out: {', '.join(self.left_out)}.")
+            found.append("Of a text, frequent values are kept if texts= names a placeholder.")
         found += self.lost
         if base.schema.plan.unit is not None and not self.lost:
             most = base.schema.plan.most
@@ -235,28 +244,48 @@ class Report:
         return [words]
 
     @property
+    def _least(self) -> str:
+        """Fewer rows than this cannot be told from noise."""
+        base = self.released.base
+        return f"{round(base.schedule.faint * base.sigma[0]):,}"
+
+    @property
     def _rare(self) -> list[str]:
         """What is too rare to be kept, and the tails."""
-        base, found = self.released.base, []
-        least = number(base.schedule.faint * base.sigma[0])
+        found, rare = [], []
         for name, rest, cells in self.quality.merged:
             if rest:
-                found.append(
-                    f"{name}: {rest:,} of {cells:,} values are too rare to be told from noise. "
-                    "They occur about as often as their noisy counts say, whatever the other "
-                    "columns are."
-                )
-        if found:
-            cut = f"Rare are values whose noisy count is below {least} rows"
-            found.insert(0, f"{cut} ({base.schedule.faint} standard deviations of the noise).")
+                rare.append(f"{name} {rest:,}/{cells:,}")
+        if rare:
+            found.append(
+                f"Values that fewer than about {self._least} rows have are too rare to be told "
+                f"from noise: {', '.join(rare)}. They occur about as often as their noisy counts "
+                "say, whatever the other columns are."
+            )
         for each in self.quality.ranges:
             if each.is_cut:
                 low, high = each.rows
                 found.append(
-                    f"{each.column}: the tails below {low} and above {high} are cut. No bin out "
-                    "there can be told from noise."
+                    f"{each.column}: no value is below {low} or above {high}. The tails are cut "
+                    "where no bin can be told from noise."
                 )
         return found
+
+    @property
+    def _survival(self) -> str:
+        """How a reader finds out whether a question can be answered from the rows."""
+        lines = [
+            "Are its columns together? A pair without a frame below was not measured.",
+            f"Is its group large? Fewer than about {self._least} rows cannot be told from noise.",
+            "How far off is it? Every number has an interval in",
+            "If much depends on it, ask the private table once, at a cost:",
+        ]
+        codes = ["", "", "model.query(...)", "sfumato query"]
+        items = []
+        for line, code in zip(lines, codes, strict=True):
+            shown = f" <code>{code}</code>" if code else ""
+            items.append(f"<li>{text(line)}{shown}</li>")
+        return f"<ol>{''.join(items)}</ol>"
 
     @property
     def _map(self) -> str:
@@ -277,11 +306,15 @@ class Report:
                     f'<rect x="{left + column * _CELL}" y="{top}" width="20" height="20" '
                     f'fill="{_shade(value)}"{frame}><title>{text(title)}</title></rect>'
                 )
+            if row + 1 < len(names):
+                at = f"{left + top + 14} {size + 6}"
+                below = f'<text transform="translate({at}) rotate(-90)" class="n">'
+                parts.append(f"{below}{text(name)}</text>")
         picture = "".join(parts)
         return (
             "<p>Association in the rows (Cramer's V): the darker, the more. A frame marks pairs "
             "that were measured.</p>"
-            f'<svg viewBox="0 0 {left + size} {size}" style="max-width:{left + size}px">'
+            f'<svg viewBox="0 0 {left + size} {size + 110}" style="max-width:{left + size}px">'
             f"{picture}</svg>"
         )
 
@@ -299,7 +332,10 @@ class Report:
             for cell, value in zip(np.sort(shown), firsts, strict=True):
                 count, label = float(counts[cell]), "missing" if value is None else str(value)
                 bars.append(Bar(label, "noisy count", count, count - far, count + far))
-            parts.append(bar_chart(axis.name, "rows", bars).svg)
+            title = axis.name
+            if len(counts) > _DRAWN:
+                title = f"{axis.name}: {_DRAWN} of {len(counts):,} values, those with most rows"
+            parts.append(bar_chart(title, "rows", bars).svg)
         return "".join(parts)
 
     @property
@@ -327,6 +363,13 @@ def _fits(fits: Sequence[Fit]) -> str:
     for fit in worst:
         rows.append([" x ".join(fit.columns), f"{fit.distance:.3f}", f"{fit.noise:.3f}"])
     return table(["columns", "distance of rows from the noisy counts", "of noise alone"], rows)
+
+
+def _short(cost: Cost) -> str:
+    """The cost in few digits; it stands in full further down."""
+    if cost.epsilon == "unbounded":
+        return f"rho {float(cost.rho):.3g}"
+    return f"epsilon {float(cost.epsilon):.3g}"
 
 
 def _ways(ways: Sequence[Way]) -> str:
