@@ -75,7 +75,7 @@ def command(
         if is_preview:
             say(repr(preview(session, declared.tables, **declared.arguments)))
             return
-        public = _public(asking.config, beside)
+        known = _public(asking.config, beside)
         model = fit(session, declared.tables, **declared.arguments)
         tests = tuple(_scores(session, model, test))
         budget = repr(session.budget)
@@ -86,7 +86,7 @@ def command(
     for line in tests:
         say(f"trained on these rows: {line}")
     if report is not None:
-        _write_report(report, model, public, tests)
+        _write_report(report, model, known, tests)
     say(budget)
 
 
