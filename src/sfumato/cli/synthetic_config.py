@@ -175,7 +175,12 @@ def public_counts(path: str) -> Public:
             f"The public counts {shown(path)}: {failed}.",
             allowed="a CSV file: a line of names, then one or two values and a count in each",
         ) from None
-    rows = [[value if value else None for value in line] for line in lines]
+    rows = [_with_missing(line) for line in lines]
     if any(len(row) != len(names) for row in rows):
         raise WrongUse(f"Lines of {shown(path)} that are longer or shorter than the first.")
     return public(names[:-1], _by_value(rows))
+
+
+def _with_missing(line: list[str]) -> list[str | None]:
+    """The values of a line; an empty one is missing."""
+    return [value if value else None for value in line]

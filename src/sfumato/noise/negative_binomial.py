@@ -51,8 +51,8 @@ class NegativeBinomial:
         if not -1 < self.shape <= 1 or not is_told or not 0 < self.stop <= 1 - _APART:
             raise InvalidNumber(
                 f"A number of runs of shape {shown(shape)} that stops with {shown(stop)}.",
-                allowed="a shape above -1 and at most 1, 0 or 1e-12 from it, and a stop above 0 and "
-                "at most 1 - 1e-12",
+                allowed="a shape above -1 and at most 1, 0 or 1e-12 from it, "
+                "and a stop above 0 and at most 1 - 1e-12",
             )
 
     def sample_one(self, entropy: Entropy = SYSTEM) -> int:
