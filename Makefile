@@ -14,7 +14,7 @@ ENGINE_PEERS := opendp-polars smartnoise pipelinedp tumult
 # The tests start hundreds of processes: what those import is compiled once.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: docs torch demo demo-census demo-stream demo-synthetic demo-telemetry demo-learning demo-hospitals test durations coverage prove chaos lint format proofs corpus clean lock bench bench-noise bench-accounting bench-query bench-engines bench-largest bench-ledger bench-census bench-synopsis bench-synthetic bench-telemetry bench-learning figures
+.PHONY: docs torch demo demo-census demo-stream demo-synthetic demo-telemetry demo-learning demo-hospitals test durations coverage prove chaos lint format proofs corpus clean lock bench bench-noise bench-accounting bench-query bench-engines bench-largest bench-ledger bench-census bench-synopsis bench-synthetic bench-telemetry bench-telemetry-stored bench-learning figures
 
 demo: $(VENV)/.run
 	$(BIN)/sfumato demo --report demo-report.html
@@ -119,6 +119,12 @@ bench-noise: $(VENV)/.run $(NOISE_PEERS:%=.bench/%/.done)
 
 bench-telemetry: $(VENV)/.run $(TELEMETRY_PEERS:%=.bench/%/.done)
 	$(BIN)/python -m benchmarks.telemetry $(ONLY)
+	$(BIN)/python -m benchmarks.telemetry_estimates $(ONLY)
+	$(BIN)/python -m benchmarks.telemetry_accuracy
+
+# 100,000,000 stored reports: minutes to make them, and 3.3 gigabytes. Not part of `bench`.
+bench-telemetry-stored: $(VENV)/.run
+	$(BIN)/python -m benchmarks.telemetry_stored
 
 # Steps of networks beside ordinary ones and those of Opacus; three minutes.
 bench-learning: $(VENV)/.run $(VENV)/.torch .bench/opacus/.done
@@ -164,6 +170,7 @@ figures: $(VENV)/.run
 	$(BIN)/python -m benchmarks.figures_accounting
 	$(BIN)/python -m benchmarks.figures_engines
 	$(BIN)/python -m benchmarks.figures_synopsis
+	$(BIN)/python -m benchmarks.figures_telemetry
 	$(BIN)/python -m benchmarks.table_accounting
 	$(BIN)/python -m benchmarks.table_bars
 	$(BIN)/python -m benchmarks.table_scale

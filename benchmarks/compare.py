@@ -11,9 +11,13 @@ REPETITIONS = 7
 
 
 class Kind(Enum):
-    """What is taken of a call: its seconds, its bytes, those of its whole process at their most, or what it gives."""
+    """What is taken of a call: its seconds, those of the processor, its bytes, or what it gives.
+
+    ``PROCESS``: the bytes of its whole process at their most.
+    """
 
     TIME = "time"
+    CPU = "cpu"
     MEMORY = "memory"
     PROCESS = "process"
     VALUE = "value"

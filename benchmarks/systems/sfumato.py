@@ -14,7 +14,9 @@ from benchmarks.systems.accounts import ACCOUNTS
 from benchmarks.systems.charges import CHARGES
 from benchmarks.systems.collecting import COLLECTING
 from benchmarks.systems.devices import DEVICES
+from benchmarks.systems.estimates import ESTIMATES
 from benchmarks.systems.scores import RATE, normal, votes
+from benchmarks.systems.senders import SENDERS
 from benchmarks.systems.stored import STORED
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.noise.coin import BernoulliLogistic
@@ -73,5 +75,7 @@ WORKS: dict[str, Make] = {
     **CHARGES,
     **COLLECTING,
     **DEVICES,
+    **ESTIMATES,
+    **SENDERS,
     **STORED,
 }

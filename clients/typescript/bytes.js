@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes, hashes and the generator of the operating system, all by WebCrypto.
-
-const { subtle } = globalThis.crypto;
+// Bytes, and the generator of the operating system by WebCrypto.
 
 export const utf8 = (text) => new TextEncoder().encode(text);
 
@@ -32,10 +30,10 @@ export const bigEndian = (number, size) => {
 /** The bytes as words of 64 bits. */
 export const wordsOf = (bytes) => {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-  return Array.from({ length: bytes.length >> 3 }, (_, i) => view.getBigUint64(8 * i));
+  const found = new Array(bytes.length >> 3);
+  for (let i = 0; i < found.length; i += 1) found[i] = view.getBigUint64(8 * i);
+  return found;
 };
-
-export const sha256 = async (bytes) => new Uint8Array(await subtle.digest("SHA-256", bytes));
 
 /** Words of the operating system's generator; it gives at most 65,536 bytes a call. */
 export const systemWords = (count) => {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The client of spec/telemetry/format.md for browsers and Node; it depends on nothing.
-import { bigEndian, concat, hex, sha256, systemWords, utf8, wordsOf } from "./bytes.js";
-import { fraction, numberOf, sizeOf } from "./domain.js";
+import { bigEndian, concat, hex, systemWords, utf8, wordsOf } from "./bytes.js";
+import { fraction, numberOf, sizeOf, textsOf } from "./domain.js";
 import { isDearer } from "./loss.js";
 import { blurred, drawsOf, encode, payloadSize } from "./oracles.js";
 import { importPoint, seal } from "./sealing.js";
+import { sha256 } from "./sha256.js";
 import { TaskRefused, readTask, verifiedTask } from "./task.js";
 
 export { TaskRefused };
@@ -22,19 +23,20 @@ const secretKey = (secret) => {
 };
 
 /** What a store knows as bytes, with a checksum; the layout is that of the Python client. */
-const stateBytes = async ({ first, period, used, epoch, answer }) => {
+const stateBytes = ({ first, period, used, epoch, answer }) => {
   const head = new DataView(new ArrayBuffer(HEADER));
   head.setUint8(0, 1);
   [first, period, used, epoch, answer.length].forEach((n, i) => head.setUint32(1 + 4 * i, n));
   const body = concat(new Uint8Array(head.buffer), answer);
-  return concat(body, await sha256(body));
+  return concat(body, sha256(body));
 };
 
 /** The state of such bytes; null if anything is wrong with them. */
-const stateOf = async (kept, size) => {
+const stateOf = (kept, size) => {
   if (!kept || kept.length < HEADER + 32) return null;
   const body = kept.slice(0, -32);
-  if (hex(await sha256(body)) !== hex(kept.slice(-32)) || body[0] !== 1) return null;
+  const isWhole = sha256(body).every((byte, i) => byte === kept[body.length + i]);
+  if (!isWhole || body[0] !== 1) return null;
   const head = new DataView(body.buffer);
   const [first, period, used, epoch, length] = [1, 5, 9, 13, 17].map((at) => head.getUint32(at));
   const answer = body.slice(HEADER);
@@ -76,7 +78,7 @@ export class Client {
     const most = fraction(String(maxEpsilon));
     const body = await verifiedTask(signed, trusted);
     const task = readTask(body);
-    const hash = await sha256(utf8(body));
+    const hash = sha256(utf8(body));
     if (![...published].includes(hex(hash))) throw new TaskRefused("not in the published list");
     if (clock() >= task.expires) throw new TaskRefused("expired");
     const draws = task.memory
@@ -106,30 +108,30 @@ export class Client {
     const period = Math.floor((now - task.start) / task.period);
     if (!(period < task.periods && now < task.expires)) return null;
     const epoch = Math.floor(period / (task.memory || 1));
-    const state = await stateOf(await this.#store.load(), payloadSize(task.oracle));
+    const state = stateOf(await this.#store.load(), payloadSize(task.oracle));
     if (state === null) {
       const first = Math.max(epoch + 1, 0);
       const fresh = { first, period: NONE, used: 0, epoch: NONE, answer: new Uint8Array() };
-      await this.#store.save(await stateBytes(fresh));
+      await this.#store.save(stateBytes(fresh));
       return null;
     }
     const used = period === state.period ? state.used : 0;
     const isLate = state.period !== NONE && period < state.period;
     if (period < 0 || epoch < state.first || isLate || used >= task.reports) return null;
-    const number = await numberOf(task.domain, value);
-    const [after, payload] = await this.#answer(state, epoch, number, words);
+    const [after, payload] = await this.#answer(state, epoch, value, words);
+    const id = await this.#keyed("sfumato telemetry id 1", [period, used]);
     // before the report leaves: a crash after it must not draw again
-    await this.#store.save(await stateBytes({ ...after, period, used: used + 1 }));
-    const id = (await this.#keyed("sfumato telemetry id 1", [period, used])).subarray(0, 16);
-    const head = concat(Uint8Array.of(1), this.#hash.subarray(0, 8), u32(period), id);
-    const report = concat(head, payload);
+    await this.#store.save(stateBytes({ ...after, period, used: used + 1 }));
+    const head = [Uint8Array.of(1), this.#hash.subarray(0, 8), u32(period), id.subarray(0, 16)];
+    const report = concat(...head, payload);
     return this.#aggregator ? seal(this.#aggregator, this.#hash, report) : report;
   }
 
   /** The state with the answer of this epoch, and what is sent of it. */
-  async #answer(state, epoch, number, words) {
-    const { memory, oracle } = this.#task;
-    if (!memory) return [state, await encode(oracle, number, words(drawsOf(oracle)))];
+  async #answer(state, epoch, value, words) {
+    const { domain, memory, oracle } = this.#task;
+    const number = numberOf(domain, value);
+    if (!memory) return [state, encode(oracle, number, words(drawsOf(oracle)))];
     const kept = state.epoch === epoch ? state.answer : await this.#permanent(number, epoch);
     const sent = oracle.kind === "rappor" ? blurred(oracle, kept, words(oracle.bits)) : kept;
     return [{ ...state, epoch, answer: kept }, sent];
@@ -140,11 +142,9 @@ export class Client {
     const { domain, oracle } = this.#task;
     const parts = isLarge(domain) ? halves(number) : [Number(number)];
     const draws = drawsOf(oracle);
-    const found = [];
-    for (let i = 0; 4 * i < draws; i += 1) {
-      found.push(...wordsOf(await this.#keyed("sfumato telemetry answer 1", [epoch, ...parts, i])));
-    }
-    return encode(oracle, number, found.slice(0, draws));
+    const block = (_, i) => this.#keyed("sfumato telemetry answer 1", [epoch, ...parts, i]);
+    const found = await Promise.all(Array.from({ length: Math.ceil(draws / 4) }, block));
+    return encode(oracle, number, wordsOf(concat(...found)).slice(0, draws));
   }
 
   async #keyed(label, numbers) {
@@ -159,6 +159,7 @@ const halves = (number) => [BigInt(number) >> 32n, BigInt(number) & 0xffffffffn]
 /** Whether a domain has more than 2^32 values. */
 const isLarge = (domain) => {
   if (domain.kind === "texts") return true;
+  if (domain.kind === "words") return textsOf(domain) > 1n << 32n;
   if (domain.kind !== "record") return false;
   return domain.domains.reduce((size, part) => size * BigInt(sizeOf(part)), 1n) > 1n << 32n;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The number of what a device holds, by exact arithmetic.
-import { sha256, utf8, wordsOf } from "./bytes.js";
+import { utf8, wordsOf } from "./bytes.js";
+import { sha256 } from "./sha256.js";
 
 const BITS = 1074n;
 
@@ -68,31 +69,45 @@ const listed = (domain, value) => {
   return place < 0 ? domain.values.length : place;
 };
 
-const texts = async (value) => {
+const texts = (value) => {
   const text = typeof value === "string" ? value.normalize("NFC") : "";
   // a lone surrogate is no character: without this it would become U+FFFD
   const whole = text.replace(/\p{Surrogate}/gu, "?");
-  return wordsOf((await sha256(utf8(whole))).subarray(0, 8))[0];
+  return wordsOf(sha256(utf8(whole)))[0];
 };
 
-const record = async (domain, value) => {
+const words = ({ letters, length }, value) => {
+  const alphabet = [...letters];
+  const text = typeof value === "string" ? value.normalize("NFC") : "";
+  const places = [...text].map((letter) => alphabet.indexOf(letter) + 1);
+  const held = places.includes(0) ? [] : places;
+  const base = BigInt(alphabet.length + 1);
+  let found = 0n;
+  for (let i = 0; i < length; i += 1) found = found * base + BigInt(held[i] ?? 0);
+  return found;
+};
+
+const record = (domain, value) => {
   const held = value !== null && typeof value === "object" ? value : {};
   let found = 0n;
   let below = 1n;
   for (const [i, part] of domain.domains.entries()) {
     const name = domain.names[i];
     const own = Object.hasOwn(held, name) ? held[name] : undefined;
-    found += below * BigInt(await numberOf(part, own));
+    found += below * BigInt(numberOf(part, own));
     below *= BigInt(sizeOf(part));
   }
   return found;
 };
 
-const KINDS = { listed, lattice, record, texts: (_, value) => texts(value) };
+const KINDS = { listed, lattice, record, words, texts: (_, value) => texts(value) };
 
 /** How many values a list or a lattice has. */
 export const sizeOf = (domain) =>
   domain.kind === "listed" ? domain.values.length + 1 : domain.upper - domain.lower + 1;
 
+/** How many texts an alphabet gives. */
+export const textsOf = ({ letters, length }) => BigInt([...letters].length + 1) ** BigInt(length);
+
 /** The number of a value: every value that a device can hold has one. */
-export const numberOf = async (domain, value) => KINDS[domain.kind](domain, value);
+export const numberOf = (domain, value) => KINDS[domain.kind](domain, value);

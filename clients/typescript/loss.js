@@ -56,6 +56,8 @@ const KINDS = {
   mean: meanLoss,
   levels: partsLoss,
   attributes: partsLoss,
+  prefixes: partsLoss,
+  sketch: (o) => lossOf(o.part),
   rappor: (o) => BigInt(o.hashes) * bitsLoss(o),
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The oracles of spec/telemetry/format.md. Weights and random words are BigInts of 64 bits.
-import { bigEndian, sha256 } from "./bytes.js";
+import { bigEndian, concat, utf8, wordsOf } from "./bytes.js";
+import { sha256 } from "./sha256.js";
 
 const WHOLE = 1n << 64n;
 
@@ -11,12 +12,12 @@ const sizeOf = (most) => {
   return count;
 };
 
-/** Bits as bytes, the least significant first. */
-const packed = (ones) => {
-  const payload = new Uint8Array(Math.ceil(ones.length / 8));
-  ones.forEach((one, i) => {
-    if (one) payload[i >> 3] |= 1 << (i & 7);
-  });
+/** Bits as bytes, the least significant first: 1 where the word is below the weight of its bit. */
+const drawnBits = (count, words, from, weightOf) => {
+  const payload = new Uint8Array(Math.ceil(count / 8));
+  for (let i = 0; i < count; i += 1) {
+    if (words[from + i] < weightOf(i)) payload[i >> 3] |= 1 << (i & 7);
+  }
   return payload;
 };
 
@@ -66,7 +67,7 @@ const bit = (o, v, w) => {
 const unary = (o, v, w) => {
   const kept = BigInt(o.kept);
   const added = BigInt(o.added);
-  return packed(Array.from({ length: o.values }, (_, i) => w[i] < (i === v ? kept : added)));
+  return drawnBits(o.values, w, 0, (i) => (i === v ? kept : added));
 };
 
 const digitsOf = (x, q, count) => {
@@ -151,10 +152,10 @@ const mean = (o, v, w) => {
 };
 
 /** The payload of one part, after its place and with zeros up to the size of the largest. */
-const onePart = async (o, place, v, words) => {
+const onePart = (o, place, v, words) => {
   const payload = new Uint8Array(payloadSize(o));
   payload[0] = place;
-  payload.set(await encode(o.parts[place], v, words), 1);
+  payload.set(encode(o.parts[place], v, words), 1);
   return payload;
 };
 
@@ -172,33 +173,57 @@ const attributes = (o, v, w) => {
   return onePart(o, place, Number(own), w.slice(1));
 };
 
+/** The bucket of a text under the hash function of a row. */
+const bucketOf = (o, v, row) => {
+  const label = concat(utf8("sfumato telemetry sketch 1"), bigEndian(row, 4));
+  const [first, second, shift] = wordsOf(sha256(label));
+  const text = BigInt(v);
+  const mixed = (first * (text >> 32n) + second * (text & 0xffffffffn) + shift) % WHOLE;
+  return Number((mixed * BigInt(o.part.values)) >> 64n);
+};
+
+const sketch = (o, v, w) => {
+  const row = (w[0] * BigInt(o.rows)) >> 64n;
+  const bucket = bucketOf(o, v, row);
+  return concat(bigEndian(row, 2), encode(o.part, bucket, w.slice(1)));
+};
+
+const prefixes = (o, v, w) => {
+  const place = drawnPart(o, w[0]);
+  const after = Math.max(o.length - (place + 1) * o.step, 0);
+  const prefix = BigInt(v) / BigInt(o.symbols) ** BigInt(after);
+  return onePart(o, place, prefix, w.slice(1));
+};
+
 /** The bits of a text in a cohort. */
-const ownBits = async (o, cohort, v) => {
+const ownBits = (o, cohort, v) => {
   const seed = new Uint8Array([...bigEndian(cohort, 4), ...bigEndian(BigInt(v), 8)]);
-  const digest = new DataView((await sha256(seed)).buffer);
+  const digest = new DataView(sha256(seed).buffer);
   const place = (i) => (BigInt(digest.getUint32(4 * i)) * BigInt(o.bits)) >> 32n;
   return new Set(Array.from({ length: o.hashes }, (_, i) => Number(place(i))));
 };
 
-const rappor = async (o, v, w) => {
+const rappor = (o, v, w) => {
   const cohort = (w[0] * BigInt(o.cohorts)) >> 64n;
-  const own = await ownBits(o, cohort, v);
+  const own = ownBits(o, cohort, v);
   const kept = BigInt(o.kept);
   const added = BigInt(o.added);
-  const bits = Array.from({ length: o.bits }, (_, i) => w[1 + i] < (own.has(i) ? kept : added));
-  return new Uint8Array([...bigEndian(cohort, 2), ...packed(bits)]);
+  return concat(bigEndian(cohort, 2), drawnBits(o.bits, w, 1, (i) => (own.has(i) ? kept : added)));
 };
 
 /** The instantaneous step of RAPPOR: a permanent answer with its bits drawn again. */
 export const blurred = (o, answer, words) => {
   const isSet = (i) => (answer[2 + (i >> 3)] >> (i & 7)) & 1;
   const weights = [BigInt(o.zero), BigInt(o.one)];
-  const bits = Array.from({ length: o.bits }, (_, i) => words[i] < weights[isSet(i)]);
-  return new Uint8Array([...answer.subarray(0, 2), ...packed(bits)]);
+  const bits = drawnBits(o.bits, words, 0, (i) => weights[isSet(i)]);
+  return concat(answer.subarray(0, 2), bits);
 };
 
 const largest = (parts, measure) => Math.max(...parts.map(measure));
 const one = () => 1;
+
+const drawsOfPart = (o) => 1 + largest(o.parts, drawsOf);
+const sizeOfPart = (o) => 1 + largest(o.parts, payloadSize);
 
 // Of each kind: its encoder, its random words and the bytes of its payload.
 const KINDS = {
@@ -208,12 +233,10 @@ const KINDS = {
   unary: [unary, (o) => o.values, (o) => Math.ceil(o.values / 8)],
   projective: [projective, one, (o) => sizeOf(pointsBelow(o.prime, o.dimension) - 1)],
   mean: [mean, () => 2, (o) => sizeOf(BigInt(o.share) ? o.window + o.values : 1)],
-  levels: [levels, (o) => 1 + largest(o.parts, drawsOf), (o) => 1 + largest(o.parts, payloadSize)],
-  attributes: [
-    attributes,
-    (o) => 1 + largest(o.parts, drawsOf),
-    (o) => 1 + largest(o.parts, payloadSize),
-  ],
+  levels: [levels, drawsOfPart, sizeOfPart],
+  attributes: [attributes, drawsOfPart, sizeOfPart],
+  prefixes: [prefixes, drawsOfPart, sizeOfPart],
+  sketch: [sketch, (o) => 1 + drawsOf(o.part), (o) => 2 + payloadSize(o.part)],
   rappor: [rappor, (o) => 1 + o.bits, (o) => 2 + o.bits / 8],
 };
 
@@ -224,4 +247,4 @@ export const drawsOf = (o) => KINDS[o.kind][1](o);
 export const payloadSize = (o) => KINDS[o.kind][2](o);
 
 /** The payload of the number of a value. */
-export const encode = async (o, value, words) => KINDS[o.kind][0](o, value, words);
+export const encode = (o, value, words) => KINDS[o.kind][0](o, value, words);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signed tasks: the signature, the canonical form, and weights that give the stated law.
 import { concat, utf8 } from "./bytes.js";
-import { fraction, sizeOf } from "./domain.js";
+import { fraction, sizeOf, textsOf } from "./domain.js";
 
 const { subtle } = globalThis.crypto;
 const WHOLE = 1n << 64n;
@@ -133,6 +133,30 @@ const checkRappor = (o) => {
   fits(weight(o.kept) > weight(o.added) && weight(o.one) > weight(o.zero));
 };
 
+// What is reported of a bucket, with the sums that the aggregator keeps of a row.
+const BUCKETS = {
+  category: (part) => part.values,
+  unary: (part) => part.values,
+  bit: (part) => part.values,
+  projective: ({ prime: q, dimension: t }) => (q ** t - 1) / (q - 1),
+};
+
+const checkSketch = ({ part, rows }) => {
+  fits(isWhole(rows, 1, 65536) && Object.hasOwn(BUCKETS, part?.kind ?? ""));
+  checkOracle(part);
+  const { values } = part;
+  fits(values <= 65536 && (values & (values - 1)) === 0);
+  fits(rows * (1 + BUCKETS[part.kind](part)) <= 2 ** 28);
+};
+
+const checkPrefixes = (o, { letters, length }) => {
+  const { parts, step, symbols } = o;
+  fits(symbols === [...letters].length + 1 && symbols <= 256 && o.length === length);
+  fits(isWhole(step, 1, length) && (step === 1 || symbols ** step <= 32768));
+  const sizes = new Array(Math.ceil(length / step) + 1).fill(undefined);
+  checkParts(o, ["sketch"], sizes);
+};
+
 // Of each kind: its fields beside `kind`, and what must hold.
 const ORACLES = {
   category: ["kind,other_weight,truth,values", checkCategory],
@@ -143,6 +167,8 @@ const ORACLES = {
   mean: ["far,high,kind,low,near,share,values,window", checkMean],
   levels: ["branching,kind,parts,values", checkLevels],
   attributes: ["kind,parts", checkAttributes],
+  sketch: ["kind,part,rows", checkSketch],
+  prefixes: ["kind,length,parts,step,symbols", checkPrefixes],
   rappor: ["added,bits,cohorts,hashes,kept,kind,one,zero", checkRappor],
 };
 
@@ -183,10 +209,21 @@ const isRecord = (domain) =>
 const SIMPLE = { listed: isListed, lattice: isLattice };
 const isSimple = (domain) => Boolean(SIMPLE[domain?.kind]?.(domain));
 
+const isWords = (domain) => {
+  const { letters, length } = domain;
+  if (!hasNames(domain, "kind,length,letters") || !isWhole(length, 1, 64)) return false;
+  if (typeof letters !== "string" || !letters || letters.normalize("NFC") !== letters) return false;
+  return new Set(letters).size === [...letters].length && textsOf(domain) <= WHOLE;
+};
+
 const isDomain = (domain) => {
   if (domain?.kind === "texts") return hasNames(domain, "kind");
+  if (domain?.kind === "words") return isWords(domain);
   return domain?.kind === "record" ? isRecord(domain) : isSimple(domain);
 };
+
+// Oracles that go with one kind of domain, which goes with no other oracle.
+const OWN = { attributes: "record", prefixes: "words", rappor: "texts", sketch: "texts" };
 
 const FIELDS =
   "domain,expires,format,id,memory,min_batch,oracle,period,periods,question,reports,start";
@@ -224,12 +261,11 @@ export const readTask = (body) => {
   checkNames(task);
   const { domain, oracle } = task;
   require(isDomain(domain), "its domain");
-  const pairs = [["texts", "rappor"], ["record", "attributes"]];
-  require(pairs.every(([a, b]) => (domain.kind === a) === (oracle?.kind === b)), "its oracle");
+  const due = OWN[oracle?.kind];
+  require(due ? due === domain.kind : Object.hasOwn(SIMPLE, domain.kind), "its oracle");
   checkOracle(oracle, domain);
   require(oracle.kind !== "rappor" || task.memory > 0, "rappor without memory");
-  const hasSize = domain.kind === "listed" || domain.kind === "lattice";
-  require(!hasSize || oracle.values === sizeOf(domain), "an oracle of another size");
+  require(due || oracle.values === sizeOf(domain), "an oracle of another size");
   const isNumber = !["mean", "levels"].includes(oracle.kind) || domain.kind === "lattice";
   require(isNumber, "an oracle of numbers for texts");
   return task;

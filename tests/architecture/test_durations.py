@@ -10,6 +10,7 @@ from collections import defaultdict
 import pytest
 
 from tests.architecture.structure import ROOT
+from tests.contracts.durations import STANDARD, standard
 
 RECORDED = json.loads((ROOT / "tests" / "durations.json").read_text("utf-8"))
 A_TEST = 4.5
@@ -109,3 +110,9 @@ def test_the_files_that_take_longest_are_still_there():
 )
 def test_what_takes_longer_is_noticed(tests, files, named):
     assert above({"tests": tests, "files": files}) == named
+
+
+def test_seconds_of_a_slower_machine_count_less():
+    assert standard({"tests/a.py::b": 3.0}, [2 * STANDARD, 9 * STANDARD, STANDARD]) == {
+        "tests/a.py::b": 1.5
+    }

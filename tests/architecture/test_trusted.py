@@ -15,8 +15,8 @@ from tests.architecture.tokens import tokens
 
 # The targets are 60,000 and 40,000: CONTRIBUTING says what the difference is made of.
 CAPS = {
-    "proof core": 87_000,
-    "proof options": 68_800,
+    "proof core": 88_700,
+    "proof options": 70_900,
     "runtime core": 87_200,
     "runtime options": 24_700,
 }

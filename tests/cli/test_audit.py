@@ -35,6 +35,7 @@ def rows(out: str) -> dict[str, list[str]]:
     return {line.split()[0]: [cell for cell in line.split("  ") if cell] for line in table[2:]}
 
 
+@pytest.mark.long
 def test_all_mechanisms_are_in_the_table_and_none_is_broken(shell: Shell) -> None:
     ran = shell.run("audit", "--runs", "0")
     assert ran.code == 0

@@ -4,6 +4,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +167,7 @@ def test_translations_have_the_places_of_the_sentence() -> None:
         assert HAN.search(other), english
 
 
+@cache
 def raised() -> dict[str, list[str]]:
     """The sentences of refusals by room, with places for what is filled in."""
     found: dict[str, list[str]] = {}

@@ -71,6 +71,29 @@ def test_a_classifier_of_the_rows_is_tested_under_a_charge(shell: Shell):
     assert shell.run(*asked).code == 2
 
 
+def test_a_number_is_tested_and_a_public_table_is_compared_with(shell: Shell):
+    """The very same rows, declared public: a private table is refused before any charge."""
+    public = (
+        FILE
+        + """
+[tables.known]
+source = "people.parquet"
+public = true
+columns.age = {type = "integer", lower = 0, upper = 99}
+columns.pay = {type = "real", lower = 0, upper = 100000}
+"""
+    )
+    (shell.folder / "sfumato.toml").write_text(public)
+    asked = ("synthesize", "people", "--rho", "5", "--report", "quality.html")
+    assert shell.run(*asked, "--beside", "people").code == 2
+    assert "epsilon 0 of" in shell.run("budget", "--details").out
+    tested = ("--score", "pay", "--score-within", "9000", "--score-epsilon", "2")
+    ran = shell.run(*asked, "--beside", "known", *tested)
+    assert (ran.code, ran.err) == (0, "")
+    assert "pay within 9000: accuracy" in ran.out and "public ones" in ran.out
+    assert "Beside the public table" in (shell.folder / "quality.html").read_text()
+
+
 def test_a_declared_fit_has_its_columns_constraints_and_cost(shell: Shell):
     ran = shell.run("synthesize", "workers", "-o", "out")
     assert ran.code == 0 and "rho = 2" in ran.out

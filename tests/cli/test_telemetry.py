@@ -124,8 +124,10 @@ def test_estimates_are_of_what_the_collector_stored(phones: Shell) -> None:
     # 1,200 devices hold it; the standard error of an epsilon of 2 is 32
     assert 1_000 < int(heart.replace(",", "")) < 1_400
     one = phones.run(
-        "telemetry", "estimate", "daily.task", "reports", "--period", "0", "--top", "1"
-    )
+        "telemetry", "estimate", "daily.task", "reports", "--period", "0", "--top", "1",
+        "--save-plot", "daily.svg",
+    )  # fmt: skip
+    assert "heart" in (phones.folder / "daily.svg").read_text(encoding="utf-8")
     assert "600 reports, 50 duplicates" in one.out and "smile" not in one.out
 
 
@@ -169,7 +171,28 @@ def test_planning_is_free(phones: Shell, words: tuple[str, ...], said: str) -> N
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (("plan", "emoji", "--devices", "1000"), "1,000 devices"),
+        (("simulate", "emoji", "counts.csv"), "whiskers: 95% interval"),
+        (("simulate", "typed", "numbers.csv"), "mean of a device"),
+        (("simulate", "wide", "numbers.csv"), "median"),
+    ],
+)
+def test_what_is_shown_is_drawn(phones: Shell, words: tuple[str, ...], said: str) -> None:
+    phones.write("counts.csv", "heart,2500\n")
+    phones.write("numbers.csv", "20,9000\n")
+    ran = phones.run("telemetry", *words, "--save-plot", "t.svg")
+    assert ran.code == 0 and "wrote t.svg" in ran.out
+    assert said in (phones.folder / "t.svg").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
         (("plan", "emoji"), "--devices"),
+        (("plan", "wide", "--devices", "9", "--save-plot", "t.svg"), "simulate --save-plot"),
+        (("plan", "emoji", "--devices", "9", "--save-plot", "sfumato.toml"), "this file itself"),
+        (("simulate", "emoji", "counts.csv", "--save-plot", "no/t.svg"), "No folder"),
+        (("estimate", "emoji.task", "reports", "--save-plot", "emoji.task"), "is read"),
         (("plan", "emoji", "--devices", "0"), "0 is not in the range"),
         (("plan", "nobody", "--devices", "9"), "No task 'nobody'"),
         (("simulate", "emoji", "none.csv"), "cannot be read"),

@@ -5,10 +5,10 @@ import re
 
 import pytest
 
-from sfumato.cli.telemetry_estimates import estimated
-from sfumato.errors import WrongUse
+from sfumato.cli.telemetry_estimates import findings
+from sfumato.errors import UnknownName, WrongUse
 from sfumato.metadata.column import Integer
-from sfumato.telemetry import Texts, oracles, report_task, simulate
+from sfumato.telemetry import Texts, Words, oracles, report_task, simulate
 
 WHEN = {"start": 0, "periods": 1}
 # one report in 10^15 is another value's
@@ -16,7 +16,7 @@ CLEAR = 35
 
 
 def lines(task, counts, *texts, top=20):
-    found = list(estimated(simulate(task, counts), top, texts or None))
+    found = list(findings(simulate(task, counts), texts or None).lines(top))
     return "\n".join(found).splitlines()
 
 
@@ -66,3 +66,22 @@ def test_texts_need_candidates():
         lines(task, {"abc": 100})
     found = lines(task, {"abc": 100_000}, "xyz", "abc")
     assert [line.split()[0] for line in found[2:]] == ["abc", "xyz"]
+
+
+def test_candidates_are_values_of_the_list_and_nothing_else_has_any():
+    task = report_task("t", "?", ["a", "b", "c"], epsilon=CLEAR, **WHEN)
+    assert [line.split()[0] for line in lines(task, {"b": 5_000}, "c", "b")[2:]] == ["b", "c"]
+    with pytest.raises(UnknownName, match="never a value"):
+        lines(task, {"b": 5_000}, "zebra")
+    numbers = report_task("t", "?", Integer(0, 9), epsilon=CLEAR, **WHEN)
+    with pytest.raises(WrongUse, match="--candidates"):
+        lines(numbers, {3: 5_000}, "3")
+
+
+def test_texts_are_searched_where_nobody_has_a_list():
+    words = Words("abc", 3)
+    # two lengths and the texts themselves, by sketches that are fast to search
+    parts = (oracles.sketch(8, rows=64, buckets=256),) * 3
+    oracle = oracles.PrefixesOracle(words.symbols, words.length, 2, parts)
+    task = report_task("t", "?", words, oracle=oracle, **WHEN)
+    assert lines(task, {"cab": 5_000})[2].split()[0] == "cab"

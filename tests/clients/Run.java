@@ -82,11 +82,29 @@ final class Run {
     return Bytes.hex(oracle.encode(value.longValue(), words, 0));
   }
 
-  /** A record with as many values as the parts of an oracle have; null for other oracles. */
+  /** A domain that an oracle fits, for those that look at it; null for others. */
   private static Domain domainOf(Map<?, ?> form) throws TaskRefused {
-    if (!"attributes".equals(form.get("kind"))) {
-      return null;
+    switch (Form.kind(form)) {
+      case "prefixes":
+        return wordsOf(form);
+      case "attributes":
+        return recordOf(form);
+      default:
+        return null;
     }
+  }
+
+  private static Domain wordsOf(Map<?, ?> form) throws TaskRefused {
+    StringBuilder letters = new StringBuilder();
+    for (long i = 1; i < (Long) form.get("symbols"); i++) {
+      letters.append((char) (0x4e00 + i));
+    }
+    Object length = form.get("length");
+    return Domain.of(Map.of("kind", "words", "letters", letters.toString(), "length", length));
+  }
+
+  /** A record with as many values as the parts of an oracle have. */
+  private static Domain recordOf(Map<?, ?> form) throws TaskRefused {
     List<Object> domains = new ArrayList<>();
     List<Object> names = new ArrayList<>();
     for (Object part : (List<?>) form.get("parts")) {

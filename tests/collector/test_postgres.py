@@ -177,6 +177,8 @@ def test_a_server_that_is_gone_takes_nothing_until_it_is_back() -> None:
         ("synchronous_commit = off", "could lose"),
         ("log_statement = 'mod'", "would keep when"),
         ("log_min_duration_statement = 0", "would keep when"),
+        ("log_min_duration_sample = 0", "would keep when"),
+        ("log_transaction_sample_rate = 0.01", "would keep when"),
     ],
 )
 def test_a_server_that_loses_reports_or_keeps_times_is_refused(
@@ -212,3 +214,10 @@ def test_a_table_that_is_gone_is_a_failure_and_no_loss(database: str, store: Pos
         connection.execute(f"DROP TABLE {TABLE}")
     with pytest.raises(StoreFailed):
         store.append(TASK, 1, rows(batch(TASK, 1)))
+
+
+def test_a_table_that_a_crash_empties_is_refused(database: str, store: PostgresStore) -> None:
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute("ALTER TABLE sfumato_telemetry.reports SET UNLOGGED")
+    with pytest.raises(WrongUse, match="a crash of the server empties"):
+        PostgresStore(database)

@@ -65,3 +65,9 @@ def test_a_block_is_charged_as_a_block() -> None:
 def test_other_costs_are_refused(asked: dict[str, object], refusal: type[Exception]) -> None:
     with pytest.raises(refusal):
         budgeted(**asked)
+
+
+def test_an_epsilon_for_which_samples_have_no_bound_is_refused_in_plain_words() -> None:
+    budget = Budgeted(epsilon=Fraction(1000), delta=Fraction(1, 10**6))
+    with pytest.raises(InvalidNumber, match="a smaller epsilon"):
+        budget.multiplier(Poisson("0.01"), 10, ())

@@ -3,6 +3,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from sfumato.errors import WrongUse
@@ -32,3 +33,11 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(bytes(range(256)))
     with pytest.raises(WrongUse, match="no model"):
         load(tmp_path / "x")
+
+
+def test_the_file_of_a_network_says_what_reads_it(tmp_path: Path) -> None:
+    with (tmp_path / "x").open("wb") as file:
+        np.savez(file, weights=np.zeros(3))
+    with pytest.raises(WrongUse, match="weights of a network") as refused:
+        load(tmp_path / "x")
+    assert "torch.load(path, module)" in str(refused.value)

@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 
 from sfumato.errors import WrongUse
-from sfumato.learning.order import Fixed, FullBatch, Poisson, drawn, event_of, require_order
+from sfumato.learning.order import (
+    Cyclic,
+    Fixed,
+    FullBatch,
+    Poisson,
+    drawn,
+    event_of,
+    require_order,
+)
 from sfumato.privacy import PureEvent, Relation
 from sfumato.privacy.event import FixedSample, PoissonSample, Sampled
 
@@ -64,3 +72,14 @@ def test_samples_go_with_their_neighbours() -> None:
         require_order(Poisson("0.5"), Relation.REPLACE_ONE)
     with pytest.raises(WrongUse):
         require_order(Fixed(1, 2), Relation.ADD_REMOVE)
+
+
+def test_batches_that_take_turns_are_no_sample() -> None:
+    assert Cyclic(20).share == Fraction(1, 20)
+    # under no relation is a measurement of one batch priced
+    for relation in Relation:
+        with pytest.raises(WrongUse, match="without streams"):
+            require_order(Cyclic(20), relation)
+    for separation in (0, -1, True, 2.5, "20", 2**21 + 1):
+        with pytest.raises(WrongUse, match="separation"):
+            Cyclic(separation)  # type: ignore[arg-type]

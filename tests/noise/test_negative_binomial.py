@@ -53,6 +53,21 @@ def test_negative_binomial_statements_are_outward_bounds(
     assert law.pmf(0).upper == law.pmf(-3).upper == 0
 
 
+@pytest.mark.parametrize("shape", ["1e-12", "-1e-12", "0", "1", "-0.999999"])
+@pytest.mark.parametrize("stop", [1 - Fraction(1, 10**12), Fraction(1, 10**300)])
+def test_the_mean_is_between_its_bounds_at_the_ends(shape: str, stop: Fraction) -> None:
+    law = NegativeBinomial(shape, stop)
+    with ctx.workprec(4000):
+        odds, power = ball(1 / stop - 1), ball(1 / stop) ** ball(law.shape)
+        mean = odds / ball(1 / stop).log()
+        if law.shape:
+            mean = odds * ball(law.shape) * power / (power - 1)
+        near = mean * arb(2) ** -380
+        stated = law.mean
+        assert bool(ball(stated.lower) <= mean + near) and bool(mean <= ball(stated.upper) + near)
+        assert bool(ball(stated.upper) < mean * ball(Fraction(10**15 + 1, 10**15)))
+
+
 def test_statements_agree_with_scipy() -> None:
     for stop in (0.02, 0.3):
         for k in (1, 2, 30):
@@ -120,7 +135,19 @@ def test_the_same_bits_give_the_same_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "stop"), [(-1, "1/2"), ("11/10", "1/2"), (0, 0), (0, 1), ("nan", "1/2"), (0, -1)]
+    ("shape", "stop"),
+    [
+        (-1, "1/2"),
+        ("11/10", "1/2"),
+        (0, 0),
+        (0, 1),
+        ("nan", "1/2"),
+        (0, -1),
+        # with these the bounds of the mean were a tenth of it, and less: runs cost less than none
+        ("1e-20", 1 - Fraction(1, 10**30)),
+        ("-1e-40", "1/2"),
+        (1, 1 - Fraction(1, 10**13)),
+    ],
 )
 def test_other_numbers_are_refused(shape: object, stop: object) -> None:
     with pytest.raises(InvalidNumber):

@@ -84,7 +84,7 @@ def test_one_draw_has_the_same_law() -> None:
 
 def test_the_test_notices_a_hat_that_is_never_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     noise, other = RoundedGaussian(1), RoundedGaussian("1.6")
-    monkeypatch.setattr(RoundedGaussian, "_kept", lambda _, drawn, entropy: drawn == drawn)
+    monkeypatch.setattr(RoundedGaussian, "_kept", lambda _, drawn, *rest: drawn == drawn)
     draws = noise.sample(6_000).tolist()
     with pytest.raises(AssertionError):
         assert_follows(draws, lambda x: noise.cdf(x).lower, notices=lambda x: other.cdf(x).lower)
@@ -103,6 +103,39 @@ def test_the_first_bits_decide_only_what_is_certain(sigma: Fraction, x: int, see
         least = (1 << 62) - (square * x * x + slope * abs(x) + constant)
         assert least >= 0 and least << 2 <= upper
         assert square * farthest * farthest + slope * farthest + constant < 2**63
+    first, near = rounded._sure(sigma, (square, slope, constant, farthest))
+    assert 0 <= first < 2**16 and near <= farthest
+    if abs(x) <= near:
+        # a height that begins with any smaller 16 bits is below what is kept of every place
+        assert first << 48 <= upper and first << 46 <= least
+
+
+class Ones:
+    """A source whose long draws begin with these 16 bits, and go on with ones or zeros."""
+
+    def __init__(self, first: int, rest: int) -> None:
+        self._first, self._rest = first, rest
+
+    def bits(self, count: int) -> int:
+        return (1 << count) - 1 if self._rest else 0
+
+    def fill(self, buffer: np.ndarray) -> None:
+        flat = buffer.reshape(-1)
+        flat[:] = 255 * self._rest
+        if not self._rest or flat.size == 2:
+            flat[:2] = np.frombuffer(self._first.to_bytes(2, "little"), np.uint8)
+
+
+def test_the_first_bits_go_on_where_they_do_not_decide() -> None:
+    noise = RoundedGaussian(2**17)
+    first, near = rounded._sure(noise.sigma, noise._slopes)
+    middle, far = np.array([0]), np.array([near + 1])
+    # below the bound they decide, from it on the other bits do
+    assert noise._rejected(middle, Ones(first - 1, 1)).tolist() == []
+    assert noise._rejected(middle, Ones(2**16 - 1, 1)).tolist() == [0]
+    # a draw too far away is never decided by them, and a height of zeros keeps it all the same
+    assert noise._rejected(far, Ones(0, 0)).tolist() == []
+    assert noise._rejected(far, Ones(2**16 - 1, 1)).tolist() == [0]
 
 
 @given(st.fractions(1, 50, max_denominator=9), st.integers(-200, 200), st.integers(0, 999))

@@ -3,8 +3,10 @@
 it.
 """
 
+from collections import deque
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,6 +26,7 @@ from sfumato.privacy.event import (
     Sampled,
     Thresholded,
 )
+from sfumato.query import reserved
 from sfumato.query.reserved import Reserved, drawn
 
 ONE, TWO = PureEvent(Fraction(1)), PureEvent(Fraction(2))
@@ -76,6 +79,67 @@ def test_noise_belongs_to_the_additive_steps_in_their_order() -> None:
     assert (steps.take(KEYS), steps.take(ONE)) == (None, None)
     assert [steps.take(NOISE) is each for each in noise] == [True] * 3
     assert steps.take(NOISE) is None
+
+
+def taken_ahead(monkeypatch: pytest.MonkeyPatch, steps: int) -> tuple[list[int], list[int]]:
+    """What each step is given if draws are numbered, and how many were begun by then."""
+    begun: list[int] = []
+
+    def sample(law: object, shape: int) -> np.ndarray:
+        begun.append(shape)
+        return np.array([len(begun)])
+
+    monkeypatch.setattr(DiscreteLaplace, "sample", sample)
+    monkeypatch.setattr(reserved, "_AT_ONCE", 5)
+    noise = drawn(Repeated(NOISE, steps + 1), [1] * steps)
+    left, given, ahead = Reserved(Repeated(NOISE, steps + 1), noise), [], []
+    for _ in range(steps):
+        found = left.take(NOISE)
+        assert found is not None
+        given.append(int(found[0]))
+        ahead.append(len(begun) - len(given))
+    return given, ahead
+
+
+def test_each_step_is_given_its_own_noise_of_a_thread_that_runs_ahead(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given, ahead = taken_ahead(monkeypatch, 40)
+    assert given == list(range(1, 41))
+    assert max(ahead) <= 2
+
+
+class Again(deque):
+    """A queue from which nothing is taken away until it is full."""
+
+    def popleft(self) -> object:
+        return super().popleft() if len(self) > 2 else self[0]
+
+
+class Last(deque):
+    """A queue that gives the last first."""
+
+    def popleft(self) -> object:
+        return self.pop()
+
+
+@pytest.mark.parametrize("queue", [Again, Last])
+def test_noise_that_is_given_twice_or_to_another_step_is_noticed(
+    monkeypatch: pytest.MonkeyPatch, queue: type
+) -> None:
+    monkeypatch.setattr(reserved, "deque", queue)
+    given, _ = taken_ahead(monkeypatch, 6)
+    assert given != list(range(1, 7))
+
+
+def test_a_draw_that_fails_in_the_thread_fails_its_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    def sample(law: object, shape: int) -> np.ndarray:
+        raise MemoryError
+
+    monkeypatch.setattr(DiscreteLaplace, "sample", sample)
+    monkeypatch.setattr(reserved, "_AT_ONCE", 0)
+    with pytest.raises(MemoryError):
+        Reserved(Repeated(NOISE, 2), drawn(Repeated(NOISE, 2), [1, 1])).take(NOISE)
 
 
 def test_more_cells_than_additive_steps_are_refused() -> None:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 import sfumato as sf
 from sfumato.engines.reference import Reference
 from sfumato.metadata.dataset import Dataset
@@ -70,17 +72,7 @@ class Evidence:
 
 def evidence(model: Model, person: Row = PERSON, others: Sequence[Row] = OTHERS) -> Evidence:
     """What a fit released about a person."""
-    base = model.released.base
-    single, _, checked = base.sigma
-    seen = []
-    for place, counts in enumerate(base.singles):
-        seen.append(((place,), _own(base), counts, single))
-    for pair in model.released.pairs:
-        merged = [merge.blocks for merge in base.merges]
-        seen.append((pair.columns, merged, pair.counts, float(pair.sigma.max())))
-    for columns, coarse in model.released.checks:
-        blocks = [check_blocks(base, place) for place in range(len(base.singles))]
-        seen.append((columns, blocks, coarse, checked))
+    seen = released_marginals(model)
     known_rows = Counter(tuple(other.items()) for other in others)
     score = information = 0.0
     for columns, blocks, counts, sigma in seen:
@@ -91,6 +83,34 @@ def evidence(model: Model, person: Row = PERSON, others: Sequence[Row] = OTHERS)
         score += (counts[at] - known) / sigma**2
         information += 1 / sigma**2
     return Evidence(score, information)
+
+
+def released_marginals(model: Model) -> list[Any]:
+    """Each released marginal: columns, the blocks of every column, noisy counts, and the noise."""
+    base = model.released.base
+    single, _, checked = base.sigma
+    seen: list[Any] = []
+    for place, counts in enumerate(base.singles):
+        seen.append(((place,), _own(base), counts, single))
+    merged = [merge.blocks for merge in base.merges]
+    for pair in model.released.pairs:
+        seen.append((pair.columns, merged, pair.counts, float(pair.sigma.max())))
+    coarse = [check_blocks(base, place) for place in range(len(base.singles))]
+    for columns, counts in model.released.checks:
+        seen.append((columns, coarse, counts, checked))
+    return seen
+
+
+def residuals(model: Model, rows: Sequence[Row] = OTHERS) -> np.ndarray:
+    """All noise of a fit of known rows, each in its standard deviations."""
+    cells = np.array([cells_of(model, row) for row in rows])
+    found = []
+    for columns, blocks, counts, sigma in released_marginals(model):
+        exact = np.zeros(counts.shape)
+        places = tuple(np.array(blocks[each])[cells[:, each]] for each in columns)
+        np.add.at(exact, places, 1)
+        found.append(((counts - exact) / sigma).ravel())
+    return np.concatenate(found)
 
 
 def _own(base: Base) -> list[range]:

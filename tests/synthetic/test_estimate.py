@@ -87,3 +87,27 @@ def test_a_fit_goes_on_from_potentials():
     whole = MaximumEntropy(3000)(tree, seen, total)
     again = MaximumEntropy(1)(tree, seen, total, whole.potentials)
     assert np.allclose(again.marginal((0, 2)), whole.marginal((0, 2)), rtol=1e-6)
+
+
+class Uphill:
+    """A target whose direction never lowers the residual."""
+
+    measurements = (Measurement((0,), np.zeros(1), np.ones(1)),)
+
+    def __init__(self):
+        self.looked = 0
+
+    def marginals(self, potentials):
+        self.looked += 1
+        return [1 + np.abs(potentials[0])]
+
+    def residual(self, marginals):
+        return float(marginals[0].sum()), [np.ones(1)]
+
+
+def test_a_fit_that_gets_no_better_ends():
+    """Each step halves the way, so that after a dozen the others could move nothing."""
+    target = Uphill()
+    potentials, _ = estimate.descended(target, [np.zeros(1)], 2000)
+    assert potentials[0].tolist() == [0.0]
+    assert target.looked < 20

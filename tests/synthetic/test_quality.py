@@ -38,6 +38,8 @@ def test_true_rows_are_off_by_the_noise_alone(released):
         # the number of rows is noisy too
         assert fit.distance < 2 * fit.noise + 0.005
         assert fit.off < 0.002
+    # nobody has no job or no pay: no rest has but one value
+    assert {name: rest for name, rest, _ in found.merged}["job"] == 0
     assert found.unmeasured == 6 - len(found.pairs)
 
 
@@ -46,9 +48,10 @@ def test_shuffled_rows_are_found_out_by_the_check(released):
     job = released.base.schema.place("job")
     cells[:, job] = np.random.default_rng(1).permutation(cells[:, job])
     found = quality(released, cells)
-    pay = {fit.columns: fit for fit in found.checks}["job", "pay"]
-    # a cell of job and pay has a quarter of the rows or none, and a sixteenth if they are apart
-    assert pay.off > 0.05 and pay.distance > 10 * pay.noise
+    # job goes with age and with pay: three of the four triples have it with one of them
+    told = [fit for fit in found.checks if "job" in fit.columns and {"age", "pay"} & {*fit.columns}]
+    assert any(len(fit.columns) == 3 for fit in told)
+    assert all(fit.off > 0.01 and fit.distance > 2 * fit.noise for fit in told)
 
 
 def test_associations_are_those_of_the_rows(released):
@@ -63,3 +66,16 @@ def test_associations_are_those_of_the_rows(released):
 def test_no_rows_are_no_error(released):
     found = quality(released, np.zeros((0, 4), np.int64))
     assert all(fit.distance > 0.4 for fit in found.pairs)
+
+
+def test_ranges_are_those_of_bins_and_what_was_not_measured_is_named(released):
+    found = quality(released, real_cells(released))
+    ranges = {each.column: each for each in found.ranges}
+    assert set(ranges) == {"age", "pay"} and ranges["age"].rows == ("0", "99")
+    # pay is from 0 to 69,999 of 100,000 declared; the cut is one bin farther out
+    assert ranges["pay"].is_cut and not ranges["age"].is_cut
+    assert 70_000 <= float(ranges["pay"].rows[1].replace(",", "")) < 80_000
+    named = {frozenset(pair) for pair in found.missed}
+    for each in released.pairs:
+        assert frozenset(each.columns) not in named
+    assert len(named) == 6 - len(released.pairs)

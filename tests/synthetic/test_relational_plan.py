@@ -65,7 +65,10 @@ def test_texts_quantiles_and_public_marginals_of_several_tables(tmp_path, monkey
         assert repr(model.report()) and model.copied().rows
     steps = [step for opened in model.task.event.events[:2] for step in opened.events]
     (first,) = [step for step in steps if isinstance(step, Thresholded)]
-    assert first.distance.value == 1 and model.task.openings[1].questions[0].parts[0].groups == 5
+    assert (
+        first.additive.distance.value == 1
+        and model.task.openings[1].questions[0].parts[0].groups == 5
+    )
     assert CANARY not in f"{model.stored.body}{model!r}{model.report()!r}"
     found = model.sample(rows=1000)
     assert found["patients"]["sex"].to_pylist().count("F") == 750

@@ -70,7 +70,7 @@ def test_candidates_are_found_and_absent_ones_are_not():
     found = sums.texts([*COUNTS, *ABSENT]).found("0.999")
     assert set(list(COUNTS)[:6]) <= set(found) <= set(COUNTS)
     for wrong in ([], ["a", "a"]):
-        with pytest.raises(WrongUse, match="candidates"):
+        with pytest.raises(WrongUse, match="candidate"):
             sums.texts(wrong)
 
 

@@ -6,9 +6,23 @@ one with another value, is right if it says "the same" where they are equal. The
 probability of that for the same device (1) less that for another (docs/telemetry.md).
 """
 
+import math
+from fractions import Fraction
+
 import pytest
 
-from sfumato.telemetry.oracles import bit, category, hashed, projective, unary
+from sfumato.telemetry.oracles import (
+    bit,
+    category,
+    count_mean,
+    hadamard_count_mean,
+    hashed,
+    prefixes,
+    projective,
+    rappor,
+    sketch,
+    unary,
+)
 from tests.contracts.oracles import law_of_one_word
 
 
@@ -52,3 +66,51 @@ def test_seeds_and_many_bits_link_always():
     wide = unary(100, 1)
     alike = wide.other**2 + (1 - wide.other) ** 2
     assert float(alike**98) < 1e-20
+
+
+def likeliest(part):
+    """The probability of the likeliest report of an oracle of the buckets of a sketch."""
+    if part.kind == "bit":
+        return part.own / part.cells
+    if part.kind == "unary":
+        return part.own * (1 - part.other) ** (part.values - 1)
+    return Fraction(part.near, 1 << 64)
+
+
+@pytest.mark.parametrize("make", [sketch, count_mean, hadamard_count_mean])
+def test_sketches_and_prefixes_link_always(make):
+    # whoever answers, no report is likelier than this: another device seldom gives the same
+    made = make(1)
+    assert likeliest(made.part) / made.rows < Fraction(1, 60_000)
+    parts = prefixes(27, 10, 1).parts
+    shares = [likeliest(part.part) / part.rows / len(parts) for part in parts]
+    assert sum(shares) < Fraction(1, 60_000)
+
+
+def agreement(chance, count):
+    """The law of the number of bits that agree, each with the same probability."""
+    return [math.comb(count, k) * chance**k * (1 - chance) ** (count - k) for k in range(count + 1)]
+
+
+def linked(cohorts):
+    """The advantage of the best rule by the cohorts and the number of bits that agree.
+
+    It is one less what the laws of the same and of another device have in common. All permanent
+    bits are taken as those of a text that the device does not hold, which are 31 of 32.
+    """
+    oracle = rappor(cohorts=cohorts)
+    whole = 1 << 64
+    one, zero, added = (Fraction(w, whole) for w in (oracle.one, oracle.zero, oracle.added))
+    ones = added
+    # the bits of one device are blurred twice from one answer, those of two from two
+    same = ones * (one**2 + (1 - one) ** 2) + (1 - ones) * (zero**2 + (1 - zero) ** 2)
+    said = ones * one + (1 - ones) * zero
+    other = said**2 + (1 - said) ** 2
+    pairs = zip(agreement(same, 32), agreement(other, 32), strict=True)
+    return float(1 - sum(min(alike, apart / cohorts) for alike, apart in pairs))
+
+
+def test_the_cohorts_of_rappor_link_its_reports():
+    # blurred bits alone tell little of two reports; with 64 cohorts few devices share one
+    assert round(linked(1), 2) == 0.41
+    assert round(linked(64), 3) == 0.984

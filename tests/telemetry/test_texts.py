@@ -59,7 +59,7 @@ def test_texts_are_compared_in_one_unicode_form():
 def test_candidates_are_fewer_than_bits_and_each_comes_once():
     sums = simulate(task(rappor(bits=8, cohorts=4)), {"a": 2000})
     for wrong in ([str(number) for number in range(32)], ["a", "a"]):
-        with pytest.raises(WrongUse, match="candidates"):
+        with pytest.raises(WrongUse, match="candidate"):
             sums.texts(wrong)
     assert len(sums.texts(["a"]).estimate) == 1
 

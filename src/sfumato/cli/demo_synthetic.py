@@ -16,6 +16,7 @@ from sfumato.cli.demo import say
 from sfumato.cli.hospitals_data import write_hospitals
 from sfumato.cli.hospitals_study import hospitals
 from sfumato.cli.options import require_folders, write_file
+from sfumato.cli.page_language import in_language
 from sfumato.metadata.column import Category
 from sfumato.metadata.table import Table
 from sfumato.privacy.budget import Budget
@@ -32,7 +33,11 @@ CLINICS = Budget(epsilon=3, delta="1e-6")
 _TABLES = ["patients", "visits", "prescriptions"]
 # Children have neither an income nor a marital status, by the codebook.
 RULES = (implies("AGEP < 15", "MSP IS NULL"), implies("AGEP < 15", "PINCP IS NULL"))
-BINS = {"PINCP": [0, 1, 10_000, 20_000, 30_000, 45_000, 60_000, 90_000, 150_000, 300_000]}
+# Where many people have one value, it has a bin of its own: no income, and all of 501 and above.
+BINS = {
+    "PINCP": [0, 1, 10_000, 20_000, 30_000, 45_000, 60_000, 90_000, 150_000, 300_000],
+    "POVPIP": [1, 50, 100, 150, 200, 250, 300, 400, 501],
+}
 QUESTION = "SELECT MSP, COUNT(*) AS n, AVG(AGEP) AS age FROM people GROUP BY MSP ORDER BY n DESC"
 
 
@@ -56,7 +61,7 @@ def command(report: str, output: str) -> None:
     say(console, f"{QUESTION}, with intervals", _first(model.query(QUESTION)))
     page = model.report()
     say(console, "Report", repr(page))
-    write_file(report, page.html.encode())
+    write_file(report, in_language(page.html).encode())
     for path in model.save(output):
         console.print(f"written: {path}", soft_wrap=True)
     console.print(f"written: {report}", soft_wrap=True)

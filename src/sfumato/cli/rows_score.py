@@ -1,27 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A classifier trained on synthetic rows, tested on the private ones by a charged count."""
+"""A model trained on synthetic rows, tested on the private ones by a charged count."""
 
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
 from sfumato.errors import UnknownName, WrongUse, shown
-from sfumato.exact.rational import Number
+from sfumato.exact.rational import Number, to_fraction
 from sfumato.learning.additive import Additive
 from sfumato.learning.fit import fit
 from sfumato.learning.model import Model
 from sfumato.learning.naive_bayes import NaiveBayes
 from sfumato.learning.recipe import Recipe
+from sfumato.learning.ridge import Ridge
 from sfumato.learning.score import Score, score
+from sfumato.learning.score_within import score_within
 from sfumato.metadata.column import Boolean, Category, ColumnType, Integer, Real
 from sfumato.metadata.table import Table
 from sfumato.privacy.budget import Budget
 from sfumato.query.connect import connect
 from sfumato.query.session import Session
 
-# Synthetic rows are public: the classifier is fitted to them with nearly no noise.
+# Synthetic rows are public: the model is fitted to them with nearly no noise.
 _RHO = 10_000
 _BUDGET = Budget(epsilon=10**6, delta="1e-6")
 
@@ -32,35 +35,70 @@ def tested(
     rows: pa.Table,
     label: str,
     epsilon: Number,
+    within: Number | None = None,
 ) -> Score:
-    """How many private rows a classifier predicts that was trained on synthetic ``rows``.
+    """How many private rows a model predicts that was trained on synthetic ``rows``.
 
-    The classifier reads every other synthetic column with declared values; it is ``Additive`` for
-    two classes, ``NaiveBayes`` for more.
-    The test is the one release; it costs ``epsilon``.
+    The model reads every other synthetic column with declared values. For classes it is
+    ``Additive`` (two of them) or ``NaiveBayes``; a number it predicts by ``Ridge``, rightly where
+    it is at most ``within`` away. The test is the one release; it costs ``epsilon``.
 
     Raises:
         UnknownName: the rows have no such column.
-        WrongUse: a label that has no classes; nothing was charged.
+        WrongUse: a label that has no classes, or a number without ``within``; nothing was charged.
     """
     columns = _readable(session, table, rows)
     if label not in rows.column_names:
         raise UnknownName(
             f"No synthetic column {shown(label)}.", allowed=", ".join(rows.column_names)
         )
-    if not isinstance(columns.get(label), Category | Boolean):
-        raise WrongUse(
-            f"The column {shown(label)} has no classes.", allowed="a category or boolean"
-        )
+    _require_scored(label, columns.get(label), within)
     names = ", ".join(_quoted(name) for name in columns)
+    model = _trained(rows, columns, names, label)
+    statement = f"SELECT {names} FROM {_quoted(table)}"
+    if within is None:
+        return score(session, model, statement, label=label, epsilon=epsilon)
+    return score_within(session, model, statement, label=label, within=within, epsilon=epsilon)
+
+
+def _require_scored(label: str, kind: ColumnType | None, within: Number | None) -> None:
+    """Refuses a label that cannot be scored so."""
+    if isinstance(kind, Integer | Real) and within is None:
+        raise WrongUse(
+            f"The column {shown(label)} has no classes.",
+            allowed="a category or boolean; of a number, how far off a right prediction may be",
+            remedy="--score-within 1000",
+        )
+    if isinstance(kind, Category | Boolean) and within is not None:
+        raise WrongUse(f"A tolerance of {shown(label)}, which has classes.", allowed="none")
+    if not isinstance(kind, Category | Boolean | Integer | Real):
+        raise WrongUse(
+            f"The column {shown(label)} cannot be scored.", allowed="a category, boolean or number"
+        )
+
+
+def _trained(
+    rows: pa.Table,
+    columns: Mapping[str, ColumnType],
+    names: str,
+    label: str,
+) -> Model:
+    """A model of the label, fitted to the rows with nearly no noise."""
     with tempfile.TemporaryDirectory(prefix="sfumato-score-") as folder:
         ledger = Path(folder) / "ledger.db"
         known = {"rows": Table(rows.select(list(columns)), columns=dict(columns))}
         with connect(known, dataset="synthetic", budget=_BUDGET, ledger=ledger) as public:
             recipe = _recipe(columns[label])
-            model = fit(public, recipe, f"SELECT {names} FROM rows", label=label, rho=_RHO)
-    statement = f"SELECT {names} FROM {_quoted(table)}"
-    return score(session, model, statement, label=label, epsilon=epsilon)
+            return fit(public, recipe, f"SELECT {names} FROM rows", label=label, rho=_RHO)
+
+
+def nearest_guess(rows: pa.Table, label: str, within: Number) -> float:
+    """The share of the rows that are within a tolerance of their median."""
+    values = rows[label].drop_null().to_numpy().astype(np.float64)
+    if not len(values):
+        return 0.0
+    far = float(to_fraction("within", within))
+    return float((np.abs(values - np.median(values)) <= far).mean())
 
 
 def most_frequent(rows: pa.Table, label: str) -> float:
@@ -70,7 +108,9 @@ def most_frequent(rows: pa.Table, label: str) -> float:
 
 
 def _recipe(label: ColumnType) -> Recipe[Model]:
-    """The recipe for the classes of a label."""
+    """The recipe for a label."""
+    if isinstance(label, Integer | Real):
+        return Ridge()
     if isinstance(label, Category) and len(label.values) > 2:
         return NaiveBayes()
     return Additive()

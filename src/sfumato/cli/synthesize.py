@@ -2,7 +2,7 @@
 """``sfumato synthesize``: synthetic rows of one or several tables, in files, with a report."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import click
 
@@ -10,11 +10,14 @@ from sfumato.cli.asking import Asking, asks
 from sfumato.cli.language import say
 from sfumato.cli.options import require_outputs, write_file
 from sfumato.cli.page_language import in_language
-from sfumato.cli.rows_score import most_frequent, tested
+from sfumato.cli.rows_score import most_frequent, nearest_guess, tested
 from sfumato.cli.synthetic_config import read_synthetic
 from sfumato.cli.waiting import waiting
-from sfumato.errors import WrongUse
+from sfumato.errors import UnknownName, WrongUse, shown
+from sfumato.metadata.table import Table
+from sfumato.query.load import read_declarations
 from sfumato.query.session import Session
+from sfumato.synthetic.beside import require_public
 from sfumato.synthetic.fit import fit, preview
 from sfumato.synthetic.model import Model
 
@@ -30,7 +33,7 @@ from sfumato.synthetic.model import Model
     "-o", "--output", type=click.Path(file_okay=False), help="The folder of Parquet and CSV files."
 )
 @click.option("--report", type=click.Path(dir_okay=False), help="Write the report (HTML).")
-@click.option("--score", help="Train a classifier of this column on the rows; --score-epsilon.")
+@click.option("--score", help="Train a model of this column on the rows; --score-epsilon.")
 @click.option("--score-epsilon", help="What counting its right answers on private rows costs.")
 @click.option(
     "--public",
@@ -38,6 +41,8 @@ from sfumato.synthetic.model import Model
     type=click.Path(dir_okay=False),
     help="Counts that rows agree with exactly: a CSV file of values and a count; repeatable.",
 )
+@click.option("--score-within", help="Of a number: how far off a right answer may be.")
+@click.option("--beside", help="A table with public = true: exact distances in the report.")
 @click.option("--rows", type=int, help="How many rows [default: the noisy number].")
 def command(
     tables: tuple[str, ...],
@@ -53,6 +58,8 @@ def command(
     rows: int | None,
     score: str | None,
     score_epsilon: str | None,
+    score_within: str | None,
+    beside: str | None,
 ) -> None:
     """Measure TABLES once, and write synthetic rows of them.
 
@@ -61,15 +68,16 @@ def command(
     same cost is answered from the ledger, at no cost.
     """
     require_outputs(asking.config, report)
-    _require_both(score, score_epsilon)
+    test = _Test.of(score, score_epsilon, score_within)
     cost = {"epsilon": epsilon, "delta": delta, "rho": rho}
     declared = read_synthetic(asking.config, tables, cost).with_public(public)
     with waiting() as engine, asking.session(engine) as session:
         if is_preview:
             say(repr(preview(session, declared.tables, **declared.arguments)))
             return
+        known = _public(asking.config, beside)
         model = fit(session, declared.tables, **declared.arguments)
-        tests = tuple(_scores(session, model, score, score_epsilon))
+        tests = tuple(_scores(session, model, test))
         budget = repr(session.budget)
     say(repr(model))
     if output is not None:
@@ -78,27 +86,67 @@ def command(
     for line in tests:
         say(f"trained on these rows: {line}")
     if report is not None:
-        page = replace(model.report(), tested=tests)
-        write_file(report, in_language(page.html).encode())
-        say(f"wrote {report}\n{page!r}")
+        _write_report(report, model, known, tests)
     say(budget)
 
 
-def _require_both(score: str | None, epsilon: str | None) -> None:
-    """Refuses a score without its cost, and a cost without what is scored."""
-    if (score is None) != (epsilon is None):
-        raise WrongUse("One of --score and --score-epsilon.", allowed="both or none")
+def _write_report(
+    path: str,
+    model: Model,
+    public: Table | None,
+    tests: tuple[str, ...],
+) -> None:
+    """Writes the report, and says it in short."""
+    first = next(iter(model.declarations.tables))
+    found = model.report() if public is None else model.report_beside({first: public})
+    page = replace(found, tested=tests)
+    write_file(path, in_language(page.html).encode())
+    say(f"wrote {path}\n{page!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Test:
+    """The column that a model is tested on, what it costs, and how far off a number may be."""
+
+    label: str
+    epsilon: str
+    within: str | None
+
+    @classmethod
+    def of(cls, label: str | None, epsilon: str | None, within: str | None) -> "_Test | None":
+        """Refuses a score without its cost, and a cost without what is scored."""
+        if (label is None) != (epsilon is None):
+            raise WrongUse("One of --score and --score-epsilon.", allowed="both or none")
+        if label is None or epsilon is None:
+            return None
+        return cls(label, epsilon, within)
+
+
+def _public(config: str, name: str | None) -> Table | None:
+    """The table of the file that rows are compared with (WrongUse if it is not public)."""
+    if name is None:
+        return None
+    tables = read_declarations(config).dataset.tables
+    if name not in tables:
+        raise UnknownName(f"No table {shown(name)}.", allowed=", ".join(tables))
+    require_public({name: tables[name]})
+    return tables[name]
 
 
 def _scores(
     session: Session,
     model: Model,
-    label: str | None,
-    epsilon: str | None,
+    test: _Test | None,
 ) -> Iterator[str]:
-    """How a classifier that is trained on rows of the first table does on private ones."""
-    if label is None or epsilon is None:
+    """How a model that is trained on rows of the first table does on private ones."""
+    if test is None:
         return
     table, rows = next(iter(model.sample().items()))
-    found = tested(session, table, rows, label, epsilon)
-    yield f"{label}: {found!r}; the most frequent value alone {most_frequent(rows, label):.3f}"
+    label, within = test.label, test.within
+    found = tested(session, table, rows, label, test.epsilon, within)
+    if within is None:
+        guess = f"the most frequent value alone {most_frequent(rows, label):.3f}"
+        yield f"{label}: {found!r}; {guess}"
+        return
+    guess = f"the median alone {nearest_guess(rows, label, within):.3f}"
+    yield f"{label} within {within}: {found!r}; {guess}"

@@ -13,30 +13,27 @@ from rich.progress import Progress
 
 from sfumato.cli.asking import Asking, asks
 from sfumato.cli.language import say
-from sfumato.cli.options import config, require_outputs, write_file
+from sfumato.cli.options import config, require_folders, require_outputs, write_file
 from sfumato.cli.telemetry_config import read_task
-from sfumato.cli.telemetry_estimates import estimated
+from sfumato.cli.telemetry_estimates import Counts, Mean, Spread, findings
+from sfumato.cli.telemetry_plan import planned_errors
 from sfumato.collector import stored_reports
+from sfumato.engines.files import is_same
 from sfumato.errors import InvalidConfig, WrongUse, shown
 from sfumato.exact.rounding import float_up
-from sfumato.query.render import number, text_table
+from sfumato.query.plot import Figure
 from sfumato.telemetry import (
     Aggregator,
     Lattice,
     ReportTask,
     SignedTask,
-    candidates,
     central,
     opened,
     sign,
     simulate,
 )
-from sfumato.telemetry.oracles.levels import LevelsOracle
-from sfumato.telemetry.oracles.mean import MeanOracle
 from sfumato.telemetry.rows import Reports
 
-# Half an interval of 95%, in standard errors.
-_HALF = 1.96
 # The delta of one shuffled batch that is shown.
 _DELTA = "1e-9"
 _some = click.IntRange(min=1)
@@ -46,6 +43,7 @@ _devices = click.option(
 _top = click.option(
     "--top", type=_some, default=20, show_default=True, help="How many values to show."
 )
+_plot = click.option("--save-plot", type=click.Path(dir_okay=False), help="Write a chart as SVG.")
 
 
 @click.group("telemetry")
@@ -57,40 +55,46 @@ def command() -> None:
 @config
 @click.argument("name")
 @_devices
-def _plan(config: str, name: str, devices: int) -> None:
+@_plot
+def _plan(
+    config: str,
+    name: str,
+    devices: int,
+    save_plot: str | None,
+) -> None:
     """Compare the oracles for the task NAME: the error of each; free."""
+    require_outputs(config, save_plot)
     task = read_task(config, name)
-    if isinstance(task.oracle, MeanOracle):
-        say(_mean_error(task, devices))
-    elif isinstance(task.oracle, LevelsOracle):
-        say("The errors of quantiles depend on the numbers: see sfumato telemetry simulate.")
-    else:
-        say(_compared(task, devices))
+    planned = planned_errors(task, devices)
+    picture = planned.picture(task, devices) if save_plot else None
+    say(planned.text)
     say(_life(task))
     if task.aggregator and not task.memory:
         say(_central(task))
+    _draw(save_plot, picture)
 
 
 @command.command("simulate")
 @config
 @click.argument("name")
 @click.argument("counts")
-@click.option(
-    "--top",
-    type=click.IntRange(min=1),
-    default=20,
-    show_default=True,
-    help="How many values to show.",
-)
-def _simulate(config: str, name: str, counts: str, top: int) -> None:
+@_top
+@_plot
+def _simulate(
+    config: str,
+    name: str,
+    counts: str,
+    top: int,
+    save_plot: str | None,
+) -> None:
     """Show what the task NAME would estimate if COUNTS were true; free.
 
     COUNTS is a CSV file of made-up values and how many devices hold each, without a header.
     """
+    require_outputs(config, save_plot)
     task = read_task(config, name)
     say(_life(task))
-    for line in estimated(simulate(task, _counts(counts, task)), top):
-        say(line)
+    _tell(findings(simulate(task, _counts(counts, task))), top, save_plot)
 
 
 @command.command("sign")
@@ -118,27 +122,26 @@ def _sign(asking: Asking, name: str, key: str, output: str) -> None:
 @click.argument("task")
 @click.argument("folder")
 @click.option("--period", type=int, help="Which period; every one without memory, if left out.")
-@click.option(
-    "--top",
-    type=click.IntRange(min=1),
-    default=20,
-    show_default=True,
-    help="How many values to show.",
-)
-@click.option("--candidates", help="A file with a text a line, for texts that nobody listed.")
+@_top
+@click.option("--candidates", help="A file with a text a line: the values that are asked about.")
 @click.option("--key", help="The private key of the aggregator, for sealed reports.")
+@_plot
 def _estimate(
     task: str,
     folder: str,
+    *,
     period: int | None,
     top: int,
     candidates: str | None,
     key: str | None,
+    save_plot: str | None,
 ) -> None:
     """Estimate from the reports in FOLDER, for a signed TASK; free.
 
     FOLDER is that of sfumato collect, or the address of its PostgreSQL server.
     """
+    require_folders(save_plot)
+    _require_another(save_plot, task, candidates, key)
     known = _signed(task).task
     if known.memory and period is None:
         raise WrongUse(
@@ -149,8 +152,29 @@ def _estimate(
     for reports in _reports(known, folder, period, key):
         sums.add_many(reports)
     say(f"{sums.reports:,} reports, {sums.duplicates:,} duplicates")
-    for line in estimated(sums, top, None if candidates is None else _lines(candidates)):
+    texts = None if candidates is None else _lines(candidates)
+    _tell(findings(sums, texts), top, save_plot)
+
+
+def _tell(found: Mean | Spread | Counts, top: int, save_plot: str | None) -> None:
+    """Prints estimates, and draws them where this is wanted."""
+    for line in found.lines(top):
         say(line)
+    _draw(save_plot, found.picture(top) if save_plot else None)
+
+
+def _draw(path: str | None, picture: Figure | None) -> None:
+    """Writes a picture, if there is one."""
+    if path and picture:
+        write_file(path, picture.svg.encode())
+        say(f"wrote {path}")
+
+
+def _require_another(output: str | None, *inputs: str | None) -> None:
+    """Refuses an output that would overwrite what is read."""
+    for each in inputs:
+        if output and each and is_same(Path(output), Path(each)):
+            raise WrongUse(f"{shown(output)} is read.", remedy="Write to another path.")
 
 
 def _reports(
@@ -177,24 +201,6 @@ def _stored(task: ReportTask, folder: str, periods: Iterable[int]) -> Iterator[p
     """The reports of some periods as they are stored, some at a time."""
     for period in periods:
         yield from stored_reports(folder, task, period)
-
-
-def _compared(task: ReportTask, devices: int) -> str:
-    """The oracles for the values of a task, and the error of a value that no device holds."""
-    rows = []
-    for each in candidates(task.domain.size, task.first_epsilon):
-        half = _HALF * (each.variance * devices) ** 0.5
-        mark = " *" if each.oracle.kind == task.oracle.kind else ""
-        rows.append([each.oracle.kind + mark, f"{each.oracle.size}", f"+- {number(half)}"])
-    return text_table(("oracle (*: of the task)", "bytes", "95% error in devices"), rows)
-
-
-def _mean_error(task: ReportTask, devices: int) -> str:
-    """The error of a mean, for the numbers that make it largest."""
-    domain, oracle = task.domain, task.oracle
-    assert isinstance(domain, Lattice) and isinstance(oracle, MeanOracle), "a mean of numbers"
-    half = _HALF * float(domain.step * (domain.size - 1)) * (oracle.worst / devices) ** 0.5
-    return f"mean: 95% error at most +- {half:.4g}"
 
 
 def _counts(path: str, task: ReportTask) -> dict[object, int]:

@@ -1,18 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the reports of a task say, in lines."""
+"""What the reports of a task say, in lines and as a picture."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from sfumato.errors import WrongUse
+from sfumato.query.plot import Bar, Figure, bar_chart
 from sfumato.query.render import number, text_table
 from sfumato.telemetry import (
     Aggregator,
+    Distribution,
     Estimates,
+    Listed,
     NumberEstimate,
     Record,
     TextEstimates,
     Texts,
+    Words,
 )
+from sfumato.telemetry.estimate_plot import estimate_chart, largest
 from sfumato.telemetry.oracles.levels import LevelsOracle
 from sfumato.telemetry.oracles.mean import MeanOracle
 
@@ -20,29 +26,92 @@ _HEADER = ("value", "estimate", "95% interval", "p-value of absent")
 _QUANTILES = ("0.25", "0.5", "0.75")
 
 
-def estimated(sums: Aggregator, top: int, texts: Sequence[str] | None = None) -> Iterator[str]:
-    """What the sums say, by the kind of the task; ``texts`` are candidates where none is listed.
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """The mean of a number."""
+
+    title: str
+    found: NumberEstimate
+
+    def lines(self, top: int) -> Iterator[str]:
+        """The mean with its interval."""
+        yield f"mean {_interval(self.found)}"
+
+    def picture(self, top: int) -> Figure:
+        """One bar."""
+        found = self.found
+        bar = Bar("mean", "", found.estimate, found.low, found.high)
+        return bar_chart(self.title, "mean of a device", [bar])
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The distribution of a number."""
+
+    title: str
+    found: Distribution
+
+    def lines(self, top: int) -> Iterator[str]:
+        """The quartiles."""
+        for level in _QUANTILES:
+            yield f"quantile {level}: {_interval(self.found.quantile(level))}"
+
+    def picture(self, top: int) -> Figure:
+        """Shares of ranges, and the median."""
+        return self.found.plot(self.title)
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """The devices of each value, by attribute where there are several."""
+
+    title: str
+    found: Mapping[str, Estimates | TextEstimates]
+
+    def lines(self, top: int) -> Iterator[str]:
+        """A table of the largest estimates for each attribute."""
+        for name, each in self.found.items():
+            if name:
+                yield f"attribute {name}"
+            yield _table(each, top)
+
+    def picture(self, top: int) -> Figure:
+        """The largest estimates with their intervals and p-values."""
+        groups = []
+        for name, each in self.found.items():
+            groups.append(largest(each.to_arrow(), top, each.found_level, name))
+        return estimate_chart(self.title, groups, "0.95")
+
+
+def findings(
+    sums: Aggregator,
+    texts: Sequence[str] | None = None,
+) -> Mean | Spread | Counts:
+    """What the sums say, by the kind of the task; ``texts`` are candidates.
 
     Raises:
-        WrongUse: a task about texts, and no candidates.
+        WrongUse: a task about texts that nobody listed, and no candidates; or candidates of a task
+            that is not about texts.
+        UnknownName: a candidate that was never in the list.
     """
     oracle, domain = sums.task.oracle, sums.task.domain
+    if texts is not None and not isinstance(domain, Texts | Listed):
+        raise WrongUse("Candidates of a task that tests none.", remedy="Leave --candidates out.")
+    title = sums.task.question[:90]
     if isinstance(oracle, MeanOracle):
-        yield f"mean {_interval(sums.mean())}"
-    elif isinstance(oracle, LevelsOracle):
-        found = sums.distribution()
-        for level in _QUANTILES:
-            yield f"quantile {level}: {_interval(found.quantile(level))}"
-    elif isinstance(domain, Record):
-        for name in domain.names:
-            yield f"attribute {name}"
-            yield _table(sums.attribute(name), top)
-    elif isinstance(domain, Texts):
-        if texts is None:
-            raise WrongUse("Texts that nobody listed.", remedy="--candidates words.txt")
-        yield _table(sums.texts(texts), top)
-    else:
-        yield _table(sums.estimate(), top)
+        return Mean(title, sums.mean())
+    if isinstance(oracle, LevelsOracle):
+        return Spread(title, sums.distribution())
+    if isinstance(domain, Record):
+        parts = {name: sums.attribute(name) for name in domain.names}
+        return Counts(title, parts)
+    if isinstance(domain, Words):
+        return Counts(title, {"": sums.discover()})
+    if not isinstance(domain, Texts):
+        return Counts(title, {"": sums.estimate(texts)})
+    if texts is None:
+        raise WrongUse("Texts that nobody listed.", remedy="--candidates words.txt")
+    return Counts(title, {"": sums.texts(texts)})
 
 
 def _table(found: Estimates | TextEstimates, top: int) -> str:

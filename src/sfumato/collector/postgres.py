@@ -33,6 +33,7 @@ _MAKE = (
     f"CREATE UNIQUE INDEX IF NOT EXISTS once ON {TABLE} (task, period, ({_NAME}))",
 )
 _IS_MADE = f"SELECT to_regclass('{SCHEMA}.once') IS NOT NULL"
+_IS_LOGGED = f"SELECT relpersistence = 'p' FROM pg_class WHERE oid = '{TABLE}'::regclass"
 _ADD = (
     f"INSERT INTO {TABLE} SELECT %b, %b, unnest(%b::bytea[]) "
     f"ON CONFLICT (task, period, ({_NAME})) DO NOTHING"
@@ -42,7 +43,8 @@ _SETTINGS = (
     "SELECT pg_is_in_recovery(), current_setting('fsync'), current_setting('full_page_writes'), "
     "current_setting('synchronous_commit'), current_setting('track_commit_timestamp'), "
     "current_setting('log_parameter_max_length'), current_setting('log_statement'), "
-    "current_setting('log_min_duration_statement')"
+    "current_setting('log_min_duration_statement'), current_setting('log_min_duration_sample'), "
+    "current_setting('log_transaction_sample_rate')::float8"
 )
 # Rows that are fetched at a time.
 _BLOCK = 1 << 16
@@ -77,9 +79,13 @@ class PostgresStore:
                 with self._connection.transaction():
                     for statement in _MAKE:
                         self._connection.execute(statement)
+            _require_logged(self._connection)
         except psycopg.Error as error:
             self.close()
             raise _away(error) from None
+        except WrongUse:
+            self.close()
+            raise
 
     def append(self, task: ReportTask, period: int, rows: Payloads) -> int:
         """Keeps the new ones of some reports; they are committed when this returns; how many.
@@ -174,18 +180,30 @@ def _require_durable(connection: psycopg.Connection[Any]) -> None:
     """Raises WrongUse for a server that could lose reports, or would keep when they came."""
     row = connection.execute(_SETTINGS).fetchone()
     assert row is not None, "one row of settings"
-    replica, fsync, pages, commits, times, logged, statements, slow = row
+    replica, fsync, pages, commits, times, logged, *causes = row
     if replica or (fsync, pages) != ("on", "on") or commits == "off":
         raise WrongUse(
             "A PostgreSQL server that could lose reports.",
             allowed="a primary with fsync, full_page_writes and synchronous_commit on",
         )
-    is_logged = logged != "0" and (statements in ("mod", "all") or slow != "-1")
+    statements, slow, sampled, rate = causes
+    is_told = statements in ("mod", "all") or (slow, sampled) != ("-1", "-1") or rate > 0
+    is_logged = logged != "0" and is_told
     if times == "on" or is_logged:
         raise WrongUse(
             "A PostgreSQL server that would keep when a report came.",
             allowed="track_commit_timestamp = off, and no parameters of statements in its log",
             remedy="ALTER ROLE collector SET log_parameter_max_length = 0",
+        )
+
+
+def _require_logged(connection: psycopg.Connection[Any]) -> None:
+    """Raises WrongUse for a table that a crash of the server empties."""
+    if connection.execute(_IS_LOGGED).fetchone() != (True,):
+        raise WrongUse(
+            f"A table {TABLE} that a crash of the server empties.",
+            allowed="a table that is not UNLOGGED",
+            remedy=f"ALTER TABLE {TABLE} SET LOGGED",
         )
 
 

@@ -18,17 +18,20 @@ from sfumato.learning.forest import Forest
 from sfumato.learning.frontier import Frontier, Point, frontier
 from sfumato.learning.kmeans import KMeans
 from sfumato.learning.load import load
+from sfumato.learning.matrix_noise import MatrixNoise
 from sfumato.learning.model import Model
 from sfumato.learning.naive_bayes import NaiveBayes
-from sfumato.learning.order import Fixed, FullBatch, Poisson
+from sfumato.learning.order import Cyclic, Fixed, FullBatch, Poisson
 from sfumato.learning.pca import PCA
 from sfumato.learning.private_frontier import PrivateFrontier, private_frontier
 from sfumato.learning.recipe import Recipe
 from sfumato.learning.ridge import Ridge
 from sfumato.learning.score import Score, score
+from sfumato.learning.score_within import score_within
 from sfumato.learning.tree import Tree
 from sfumato.learning.trees import Trees
-from sfumato.learning.tune import Tuned, tune
+from sfumato.learning.tune import Tuned, preview_tune, tune
+from sfumato.learning.tune_preview import TunePreview
 
 __all__ = [
     "PCA",
@@ -36,6 +39,7 @@ __all__ = [
     "Chosen",
     "Clusters",
     "Components",
+    "Cyclic",
     "DecisionTree",
     "Fixed",
     "Forest",
@@ -43,6 +47,7 @@ __all__ = [
     "FullBatch",
     "KMeans",
     "LogisticRegression",
+    "MatrixNoise",
     "Model",
     "NaiveBayes",
     "Point",
@@ -54,14 +59,17 @@ __all__ = [
     "Score",
     "Tree",
     "Trees",
+    "TunePreview",
     "Tuned",
     "choose",
     "fit",
     "frontier",
     "load",
     "preview",
+    "preview_tune",
     "private_frontier",
     "resume",
     "score",
+    "score_within",
     "tune",
 ]

@@ -3,7 +3,7 @@
 
 from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil
 
@@ -13,6 +13,7 @@ from sfumato.errors import WrongUse, shown
 from sfumato.exact.rounding import sqrt_up
 from sfumato.learning.budget import Budgeted
 from sfumato.learning.descent import State
+from sfumato.learning.descent_noise import DescentNoise
 from sfumato.learning.examples import ExampleSums, Targets, steps_for
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.features import BINS, Feature, Features, binned, linear, require_edges
@@ -54,16 +55,23 @@ class _Descent(Recipe[Model]):
         features = training.counted.features
 
         def made(body: bytes, cost: Cost, charge: str) -> Model:
-            return Model(
+            state = State.from_bytes(body)
+            model = Model(
                 training.recipe,
                 features,
                 examples.columns,
-                State.from_bytes(body).result[np.newaxis, :],
+                state.result[np.newaxis, :],
                 examples.classes,
                 examples.bounds,
                 cost,
                 charge,
             )
+            if features.scale > 1:
+                # the two ends of a line share examples: their noise is not that of bins
+                return model
+            noise = DescentNoise(training.descent, float(training.order.share))
+            middles, deviations = noise.middles(state, features), noise.of_curves(state, features)
+            return replace(model, middles=middles, deviations=deviations)
 
         noise = float(training.sigma) / training.example
         return Run(training, training.sizes, features.width, noise, made)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from sfumato.errors import WrongUse
 from sfumato.learning.coreset import squares
 from sfumato.learning.features import Floats
 from sfumato.learning.frames import FrameColumn, column_of
@@ -58,6 +59,14 @@ class Clusters:
         nearest = squares(points.matrix / STEPS, self.places).argmin(axis=1)
         found: Integers = np.where(points.known, nearest, -1)
         return found
+
+    def plot(self, *_: Any) -> Any:
+        """Refused: there is no curve for each column.
+
+        Raises:
+            WrongUse: always.
+        """
+        raise WrongUse("A plot of clusters.", allowed="models that predict by a curve a column")
 
     def save(self, path: str | Path) -> None:
         """Writes the clusters as JSON; ``ln.load`` reads it."""

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from sfumato.errors import WrongUse
 from sfumato.learning.clusters import points_of, units_of
 from sfumato.learning.features import Floats
 from sfumato.learning.frames import FrameColumn
@@ -57,6 +58,14 @@ class Components:
     def inverse(self, coordinates: Floats) -> Floats:
         """The numbers, in the units of the columns, of rows with these coordinates."""
         return units_of(self.mean + coordinates @ self.axes, self.columns, self.box)
+
+    def plot(self, *_: Any) -> Any:
+        """Refused: there is no curve for each column.
+
+        Raises:
+            WrongUse: always.
+        """
+        raise WrongUse("A plot of components.", allowed="models that predict by a curve a column")
 
     def save(self, path: str | Path) -> None:
         """Writes the components as JSON; ``ln.load`` reads it."""

@@ -14,14 +14,14 @@ import numpy as np
 from sfumato.learning.features import Floats
 from sfumato.noise import Integers
 
-_MOMENTUM = 0.8
+MOMENTUM = 0.8
 # Counts are damped by this many, and curvatures by that many standard deviations of the noise.
-_COUNTS_DAMPED, _DAMPED = 3.0, 28.0
+COUNTS_DAMPED, _DAMPED = 3.0, 28.0
 # The share of the start that is taken from each feature alone, as if features were independent.
-_START = 1 / 3
+START = 1 / 3
 # Weights are averaged over the last steps, in this share.
 _AVERAGED = 0.8
-_LEAST_RATE = 0.01
+LEAST_RATE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,15 +113,19 @@ class Descent:
         counts: Floats,
     ) -> State:
         """The start from noisy counts: each feature alone, damped by the noise."""
+        base, rate = self.rates(counts)
+        middle = self._score(np.array([base]))
+        weights = middle / self.features + START * (self._score(rate) - middle)
+        return replace(state, released=1, counts=counts, weights=weights)
+
+    def rates(self, counts: Floats) -> tuple[float, Floats]:
+        """The mean target of all examples, and of those of each coordinate, damped by the noise."""
         without, having = np.split(np.maximum(counts, 0), 2)
         all_of_them = max(float(without.sum() + having.sum()), 1.0)
-        base = float(np.clip(having.sum() / all_of_them, _LEAST_RATE, 1 - _LEAST_RATE))
-        damped = _COUNTS_DAMPED * self.noise
+        base = float(np.clip(having.sum() / all_of_them, LEAST_RATE, 1 - LEAST_RATE))
+        damped = COUNTS_DAMPED * self.noise
         rate = (having + base * damped) / (without + having + max(damped, 1.0))
-        rate = np.clip(rate, _LEAST_RATE, 1 - _LEAST_RATE)
-        middle = self._score(np.array([base]))
-        weights = middle / self.features + _START * (self._score(rate) - middle)
-        return replace(state, released=1, counts=counts, weights=weights)
+        return base, np.clip(rate, LEAST_RATE, 1 - LEAST_RATE)
 
     def _score(self, rate: Floats) -> Floats:
         """The score whose prediction is a rate."""
@@ -137,11 +141,20 @@ class Descent:
     ) -> State:
         """One step against a noisy gradient, with momentum."""
         without, having = np.split(state.counts, 2)
-        curvature = 0.25 if self.logistic else 1.0
-        size = self.features * curvature * np.maximum(without + having, 1.0)
-        speed = _MOMENTUM * state.speed + gradient
-        weights = state.weights - speed / (size + _DAMPED * self.noise)
+        speed = MOMENTUM * state.speed + gradient
+        weights = state.weights - speed * self.pace(without + having)
         later = replace(state, released=state.released + 1, weights=weights, speed=speed)
-        if later.released <= (1 - _AVERAGED) * self.releases:
+        if not self.is_averaged(later.released):
             return later
         return replace(later, averaged=later.averaged + 1, total=later.total + weights)
+
+    def pace(self, counts: Floats) -> Floats:
+        """By how much a coordinate of so many examples moves for a gradient of one."""
+        curvature = 0.25 if self.logistic else 1.0
+        size = self.features * curvature * np.maximum(counts, 1.0)
+        found: Floats = 1 / (size + _DAMPED * self.noise)
+        return found
+
+    def is_averaged(self, released: int) -> bool:
+        """Whether the weights after so many releases belong to the average."""
+        return released > (1 - _AVERAGED) * self.releases

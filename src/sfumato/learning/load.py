@@ -14,6 +14,8 @@ from sfumato.learning.tree import Tree
 from sfumato.learning.trees import Trees
 
 Loaded: TypeAlias = Model | Clusters | Components | Tree | Trees
+# The first bytes of an archive of arrays.
+_ARCHIVE = b"PK"
 # A file without a kind is of a model of coordinates.
 _KINDS: dict[str, type[Loaded]] = {
     "": Model,
@@ -28,7 +30,7 @@ def load(path: str | Path) -> Loaded:
     """Reads a model that its method ``save`` wrote.
 
     Raises:
-        WrongUse: another file.
+        WrongUse: another file; that of a network, which needs its module.
 
     >>> from sfumato.errors import WrongUse
     >>> try:
@@ -37,8 +39,16 @@ def load(path: str | Path) -> Loaded:
     ...     print("no such file")
     no such file
     """
+    body = Path(path).read_bytes()
+    if body.startswith(_ARCHIVE):
+        raise WrongUse(
+            f"{path} has the weights of a network, and no module.",
+            allowed="the files of other models",
+            remedy="In Python, with a module of the same layers: "
+            "sfumato.learning.torch.load(path, module).predict(frame).",
+        )
     try:
-        stored = json.loads(Path(path).read_text(encoding="utf-8"))
+        stored = json.loads(body.decode("utf-8"))
         if stored["format"] != FORMAT:
             raise ValueError("another format")
         return _KINDS[stored.get("kind", "")].from_json(stored)

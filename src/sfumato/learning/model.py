@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import WrongUse
+from sfumato.learning.curve_plot import Curve, curves_chart
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.features import Binned, Features, Floats, Line, Listed
 from sfumato.learning.frames import FrameColumn, column_of
@@ -22,7 +23,11 @@ from sfumato.plan.rows import MISSING
 from sfumato.plan.show import form
 from sfumato.privacy.event import Json
 from sfumato.query.cost import Cost
+from sfumato.query.plot import Figure
 
+# Bands are so many estimated standard deviations to each side.
+_BAND = 2.5
+_MOST_PANELS = 60
 _FEATURES = {kind.__name__: kind for kind in (Listed, Binned, Line)}
 
 
@@ -31,7 +36,9 @@ class Model(Scorable):
     """A fitted model: weights of coordinates for each class, added up over the features.
 
     ``scores`` has a row for each score, ``classes`` the values of the label: two classes have one
-    score; none, and the label is a number, which the score gives between ``bounds``.
+    score; none, and the label is a number, which the score gives between ``bounds``. Of a model of
+    noisy gradients, ``deviations`` estimates the noise of each coordinate of a curve around the
+    mean of the curve, and ``middles`` has that mean for each coordinate; else they are None.
 
     >>> Model.__name__, "fit returns one"
     ('Model', 'fit returns one')
@@ -45,6 +52,8 @@ class Model(Scorable):
     bounds: tuple[float, float]
     cost: Cost
     charge: str
+    middles: Floats | None = None
+    deviations: Floats | None = None
 
     def __repr__(self) -> str:
         names = ", ".join(column.name for column in self.columns)
@@ -103,6 +112,62 @@ class Model(Scorable):
         first = self.features.starts[place]
         return self.scores[:, first : first + self.features.parts[place].width]
 
+    def plot(self, names: Sequence[str] = ()) -> Figure:
+        """Draws the curves of some features, or of all: each minus its mean, on one scale.
+
+        A band holds the noise: it is 2.5 estimated standard deviations to each side, which held
+        about 95% of the curves of fits to the same rows (docs/learning.md). It says nothing about
+        other rows. Models that measure once have no bands. Of more than 60 features those are drawn
+        whose curves differ most.
+
+        Raises:
+            WrongUse: no such feature.
+        """
+        parts = {part.name: place for place, part in enumerate(self.features.parts)}
+        for name in names:
+            self.curve(name)
+        chosen = list(dict.fromkeys(names)) or list(parts)
+        curves = [self._drawn(parts[name]) for name in chosen]
+        if len(curves) > _MOST_PANELS:
+            steepest = sorted(curves, key=lambda each: -float(np.ptp(each.values)))
+            kept = {each.name for each in steepest[:_MOST_PANELS]}
+            curves = [each for each in curves if each.name in kept]
+        lines = self.classes if len(self.scores) > 2 else ("",)
+        return curves_chart(curves, lines, f"{self.recipe}: what each column adds", self._axis)
+
+    @property
+    def _axis(self) -> str:
+        """What is drawn upwards."""
+        drawn = "units of the label"
+        if self.classes:
+            drawn = "log probability" if len(self.scores) > 2 else f"log odds of {self.classes[1]}"
+        band = "no bands: their noise is not known"
+        if self.deviations is not None:
+            band = "bands: the noise, 2.5 standard deviations"
+        return f"{drawn}, around the mean of each curve; {band}"
+
+    def _drawn(self, place: int) -> Curve:
+        """The curve of a feature as it is drawn."""
+        part = self.features.parts[place]
+        first = self.features.starts[place]
+        own = slice(first, first + part.width)
+        values = self.scores
+        if len(values) == 2:
+            values = values[1:] - values[:1]
+        lower, upper = self.bounds
+        unit = 1.0 if self.classes else upper - lower
+        middle = values[:, own].mean(axis=1, keepdims=True)
+        if self.middles is not None:
+            middle = self.middles[np.newaxis, own]
+        half = None if self.deviations is None else _BAND * unit * self.deviations[own]
+        column = self._column_of(part.name)
+        return Curve(part, column, unit * (values[:, own] - middle), half)
+
+    def _column_of(self, feature: str) -> FrameColumn:
+        """The column that a feature reads: an array is read by many."""
+        by_name = {column.name: column for column in self.columns}
+        return by_name.get(feature) or by_name[feature.rpartition("[")[0]]
+
     @property
     def fingerprint(self) -> str:
         """A hash of the features, the classes and the integer weights."""
@@ -140,6 +205,8 @@ class Model(Scorable):
             "cost": self.cost.to_json(),
             "charge": self.charge,
         }
+        if self.middles is not None and self.deviations is not None:
+            stored |= {"middles": self.middles.tolist(), "deviations": self.deviations.tolist()}
         Path(path).write_text(json.dumps(stored, indent=1), encoding="utf-8")
 
     @classmethod
@@ -155,7 +222,14 @@ class Model(Scorable):
             (lower, upper),
             read_cost(stored["cost"]),
             stored["charge"],
+            _numbers(stored.get("middles")),
+            _numbers(stored.get("deviations")),
         )
+
+
+def _numbers(stored: Any) -> Floats | None:
+    """The stored numbers, if there are any."""
+    return None if stored is None else np.array(stored, np.float64)
 
 
 def written_features(features: Features) -> list[Json]:

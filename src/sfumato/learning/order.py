@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which units a step of a training reads: all of them, or a secret random sample.
+"""Which units a step of a training reads: all of them, a secret random sample, or a batch.
 
 The sample of a step is drawn by the curator, of units, and the very design that is drawn is
 charged. A loader of batches cannot be passed: no shuffled batch is priced as a sample.
@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from sfumato.errors import WrongUse, shown
 from sfumato.exact.rational import Number, to_fraction
+from sfumato.mechanisms.encoder import MOST_TICKS
 from sfumato.privacy.event import Design, Event, FixedSample, PoissonSample, Sampled
 from sfumato.privacy.unit import Relation
 from sfumato.query.curator import Curator, Sample
@@ -92,6 +93,37 @@ class Fixed:
         return Fraction(self.size, self.population)
 
 
+@dataclass(frozen=True, slots=True)
+class Cyclic:
+    """Each unit is in one of ``separation`` batches, which take turns; for ``torch.Network``.
+
+    A unit's batch is drawn by itself, anew after each checkpoint. Between two checkpoints a unit
+    takes part once in any ``separation`` steps. Nothing is saved by sampling; in return the noise
+    of a step may take away a part of the noise of earlier ones (``MatrixNoise``). Under both
+    neighbour relations.
+
+    Raises:
+        WrongUse: a separation that is no whole number from 1 to 2^21.
+
+    >>> Cyclic(20).share
+    Fraction(1, 20)
+    """
+
+    separation: int
+
+    def __post_init__(self) -> None:
+        if type(self.separation) is not int or not 1 <= self.separation <= MOST_TICKS:
+            raise WrongUse(
+                f"separation={shown(self.separation)}.", allowed=f"from 1 to {MOST_TICKS:,}"
+            )
+
+    @property
+    def share(self) -> Fraction:
+        """The expected share of the units that a step reads."""
+        return Fraction(1, self.separation)
+
+
+# What a measurement may be of; ``Cyclic`` is one of steps in a stream alone.
 Order: TypeAlias = FullBatch | Poisson | Fixed
 
 
@@ -101,6 +133,12 @@ def require_order(order: object, neighbours: Relation) -> None:
     Raises:
         WrongUse: a loader of batches, say; or samples of the other neighbour relation.
     """
+    if isinstance(order, Cyclic):
+        raise WrongUse(
+            f"order={shown(order)} of a recipe without streams.",
+            allowed="FullBatch(), Poisson(rate), Fixed(size, population)",
+            remedy="torch.Network takes Cyclic.",
+        )
     if not isinstance(order, Order):
         raise WrongUse(
             f"order={shown(order)}.",

@@ -2,7 +2,9 @@
 """What ``score`` needs of a model."""
 
 from abc import ABC, abstractmethod
+from typing import Any
 
+from sfumato.errors import WrongUse
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.frames import FrameColumn
 from sfumato.learning.outcomes import Outcomes
@@ -35,3 +37,14 @@ class Scorable(ABC):
         Raises:
             WrongUse: what cannot be applied to rows, before any charge.
         """
+
+    def plot(self, *_: Any) -> Any:
+        """Refused, unless the model is a sum of curves.
+
+        Raises:
+            WrongUse: always.
+        """
+        raise WrongUse(
+            f"A plot of a {type(self).__name__}, which has no curve for each column.",
+            allowed="models of Additive, LogisticRegression, Ridge and NaiveBayes",
+        )

@@ -94,7 +94,18 @@ def score(
     examples = Examples.of(session.dataset, statement, label)
     require_same(model, examples)
     allowed = allowance(epsilon=epsilon, rho=rho, delta=delta)
-    task = OutcomeCounts(model.outcomes(examples), model.fingerprint, allowed)
+    return charged(session, model.outcomes(examples), model.fingerprint, allowed, stated)
+
+
+def charged(
+    session: Session,
+    counted: Outcomes,
+    fingerprint: str,
+    allowed: Allowance,
+    stated: Fraction = Fraction(95, 100),
+) -> Score:
+    """Asks for the counts of a model with this fingerprint, and computes their interval."""
+    task = OutcomeCounts(counted, fingerprint, allowed)
     cost = session.price(task)
     stored = session.ask(task)
     right, wrong = np.frombuffer(stored.body, "<i8").tolist()
@@ -154,10 +165,17 @@ def require_same(model: Scorable, examples: Examples) -> None:
     """Refuses rows that the model cannot predict."""
     if not model.classes:
         raise WrongUse(
-            "The score of a model of a number.", allowed="a model whose label has classes"
+            "The score of a model of a number.",
+            allowed="a model whose label has classes",
+            remedy="ln.score_within counts the predictions of a number within a tolerance.",
         )
     if examples.classes != model.classes:
         raise WrongUse("The label has other classes.", allowed=", ".join(model.classes))
+    require_columns(model, examples)
+
+
+def require_columns(model: Scorable, examples: Examples) -> None:
+    """Refuses other features than those of the model."""
     for mine, asked in zip(model.columns, examples.columns, strict=False):
         if mine != asked:
             raise WrongUse(

@@ -5,6 +5,7 @@ Source: Papernot and Steinke, "Hyperparameter Tuning with Renyi Differential Pri
 The number of runs and every model but the best one are never released, logged or stored.
 """
 
+import math
 import struct
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from sfumato.learning.outcomes import outcome_distance
 from sfumato.learning.recipe import Asked, OneRelease, Recipe, Run
 from sfumato.learning.run_count import RunShares, law_of
 from sfumato.learning.scorable import Scorable
+from sfumato.learning.tune_preview import TunePreview
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.rows import BoundedRows
@@ -103,18 +105,64 @@ def tune(
     (True, '2', ['True', 'False'])
     >>> folder.cleanup()
     """
-    examples = Examples.of(session.dataset, statement, label)
-    if not examples.classes:
-        raise WrongUse("Models of a number cannot be tuned.", allowed="a label that has classes")
     listed = _listed(recipes)
-    orders = session.renyi_orders
-    task = Tuning.of(listed, examples, RunShares(Asked(epsilon, rho, delta), law_of(runs), orders))
+    examples = _classified(session, statement, label)
+    shares = RunShares(Asked(epsilon, rho, delta), law_of(runs), session.renyi_orders)
+    task = Tuning.of(listed, examples, shares)
     cost = session.price(task)
     stored = session.ask(task)
     place, right, wrong = _HEAD.unpack_from(stored.body)
     planned = task.candidates[place].planned
     model = planned.made(stored.body[_HEAD.size :], cost, stored.charge)
     return Tuned(model, listed[place], place, right, wrong, cost, stored.charge)
+
+
+def preview_tune(
+    session: Session,
+    recipes: Sequence[Recipe[Any]],
+    statement: str,
+    *,
+    label: str,
+    runs: int = 10,
+    epsilon: Number | None = None,
+    rho: Number | None = None,
+    delta: Number | None = None,
+) -> TunePreview:
+    """What ``tune`` with these arguments would cost, and how noisy its runs would be; free.
+
+    Raises:
+        As ``tune``, but for what an account can pay.
+
+    >>> import sfumato as sf, pyarrow as pa, tempfile
+    >>> from sfumato.learning import DecisionTree, NaiveBayes
+    >>> rows = pa.table({"age": [20], "smoker": [True]})
+    >>> people = sf.Table(rows, columns={"age": sf.Integer(0, 99), "smoker": sf.Boolean()})
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with sf.connect({"people": people}, dataset="tiny", budget=sf.Budget(10),
+    ...                 ledger=folder.name + "/l.db") as session:
+    ...     preview_tune(session, [NaiveBayes(bins=4), DecisionTree(depth=1)],
+    ...                  "SELECT age, smoker FROM people", label="smoker", epsilon=2)
+    10.0 runs on average: at most 4 in half of all tunings, at most 41 in 95% of them
+    noise of each run: 1.6 examples by recipe 0, 6.5 by recipe 1; of its score: 11.3 rows
+    cost of all runs: epsilon = 2
+    nothing was charged
+    >>> folder.cleanup()
+    """
+    listed = _listed(recipes)
+    examples = _classified(session, statement, label)
+    shares = RunShares(Asked(epsilon, rho, delta), law_of(runs), session.renyi_orders)
+    task = Tuning.of(listed, examples, shares)
+    noises = tuple(each.planned.noise for each in task.candidates)
+    score = math.sqrt(task.candidates[0].scoring.noise.variance.upper)
+    return TunePreview(session.price(task), shares.law, noises, score)
+
+
+def _classified(session: Session, statement: str, label: str) -> Examples:
+    """The examples, if their label has classes."""
+    examples = Examples.of(session.dataset, statement, label)
+    if not examples.classes:
+        raise WrongUse("Models of a number cannot be tuned.", allowed="a label that has classes")
+    return examples
 
 
 def _listed(recipes: object) -> tuple[Recipe[Any], ...]:

@@ -22,6 +22,8 @@ from sfumato.privacy.distance import Norm
 MOST_TICKS, MOST_REMEMBERED = 2**21, 2**12
 # A coefficient 1 of the square root is this many lattice steps.
 _BITS = 18
+# Inputs are weighed in two parts, of which the lower one has so many bits.
+LOW_BITS = 31
 # More bits while coefficients are computed.
 _WORKING = 128
 
@@ -139,13 +141,22 @@ class SquareRoot:
         counts: Integers,
     ) -> tuple[Integers, list[int]]:
         """The weighted sum of the inputs of the last ``bands`` ticks."""
+        kept, high, low = self.weighed(memory, counts)
+        sums = zip(high.tolist(), low.tolist(), strict=True)
+        return kept, [(upper << LOW_BITS) + lower for upper, lower in sums]
+
+    def weighed(
+        self,
+        memory: Integers,
+        counts: Integers,
+    ) -> tuple[Integers, Integers, Integers]:
+        """The memory after a tick, and h and l of a row h 2^31 + l; inputs below 2^62."""
         inputs = np.concatenate([memory, counts[None]])[-self.bands :]
         weights = self.coefficients[: len(inputs)][::-1]
         # 2^12 products of 18 and 31 bits fit 64 bits
-        high, low = weights @ (inputs >> 31), weights @ (inputs & (2**31 - 1))
-        sums = zip(high.tolist(), low.tolist(), strict=True)
+        high, low = weights @ (inputs >> LOW_BITS), weights @ (inputs & (1 << LOW_BITS) - 1)
         kept = inputs[len(inputs) - min(len(inputs), self.bands - 1) :]
-        return kept, [(upper << 31) + lower for upper, lower in sums]
+        return kept, high, low
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,13 +18,17 @@ from sfumato.noise.bernoulli import bernoulli
 from sfumato.noise.entropy import SYSTEM, Entropy
 from sfumato.noise.law import Integers, Shape, bracket, size_of
 
+# A shape nearer to 0, or a stop nearer to 1, has a mean that 50 digits do not bound.
+_APART = Fraction(1, 10**12)
+
 
 @dataclass(frozen=True, slots=True, init=False)
 class NegativeBinomial:
     """P(K = k) proportional to (1 - stop)^k times the product of (l + shape) / (l + 1), 0 < l < k.
 
-    k = 1, 2, ...; the shape is a rational above -1 and at most 1, and ``stop`` one between 0 and
-    1. A shape of 1 is the geometric distribution, 0 the logarithmic one.
+    k = 1, 2, ...; the shape is a rational above -1 and at most 1, and 0 or at least 1e-12 from it;
+    ``stop`` is one above 0 and at most 1 - 1e-12. A shape of 1 is the geometric distribution, 0 the
+    logarithmic one.
 
     Guarantees:
         negative binomial draws follow the stated law
@@ -43,10 +47,12 @@ class NegativeBinomial:
     def __init__(self, shape: Number, stop: Number) -> None:
         for name, value in (("shape", shape), ("stop", stop)):
             object.__setattr__(self, name, to_fraction(name, value))
-        if not -1 < self.shape <= 1 or not 0 < self.stop < 1:
+        is_told = self.shape == 0 or abs(self.shape) >= _APART
+        if not -1 < self.shape <= 1 or not is_told or not 0 < self.stop <= 1 - _APART:
             raise InvalidNumber(
                 f"A number of runs of shape {shown(shape)} that stops with {shown(stop)}.",
-                allowed="a shape above -1 and at most 1, and a stop between 0 and 1",
+                allowed="a shape above -1 and at most 1, 0 or 1e-12 from it, "
+                "and a stop above 0 and at most 1 - 1e-12",
             )
 
     def sample_one(self, entropy: Entropy = SYSTEM) -> int:

@@ -24,8 +24,10 @@ from sfumato.noise.lazy_uniform import is_below
 from sfumato.noise.search import smallest
 
 _WIDEST = 1 << 28
-# The first bits of a height; more are drawn only if these do not decide.
-_BITS = 62
+# The first bits of a height decide nearly always, these nearly all others.
+_FIRST, _BITS = 16, 62
+# Draws within so many standard deviations are decided by the first bits.
+_NEAR = 6
 # Slack for rounding errors of the C library; only stated error bounds use it.
 _LIBM_SLACK = 1e-9
 # Beyond this many standard deviations a tail is below 1e-300.
@@ -54,6 +56,7 @@ class RoundedGaussian:
     sigma: Fraction
     _hat: DiscreteGaussian = field(repr=False, compare=False)
     _slopes: tuple[int, int, int, int] = field(repr=False, compare=False)
+    _sure: tuple[int, int] = field(repr=False, compare=False)
 
     def __init__(self, sigma: Number) -> None:
         root = positive("sigma", sigma)
@@ -64,7 +67,9 @@ class RoundedGaussian:
         object.__setattr__(self, "sigma", root)
         hat = DiscreteGaussian(sigma_squared=root * root + root)
         object.__setattr__(self, "_hat", hat)
-        object.__setattr__(self, "_slopes", _slopes(root))
+        slopes = _slopes(root)
+        object.__setattr__(self, "_slopes", slopes)
+        object.__setattr__(self, "_sure", _sure(root, slopes))
 
     def __reduce__(self) -> tuple[object, ...]:
         return RoundedGaussian, (self.sigma,)
@@ -83,25 +88,39 @@ class RoundedGaussian:
     ) -> Integers:
         """Independent exact draws as int64."""
         size = size_of(shape)
-        out = np.empty(size, np.int64)
-        left = np.arange(size)
-        while len(left):
-            drawn = self._hat.sample(len(left), entropy)
-            is_kept = self._kept(drawn, entropy)
-            settled = left[is_kept]
-            out[settled] = drawn[is_kept]
-            left = left[~is_kept]
+        out = self._hat.sample(size, entropy)
+        again = self._rejected(out, entropy)
+        if len(again):
+            out[again] = self.sample(len(again), entropy)
         return out.reshape(shape)
+
+    def _rejected(
+        self,
+        drawn: Integers,
+        entropy: Entropy,
+    ) -> Integers:
+        """The places of the draws of the hat that are not accepted."""
+        least, farthest = self._sure
+        heights = np.empty(len(drawn), "<u2")
+        entropy.fill(heights.view(np.uint8))
+        is_open = heights >= least
+        if len(drawn) and max(-int(drawn.min()), int(drawn.max())) > farthest:
+            is_open |= np.abs(drawn) > farthest
+        places = np.flatnonzero(is_open)
+        is_kept = self._kept(drawn[places], heights[places], entropy)
+        return places[~is_kept]
 
     def _kept(
         self,
         drawn: Integers,
+        first: NDArray[np.uint16],
         entropy: Entropy,
     ) -> NDArray[np.bool]:
-        """Which draws of the hat are accepted; nearly all are by the first bits of their height."""
+        """Which draws of the hat are accepted; ``first`` are the first bits of their heights."""
         square, slope, constant, farthest = self._slopes
-        unused = np.uint64(64 - _BITS)
+        unused = np.uint64(64 - _BITS + _FIRST)
         heights = (words(len(drawn), entropy) >> unused).astype(np.int64)
+        heights |= first.astype(np.int64) << _BITS - _FIRST
         far = np.abs(drawn)
         near = np.minimum(far, farthest)
         rejected = near * near * square
@@ -243,3 +262,14 @@ def _slopes(sigma: Fraction) -> tuple[int, int, int, int]:
 
     farthest = smallest(exceeds, below=int(sigma)) - 1
     return square, slope, constant, farthest
+
+
+def _sure(
+    sigma: Fraction,
+    slopes: tuple[int, int, int, int],
+) -> tuple[int, int]:
+    """Integers w and y: first bits below w accept every |x| <= y."""
+    square, slope, constant, farthest = slopes
+    y = min(farthest, math.ceil(_NEAR * sigma))
+    rejected = square * y * y + slope * y + constant
+    return ((1 << _BITS) - rejected) >> _BITS - _FIRST, y

@@ -24,6 +24,7 @@ from sfumato.plan.aggregate import Quantiles
 from sfumato.privacy.distance import Norm
 from sfumato.privacy.event import BestOf, Design
 from sfumato.query.cells import Cells, Units
+from sfumato.query.cycle import Cycle, Turning
 from sfumato.query.reserved import Reserved
 from sfumato.query.statistic import BoundedStatistic, GroupedScores, Opened
 from sfumato.query.stream_state import Past, Row
@@ -43,6 +44,12 @@ Outcome: TypeAlias = tuple[int, bytes]
 
 class Sample:
     """A handle of a secret sample of the units, which only the curator that drew it can measure."""
+
+    __slots__ = ()
+
+
+class Turn:
+    """A handle of a cycle, of which only the curator that began it can release rows."""
 
     __slots__ = ()
 
@@ -78,6 +85,7 @@ class Curator:
         "_process",
         "_reserved",
         "_sample",
+        "_turn",
         "charge",
     )
 
@@ -97,6 +105,7 @@ class Curator:
         self._lock = threading.RLock()
         self._process = os.getpid()
         self._sample: tuple[Sample, Opened] | None = None
+        self._turn: tuple[Turn, Turning] | None = None
 
     @overload
     def measure(
@@ -223,6 +232,42 @@ class Curator:
 
         return self._carried_out(step)
 
+    def turn(
+        self,
+        cycle: Cycle,
+        mechanism: AdditiveMechanism,
+    ) -> Turn:
+        """Begins a cycle, whose rows ``row`` releases; puts each unit into a batch at random.
+
+        The next step of the reserved event must be the ``Stream`` of this cycle. The exact sums
+        end with the run: no other run goes on with them.
+        """
+
+        def step() -> Turn:
+            _require(mechanism, AdditiveMechanism)
+            _require(cycle, Cycle)
+            if self._past is not None:
+                raise InvalidDeclaration("A cycle in a stream of ticks, which is paid once.")
+            noise = self._reserved.take(cycle.event(mechanism))
+            self._turn = (Turn(), Turning(cycle, mechanism, self._opened, noise))
+            return self._turn[0]
+
+        return self._carried_out(step)
+
+    def row(
+        self,
+        turn: Turn,
+        statistic: BoundedStatistic[Integers],
+    ) -> Integers:
+        """The next row of the last cycle begun, of the sums of its batch, plus noise."""
+
+        def step() -> Integers:
+            if self._turn is None or turn is not self._turn[0]:
+                raise InvalidDeclaration("A cycle that is not the last one of this curator.")
+            return self._turn[1].next(statistic)
+
+        return self._carried_out(step)
+
     def best(
         self,
         event: BestOf,
@@ -260,7 +305,8 @@ class Curator:
         """
         self._ended = True
         with self._lock:
-            failed, self._failed, self._sample = self._failed, self._failed or ENGINE, None
+            failed, self._failed = self._failed, self._failed or ENGINE
+            self._sample = self._turn = None
         return failed
 
     def _take_selection(

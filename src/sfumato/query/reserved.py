@@ -2,7 +2,9 @@
 """Takes a reserved event step by step, with the noise drawn for it. Proof: reserved.proof.md."""
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import islice
 from typing import TypeAlias
 
@@ -21,7 +23,13 @@ from sfumato.privacy.event import (
 )
 
 # The noise of each additive step, in order; for None, and beyond the end, it is drawn later.
-Drawn: TypeAlias = Sequence[Integers | None]
+Drawn: TypeAlias = Iterable[Integers | None]
+# The draw of the noise of one step.
+_Draw: TypeAlias = Callable[[], Integers | None]
+# More integers than this are not held at once.
+_AT_ONCE = 2**20
+# So many steps are drawn ahead of the one that is taken.
+_AHEAD = 2
 
 
 def stated(event: Event, cells: object) -> tuple[int | None, ...]:
@@ -50,14 +58,38 @@ def _not_sizes(cells: object) -> WrongUse:
 
 
 def drawn(event: Event, cells: Sequence[int | None]) -> Drawn:
-    """Draws the noise of the additive steps of an event; ``cells`` are their numbers of integers.
+    """The noise of the additive steps of an event; ``cells`` are their numbers of integers.
 
     For None, and beyond the end of ``cells``, the noise is drawn inside the charge (RULES 25).
+    Much noise is drawn while earlier steps are carried out, two steps ahead, in one other thread.
     """
-    noise: list[Integers | None] = []
-    for step, size in zip(islice(_additive(event), len(cells)), cells, strict=True):
-        noise.append(None if size is None else step.noise.sample(size))
-    return noise
+    steps = islice(_additive(event), len(cells))
+    draws = (partial(_draw, *each) for each in zip(steps, cells, strict=True))
+    if sum(size or 0 for size in cells) <= _AT_ONCE:
+        return [draw() for draw in draws]
+    return _drawn_ahead(draws)
+
+
+def _draw(step: AdditiveNoise, size: int | None) -> Integers | None:
+    """The noise of one step; none for the size None."""
+    return None if size is None else step.noise.sample(size)
+
+
+def _drawn_ahead(draws: Iterator[_Draw]) -> Iterator[Integers | None]:
+    """What the draws return, each called once and in order, by one thread that runs ahead."""
+    worker = ThreadPoolExecutor(1)
+    begun = deque(worker.submit(draw) for draw in islice(draws, _AHEAD))
+
+    def results() -> Iterator[Integers | None]:
+        try:
+            while begun:
+                noise = begun.popleft().result()
+                begun.extend(worker.submit(draw) for draw in islice(draws, 1))
+                yield noise
+        finally:
+            worker.shutdown(wait=False, cancel_futures=True)
+
+    return results()
 
 
 class Reserved:
@@ -84,7 +116,7 @@ class Reserved:
     def __init__(self, event: Event, noise: Drawn = ()) -> None:
         # None marks the end of the steps on a sample
         self._left: list[Event | None] = [plan_of(event)]
-        self._drawn = deque(noise)
+        self._drawn = iter(noise)
         self._sampled = False
 
     def take(self, event: Event, *, sampled: bool = False) -> Integers | None:
@@ -96,9 +128,8 @@ class Reserved:
             InvalidDeclaration: the next step is another one, or none is left.
         """
         step = self._next(lambda part: part == event, sampled=sampled)
-        additive = isinstance(step, AdditiveNoise | Stream) and bool(self._drawn)
-        if additive:
-            return self._drawn.popleft()
+        if isinstance(step, AdditiveNoise | Stream):
+            return next(self._drawn, None)
         return None
 
     def enter(self, design: Design) -> None:

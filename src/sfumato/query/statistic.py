@@ -12,11 +12,14 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, NoReturn, TypeAlias, TypeVar
 
+import numpy as np
+
 from sfumato.engines.base import Exact, Marginals
 from sfumato.engines.base import UnitRows as UnitRows
 from sfumato.errors import InvalidDeclaration
 from sfumato.mechanisms.sampling import chosen_units
 from sfumato.noise import Integers
+from sfumato.noise.uniform import below_many
 from sfumato.plan.cube import BoundedCube
 from sfumato.plan.open_cube import OpenCube
 from sfumato.plan.open_rows import OpenRows
@@ -190,6 +193,27 @@ class Opened:
         drawn = Opened(plan)
         drawn._units = whole.of(chosen_units(design, whole.units))
         return drawn
+
+    def batches(self, count: int) -> "Callable[[int], Opened]":
+        """Puts each unit into one of so many batches by a uniform draw of its own.
+
+        Returns what opens a batch by its number. A unit stays in its batch.
+
+        Raises:
+            InvalidDeclaration: no rows are open.
+        """
+        plan = self._plan
+        if not isinstance(plan, BoundedRows):
+            raise InvalidDeclaration("Batches of what has no units.", allowed="rows")
+        whole = self.unit_rows(plan)
+        batch_of = below_many(count, whole.units)
+
+        def batch(number: int) -> Opened:
+            found = Opened(plan)
+            found._units = whole.of(np.flatnonzero(batch_of == number))
+            return found
+
+        return batch
 
     def _question(self, whole: OpenCube | OpenRows, plan: Bounded) -> Exact:
         """The exact integers of a question of an open plan; the data is read once."""

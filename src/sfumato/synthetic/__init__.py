@@ -7,6 +7,7 @@ Begin with ``fit`` (fit, preview, load) and ``task``, the whole of what is done 
 ``infer`` the error bars, ``report`` the page. ``counts`` and ``select`` have the privacy proofs.
 """
 
+from sfumato.synthetic.beside import Comparison, compare
 from sfumato.synthetic.constraints import Constraint, determines, implies, require
 from sfumato.synthetic.estimate import Estimator, Fitted, MaximumEntropy, Measurement
 from sfumato.synthetic.fit import Options, fit, load, preview
@@ -20,6 +21,7 @@ from sfumato.synthetic.schema import Quantiles
 
 __all__ = [
     "Combined",
+    "Comparison",
     "Constraint",
     "Estimator",
     "Fitted",
@@ -33,6 +35,7 @@ __all__ = [
     "Quantiles",
     "Report",
     "combine",
+    "compare",
     "determines",
     "fit",
     "from_mbi",

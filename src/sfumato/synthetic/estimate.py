@@ -20,6 +20,8 @@ from sfumato.synthetic.tree import Clique, JunctionTree, Part, Tables
 # The share of the expected squared residual at which a fit stops.
 _EXPLAINED = 0.75
 _FIRST_STEP, _GROWTH, _SHRINKING = 0.3, 1.1, 0.5
+# A step as short moves nothing: no direction is left that lowers the residual.
+_LEAST_STEP = 1e-3
 # Counts below so many standard deviations of their noise are fitted more slowly.
 _DAMPING = 100.0
 
@@ -139,7 +141,7 @@ def descended(
     marginals = target.marginals(potentials)
     loss, slopes = target.residual(marginals)
     for _ in range(steps):
-        if loss <= explained:
+        if loss <= explained or step < _LEAST_STEP:
             break
         moved = [one - step * slope for one, slope in zip(potentials, slopes, strict=True)]
         found = target.marginals(moved)

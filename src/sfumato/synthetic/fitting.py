@@ -165,13 +165,6 @@ class Base:
         """The number of blocks of each column."""
         return tuple(each.size for each in self.merges)
 
-    @property
-    def possible(self) -> int:
-        """How many pairs have a column that was measured."""
-        columns = len(self.sizes)
-        others = columns - (self.counted or columns)
-        return columns * (columns - 1) // 2 - others * (others - 1) // 2
-
     @cached_property
     def total(self) -> float:
         """The estimated number of rows, at least one: the mean over the columns, weighted by

@@ -3,8 +3,8 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import pyarrow as pa
 
-from sfumato.errors import WrongUse, shown
+from sfumato.errors import UnknownName, WrongUse, shown
 from sfumato.exact.rational import Number
 from sfumato.metadata.dataset import Dataset
+from sfumato.metadata.table import Table
 from sfumato.noise import Integers
 from sfumato.noise.entropy import SYSTEM, Entropy
 from sfumato.query.cost import Cost
 from sfumato.query.task import Stored
+from sfumato.synthetic.beside import compare, require_public
 from sfumato.synthetic.estimate import Estimator, Fitted
 from sfumato.synthetic.export import Part, copy_postgres, write_duckdb, write_files
 from sfumato.synthetic.fitting import Base, cells_of_rows, whole_fit
@@ -104,6 +106,27 @@ class Model(ABC):
     @abstractmethod
     def report(self) -> Report:
         """How well rows fit what was measured, an honest check, and what is not kept; free."""
+
+    def report_beside(
+        self,
+        tables: Mapping[str, Table],
+    ) -> Report:
+        """The report, with the exact numbers of tables that are declared public (``compare``).
+
+        ``tables`` has a public table for some of the synthetic tables, by name.
+
+        Raises:
+            UnknownName: a name of no synthetic table.
+            WrongUse, InvalidSource: as ``compare``; above all, a table that is not public.
+        """
+        known = self.declarations.tables
+        for name in tables:
+            if name not in known:
+                raise UnknownName(f"No synthetic table {shown(name)}.", allowed=", ".join(known))
+        require_public(tables)
+        rows = self.sample()
+        compared = [compare(name, rows[name], public) for name, public in tables.items()]
+        return replace(self.report(), compared=tuple(compared))
 
     @property
     def charge_id(self) -> str:

@@ -119,7 +119,7 @@ class Preview:
         if schedule.rounds:
             pairs = f"{schedule.rounds} pairs of columns"
             lines.append(f"{pairs}, each count: +- {number(self.pair_error)} rows")
-        lines.append(f"honest check: {schedule.checks} pairs")
+        lines.append(f"honest check: {schedule.checks} pairs and triples of columns")
         return "\n".join([*lines, *self.notes])
 
     def __repr__(self) -> str:

@@ -2,16 +2,18 @@
 """How well rows fit what was measured, and the honest check; computed from released numbers."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
+from sfumato.metadata.column import Boolean, Category
 from sfumato.noise import Integers
 from sfumato.synthetic.fitting import Base
+from sfumato.synthetic.honest import Correlation, Way, correlations, seen_of, ways_of
 from sfumato.synthetic.schema import Floats
-from sfumato.synthetic.task import Released, check_blocks
+from sfumato.synthetic.task import Released
 from sfumato.synthetic.tree import Clique
 
 # The mean absolute value of noise, in standard deviations.
@@ -36,18 +38,41 @@ class Fit:
 
 
 @dataclass(frozen=True, slots=True)
+class Range:
+    """The ends of the declared range of a column, and of the bins that the rows are in.
+
+    ``is_cut``: farther out, no bin can be told from noise.
+    """
+
+    column: str
+    declared: tuple[str, str]
+    rows: tuple[str, str]
+    is_cut: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Quality:
     """The fit of single columns and chosen pairs, the honest check, and what was not measured.
 
     ``associations`` has Cramer's V of each pair of columns in the rows: 0 is none, 1 is full.
+    ``missed`` are the pairs that were not measured, ``ways`` the distances of the check by the
+    number of columns, ``ranges`` those of ordered columns.
     """
 
     singles: tuple[Fit, ...]
     pairs: tuple[Fit, ...]
     checks: tuple[Fit, ...]
-    unmeasured: int
+    missed: tuple[tuple[str, str], ...]
     merged: tuple[tuple[str, int, int], ...]
     associations: Floats
+    ways: tuple[Way, ...]
+    correlations: tuple[Correlation, ...]
+    ranges: tuple[Range, ...]
+
+    @property
+    def unmeasured(self) -> int:
+        """How many pairs were not measured together."""
+        return len(self.missed)
 
 
 def quality(
@@ -68,38 +93,75 @@ def quality(
     for each in released.pairs:
         rows = _counted(blocks[:, each.columns], each.counts.shape, weights)
         pairs.append(_fit(base, each.columns, rows, each.counts, base.sigma[1]))
+    seen = seen_of(released, cells, weights)
+    checks = [_fit(base, each.columns, each.rows, each.counted, base.sigma[2]) for each in seen]
     return Quality(
         tuple(singles),
         tuple(pairs),
-        _checked(released, cells, weights),
-        base.possible - len(pairs),
+        tuple(checks),
+        _missed(released),
         _merged(base),
         _associations(blocks, base.sizes),
+        ways_of(base, seen),
+        correlations(base, seen),
+        tuple(_ranges(base, cells)),
     )
 
 
-def _merged(base: Base) -> tuple[tuple[str, int, int], ...]:
-    """For each measured column, how many of its cells are in a rest, and how many it has."""
+def _missed(released: Released) -> tuple[tuple[str, str], ...]:
+    """The pairs with a column of this table that no chosen marginal has."""
+    base = released.base
+    names = base.schema.names
+    measured: set[Clique] = set()
+    for each in released.pairs:
+        measured |= set(combinations(each.columns, 2))
     found = []
-    for place, axis in enumerate(base.schema.axes[: base.counted]):
-        sizes = base.merges[place].sizes
-        found.append((axis.name, int(sizes[sizes > 1].sum()), axis.cells))
+    for one, other in combinations(range(len(names)), 2):
+        is_own = one < (base.counted or len(names))
+        if is_own and (one, other) not in measured:
+            found.append((names[one], names[other]))
     return tuple(found)
 
 
-def _checked(
-    released: Released,
+def _ranges(
+    base: Base,
     cells: Integers,
-    weights: Floats | None,
-) -> tuple[Fit, ...]:
-    """The fit of the marginals that the model never saw."""
-    base, found = released.base, []
-    for clique, noisy in released.checks:
-        coarse = np.empty((len(cells), 2), np.int64)
-        for at, column in enumerate(clique):
-            coarse[:, at] = np.array(check_blocks(base, column))[cells[:, column]]
-        rows = _counted(coarse, noisy.shape, weights)
-        found.append(_fit(base, clique, rows, noisy, base.sigma[2]))
+) -> Iterator[Range]:
+    """The ranges of ordered columns; none of a column that is missing in every row."""
+    for place, axis in enumerate(base.schema.axes[: base.counted]):
+        known = cells[:, place][cells[:, place] < axis.bins]
+        if isinstance(axis.kind, Category | Boolean) or not len(known):
+            continue
+        limits, kind = axis.limits, axis.kind
+        low, high = int(limits[known.min()]), int(limits[known.max() + 1]) - 1
+        reach = base.reach(place)
+        is_cut = False
+        if reach is not None:
+            is_cut = reach != (kind.lower_code, kind.upper_code + 1)
+            low, high = max(low, reach[0]), min(high, reach[1] - 1)
+        codes = np.array([kind.lower_code, kind.upper_code, low, high])
+        first, last, least, greatest = map(_said, axis.values(codes).to_pylist())
+        yield Range(axis.name, (first, last), (least, greatest), is_cut)
+
+
+def _said(value: object) -> str:
+    if isinstance(value, int | float):
+        return f"{value:,}"
+    return str(value)
+
+
+def _merged(base: Base) -> tuple[tuple[str, int, int], ...]:
+    """For each measured column, how many of its values are in a rest, and how many it has.
+
+    Where no value is missing, the cell of missing ones is with the rarest value, and not counted.
+    """
+    found = []
+    for place, axis in enumerate(base.schema.axes[: base.counted]):
+        blocks, values = np.array(base.merges[place].blocks), axis.cells
+        if not base.has_missing(place):
+            blocks, values = blocks[:-1], axis.bins
+        sizes = np.bincount(blocks)
+        found.append((axis.name, int(sizes[sizes > 1].sum()), values))
     return tuple(found)
 
 

@@ -294,7 +294,7 @@ class RelationalTask:
         """The most bytes of the answer."""
         found = _HEADER + len(self.asked) + sum(map(size_of, self.openings))
         for each in self.parts:
-            counts = sum(each.schema.cells) + each.schedule.checks * CHECK_BLOCKS**2
+            counts = sum(each.schema.cells) + each.schedule.checks * CHECK_BLOCKS**3
             found += 8 * (counts + each.schedule.rounds * each.schedule.largest)
         return found
 

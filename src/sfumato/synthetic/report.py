@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report of a model: one self-contained page for the people who will use its rows."""
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,15 +10,29 @@ import numpy as np
 from sfumato.query.cost import Cost
 from sfumato.query.plot import Bar, bar_chart
 from sfumato.query.render import number
+from sfumato.synthetic.beside import Comparison
+from sfumato.synthetic.honest import Way
+from sfumato.synthetic.page import (
+    AGREES,
+    APART,
+    HIDDEN,
+    LISTED,
+    compared_html,
+    section,
+    table,
+    text,
+)
 from sfumato.synthetic.quality import Fit, Quality
 from sfumato.synthetic.task import Released
 
 _STYLE = (Path(__file__).parent / "report.css").read_text(encoding="utf-8")
-# The most cells of a column that is drawn, the most columns, and the rows of a table.
-_DRAWN, _PICTURES, _LISTED = 24, 12, 40
+# The most cells of a column that is drawn, and the most columns.
+_DRAWN, _PICTURES = 24, 12
 # The standard deviations within which 95% of noise lies.
 _NORMAL = 1.96
 _CELL = 22
+# The most pairs that are named.
+_NAMED = 200
 
 
 @dataclass(frozen=True)
@@ -27,7 +40,8 @@ class Report:
     """What was measured, how well rows fit it, an honest check, and what is not kept.
 
     ``lost`` are more sentences on what is not kept, ``others`` the reports of other tables,
-    ``tested`` what models that were trained on the rows do on private ones.
+    ``tested`` what models that were trained on the rows do on private ones, ``compared`` the rows
+    beside tables that are declared public.
 
     >>> Report.__name__, "model.report() returns one"
     ('Report', 'model.report() returns one')
@@ -42,6 +56,7 @@ class Report:
     lost: tuple[str, ...] = ()
     others: tuple["Report", ...] = ()
     tested: tuple[str, ...] = ()
+    compared: tuple[Comparison, ...] = ()
 
     @property
     def html(self) -> str:
@@ -51,7 +66,7 @@ class Report:
         body = "\n".join(each.body for each in every)
         return (
             '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-            f"<title>{_text(title)}</title><style>{_STYLE}</style></head>\n"
+            f"<title>{text(title)}</title><style>{_STYLE}</style></head>\n"
             f"<body><main>{body}</main></body></html>\n"
         )
 
@@ -60,15 +75,19 @@ class Report:
         """The part of the page about this table."""
         title = f"Synthetic {self.released.base.schema.table}"
         parts = [
-            f"<header><h1>{_text(title)}</h1><p>{_text(self._summary)}</p></header>",
+            f"<header><h1>{text(title)}</h1><p>{text(self._summary)}</p></header>",
             self._tiles,
-            _section("The honest check", self._check),
+            section("The honest check", self._check),
+            self._correlations,
             self._tests,
-            _section("What is not kept", self._lost),
-            _section("Which columns go together", self._map),
-            _section("Columns", self._columns),
-            _section("Measured pairs", self._pairs),
-            _section("Who is protected", self._guarantee),
+            self._public,
+            section("Did your question survive?", self._survival),
+            section("What is not kept", self._lost),
+            self._ranges,
+            section("Which columns go together", self._map),
+            section("Columns", self._columns),
+            section("Measured pairs", self._pairs),
+            section("Who is protected", self._guarantee),
         ]
         return "\n".join(parts)
 
@@ -84,7 +103,9 @@ class Report:
         for fit in self.quality.checks:
             lines.append(f"check {' x '.join(fit.columns)}: {_verdict(fit)}")
         lines.append(f"{self.quality.unmeasured} pairs of columns were not measured together")
-        lines += [repr(each) for each in self.others]
+        if self.left_out:
+            lines.append(f"left out: {', '.join(self.left_out)}")
+        lines += [repr(each) for each in (*self.compared, *self.others)]
         return "\n".join(lines)
 
     @property
@@ -104,11 +125,11 @@ class Report:
             (number(round(self.released.base.total)), "rows (noisy)"),
             (str(len(self.released.pairs)), "pairs of columns measured"),
             (worst, "largest error in the honest check, of all rows"),
-            (str(self.cost), "cost"),
+            (_short(self.cost), "cost"),
         ]
         cells = []
         for value, label in tiles:
-            cells.append(f'<div class="tile"><b>{_text(value)}</b><span>{label}</span></div>')
+            cells.append(f'<div class="tile"><b>{text(value)}</b><span>{label}</span></div>')
         return f'<div class="tiles">{"".join(cells)}</div>'
 
     @property
@@ -121,55 +142,150 @@ class Report:
             names, distance = " x ".join(fit.columns), f"{fit.distance:.3f}"
             rows.append([names, distance, f"{fit.noise:.3f}", _verdict(fit)])
         intro = (
-            f"<p>{share:.0%} of the cost was spent on random pairs of columns, counted in coarse "
-            "cells. The model never saw these counts, so they judge the rows as new data would. "
-            "Distances up to that of the noise alone mean that nothing wrong was seen.</p>"
+            f"<p>{share:.0%} of the cost was spent on random pairs of columns and on some triples, "
+            "counted in coarse cells. The model never saw these counts, so they judge the rows as "
+            "new data would. Distances up to that of the noise alone mean that nothing wrong was "
+            "seen.</p>"
         )
-        return intro + _table(["pair", "distance", "of noise alone", "a cell is off by"], rows)
+        header = ["columns", "distance", "of noise alone", "a cell is off by"]
+        every = f"<details><summary>Each marginal</summary>{table(header, rows)}</details>"
+        reading = (
+            "<p>A share of all rows, such as that of the old who are ill, is typically off by as "
+            "much as the last column says.</p>"
+        )
+        return intro + _ways(self.quality.ways) + reading + every
+
+    @property
+    def _correlations(self) -> str:
+        """The correlations of ordered columns, in the rows and in the check."""
+        rows = []
+        for each in self.quality.correlations:
+            counted = f"{each.counted:.2f} \u00b1 {each.error:.2f}"
+            apart = abs(each.rows - each.counted) > each.error
+            words = APART if apart else AGREES
+            rows.append([" x ".join(each.columns), f"{each.rows:.2f}", counted, words])
+        if not rows:
+            return ""
+        return section(
+            "Correlations",
+            "<p>Of ordered columns that the honest check counted together, in its coarse cells. "
+            "The 95% interval is that of the noise of the check.</p>"
+            + table(["columns", "in the rows", "in the check", ""], rows),
+        )
+
+    @property
+    def _ranges(self) -> str:
+        """Between which values the rows lie."""
+        if not self.quality.ranges:
+            return ""
+        rows = []
+        for each in self.quality.ranges:
+            rows.append([each.column, *each.declared, *each.rows])
+        header = ["column", "least declared", "greatest declared", "least", "greatest"]
+        return section(
+            "Ranges",
+            "<p>The ends of the rows are those of bins that can be told from noise, never the "
+            "least and the greatest value of the data.</p>" + table(header, rows),
+        )
 
     @property
     def _tests(self) -> str:
         """What was trained on the rows, and how often it was right; nothing if nothing was."""
         if not self.tested:
             return ""
-        lines = "".join(f"<li><code>{_text(line)}</code></li>" for line in self.tested)
-        return _section(
+        lines = "".join(f"<li><code>{text(line)}</code></li>" for line in self.tested)
+        return section(
             "Trained on these rows",
-            "<p>A classifier of a column was trained on synthetic rows. Its right answers on the "
+            "<p>A model of a column was trained on synthetic rows. Its right answers on the "
             "private rows were counted under a charge of their own.</p>"
             f"<ul>{lines}</ul>",
         )
 
     @property
+    def _public(self) -> str:
+        """The rows beside public tables, exactly; nothing if there are none."""
+        return "".join(
+            section(f"Beside the public table {each.table}", compared_html(each))
+            for each in self.compared
+        )
+
+    @property
     def _lost(self) -> str:
-        base, found = self.released.base, []
-        unmeasured = self.quality.unmeasured
-        if unmeasured:
-            found.append(
-                f"{unmeasured} pairs of columns were not measured together: the rows take them as "
-                "independent, given the columns between them. Combinations of three columns or "
-                "more follow from the pairs."
-            )
-        for name, rest, cells in self.quality.merged:
-            if rest:
-                found.append(
-                    f"{name}: {rest:,} of {cells:,} values are too rare to be told from noise. "
-                    "They occur about as often as their noisy counts say, whatever the other "
-                    "columns are."
-                )
+        found = [*self._unmeasured, *self._rare]
+        base = self.released.base
+        bins = []
         for axis in base.schema.axes[: base.counted]:
             if axis.starts is not None:
-                found.append(
-                    f"{axis.name}: {axis.bins} bins; inside a bin, values are spread smoothly."
-                )
+                bins.append(f"{axis.name} ({axis.bins})")
+        if bins:
+            found.append(f"Inside bins, values are spread smoothly: {', '.join(bins)}.")
         if self.left_out:
             found.append(f"Left out: {', '.join(self.left_out)}.")
+            found.append("Of a text, frequent values are kept if texts= names a placeholder.")
         found += self.lost
         if base.schema.plan.unit is not None and not self.lost:
             most = base.schema.plan.most
             rows = "row" if most == 1 else "rows"
             found.append(f"Of a unit with more than {most:,} {rows}, each row counts less.")
-        return f"<ul>{''.join(f'<li>{_text(line)}</li>' for line in found)}</ul>"
+        listed = "".join(f"<li>{text(line)}</li>" for line in found)
+        return f"<ul>{listed}</ul>{_listed(self.quality.missed)}"
+
+    @property
+    def _unmeasured(self) -> list[str]:
+        """What follows from pairs that were not measured."""
+        missed = self.quality.unmeasured
+        if not missed:
+            return []
+        words = (
+            f"{missed} pairs of columns were not measured together: the rows take them as "
+            "independent, given the columns between them. Combinations of three columns or "
+            "more follow from the pairs."
+        )
+        return [words]
+
+    @property
+    def _least(self) -> str:
+        """Fewer rows than this cannot be told from noise."""
+        base = self.released.base
+        return f"{round(base.schedule.faint * base.sigma[0]):,}"
+
+    @property
+    def _rare(self) -> list[str]:
+        """What is too rare to be kept, and the tails."""
+        found, rare = [], []
+        for name, rest, cells in self.quality.merged:
+            if rest:
+                rare.append(f"{name} {rest:,}/{cells:,}")
+        if rare:
+            found.append(
+                f"Values that fewer than about {self._least} rows have are too rare to be told "
+                f"from noise: {', '.join(rare)}. They occur about as often as their noisy counts "
+                "say, whatever the other columns are."
+            )
+        for each in self.quality.ranges:
+            if each.is_cut:
+                low, high = each.rows
+                found.append(
+                    f"{each.column}: no value is below {low} or above {high}. The tails are cut "
+                    "where no bin can be told from noise."
+                )
+        return found
+
+    @property
+    def _survival(self) -> str:
+        """How a reader finds out whether a question can be answered from the rows."""
+        lines = [
+            "Are its columns together? A pair without a frame below was not measured.",
+            f"Is its group large? Fewer than about {self._least} rows cannot be told from noise.",
+            "How far off is it? Every number has an interval in",
+            "If much depends on it, ask the private table once, at a cost:",
+        ]
+        codes = ["", "", "model.query(...)", "sfumato query"]
+        items = []
+        for line, code in zip(lines, codes, strict=True):
+            shown = f" <code>{code}</code>" if code else ""
+            items.append(f"<li>{text(line)}{shown}</li>")
+        return f"<ol>{''.join(items)}</ol>"
 
     @property
     def _map(self) -> str:
@@ -181,20 +297,24 @@ class Report:
         parts = []
         for row, name in enumerate(names):
             top = row * _CELL
-            parts.append(f'<text x="{left - 6}" y="{top + 15}" class="n">{_text(name)}</text>')
+            parts.append(f'<text x="{left - 6}" y="{top + 15}" class="n">{text(name)}</text>')
             for column in range(row):
                 value = float(self.quality.associations[row, column])
                 frame = ' class="m"' if (column, row) in measured else ""
                 title = f"{names[column]} x {name}: {value:.2f}"
                 parts.append(
                     f'<rect x="{left + column * _CELL}" y="{top}" width="20" height="20" '
-                    f'fill="{_shade(value)}"{frame}><title>{_text(title)}</title></rect>'
+                    f'fill="{_shade(value)}"{frame}><title>{text(title)}</title></rect>'
                 )
+            if row + 1 < len(names):
+                at = f"{left + top + 14} {size + 6}"
+                below = f'<text transform="translate({at}) rotate(-90)" class="n">'
+                parts.append(f"{below}{text(name)}</text>")
         picture = "".join(parts)
         return (
             "<p>Association in the rows (Cramer's V): the darker, the more. A frame marks pairs "
             "that were measured.</p>"
-            f'<svg viewBox="0 0 {left + size} {size}" style="max-width:{left + size}px">'
+            f'<svg viewBox="0 0 {left + size} {size + 110}" style="max-width:{left + size}px">'
             f"{picture}</svg>"
         )
 
@@ -212,7 +332,10 @@ class Report:
             for cell, value in zip(np.sort(shown), firsts, strict=True):
                 count, label = float(counts[cell]), "missing" if value is None else str(value)
                 bars.append(Bar(label, "noisy count", count, count - far, count + far))
-            parts.append(bar_chart(axis.name, "rows", bars).svg)
+            title = axis.name
+            if len(counts) > _DRAWN:
+                title = f"{axis.name}: {_DRAWN} of {len(counts):,} values, those with most rows"
+            parts.append(bar_chart(title, "rows", bars).svg)
         return "".join(parts)
 
     @property
@@ -224,7 +347,7 @@ class Report:
     @property
     def _guarantee(self) -> str:
         return (
-            f"<p>{_text(self.protected)} Cost: {_text(str(self.cost))}. Whatever is done with the "
+            f"<p>{text(self.protected)} Cost: {text(str(self.cost))}. Whatever is done with the "
             "rows, and whatever else is known, what can be learnt from them about one unit is "
             "bounded by this cost; it adds to what other answers about the same data cost.</p>"
             "<p>A number that is computed from the rows alone has no error bar. "
@@ -235,37 +358,56 @@ class Report:
 
 def _fits(fits: Sequence[Fit]) -> str:
     """A table of how well rows fit marginals, the worst first."""
-    worst = sorted(fits, key=lambda fit: fit.noise - fit.distance)[:_LISTED]
+    worst = sorted(fits, key=lambda fit: fit.noise - fit.distance)[:LISTED]
     rows = []
     for fit in worst:
         rows.append([" x ".join(fit.columns), f"{fit.distance:.3f}", f"{fit.noise:.3f}"])
-    return _table(["columns", "distance of rows from the noisy counts", "of noise alone"], rows)
+    return table(["columns", "distance of rows from the noisy counts", "of noise alone"], rows)
+
+
+def _short(cost: Cost) -> str:
+    """The cost in few digits; it stands in full further down."""
+    if cost.epsilon == "unbounded":
+        return f"rho {float(cost.rho):.3g}"
+    return f"epsilon {float(cost.epsilon):.3g}"
+
+
+def _ways(ways: Sequence[Way]) -> str:
+    """The distances of one, two and three columns."""
+    rows = []
+    for way in ways:
+        off = f"{way.off:.2%} of all rows" if way.off else HIDDEN
+        distances = f"{way.distance:.3f}", f"{way.noise:.3f}"
+        rows.append([f"{way.columns}", f"{way.marginals}", *distances, off])
+    header = [
+        "columns together",
+        "marginals",
+        "mean distance",
+        "of noise alone",
+        "a cell is off by",
+    ]
+    return table(header, rows)
+
+
+def _listed(pairs: Sequence[tuple[str, str]]) -> str:
+    """The names of pairs that were not measured."""
+    if not pairs:
+        return ""
+    names = [" x ".join(pair) for pair in pairs[:_NAMED]]
+    if len(pairs) > _NAMED:
+        names.append("...")
+    words = text(", ".join(names))
+    return f"<details><summary>Pairs that were not measured</summary><code>{words}</code></details>"
 
 
 def _verdict(fit: Fit) -> str:
     """How much a cell is off, as a share of all rows."""
     if not fit.off:
-        return "less than the noise"
+        return HIDDEN
     return f"{fit.off:.2%} of all rows"
-
-
-def _section(title: str, body: str) -> str:
-    return f"<section><h2>{_text(title)}</h2>{body}</section>"
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    head = "".join(f"<th>{_text(name)}</th>" for name in header)
-    body = []
-    for row in rows:
-        body.append(f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>")
-    return f"<table><tr>{head}</tr>{''.join(body)}</table>"
 
 
 def _shade(value: float) -> str:
     """A colour from nearly white to blue."""
     light = round(95 - 55 * min(value, 1.0))
     return f"hsl(210 50% {light}%)"
-
-
-def _text(words: str) -> str:
-    return html.escape(words)

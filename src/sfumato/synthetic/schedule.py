@@ -106,6 +106,11 @@ class Schedule:
         return min(CHECKS, self.columns * (self.columns - 1) // 2)
 
     @property
+    def checked_triples(self) -> int:
+        """How many of them are of three columns, in a table alone."""
+        return self.checks // 3
+
+    @property
     def shares(self) -> tuple[Fraction, Fraction, Fraction, Fraction]:
         """The shares of all single columns, of selections, of chosen marginals, of the check."""
         left = 1 - self.check

@@ -5,6 +5,7 @@ Its answer is a line of JSON with what was chosen, then all noisy counts as litt
 """
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -39,6 +40,8 @@ FORMAT = 1
 _HEADER = 1_000_000
 # The most bytes of one character in JSON.
 _ESCAPED = 12
+# Of so many columns, chosen at random, some are looked at together by the honest check.
+_TRIED = 64
 
 
 @dataclass(frozen=True)
@@ -113,7 +116,7 @@ class FitTask:
     def size(self) -> int:
         """The most bytes of the answer."""
         schedule = self.schedule
-        counts = sum(self.schema.cells) + schedule.checks * CHECK_BLOCKS**2
+        counts = sum(self.schema.cells) + schedule.checks * CHECK_BLOCKS**3
         header = _HEADER + len(self.asked) + size_of(self.opening)
         return header + 8 * (counts + schedule.rounds * schedule.largest)
 
@@ -172,7 +175,7 @@ class FitTask:
         for one in self.schema.axes:
             singles.append(curator.measure(single(plan, one), noises.single))
         base = self.base(singles)
-        checks = _checked_pairs(base, dice)
+        checks = _checked_marginals(base, dice)
         checked = []
         for clique in checks:
             checked.append(curator.measure(check_counts(base, clique), noises.checked))
@@ -297,16 +300,29 @@ def spend_checks(
         curator.measure(counts, base.noises.checked)
 
 
-def _checked_pairs(
+def _checked_marginals(
     base: Base,
     dice: Dice,
 ) -> list[Clique]:
-    """The pairs of the honest check: any that can be counted, at random."""
-    pairs = []
-    for one, other in combinations(range(base.schedule.columns), 2):
-        if base.schema.cells[one] * base.schema.cells[other] <= MOST_COUNTED:
-            pairs.append((one, other))
-    return [pairs[place] for place in dice.order(len(pairs))[: base.schedule.checks]]
+    """The marginals of the honest check, at random: a third of three columns, the rest pairs."""
+    schedule = base.schedule
+    triples = _countable(base, 3, dice)[: schedule.checked_triples]
+    pairs = _countable(base, 2, dice)
+    return [*pairs[: schedule.checks - len(triples)], *triples]
+
+
+def _countable(
+    base: Base,
+    columns: int,
+    dice: Dice,
+) -> list[Clique]:
+    """The choices of so many columns whose marginal is counted, some of them, in random order."""
+    found: list[Clique] = []
+    order = dice.order(base.schedule.columns)[:_TRIED].tolist()
+    for chosen in combinations(order, columns):
+        if math.prod(base.declared[each] for each in chosen) <= MOST_COUNTED:
+            found.append(tuple(sorted(chosen)))
+    return [found[place] for place in dice.order(len(found))]
 
 
 def check_blocks(

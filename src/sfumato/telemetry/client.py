@@ -11,7 +11,7 @@ import hmac
 import struct
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from sfumato.errors import TaskRefused, WrongUse
 from sfumato.exact.rational import Number, decimal_text, positive
@@ -146,14 +146,14 @@ class Client:
         number = task.domain.number(value)
         if task.memory:
             kept = state.answer if state.epoch == epoch else self._permanent(number, epoch)
-            after = replace(state, epoch=epoch, answer=kept)
+            after = _State(state.first, period, used + 1, epoch, kept)
             answer = self._blurred(kept, entropy)
         else:
             words = drawn_words(task.oracle.draws, entropy).tolist()
             answer = task.oracle.encode(number, words)
-            after = state
+            after = _State(state.first, period, used + 1, state.epoch, state.answer)
         # before the report leaves: a crash after it must not draw again
-        self._store.save(replace(after, period=period, used=used + 1).to_bytes())
+        self._store.save(after.to_bytes())
         return sealed(task, self._layout.report(period, self._id(period, used), answer))
 
     def _state(self) -> "_State | None":
@@ -187,7 +187,7 @@ class Client:
     def _keyed(self, label: bytes, *numbers: int) -> bytes:
         """HMAC-SHA256 under the secret, of a label, the task and some numbers."""
         text = label + self._hash + struct.pack(f">{len(numbers)}I", *numbers)
-        return hmac.new(self._secret, text, hashlib.sha256).digest()
+        return hmac.digest(self._secret, text, "sha256")
 
     def __repr__(self) -> str:
         return f"Client({self.task.id!r})"

@@ -16,7 +16,7 @@ from sfumato.telemetry.domain import Texts, Words
 from sfumato.telemetry.intervals import Floats
 from sfumato.telemetry.oracles.prefixes import PrefixesOracle
 from sfumato.telemetry.oracles.sketch import SketchOracle
-from sfumato.telemetry.texts import TextEstimates
+from sfumato.telemetry.texts import TextEstimates, candidate_numbers
 
 Numbers = NDArray[np.uint64]
 _MOST_KEPT = 1024
@@ -91,10 +91,9 @@ def sketched(
 
     Raises:
         WrongUse: no candidates, or one comes twice.
+        UnknownName: one is no text.
     """
-    numbers = [domain.known(text) for text in candidates]
-    if not numbers or len(set(numbers)) != len(numbers):
-        raise WrongUse(f"{len(numbers):,} candidates.", allowed="1 or more, each once")
+    numbers = candidate_numbers(domain, candidates)
     found, errors = SketchSums(oracle, tally).estimates(np.array(numbers, np.uint64))
     reports = int(oracle.split(tally)[0].sum())
     return TextEstimates(tuple(candidates), found, errors, confidence, reports)

@@ -28,8 +28,6 @@ OTHER = "(other)"
 _ALL = 1 << 64
 # No text of one letter and the end that fits 64 bits is longer.
 _LONGEST = 64
-# What follows the end of a text: no letter.
-_END = "\0"
 # Codes of a lattice that every language reads exactly.
 _MOST_CODE = 1 << 53
 
@@ -51,9 +49,12 @@ class Listed:
     def __post_init__(self) -> None:
         every = [_text(value) for value in (*self.values, self.other)]
         numbers = {text: number for number, text in enumerate(every)}
-        if len(numbers) != len(every) or len(every) < 2:
+        if len(every) < 2:
+            raise InvalidDeclaration("A list without values.", allowed="1 text or more")
+        if len(numbers) != len(every):
+            again = next(text for number, text in enumerate(every) if numbers[text] != number)
             raise InvalidDeclaration(
-                "A list of values in which one comes twice, or that is empty.",
+                f"The value {shown(again)} comes twice.",
                 allowed="texts that differ in Unicode form NFC, none of them the text for 'other'",
                 remedy="Give each value once.",
             )
@@ -259,9 +260,10 @@ class Words:
         if not all(letter in self._digits for letter in letters):
             letters = ""
         found = 0
-        for letter in letters[: self.length].ljust(self.length, _END):
-            found = found * self.symbols + self._digits.get(letter, 0)
-        return found
+        for letter in letters[: self.length]:
+            found = found * self.symbols + self._digits[letter]
+        after = max(self.length - len(letters), 0)
+        return int(found * self.symbols**after)
 
     def known(self, label: object) -> int:
         """The number of a text of the alphabet (UnknownName for anything else)."""

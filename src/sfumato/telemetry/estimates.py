@@ -8,6 +8,8 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
+from sfumato.query.plot import Figure
+from sfumato.telemetry.estimate_plot import estimate_chart, largest
 from sfumato.telemetry.intervals import Coins, Floats
 
 # The share of lying devices whose effect is shown beside each estimate.
@@ -121,3 +123,20 @@ class Estimates:
         """The values of the largest estimates, the largest first."""
         for place in np.argsort(-self.estimate, kind="stable")[:count].tolist():
             yield self.values[place], float(self.estimate[place])
+
+    @property
+    def found_level(self) -> float:
+        """The largest p-value of a value that is found, with the confidence for all together."""
+        miss = 1 - float(self.confidence)
+        if self.simultaneous:
+            return miss
+        return miss / max(len(self.values), 1)
+
+    def plot(self, count: int = 20) -> Figure:
+        """A chart of the largest estimates with their intervals and p-values.
+
+        Blue values are held by some device: with the confidence all of them are right together.
+        """
+        group = largest(self.to_arrow(), count, self.found_level)
+        title = f"Estimated number of devices, of {self.reports:,} reports"
+        return estimate_chart(title, [group], self.confidence)

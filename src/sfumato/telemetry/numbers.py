@@ -13,12 +13,17 @@ from sfumato.errors import WrongUse
 from sfumato.exact.rational import Number
 from sfumato.noise import Integers
 from sfumato.noise.law import open_unit
+from sfumato.query.plot import Figure
+from sfumato.telemetry.distribution_plot import Middle, Span, distribution_chart
 from sfumato.telemetry.domain import Lattice
 from sfumato.telemetry.intervals import Floats
 from sfumato.telemetry.oracles.category import CategoryOracle
 from sfumato.telemetry.oracles.levels import LevelOracle, LevelsOracle
 from sfumato.telemetry.oracles.mean import MeanOracle
 from sfumato.telemetry.tails import half_width
+
+# The most ranges of a chart.
+_RANGES = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +151,26 @@ class Distribution:
         low = float(labels[int(candidates.min())])
         high = float(labels[int(candidates.max())])
         return NumberEstimate(float(labels[place]), 0.0, low, high)
+
+    def plot(self, title: str = "Distribution over devices") -> Figure:
+        """A chart of the shares of up to 32 ranges with their intervals, and of the median."""
+        middle = self.quantile("0.5")
+        median = Middle(middle.estimate, middle.low, middle.high)
+        return distribution_chart(title, self._spans(), median, str(self.confidence))
+
+    def _spans(self) -> list[Span]:
+        """The ranges of the chart: neighbours of one size, the last may be smaller."""
+        labels = self.domain.labels
+        size = -(-len(labels) // _RANGES)
+        half = float(self.domain.step) / 2
+        spans = []
+        for start in range(0, len(labels), size):
+            first, last = labels[start], labels[min(start + size, len(labels)) - 1]
+            found = self.between(first, last)
+            name = str(first) if first == last else f"{first} to {last}"
+            ends = (float(first) - half, float(last) + half)
+            spans.append(Span(name, ends, found.estimate, found.low, found.high))
+        return spans
 
     @cached_property
     def _prefixes(self) -> tuple[Floats, Floats]:

@@ -9,8 +9,10 @@ from statistics import NormalDist
 from sfumato.errors import TargetUnreachable, WrongUse, shown
 from sfumato.exact.rational import Number, decimal_text, positive
 from sfumato.noise.law import open_unit
+from sfumato.query.plot import Figure
 from sfumato.telemetry.choose import REPORT_BYTES, Candidate, candidates
 from sfumato.telemetry.domain import Declared, domain_of
+from sfumato.telemetry.error_plot import ErrorLine, error_chart
 
 # The epsilons that are tried, in thousandths.
 _MOST = 20_000
@@ -36,6 +38,24 @@ class TelemetryPlan:
             f"epsilon {decimal_text(self.epsilon)} a report: +-{self.error:,.0f} of "
             f"{self.devices:,} devices ({self.candidate})"
         )
+
+    def plot(self) -> Figure:
+        """A chart of the error against the number of devices, at half, once and twice epsilon.
+
+        Errors are shares of the devices, for a value that no device holds.
+        """
+        lines = []
+        factor = self.error / math.sqrt(self.candidate.variance) / self.devices
+        for times in (Fraction(1, 2), Fraction(1), Fraction(2)):
+            epsilon = times * self.epsilon
+            values = self.candidate.oracle.values
+            best = self.candidate
+            if times != 1:
+                best = candidates(values, epsilon, max(REPORT_BYTES, best.oracle.size))[0]
+            name = f"epsilon {decimal_text(epsilon)} ({best.oracle.kind})"
+            lines.append(ErrorLine(name, factor * math.sqrt(best.variance)))
+        title = "Half the width of an interval, against the number of devices"
+        return error_chart(title, "error in share of the devices", lines, self.devices)
 
 
 def plan(

@@ -16,21 +16,25 @@ from statistics import NormalDist
 import numpy as np
 import pyarrow as pa
 
-from sfumato.errors import WrongUse
+from sfumato.errors import WrongUse, shown
 from sfumato.exact.rational import Number
 from sfumato.noise import Integers
 from sfumato.noise.law import open_unit
+from sfumato.query.plot import Figure
 from sfumato.telemetry.domain import Texts
+from sfumato.telemetry.estimate_plot import estimate_chart, largest
 from sfumato.telemetry.intervals import Floats
 from sfumato.telemetry.oracles.rappor import RapporOracle
 
 
 @dataclass(frozen=True)
 class TextEstimates:
-    """The estimated number of reports of each candidate, with its standard error.
+    """The estimated number of reports of each text, with its standard error.
 
-    Intervals and ``p_value`` are those of the normal law; they hold if the candidates are all
-    frequent texts: what others hold is explained by one more number, the same for all bits.
+    Intervals and ``p_value`` are those of the normal law, not proved for every data set. By
+    RAPPOR they hold if the candidates are all the frequent texts: what others hold is explained by
+    one more number, the same for all bits. By a sketch or by prefixes, errors contain the
+    collisions with other texts.
 
     >>> shown = TextEstimates(("a",), np.array([30.0]), np.array([10.0]), "0.95", 1000)
     >>> round(float(shown.low[0]), 1), round(float(shown.p_value[0]), 4)
@@ -89,6 +93,46 @@ class TextEstimates:
         }
         return pa.table({name: pa.array(column) for name, column in columns.items()})
 
+    @property
+    def found_level(self) -> float:
+        """The largest p-value of a text that is found, with the confidence for all together."""
+        return (1 - float(self.confidence)) / max(len(self.values), 1)
+
+    def plot(self, count: int = 20) -> Figure:
+        """A chart of the largest estimates with their intervals and p-values.
+
+        Blue texts are those of ``found`` with the confidence of the intervals.
+        """
+        group = largest(self.to_arrow(), count, self.found_level)
+        title = f"Estimated number of devices, of {self.reports:,} reports"
+        return estimate_chart(title, [group], self.confidence)
+
+
+def candidate_numbers(domain: Texts, candidates: Sequence[str]) -> list[int]:
+    """The number of each candidate.
+
+    Raises:
+        WrongUse: no candidates, or one comes twice.
+        UnknownName: one is no text.
+
+    >>> candidate_numbers(Texts(), ["caf\u00e9", "cafe\u0301"])
+    Traceback (most recent call last):
+    sfumato.errors.WrongUse: The candidate 'cafe\u0301' comes twice...
+    """
+    if not candidates:
+        raise WrongUse("No candidates.", allowed="1 text or more")
+    numbers: dict[int, None] = {}
+    for text in candidates:
+        number = domain.known(text)
+        if number in numbers:
+            raise WrongUse(
+                f"The candidate {shown(text)} comes twice.",
+                allowed="texts that differ in Unicode form NFC",
+                remedy="Give each candidate once.",
+            )
+        numbers[number] = None
+    return list(numbers)
+
 
 def text_estimates(
     oracle: RapporOracle,
@@ -100,7 +144,7 @@ def text_estimates(
     """The regression of the bits on the candidates, and on a constant for all other texts.
 
     Raises:
-        WrongUse: as many candidates as bits of all cohorts, or more; or one comes twice.
+        WrongUse: as many candidates as bits of all cohorts, or more; none, or one comes twice.
 
     >>> from sfumato.noise import SYSTEM
     >>> from sfumato.telemetry.oracles.rappor import rappor
@@ -110,11 +154,11 @@ def text_estimates(
     >>> text_estimates(oracle, domain, tally, ["yes", "no"], "0.95").found("0.999999999")
     ['yes']
     """
-    numbers = [domain.number(text) for text in candidates]
-    if len(set(numbers)) != len(numbers) or len(numbers) >= oracle.cohorts * oracle.bits:
+    numbers = candidate_numbers(domain, candidates)
+    if len(numbers) >= oracle.cohorts * oracle.bits:
         raise WrongUse(
             f"{len(numbers):,} candidates for {oracle.cohorts * oracle.bits:,} bits.",
-            allowed="fewer than bits of all cohorts, each once",
+            allowed="fewer than bits of all cohorts",
             remedy="Test them in parts, the most likely first.",
         )
     reports, ones = oracle.split(tally)

@@ -2,6 +2,7 @@
 """Small networks, and rows of which they are the examples."""
 
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -62,16 +63,86 @@ class Tied(nn.Module):
 
 
 class Attention(nn.Module):
-    """Self-attention over 4 positions."""
+    """Self-attention over 3 positions, with the weights of positions where ``told``."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, told: bool = False) -> None:
         super().__init__()
+        self.told = told
         self.attention = nn.MultiheadAttention(4, 2, batch_first=True)
         self.out = nn.Linear(12, CLASSES)
 
     def forward(self, x: Any) -> Any:
         x = x.repeat(1, 4)[:, :12].reshape(len(x), 3, 4)
-        return self.out(self.attention(x, x, x, need_weights=False)[0].flatten(1))
+        return self.out(self.attention(x, x, x, need_weights=self.told)[0].flatten(1))
+
+
+class Recurrent(nn.Module):
+    """The outputs of a recurrent layer at all of 4 positions."""
+
+    def __init__(self, layer: Any) -> None:
+        super().__init__()
+        self.layer, self.out = layer, nn.Linear(20, CLASSES)
+
+    def forward(self, x: Any) -> Any:
+        return self.out(self.layer(x.reshape(len(x), 4, 3))[0].flatten(1))
+
+
+class Adapted(nn.Module):
+    """A frozen layer with a trained product of low rank (LoRA)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.frozen, self.out = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, CLASSES)
+        self.down, self.up = nn.Linear(WIDTH, 2, bias=False), nn.Linear(2, WIDTH, bias=False)
+        self.frozen.requires_grad_(requires_grad=False)
+
+    def forward(self, x: Any) -> Any:
+        return self.out(torch.tanh(self.frozen(x) + self.up(self.down(x))))
+
+
+class Shared(nn.Module):
+    """Two layers with one weight, and a table that is the weight of a layer too where ``table``."""
+
+    def __init__(self, *, table: bool = False) -> None:
+        super().__init__()
+        self.words, self.out = nn.Embedding(11, 4), nn.Linear(11 * WIDTH, CLASSES)
+        self.one, self.other = nn.Linear(4, 4), nn.Linear(4, 4)
+        self.last = nn.Linear(4, 11)
+        self.other.weight = self.one.weight
+        if table:
+            self.last.weight = self.words.weight
+
+    def forward(self, x: Any) -> Any:
+        x = self.words((x * 9).long())
+        return self.out(self.last(self.other(torch.tanh(self.one(x)))).flatten(1))
+
+
+def volume() -> Any:
+    convolution = nn.Conv3d(
+        1, 3, (2, 1, 2), stride=(1, 1, 2), padding=(1, 0, 1), dilation=(1, 1, 2)
+    )
+    tail = (nn.Tanh(), nn.Flatten(), nn.Linear(3 * 3 * 2 * 2, CLASSES))
+    return nn.Sequential(Shaped(1, 2, 2, 3), convolution, *tail)
+
+
+def scaled() -> Any:
+    normal = nn.RMSNorm(4)
+    tail = (nn.Linear(4, 4), nn.Flatten(), nn.Linear(WIDTH, CLASSES))
+    return nn.Sequential(Shaped(3, 4), nn.Linear(4, 4), normal, *tail)
+
+
+def lstm() -> Any:
+    return Recurrent(nn.LSTM(3, 5, num_layers=2, batch_first=True))
+
+
+def gru() -> Any:
+    return Recurrent(nn.GRU(3, 5, batch_first=True))
+
+
+def encoder() -> Any:
+    """A layer of torch's transformers."""
+    layer = nn.TransformerEncoderLayer(4, 2, 6, dropout=0.0, batch_first=True)
+    return nn.Sequential(Shaped(3, 4), layer, nn.Flatten(), nn.Linear(WIDTH, CLASSES))
 
 
 def frozen() -> nn.Module:
@@ -116,8 +187,17 @@ RULED = {
     "conv1d": series,
     "embedding": words,
     "frozen": frozen,
+    "tied": Tied,
+    "shared": Shared,
+    "adapted": Adapted,
+    "attention": Attention,
+    "encoder": encoder,
+    "conv3d": volume,
+    "rms": scaled,
+    "lstm": lstm,
+    "gru": gru,
 }
-UNRULED = {"tied": Tied, "attention": Attention}
+UNRULED = {"told": partial(Attention, told=True), "table": partial(Shared, table=True)}
 
 
 def plan(most: int = 1, relation: Relation = Relation.ADD_REMOVE) -> BoundedRows:

@@ -18,7 +18,17 @@ from sfumato.learning.torch.gradients import GradientSums, lattice_for
 from sfumato.plan.rows import MISSING
 from sfumato.privacy import Norm
 from sfumato.privacy.unit import Relation
-from tests.learning.torch.nets import LOSS, RULED, UNRULED, codes, linear, opened, sums
+from tests.learning.torch.nets import (
+    CLASSES,
+    LOSS,
+    RULED,
+    UNRULED,
+    WIDTH,
+    codes,
+    linear,
+    opened,
+    sums,
+)
 
 EACH = [(name, make, name in UNRULED) for name, make in (RULED | UNRULED).items()]
 
@@ -177,6 +187,29 @@ def test_a_gradient_that_is_not_finite_counts_as_nothing() -> None:
         statistic = sums(Bad(), whole=whole)
         together = np.concatenate([good[:20], bad, good[20:]])
         assert (released(statistic, together) == released(statistic, good)).all()
+
+
+@pytest.mark.parametrize("size", [1e30, 1e-30])
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_huge_or_tiny_gradient_is_clipped_and_moves_nothing_else(
+    size: float, whole: bool
+) -> None:
+    class Scaled(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.out = nn.Linear(WIDTH, CLASSES)
+
+        def forward(self, x: Any) -> Any:
+            return self.out(torch.where(x[:, :1] == 1, size, 1.0) * x)
+
+    torch.manual_seed(7)
+    statistic = sums(Scaled(), whole=whole, clip=Fraction(1, 4))
+    rows = codes(50)
+    rows[:, 0] = 3
+    one = codes(1, seed=9)
+    one[:, 0] = 9
+    far = moved(statistic, np.concatenate([rows, one]), rows)
+    assert far <= float(statistic.lattice.distance(Relation.ADD_REMOVE).value)
 
 
 def test_a_missing_label_adds_nothing_and_an_empty_table_is_zero() -> None:

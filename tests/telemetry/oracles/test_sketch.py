@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sketches: all reports of small ones in exact fractions, the collisions, and the fast form."""
 
+import itertools
+import math
+from collections import Counter
 from fractions import Fraction
 
 import numpy as np
@@ -17,10 +20,14 @@ from sfumato.telemetry.oracles import (
     projective,
     sketch,
 )
+from sfumato.telemetry.oracles.category import CategoryOracle
 from sfumato.telemetry.oracles.form import oracle_from_json, oracle_to_json
 from sfumato.telemetry.oracles.sketch import SketchOracle
+from sfumato.telemetry.oracles.unary import UnaryOracle
 from sfumato.testing import Replay, assert_counts_follow
-from tests.contracts.oracles import dearest, steps
+from tests.contracts.oracles import dearest, steps, supports
+from tests.telemetry.oracles import test_bit as bit_law
+from tests.telemetry.oracles import test_unary as unary_law
 
 WHOLE = 1 << 64
 TEXTS = [0, 1, 5, 1 << 32, (1 << 63) + 12345, WHOLE - 1]
@@ -75,6 +82,117 @@ def test_another_law_of_a_sketch_is_noticed(mutant):
     bad = mutant(3, category(4, 1))
     with pytest.raises((AssertionError, KeyError)):
         assert dearest([law(bad, value) for value in TEXTS]) == bad.event.odds
+
+
+def runs(draw, low=0, high=WHOLE - 1):
+    """The runs of words that give the same, each by its first word, its length and its result."""
+    first = draw(low)
+    if first == draw(high):
+        return [(low, high - low + 1, first)]
+    middle = (low + high) // 2
+    left, right = runs(draw, low, middle), runs(draw, middle + 1, high)
+    (start, words, result), (_, more, same) = left[-1], right[0]
+    if result == same:
+        return [*left[:-1], (start, words + more, result), *right[1:]]
+    return left + right
+
+
+def law_of_all_words(oracle, value):
+    """The exact probability of each report; in a row, no run ends where another word says."""
+    found = Counter()
+    rest = [0] * (oracle.draws - 1)
+    for top, words, _ in runs(lambda word: oracle.encode(value, [word, *rest])[:2]):
+        places = [
+            runs(lambda word, at=at, top=top: oracle.encode(value, one(top, rest, at, word)))
+            for at in range(len(rest))
+        ]
+        for chosen in itertools.product(*places):
+            report = oracle.encode(value, [top, *(first for first, _, _ in chosen)])
+            found[report] += words * math.prod(length for _, length, _ in chosen)
+    return {report: Fraction(words, WHOLE**oracle.draws) for report, words in found.items()}
+
+
+def one(top, rest, place, word):
+    """The words of a row, one of which is given."""
+    return [top, *rest[:place], word, *rest[place + 1 :]]
+
+
+def check_sketch(oracle):
+    """Each row is as likely as stated, and supports the bucket of the text as often, exactly."""
+    texts = TEXTS[2:5]
+    laws = [law_of_all_words(oracle, value) for value in texts]
+    assert dearest(laws) == oracle.event.odds
+    cuts = [-(-WHOLE * row // oracle.rows) for row in range(oracle.rows + 1)]
+    for value, each in zip(texts, laws, strict=True):
+        found = np.full((oracle.rows, oracle.part.values), Fraction(0))
+        for report, chance in each.items():
+            found[report[1]] += [chance * held for held in supports(oracle.part, report[2:])]
+        for row in range(oracle.rows):
+            share = Fraction(cuts[row + 1] - cuts[row], WHOLE)
+            wanted = [share * oracle.part.other] * oracle.part.values
+            wanted[oracle.bucket(value, row)] = share * oracle.part.own
+            assert found[row].tolist() == wanted
+
+
+SMALL = [
+    sketch(1, rows=3, buckets=4),
+    count_mean(1, rows=3, buckets=2),
+    hadamard_count_mean(1, rows=3, buckets=2),
+    SketchOracle(3, category(4, 1)),
+]
+
+
+@pytest.mark.parametrize("oracle", SMALL, ids=lambda oracle: oracle.part.kind)
+def test_every_report_of_every_text_is_as_likely_as_stated(oracle):
+    check_sketch(oracle)
+
+
+class RowTooWide(SketchOracle):
+    """The first row has a word too many."""
+
+    __slots__ = ()
+
+    def encode(self, value, words):
+        return SketchOracle.encode(self, value, [max(words[0] - 1, 0), *words[1:]])
+
+
+class Other(CategoryOracle):
+    """Tells the truth as often as it should lie."""
+
+    __slots__ = ()
+
+    def encode(self, value, words):
+        return CategoryOracle.encode(self, (value + 1) % self.values, words)
+
+
+class Inverted(UnaryOracle):
+    """Keeps as seldom as it should add, and adds as often as it should keep."""
+
+    __slots__ = ()
+
+    def encode(self, value, words):
+        return bytes([UnaryOracle.encode(self, value, words)[0] ^ (1 << self.values) - 1])
+
+
+_BITS = count_mean(1, rows=3, buckets=2).part
+_SIGN = bit(4, 1).truth
+
+
+@pytest.mark.parametrize(
+    "mutant",
+    [
+        SketchOracle(3, Inverted(2, _BITS.kept, _BITS.added)),
+        SketchOracle(3, unary_law.OneWordMore(2, _BITS.kept, _BITS.added)),
+        SketchOracle(3, bit_law.Swapped(4, _SIGN)),
+        SketchOracle(3, bit_law.OneWordMore(4, _SIGN)),
+        SketchOracle(3, Other(4, category(4, 1).truth, category(4, 1).other_weight)),
+        RowTooWide(3, category(4, 1)),
+    ],
+    ids=["unary p and q", "unary edge", "bit p and q", "bit edge", "category p and q", "row edge"],
+)
+def test_one_wrong_probability_is_noticed(mutant):
+    with pytest.raises(AssertionError):
+        check_sketch(mutant)
 
 
 @pytest.mark.parametrize("buckets", [2, 16])

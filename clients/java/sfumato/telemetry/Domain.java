@@ -14,11 +14,12 @@ abstract class Domain {
   private static final long MOST_VALUES = 1L << 31;
   private static final long MOST_CODE = 1L << 53;
   private static final String REASON = "its domain";
+  private static final int[] NONE = {};
 
   /** The number of what a device holds, as an unsigned word. */
   abstract long number(Object value);
 
-  /** How many values there are; -1 for all texts. */
+  /** How many values there are; -1 for texts that nobody listed. */
   abstract long size();
 
   /** Whether numbers need more than 32 bits. */
@@ -31,6 +32,8 @@ abstract class Domain {
       case "texts":
         Form.of(form, REASON, "kind");
         return new Texts();
+      case "words":
+        return new Words(Form.of(form, REASON, "kind", "length", "letters"));
       case "record":
         return new Record(Form.of(form, REASON, "domains", "kind", "names"));
       default:
@@ -146,6 +149,52 @@ abstract class Domain {
     @Override
     long size() {
       return -1;
+    }
+  }
+
+  /** Texts of the letters of an alphabet: their first letters, the first the most significant. */
+  static final class Words extends Domain {
+    private static final BigInteger MOST = BigInteger.ONE.shiftLeft(64);
+    final int length;
+    private final Map<Integer, Integer> digits = new HashMap<>();
+    private final boolean isLarge;
+
+    private Words(Form form) throws TaskRefused {
+      String letters = form.text("letters");
+      length = form.small("length", 1, 64);
+      TaskRefused.unless(!letters.isEmpty() && composed(letters).equals(letters), REASON);
+      letters.codePoints().forEach(letter -> digits.putIfAbsent(letter, digits.size() + 1));
+      TaskRefused.unless(digits.size() == letters.codePointCount(0, letters.length()), REASON);
+      BigInteger size = BigInteger.valueOf(symbols()).pow(length);
+      TaskRefused.unless(size.compareTo(MOST) <= 0, REASON);
+      isLarge = size.compareTo(BigInteger.ONE.shiftLeft(32)) > 0;
+    }
+
+    /** The letters, and the end of a text. */
+    long symbols() {
+      return digits.size() + 1L;
+    }
+
+    @Override
+    long number(Object value) {
+      String text = value instanceof String ? composed((String) value) : "";
+      boolean isSpelled = text.codePoints().allMatch(digits::containsKey);
+      int[] letters = isSpelled ? text.codePoints().toArray() : NONE;
+      long found = 0;
+      for (int i = 0; i < length; i++) {
+        found = found * symbols() + (i < letters.length ? digits.get(letters[i]) : 0);
+      }
+      return found;
+    }
+
+    @Override
+    long size() {
+      return -1;
+    }
+
+    @Override
+    boolean isLarge() {
+      return isLarge;
     }
   }
 

@@ -35,6 +35,11 @@ abstract class Oracle {
         return new PartsOracle.Levels(fields(form, "branching", "parts", "values"));
       case "attributes":
         return new PartsOracle.Attributes(fields(form, "parts"), domain);
+      case "prefixes":
+        return new PartsOracle.Prefixes(
+            fields(form, "length", "parts", "step", "symbols"), domain);
+      case "sketch":
+        return sketch(form);
       case "rappor":
         return new RapporOracle(
             fields(form, "added", "bits", "cohorts", "hashes", "kept", "one", "zero"));
@@ -59,6 +64,10 @@ abstract class Oracle {
       default:
         throw new TaskRefused("an unknown oracle");
     }
+  }
+
+  static Oracle sketch(Object form) throws TaskRefused {
+    return new SketchOracle(fields(form, "part", "rows"));
   }
 
   private static Form fields(Object form, String... names) throws TaskRefused {

@@ -84,6 +84,45 @@ abstract class PartsOracle extends Oracle {
     }
   }
 
+  /** The prefix of a text, of a length that is drawn. */
+  static final class Prefixes extends PartsOracle {
+    private static final int MOST = 1 << 15;
+    private final long symbols;
+    private final int length;
+    private final int step;
+
+    Prefixes(Form form, Domain domain) throws TaskRefused {
+      fits(domain instanceof Domain.Words);
+      Domain.Words words = (Domain.Words) domain;
+      symbols = form.whole("symbols", 2, 256);
+      length = form.small("length", 1, 64);
+      fits(symbols == words.symbols() && length == words.length);
+      step = form.small("step", 1, length);
+      BigInteger next = BigInteger.valueOf(symbols).pow(step);
+      fits(step == 1 || next.compareTo(BigInteger.valueOf(MOST)) <= 0);
+      List<?> forms = form.list("parts");
+      fits(forms.size() == (length + step - 1) / step + 1);
+      for (Object each : forms) {
+        fits(Form.kind(each).equals("sketch"));
+        parts.add(sketch(each));
+      }
+    }
+
+    @Override
+    long values() {
+      return -1;
+    }
+
+    @Override
+    long partOf(long value, int place) {
+      long found = value;
+      for (int i = Math.min(length, (place + 1) * step); i < length; i++) {
+        found = Long.divideUnsigned(found, symbols);
+      }
+      return found;
+    }
+  }
+
   /** One of the attributes of a record. */
   static final class Attributes extends PartsOracle {
     private static final Set<String> KINDS =

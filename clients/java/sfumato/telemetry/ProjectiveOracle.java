@@ -53,6 +53,11 @@ final class ProjectiveOracle extends Oracle {
     return Loss.logarithm(near, far);
   }
 
+  /** How many points there are. */
+  long points() {
+    return pointsBelow(t);
+  }
+
   /** How many points have fewer than f digits after the leading one. */
   private long pointsBelow(int f) {
     return (powers[f] - 1) / (q - 1);

@@ -49,14 +49,17 @@ final class Task {
   /** Refuses an oracle that is not one of this domain. */
   private void requireFitting() throws TaskRefused {
     TaskRefused.unless(oracle.values() == domain.size(), "an oracle of another size");
-    boolean isTexts = domain instanceof Domain.Texts;
-    TaskRefused.unless(oracle instanceof RapporOracle == isTexts, "its oracle");
+    boolean isRappor = oracle instanceof RapporOracle;
+    boolean isOfTexts = isRappor || oracle instanceof SketchOracle;
+    TaskRefused.unless(domain instanceof Domain.Texts == isOfTexts, "its oracle");
+    boolean isOfWords = oracle instanceof PartsOracle.Prefixes;
+    TaskRefused.unless(domain instanceof Domain.Words == isOfWords, "its oracle");
     boolean isRecord = domain instanceof Domain.Record;
     TaskRefused.unless(oracle instanceof PartsOracle.Attributes == isRecord, "its oracle");
     boolean isNumber = oracle instanceof MeanOracle || oracle instanceof PartsOracle.Levels;
     boolean hasNumbers = domain instanceof Domain.Lattice;
     TaskRefused.unless(!isNumber || hasNumbers, "an oracle of numbers for texts");
-    TaskRefused.unless(!isTexts || memory > 0, "rappor without memory");
+    TaskRefused.unless(!isRappor || memory > 0, "rappor without memory");
   }
 
   /** Reads a canonical task. */

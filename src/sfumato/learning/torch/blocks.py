@@ -27,7 +27,7 @@ COARSE = 2.0**8
 _OFF = 0.55
 _UNIT = 2.0**-53
 # Inputs of a row that are shorter count as zeros.
-_SHORTEST = 2.0**-60
+_SHORTEST = 2.0**-50
 # So many squares are added up in float32.
 _WIDE = 2**12
 # Squares that vanish in float32 add up to less.

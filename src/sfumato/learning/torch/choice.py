@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chooses how the gradients of a network are computed, by trying it on made-up rows.
 
-Rules are used only where they give the gradients of an ordinary backward pass. So tied parameters,
-layers that are called twice and weights that are used elsewhere go through ``torch.func``.
+Rules are used only where they give the gradients of an ordinary backward pass. So weights that are
+used outside their layers, or as a table and as a weight, go through ``torch.func``.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from sfumato.errors import WrongUse
-from sfumato.learning.torch.layers import has_rule
+from sfumato.learning.torch.layers import has_rule, in_lines
 from sfumato.learning.torch.reading import Reading
 from sfumato.learning.torch.recorded import Recorded
 
@@ -38,8 +38,8 @@ def needs_whole(
     except (RuntimeError, ValueError, NotImplementedError) as refused:
         raise WrongUse(
             "A module for which neither the rules of layers nor torch.func.vmap work.",
-            allowed="layers of Linear, Conv1d, Conv2d, Embedding, LayerNorm, GroupNorm; "
-            "or any that torch.func.vmap can take",
+            allowed="layers of Linear, Conv1d to Conv3d, Embedding, LayerNorm, RMSNorm, GroupNorm, "
+            "MultiheadAttention, LSTM, GRU; or any that torch.func.vmap can take",
             remedy=f"torch says: {str(refused).splitlines()[0][:200]}",
         ) from refused
     return True
@@ -47,7 +47,8 @@ def needs_whole(
 
 def _ruled(network: Recorded) -> bool:
     """Whether each layer that has parameters to train has a rule."""
-    return all(has_rule(layer) for layer in network.module.modules() if _is_trained(layer))
+    trained = [layer for layer in network.module.modules() if _is_trained(layer)]
+    return all(has_rule(layer) or in_lines(layer) for layer in trained)
 
 
 def _is_trained(layer: nn.Module) -> bool:

@@ -127,8 +127,11 @@ class GradientSums(BoundedStatistic[Integers]):
         self,
         blocks: Sequence[Block],
         known: Known,
-    ) -> list[Sequence[torch.Tensor]]:
-        """The integers of each unit, block by block: clipped, in fine steps."""
+    ) -> Iterator[Sequence[torch.Tensor]]:
+        """The integers of each unit, block by block: clipped, in fine steps.
+
+        Those of a block are computed when they are asked for, so that few are held at once.
+        """
         fine = float(self.fine)
         rounding = fine * sqrt(sum(block.rounding**2 for block in blocks))
         clip = float(self.lattice.clip)
@@ -144,7 +147,7 @@ class GradientSums(BoundedStatistic[Integers]):
             amount=_AMOUNT * clip,
         )
         kept = torch.from_numpy(np.where(known, factors, 0.0) / fine)
-        return [block.integers(kept) for block in blocks]
+        return (block.integers(kept) for block in blocks)
 
     def _total(
         self,

@@ -1,25 +1,96 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules of layers: the blocks of a layer's parameters from its input and output gradient.
+"""The rules of layers: what gives the gradients of a layer's parameters, from its input and the
+gradient of its output.
 
-One forward and one backward pass to the outputs of layers give the gradient of every row. A layer
-without a rule has none here: its network goes through ``materialised``.
+One forward and one backward pass to the outputs of layers give the gradient of every row. What a
+parameter gets from several calls, or from several layers that share it, is joined. A layer without
+a rule has none here: its network goes through ``materialised``.
 
 Source: Bu et al., "Differentially private optimization on large model at small cost" (2023).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import torch
 from torch import nn
 from torch.nn import functional
+from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 
 from sfumato.learning.torch.blocks import Block, Lookups, Products, Vectors
 
 # The gradient of a row is written out if it is so many times as large as what gives it, or less.
 _WRITTEN = 2
-# The blocks of a layer, by the name of its parameter.
-Named: TypeAlias = Iterator[tuple[str, Callable[[], Block]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """An affine map inside a layer, by its parameters."""
+
+    weight: nn.Parameter
+    bias: nn.Parameter | None
+
+    @property
+    def in_features(self) -> int:
+        """The numbers that it takes."""
+        return int(self.weight.shape[1])
+
+    @property
+    def out_features(self) -> int:
+        """The numbers that it returns."""
+        return int(self.weight.shape[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Factors:
+    """Inputs (rows, positions, n) and output gradients (rows, positions, m) of a weight (m, n)."""
+
+    inputs: torch.Tensor
+    outputs: torch.Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """Indices (rows, positions) into a table of ``size`` vectors, and output gradients."""
+
+    indices: torch.Tensor
+    outputs: torch.Tensor
+    size: int
+
+
+# What one call gives for a parameter; a tensor is the gradient of each row itself.
+Part: TypeAlias = Factors | Looked | torch.Tensor
+# The parts of a call, by the name of the parameter.
+Named: TypeAlias = Iterator[tuple[str, Callable[[], Part]]]
+
+
+def block_of(parts: Sequence[Part]) -> Block:
+    """The block of a parameter from the parts of all calls that use it.
+
+    A product or a look-up at more positions is one of both, so parts of a kind are put side by
+    side, position after position.
+
+    Raises:
+        ValueError: parts of several kinds, as of a table that is the weight of a layer too.
+    """
+    written = [part for part in parts if isinstance(part, torch.Tensor)]
+    factors = [part for part in parts if isinstance(part, Factors)]
+    looked = [part for part in parts if isinstance(part, Looked)]
+    if len(written) == len(parts):
+        return Vectors(sum(written[1:], written[0]))
+    if len(factors) == len(parts):
+        inputs = _beside([part.inputs for part in factors])
+        return _products(inputs, _beside([part.outputs for part in factors]))
+    if len(looked) == len(parts):
+        indices = _beside([part.indices for part in looked])
+        return Lookups(indices, _beside([part.outputs for part in looked]), looked[0].size)
+    raise ValueError("parts of several kinds")
+
+
+def _beside(values: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Values side by side, position after position."""
+    return values[0] if len(values) == 1 else torch.cat(list(values), 1)
 
 
 def _products(
@@ -41,8 +112,8 @@ def _linear(
     rows = inputs.shape[0]
     into = inputs.reshape(rows, -1, layer.in_features)
     out = outputs.reshape(rows, -1, layer.out_features)
-    yield "weight", lambda: _products(into, out)
-    yield "bias", lambda: Vectors(out.sum(1))
+    yield "weight", lambda: Factors(into, out)
+    yield "bias", lambda: out.sum(1)
 
 
 def _convolution(
@@ -50,15 +121,40 @@ def _convolution(
     inputs: torch.Tensor,
     outputs: torch.Tensor,
 ) -> Named:
+    out = outputs.flatten(2).transpose(1, 2)
+    yield "weight", lambda: Factors(_windows(layer, inputs), out)
+    yield "bias", lambda: out.sum(1)
+
+
+def _windows(
+    layer: Any,
+    inputs: torch.Tensor,
+) -> torch.Tensor:
+    """What a convolution multiplies at each position: (rows, positions, n)."""
+    if isinstance(layer, nn.Conv3d):
+        return _windows_of_volumes(layer, inputs)
     sizes: tuple[Any, ...] = (layer.kernel_size, layer.dilation, layer.padding, layer.stride)
     if isinstance(layer, nn.Conv1d):
         # a line is a picture of height 1
         inputs = inputs.unsqueeze(2)
         sizes = tuple((first, *each) for first, each in zip((1, 1, 0, 1), sizes, strict=True))
-    windows = functional.unfold(inputs, *sizes).transpose(1, 2)
-    out = outputs.flatten(2).transpose(1, 2)
-    yield "weight", lambda: _products(windows, out)
-    yield "bias", lambda: Vectors(out.sum(1))
+    return functional.unfold(inputs, *sizes).transpose(1, 2)
+
+
+def _windows_of_volumes(
+    layer: Any,
+    inputs: torch.Tensor,
+) -> torch.Tensor:
+    """The windows of a convolution in three dimensions."""
+    padding = [each for each in reversed(layer.padding) for _ in range(2)]
+    found = functional.pad(inputs, padding)
+    for axis in range(3):
+        step = layer.dilation[axis]
+        length = step * (layer.kernel_size[axis] - 1) + 1
+        found = found.unfold(axis + 2, length, layer.stride[axis])[..., ::step]
+    # rows, channels, three places and three offsets
+    rows, width = found.shape[0], layer.weight[0].numel()
+    return found.permute(0, 2, 3, 4, 1, 5, 6, 7).reshape(rows, -1, width)
 
 
 def _embedding(
@@ -68,7 +164,7 @@ def _embedding(
 ) -> Named:
     rows = inputs.shape[0]
     out = outputs.reshape(rows, -1, layer.embedding_dim)
-    yield "weight", lambda: Lookups(inputs.reshape(rows, -1), out, layer.num_embeddings)
+    yield "weight", lambda: Looked(inputs.reshape(rows, -1), out, layer.num_embeddings)
 
 
 def _layer_norm(
@@ -79,8 +175,18 @@ def _layer_norm(
     normal = functional.layer_norm(inputs, layer.normalized_shape, eps=layer.eps)
     rows, width = inputs.shape[0], layer.weight.numel()
     by_position = (outputs * normal).reshape(rows, -1, width)
-    yield "weight", lambda: Vectors(by_position.sum(1))
-    yield "bias", lambda: Vectors(outputs.reshape(rows, -1, width).sum(1))
+    yield "weight", lambda: by_position.sum(1)
+    yield "bias", lambda: outputs.reshape(rows, -1, width).sum(1)
+
+
+def _rms_norm(
+    layer: Any,
+    inputs: torch.Tensor,
+    outputs: torch.Tensor,
+) -> Named:
+    normal = functional.rms_norm(inputs, layer.normalized_shape, eps=layer.eps)
+    rows, width = inputs.shape[0], layer.weight.numel()
+    yield "weight", lambda: (outputs * normal).reshape(rows, -1, width).sum(1)
 
 
 def _group_norm(
@@ -91,16 +197,19 @@ def _group_norm(
     normal = functional.group_norm(inputs, layer.num_groups, eps=layer.eps)
     rows, width = inputs.shape[:2]
     products = (outputs * normal).reshape(rows, width, -1)
-    yield "weight", lambda: Vectors(products.sum(2))
-    yield "bias", lambda: Vectors(outputs.reshape(rows, width, -1).sum(2))
+    yield "weight", lambda: products.sum(2)
+    yield "bias", lambda: outputs.reshape(rows, width, -1).sum(2)
 
 
-_RULES: dict[type[nn.Module], Callable[[Any, torch.Tensor, torch.Tensor], Named]] = {
+_RULES: dict[type[Any], Callable[[Any, torch.Tensor, torch.Tensor], Named]] = {
+    Line: _linear,
     nn.Linear: _linear,
     nn.Conv1d: _convolution,
     nn.Conv2d: _convolution,
+    nn.Conv3d: _convolution,
     nn.Embedding: _embedding,
     nn.LayerNorm: _layer_norm,
+    nn.RMSNorm: _rms_norm,
     nn.GroupNorm: _group_norm,
 }
 
@@ -108,10 +217,10 @@ _RULES: dict[type[nn.Module], Callable[[Any, torch.Tensor, torch.Tensor], Named]
 def has_rule(layer: nn.Module) -> bool:
     """Whether the gradients of a layer with these settings have blocks.
 
-    >>> has_rule(nn.Linear(2, 3)), has_rule(nn.LSTM(2, 3))
+    >>> has_rule(nn.Linear(2, 3)), has_rule(nn.RNN(2, 3))
     (True, False)
     """
-    if isinstance(layer, nn.Conv1d | nn.Conv2d):
+    if isinstance(layer, nn.Conv1d | nn.Conv2d | nn.Conv3d):
         plain = layer.groups == 1 and layer.padding_mode == "zeros"
         return type(layer) in _RULES and plain and not isinstance(layer.padding, str)
     if isinstance(layer, nn.Embedding):
@@ -120,10 +229,27 @@ def has_rule(layer: nn.Module) -> bool:
     return type(layer) in _RULES
 
 
-def blocks_of(
-    layer: nn.Module,
+def in_lines(layer: nn.Module) -> bool:
+    """Whether a layer with these settings is carried out as lines (``unrolled``), or is part of
+    one that is.
+
+    >>> in_lines(nn.LSTM(2, 3, batch_first=True)), in_lines(nn.LSTM(2, 3))
+    (True, False)
+    """
+    if type(layer) is nn.MultiheadAttention:
+        plain = layer.in_proj_weight is not None and layer.bias_k is None
+        return plain and bool(layer.batch_first) and not layer.add_zero_attn and not layer.dropout
+    if type(layer) is nn.LSTM or type(layer) is nn.GRU:
+        plain = layer.batch_first and not layer.bidirectional and not layer.proj_size
+        return bool(plain) and not layer.dropout
+    # the output of an attention
+    return type(layer) is NonDynamicallyQuantizableLinear
+
+
+def parts_of(
+    layer: Any,
     inputs: torch.Tensor,
     outputs: torch.Tensor,
 ) -> Named:
-    """The blocks of a layer from its input and the gradient of its output; first axis: rows."""
+    """The parts of a layer from its input and the gradient of its output; first axis: rows."""
     return _RULES[type(layer)](layer, inputs, outputs)

@@ -16,7 +16,8 @@ from sfumato.exact.rounding import sqrt_up
 from sfumato.learning.budget import Budgeted
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.features import Line, Listed, linear
-from sfumato.learning.order import FullBatch, Order, require_order
+from sfumato.learning.matrix_noise import MatrixNoise, turned
+from sfumato.learning.order import Cyclic, FullBatch, Order, require_order
 from sfumato.learning.recipe import Asked, Planned, Recipe, Run
 from sfumato.learning.run import checkpointed
 from sfumato.learning.torch.blocks import MOST_ROWS
@@ -28,6 +29,7 @@ from sfumato.learning.torch.network_model import NetworkModel
 from sfumato.learning.torch.optimizers import Optimizer, Weights
 from sfumato.learning.torch.reading import Input, Reading
 from sfumato.learning.torch.recorded import Loss, Recorded
+from sfumato.learning.torch.stream import NetworkStream, cycle_of
 from sfumato.learning.torch.training import NetworkTraining
 from sfumato.privacy.distance import Norm
 from sfumato.privacy.unit import Relation
@@ -44,7 +46,8 @@ class Network(Recipe[NetworkModel]):
     bounds, a Category or Boolean as the place of its value. ``loss`` takes outputs and labels and
     returns one number for each row. ``size`` is about how many units there are: a public number,
     since the data's own is private; gradients are divided by it. The gradient of each unit is
-    clipped to ``clip``. The module is copied: the caller's own is never changed.
+    clipped to ``clip``. The module is copied: the caller's own is never changed. With
+    ``order=Cyclic(20)``, ``noise=MatrixNoise(20)`` is noise that later steps take away in part.
 
     The module is code that sees rows: only the owner of the data should bring it.
 
@@ -60,11 +63,12 @@ class Network(Recipe[NetworkModel]):
     module: nn.Module
     loss: Loss
     optimizer: Optimizer
-    order: Order = field(default_factory=FullBatch)
+    order: Order | Cyclic = field(default_factory=FullBatch)
     clip: Number = 1
     steps: int = 100
     size: int = 0
     checkpoints: int = 4
+    noise: MatrixNoise | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.module, nn.Module) or not callable(self.loss):
@@ -78,9 +82,10 @@ class Network(Recipe[NetworkModel]):
                 remedy="One of torch's own would step without noise.",
             )
         order: Any = self.order
-        if not isinstance(order, Order):
+        if not isinstance(order, Order | Cyclic):
             # its message says what an order is
             require_order(order, Relation.ADD_REMOVE)
+        _require_noise(self.noise, order)
         for name in ("steps", "size", "checkpoints"):
             value: Any = getattr(self, name)
             most = 2**40 if name == "size" else _MOST
@@ -96,26 +101,20 @@ class Network(Recipe[NetworkModel]):
         examples: Examples,
         budget: Budgeted,
         orders: Collection[Fraction],
-    ) -> NetworkTraining:
+    ) -> NetworkTraining | NetworkStream:
         """The run, checked with made-up rows and before any charge.
 
         Raises:
             WrongUse: the module mixes rows, or its loss is not one number for each row.
         """
+        if isinstance(self.order, Cyclic):
+            return self._stream(self.order, examples, budget, orders)
         require_order(self.order, examples.plan.neighbours)
-        network = Recorded(self.module, self.loss)
-        reading = _reading_of(examples)
-        require_rows_apart(network, reading, MOST_ROWS)
         multiplier = budget.multiplier(self.order, self.steps, orders)
-        lattice = lattice_for(max(network.width, 1), to_fraction("clip", self.clip), multiplier)
-        sums = GradientSums(examples.plan, reading, lattice, whole=True, network=network)
-        if examples.plan.most == 1 and not needs_whole(network, reading):
-            sums = GradientSums(examples.plan, reading, lattice, whole=False, network=network)
-        require_isolated(sums)
+        sums = self._sums(examples, multiplier)
         sensitivity = sqrt_up(sums.distance(Norm.L2).value)
-        made_of = fingerprint(self.module, self.loss, self.optimizer, self.size)
         return NetworkTraining(
-            made_of,
+            self._made_of,
             sums,
             self.order,
             checkpointed(self.steps, self.checkpoints),
@@ -124,6 +123,52 @@ class Network(Recipe[NetworkModel]):
             self.optimizer,
             self.size,
         )
+
+    def _stream(
+        self,
+        order: Cyclic,
+        examples: Examples,
+        budget: Budgeted,
+        orders: Collection[Fraction],
+    ) -> NetworkStream:
+        """The run in cyclic order: all its rows together are one Gaussian release."""
+        multiplier = budget.multiplier(FullBatch(), 1, orders)
+        bands = 1 if self.noise is None else self.noise.bands
+        sums = self._sums(examples, multiplier)
+        sizes = turned(self.steps, order.separation, self.checkpoints)
+        cycles = [cycle_of(sums, order, bands, size) for size in sizes]
+        squared = sum(cycle.distance(cycle.participations).value for cycle in cycles)
+        return NetworkStream(
+            self._made_of,
+            sums,
+            order,
+            bands,
+            sizes,
+            Fraction(ceil(multiplier * sqrt_up(Fraction(squared)))),
+            budget,
+            self.optimizer,
+            self.size,
+        )
+
+    @property
+    def _made_of(self) -> str:
+        return fingerprint(self.module, self.loss, self.optimizer, self.size)
+
+    def _sums(
+        self,
+        examples: Examples,
+        multiplier: Fraction,
+    ) -> GradientSums:
+        """The gradients for noise of about so many clips."""
+        network = Recorded(self.module, self.loss)
+        reading = _reading_of(examples)
+        require_rows_apart(network, reading, MOST_ROWS)
+        lattice = lattice_for(max(network.width, 1), to_fraction("clip", self.clip), multiplier)
+        sums = GradientSums(examples.plan, reading, lattice, whole=True, network=network)
+        if examples.plan.most == 1 and not needs_whole(network, reading):
+            sums = GradientSums(examples.plan, reading, lattice, whole=False, network=network)
+        require_isolated(sums)
+        return sums
 
     def planned(
         self,
@@ -149,6 +194,21 @@ class Network(Recipe[NetworkModel]):
 
         noise = float(training.sigma * sums.lattice.step / sums.lattice.clip)
         return Run(training, training.sizes, sums.lattice.size, noise, made)
+
+
+def _require_noise(
+    noise: object,
+    order: object,
+) -> None:
+    """Refuses what is no noise, and correlated noise where a unit may be in any step."""
+    if noise is not None and not isinstance(noise, MatrixNoise):
+        raise WrongUse(f"noise={shown(noise)}.", allowed="MatrixNoise(bands), or None")
+    if noise is not None and not isinstance(order, Cyclic):
+        raise WrongUse(
+            f"MatrixNoise with order={shown(order)}.",
+            allowed="order=Cyclic(separation)",
+            remedy="A unit that may be in steps side by side pays for their common noise.",
+        )
 
 
 def _reading_of(examples: Examples) -> Reading:

@@ -6,22 +6,21 @@ whole gradient of each row with ``torch.func``. Both are functions of the module
 """
 
 import copy
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 from torch import nn
-from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from sfumato.learning.features import Floats
 from sfumato.learning.torch.blocks import Block, Vectors
-from sfumato.learning.torch.layers import blocks_of, has_rule
+from sfumato.learning.torch.layers import Part, block_of, has_rule, in_lines, parts_of
+from sfumato.learning.torch.unrolled import Seen, Tape, attention, padded, recurrent
 
-# Of products with fewer columns, BLAS may compute a row in another way at another place.
-_COLUMNS = 16
 # Weights beyond it are cut.
 _LARGEST = 1e30
 Loss: TypeAlias = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
@@ -40,8 +39,9 @@ class Recorded:
     ) -> None:
         self.module = copy.deepcopy(module).train()
         self.loss = loss
-        for layer in self._lines():
-            layer.forward = partial(_padded, layer)
+        self._tape = Tape()
+        for layer in self.module.modules():
+            self._replace_forward(layer)
         self.named = {
             name: value for name, value in self.module.named_parameters() if value.requires_grad
         }
@@ -49,9 +49,17 @@ class Recorded:
         self.width = sum(self.sizes)
         self.start = self.weights
 
-    def _lines(self) -> Sequence[Any]:
-        """The plain linear layers."""
-        return [layer for layer in self.module.modules() if type(layer) is nn.Linear]
+    def _replace_forward(
+        self,
+        layer: Any,
+    ) -> None:
+        """Computes a plain linear layer in padded columns, and attention in lines."""
+        if type(layer) is nn.Linear:
+            layer.forward = partial(padded, layer)
+        elif type(layer) is nn.MultiheadAttention and in_lines(layer):
+            layer.forward = partial(attention, layer, self._tape)
+        elif type(layer) in (nn.LSTM, nn.GRU) and in_lines(layer):
+            layer.forward = partial(recurrent, layer, self._tape)
 
     def plain(self) -> nn.Module:
         """The module as it was brought, with the weights of now, in evaluation mode."""
@@ -83,27 +91,46 @@ class Recorded:
         y: torch.Tensor,
     ) -> Sequence[Block]:
         """The blocks of all slots, one pass; every slot must be of a layer with a rule."""
-        seen: list[tuple[str, nn.Module, torch.Tensor, torch.Tensor]] = []
+        seen, gradients = self._observed(x, y)
+        slots = {id(value): name for name, value in self.named.items()}
+        left = Counter(slot for each in seen for slot in _slots(each.layer, slots).values())
+        parts: dict[str, list[Part]] = {slot: [] for slot in left}
+        found: dict[str, Block] = {}
+        while seen:
+            # what a layer saw is dropped as soon as its blocks are there
+            each, gradient = seen.pop(), gradients.pop()
+            mine = _slots(each.layer, slots)
+            out = torch.zeros(each.shape) if gradient is None else gradient
+            for name, part in parts_of(each.layer, each.inputs.detach(), out):
+                if name in mine:
+                    parts[mine[name]].append(part())
+            for slot in mine.values():
+                left[slot] -= 1
+                if not left[slot]:
+                    found[slot] = block_of(parts.pop(slot))
+        return [found[slot] for slot in self.named]
+
+    def _observed(
+        self,
+        x: torch.Tensor,
+        y: torch.Tensor,
+    ) -> tuple[list[Seen], list[torch.Tensor | None]]:
+        """What the layers that are trained saw in one pass, and the gradients of their outputs."""
+        tape = self._tape
         hooks = []
-        for name, layer in self.module.named_modules():
+        for layer in self.module.modules():
             trained = [value for value in layer.parameters(recurse=False) if value.requires_grad]
             if trained and has_rule(layer):
-                hooks.append(layer.register_forward_hook(_noted(name, seen)))
+                hooks.append(layer.register_forward_hook(_noted(tape)))
         try:
+            tape.is_on = True
             losses = self.loss(self.module(x), y)
         finally:
+            seen, tape.seen, tape.is_on = tape.seen, [], False
             for hook in hooks:
                 hook.remove()
-        outputs = [each[3] for each in seen]
-        gradients = torch.autograd.grad(losses.sum(), outputs, allow_unused=True)
-        found: dict[str, Block] = {}
-        for (name, layer, inputs, output), gradient in zip(seen, gradients, strict=True):
-            out = torch.zeros_like(output) if gradient is None else gradient
-            for part, block in blocks_of(layer, inputs.detach(), out):
-                slot = f"{name}.{part}".lstrip(".")
-                if slot in self.named:
-                    found[slot] = block()
-        return [found[slot] for slot in self.named]
+        edges = [each.edge for each in seen]
+        return seen, list(torch.autograd.grad(losses.sum(), edges, allow_unused=True))
 
     def materialised(
         self,
@@ -162,26 +189,20 @@ class Recorded:
         return [torch.stack(parts) for parts in zip(*rows, strict=True)]
 
 
-def _padded(
+def _slots(
     layer: Any,
-    x: torch.Tensor,
-) -> torch.Tensor:
-    """A linear layer by a product whose columns are padded with zeros."""
-    count = layer.out_features
-    more = -count % _COLUMNS
-    if not more:
-        return functional.linear(x, layer.weight, layer.bias)
-    weight = functional.pad(layer.weight, (0, 0, 0, more))
-    bias = layer.bias
-    if bias is not None:
-        bias = functional.pad(bias, (0, more))
-    return functional.linear(x, weight, bias)[..., :count]
+    slots: Mapping[int, str],
+) -> dict[str, str]:
+    """The slots of the parameters of a layer that are trained, by what the layer calls them."""
+    found = {}
+    for name in ("weight", "bias"):
+        slot = slots.get(id(getattr(layer, name, None)))
+        if slot is not None:
+            found[name] = slot
+    return found
 
 
-def _noted(
-    name: str,
-    seen: list[Any],
-) -> Callable[..., torch.Tensor]:
+def _noted(tape: Tape) -> Callable[..., torch.Tensor]:
     """A hook that notes the input and the output of a layer."""
 
     def hook(
@@ -189,8 +210,6 @@ def _noted(
         inputs: Any,
         output: torch.Tensor,
     ) -> torch.Tensor:
-        seen.append((name, layer, inputs[0], output))
-        # what is written into the output later must not change what was noted
-        return output.clone()
+        return tape.noted(layer, inputs[0], output)
 
     return hook

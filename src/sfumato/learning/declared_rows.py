@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows in arrays and frames, as columns that are declared. Every value is read; none is an error.
+
+What is not a value of its column is missing, so that no row can make a fit fail. Each value is
+read by itself: what one row becomes does not depend on another.
+"""
+
+import datetime
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from sfumato.errors import UnknownName, WrongUse, shown
+from sfumato.learning.frames import column_of
+from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer, Real
+from sfumato.metadata.table import Table
+from sfumato.privacy.budget import Budget
+from sfumato.privacy.unit import AddRemove, Relation, Unit
+from sfumato.query.connect import connect
+from sfumato.query.session import Session
+
+TABLE = "examples"
+_FARTHEST = 2.0**52
+# Labels that are integers have at most so many classes.
+_MOST_CLASSES = 1000
+# A value of Python, or None if it is missing.
+Read: TypeAlias = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What an estimator must know beside its rows: the ledger, and declarations.
+
+    Every fit is charged to ``dataset`` in ``ledger``, within ``budget``. ``columns`` declares each
+    feature, in the order of the columns of an array; ``label`` declares ``y``. ``unit`` names the
+    columns of a frame that say whose a row is; without it each row is a unit.
+
+    >>> from sfumato.metadata.column import Integer
+    >>> Declared("l.db", "clinic", {"age": Integer(0, 99)}, Boolean(), Budget(1)).names
+    ('age',)
+    """
+
+    ledger: str | Path
+    dataset: str
+    columns: Mapping[str, ColumnType]
+    label: ColumnType | None = None
+    budget: Budget | None = None
+    unit: Unit | None = None
+    relation: Relation = field(default=AddRemove, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.ledger, str | Path) or not str(self.ledger):
+            raise WrongUse(
+                f"ledger={shown(self.ledger)}.",
+                allowed="the path of a file, or a postgresql:// address",
+                remedy="No estimator fits without a ledger, which counts what all of them cost.",
+            )
+        for name, kind in [*self.columns.items(), ("label", self.label)]:
+            if kind is not None:
+                _require_readable(name, kind)
+        for name in self._ids:
+            if name in self.columns:
+                raise WrongUse(f"{shown(name)} is both a feature and the unit.")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the features, in order."""
+        return tuple(self.columns)
+
+    @property
+    def target(self) -> str:
+        """The name of the label in the table: one that no column has."""
+        name = "label"
+        while name in self.columns or name in self._ids:
+            name += "_"
+        return name
+
+    @property
+    def statement(self) -> str:
+        """The SELECT of the features and of the label."""
+        names = [*self.names]
+        if self.label is not None:
+            names.append(self.target)
+        return f"SELECT {', '.join(map(_quoted, names))} FROM {TABLE}"
+
+    @property
+    def classes(self) -> list[Any]:
+        """The declared values of the label, as predictions name them.
+
+        Raises:
+            WrongUse: the label has no classes.
+        """
+        if isinstance(self.label, Integer) and self.label.size <= _MOST_CLASSES:
+            return list(range(self.label.lower_code, self.label.upper_code + 1))
+        if not isinstance(self.label, Category | Boolean):
+            raise WrongUse(
+                f"label={shown(self.label)} of a classifier.",
+                allowed="sf.Category, sf.Boolean, or an sf.Integer of few values",
+            )
+        codes = range(self.label.lower_code, self.label.upper_code + 1)
+        return [self.label.decode(code) for code in codes]
+
+    @property
+    def of_classes(self) -> "Declared":
+        """The same with a label of classes: those of an integer are its values."""
+        if not isinstance(self.label, Integer):
+            return self
+        return replace(self, label=Category(*self.classes))
+
+    @property
+    def _ids(self) -> tuple[str, ...]:
+        return () if self.unit is None else self.unit.columns
+
+    def frame(self, rows: Any) -> dict[str, list[Any]]:
+        """The features of rows, as a fitted model reads them."""
+        read = self._columns(rows)
+        return {name: _shown(self.columns[name], values) for name, values in read.items()}
+
+    def session(self, rows: Any, labels: Any, version: str) -> Session:
+        """A session over rows and their labels."""
+        arrays = {}
+        declared = dict(self.columns)
+        for name, values in self._columns(rows).items():
+            arrays[name] = _arrow(self.columns[name], values)
+        for name in self._ids:
+            arrays[name] = pa.array(_texts(column_of(rows, name)), pa.string())
+        if self.label is not None:
+            declared[self.target] = self.label
+            values = read_column(self.label, _one_column(labels))
+            arrays[self.target] = _arrow(self.label, values)
+        if len({len(array) for array in arrays.values()}) != 1:
+            raise WrongUse("X and y of different numbers of rows.")
+        return connect(
+            {TABLE: Table(pa.table(arrays), self.unit, declared)},
+            dataset=self.dataset,
+            ledger=self.ledger,
+            budget=self.budget,
+            relation=self.relation,
+            version=version,
+        )
+
+    def _columns(self, rows: Any) -> dict[str, list[Any]]:
+        """The values of each feature: by name in a frame, by place in an array."""
+        if isinstance(rows, Mapping) or hasattr(rows, "columns") or hasattr(rows, "column_names"):
+            found = {name: column_of(rows, name) for name in self.names}
+        else:
+            found = self._of_array(rows)
+        return {name: read_column(self.columns[name], values) for name, values in found.items()}
+
+    def _of_array(self, rows: Any) -> dict[str, Any]:
+        """The columns of an array."""
+        if self.unit is not None:
+            raise UnknownName(
+                "An array has no column of the unit.", remedy="X is a frame with that column."
+            )
+        if hasattr(rows, "toarray"):
+            raise WrongUse("A sparse X.", remedy="X.toarray()")
+        # a list with one string would become an array of strings
+        array = rows if hasattr(rows, "ndim") else np.array(rows, dtype=object)
+        if array.ndim != 2 or array.shape[1] != len(self.names):
+            raise WrongUse(
+                f"X of shape {'x'.join(['rows', *map(str, array.shape[1:])])}.",
+                allowed=f"a column for each declared feature: {', '.join(self.names)}",
+            )
+        return {name: array[:, place] for place, name in enumerate(self.names)}
+
+
+def read_column(kind: ColumnType, values: Any) -> list[Any]:
+    """Returns the values as the declaration reads them; None where it does not.
+
+    >>> read_column(Integer(0, 99), [3.0, "x", float("nan"), True])
+    [3, None, None, 1]
+    >>> read_column(Boolean(), [1.0, "false", 7]), read_column(Category(1, 2), [2.0, "1", 3])
+    ([True, False, None], ['2', '1', None])
+    """
+    read = _reader(kind)
+    return [read(value) for value in values]
+
+
+def _reader(kind: ColumnType) -> Read:
+    """How a value of a column is read."""
+    if isinstance(kind, Category | Boolean):
+        # the codes of the strings that the data may have
+        known = dict(kind.texts())
+        values = {text: kind.decode(code) for text, code in known.items()}
+        if isinstance(kind, Category):
+            # a label of the declaration stands for itself
+            values = {**{label: label for label in kind.labels}, **values}
+        return lambda value: values.get(_text(value))
+    if isinstance(kind, Date):
+        return _day
+    if isinstance(kind, Integer):
+        return _whole
+    return _number
+
+
+def _text(value: Any) -> str:
+    """The string of a value that is one of several; a whole number has no decimals."""
+    if isinstance(value, float | np.floating) and math.isfinite(value) and value == int(value):
+        return str(int(value))
+    return str(value)
+
+
+def _number(value: Any) -> float | None:
+    """A number that is not further away than every declaration."""
+    if not isinstance(value, int | float | np.integer | np.floating | np.bool_):
+        return None
+    if isinstance(value, float | np.floating) and math.isnan(value):
+        return None
+    return float(min(max(value, -_FARTHEST), _FARTHEST))
+
+
+def _whole(value: Any) -> int | None:
+    """The nearest whole number."""
+    found = _number(value)
+    return None if found is None else round(found)
+
+
+def _day(value: Any) -> datetime.date | None:
+    """The day of a date or a moment."""
+    if isinstance(value, np.datetime64):
+        value = value.astype("datetime64[D]").item()
+    if isinstance(value, datetime.datetime):
+        value = None if value != value else value.date()
+    return value if isinstance(value, datetime.date) else None
+
+
+def _texts(values: Sequence[Any]) -> list[str | None]:
+    """The ids of units; a missing one is missing."""
+    return [None if value is None or value != value else _text(value) for value in values]
+
+
+def _arrow(kind: ColumnType, values: list[Any]) -> pa.Array:
+    """The Arrow array of a column."""
+    if isinstance(kind, Category):
+        stored = dict(zip(kind.labels, kind.values, strict=True))
+        return pa.array([stored.get(value) for value in values], pa.string())
+    if isinstance(kind, Boolean):
+        texts = {False: kind.false[0], True: kind.true[0], None: None}
+        return pa.array([texts[value] for value in values], pa.string())
+    if isinstance(kind, Date):
+        return pa.array(values, pa.date32())
+    return pa.array(values, pa.int64() if isinstance(kind, Integer) else pa.float64())
+
+
+def _shown(kind: ColumnType, values: list[Any]) -> list[Any]:
+    """The values as a model compares them: those of a category and a boolean as strings."""
+    if isinstance(kind, Category | Boolean):
+        return [None if value is None else str(value) for value in values]
+    return values
+
+
+def _one_column(labels: Any) -> Any:
+    """The labels; those of a frame or an array of one column too."""
+    array = np.asarray(labels, dtype=object)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise WrongUse("y that is no list of labels.", allowed="one label for each row of X")
+    return array
+
+
+def _quoted(name: str) -> str:
+    """A name as SQL reads it."""
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
+
+
+def _require_readable(name: str, kind: ColumnType) -> None:
+    """Refuses a declaration of values that no estimator reads."""
+    if not isinstance(kind, Category | Boolean | Integer | Real | Date):
+        raise WrongUse(
+            f"{shown(name)} is declared as {type(kind).__name__}.",
+            allowed="Category, Boolean, Integer, Real, Date; a column of its own for each number",
+        )

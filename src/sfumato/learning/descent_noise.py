@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How much of the weights of a descent is noise: computed of released numbers, so it is free.
+
+Near its end a descent is a linear recurrence for each coordinate: the gradient grows by the
+curvature of the coordinate times the weight, and each step adds noise of a known deviation. What
+each noise adds to the average of the last weights follows exactly from that recurrence. Two things
+are estimates: the curvature, from the noisy counts; and that features are independent, so that a
+curve minus its mean does not hang on other features.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.learning.descent import COUNTS_DAMPED, LEAST_RATE, MOMENTUM, START, Descent, State
+from sfumato.learning.features import Features, Floats
+
+# Places and weights by which the mean over a standard normal is computed.
+_NORMAL = np.polynomial.hermite_e.hermegauss(9)
+
+
+@dataclass(frozen=True, slots=True)
+class DescentNoise:
+    """The noise of a descent whose steps read ``share`` of the examples.
+
+    >>> from fractions import Fraction
+    >>> DescentNoise(Descent(2, 11, 5.0, True), Fraction(1)).share
+    Fraction(1, 1)
+    """
+
+    descent: Descent
+    share: float
+
+    def of_curves(self, state: State, features: Features) -> Floats:
+        """The standard deviation of each coordinate of each curve minus the curve's mean."""
+        variance = self.of_weights(state, features)
+        sizes = np.maximum(state.counts, 0).reshape(2, -1).sum(axis=0)
+        found = np.zeros_like(variance)
+        for first, part in zip(features.starts, features.parts, strict=True):
+            own = slice(first, first + part.width)
+            portion = portions(sizes[own])
+            shared = float(np.sum(portion**2 * variance[own]))
+            found[own] = (1 - 2 * portion) * variance[own] + shared
+        deviations: Floats = np.sqrt(np.maximum(found, 0))
+        return deviations
+
+    def middles(self, state: State, features: Features) -> Floats:
+        """The mean of the curve of each coordinate, by the noisy numbers of examples."""
+        sizes = np.maximum(state.counts, 0).reshape(2, -1).sum(axis=0)
+        weights, found = state.result, np.zeros(features.width)
+        for first, part in zip(features.starts, features.parts, strict=True):
+            own = slice(first, first + part.width)
+            found[own] = np.sum(portions(sizes[own]) * weights[own])
+        return found
+
+    def of_weights(self, state: State, features: Features) -> Floats:
+        """The variance of each averaged weight."""
+        descent = self.descent
+        without, having = np.maximum(state.counts, 0).reshape(2, -1)
+        sizes = np.maximum(without + having, 1.0)
+        own = np.clip(having / sizes, LEAST_RATE, 1 - LEAST_RATE)
+        spread = own * (1 - own)
+        pace = descent.pace(without + having)
+        pull = pace * sizes
+        if descent.logistic:
+            pull *= slopes(state.result, sizes, features)
+        of_steps, of_start = gains(pull, state.released, descent)
+        sampled = sizes * spread * (1 / float(self.share) - 1)
+        steps = (descent.noise**2 + sampled) * pace**2 * of_steps
+        # the start follows from rates that are drawn towards the mean
+        _, rate = descent.rates(state.counts)
+        slope = 1 / (rate * (1 - rate)) if descent.logistic else 1.0
+        counted = descent.noise * np.sqrt(rate**2 + (1 - rate) ** 2)
+        begun = START * slope * counted / (sizes + COUNTS_DAMPED * descent.noise)
+        found: Floats = steps + (of_start * begun) ** 2
+        return found
+
+
+def gains(pull: Floats, released: int, descent: Descent) -> tuple[Floats, Floats]:
+    """What noise of one unit in every step, and in the start, becomes in the averaged weights.
+
+    ``pull`` is the share of a weight by which one step without momentum draws it back. Returns the
+    variance for the steps, and the factor for the start.
+
+    >>> moving = Descent(1, 3, 1.0, False)
+    >>> [float(each[0]) for each in gains(np.array([0.5]), 3, moving)]
+    [1.57..., 0.17...]
+    """
+    steps = released - 1
+    averaged = np.array([descent.is_averaged(1 + step) for step in range(1, steps + 1)])
+    if not averaged.any():
+        averaged[-1:] = True
+    # responses[k]: a weight k steps after a push; of the start: after it was one away
+    responses = _responses(pull, steps, pushed=True)
+    fading = _responses(pull, steps, pushed=False)
+    variance = np.zeros_like(pull)
+    for step in range(steps):
+        mean = responses[: steps - step][averaged[step:]].sum(axis=0) / averaged.sum()
+        variance += mean**2
+    kept = fading[averaged].sum(axis=0) / averaged.sum() if steps else np.ones_like(pull)
+    return variance, kept
+
+
+def _responses(pull: Floats, steps: int, *, pushed: bool) -> Floats:
+    """The weights after each step, after a push of one by the first step, or a start at one."""
+    weight = np.zeros_like(pull) if pushed else np.ones_like(pull)
+    speed = np.zeros_like(pull)
+    found = np.zeros((steps, len(pull)))
+    for step in range(steps):
+        push = 1.0 if pushed and step == 0 else 0.0
+        speed = MOMENTUM * speed + pull * weight + push
+        weight = weight - speed
+        found[step] = weight
+    return found
+
+
+def slopes(weights: Floats, sizes: Floats, features: Features) -> Floats:
+    """The mean slope of the logistic function over the examples of each coordinate.
+
+    Their scores are taken as normal: the weight of the coordinate, and the sum of the other
+    features with the mean and variance of their curves.
+    """
+    means, variances = np.zeros_like(weights), np.zeros_like(weights)
+    mean = variance = 0.0
+    for first, part in zip(features.starts, features.parts, strict=True):
+        own = slice(first, first + part.width)
+        portion = portions(sizes[own])
+        means[own] = np.sum(portion * weights[own])
+        variances[own] = np.sum(portion * (weights[own] - means[own]) ** 2)
+        mean += float(means[first])
+        variance += float(variances[first])
+    others = np.sqrt(np.maximum(variance - variances, 0))
+    found = np.zeros_like(weights)
+    for place, chance in zip(*_NORMAL, strict=True):
+        rate = 1 / (1 + np.exp(-np.clip(mean - means + weights + place * others, -30, 30)))
+        found += chance * rate * (1 - rate)
+    slope: Floats = found / _NORMAL[1].sum()
+    return slope
+
+
+def portions(sizes: Floats) -> Floats:
+    """The shares of the coordinates of a curve; equal ones if nothing is known."""
+    if not sizes.sum() > 0:
+        return np.full(len(sizes), 1 / len(sizes))
+    found: Floats = sizes / sizes.sum()
+    return found

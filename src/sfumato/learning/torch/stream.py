@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The run of a network in cyclic order: a stream from each checkpoint to the next."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import ClassVar
+
+from sfumato.learning.budget import Budgeted
+from sfumato.learning.matrix_noise import Decoder
+from sfumato.learning.order import Cyclic
+from sfumato.learning.torch.gradients import GradientSums
+from sfumato.learning.torch.isolation import require_isolated
+from sfumato.learning.torch.optimizers import Optimizer, Weights
+from sfumato.mechanisms.additive import AdditiveMechanism
+from sfumato.metadata.dataset import Dataset
+from sfumato.noise import RoundedGaussian
+from sfumato.plan.rows import BoundedRows
+from sfumato.plan.show import form
+from sfumato.privacy.distance import Norm
+from sfumato.privacy.event import Block, Composed, Stream
+from sfumato.query.curator import Curator
+from sfumato.query.cycle import Cycle
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkStream:
+    """A run as ``NetworkTraining``, whose noise is correlated over ``bands`` steps of a piece."""
+
+    made_of: str
+    sums: GradientSums
+    order: Cyclic
+    bands: int
+    sizes: tuple[int, ...]
+    sigma: Fraction
+    budget: Budgeted
+    optimizer: Optimizer = field(compare=False)
+    size: int
+
+    kind: ClassVar[str] = "network_stream"
+
+    @property
+    def line(self) -> str:
+        """The number of steps, and how far apart those of a unit are."""
+        steps = f"{sum(self.sizes)} releases, {len(self.sizes)} checkpoints"
+        return f"network: {steps}, {self.order.separation} batches, {self.bands} bands"
+
+    @property
+    def form(self) -> str:
+        """The canonical form of the plan, the hash and the numbers."""
+        return form(self)
+
+    @property
+    def mechanism(self) -> AdditiveMechanism:
+        """The noise of every row."""
+        return AdditiveMechanism(RoundedGaussian(self.sigma))
+
+    def cycle(self, steps: int) -> Cycle:
+        """The cycle of a piece."""
+        return cycle_of(self.sums, self.order, self.bands, steps)
+
+    @property
+    def event(self) -> Composed | Block:
+        """The event of all rows: a stream for each checkpoint."""
+        mechanism = self.mechanism
+        plan = Composed(tuple(self.cycle(size).event(mechanism) for size in self.sizes))
+        block = self.budget.block
+        if block is None:
+            return plan
+        return Block(plan, *block)
+
+    @property
+    def example(self) -> float:
+        """The integers of a sum for one of the mean gradient."""
+        return float(self.size * self.order.share / self.sums.lattice.step)
+
+    def piece(
+        self,
+        place: int,
+        earlier: Mapping[int, bytes],
+    ) -> "StreamPiece":
+        """The steps after the last checkpoint, in a stream of their own."""
+        state = Weights.start(self.sums.network.start)
+        if earlier:
+            state = Weights.from_bytes(earlier[max(earlier)])
+        return StreamPiece(self, state, self.sizes[place - 1])
+
+
+@dataclass(frozen=True, slots=True)
+class StreamPiece:
+    """The next steps of a run, from one checkpoint to the next."""
+
+    run_of: NetworkStream
+    state: Weights
+    steps: int
+
+    kind: ClassVar[str] = "network_stream"
+    line: ClassVar[str] = ""
+    form: ClassVar[str] = "a piece of a run"
+
+    @property
+    def event(self) -> Stream:
+        """The stream of this piece."""
+        return self.run_of.cycle(self.steps).event(self.run_of.mechanism)
+
+    @property
+    def cells(self) -> tuple[int, ...]:
+        """The number of integers of all rows together."""
+        return (self.run_of.sums.lattice.size * self.steps,)
+
+    @property
+    def size(self) -> int:
+        """The exact number of bytes of a checkpoint."""
+        return Weights.size(self.run_of.sums.lattice.size)
+
+    def ready(
+        self,
+        declarations: Dataset,
+    ) -> BoundedRows:
+        """The bounded rows, once the network with these weights has been checked again."""
+        require_isolated(self.run_of.sums.at(self.state.weights))
+        return self.run_of.sums.plan
+
+    def run(
+        self,
+        curator: Curator,
+    ) -> bytes:
+        """The state at the checkpoint."""
+        stream, state = self.run_of, self.state
+        turn = curator.turn(stream.cycle(self.steps), stream.mechanism)
+        decoder = Decoder(stream.bands)
+        for _ in range(self.steps):
+            row = curator.row(turn, stream.sums.at(state.weights))
+            gradient = decoder.next(row) / stream.example
+            state = stream.optimizer.after(state, gradient)
+        return state.to_bytes()
+
+
+def cycle_of(
+    sums: GradientSums,
+    order: Cyclic,
+    bands: int,
+    steps: int,
+) -> Cycle:
+    """The cycle of so many steps; no more bands than steps."""
+    apart = sums.distance(Norm.L2)
+    return Cycle(apart, sums.lattice.size, steps, order.separation, min(bands, steps))

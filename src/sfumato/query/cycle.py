@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A stream of sums over batches of units that take turns. Proof: cycle.proof.md.
+
+Source: Choquette-Choo, Ganesh, McKenna, McMahan, Rush, Thakurta, Xu, "(Amplified) Banded Matrix
+Factorization" (NeurIPS 2023), for banded encoders and units that take part periodically.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NoReturn
+
+import numpy as np
+
+from sfumato.errors import InvalidDeclaration
+from sfumato.exact.rounding import sqrt_up
+from sfumato.mechanisms.additive import AdditiveMechanism
+from sfumato.mechanisms.encoder import LOW_BITS, SquareRoot, most_times
+from sfumato.noise import Integers
+from sfumato.privacy.distance import Distance, Norm
+from sfumato.privacy.event import Stream
+from sfumato.query.statistic import BoundedStatistic, Opened
+
+# A coefficient 1 of the encoder is 2^18.
+_BITS = SquareRoot.unit.bit_length() - 1
+_HALF = SquareRoot.unit >> 1
+
+
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """Rows of ``steps`` sums of ``size`` integers; step t reads batch t mod ``separation``.
+
+    Each unit is in one batch, so it takes part once in any ``separation`` steps. A row is the sum
+    of the last ``bands`` sums, weighed by the coefficients of ``SquareRoot`` (the newest by 1),
+    rounded. ``apart`` is the distance of one sum between neighbours.
+
+    Guarantees:
+        all rows of a cycle together move by at most their proved distance
+        a unit takes part once in a separation
+
+    Raises:
+        InvalidDeclaration: a size or number of steps that is none; a distance that is not in L2.
+    """
+
+    apart: Distance
+    size: int
+    steps: int
+    separation: int
+    bands: int
+
+    def __post_init__(self) -> None:
+        counts = (self.size, self.separation)
+        if self.apart.norm is not Norm.L2 or not all(type(n) is int and n >= 1 for n in counts):
+            raise InvalidDeclaration("A cycle of such sums.", allowed="sums with an L2 distance")
+        # it refuses other steps and bands
+        self.encoder.begin(0)
+
+    @property
+    def encoder(self) -> SquareRoot:
+        """The encoder of the rows."""
+        return SquareRoot(self.steps, self.bands)
+
+    @property
+    def participations(self) -> int:
+        """The most steps in which a unit takes part."""
+        return most_times(self.steps, self.steps, self.separation)
+
+    def distance(self, participations: int) -> Distance:
+        """The bound on the difference of all rows, for a unit in so many steps."""
+        moved = self.encoder.sensitivity(participations, self.separation)
+        squared = self.apart.value * moved / self.encoder.unit**2
+        if self.bands > 1:
+            # each integer that moves at all is rounded once
+            rows = min(self.steps, participations * self.bands)
+            squared = (sqrt_up(squared) + sqrt_up(Fraction(rows * self.size))) ** 2
+        return Distance(Norm.L2, squared, self.apart.relation)
+
+    def event(self, mechanism: AdditiveMechanism) -> Stream:
+        """The event of all rows together."""
+        noise = mechanism.event(self.distance(self.participations))
+        column = self.distance(1).value
+        return Stream(noise, self.steps, column, self.participations, self.separation)
+
+    def row(
+        self,
+        memory: Integers,
+        sums: Integers,
+    ) -> tuple[Integers, Integers]:
+        """The memory after a step, and the row of the step."""
+        kept, high, low = self.encoder.weighed(memory, sums)
+        return kept, (high << LOW_BITS - _BITS) + (low + _HALF >> _BITS)
+
+
+class Turning:
+    """A cycle under way: its batches, and the exact sums that later rows need, in memory alone.
+
+    Only a curator holds it. Whatever ends the curator's run ends the cycle: nothing goes on with
+    its sums.
+    """
+
+    __slots__ = ("_batches", "_cycle", "_mechanism", "_memory", "_noise", "_step")
+
+    def __init__(
+        self,
+        cycle: Cycle,
+        mechanism: AdditiveMechanism,
+        opened: Opened,
+        noise: Integers | None,
+    ) -> None:
+        self._cycle = cycle
+        self._mechanism = mechanism
+        self._batches: Callable[[int], Opened] = opened.batches(cycle.separation)
+        self._memory = cycle.encoder.begin(cycle.size)
+        self._noise = noise
+        self._step = 0
+
+    def next(self, statistic: BoundedStatistic[Integers]) -> Integers:
+        """The noisy row of the next step.
+
+        Raises:
+            InvalidDeclaration: no step is left, or sums of another distance or size.
+        """
+        cycle, step = self._cycle, self._step
+        if step == cycle.steps or statistic.distance(Norm.L2) != cycle.apart:
+            raise InvalidDeclaration("A sum that the cycle does not have.")
+        self._step += 1
+        sums = statistic.exact(self._batches(step % cycle.separation))
+        if sums.shape != (cycle.size,) or sums.dtype != np.int64:
+            raise InvalidDeclaration("Sums of another size.")
+        self._memory, row = cycle.row(self._memory, sums)
+        noise = self._noise
+        if noise is not None:
+            noise = noise[step * cycle.size :][: cycle.size]
+        return self._mechanism.release_many(row, noise)
+
+    def __repr__(self) -> str:
+        return "Turning()"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("exact integers are not pickled")

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The honest check: coarse marginals that no fit saw, beside those of rows. Released numbers alone.
+
+Distances, correlations and their noise follow from it.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from sfumato.metadata.column import Category
+from sfumato.noise import Integers
+from sfumato.synthetic.fitting import Base
+from sfumato.synthetic.schema import Floats
+from sfumato.synthetic.task import Released, check_blocks
+from sfumato.synthetic.tree import Clique
+
+# The mean absolute value of noise, in standard deviations; within how many 95% of it lies.
+_MEAN, _NORMAL = math.sqrt(2 / math.pi), 1.96
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Seen:
+    """A marginal of the check: what the rows have in its blocks, and the noisy counts."""
+
+    columns: Clique
+    rows: Floats
+    counted: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """The mean total variation distance of the marginals of so many columns, and that of noise.
+
+    ``off`` is the typical error of a cell as a share of all rows, the noise taken out; 0 where the
+    noise, ``hidden`` in a cell, hides it.
+    """
+
+    columns: int
+    marginals: int
+    distance: float
+    noise: float
+    off: float
+    hidden: float
+
+
+@dataclass(frozen=True, slots=True)
+class Correlation:
+    """The correlation of two ordered columns, by the places of their blocks.
+
+    ``counted`` is that of the noisy counts; its 95% interval is ``error`` wide on either side.
+    """
+
+    columns: tuple[str, str]
+    rows: float
+    counted: float
+    error: float
+
+
+def seen_of(
+    released: Released,
+    cells: Integers,
+    weights: Floats | None = None,
+) -> tuple[Seen, ...]:
+    """The marginals of the check, and those of rows given as cells."""
+    base, found = released.base, []
+    for clique, noisy in released.checks:
+        coarse = []
+        for column in clique:
+            coarse.append(np.array(check_blocks(base, column))[cells[:, column]])
+        flat = np.ravel_multi_index(tuple(coarse), noisy.shape)
+        rows = np.bincount(flat, weights, minlength=noisy.size).reshape(noisy.shape)
+        found.append(Seen(clique, rows.astype(np.float64), noisy))
+    return tuple(found)
+
+
+def ways_of(
+    base: Base,
+    seen: Sequence[Seen],
+) -> tuple[Way, ...]:
+    """The mean distances of one, two and three columns.
+
+    Those of one column are sums of the others: all that have a column, weighted by precision.
+    """
+    sigma = base.sigma[2]
+    found = []
+    singles = _singles(seen, sigma)
+    if singles:
+        found.append(_way(base, 1, singles))
+    for ways in (2, 3):
+        whole = [(each.rows, each.counted, sigma) for each in seen if each.rows.ndim == ways]
+        if whole:
+            found.append(_way(base, ways, whole))
+    return tuple(found)
+
+
+def _singles(
+    seen: Sequence[Seen],
+    sigma: float,
+) -> list[tuple[Floats, Floats, float]]:
+    """For each column: the rows and the counts in its blocks, and the noise of these counts."""
+    found = []
+    columns: set[int] = set().union(*(each.columns for each in seen))
+    for column in sorted(columns):
+        rows, counted, precision = np.zeros(0), np.zeros(()), 0.0
+        for each in seen:
+            if column not in each.columns:
+                continue
+            axis = each.columns.index(column)
+            others = tuple(at for at in range(each.rows.ndim) if at != axis)
+            rows = each.rows.sum(axis=others)
+            weight = len(rows) / (each.rows.size * sigma**2)
+            precision += weight
+            counted = counted + weight * each.counted.sum(axis=others)
+        found.append((rows, counted / precision, 1 / math.sqrt(precision)))
+    return found
+
+
+def _way(
+    base: Base,
+    ways: int,
+    marginals: Sequence[tuple[Floats, Floats, float]],
+) -> Way:
+    total = base.total
+    distances, noises, beyond, hidden = [], [], [], []
+    for rows, counted, sigma in marginals:
+        apart = rows * (total / max(rows.sum(), 1.0)) - counted
+        distances.append(0.5 * float(np.abs(apart).sum()) / total)
+        noises.append(0.5 * _MEAN * sigma * rows.size / total)
+        beyond.append(float(np.square(apart).mean()) - sigma**2)
+        hidden.append(sigma / total)
+    off = math.sqrt(max(0.0, float(np.mean(beyond)))) / total
+    distance, noise = float(np.mean(distances)), float(np.mean(noises))
+    return Way(ways, len(marginals), distance, noise, off, float(np.mean(hidden)))
+
+
+def correlations(
+    base: Base,
+    seen: Sequence[Seen],
+) -> tuple[Correlation, ...]:
+    """The correlation of each two ordered columns that the check counted together.
+
+    Blocks are numbered in the order of their values, a missing value last, and scaled as in the
+    rows. So what is counted is a sum of noisy counts, whose noise is known.
+    """
+    found: dict[Clique, Correlation] = {}
+    ordered = set(_ordered(base))
+    for each in seen:
+        for axes in combinations(range(each.rows.ndim), 2):
+            pair = tuple(each.columns[axis] for axis in axes)
+            if pair in found or not ordered.issuperset(pair):
+                continue
+            others = tuple(at for at in range(each.rows.ndim) if at not in axes)
+            rows, counted = each.rows.sum(axis=others), each.counted.sum(axis=others)
+            sigma = base.sigma[2] * math.sqrt(each.rows.size / rows.size)
+            one = _correlation(rows, counted / base.total, sigma / base.total)
+            if one is not None:
+                first, second = (base.schema.axes[column].name for column in pair)
+                found[pair] = Correlation((first, second), *one)
+    return tuple(found.values())
+
+
+def _ordered(base: Base) -> list[int]:
+    """The columns whose values have an order."""
+    axes = enumerate(base.schema.axes)
+    return [place for place, axis in axes if not isinstance(axis.kind, Category)]
+
+
+def _correlation(
+    rows: Floats,
+    counted: Floats,
+    noise: float,
+) -> tuple[float, float, float] | None:
+    """In the rows, in the counted shares, and the error of the latter; ``noise`` is of a share."""
+    shares = rows / max(rows.sum(), 1.0)
+    products = np.outer(_scores(shares.sum(axis=1)), _scores(shares.sum(axis=0)))
+    if not products.any():
+        return None
+    error = _NORMAL * noise * math.sqrt(float(np.square(products).sum()))
+    return (
+        float((products * shares).sum()),
+        float((products * counted).sum()),
+        error,
+    )
+
+
+def _scores(shares: Floats) -> Floats:
+    """The places of blocks with mean 0 and variance 1; 0 if all rows are in one block."""
+    places = np.arange(len(shares), dtype=np.float64)
+    far = places - float((places * shares).sum())
+    variance = float((np.square(far) * shares).sum())
+    if variance <= 0:
+        return np.zeros(len(shares))
+    return far / math.sqrt(variance)

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of arrays and frames: whatever is in them is read, and nothing of them is an error."""
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sfumato as sf
+from sfumato.errors import UnknownName, WrongUse
+from sfumato.learning.declared_rows import Declared, read_column
+
+UGLY = [None, float("nan"), float("inf"), -1e300, 10**400, "x", b"x", [], {}, pd.NaT, pd.NA]
+KINDS = [
+    sf.Integer(0, 99),
+    sf.Real(0, 1),
+    sf.Date("2000-01-01", "2020-01-01"),
+    sf.Boolean(),
+    sf.Category("a", "b"),
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_value_is_an_error(kind: Any) -> None:
+    assert len(read_column(kind, UGLY)) == len(UGLY)
+
+
+VALUES = st.one_of(st.floats(), st.integers(), st.text(max_size=5), st.none(), st.booleans())
+
+
+@given(st.lists(VALUES, max_size=5))
+def test_each_value_is_read_by_itself(values: list[Any]) -> None:
+    for kind in KINDS:
+        alone = [read_column(kind, [value])[0] for value in values]
+        assert read_column(kind, values) == alone
+
+
+def test_values_are_those_of_the_declaration() -> None:
+    assert read_column(sf.Category({"1": "male", "2": "female"}), [1.0, "female", 3]) == [
+        "male",
+        "female",
+        None,
+    ]
+    days = [datetime.date(2001, 2, 3), np.datetime64("2001-02-03"), pd.Timestamp("2001-02-03 4:00")]
+    assert read_column(sf.Date("2000-01-01", "2020-01-01"), days) == [days[0]] * 3
+
+
+def declared(folder: Path, **more: Any) -> Declared:
+    columns = {"age": sf.Integer(0, 99), "label": sf.Boolean()}
+    return Declared(folder / "l.db", "d", columns, sf.Boolean(), sf.Budget(1), **more)
+
+
+def test_the_label_has_a_name_of_its_own(tmp_path: Path) -> None:
+    assert declared(tmp_path).statement == 'SELECT "age", "label", "label_" FROM examples'
+
+
+def test_a_frame_is_read_by_name_and_an_array_by_place(tmp_path: Path) -> None:
+    given_frame = pd.DataFrame({"label": [1], "more": [0], "age": [5]})
+    expected = {"age": [5], "label": ["True"]}
+    assert declared(tmp_path).frame(given_frame) == expected
+    assert declared(tmp_path).frame([[5, 1]]) == expected
+
+
+def test_what_is_refused(tmp_path: Path) -> None:
+    rows = declared(tmp_path)
+    with pytest.raises(WrongUse, match="rowsx3"):
+        rows.frame([[1, 2, 3]])
+    with pytest.raises(WrongUse, match="different numbers"):
+        rows.session([[1, 1]], [True, False], "1")
+    with pytest.raises(UnknownName):
+        rows.frame({"age": [1]})
+    with pytest.raises(UnknownName, match="unit"):
+        declared(tmp_path, unit=sf.Unit("who", max_rows_total=1)).frame([[1, 1]])
+    with pytest.raises(WrongUse, match="ledger"):
+        Declared("", "d", {"age": sf.Integer(0, 9)})
+    with pytest.raises(WrongUse, match="Text"):
+        Declared("l.db", "d", {"name": sf.Text()})
