@@ -116,7 +116,7 @@ class Model(Scorable):
         """Draws the curves of some features, or of all: each minus its mean, on one scale.
 
         A band holds the noise: it is 2.5 estimated standard deviations to each side, which held
-        about 95% of the curves of fits to the same rows (docs/learning.md). It says nothing about
+        90 to 99% of the points of fits to the same rows (docs/learning.md). It says nothing about
         other rows. Models that measure once have no bands. Of more than 60 features those are drawn
         whose curves differ most.
 

@@ -20,7 +20,7 @@ class TunePreview:
 
     >>> law = NegativeBinomial(0, "0.0246")
     >>> TunePreview(Cost("1", "0.5", "0", ()), law, (4.0, 90.0), 22.6)
-    10.7 runs on average: at most 5 in half of all tunings, at most 41 in 95% of them
+    10.7 runs on average: at most 4 in half of all tunings, at most 44 in 95% of them
     noise of each run: 4.0 examples by recipe 0, 90.0 by recipe 1; of its score: 22.6 rows
     cost of all runs: epsilon = 1
     nothing was charged

@@ -79,6 +79,12 @@ def _drawn_ahead(draws: Iterator[_Draw]) -> Iterator[Integers | None]:
     """What the draws return, each called once and in order, by one thread that runs ahead."""
     worker = ThreadPoolExecutor(1)
     begun = deque(worker.submit(draw) for draw in islice(draws, _AHEAD))
+    try:
+        # a first step whose noise cannot be drawn ends the charge before anything is carried out
+        begun[0].result()
+    except BaseException:
+        worker.shutdown(wait=False, cancel_futures=True)
+        raise
 
     def results() -> Iterator[Integers | None]:
         try:
