@@ -65,16 +65,15 @@ def test_texts_quantiles_and_public_marginals_of_several_tables(tmp_path, monkey
         assert repr(model.report()) and model.copied().rows
     steps = [step for opened in model.task.event.events[:2] for step in opened.events]
     (first,) = [step for step in steps if isinstance(step, Thresholded)]
-    assert (
-        first.additive.distance.value == 1
-        and model.task.openings[1].questions[0].parts[0].groups == 5
-    )
+    assert first.additive.distance.value == 1
+    assert model.task.openings[1].questions[0].parts[0].groups == 5
     assert CANARY not in f"{model.stored.body}{model!r}{model.report()!r}"
     found = model.sample(rows=1000)
     assert found["patients"]["sex"].to_pylist().count("F") == 750
     assert set(found["visits"]["ward"].to_pylist()) <= {"eye", "heart", "skin", "(else)"}
     listed = found["visits"]["ward"].to_pylist()
-    assert listed.count("heart") > listed.count("eye") > 10 > listed.count("(else)")
+    # 61%, 20% and nobody, with noise of some tenths of a percent
+    assert listed.count("heart") > 500 > listed.count("eye") > 150 > listed.count("(else)")
 
 
 def test_a_text_of_several_tables_needs_a_delta_and_a_column(tmp_path):

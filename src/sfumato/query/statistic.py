@@ -226,10 +226,10 @@ class Opened:
 
     def _turn_to(self, whole: OpenCube, cube: BoundedCube) -> None:
         """Makes ready to open a cube that an open cube admits; one that was open is closed."""
-        if cube is self._counted or cube == self._counted:
-            return
         if self._cubes is None or not whole.admits(cube):
             raise InvalidDeclaration("A cube of other rows, or with other bounds.")
+        if cube is self._counted or cube == self._counted:
+            return
         self._left.close()
         self._marginals, self._cells, self._free = None, {}, MOST_KEPT
         self._counted, self._cube = cube, self._cubes(cube)

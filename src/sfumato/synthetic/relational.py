@@ -153,8 +153,8 @@ def family_of(
 ) -> Family:
     """The tables as they are declared, the parent first; reads declarations alone.
 
-    Columns, bins and texts are named ``table.column``. Without ``order``, the first date or timestamp of
-    a child orders its rows.
+    Columns, bins and texts are named ``table.column``. Without ``order``, the first date or
+    timestamp of a child orders its rows.
 
     Raises:
         UnknownName: a table or a column that is not declared.
@@ -164,18 +164,8 @@ def family_of(
     """
     parent, *others = tables
     key = _require_one_unit(dataset, tables)
-    for name in (*(columns or ()), *(bins or ()), *(texts or ())):
-        if name.partition(".")[0] not in tables:
-            raise UnknownName(
-                f"No column {shown(name)}.", allowed="of several tables: table.column"
-            )
-    unit = dataset.tables[parent].unit
-    if unit is None or not unit.once:
-        raise WrongUse(
-            f"The table {shown(parent)} can have several rows of a unit.",
-            allowed="first a table with one row a unit, then those with more",
-            remedy='Declare it with sf.Unit("patient_id", max_rows_total=1), or name it later.',
-        )
+    _require_tables((*(columns or ()), *(bins or ()), *(texts or ())), tables)
+    _require_once(dataset, parent)
     axes = []
     for name in tables:
         named = None if columns is None else list(_of(name, dict.fromkeys(columns)))
@@ -186,6 +176,32 @@ def family_of(
         above = _above(dataset, name, tables)
         children.append(Child(name, own, _limit(dataset, name), ordering, *above))
     return Family(parent, key, axes[0], tuple(children))
+
+
+def _require_tables(
+    names: Sequence[str],
+    tables: Sequence[str],
+) -> None:
+    """Refuses columns that name none of the tables."""
+    for name in names:
+        if name.partition(".")[0] not in tables:
+            raise UnknownName(
+                f"No column {shown(name)}.", allowed="of several tables: table.column"
+            )
+
+
+def _require_once(
+    dataset: Dataset,
+    parent: str,
+) -> None:
+    """Refuses a first table that can have several rows of a unit."""
+    unit = dataset.tables[parent].unit
+    if unit is None or not unit.once:
+        raise WrongUse(
+            f"The table {shown(parent)} can have several rows of a unit.",
+            allowed="first a table with one row a unit, then those with more",
+            remedy='Declare it with sf.Unit("patient_id", max_rows_total=1), or name it later.',
+        )
 
 
 def _axes(

@@ -106,6 +106,36 @@ class _Stated:
     workload: Mapping[str, int]
     triples: bool
 
+    @property
+    def tests(self) -> list[Constraint]:
+        """What every row obeys."""
+        return [each for each in self.constraints if isinstance(each, Constraint)]
+
+    @property
+    def publics(self) -> list[Public]:
+        """The marginals that all rows together have."""
+        return [each for each in self.constraints if isinstance(each, Public)]
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """The same for JSON."""
+        found: dict[str, Any] = {
+            "constraints": [each.test for each in self.tests],
+            "workload": dict(self.workload),
+        }
+        if self.publics:
+            found["public"] = [each.told for each in self.publics]
+        if self.triples:
+            found["triples"] = True
+        return found
+
+    @classmethod
+    def remade(cls, asked: Mapping[str, Any]) -> "_Stated":
+        """What stored arguments state."""
+        found: list[Constraint | Public] = [Constraint(test) for test in asked["constraints"]]
+        found += [Public.remade(each) for each in asked.get("public", [])]
+        return cls(found, asked["workload"], asked.get("triples", False))
+
 
 def _of_child(
     family: Family,
@@ -131,43 +161,41 @@ def built(
     """The task, and the arguments from which ``remade`` makes it again."""
     rows = rows_of(dataset, family)
     weights = _weights(family, stated.workload)
-    tests = [each for each in stated.constraints if isinstance(each, Constraint)]
-    publics = [each for each in stated.constraints if isinstance(each, Public)]
     schemas = _schemas(family, rows)
     schema = schemas[0]
-    rules = (*rules_of(schema, tests), *_nested(family))
+    rules = (*rules_of(schema, stated.tests), *_nested(family))
     parent = FitTask(
         schema,
         schedules[0],
         "{}",
         rules,
         weights[0],
-        publics=public_cells(schema, publics, rules),
+        publics=public_cells(schema, stated.publics, rules),
         triples=stated.triples,
     )
     children = []
     for place in range(1, len(schemas)):
         plan = UnitTable(family, rows, place)
-        child = ChildTask(plan, schedules[place], weights[place])
-        if len(child.countable) < child.schedule.checks:
-            unchecked = replace(child.schedule, check=Fraction(0))
-            child = replace(child, schedule=unchecked)
-        children.append(child)
+        children.append(_child(ChildTask(plan, schedules[place], weights[place])))
     asked = {
         **_asked(dataset, family),
+        **stated.told,
         "schedules": [_told(each) for each in schedules],
-        "constraints": [each.test for each in tests],
-        "workload": dict(stated.workload),
         "protected": " ".join(protection(dataset, rows.unit)),
     }
-    if publics:
-        asked["public"] = [each.told for each in publics]
-    if stated.triples:
-        asked["triples"] = True
     if any(openings):
         asked["openings"] = _told_openings(openings, schemas)
     told = json.dumps(asked, sort_keys=True)
     return RelationalTask(parent, tuple(children), rows, told, tuple(openings))
+
+
+def _child(
+    task: ChildTask,
+) -> ChildTask:
+    """The task without its honest check where there are too few pairs for one."""
+    if len(task.countable) >= task.schedule.checks:
+        return task
+    return replace(task, schedule=replace(task.schedule, check=Fraction(0)))
 
 
 def _told_openings(
@@ -186,31 +214,38 @@ def remade(
     asked: Mapping[str, Any],
 ) -> RelationalTask:
     """The task of stored arguments (WrongUse if the declarations are others)."""
+    openings = asked.get("openings", [None] * len(asked["tables"]))
+    family = _family_of(dataset, asked, openings)
+    schedules = [_schedule(told) for told in asked["schedules"]]
+    norm = schedules[0].allowance.norm
+    opened: list[Opening | None] = []
+    for schema, told in zip(_schemas(family, rows_of(dataset, family)), openings, strict=True):
+        opened.append(None if told is None else Opening.remade(dataset, schema, norm, told))
+    return built(dataset, family, schedules, _Stated.remade(asked), opened)
+
+
+def _family_of(
+    dataset: Dataset,
+    asked: Mapping[str, Any],
+    openings: Sequence[Mapping[str, Any] | None],
+) -> Family:
+    """The tables of stored arguments, with their columns and cells."""
     columns = []
     for name, own in asked["columns"].items():
         columns += [f"{name}.{column}" for column in own]
-    openings = asked.get("openings", [None] * len(asked["tables"]))
     texts = {}
     for name, told in zip(asked["tables"], openings, strict=True):
         for column, rest in (told or {"texts": {}})["texts"].items():
             texts[f"{name}.{column}"] = rest
     family = family_of(dataset, asked["tables"], columns, order=asked["order"], texts=texts)
     starts = asked["starts"]
-    for place, (name, own) in enumerate(zip(family.tables, family.own, strict=True)):
+    for place, (name, axes) in enumerate(zip(family.tables, family.own, strict=True)):
         found = []
-        for one in own:
+        for one in axes:
             cut = starts.get(f"{name}.{one.name}")
             found.append(replace(one, starts=None if cut is None else tuple(cut)))
         family = family.with_axes(place, found)
-    constraints: list[Constraint | Public] = [Constraint(test) for test in asked["constraints"]]
-    constraints += [Public.remade(each) for each in asked.get("public", [])]
-    stated = _Stated(constraints, asked["workload"], asked.get("triples", False))
-    schedules = [_schedule(told) for told in asked["schedules"]]
-    norm = schedules[0].allowance.norm
-    opened: list[Opening | None] = []
-    for schema, told in zip(_schemas(family, rows_of(dataset, family)), openings, strict=True):
-        opened.append(None if told is None else Opening.remade(dataset, schema, norm, told))
-    return built(dataset, family, schedules, stated, opened)
+    return family
 
 
 def _nested(family: Family) -> list[Rule]:
