@@ -213,6 +213,7 @@ def _median(epsilon: float, n: int) -> Call:
 
     The median is where no large node of the levels ends.
     """
+    n = max(n, 10_000)  # of fewer devices none has most of the values
     values, middle, runs = 1024, 427, 100
     task = _task(oracles.levels(values, epsilon), sf.Integer(0, values - 1))
     place = np.arange(values)

@@ -2,6 +2,7 @@
 """Fits through a session: charged once, recalled, resumed, refused."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -324,7 +325,8 @@ def test_nothing_private_is_in_a_model(tmp_path: Path) -> None:
         model = ln.fit(session, ln.Additive(steps=2), SELECT, label="ill", rho="0.1")
         model.save(tmp_path / "model.json")
         told = json.loads((tmp_path / "model.json").read_text())
-        assert "500" not in json.dumps({**told, "scores": 0, "charge": 0, "cost": 0})
+        numbers = re.findall(r"[\w.+-]+", json.dumps({**told, "scores": 0, "charge": 0, "cost": 0}))
+        assert "500" not in numbers
     assert set(COLUMNS) > {column.name for column in model.columns}
 
 
