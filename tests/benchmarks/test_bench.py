@@ -49,6 +49,7 @@ from benchmarks.compare import (
 from benchmarks.driver import Unavailable, measure
 from benchmarks.events import events
 from benchmarks.systems import truth, workloads
+from benchmarks.systems.estimates import ESTIMATES
 from benchmarks.systems.fresh import fresh
 from benchmarks.systems.problems import mix
 from benchmarks.systems.questions import tables
@@ -178,10 +179,21 @@ def test_every_work_of_ours_and_numpy_is_there():
     asked = [work for case in cases for work in case.works if work.system in works]
     assert not [work for work in asked if work.name not in works[work.system]]
     for name, make in works["sfumato"].items():
-        if name not in GRIDS:
+        if name not in (*GRIDS, *ESTIMATES):
             assert make(2.5, 64)() is not None, name
     for make in works["naive_sqlite"].values():
         make(2, 4)()
+
+
+@pytest.mark.parametrize("name", ["telemetry worst mean", "telemetry bias category"])
+def test_an_estimate_is_made(name):
+    assert ESTIMATES[name](2.5, 64)() is not None
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ESTIMATES)
+def test_every_estimate_is_made(name):
+    assert ESTIMATES[name](2.5, 2000)() is not None
 
 
 @pytest.mark.long

@@ -136,3 +136,15 @@ def test_several_tables_are_written_with_keys_that_fit(shell: Shell):
     patients = csv.read_csv(shell.folder / "out" / "patients.csv")["pid"].to_pylist()
     visits = csv.read_csv(shell.folder / "out" / "visits.csv")["pid"].to_pylist()
     assert len(patients) == 40 and set(visits) <= set(patients)
+
+
+def test_a_score_of_no_column_is_refused_before_the_rows_are_paid(shell: Shell) -> None:
+    asked = ("synthesize", "people", "--rho", "5", "--score-epsilon", "2")
+    for wrong in (
+        ("--score", "jbo"),
+        ("--score", "pay"),
+        ("--score", "job", "--score-within", "1"),
+    ):
+        ran = shell.run(*asked, *wrong)
+        assert ran.code != 0 and "Allowed:" in ran.err
+    assert "epsilon 0 of" in shell.run("budget", "--details").out

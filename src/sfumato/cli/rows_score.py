@@ -61,6 +61,24 @@ def tested(
     return score_within(session, model, statement, label=label, within=within, epsilon=epsilon)
 
 
+def require_scorable(
+    session: Session,
+    table: str,
+    label: str,
+    within: Number | None,
+) -> None:
+    """Refuses what ``tested`` would refuse, by declarations alone and before rows are paid for.
+
+    Raises:
+        UnknownName: the table has no such column.
+        WrongUse: a label that has no classes, or a number without ``within``.
+    """
+    columns = session.dataset.tables[table].columns
+    if label not in columns:
+        raise UnknownName(f"No column {shown(label)}.", allowed=", ".join(columns))
+    _require_scored(label, columns[label], within)
+
+
 def _require_scored(label: str, kind: ColumnType | None, within: Number | None) -> None:
     """Refuses a label that cannot be scored so."""
     if isinstance(kind, Integer | Real) and within is None:

@@ -10,7 +10,7 @@ from sfumato.cli.asking import Asking, asks
 from sfumato.cli.language import say
 from sfumato.cli.options import require_outputs, write_file
 from sfumato.cli.page_language import in_language
-from sfumato.cli.rows_score import most_frequent, nearest_guess, tested
+from sfumato.cli.rows_score import most_frequent, nearest_guess, require_scorable, tested
 from sfumato.cli.synthetic_config import read_synthetic
 from sfumato.cli.waiting import waiting
 from sfumato.errors import UnknownName, WrongUse, shown
@@ -76,6 +76,7 @@ def command(
             say(repr(preview(session, declared.tables, **declared.arguments)))
             return
         known = _public(asking.config, beside)
+        _require_test(session, declared.tables, test)
         model = fit(session, declared.tables, **declared.arguments)
         tests = tuple(_scores(session, model, test))
         budget = repr(session.budget)
@@ -88,6 +89,17 @@ def command(
     if report is not None:
         _write_report(report, model, known, tests)
     say(budget)
+
+
+def _require_test(
+    session: Session,
+    tables: str | list[str],
+    test: "_Test | None",
+) -> None:
+    """Refuses a column that cannot be scored, before rows are paid for."""
+    if test is not None:
+        first = tables if isinstance(tables, str) else tables[0]
+        require_scorable(session, first, test.label, test.within)
 
 
 def _write_report(

@@ -326,7 +326,8 @@ def _mapping(form: Mapping[str, Any], key: str) -> dict[str, Any]:
     """A required table of the file."""
     if key not in form:
         raise InvalidConfig(
-            f"The file has no [{key}].", remedy="See docs/query.md for a whole example."
+            f"The file has no [{key}].",
+            remedy="docs/query.md has a whole example, docs/cli.md one of each section.",
         )
     return _require_mapping(form[key], key)
 
