@@ -14,6 +14,7 @@ import sfumato as sf
 from sfumato.engines import duckdb, emit, grouped_rows, layout, relation, sql_tree
 from sfumato.engines.duckdb_printer import printed
 from sfumato.engines.prepare import prepare
+from sfumato.errors import EngineFailed
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import (
     CountDistinct,
@@ -111,6 +112,14 @@ def agrees():
         return all(found == expected for found, expected in map(engines.run, ASKED))
 
 
+def is_noticed():
+    """Whether a wrong layout gives other integers, or a statement that the engine refuses."""
+    try:
+        return not agrees()
+    except EngineFailed:
+        return True
+
+
 def test_rows_of_many_units_agree():
     assert agrees()
 
@@ -188,7 +197,7 @@ def _rows_for_units(found, tables):
 def test_a_layout_that_was_made_wrong_is_noticed(monkeypatch, mutant):
     module, name, wrong = MUTANTS[mutant]()
     monkeypatch.setattr(module, name, wrong)
-    assert not agrees()
+    assert is_noticed()
 
 
 def test_a_sample_is_even_among_equal_rows(tmp_path):

@@ -62,7 +62,8 @@ def test_the_mean_is_between_its_bounds_at_the_ends(shape: str, stop: Fraction) 
         mean = odds / ball(1 / stop).log()
         if law.shape:
             mean = odds * ball(law.shape) * power / (power - 1)
-        near = mean * arb(2) ** -380
+        # the balls of 400 bits lose 40 where 1 is subtracted from nearly 1
+        near = mean * arb(2) ** -340
         stated = law.mean
         assert bool(ball(stated.lower) <= mean + near) and bool(mean <= ball(stated.upper) + near)
         assert bool(ball(stated.upper) < mean * ball(Fraction(10**15 + 1, 10**15)))
