@@ -80,3 +80,22 @@ def test_what_is_refused(tmp_path: Path) -> None:
         Declared("", "d", {"age": sf.Integer(0, 9)})
     with pytest.raises(WrongUse, match="Text"):
         Declared("l.db", "d", {"name": sf.Text()})
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        pd.array(["a", pd.NA, "b"], "string"),
+        pd.array([1, pd.NA, 2], "Int64"),
+        pd.Series(["a", "\ud800", 10**5000], dtype=object),
+        pd.Series([float("nan"), None, pd.NaT], dtype=object),
+    ],
+)
+def test_no_id_is_an_error(tmp_path: Path, ids: Any) -> None:
+    frame = pd.DataFrame({"age": [1, 2, 3], "id": ids})
+    unit = sf.Unit("id")
+    known = Declared(
+        tmp_path / "l.db", "c", {"age": sf.Integer(0, 9)}, sf.Boolean(), sf.Budget(1), unit
+    )
+    with known.session(frame, [True, False, 10**5000], "v") as session:
+        assert session.budget.spent == "0"

@@ -187,7 +187,7 @@ def _reader(kind: ColumnType) -> Read:
     if isinstance(kind, Category | Boolean):
         # the codes of the strings that the data may have
         known = dict(kind.texts())
-        values = {text: kind.decode(code) for text, code in known.items()}
+        values: dict[str | None, Any] = {text: kind.decode(code) for text, code in known.items()}
         if isinstance(kind, Category):
             # a label of the declaration stands for itself
             values = {**{label: label for label in kind.labels}, **values}
@@ -199,11 +199,20 @@ def _reader(kind: ColumnType) -> Read:
     return _number
 
 
-def _text(value: Any) -> str:
-    """The string of a value that is one of several; a whole number has no decimals."""
+def _text(value: Any) -> str | None:
+    """The string of a value that is one of several; None if it has none that can be stored.
+
+    A whole number has no decimals.
+    """
     if isinstance(value, float | np.floating) and math.isfinite(value) and value == int(value):
-        return str(int(value))
-    return str(value)
+        value = int(value)
+    try:
+        text = str(value)
+        text.encode()
+    except Exception:  # noqa: BLE001 - whatever a value of the data does
+        # an integer of too many digits, half of a surrogate pair, an object of somebody's own
+        return None
+    return text
 
 
 def _number(value: Any) -> float | None:
@@ -231,8 +240,16 @@ def _day(value: Any) -> datetime.date | None:
 
 
 def _texts(values: Sequence[Any]) -> list[str | None]:
-    """The ids of units; a missing one is missing."""
-    return [None if value is None or value != value else _text(value) for value in values]
+    """The ids of units; a missing one is missing, and so is one without a text."""
+    return [None if _is_missing(value) else _text(value) for value in values]
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a value is none; ``pandas.NA`` does not even say whether it equals itself."""
+    try:
+        return value is None or bool(value != value)
+    except (TypeError, ValueError):
+        return True
 
 
 def _arrow(kind: ColumnType, values: list[Any]) -> pa.Array:
