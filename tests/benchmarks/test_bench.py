@@ -172,6 +172,10 @@ def test_a_process_answers_and_says_what_it_cannot():
 GRIDS = ("grid, median", "grid, worst", "grid, wide", "grid, widest")
 
 
+# each starts a Node or compiles and starts a Java client
+CLIENTS = ("telemetry node", "telemetry java")
+
+
 def test_every_work_of_ours_and_numpy_is_there():
     systems = ("sfumato", "numpy", "naive_sqlite")
     works = {name: import_module(f"benchmarks.systems.{name}").WORKS for name in systems}
@@ -179,7 +183,7 @@ def test_every_work_of_ours_and_numpy_is_there():
     asked = [work for case in cases for work in case.works if work.system in works]
     assert not [work for work in asked if work.name not in works[work.system]]
     for name, make in works["sfumato"].items():
-        if name not in (*GRIDS, *ESTIMATES):
+        if name not in (*GRIDS, *ESTIMATES) and not name.startswith(CLIENTS):
             assert make(2.5, 64)() is not None, name
     for make in works["naive_sqlite"].values():
         make(2, 4)()
@@ -188,6 +192,12 @@ def test_every_work_of_ours_and_numpy_is_there():
 @pytest.mark.parametrize("name", ["telemetry worst mean", "telemetry bias category"])
 def test_an_estimate_is_made(name):
     assert ESTIMATES[name](2.5, 64)() is not None
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_client_reports(client):
+    works = import_module("benchmarks.systems.sfumato").WORKS
+    assert works[f"{client} category"](2.5, 64)() is not None
 
 
 @pytest.mark.long
