@@ -72,12 +72,13 @@ def test_a_classifier_of_the_rows_is_tested_under_a_charge(shell: Shell):
 
 
 def test_a_number_is_tested_and_a_public_table_is_compared_with(shell: Shell):
-    """The very same rows, declared public: a private table is refused before any charge."""
+    """A private table is refused before any charge, and so is its file under another name."""
+    parquet.write_table(town(1000, seed=2), shell.folder / "known.parquet")
     public = (
         FILE
         + """
 [tables.known]
-source = "people.parquet"
+source = "known.parquet"
 public = true
 columns.age = {type = "integer", lower = 0, upper = 99}
 columns.pay = {type = "real", lower = 0, upper = 100000}
@@ -85,6 +86,10 @@ columns.pay = {type = "real", lower = 0, upper = 100000}
     )
     (shell.folder / "sfumato.toml").write_text(public)
     asked = ("synthesize", "people", "--rho", "5", "--report", "quality.html")
+    (shell.folder / "sfumato.toml").write_text(public.replace("known.parquet", "people.parquet"))
+    ran = shell.run(*asked, "--beside", "known")
+    assert ran.code == 2 and "same data as a private one" in ran.err
+    (shell.folder / "sfumato.toml").write_text(public)
     assert shell.run(*asked, "--beside", "people").code == 2
     assert "epsilon 0 of" in shell.run("budget", "--details").out
     tested = ("--score", "pay", "--score-within", "9000", "--score-epsilon", "2")

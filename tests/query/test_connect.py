@@ -3,6 +3,7 @@
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import sfumato as sf
@@ -34,6 +35,30 @@ def test_another_contract_over_the_same_ledger_is_refused(tmp_path: Path) -> Non
 def test_a_new_ledger_needs_a_budget(tmp_path: Path) -> None:
     with pytest.raises(WrongUse, match="does not know 'tiny' yet"):
         session(tmp_path, budget=None)
+
+
+def test_a_public_table_is_no_private_one(tmp_path: Path) -> None:
+    """Its rows could be joined and compared with: it would show the private ones."""
+    file = tmp_path / "people.csv"
+    file.write_text("a\n1\n")
+    (tmp_path / "link.csv").symlink_to(file)
+    apart = tmp_path / "known.csv"
+    apart.write_text("a\n1\n")
+    rows = pa.table({"a": [1]})
+
+    def opened(private: object, public: object) -> None:
+        columns = {"a": sf.Integer(0, 1)}
+        tables = {
+            "people": sf.Table(private, columns=columns),
+            "known": sf.Table(public, columns=columns, public=True),
+        }
+        sf.connect(tables, dataset="d", budget=sf.Budget(1), ledger=tmp_path / "ledger.db").close()
+
+    for private, public in ((file, str(tmp_path / "link.csv")), (rows, rows)):
+        with pytest.raises(InvalidDeclaration, match="'known' is the same data"):
+            opened(private, public)
+    opened(file, apart)
+    opened(rows, pa.table({"a": [1]}))
 
 
 def test_a_failed_connect_lets_the_ledger_go(tmp_path: Path) -> None:

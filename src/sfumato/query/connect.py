@@ -99,6 +99,7 @@ def connect(
     _require_kinds(tables, budget, prepared, ledger, ledger_key)
     sinks = _sinks(ledger_heads)
     declared = Dataset(dataset, dict(tables), relation, version)
+    _require_apart(declared)
     with ExitStack() as failed:
         opened_engine, kept = _engine(declared, engine, prepared)
         failed.callback(opened_engine.close)
@@ -122,6 +123,25 @@ def connect(
         # from here on the session closes them
         failed.pop_all()
     return session
+
+
+def _require_apart(declared: Dataset) -> None:
+    """Refuses a public table that is stored where a private one is: it would show its rows."""
+    private = [table for table in declared.tables.values() if not table.public]
+    for name, table in declared.tables.items():
+        if table.public and any(_is_same(table, other) for other in private):
+            raise InvalidDeclaration(
+                f"The public table {shown(name)} is the same data as a private one.",
+                allowed="a public table that is about nobody",
+                remedy="Drop public=True, or give it data of its own.",
+            )
+
+
+def _is_same(one: Table, other: Table) -> bool:
+    """Whether two tables are stored at one place, or are the same object in memory."""
+    if one.place:
+        return (one.place, one.sheet) == (other.place, other.sheet)
+    return one.source is other.source
 
 
 def _limit(ledger: Ledger, dataset: str, budget: Budget | None) -> Budget:
