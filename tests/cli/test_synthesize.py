@@ -149,7 +149,11 @@ def test_a_score_of_no_column_is_refused_before_the_rows_are_paid(shell: Shell) 
         ("--score", "jbo"),
         ("--score", "pay"),
         ("--score", "job", "--score-within", "1"),
+        ("--score", "job", "--score-epsilon", "much"),
     ):
-        ran = shell.run(*asked, *wrong)
-        assert ran.code != 0 and "Allowed:" in ran.err
+        for more in ((), ("--preview",)):
+            ran = shell.run(*asked, *wrong, *more)
+            assert ran.code != 0 and "Allowed:" in ran.err
+    shown = shell.run(*asked, "--score", "job", "--preview").out
+    assert "the score of job costs epsilon 2 at each call" in shown
     assert "epsilon 0 of" in shell.run("budget", "--details").out

@@ -15,6 +15,7 @@ from sfumato.cli.synthetic_config import read_synthetic
 from sfumato.cli.waiting import waiting
 from sfumato.errors import UnknownName, WrongUse, shown
 from sfumato.metadata.table import Table
+from sfumato.query.allowance import allowance
 from sfumato.query.load import read_declarations
 from sfumato.query.session import Session
 from sfumato.synthetic.beside import require_public
@@ -34,7 +35,9 @@ from sfumato.synthetic.model import Model
 )
 @click.option("--report", type=click.Path(dir_okay=False), help="Write the report (HTML).")
 @click.option("--score", help="Train a model of this column on the rows; --score-epsilon.")
-@click.option("--score-epsilon", help="What counting its right answers on private rows costs.")
+@click.option(
+    "--score-epsilon", help="What counting its right answers on private rows costs, at each call."
+)
 @click.option(
     "--public",
     multiple=True,
@@ -73,7 +76,10 @@ def command(
     declared = read_synthetic(asking.config, tables, cost).with_public(public)
     with waiting() as engine, asking.session(engine) as session:
         if is_preview:
+            _require_test(session, declared.tables, test)
             say(repr(preview(session, declared.tables, **declared.arguments)))
+            if test is not None:
+                say(test.told)
             return
         known = _public(asking.config, beside)
         _require_test(session, declared.tables, test)
@@ -131,7 +137,14 @@ class _Test:
             raise WrongUse("One of --score and --score-epsilon.", allowed="both or none")
         if label is None or epsilon is None:
             return None
+        # a cost that is none is refused before the rows are paid for
+        allowance(epsilon=epsilon)
         return cls(label, epsilon, within)
+
+    @property
+    def told(self) -> str:
+        """What a score costs, and how often."""
+        return f"the score of {self.label} costs epsilon {self.epsilon} at each call: rows are new"
 
 
 def _public(config: str, name: str | None) -> Table | None:
