@@ -34,6 +34,8 @@ _WIDE = 2**12
 _VANISHED = 2.0**-120
 # float32 adds up integers exactly below 2^24; the square of it, less the errors of the bound.
 _SINGLE = 2.0**47.5
+# Floats of fewer bytes are too short for bounds.
+_BYTES = 4
 # Positions times features of a row, and rows of a chunk, are at most these.
 LARGEST_ROW, MOST_ROWS = 2**26, 256
 
@@ -76,7 +78,7 @@ class Vectors(Block):
         self,
         vectors: torch.Tensor,
     ) -> None:
-        self._vectors = vectors.flatten(1)
+        self._vectors = _whole(vectors).flatten(1)
         self.squares = _squares(self._vectors)
         self.amounts = self.squares
         self.unit, self.rounding = COARSE, 0.0
@@ -104,6 +106,7 @@ class Products(Block):
         inputs: torch.Tensor,
         outputs: torch.Tensor,
     ) -> None:
+        inputs, outputs = _whole(inputs), _whole(outputs)
         positions, width, height = inputs.shape[1], inputs.shape[2], outputs.shape[2]
         if positions * width > LARGEST_ROW or len(inputs) > MOST_ROWS:
             raise WrongUse(
@@ -195,6 +198,11 @@ class Lookups(Block):
         indices, outputs = integers
         table = torch.zeros(self._size, outputs.shape[2], dtype=torch.float64)
         return table.index_add_(0, indices.flatten(), outputs.flatten(0, 1)).flatten()
+
+
+def _whole(values: torch.Tensor) -> torch.Tensor:
+    """Floats in float32 or float64: layers under ``autocast`` return shorter ones."""
+    return values.float() if values.dtype.itemsize < _BYTES else values
 
 
 def _squares(values: torch.Tensor) -> torch.Tensor:
