@@ -34,8 +34,6 @@ _WIDE = 2**12
 _VANISHED = 2.0**-120
 # float32 adds up integers exactly below 2^24; the square of it, less the errors of the bound.
 _SINGLE = 2.0**47.5
-# Floats of fewer bytes are too short for bounds.
-_BYTES = 4
 # Positions times features of a row, and rows of a chunk, are at most these.
 LARGEST_ROW, MOST_ROWS = 2**26, 256
 
@@ -78,7 +76,10 @@ class Vectors(Block):
         self,
         vectors: torch.Tensor,
     ) -> None:
-        self._vectors = _whole(vectors).flatten(1)
+        # layers under autocast return floats that are too short for bounds
+        if not _are_single(vectors):
+            vectors = vectors.double()
+        self._vectors = vectors.flatten(1)
         self.squares = _squares(self._vectors)
         self.amounts = self.squares
         self.unit, self.rounding = COARSE, 0.0
@@ -106,7 +107,6 @@ class Products(Block):
         inputs: torch.Tensor,
         outputs: torch.Tensor,
     ) -> None:
-        inputs, outputs = _whole(inputs), _whole(outputs)
         positions, width, height = inputs.shape[1], inputs.shape[2], outputs.shape[2]
         if positions * width > LARGEST_ROW or len(inputs) > MOST_ROWS:
             raise WrongUse(
@@ -114,7 +114,7 @@ class Products(Block):
                 allowed=f"{LARGEST_ROW:,} in all",
             )
         self._longest, self.unit = 2.0**_LENGTH_BITS, 1.0
-        if positions == 1 and width * height > _SMALL and outputs.dtype is torch.float32:
+        if positions == 1 and width * height > _SMALL and _are_single(inputs, outputs):
             self._longest, self.unit = 2.0 ** (_ENTRY_BITS + ceil(log2(width) / 2)), COARSE
         else:
             inputs, outputs = inputs.double(), outputs.double()
@@ -200,9 +200,9 @@ class Lookups(Block):
         return table.index_add_(0, indices.flatten(), outputs.flatten(0, 1)).flatten()
 
 
-def _whole(values: torch.Tensor) -> torch.Tensor:
-    """Floats in float32 or float64: layers under ``autocast`` return shorter ones."""
-    return values.float() if values.dtype.itemsize < _BYTES else values
+def _are_single(*values: torch.Tensor) -> bool:
+    """Whether all are float32."""
+    return all(each.dtype is torch.float32 for each in values)
 
 
 def _squares(values: torch.Tensor) -> torch.Tensor:

@@ -24,7 +24,7 @@ from sfumato.learning.torch.blocks import MOST_ROWS
 from sfumato.learning.torch.choice import needs_whole
 from sfumato.learning.torch.fingerprint import fingerprint
 from sfumato.learning.torch.gradients import GradientSums, lattice_for
-from sfumato.learning.torch.isolation import require_isolated, require_rows_apart
+from sfumato.learning.torch.isolation import require_isolated_elsewhere, require_rows_apart
 from sfumato.learning.torch.network_model import NetworkModel
 from sfumato.learning.torch.optimizers import Optimizer, Weights
 from sfumato.learning.torch.reading import Input, Reading
@@ -49,7 +49,8 @@ class Network(Recipe[NetworkModel]):
     clipped to ``clip``. The module is copied: the caller's own is never changed. With
     ``order=Cyclic(20)``, ``noise=MatrixNoise(20)`` is noise that later steps take away in part.
 
-    The module is code that sees rows: only the owner of the data should bring it.
+    The module is code that sees rows: only the owner of the data should bring it, and vouches that
+    no row moves another. The check before the charge tries made-up rows, not all.
 
     Raises:
         WrongUse, InvalidNumber: an argument that is none of these.
@@ -167,7 +168,8 @@ class Network(Recipe[NetworkModel]):
         sums = GradientSums(examples.plan, reading, lattice, whole=True, network=network)
         if examples.plan.most == 1 and not needs_whole(network, reading):
             sums = GradientSums(examples.plan, reading, lattice, whole=False, network=network)
-        require_isolated(sums)
+        # the first piece checks the weights of the start
+        require_isolated_elsewhere(sums)
         return sums
 
     def planned(
