@@ -101,6 +101,12 @@ def test_what_is_refused_costs_nothing(tmp_path: Path) -> None:
         ):
             with pytest.raises(WrongUse, match=said):
                 ln.fit(session, network, SELECT, **COST)
+        small, lazy = Net(), nn.LazyLinear(2)
+        # a missing city has a place of its own
+        small.city = nn.Embedding(3, 3)
+        for failing, said in ((small, "IndexError: index out"), (lazy, "ValueError: Attempted")):
+            with pytest.raises(WrongUse, match=said):
+                ln.fit(session, lt.Network(failing, LOSS, lt.Adam(), size=50), SELECT, **COST)
         with pytest.raises(WrongUse, match="recipe="):
             ln.fit(session, Net(), SELECT, **COST)  # type: ignore[arg-type]
         with pytest.raises(WrongUse, match="pure epsilon"):

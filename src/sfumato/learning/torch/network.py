@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import nn
 
-from sfumato.errors import InvalidNumber, WrongUse, shown
+from sfumato.errors import InvalidNumber, SfumatoError, WrongUse, shown
 from sfumato.exact.rational import Number, to_fraction
 from sfumato.exact.rounding import sqrt_up
 from sfumato.learning.budget import Budgeted
@@ -21,7 +21,7 @@ from sfumato.learning.order import Cyclic, FullBatch, Order, require_order
 from sfumato.learning.recipe import Asked, Planned, Recipe, Run
 from sfumato.learning.run import checkpointed
 from sfumato.learning.torch.blocks import MOST_ROWS
-from sfumato.learning.torch.choice import needs_whole
+from sfumato.learning.torch.choice import FAILURES, first_line, needs_whole
 from sfumato.learning.torch.fingerprint import fingerprint
 from sfumato.learning.torch.gradients import GradientSums, lattice_for
 from sfumato.learning.torch.isolation import require_isolated_elsewhere, require_rows_apart
@@ -161,6 +161,23 @@ class Network(Recipe[NetworkModel]):
         multiplier: Fraction,
     ) -> GradientSums:
         """The gradients for noise of about so many clips."""
+        try:
+            return self._checked(examples, multiplier)
+        except SfumatoError:
+            raise
+        except FAILURES as failure:
+            raise WrongUse(
+                "A module, or its loss, that fails on made-up rows.",
+                allowed="one that takes all inputs within the declared bounds",
+                remedy=f"It says: {type(failure).__name__}: {first_line(failure)}",
+            ) from failure
+
+    def _checked(
+        self,
+        examples: Examples,
+        multiplier: Fraction,
+    ) -> GradientSums:
+        """The gradients, once the module has been tried on made-up rows."""
         network = Recorded(self.module, self.loss)
         reading = _reading_of(examples)
         require_rows_apart(network, reading, MOST_ROWS)
