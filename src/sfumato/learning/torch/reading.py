@@ -82,7 +82,8 @@ class Reading:
         known[:count] = (labels >= self.label.lower) & (labels <= self.label.upper)
         y = np.zeros(rows, np.float32)
         y[:count] = np.where(known[:count], _floats(labels, self._label_ends), 0)
-        return torch.from_numpy(x), self._labels(y), known
+        # in torch's own memory, as made-up rows are: BLAS may compute by where numbers begin
+        return torch.from_numpy(x).clone(), self._labels(y), known
 
     def drawn(
         self,
