@@ -106,6 +106,9 @@ def test_what_is_refused_costs_nothing(tmp_path: Path) -> None:
             ln.fit(session, Net(), SELECT, **COST)  # type: ignore[arg-type]
         with pytest.raises(WrongUse, match="pure epsilon"):
             ln.fit(session, recipe(), SELECT, label="ill", epsilon=1)
+        for order in (FullBatch(), ln.Cyclic(4)):
+            with pytest.raises(InvalidNumber, match="times what one unit adds"):
+                ln.fit(session, recipe(order=order), SELECT, label="ill", rho="1e-9")
         assert session.budget.spent == "0"
 
 

@@ -38,6 +38,8 @@ from sfumato.privacy.unit import Relation
 from sfumato.query.cost import Cost
 
 _MOST = 10**6
+# A rounded Gaussian is at most so wide.
+_WIDEST = 2**28
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ class Network(Recipe[NetworkModel]):
             sums,
             self.order,
             checkpointed(self.steps, self.checkpoints),
-            Fraction(ceil(multiplier * sensitivity)),
+            _sigma(multiplier, sensitivity),
             budget,
             self.optimizer,
             self.size,
@@ -152,7 +154,7 @@ class Network(Recipe[NetworkModel]):
             order,
             bands,
             sizes,
-            Fraction(ceil(multiplier * sqrt_up(Fraction(squared)))),
+            _sigma(multiplier, sqrt_up(Fraction(squared))),
             budget,
             self.optimizer,
             self.size,
@@ -233,6 +235,26 @@ def _require_noise(
             allowed="order=Cyclic(separation)",
             remedy="A unit that may be in steps side by side pays for their common noise.",
         )
+
+
+def _sigma(
+    multiplier: Fraction,
+    sensitivity: Fraction,
+) -> Fraction:
+    """The noise in steps of the lattice.
+
+    Raises:
+        InvalidNumber: wider than a rounded Gaussian may be.
+    """
+    sigma = ceil(multiplier * sensitivity)
+    if sigma > _WIDEST:
+        raise InvalidNumber(
+            f"So little is to be spent that each release would need noise of "
+            f"{float(multiplier):,.0f} times what one unit adds.",
+            allowed=f"noise of about {float(_WIDEST / sensitivity):,.0f} times it",
+            remedy="A larger rho or epsilon, fewer steps, or a smaller rate of a sample.",
+        )
+    return Fraction(sigma)
 
 
 def _require_still(order: object) -> None:
