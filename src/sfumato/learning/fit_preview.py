@@ -49,7 +49,7 @@ class Preview:
         lines = [f"{release}, {noise}", f"{self.checkpoints} checkpoints"]
         lines.append(f"memory: about {self.memory / _GB:,.1f} GB for a million rows")
         lines.append(f"cost: {self.cost}")
-        lines += [f"of it: {item['release']}" for item in self.cost.items if is_part(item)]
+        lines += [f"of it: {item['release']}" for item in self.cost.items if _is_part(item)]
         if self.paid is not None:
             lines.append(f"paid before: {self.paid}")
         return "\n".join([*lines, "nothing was charged"])
@@ -71,6 +71,6 @@ def part(release: str, sensitivity: str) -> dict[str, str]:
     }
 
 
-def is_part(item: Mapping[str, str]) -> bool:
+def _is_part(item: Mapping[str, str]) -> bool:
     """Whether an item is one of ``part``."""
     return item["epsilon"] == _PART
