@@ -8,6 +8,8 @@ import pytest
 
 import sfumato as sf
 from sfumato import learning as ln
+from sfumato.learning.fit_preview import Preview, part
+from sfumato.query.cost import Cost
 from tests.learning.rows import SELECT, connected, frame
 
 
