@@ -17,6 +17,7 @@ from sfumato.errors import EngineFailed, InvalidNumber, WrongUse
 from sfumato.learning import FullBatch, Poisson
 from sfumato.learning import torch as lt
 from sfumato.learning.torch import training as runs
+from sfumato.learning.torch.adaptive_training import AdaptivePiece
 from sfumato.ledger import Ledger
 from sfumato.ledger.verify import verify
 from tests.learning.rows import SELECT, connected, frame
@@ -112,7 +113,50 @@ def test_what_is_refused_costs_nothing(tmp_path: Path) -> None:
             ln.fit(session, Net(), SELECT, **COST)  # type: ignore[arg-type]
         with pytest.raises(WrongUse, match="pure epsilon"):
             ln.fit(session, recipe(), SELECT, label="ill", epsilon=1)
+        for order in (FullBatch(), ln.Cyclic(4)):
+            with pytest.raises(InvalidNumber, match="times what one unit adds"):
+                ln.fit(session, recipe(order=order), SELECT, label="ill", rho="1e-9")
         assert session.budget.spent == "0"
+
+
+def test_an_adaptive_clip_is_itemised_and_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clips: list[float] = []
+    right = lt.AdaptiveClip.after
+
+    def dying(self: lt.AdaptiveClip, moved: float, within: float) -> float:
+        clips.append(moved)
+        if len(clips) == 4:
+            raise RuntimeError("dies")
+        clips[-1:] = [moved, right(self, moved, within)]
+        return clips[-1]
+
+    monkeypatch.setattr(lt.AdaptiveClip, "after", dying)
+    clip = lt.AdaptiveClip("0.05", share="0.1")
+    asked = {"steps": 4, "checkpoints": 4, "size": 400, "clip": clip}
+    with connected(tmp_path, frame(400), BUDGET) as session:
+        shown = repr(ln.preview(session, recipe(**asked), SELECT, **COST))
+        assert "143 numbers" in shown and "of it: count of units within the clip, 1/10 of" in shown
+        clips[:] = [0.0]
+        with pytest.raises(EngineFailed):
+            ln.fit(session, recipe(**asked), SELECT, **COST)
+        monkeypatch.setattr(lt.AdaptiveClip, "after", right)
+        pieces: list[float] = []
+        run = AdaptivePiece.run
+
+        def noted(self: AdaptivePiece, curator: Any) -> bytes:
+            pieces.append(self.moved)
+            return run(self, curator)
+
+        monkeypatch.setattr(AdaptivePiece, "run", noted)
+        model = ln.fit(session, recipe(**asked), SELECT, **COST)
+        # the bits of the clip at the last checkpoint
+        assert pieces[0] == clips[2] != 1.0 and len(pieces) == 2
+        assert session.budget.spent == "2"
+        assert "within the clip" in model.cost.items[-1]["release"]
+        again = ln.fit(session, recipe(**asked), SELECT, **COST)
+        assert again.cost == model.cost and again.charge == model.charge
 
 
 def test_an_empty_table_trains_on_noise(tmp_path: Path) -> None:
@@ -128,6 +172,9 @@ def test_arguments_that_are_none_are_refused() -> None:
     for clip in (0, -1, float("nan"), float("inf"), "x"):
         with pytest.raises((InvalidNumber, WrongUse)):
             recipe(clip=clip)
+    for order in (ln.Cyclic(20), ln.Cyclic(4)):
+        with pytest.raises(WrongUse, match="AdaptiveClip with order=Cyclic"):
+            recipe(order=order, clip=lt.AdaptiveClip())
     for settings in ({"size": 0}, {"steps": 0}, {"steps": True}, {"checkpoints": 0}):
         with pytest.raises(WrongUse, match=next(iter(settings))):
             recipe(**settings)
@@ -146,6 +193,11 @@ def test_recipes_that_differ_have_different_hashes(tmp_path: Path) -> None:
     others = [
         {},
         {"clip": 1},
+        # so near that the noise is the same
+        {"clip": "0.50000001"},
+        {"clip": lt.AdaptiveClip("0.5")},
+        {"clip": lt.AdaptiveClip("0.5", rate="0.1")},
+        {"clip": lt.AdaptiveClip("0.5", quantile="0.50000001")},
         {"steps": 41},
         {"size": 20_001},
         {"optimizer": lt.Adam()},

@@ -244,8 +244,8 @@ def _arrays(
     if sums.whole:
         vectors = torch.cat(list(sums.network.vectors(x, y)), 1).double()
         found = sums.integers(sums.blocks(vectors.numpy()), known)
-        return [vectors, *next(found)]
-    found = sums.integers(sums.network.bookkeeping(x, y), known)
+        return [vectors, *(array for arrays in found for array in arrays)]
+    found = sums.integers(sums.parts(x, y), known)
     return [array for arrays in found for array in arrays]
 
 
