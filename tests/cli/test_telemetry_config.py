@@ -127,7 +127,7 @@ def test_an_oracle_of_listed_values_counts_the_other(tmp_path):
             "the oracle 'mean' of an attribute",
         ),
         (HEAD + "periods = 1\nattributes = {}", "attribute"),
-        (HEAD + 'periods = 1\nvalues = ["a"]\nexpires = 2027-01-15', "The expires of"),
+        (HEAD + 'periods = 1\nvalues = ["a"]\nexpires = 2027-01-15', "expires is no time"),
         (HEAD + "periods = 1", "values"),
         (HEAD + 'periods = 1\nvalues = "ab"', "values"),
         (HEAD + 'periods = 1\nvalues = ["a"]\nlower = 0', "values"),

@@ -58,11 +58,20 @@ def read_task(path: str, name: str) -> ReportTask:
     if "expires" in form:
         fields["expires"] = _second(where, "expires", form)
     return report_task(
-        name, form["question"], domain, start=_second(where, "start", form), **fields
+        name,
+        form["question"],
+        domain,
+        start=_second(where, "start", form),
+        **fields,
     )
 
 
-def _require_known(where: str, form: Form, known: Collection[str], needed: Collection[str]) -> None:
+def _require_known(
+    where: str,
+    form: Form,
+    known: Collection[str],
+    needed: Collection[str],
+) -> None:
     """Raises InvalidConfig for keys that are unknown or missing."""
     missing = sorted(set(needed) - form.keys())
     unknown = sorted(form.keys() - set(known))
@@ -100,7 +109,8 @@ def _parts(asked: OracleConfig, form: Form) -> list[FrequencyOracle]:
         where = f"{asked.where}.attributes.{name}"
         values = domain_of(_simple(where, each), form.get("other", OTHER))
         assert isinstance(values, Listed | Lattice), "values that are listed, or numbers"
-        part = replace(asked, where=where, named=each.get("oracle")).of(values)
+        own = replace(asked, where=where, named=each.get("oracle"))
+        part = own.of(values)
         if not isinstance(part, FREQUENCY):
             raise InvalidConfig(
                 f"{where}: the oracle {part.kind!r} of an attribute.",
@@ -153,5 +163,8 @@ def _second(where: str, key: str, form: Form) -> int:
     """A time with an offset as seconds since 1970."""
     moment = form[key]
     if not isinstance(moment, datetime) or moment.tzinfo is None or moment.microsecond:
-        raise InvalidConfig(f"The {key} of {where}.", allowed=f"{key} = 2027-01-01T00:00:00Z")
+        raise InvalidConfig(
+            f"{where}: {key} is no time of this form.",
+            allowed=f"{key} = 2027-01-01T00:00:00Z",
+        )
     return int(moment.timestamp())

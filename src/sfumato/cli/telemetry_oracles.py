@@ -98,7 +98,9 @@ class OracleConfig:
         return oracles.rappor(**options)
 
     def _chosen(
-        self, known: Mapping[str, Callable[..., AnyOracle]], usual: str
+        self,
+        known: Mapping[str, Callable[..., AnyOracle]],
+        usual: str,
     ) -> tuple[str, dict[str, Any]]:
         """The kind of the oracle, and its options."""
         form = self.named

@@ -63,27 +63,35 @@ def joined(
     """
     require_kept(kept)
     sums, whole = oracle.split(tally)
-    places = [
-        _frequent(oracle, place, SketchSums(oracle.parts[0], inner, chance), _EACH * kept)
-        for place, (inner, chance) in enumerate(zip(sums, oracle.chances, strict=True))
-    ]
+    places = []
+    for place, inner in enumerate(sums):
+        chance = oracle.chances[place]
+        counted = SketchSums(oracle.parts[0], inner, chance)
+        places.append(_frequent(oracle, place, counted, _EACH * kept))
     found = _all_of([_texts(oracle, places, piece) for piece in range(PIECES)])
     numbers = found.best(_MOST_JOINED).numbers
-    estimates, errors = SketchSums(oracle.parts[1], whole).estimates(numbers)
+    counted = SketchSums(oracle.parts[1], whole)
+    estimates, errors = counted.estimates(numbers)
     order = np.argsort(-estimates, kind="stable")
     texts = tuple(domain.text(number) for number in numbers[order].tolist())
     reports = int(oracle.parts[1].split(whole)[0].sum())
     return TextEstimates(texts, estimates[order], errors[order], confidence, reports)
 
 
-def _frequent(oracle: FragmentsOracle, place: int, sums: SketchSums, count: int) -> _Joined:
+def _frequent(
+    oracle: FragmentsOracle,
+    place: int,
+    sums: SketchSums,
+    count: int,
+) -> _Joined:
     """The most reported fragments of a place, with their pieces before them."""
     width = oracle.width(place)
     tails = np.arange(oracle.symbols**width, dtype=np.uint64)
     tails = tails[spelled(tails, oracle.symbols, width)]
     pieces = np.arange(PIECES, dtype=np.uint64) * np.uint64(oracle.marked(1, 0))
     tried = (pieces[:, None] + tails).ravel()
-    return _Joined(tried, sums.estimates(tried)[0]).best(count)
+    estimates, _ = sums.estimates(tried)
+    return _Joined(tried, estimates).best(count)
 
 
 def _texts(oracle: FragmentsOracle, places: list[_Joined], piece: int) -> _Joined:
@@ -103,4 +111,5 @@ def _texts(oracle: FragmentsOracle, places: list[_Joined], piece: int) -> _Joine
 def _all_of(parts: list[_Joined]) -> _Joined:
     """The texts of all pieces."""
     numbers = np.concatenate([part.numbers for part in parts])
-    return _Joined(numbers, np.concatenate([part.least for part in parts]))
+    least = np.concatenate([part.least for part in parts])
+    return _Joined(numbers, least)

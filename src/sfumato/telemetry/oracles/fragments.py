@@ -169,10 +169,12 @@ class FragmentsOracle:
         """The report of a text: a place, its fragment there, and the text."""
         few, whole = self.parts
         place = words[0] * self.places >> 64
-        marked = self.marked(self.piece(value), self.fragment(value, place))
+        piece = self.piece(value)
+        marked = self.marked(piece, self.fragment(value, place))
         end = 1 + few.draws
         first = few.encode(marked, words[1:end])
-        return bytes([place]) + first + whole.encode(value, words[end:])
+        second = whole.encode(value, words[end:])
+        return bytes([place]) + first + second
 
     def encode_many(self, values: Integers, entropy: Entropy) -> Payloads:
         """Independent reports of many texts."""
@@ -221,7 +223,11 @@ class FragmentsOracle:
 
 
 def fragments(
-    symbols: int, length: int, epsilon: Number, *, whole: Number = _SHARE
+    symbols: int,
+    length: int,
+    epsilon: Number,
+    *,
+    whole: Number = _SHARE,
 ) -> FragmentsOracle:
     """The oracle of unknown texts of at most this epsilon, with fragments of two symbols.
 
@@ -232,7 +238,8 @@ def fragments(
     >>> oracle.step, oracle.size, [round(float(part.event.epsilon), 3) for part in oracle.parts]
     (2, 9, [3.0, 1.0])
     """
-    exact, share = positive("epsilon", epsilon), to_fraction("whole", whole)
+    exact = positive("epsilon", epsilon)
+    share = to_fraction("whole", whole)
     if not 0 < share < 1:
         raise InvalidDeclaration(
             f"A share {shown(whole)} of epsilon for the whole text.", allowed="between 0 and 1"
