@@ -46,9 +46,9 @@ export const wordsOf = (bytes) => {
 
 /** Words of the operating system's generator; it gives at most 65,536 bytes a call. */
 export const systemWords = (count) => {
-  const bytes = new Uint8Array(8 * count);
-  for (let at = 0; at < bytes.length; at += 65536) {
-    globalThis.crypto.getRandomValues(bytes.subarray(at, at + 65536));
+  const found = new BigUint64Array(count);
+  for (let at = 0; at < count; at += 8192) {
+    globalThis.crypto.getRandomValues(found.subarray(at, at + 8192));
   }
-  return wordsOf(bytes);
+  return found;
 };

@@ -84,7 +84,7 @@ def test_no_generator_but_that_of_the_system():
 
 def test_the_client_is_small():
     # as one bundle: no imports, comments, indentation. Names stay as they are: a minifier (esbuild
-    # 0.28) makes 7,953 bytes of the 10,599 that these are
+    # 0.28) makes 7,954 bytes of the 10,590 that these are
     lines = [
         line.strip()
         for path in sorted(SOURCES.glob("*.js"))
