@@ -213,10 +213,9 @@ def test_recipes_that_differ_have_different_hashes(tmp_path: Path) -> None:
             forms.append(lt.Network(**made).training(examples, budget, [8]).form)  # type: ignore[list-item]
         assert len(set(forms)) == len(others)
         assert recipe().training(examples, budget, [8]).form == forms[0]  # type: ignore[list-item]
-        # clips that are nearly equal may have one form: then their events, and keys, differ
         near = [recipe(clip=Fraction(1, 2) + Fraction(1, 10**more)) for more in (15, 16)]
         runs = [each.training(examples, budget, [8]) for each in near]  # type: ignore[list-item]
-        assert runs[0].form == runs[1].form and runs[0].event != runs[1].event
+        assert runs[0].form != runs[1].form and runs[0].event != runs[1].event
 
 
 def test_a_step_draws_its_noise_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
