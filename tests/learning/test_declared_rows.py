@@ -12,8 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato as sf
+from sfumato import learning as ln
 from sfumato.errors import UnknownName, WrongUse
 from sfumato.learning.declared_rows import Declared, read_column
+from sfumato.learning.sklearn import Clusterer
 
 UGLY = [None, float("nan"), float("inf"), -1e300, 10**400, "x", b"x", [], {}, pd.NaT, pd.NA]
 KINDS = [
@@ -28,6 +30,11 @@ KINDS = [
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_value_is_an_error(kind: Any) -> None:
     assert len(read_column(kind, UGLY)) == len(UGLY)
+
+
+def test_short_floats_are_read_without_a_warning() -> None:
+    halves = [np.float16(3), np.float16("nan"), np.float16("inf"), np.longdouble("1e4000")]
+    assert read_column(sf.Integer(0, 99), halves) == [3, None, 2**52, 2**52]
 
 
 VALUES = st.one_of(st.floats(), st.integers(), st.text(max_size=5), st.none(), st.booleans())
@@ -57,6 +64,14 @@ def declared(folder: Path, **more: Any) -> Declared:
 
 def test_the_label_has_a_name_of_its_own(tmp_path: Path) -> None:
     assert declared(tmp_path).statement == 'SELECT "age", "label", "label_" FROM examples'
+
+
+def test_the_password_of_a_ledger_is_not_shown() -> None:
+    rows = Declared("postgresql://ann:secret@host/db", "d", {"age": sf.Integer(0, 9)})
+    assert "postgresql://host/db" in repr(rows) and "age" in repr(rows)
+    model = Clusterer(ln.KMeans(2), rows, epsilon=1)
+    for face in (repr(rows), repr(model), str(model), model._repr_html_()):
+        assert "secret" not in face
 
 
 def test_a_frame_is_read_by_name_and_an_array_by_place(tmp_path: Path) -> None:

@@ -84,13 +84,22 @@ def keep_all(family, table, rows):
     return cells, FULL // held
 
 
+def follow_others(child, cells, places):
+    """The mutant takes for the row before the first one of a unit the last one of another unit."""
+    return [places, np.roll(cells, 1, axis=0)]
+
+
 HONEST = unit_table._child_rows
 
 
-@pytest.mark.parametrize("mutant", [weigh_rows, keep_all])
-def test_rows_that_weigh_more_are_noticed(mutant, monkeypatch):
-    monkeypatch.setattr(unit_table, "_child_rows", mutant)
-    assert farthest(plan(1)) > FULL
+@pytest.mark.parametrize(
+    ("name", "mutant"),
+    [("_child_rows", weigh_rows), ("_child_rows", keep_all), ("_followed", follow_others)],
+)
+def test_a_unit_that_moves_more_is_noticed(name, mutant, monkeypatch):
+    monkeypatch.setattr(unit_table, name, mutant)
+    with pytest.raises(AssertionError):
+        assert farthest(plan(1)) == FULL
 
 
 def told(tables: Tables) -> Tables:

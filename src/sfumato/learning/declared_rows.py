@@ -8,14 +8,14 @@ read by itself: what one row becomes does not depend on another.
 import datetime
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from sfumato.errors import UnknownName, WrongUse, shown
+from sfumato.errors import UnknownName, WrongUse, shown, without_secrets
 from sfumato.learning.frames import column_of
 from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer, Real
 from sfumato.metadata.table import Table
@@ -32,13 +32,14 @@ _MOST_CLASSES = 1000
 Read: TypeAlias = Callable[[Any], Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Declared:
     """What an estimator must know beside its rows: the ledger, and declarations.
 
     Every fit is charged to ``dataset`` in ``ledger``, within ``budget``. ``columns`` declares each
     feature, in the order of the columns of an array; ``label`` declares ``y``. ``unit`` names the
-    columns of a frame that say whose a row is; without it each row is a unit.
+    columns of a frame that say whose a row is; without it each row is a unit. Its ``repr`` shows
+    no password of the ledger.
 
     >>> from sfumato.metadata.column import Integer
     >>> Declared("l.db", "clinic", {"age": Integer(0, 99)}, Boolean(), Budget(1)).names
@@ -66,6 +67,11 @@ class Declared:
         for name in self._ids:
             if name in self.columns:
                 raise WrongUse(f"{shown(name)} is both a feature and the unit.")
+
+    def __repr__(self) -> str:
+        ledger = without_secrets(str(self.ledger))
+        told = [f"{each.name}={getattr(self, each.name)!r}" for each in fields(self)[1:]]
+        return f"Declared({', '.join([repr(ledger), *told])})"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -219,9 +225,11 @@ def _number(value: Any) -> float | None:
     """A number that is not further away than every declaration."""
     if not isinstance(value, int | float | np.integer | np.floating | np.bool_):
         return None
-    if isinstance(value, float | np.floating) and math.isnan(value):
+    # numpy would make a float of 16 bits of the limits, with a warning
+    number = value.item() if isinstance(value, np.generic) else value
+    if number != number:
         return None
-    return float(min(max(value, -_FARTHEST), _FARTHEST))
+    return float(min(max(number, -_FARTHEST), _FARTHEST))
 
 
 def _whole(value: Any) -> int | None:
