@@ -19,7 +19,7 @@ from sfumato.query.load import read_declarations
 from sfumato.query.session import Session
 from sfumato.synthetic.beside import require_public
 from sfumato.synthetic.fit import fit, preview
-from sfumato.synthetic.model import Model
+from sfumato.synthetic.model import Model, require_rows
 
 
 @click.command("synthesize")
@@ -69,6 +69,8 @@ def command(
     """
     require_outputs(asking.config, report)
     test = _Test.of(score, score_epsilon, score_within)
+    if rows is not None:
+        require_rows(rows)
     cost = {"epsilon": epsilon, "delta": delta, "rho": rho}
     declared = read_synthetic(asking.config, tables, cost).with_public(public)
     with waiting() as engine, asking.session(engine) as session:
