@@ -129,7 +129,7 @@ def traces(kind, asked):
         device.report(value, words)
         now[0] = START
         report = device.report(value, words)
-        found.add((words.count, tuple(store.sizes), len(report)))
+        found.add((words.count, tuple(store.sizes), len(report or b"")))
     return found
 
 
@@ -149,8 +149,27 @@ def test_what_a_device_does_does_not_depend_on_the_value(asked):
     assert len(traces(Client, asked)) == 1
 
 
-def test_a_device_that_draws_again_for_a_value_is_noticed():
-    assert len(traces(Again, ASKED[0])) == 2
+class Silent(Client):
+    """Sends nothing where the value is not in the domain."""
+
+    def report(self, value, entropy):
+        sent = super().report(value, entropy)
+        return sent if value in VALUES else None
+
+
+@pytest.mark.parametrize("mutant", [Again, Silent])
+def test_a_device_that_draws_again_or_sends_nothing_for_a_value_is_noticed(mutant):
+    assert len(traces(mutant, ASKED[0])) == 2
+
+
+def test_a_value_outside_the_domain_is_the_public_other_one(monkeypatch):
+    def numbers():
+        return [ASKED[0].domain.number(value) for value in ("v0", "not listed", None, 10**30)]
+
+    assert numbers() == [0, 7, 7, 7]
+    # a client that reads it as one of the values
+    monkeypatch.setattr(type(ASKED[0].domain), "number", lambda self, value: hash(value) % 7)
+    assert numbers() != [0, 7, 7, 7] and max(numbers()) < 7
 
 
 def lied(oracle, honest, target, supports):

@@ -239,6 +239,19 @@ HELD = [1 << 53, -(1 << 53), 1 << 70, -(1 << 70), True, 0.5, [], {}, None, "\ud8
 HELD += ["?0", "?0\0", "0" * 27, "0" * 28, "0-"]
 
 
+def answers_unlisted(ask: Ask) -> bool:
+    """Whether a client takes a task that is in no list, as one made for one person would be."""
+    (answer,) = ask([asking(opening(small(), published=["00" * 32]))])
+    return "error" not in answer
+
+
+def is_silent_outside(ask: Ask) -> bool:
+    """Whether a device sends nothing where the value is not in the domain."""
+    turns = [{"seconds": START + second, "value": "not listed"} for second in (-1, 0)]
+    (answer,) = ask([asking(opening(small()), turns)])
+    return bool(answer.get("found", [None])[-1] is None)
+
+
 class ClientContract:
     """A subclass has the fixtures ``ask`` and ``program``."""
 
@@ -277,6 +290,10 @@ class ClientContract:
             (opening(task, maxEpsilon="-1"), EARLY, ""),
             (opening(task, maxEpsilon="much"), EARLY, ""),
         ]
+        unknown = opening(task)
+        del unknown["published"]
+        cases.append((unknown, EARLY, ""))
+        assert not answers_unlisted(ask) and not is_silent_outside(ask)
         answers = ask([asking(given, turns) for given, turns, _ in cases])
         for (_, _, reason), answer in zip(cases, answers, strict=True):
             if reason is None:

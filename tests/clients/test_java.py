@@ -10,7 +10,14 @@ from pathlib import Path
 import pytest
 
 from tests.clients.asking import answering
-from tests.clients.contract import Ask, ClientContract, asking, small
+from tests.clients.contract import (
+    Ask,
+    ClientContract,
+    answers_unlisted,
+    asking,
+    is_silent_outside,
+    small,
+)
 from tests.contracts.require import missing
 from tests.contracts.require import program as installed
 from tests.telemetry.test_sealing import RFC
@@ -59,6 +66,36 @@ def ask(program: list[str]) -> Iterator[Ask]:
 
 class TestJava(ClientContract):
     """The Java VM."""
+
+
+MUTANTS = [
+    ("published.contains(Bytes.hex(task.hash))", "!published.isEmpty()"),
+    (
+        "    long number = task.domain.number(value);\n",
+        (
+            '    if ("not listed".equals(value)) return null;\n'
+            "    long number = task.domain.number(value);\n"
+        ),
+    ),
+]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("changes", MUTANTS, ids=["any list", "silent"])
+def test_a_client_that_takes_any_task_or_is_silent_is_noticed(
+    classes: Path, tmp_path: Path, changes: tuple[str, str]
+) -> None:
+    old, new = changes
+    text = (SOURCES / "Client.java").read_text("utf-8")
+    assert old in text
+    (tmp_path / "Client.java").write_text(text.replace(old, new), "utf-8")
+    compiler = [installed("javac"), "-J-XX:TieredStopAtLevel=1", "-proc:none", "--release", "11"]
+    given = ["-cp", classes, "-d", tmp_path, tmp_path / "Client.java"]
+    subprocess.run([*compiler, *given], check=True, timeout=120)
+    program = [installed("java"), *QUICK, "-cp", f"{tmp_path}:{classes}", "sfumato.telemetry.Run"]
+    with answering(program) as ask:
+        noticed = [answers_unlisted(ask), is_silent_outside(ask)]
+    assert noticed == [changes is MUTANTS[0], changes is MUTANTS[1]]
 
 
 def test_the_suite_is_that_of_the_rfc(ask: Ask) -> None:

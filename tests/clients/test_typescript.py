@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients.asking import answering
-from tests.clients.contract import Ask, ClientContract
+from tests.clients.contract import Ask, ClientContract, answers_unlisted, is_silent_outside
 from tests.contracts.require import program as installed
 from tools import telemetry_conformance as conformance
 
@@ -51,6 +51,26 @@ def test_the_runner_notices_one_wrong_weight(tmp_path):
     old, new = "w[1] < BigInt(o.truth) ? sign", "w[1] > BigInt(o.truth) ? sign"
     result = conformance.run(changed_client(tmp_path, "oracles.js", old, new))
     assert len(result.wrong) >= 10 and "No oracle is left out" in str(result)
+
+
+MUTANTS = [
+    ("client.js", "if (![...published].includes(hex(hash)))", "if (![...published].length)"),
+    (
+        "client.js",
+        "    const task = this.#task;\n    const now = this.#clock();\n",
+        (
+            '    if (value === "not listed") return null;\n'
+            "    const task = this.#task;\n    const now = this.#clock();\n"
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize("changes", MUTANTS, ids=["any list", "silent"])
+def test_a_client_that_takes_any_task_or_is_silent_is_noticed(tmp_path, changes):
+    with answering(changed_client(tmp_path, *changes)) as ask:
+        noticed = [answers_unlisted(ask), is_silent_outside(ask)]
+    assert noticed == [changes is MUTANTS[0], changes is MUTANTS[1]]
 
 
 def test_a_client_may_lack_an_oracle_and_then_refuses_its_tasks(tmp_path, program):

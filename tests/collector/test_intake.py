@@ -4,6 +4,7 @@
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from sfumato.collector import Intake, SealedIntake, intake_of
@@ -70,6 +71,40 @@ def test_foreign_forged_and_truncated_reports_are_dropped(tmp_path: Path) -> Non
     assert taken(tmp_path, [os.urandom(layout.size * 4)]) == 0
     assert taken(tmp_path, []) == 0
     assert counted(tmp_path, TASK) == 3
+
+
+def kept_wrong(place: Path) -> list[str]:
+    """Which wrong reports a collector keeps."""
+    layout = Layout.of(TASK)
+    wrong = {
+        "foreign": batch(asked("other").task, 1)[0],
+        "forged": layout.report(1, os.urandom(16), b"\xff" * TASK.oracle.size),
+        "late": batch(TASK, 1, period=0)[0],
+        "truncated": batch(TASK, 1)[0][:-1],
+    }
+    late = START + 2 * PERIOD + 1
+    return [name for name, report in wrong.items() if taken(place, [report], late)]
+
+
+def all_of(*given: object) -> object:
+    """The mutant takes every row, or period."""
+    return np.ones(len(given[-1]), np.bool_) if isinstance(given[-1], np.ndarray) else True
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "noticed"),
+    [
+        (Layout, "are_ours", "foreign"),
+        (type(TASK.oracle), "valid", "forged"),
+        (Intake, "_is_open", "late"),
+    ],
+)
+def test_a_collector_that_does_not_look_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: type, name: str, noticed: str
+) -> None:
+    assert kept_wrong(tmp_path) == []
+    monkeypatch.setattr(place, name, all_of)
+    assert kept_wrong(tmp_path) == [noticed]
 
 
 @pytest.mark.parametrize(

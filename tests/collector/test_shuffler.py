@@ -67,6 +67,23 @@ def test_fewer_than_the_smallest_batch_are_never_forwarded(tmp_path: Path) -> No
     assert sorted(collected.reports) == sorted(sent[:90])
 
 
+def test_a_shuffler_that_forwards_a_batch_of_one_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def alone(place: Path) -> int:
+        return turned(place, sealed_batch(TASK, 1), Collected())
+
+    assert alone(tmp_path / "ours") == 0
+    honest = Folder.complete
+
+    def eager(self: Folder, task: ReportTask, period: int) -> list[Path]:
+        self._file(task, period).roll()
+        return honest(self, task, period)
+
+    monkeypatch.setattr(Folder, "complete", eager)
+    assert alone(tmp_path / "mutant") == 1
+
+
 def is_in_order(sent: list[bytes], found: list[bytes]) -> bool:
     """Whether reports that came one after the other left so more often than 13 times of 119.
 

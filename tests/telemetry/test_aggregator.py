@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import InvalidDeclaration, TooFewReports, UnknownName, WrongUse
-from sfumato.telemetry import Aggregator, report_task
+from sfumato.telemetry import Aggregator, aggregator, report_task
 from sfumato.telemetry.oracles import bit, category, hashed, projective, unary
+from sfumato.telemetry.oracles.category import CategoryOracle
 from sfumato.telemetry.report import HEADER, Layout
 from sfumato.testing import Replay
 
@@ -73,6 +74,54 @@ def test_a_foreign_or_damaged_report_is_not_counted(maker):
     assert sums.add(good)
 
 
+def counted_wrong(asked):
+    """Which wrong reports are counted, alone and in this order: a truncated, a foreign, a forged, a
+    late one.
+    """
+    (good,) = reports(asked, 1)
+    wrong = {
+        "truncated": good[:-1],
+        "foreign": reports(task(epsilon=2), 1)[0],
+        "forged": good[:HEADER] + b"\x08" * asked.oracle.size,
+        "late": reports(asked, 1, period=28)[0],
+    }
+    return [name for name, report in wrong.items() if Aggregator(asked).add(report)]
+
+
+def padded(given, size):
+    """The mutant fills up what is too short."""
+    return HONEST_ROWS([each.ljust(size, b"\0") for each in given], size)
+
+
+def all_of(*given):
+    """The mutant takes every row."""
+    return np.ones(len(given[-1]), np.bool_)
+
+
+HONEST_ROWS = aggregator.rows_of
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "mutant", "noticed"),
+    [
+        (aggregator, "rows_of", padded, "truncated"),
+        (Layout, "are_ours", all_of, "foreign"),
+        (CategoryOracle, "valid", all_of, "forged"),
+        (Aggregator, "_in_time", all_of, "late"),
+    ],
+)
+def test_an_aggregator_that_does_not_look_is_noticed(place, name, mutant, noticed, monkeypatch):
+    asked = task()
+    assert counted_wrong(asked) == []
+    monkeypatch.setattr(place, name, mutant)
+    # a sum of what does not exist has a cell too many
+    monkeypatch.setattr(CategoryOracle, "tally", lambda self, rows: TALLY(self, rows)[:8])
+    assert counted_wrong(asked) == [noticed]
+
+
+TALLY = CategoryOracle.tally
+
+
 @given(st.lists(st.binary(max_size=40)))
 def test_no_bytes_make_it_fail(sent):
     sums = Aggregator(task(hashed))
@@ -115,6 +164,22 @@ def test_fewer_reports_than_the_smallest_batch_are_not_looked_at(count):
         sums.estimate()
     sums.add_many(reports(asked, 10, seed=2))
     assert len(sums.estimate().estimate) == 8
+
+
+def shows_one(asked):
+    """Whether the estimates of a batch of one report are shown."""
+    sums = Aggregator(asked)
+    sums.add_many(reports(asked, 1))
+    try:
+        return sums.estimate().estimate.argmax() >= 0
+    except TooFewReports:
+        return False
+
+
+def test_an_aggregator_that_shows_a_batch_of_one_is_noticed(monkeypatch):
+    assert not shows_one(task())
+    monkeypatch.setattr(Aggregator, "_require_enough", lambda self, reports: None)
+    assert shows_one(task())
 
 
 def test_candidates_are_values_of_the_domain():

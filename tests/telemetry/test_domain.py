@@ -134,3 +134,8 @@ def test_words_are_the_texts_of_their_numbers(text):
 def test_words_that_cannot_be_numbered_are_refused(letters, length):
     with pytest.raises(InvalidDeclaration):
         Words(letters, length)
+
+
+def test_no_float_is_too_far_for_a_lattice():
+    far = [np.longdouble("1e4000"), np.longdouble("-1e4000"), np.float16(3), np.float32("inf")]
+    assert [Lattice(0, 8, Fraction(1)).number(value) for value in far] == [8, 0, 3, 8]

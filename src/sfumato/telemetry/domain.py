@@ -143,7 +143,8 @@ class Lattice:
         elif isinstance(value, Fraction):
             exact = value
         elif isinstance(value, float | np.floating) and np.isfinite(value):
-            exact = Fraction(float(value))
+            # of a long double too, which may be farther than every float
+            exact = Fraction(*value.as_integer_ratio())
         else:
             return self.size - 1 if _is_infinite(value) else 0
         code = round(exact / self.step)
