@@ -67,8 +67,7 @@ class _Lazy(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            error.message = f"{error.message} {near(args[0], _COMMANDS)}".rstrip()
-            raise
+            ctx.fail(f"{error.message} {near(args[0], _COMMANDS)}".rstrip())
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         words = present()

@@ -22,6 +22,11 @@ from sfumato.synthetic.fit import fit, preview
 from sfumato.synthetic.model import Model, require_rows
 
 
+def _checked(_context: click.Context, _option: click.Parameter, rows: int | None) -> int | None:
+    """A number of rows, before anything is charged."""
+    return None if rows is None else require_rows(rows)
+
+
 @click.command("synthesize")
 @click.argument("tables", nargs=-1, required=True)
 @asks
@@ -43,7 +48,9 @@ from sfumato.synthetic.model import Model, require_rows
 )
 @click.option("--score-within", help="Of a number: how far off a right answer may be.")
 @click.option("--beside", help="A table with public = true: exact distances in the report.")
-@click.option("--rows", type=int, help="How many rows [default: the noisy number].")
+@click.option(
+    "--rows", type=int, callback=_checked, help="How many rows [default: the noisy number]."
+)
 def command(
     tables: tuple[str, ...],
     asking: Asking,
@@ -69,8 +76,6 @@ def command(
     """
     require_outputs(asking.config, report)
     test = _Test.of(score, score_epsilon, score_within)
-    if rows is not None:
-        require_rows(rows)
     cost = {"epsilon": epsilon, "delta": delta, "rho": rho}
     declared = read_synthetic(asking.config, tables, cost).with_public(public)
     with waiting() as engine, asking.session(engine) as session:

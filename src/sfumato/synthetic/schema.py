@@ -452,8 +452,7 @@ def _starts(column: Column, bins: Bins | None) -> tuple[int, ...] | None:
         raise WrongUse(
             f"{shown(column.name)} has {kind.size:,} declared values.",
             allowed=f"at most {MOST_WORDS:,} values of a Category",
-            remedy="Declare it as sf.Text and release its frequent values (texts=), or leave it "
-            "out of columns=.",
+            remedy="Declare it as sf.Text with texts=, or leave it out of columns=.",
         )
     if bins is None:
         if isinstance(kind, Category) or kind.size <= MOST_VALUES:
