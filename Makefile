@@ -8,6 +8,7 @@ SOURCES := $(shell find src -name '*.py')
 NOISE_PEERS := diffprivlib opendp python-dp
 ACCOUNTING_PEERS := autodp dp-accounting opacus opendp prv-accountant
 SYNOPSIS_PEERS := opendp diffprivlib dpcrpy
+LEARNING_PEERS := opacus diffprivlib
 TELEMETRY_PEERS := pure-ldp multi-freq-ldpy
 SYNTHETIC_PEERS := dpmm opendp-mbi scikit-learn smartnoise-synth
 ENGINE_PEERS := opendp-polars smartnoise pipelinedp tumult
@@ -126,9 +127,11 @@ bench-telemetry: $(VENV)/.run $(TELEMETRY_PEERS:%=.bench/%/.done)
 bench-telemetry-stored: $(VENV)/.run
 	$(BIN)/python -m benchmarks.telemetry_stored
 
-# Steps of networks beside ordinary ones and those of Opacus; three minutes.
-bench-learning: $(VENV)/.run $(VENV)/.torch .bench/opacus/.done
+# Steps of networks beside ordinary ones and those of Opacus, three minutes; then the accuracy of models
+# beside those of diffprivlib, two minutes.
+bench-learning: $(VENV)/.run $(VENV)/.torch $(LEARNING_PEERS:%=.bench/%/.done)
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.learning
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.learning_accuracy $(ONLY)
 
 bench-accounting: $(VENV)/.run $(ACCOUNTING_PEERS:%=.bench/%/.done)
 	$(BIN)/python -m benchmarks.accounting $(ONLY)

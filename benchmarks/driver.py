@@ -25,6 +25,7 @@ _HOME = (
     "naive_sqlite",
     "ledger_server",
     "networks",
+    "models",
 )
 # after the name of a system: the same, where a flush takes 4 ms
 SLOW_DISK = " on a slow disk"

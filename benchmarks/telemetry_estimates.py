@@ -42,6 +42,8 @@ def _found() -> Iterator[Case]:
         work = Work(OURS, "telemetry unknown", epsilon, 10**6)
         title = f"Top 32 of unknown texts of 48 bits, epsilon {epsilon}"
         yield Case(title, FOUND, work, bar=at_least(least), repetitions=3)
+        work = Work(OURS, "telemetry fragments", epsilon, 10**6)
+        yield Case(f"{title}, by fragments", FOUND, work, repetitions=3)
     for name, bar in (("found", at_least(50)), ("false", at_most(0.2))):
         work = _ours(f"rappor {name}", 10**6)
         yield Case(

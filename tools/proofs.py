@@ -16,9 +16,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-LINE = re.compile(
-    r"^- `(?P<name>(?:[\w/]+\.py:)?[\w.]+)`: `(?P<hash>[0-9a-f]{16}|pending|)`$", re.MULTILINE
-)
+LINE = re.compile(r"^- `(?P<name>(?:[\w/]+\.py:)?[\w.]+)`: `(?P<hash>[^`]*)`$", re.MULTILINE)
 
 
 def notes() -> list[Path]:

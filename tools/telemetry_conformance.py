@@ -3,7 +3,7 @@
 
 ``python -m tools.telemetry_conformance node tests/clients/run.mjs``: the program reads one JSON
 request a line and answers ``{"found": ...}`` or ``{"error": "..."}`` (spec/telemetry/format.md).
-``--lacks sketch,prefixes`` names kinds of oracles that a client does not have: it must refuse
+``--lacks sketch,prefixes,fragments`` names kinds of oracles that a client does not have: it must refuse
 their tasks, and the result says so.
 """
 

@@ -24,6 +24,7 @@ from sfumato.telemetry.oracles import (
     bit,
     category,
     count_mean,
+    fragments,
     hadamard_count_mean,
     hashed,
     levels,
@@ -177,11 +178,16 @@ def vectors() -> dict[str, dict[str, object]]:
         found[name] = vector(name, Texts(), drawn, memory=0)
         found[f"{name}-memory"] = vector(f"{name}-memory", Texts(), drawn, memory=2)
     letters = "acfnvïé0-7😀"
-    for name, length in (("prefixes", 16), ("prefixes-short", 5)):
-        tree = prefixes(len(letters) + 1, length, 2)
-        spelled = Words(letters, length)
-        found[name] = vector(name, spelled, tree, memory=0)
-        found[f"{name}-memory"] = vector(f"{name}-memory", spelled, tree, memory=2)
+    symbols = len(letters) + 1
+    for name, length, spelled in (
+        ("prefixes", 16, prefixes(symbols, 16, 2)),
+        ("prefixes-short", 5, prefixes(symbols, 5, 2)),
+        ("fragments", 16, fragments(symbols, 16, 2)),
+        ("fragments-short", 5, fragments(symbols, 5, 2)),
+    ):
+        typed = Words(letters, length)
+        found[name] = vector(name, typed, spelled, memory=0)
+        found[f"{name}-memory"] = vector(f"{name}-memory", typed, spelled, memory=2)
     both: dict[str, Simple] = {"emoji": EMOJI, "size": real}
     three = attributes([projective(size, 1), hashed(17, 1)])
     for memory in (0, 2):

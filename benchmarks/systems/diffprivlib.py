@@ -9,7 +9,7 @@ from diffprivlib.mechanisms import GaussianDiscrete, Geometric, Laplace  # type:
 from diffprivlib.tools import histogram  # type: ignore[import-not-found]
 from numpy.typing import NDArray
 
-from benchmarks.systems import Call, Make
+from benchmarks.systems import Call, Make, diffprivlib_models
 from benchmarks.systems.range_errors import over_all_ranges
 
 
@@ -27,6 +27,7 @@ def _histogram(scale: float, n: int) -> Call:
 PACKAGES = ("diffprivlib", "scikit-learn")
 
 WORKS: dict[str, Make] = {
+    **diffprivlib_models.WORKS,
     "laplace one": lambda scale, n: partial(
         Laplace(epsilon=1 / scale, sensitivity=1).randomise, 0.0
     ),

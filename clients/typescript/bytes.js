@@ -1,5 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes, and the generator of the operating system by WebCrypto.
+// Bytes; HMAC-SHA256, and the generator of the operating system, by WebCrypto.
+const { subtle } = globalThis.crypto;
+const HMAC = { name: "HMAC", hash: "SHA-256" };
+
+/** A key of `hmac`. */
+export const keyOf = (bytes) => subtle.importKey("raw", bytes, HMAC, false, ["sign"]);
+
+export const hmac = async (key, text) => new Uint8Array(await subtle.sign("HMAC", key, text));
+
+export const fromBase64 = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 
 export const utf8 = (text) => new TextEncoder().encode(text);
 
@@ -16,10 +25,10 @@ export const concat = (...parts) => {
   return found;
 };
 
-/** A BigInt in `size` bytes, the most significant first. */
+/** An integer in `size` bytes, the most significant first. */
 export const bigEndian = (number, size) => {
   const found = new Uint8Array(size);
-  let rest = number;
+  let rest = BigInt(number);
   for (let i = size - 1; i >= 0; i -= 1) {
     found[i] = Number(rest & 255n);
     rest >>= 8n;
@@ -37,9 +46,9 @@ export const wordsOf = (bytes) => {
 
 /** Words of the operating system's generator; it gives at most 65,536 bytes a call. */
 export const systemWords = (count) => {
-  const bytes = new Uint8Array(8 * count);
-  for (let at = 0; at < bytes.length; at += 65536) {
-    globalThis.crypto.getRandomValues(bytes.subarray(at, at + 65536));
+  const found = new BigUint64Array(count);
+  for (let at = 0; at < count; at += 8192) {
+    globalThis.crypto.getRandomValues(found.subarray(at, at + 8192));
   }
-  return wordsOf(bytes);
+  return found;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The client of spec/telemetry/format.md for browsers and Node; it depends on nothing.
-import { bigEndian, concat, hex, systemWords, utf8, wordsOf } from "./bytes.js";
+import { bigEndian, concat, hex, hmac, keyOf, systemWords, utf8, wordsOf } from "./bytes.js";
 import { fraction, numberOf, sizeOf, textsOf } from "./domain.js";
 import { isDearer } from "./loss.js";
 import { blurred, drawsOf, encode, payloadSize } from "./oracles.js";
@@ -10,8 +10,6 @@ import { TaskRefused, readTask, verifiedTask } from "./task.js";
 
 export { TaskRefused };
 
-const { subtle } = globalThis.crypto;
-const HMAC = { name: "HMAC", hash: "SHA-256" };
 const NONE = 2 ** 32 - 1;
 const HEADER = 21;
 
@@ -19,7 +17,7 @@ const secretKey = (secret) => {
   if (!(secret instanceof Uint8Array) || secret.length !== 32) {
     throw new RangeError("The secret of a device is not 32 bytes.");
   }
-  return subtle.importKey("raw", secret, HMAC, false, ["sign"]);
+  return keyOf(secret);
 };
 
 /** What a store knows as bytes, with a checksum; the layout is that of the Python client. */
@@ -147,13 +145,12 @@ export class Client {
     return encode(oracle, number, wordsOf(concat(...found)).slice(0, draws));
   }
 
-  async #keyed(label, numbers) {
-    const text = concat(utf8(label), this.#hash, ...numbers.map(u32));
-    return new Uint8Array(await subtle.sign("HMAC", this.#key, text));
+  #keyed(label, numbers) {
+    return hmac(this.#key, concat(utf8(label), this.#hash, ...numbers.map(u32)));
   }
 }
 
-const u32 = (number) => bigEndian(BigInt(number), 4);
+const u32 = (number) => bigEndian(number, 4);
 const halves = (number) => [BigInt(number) >> 32n, BigInt(number) & 0xffffffffn];
 
 /** Whether a domain has more than 2^32 values. */

@@ -3,18 +3,13 @@
 import { utf8, wordsOf } from "./bytes.js";
 import { sha256 } from "./sha256.js";
 
-const BITS = 1074n;
-
 /** A finite double as numerator and denominator. */
 const doubleAsFraction = (value) => {
-  const view = new DataView(new ArrayBuffer(8));
-  view.setFloat64(0, Math.abs(value));
-  const whole = view.getBigUint64(0);
-  const exponent = whole >> 52n;
-  const fraction = whole & ((1n << 52n) - 1n);
-  const mantissa = exponent ? fraction | (1n << 52n) : fraction;
-  const scaled = mantissa << (exponent ? exponent - 1n : 0n);
-  return [value < 0 ? -scaled : scaled, 1n << BITS];
+  let whole = value;
+  let twos = 0n;
+  // doubling is exact: a double that is no integer is far from the largest one
+  for (; !Number.isInteger(whole); whole *= 2) twos += 1n;
+  return [BigInt(whole), 1n << twos];
 };
 
 /** A decimal ("0.25", "1e-3") or a quotient ("1/3") as numerator and denominator. */
@@ -47,9 +42,9 @@ const clipped = (domain, whole) => {
 
 const lattice = (domain, value) => {
   if (typeof value !== "number" && typeof value !== "bigint") return 0;
-  if (Number.isNaN(value)) return 0;
-  if (value === Infinity) return domain.upper - domain.lower;
-  if (value === -Infinity) return 0;
+  if (typeof value === "number" && !Number.isFinite(value)) {
+    return value > 0 ? domain.upper - domain.lower : 0;
+  }
   const [a, b] = typeof value === "bigint" ? [value, 1n] : doubleAsFraction(value);
   const [c, d] = fraction(domain.step);
   return clipped(domain, rounded(a * d, b * c));

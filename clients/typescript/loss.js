@@ -57,6 +57,7 @@ const KINDS = {
   levels: partsLoss,
   attributes: partsLoss,
   prefixes: partsLoss,
+  fragments: ({ parts: [few, whole] }) => lossOf(few) + lossOf(whole),
   sketch: (o) => lossOf(o.part),
   rappor: (o) => BigInt(o.hashes) * bitsLoss(o),
 };

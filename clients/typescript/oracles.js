@@ -30,31 +30,25 @@ const perhaps = (word, truth, other, place) => {
 
 const category = (o, v, w) => {
   const said = perhaps(w[0], BigInt(o.truth), BigInt(o.other_weight), v);
-  return bigEndian(BigInt(said), sizeOf(o.values - 1));
+  return bigEndian(said, sizeOf(o.values - 1));
 };
 
 const hashed = (o, v, w) => {
   const high = ((w[0] * BigInt(v) + w[1]) % WHOLE) >> 32n;
   const own = Number((high * BigInt(o.buckets)) >> 32n);
   const bucket = perhaps(w[2], BigInt(o.truth), BigInt(o.other_weight), own);
-  const payload = new Uint8Array(16 + sizeOf(o.buckets - 1));
-  payload.set(bigEndian(w[0], 8));
-  payload.set(bigEndian(w[1], 8), 8);
-  payload.set(bigEndian(BigInt(bucket), payload.length - 16), 16);
-  return payload;
+  const said = bigEndian(bucket, sizeOf(o.buckets - 1));
+  return concat(bigEndian(w[0], 8), bigEndian(w[1], 8), said);
 };
 
+/** The parity of the number of ones. */
 const parity = (bits) => {
   let sign = 0n;
-  for (let rest = bits; rest; rest >>= 1n) sign ^= rest & 1n;
+  for (let rest = bits; rest; rest &= rest - 1n) sign ^= 1n;
   return sign;
 };
 
-const rowBits = (values) => {
-  let m = 0;
-  while (2 ** m < values) m += 1;
-  return m;
-};
+const rowBits = (values) => 32 - Math.clz32(values - 1);
 
 const bit = (o, v, w) => {
   const m = rowBits(o.values);
@@ -131,7 +125,7 @@ const projective = (o, v, w) => {
     ? vectorOf(Number(w[0] / near), q)
     : Number((w[0] - edge) / BigInt(o.far));
   const point = pointOf(completed(o, v, rest, isNear ? 0 : 1), q, t);
-  return bigEndian(BigInt(point), sizeOf(pointsBelow(q, t) - 1));
+  return bigEndian(point, sizeOf(pointsBelow(q, t) - 1));
 };
 
 const meanPlace = (o, v, word) => {
@@ -148,7 +142,7 @@ const mean = (o, v, w) => {
   const slope = (BigInt(o.high) - low) / BigInt(o.values - 1);
   const coin = () => Number(w[1] < low + slope * BigInt(v));
   const said = w[0] >= share ? coin() : meanPlace(o, v, w[1]);
-  return bigEndian(BigInt(said), sizeOf(share ? o.window + o.values : 1));
+  return bigEndian(said, sizeOf(share ? o.window + o.values : 1));
 };
 
 /** The payload of one part, after its place and with zeros up to the size of the largest. */
@@ -159,52 +153,65 @@ const onePart = (o, place, v, words) => {
   return payload;
 };
 
-const drawnPart = (o, word) => Number((word * BigInt(o.parts.length)) >> 64n);
+const drawn = (count, word) => Number((word * BigInt(count)) >> 64n);
 
 const levels = (o, v, w) => {
-  const level = drawnPart(o, w[0]);
+  const level = drawn(o.parts.length, w[0]);
   return onePart(o, level, Math.floor(v / o.branching ** level), w.slice(1));
 };
 
 const attributes = (o, v, w) => {
-  const place = drawnPart(o, w[0]);
+  const place = drawn(o.parts.length, w[0]);
   const below = o.parts.slice(0, place).reduce((size, part) => size * BigInt(part.values), 1n);
   const own = (BigInt(v) / below) % BigInt(o.parts[place].values);
   return onePart(o, place, Number(own), w.slice(1));
 };
 
 /** The bucket of a text under the hash function of a row. */
-const bucketOf = (o, v, row) => {
+const bucketOf = (values, v, row) => {
   const label = concat(utf8("sfumato telemetry sketch 1"), bigEndian(row, 4));
   const [first, second, shift] = wordsOf(sha256(label));
   const text = BigInt(v);
   const mixed = (first * (text >> 32n) + second * (text & 0xffffffffn) + shift) % WHOLE;
-  return Number((mixed * BigInt(o.part.values)) >> 64n);
+  return drawn(values, mixed);
 };
 
 const sketch = (o, v, w) => {
-  const row = (w[0] * BigInt(o.rows)) >> 64n;
-  const bucket = bucketOf(o, v, row);
+  const row = drawn(o.rows, w[0]);
+  const bucket = bucketOf(o.part.values, v, row);
   return concat(bigEndian(row, 2), encode(o.part, bucket, w.slice(1)));
 };
 
 const prefixes = (o, v, w) => {
-  const place = drawnPart(o, w[0]);
+  const place = drawn(o.parts.length, w[0]);
   const after = Math.max(o.length - (place + 1) * o.step, 0);
   const prefix = BigInt(v) / BigInt(o.symbols) ** BigInt(after);
   return onePart(o, place, prefix, w.slice(1));
 };
 
+const fragments = (o, v, w) => {
+  const [few, whole] = o.parts;
+  const base = BigInt(o.symbols);
+  const place = drawn(Math.ceil(o.length / o.step), w[0]);
+  const left = o.length - place * o.step;
+  const width = Math.min(o.step, left);
+  const cut = (BigInt(v) / base ** BigInt(left - width)) % base ** BigInt(width);
+  const piece = BigInt(bucketOf(256, v, 65536));
+  const marked = piece * base ** BigInt(o.step) + cut;
+  const end = 1 + drawsOf(few);
+  return concat([place], encode(few, marked, w.slice(1)), encode(whole, v, w.slice(end)));
+};
+
 /** The bits of a text in a cohort. */
 const ownBits = (o, cohort, v) => {
-  const seed = new Uint8Array([...bigEndian(cohort, 4), ...bigEndian(BigInt(v), 8)]);
+  const seed = concat(bigEndian(cohort, 4), bigEndian(v, 8));
   const digest = new DataView(sha256(seed).buffer);
   const place = (i) => (BigInt(digest.getUint32(4 * i)) * BigInt(o.bits)) >> 32n;
   return new Set(Array.from({ length: o.hashes }, (_, i) => Number(place(i))));
 };
 
 const rappor = (o, v, w) => {
-  const cohort = (w[0] * BigInt(o.cohorts)) >> 64n;
+  const cohort = drawn(o.cohorts, w[0]);
   const own = ownBits(o, cohort, v);
   const kept = BigInt(o.kept);
   const added = BigInt(o.added);
@@ -222,6 +229,7 @@ export const blurred = (o, answer, words) => {
 const largest = (parts, measure) => Math.max(...parts.map(measure));
 const one = () => 1;
 
+const sumOf = ({ parts }, measure) => parts.reduce((sum, part) => sum + measure(part), 1);
 const drawsOfPart = (o) => 1 + largest(o.parts, drawsOf);
 const sizeOfPart = (o) => 1 + largest(o.parts, payloadSize);
 
@@ -236,6 +244,7 @@ const KINDS = {
   levels: [levels, drawsOfPart, sizeOfPart],
   attributes: [attributes, drawsOfPart, sizeOfPart],
   prefixes: [prefixes, drawsOfPart, sizeOfPart],
+  fragments: [fragments, (o) => sumOf(o, drawsOf), (o) => sumOf(o, payloadSize)],
   sketch: [sketch, (o) => 1 + drawsOf(o.part), (o) => 2 + payloadSize(o.part)],
   rappor: [rappor, (o) => 1 + o.bits, (o) => 2 + o.bits / 8],
 };

@@ -1,33 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // HPKE (RFC 9180) in base mode: DHKEM(P-256, HKDF-SHA256), HKDF-SHA256, AES-128-GCM, by WebCrypto.
-import { bigEndian, concat, utf8 } from "./bytes.js";
+import { bigEndian, concat, fromBase64, hmac, keyOf, utf8 } from "./bytes.js";
 
 const { subtle } = globalThis.crypto;
 const CURVE = { name: "ECDH", namedCurve: "P-256" };
-const HMAC = { name: "HMAC", hash: "SHA-256" };
 const NONE = new Uint8Array();
-const u16 = (number) => bigEndian(BigInt(number), 2);
+const u16 = (number) => bigEndian(number, 2);
 const KEM = concat(utf8("KEM"), u16(0x10));
 const SUITE = concat(utf8("HPKE"), u16(0x10), u16(1), u16(1));
 const CONTEXT = utf8("sfumato telemetry report 1\n");
 
-const hmac = async (key, text) => {
-  const imported = await subtle.importKey("raw", key, HMAC, false, ["sign"]);
-  return new Uint8Array(await subtle.sign("HMAC", imported, text));
+const extract = async (suite, salt, label, key) => {
+  const named = concat(utf8("HPKE-v1"), suite, utf8(label), key);
+  return hmac(await keyOf(salt.length ? salt : new Uint8Array(32)), named);
 };
-
-const extract = (suite, salt, label, key) =>
-  hmac(salt.length ? salt : new Uint8Array(32), concat(utf8("HPKE-v1"), suite, utf8(label), key));
 
 // at most 32 bytes, so one block is enough
 const expand = async (suite, secret, label, info, size) => {
   const named = concat(u16(size), utf8("HPKE-v1"), suite, utf8(label), info, Uint8Array.of(1));
-  return (await hmac(secret, named)).subarray(0, size);
+  return (await hmac(await keyOf(secret), named)).subarray(0, size);
 };
 
 /** A point as bytes from base64; throws if it is none of the curve. */
 export const importPoint = async (text) => {
-  const point = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const point = fromBase64(text);
   if (point.length !== 65 || btoa(atob(text)) !== text) throw new RangeError("no point");
   return { point, key: await subtle.importKey("raw", point, CURVE, false, []) };
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signed tasks: the signature, the canonical form, and weights that give the stated law.
-import { concat, utf8 } from "./bytes.js";
+import { concat, fromBase64, utf8 } from "./bytes.js";
 import { fraction, sizeOf, textsOf } from "./domain.js";
 
 const { subtle } = globalThis.crypto;
@@ -21,9 +21,7 @@ const require = (holds, reason) => {
   if (!holds) throw new TaskRefused(reason);
 };
 
-const fromBase64 = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-
-const keyOf = (pem) => {
+const verifier = (pem) => {
   const body = pem.replace(/-----[A-Z ]+-----/g, "").replace(/\s/g, "");
   return subtle.importKey("spki", fromBase64(body), CURVE, false, ["verify"]);
 };
@@ -42,7 +40,7 @@ export const verifiedTask = async (signed, trusted) => {
   require(typeof form.task === "string" && btoa(atob(form.signature)) === form.signature, "unsigned");
   const text = concat(CONTEXT, utf8(form.task));
   for (const pem of trusted) {
-    if (await subtle.verify(SIGNATURE, await keyOf(pem), signature, text)) return form.task;
+    if (await subtle.verify(SIGNATURE, await verifier(pem), signature, text)) return form.task;
   }
   throw new TaskRefused("not signed with a trusted key");
 };
@@ -60,6 +58,9 @@ const isWhole = (number, least, most) =>
 
 const hasNames = (object, names) =>
   object !== null && typeof object === "object" && Object.keys(object).sort().join() === names;
+
+/** The text `kind` of an object: a list of one text would name the same property. */
+const kindOf = (form) => (typeof form?.kind === "string" ? form.kind : "");
 
 const weight = (text, least = 1n) => {
   require(typeof text === "string" && /^(0|[1-9]\d{0,19})$/.test(text), "a weight is no integer");
@@ -121,10 +122,12 @@ const checkLevels = (o) => {
   checkParts(o, ["category", "unary", "bit"], sizes);
 };
 
+// What is reported of a bucket of a sketch.
+const BUCKETS = ["category", "bit", "unary", "projective"];
+
 const checkAttributes = (o, domain) => {
   fits(domain.domains.length >= 2 && domain.domains.length <= 256);
-  const kinds = ["category", "hashed", "bit", "unary", "projective"];
-  checkParts(o, kinds, domain.domains.map(sizeOf));
+  checkParts(o, ["hashed", ...BUCKETS], domain.domains.map(sizeOf));
 };
 
 const checkRappor = (o) => {
@@ -133,31 +136,33 @@ const checkRappor = (o) => {
   fits(weight(o.kept) > weight(o.added) && weight(o.one) > weight(o.zero));
 };
 
-// What is reported of a bucket, with the sums that the aggregator keeps of a row.
-const BUCKETS = {
-  category: (part) => part.values,
-  unary: (part) => part.values,
-  bit: (part) => part.values,
-  projective: ({ prime: q, dimension: t }) => (q ** t - 1) / (q - 1),
-};
-
 const checkSketch = ({ part, rows }) => {
-  fits(isWhole(rows, 1, 65536) && Object.hasOwn(BUCKETS, part?.kind ?? ""));
+  fits(isWhole(rows, 1, 65536) && BUCKETS.includes(part?.kind));
   checkOracle(part);
-  const { values } = part;
+  const { dimension: t, prime: q, values } = part;
   fits(values <= 65536 && (values & (values - 1)) === 0);
-  fits(rows * (1 + BUCKETS[part.kind](part)) <= 2 ** 28);
+  // the sums that the aggregator keeps of a row
+  const sums = q ? (q ** t - 1) / (q - 1) : values;
+  fits(rows * (1 + sums) <= 2 ** 28);
 };
 
-const checkPrefixes = (o, { letters, length }) => {
-  const { parts, step, symbols } = o;
-  fits(symbols === [...letters].length + 1 && symbols <= 256 && o.length === length);
-  fits(isWhole(step, 1, length) && (step === 1 || symbols ** step <= 32768));
-  const sizes = new Array(Math.ceil(length / step) + 1).fill(undefined);
-  checkParts(o, ["sketch"], sizes);
+const checkSpelled = (o, { letters, length }, count) => {
+  fits(o.symbols === [...letters].length + 1 && o.symbols <= 256 && o.length === length);
+  fits(isWhole(o.step, 1, length));
+  checkParts(o, ["sketch"], new Array(count).fill(undefined));
 };
 
-// Of each kind: its fields beside `kind`, and what must hold.
+const checkPrefixes = (o, domain) => {
+  fits(o.step === 1 || o.symbols ** o.step <= 32768);
+  checkSpelled(o, domain, Math.ceil(o.length / o.step) + 1);
+};
+
+const checkFragments = (o, domain) => {
+  fits(o.symbols ** o.step <= 8192);
+  checkSpelled(o, domain, 2);
+};
+
+// Of each kind: its fields, what must hold, and the only domain of it, which has no other oracle.
 const ORACLES = {
   category: ["kind,other_weight,truth,values", checkCategory],
   hashed: ["buckets,kind,other_weight,truth,values", checkHashed],
@@ -166,14 +171,15 @@ const ORACLES = {
   projective: ["dimension,far,kind,near,prime,values", checkProjective],
   mean: ["far,high,kind,low,near,share,values,window", checkMean],
   levels: ["branching,kind,parts,values", checkLevels],
-  attributes: ["kind,parts", checkAttributes],
-  sketch: ["kind,part,rows", checkSketch],
-  prefixes: ["kind,length,parts,step,symbols", checkPrefixes],
-  rappor: ["added,bits,cohorts,hashes,kept,kind,one,zero", checkRappor],
+  attributes: ["kind,parts", checkAttributes, "record"],
+  sketch: ["kind,part,rows", checkSketch, "texts"],
+  prefixes: ["kind,length,parts,step,symbols", checkPrefixes, "words"],
+  fragments: ["kind,length,parts,step,symbols", checkFragments, "words"],
+  rappor: ["added,bits,cohorts,hashes,kept,kind,one,zero", checkRappor, "texts"],
 };
 
 const checkOracle = (o, domain) => {
-  require(Object.hasOwn(ORACLES, o?.kind ?? ""), "an unknown oracle");
+  require(Object.hasOwn(ORACLES, kindOf(o)), "an unknown oracle");
   const [names, check] = ORACLES[o.kind];
   require(hasNames(o, names), "other fields of an oracle");
   fits(!("values" in o) || isWhole(o.values, 2, 2 ** 31));
@@ -206,9 +212,6 @@ const isRecord = (domain) =>
   domain.names.length === domain.domains.length &&
   domain.domains.every((part) => isSimple(part));
 
-const SIMPLE = { listed: isListed, lattice: isLattice };
-const isSimple = (domain) => Boolean(SIMPLE[domain?.kind]?.(domain));
-
 const isWords = (domain) => {
   const { letters, length } = domain;
   if (!hasNames(domain, "kind,length,letters") || !isWhole(length, 1, 64)) return false;
@@ -216,33 +219,31 @@ const isWords = (domain) => {
   return new Set(letters).size === [...letters].length && textsOf(domain) <= WHOLE;
 };
 
-const isDomain = (domain) => {
-  if (domain?.kind === "texts") return hasNames(domain, "kind");
-  if (domain?.kind === "words") return isWords(domain);
-  return domain?.kind === "record" ? isRecord(domain) : isSimple(domain);
+const SIMPLE = ["listed", "lattice"];
+const DOMAINS = {
+  listed: isListed,
+  lattice: isLattice,
+  record: isRecord,
+  words: isWords,
+  texts: (domain) => hasNames(domain, "kind"),
 };
-
-// Oracles that go with one kind of domain, which goes with no other oracle.
-const OWN = { attributes: "record", prefixes: "words", rappor: "texts", sketch: "texts" };
+const isSimple = (domain) => SIMPLE.includes(domain?.kind) && DOMAINS[domain.kind](domain);
+const isDomain = (domain) => Object.hasOwn(DOMAINS, kindOf(domain)) && DOMAINS[domain.kind](domain);
 
 const FIELDS =
   "domain,expires,format,id,memory,min_batch,oracle,period,periods,question,reports,start";
 const isPoint = (text) => typeof text === "string" && /^B[A-Za-z0-9+/]{86}=$/.test(text);
 const MOST = 2 ** 32 - 1;
 
-const checkTimes = (task) => {
-  const { expires, memory, period, periods, reports, start } = task;
-  const whole = isWhole(start, 0, 2 ** 40) && isWhole(expires, start + 1, 2 ** 41);
-  require(whole && isWhole(period, 60, 2 ** 32) && isWhole(periods, 1, MOST), "its times");
-  require(isWhole(reports, 1, 1000) && isWhole(memory, 0, MOST), "its reports");
-  require(!memory || reports === 1, "several reports a period with memory");
-};
-
-const checkNames = ({ id, min_batch, question }) => {
+const checkFields = (task) => {
+  const { expires, id, memory, min_batch, period, periods, question, reports, start } = task;
   require(typeof id === "string" && /^[a-z0-9][a-z0-9._-]{0,62}$/.test(id), "its id");
   const length = typeof question === "string" ? [...question].length : 0;
-  require(length > 0 && length <= 1000, "its question");
-  require(isWhole(min_batch, 2, 2 ** 40), "its smallest batch");
+  require(isWhole(length, 1, 1000), "its question");
+  const times = isWhole(start, 0, 2 ** 40) && isWhole(expires, start + 1, 2 ** 41);
+  const each = isWhole(period, 60, 2 ** 32) && isWhole(periods, 1, MOST);
+  const most = isWhole(reports, 1, memory ? 1 : 1000) && isWhole(memory, 0, MOST);
+  require(times && each && most && isWhole(min_batch, 2, 2 ** 40), "its numbers");
 };
 
 /** Reads a canonical task; throws TaskRefused for one whose law is not the stated one. */
@@ -257,12 +258,11 @@ export const readTask = (body) => {
   require(hasNames(task, names) && canonical(task) === body, "no canonical task");
   require(task.aggregator === undefined || isPoint(task.aggregator), "the key of its aggregator");
   require(task.format === 1, "an unknown format");
-  checkTimes(task);
-  checkNames(task);
+  checkFields(task);
   const { domain, oracle } = task;
   require(isDomain(domain), "its domain");
-  const due = OWN[oracle?.kind];
-  require(due ? due === domain.kind : Object.hasOwn(SIMPLE, domain.kind), "its oracle");
+  const due = ORACLES[kindOf(oracle)]?.[2];
+  require(due ? due === domain.kind : SIMPLE.includes(domain.kind), "its oracle");
   checkOracle(oracle, domain);
   require(oracle.kind !== "rappor" || task.memory > 0, "rappor without memory");
   require(due || oracle.values === sizeOf(domain), "an oracle of another size");

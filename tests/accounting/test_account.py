@@ -61,7 +61,7 @@ from sfumato.privacy import (
     Thresholded,
     WithReplacementSample,
 )
-from sfumato.privacy.event import ChosenReport
+from sfumato.privacy.event import ChosenReport, JointReport
 from sfumato.privacy.event.reports import Report
 from tests.accounting import laws
 from tests.accounting.laws import NOTHING, Law, hockey_stick, loss, number, renyi
@@ -1156,6 +1156,7 @@ def test_every_kind_of_event_has_its_rule_and_its_cases():
             # the tests of telemetry's oracles enumerate every report of each kind
             *get_args(Report),
             ChosenReport,
+            JointReport,
             Block,
             Composed,
             Nonadaptive,

@@ -289,7 +289,9 @@ def test_a_stale_proof_note_is_noticed(tmp_path):
     tool = importlib.import_module("tools.proofs")
     (tmp_path / "law.py").write_text("def f(x):\n    return x\n")
     note = tmp_path / "law.proof.md"
-    note.write_text("- `f`: `pending`\n")
+    for never_recorded in ("pending", "0", ""):
+        note.write_text(f"- `f`: `{never_recorded}`\n")
+        assert tool.stale(note) == ["law.py:f"]
     tool.update(note)
     assert tool.stale(note) == []
     (tmp_path / "law.py").write_text(

@@ -157,3 +157,13 @@ def test_a_score_of_no_column_is_refused_before_the_rows_are_paid(shell: Shell) 
     shown = shell.run(*asked, "--score", "job", "--preview").out
     assert "the score of job costs epsilon 2 at each call" in shown
     assert "epsilon 0 of" in shell.run("budget", "--details").out
+
+
+@pytest.mark.parametrize("rows", ["-1", "1000000000000"])
+def test_a_number_of_rows_that_cannot_be_is_refused_before_the_charge(
+    shell: Shell, rows: str
+) -> None:
+    asked = ("synthesize", "people", "--epsilon", "1", "--delta", "1e-9")
+    ran = shell.run(*asked, "-o", "out", "--rows", rows)
+    assert ran.code == 2 and "from 0 to 100,000,000" in ran.err
+    assert "epsilon 0 of" in shell.run("budget", "--details").out

@@ -50,6 +50,20 @@ epsilon = "1"
 oracle = "mean"
 start = 2027-01-15T08:00:00Z
 periods = 1
+[telemetry.crash]
+question = "Where?"
+texts = true
+epsilon = "20"
+start = 2027-01-15T08:00:00Z
+periods = 1
+[telemetry.both]
+question = "Which language, and how old?"
+epsilon = "20"
+start = 2027-01-15T08:00:00Z
+periods = 1
+[telemetry.both.attributes]
+language = {values = ["en", "de, at"]}
+years = {lower = 0, upper = 9}
 [telemetry.wide]
 question = "How wide?"
 lower = 0
@@ -159,10 +173,15 @@ def test_sealed_reports_need_the_key_of_the_aggregator(phones: Shell) -> None:
         (("plan", "typed", "--devices", "10000"), r"mean: 95% error at most \+- 2\.0[23]"),
         (("plan", "wide", "--devices", "1000"), "telemetry simulate"),
         (("simulate", "emoji", "counts.csv"), r"heart +2,\d\d\d  \["),
+        (("simulate", "crash", "counts.csv"), r"heart +2,[45]\d\d  \[.*smile +(9\d\d|1,0)"),
+        (("simulate", "both", "both.csv"), r"language\n.*de, at .*years\n.* 3 "),
+        (("plan", "both", "--devices", "1000"), r"language +category +500 "),
+        (("plan", "crash", "--devices", "1000"), r"sketch \* "),
     ],
 )
 def test_planning_is_free(phones: Shell, words: tuple[str, ...], said: str) -> None:
     phones.write("counts.csv", "heart,2500\nsmile,1000\n")
+    phones.write("both.csv", '"de, at",3,2500\n')
     ran = phones.run("telemetry", *words)
     assert ran.code == 0 and re.search(said, ran.out, re.DOTALL), ran
     assert not (phones.folder / "ledger.db").exists()
@@ -198,6 +217,8 @@ def test_what_is_shown_is_drawn(phones: Shell, words: tuple[str, ...], said: str
         (("simulate", "emoji", "none.csv"), "cannot be read"),
         (("simulate", "emoji", "bad.csv"), "no value and count"),
         (("simulate", "typed", "counts.csv"), "no value and count"),
+        (("simulate", "both", "counts.csv"), "en,3,60000"),
+        (("plan", "crush", "--devices", "9"), "Did you mean crash"),
         (("simulate", "emoji", "moon.csv"), "'moon' was never a value"),
         (("sign", "emoji", "--key", "none.key", "-o", "x"), "openssl ecparam"),
         (("sign", "emoji", "--key", "bad.csv", "-o", "x"), "key"),

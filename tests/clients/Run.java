@@ -86,6 +86,7 @@ final class Run {
   private static Domain domainOf(Map<?, ?> form) throws TaskRefused {
     switch (Form.kind(form)) {
       case "prefixes":
+      case "fragments":
         return wordsOf(form);
       case "attributes":
         return recordOf(form);

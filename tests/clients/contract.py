@@ -99,6 +99,9 @@ UNFIT = [
     changed("domain", to={"kind": "lattice", "lower": 0, "upper": 2, "step": 1}),
     changed("oracle", to=None),
     changed("oracle", "kind", to="constructor"),
+    changed("oracle", "kind", to=["category"]),
+    changed("domain", "kind", to=["listed"]),
+    changed("domain", to={"kind": ["lattice"], "lower": 0, "upper": 2, "step": "1"}),
     changed("oracle", "kind", to="unary"),
     changed("oracle", "more", to="1"),
     changed("oracle", "truth", to=str(1 << 63)),
@@ -130,6 +133,7 @@ _BIT = {"kind": "bit", "truth": str(3 << 62), "values": 4}
 _SKETCH = {"kind": "sketch", "rows": 3, "part": _BIT}
 _WORDS = {"kind": "words", "letters": "ab", "length": 3}
 _PREFIXES = {"kind": "prefixes", "symbols": 3, "length": 3, "step": 2, "parts": [_SKETCH] * 3}
+_FRAGMENTS = _PREFIXES | {"kind": "fragments", "parts": [_SKETCH] * 2}
 
 
 def of_texts(domain, oracle):
@@ -138,7 +142,11 @@ def of_texts(domain, oracle):
 
 
 TEXTS = {"kind": "texts"}
-FIT = [of_texts(TEXTS, _SKETCH), of_texts(_WORDS, _PREFIXES)]
+FIT = [
+    of_texts(TEXTS, _SKETCH),
+    of_texts(_WORDS, _PREFIXES),
+    of_texts(_WORDS, _FRAGMENTS),
+]
 UNFIT += [
     of_texts(TEXTS, _SKETCH | change)
     for change in (
@@ -167,6 +175,21 @@ UNFIT += [
     )
 ]
 UNFIT += [
+    of_texts(_WORDS, _FRAGMENTS | change)
+    for change in (
+        {"symbols": 4},
+        {"length": 4},
+        {"step": 0},
+        {"step": 4},
+        {"step": "2"},
+        {"parts": [_SKETCH]},
+        {"parts": [_SKETCH] * 3},
+        {"parts": [_SKETCH, _BIT]},
+        {"parts": [_SKETCH, _SKETCH | {"rows": 0}]},
+        {"part": _SKETCH},
+    )
+]
+UNFIT += [
     of_texts(_WORDS | change, _PREFIXES | {"symbols": symbols})
     for change, symbols in (
         ({"letters": "aa"}, 3),
@@ -182,6 +205,7 @@ UNFIT += [
 ]
 UNFIT += [
     of_texts(TEXTS, _PREFIXES),
+    of_texts(TEXTS, _FRAGMENTS),
     of_texts(_WORDS, _SKETCH),
     of_texts({"kind": "listed", "other": "o", "values": ["a"]}, _SKETCH),
     of_texts(_WORDS, {"kind": "bit", "truth": str(3 << 62), "values": 27}),
@@ -189,6 +213,11 @@ UNFIT += [
     of_texts(
         {"kind": "words", "letters": "".join(map(chr, range(0x4E00, 0x4EFF))), "length": 2},
         {"kind": "prefixes", "symbols": 256, "length": 2, "step": 2, "parts": [_SKETCH] * 2},
+    ),
+    # 91 symbols squared are more fragments than are tried
+    of_texts(
+        {"kind": "words", "letters": "".join(map(chr, range(0x4E00, 0x4E5A))), "length": 2},
+        {"kind": "fragments", "symbols": 91, "length": 2, "step": 2, "parts": [_SKETCH] * 2},
     ),
 ]
 BROKEN = [
@@ -279,9 +308,9 @@ class ClientContract:
             with pytest.raises(InvalidDeclaration):
                 python_client(body)
         fit = [canonical(form) for form in FIT]
-        assert [python_client(body).report("a") for body in fit] == [None] * 2
+        assert [python_client(body).report("a") for body in fit] == [None] * 3
         taken = ask([asking(opening_of(body)) for body in fit])
-        assert taken == [{"found": [None]}] * 2
+        assert taken == [{"found": [None]}] * 3
         requests = [asking(opening_of(body)) for body in bodies]
         requests += [asking(opening(small(), signed=text)) for text in BROKEN]
         assert [answer for answer in ask(requests) if "error" not in answer] == []

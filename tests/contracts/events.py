@@ -40,6 +40,7 @@ from sfumato.privacy.event import (
     CategoryReport,
     ChosenReport,
     HashedReport,
+    JointReport,
     LineReport,
     ProjectiveReport,
     UnaryReport,
@@ -325,6 +326,17 @@ FORMS |= {
             (BitReport(3 * QUARTER), LineReport(QUARTER, 2 * QUARTER)), (QUARTER, 3 * QUARTER)
         ),
     ),
+    "joint report": (
+        {
+            "kind": "joint_report",
+            "version": 1,
+            "events": [
+                {"kind": "bit_report", "version": 1, "truth": 3 * QUARTER},
+                {"kind": "line_report", "version": 1, "low": QUARTER, "high": 2 * QUARTER},
+            ],
+        },
+        JointReport((BitReport(3 * QUARTER), LineReport(QUARTER, 2 * QUARTER))),
+    ),
 }
 REPORTS = (
     CategoryReport(2 * QUARTER, QUARTER, 3),
@@ -335,6 +347,7 @@ REPORTS = (
     LineReport(QUARTER, 3 * QUARTER),
     WindowReport(QUARTER, QUARTER // 2, 3, 2),
     ChosenReport((BitReport(3 * QUARTER),), (4 * QUARTER,)),
+    JointReport((BitReport(3 * QUARTER), BitReport(QUARTER))),
 )
 
 L1, L2, LINF = (Distance(norm, Fraction(1)) for norm in (Norm.L1, Norm.L2, Norm.LINF))

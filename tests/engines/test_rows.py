@@ -127,7 +127,7 @@ _WRONG = {
         "ORDER BY md5(concat_ws('|', coalesce(CAST(unit",
     ),
     "equal rows alike": (", coalesce(CAST(number AS VARCHAR), 'N')", ""),
-    "missing is zero": (f"coalesce(a0, {MISSING})", "coalesce(a0, 0)"),
+    "missing is zero": ("SELECT a0,", "SELECT coalesce(a0, 0) AS a0,"),
     "where units start": ("place = 1", "place = 2"),
 }
 

@@ -17,6 +17,7 @@ import sfumato as sf
 from sfumato.engines.reference import Reference
 from sfumato.errors import InvalidDeclaration
 from sfumato.learning import examples, unit_vectors
+from sfumato.learning import features as features_module
 from sfumato.learning.examples import (
     SCORES,
     Classes,
@@ -143,6 +144,21 @@ def test_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         with monkeypatch.context() as patch:
             patch.setattr(unit_vectors, "_AT_ONCE", 7)
             assert (exact(statistic, rows) == whole).all()
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=10, deadline=None)
+def test_features_in_groups_are_features(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    rows = [ROWS[place] | {"who": str(k)} for k, place in enumerate(random.integers(0, 8, 30))]
+    for reading in READINGS:
+        together = exact(sums(reading), rows)
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(ExampleSums, "groups", ())
+            assert (exact(sums(reading), rows) == together).all()
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(features_module, "_CELLS", 1)
+            assert (exact(sums(reading), rows) == together).all()
 
 
 def test_a_residual_is_the_gradient_of_the_logistic_loss() -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Features: every code has a coordinate, and the weights of a feature add up."""
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from sfumato.errors import UnknownName, WrongUse
 from sfumato.learning.features import (
     Binned,
     Features,
+    Group,
     Line,
     Listed,
     binned,
@@ -92,3 +94,37 @@ def test_a_table_of_bins_says_what_a_search_says(edges: list[int], codes: list[i
     for code, place in zip(near, at.tolist(), strict=True):
         below = len([edge for edge in edges if edge <= code])
         assert place == (len(edges) + 1 if code == MISSING else below)
+
+
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=4), st.integers(0, 3), st.randoms())
+def test_a_group_reads_several_features_as_one(widths: list[int], first: int, random: Any) -> None:
+    group = Group(first, tuple(widths))
+    rows = [tuple(random.randrange(width) for width in widths) for _ in range(9)]
+    cells = group.cells([np.array(each) for each in zip(*rows, strict=True)])
+    # the last feature changes fastest, as in a table of all combinations
+    every = list(itertools.product(*map(range, widths)))
+    assert group.size == len(every) and cells.tolist() == [every.index(row) for row in rows]
+    starts = [first + sum(widths[:place]) for place in range(len(widths))]
+    found = [each.tolist() for each in group.places(cells)]
+    assert found == [[start + row[k] for row in rows] for k, start in enumerate(starts)]
+    weights = np.array([random.randrange(-9, 9) for _ in range(first + sum(widths))])
+    table = [
+        sum(weights[start + at] for start, at in zip(starts, cell, strict=True)) for cell in every
+    ]
+    assert group.table(weights).tolist() == table
+    sums = np.array([random.randrange(-9, 9) for _ in every])
+    wanted = np.zeros(first + sum(widths), np.int64)
+    for cell, amount in zip(every, sums, strict=True):
+        for start, at in zip(starts, cell, strict=True):
+            wanted[start + at] += amount
+    assert group.folded(sums).tolist() == wanted[first:].tolist()
+
+
+def test_groups_hold_every_feature_once_and_fit_the_cache() -> None:
+    widths = [18] * 7 + [20_000, 3, 70_000, 2]
+    features = Features(tuple(Listed(f"x{k}", 0, width - 1) for k, width in enumerate(widths)))
+    groups = features.groups
+    assert [width for group in groups for width in group.widths] == widths
+    assert [group.first for group in groups] == [0, 54, 108, 126, 20_126, 20_129, 90_129]
+    assert [group.size for group in groups] == [5832, 5832, 18, 20_000, 3, 70_000, 2]
+    assert [group.narrow for group in groups] == [np.uint16] * 5 + [np.uint32, np.uint16]

@@ -8,6 +8,8 @@ import pytest
 
 import sfumato as sf
 from sfumato import learning as ln
+from sfumato.learning.fit_preview import Preview, part
+from sfumato.query.cost import Cost
 from tests.learning.rows import SELECT, connected, frame
 
 
@@ -36,3 +38,11 @@ def test_noise_is_in_examples(tmp_path: Path) -> None:
         seen = ln.preview(session, ln.Additive(steps=1), SELECT, label="ill", rho="0.01")
         # three features, two releases: sqrt(3) sqrt(2 / 0.02)
         assert seen.noise == pytest.approx(300**0.5, rel=1e-3)
+
+
+def test_a_part_of_a_release_is_named_without_a_price() -> None:
+    items = ({"epsilon": "1", "release": "a sum"}, part("a count", "4"))
+    shown = repr(Preview(Cost("1", "0.5", "0", items), 1, 1, 2, 1.0))
+    assert "of it: a count" in shown and "a sum" not in shown
+    # every column of a cost in a notebook
+    assert "a count" in Cost("1", "0.5", "0", items[1:])._repr_html_()

@@ -18,6 +18,7 @@ from sfumato.privacy.event import (
     CategoryReport,
     ChosenReport,
     HashedReport,
+    JointReport,
     LineReport,
     ProjectiveReport,
     PureEvent,
@@ -121,6 +122,8 @@ def test_a_device_hides_its_value_alone():
         lambda: ChosenReport((BitReport(QUARTER),), (QUARTER,)),
         lambda: ChosenReport((BitReport(QUARTER),), (WHOLE, 0)),
         lambda: ChosenReport((PureEvent(Fraction(1)),), (WHOLE,)),
+        lambda: JointReport(()),
+        lambda: JointReport((PureEvent(Fraction(1)),)),
     ],
 )
 def test_a_law_that_no_device_can_draw_is_refused(make):
@@ -152,6 +155,17 @@ def test_a_choice_costs_what_its_dearest_report_does(low, high, weight):
             }
         )
     assert chosen.odds == worst(laws) == max(bit.odds, line.odds)
+
+
+@given(st.integers(1, WHOLE - 1), st.integers(1, WHOLE - 1))
+def test_joint_reports_cost_the_product_of_their_odds(one, other):
+    bits = BitReport(one), BitReport(other)
+    laws = []
+    for first, second in ((one, other), (WHOLE - one, WHOLE - other)):
+        pairs = itertools.product((first, WHOLE - first), (second, WHOLE - second))
+        laws.append({place: a * b for place, (a, b) in enumerate(pairs)})
+    # a value and its opposite: some pair of bits is the likeliest of both under the same value
+    assert JointReport(bits).odds == worst(laws) == bits[0].odds * bits[1].odds
 
 
 def test_a_window_costs_what_its_weights_say():

@@ -112,3 +112,12 @@ def test_too_many_columns_are_refused_by_name():
 def test_a_column_of_values_that_never_occur_has_a_type():
     one = schema_of(dataset(), "people", ["job"]).axes[0]
     assert one.values(np.array([2, 2])).type == pa.string()
+
+
+def test_a_category_of_too_many_values_is_refused_with_a_remedy():
+    words = [f"v{i}" for i in range(2**17 + 1)]
+    held = sf.Table("t.csv", columns={"v": sf.Category(words[1:])})
+    assert schema_of(Dataset("d", {"t": held}), "t").cells == (2**17 + 1,)
+    table = sf.Table("t.csv", columns={"v": sf.Category(words)})
+    with pytest.raises(WrongUse, match=r"(?s)131,072 values.*sf\.Text"):
+        schema_of(Dataset("d", {"t": table}), "t")

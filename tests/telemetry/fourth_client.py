@@ -233,6 +233,17 @@ def prefixes(o, v, w):
     return bytes([place]) + payload + bytes(max(sizes) - len(payload))
 
 
+def fragments(o, v, w):
+    few, whole = o["parts"]
+    step, length = o["step"], o["length"]
+    place = w[0] * -(-length // step) // WHOLE
+    width = min(step, length - place * step)
+    cut = v // o["symbols"] ** (length - place * step - width) % o["symbols"] ** width
+    marked = bucket(v, 65536, 256) * o["symbols"] ** step + cut
+    first = encode(few, marked, w[1:])
+    return bytes([place]) + first + encode(whole, v, w[1 + draws_of(few) :])
+
+
 def large(domain):
     """Whether 4 bytes do not hold the number of every value."""
     if domain["kind"] == "words":
@@ -248,12 +259,15 @@ def draws_of(oracle):
         return 1 + oracle["bits"]
     if oracle["kind"] in ("levels", "attributes", "prefixes"):
         return 1 + max(draws_of(part) for part in oracle["parts"])
+    if oracle["kind"] == "fragments":
+        return 1 + sum(draws_of(part) for part in oracle["parts"])
     return DRAWS.get(oracle["kind"], oracle["values"])
 
 
 ORACLES = {
     "sketch": sketch,
     "prefixes": prefixes,
+    "fragments": fragments,
     "rappor": rappor,
     "attributes": attributes,
     "mean": mean,

@@ -15,6 +15,7 @@ from sfumato.telemetry.oracles import (
     bit,
     category,
     count_mean,
+    fragments,
     hadamard_count_mean,
     hashed,
     prefixes,
@@ -85,6 +86,8 @@ def test_sketches_and_prefixes_link_always(make):
     parts = prefixes(27, 10, 1).parts
     shares = [likeliest(part.part) / part.rows / len(parts) for part in parts]
     assert sum(shares) < Fraction(1, 60_000)
+    few, whole = (likeliest(part.part) / part.rows for part in fragments(27, 10, 1).parts)
+    assert few * whole < Fraction(1, 60_000) ** 2
 
 
 def agreement(chance, count):

@@ -10,6 +10,7 @@ import click
 
 from sfumato import __version__
 from sfumato.cli.language import LANGUAGES, choose, localized, present, say
+from sfumato.cli.near_names import near
 from sfumato.errors import SfumatoError, without_secrets
 
 _COMMANDS = {
@@ -59,6 +60,14 @@ class _Lazy(click.Group):
         command = vars(import_module(f"sfumato.cli.{name}"))["command"]
         assert isinstance(command, click.Command), "each module of a command has one"
         return localized(command)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            ctx.fail(f"{error.message} {near(args[0], _COMMANDS)}".rstrip())
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         words = present()

@@ -20,7 +20,12 @@ from sfumato.query.load import read_declarations
 from sfumato.query.session import Session
 from sfumato.synthetic.beside import require_public
 from sfumato.synthetic.fit import fit, preview
-from sfumato.synthetic.model import Model
+from sfumato.synthetic.model import Model, require_rows
+
+
+def _checked(_context: click.Context, _option: click.Parameter, rows: int | None) -> int | None:
+    """A number of rows, before anything is charged."""
+    return None if rows is None else require_rows(rows)
 
 
 @click.command("synthesize")
@@ -46,7 +51,9 @@ from sfumato.synthetic.model import Model
 )
 @click.option("--score-within", help="Of a number: how far off a right answer may be.")
 @click.option("--beside", help="A table with public = true: exact distances in the report.")
-@click.option("--rows", type=int, help="How many rows [default: the noisy number].")
+@click.option(
+    "--rows", type=int, callback=_checked, help="How many rows [default: the noisy number]."
+)
 def command(
     tables: tuple[str, ...],
     asking: Asking,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``sfumato telemetry``: plans, signs and adds up what devices report."""
 
+import csv
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from functools import partial
@@ -25,13 +26,16 @@ from sfumato.query.plot import Figure
 from sfumato.telemetry import (
     Aggregator,
     Lattice,
+    Record,
     ReportTask,
     SignedTask,
+    Texts,
     central,
     opened,
     sign,
     simulate,
 )
+from sfumato.telemetry.domain import Domain
 from sfumato.telemetry.rows import Reports
 
 # The delta of one shuffled batch that is shown.
@@ -94,7 +98,10 @@ def _simulate(
     require_outputs(config, save_plot)
     task = read_task(config, name)
     say(_life(task))
-    _tell(findings(simulate(task, _counts(counts, task))), top, save_plot)
+    held = _counts(counts, task)
+    # the candidates are the texts of the file; 0 devices: one that nobody holds
+    texts = [str(text) for text in held] if isinstance(task.domain, Texts) else None
+    _tell(findings(simulate(task, held), texts), top, save_plot)
 
 
 @command.command("sign")
@@ -204,18 +211,31 @@ def _stored(task: ReportTask, folder: str, periods: Iterable[int]) -> Iterator[p
 
 
 def _counts(path: str, task: ReportTask) -> dict[object, int]:
-    """Made-up counts by value; numbers where the values are numbers."""
+    """Made-up counts by value; numbers where the values are numbers, tuples of attributes."""
     found: dict[object, int] = {}
     for line in _lines(path):
         value, _, count = line.rpartition(",")
         try:
-            key = Fraction(value) if isinstance(task.domain, Lattice) else value
-            found[key] = int(count)
-        except ValueError:
+            found[_held(value, task.domain)] = int(count)
+        except (ValueError, ZeroDivisionError):
+            allowed = "heart,60000"
+            if isinstance(task.domain, Record):
+                allowed = f"a value of {', '.join(task.domain.names)}, and a count: en,3,60000"
             raise WrongUse(
-                f"A line of {shown(path)} is no value and count.", allowed="heart,60000"
+                f"A line of {shown(path)} is no value and count.", allowed=allowed
             ) from None
     return found
+
+
+def _held(written: str, domain: Domain) -> object:
+    """The value that a text of a file means."""
+    if isinstance(domain, Lattice):
+        return Fraction(written)
+    if not isinstance(domain, Record):
+        return written
+    (parts,) = csv.reader([written])
+    pairs = zip(parts, domain.domains, strict=True)
+    return tuple(_held(part, each) for part, each in pairs)
 
 
 def _life(task: ReportTask) -> str:

@@ -7,13 +7,21 @@ from dataclasses import dataclass
 from sfumato.errors import WrongUse
 from sfumato.query.plot import Figure
 from sfumato.query.render import number, text_table
-from sfumato.telemetry import Lattice, ReportTask, candidates
+from sfumato.telemetry import Lattice, Record, ReportTask, Texts, Words, candidates, oracles
 from sfumato.telemetry.error_plot import ErrorLine, error_chart, share_text
+from sfumato.telemetry.oracles.attributes import AttributesOracle
+from sfumato.telemetry.oracles.form import AnyOracle
+from sfumato.telemetry.oracles.fragments import FragmentsOracle
+from sfumato.telemetry.oracles.frequency import FrequencyOracle
 from sfumato.telemetry.oracles.levels import LevelsOracle
 from sfumato.telemetry.oracles.mean import MeanOracle
+from sfumato.telemetry.oracles.prefixes import PrefixesOracle
+from sfumato.telemetry.oracles.rappor import RapporOracle
+from sfumato.telemetry.oracles.sketch import SketchOracle
 
 # Half an interval of 95%, in standard errors.
 _HALF = 1.96
+_COLLISIONS = "Collisions with other texts are not in these errors; estimates have them."
 _DEPENDS = "The errors of quantiles depend on the numbers: see sfumato telemetry simulate."
 
 
@@ -46,6 +54,10 @@ def planned_errors(task: ReportTask, devices: int) -> Planned:
         return _mean(task, devices)
     if isinstance(task.oracle, LevelsOracle):
         return Planned(_DEPENDS, "", ())
+    if isinstance(task.oracle, AttributesOracle) and isinstance(task.domain, Record):
+        return _attributes(task.oracle, task.domain, devices)
+    if isinstance(task.domain, Texts | Words):
+        return _texts(task, devices)
     return _counts(task, devices)
 
 
@@ -60,6 +72,81 @@ def _counts(task: ReportTask, devices: int) -> Planned:
         lines.append(ErrorLine(kind, half / devices))
     text = text_table(("oracle (*: of the task)", "bytes", "95% error in devices"), rows)
     return Planned(text, "95% error in share of the devices", lines)
+
+
+def _attributes(oracle: AttributesOracle, domain: Record, devices: int) -> Planned:
+    """The error of each attribute, which a part of the devices draws, in these devices."""
+    rows, lines = [], []
+    shares = zip(domain.names, oracle.parts, oracle.chances, strict=True)
+    for name, part, chance in shares:
+        asked = devices * chance
+        half = _HALF * (_spread(part) * asked) ** 0.5
+        rows.append([name, part.kind, number(round(asked)), f"+- {number(half)}"])
+        lines.append(ErrorLine(f"{name} ({part.kind})", half / asked))
+    header = ("attribute", "oracle", "devices that draw it", "95% error in these")
+    return Planned(text_table(header, rows), "95% error in share of those asked", lines)
+
+
+def _texts(task: ReportTask, devices: int) -> Planned:
+    """The oracles for texts, and the error of a text that no device holds."""
+    rows, lines = [], []
+    for name, oracle in _of_texts(task):
+        half = _HALF * (_missed(oracle) * devices) ** 0.5
+        mark = " *" if oracle == task.oracle else ""
+        rows.append([name + mark, f"{oracle.size}", f"+- {number(half)}"])
+        lines.append(ErrorLine(name, half / devices))
+    text = text_table(("oracle (*: of the task)", "bytes", "95% error in devices"), rows)
+    return Planned(f"{text}\n{_COLLISIONS}", "95% error in share of the devices", lines)
+
+
+def _of_texts(task: ReportTask) -> list[tuple[str, AnyOracle]]:
+    """The oracles that the task could have for its cost, and its own."""
+    epsilon = task.first_epsilon
+    if isinstance(task.oracle, RapporOracle):
+        return [("rappor", task.oracle)]
+    made: list[tuple[str, AnyOracle]]
+    if isinstance(task.domain, Words):
+        symbols, length = task.domain.symbols, task.domain.length
+        made = [
+            ("prefixes", oracles.prefixes(symbols, length, epsilon)),
+            ("fragments", oracles.fragments(symbols, length, epsilon)),
+        ]
+    else:
+        made = [
+            ("sketch", oracles.sketch(epsilon)),
+            ("count_mean", oracles.count_mean(epsilon)),
+            ("hadamard_count_mean", oracles.hadamard_count_mean(epsilon)),
+        ]
+    # one with other options, or of an epsilon that was rounded, is shown as it is
+    own = _name_of(task.oracle)
+    return [(name, task.oracle if name == own else each) for name, each in made]
+
+
+def _name_of(oracle: AnyOracle) -> str:
+    """The name of what makes an oracle: those of sketches differ by their part."""
+    if not isinstance(oracle, SketchOracle):
+        return oracle.kind
+    return {"unary": "count_mean", "bit": "hadamard_count_mean"}.get(oracle.part.kind, "sketch")
+
+
+def _missed(oracle: AnyOracle) -> float:
+    """The variance of the number of devices with a text that none holds, for one device."""
+    match oracle:
+        case PrefixesOracle():
+            return _spread(oracle.parts[-1]) / oracle.chances[-1]
+        case FragmentsOracle():
+            return _spread(oracle.parts[-1])
+        case RapporOracle():
+            return _spread(oracle) / oracle.hashes
+        case SketchOracle():
+            return _spread(oracle)
+    raise TypeError(oracle.kind)
+
+
+def _spread(oracle: FrequencyOracle | SketchOracle | RapporOracle) -> float:
+    """The variance of the estimate of an absent value for one report."""
+    own, other = oracle.own, oracle.other
+    return float(other * (1 - other) / (own - other) ** 2)
 
 
 def _mean(task: ReportTask, devices: int) -> Planned:

@@ -11,9 +11,10 @@ from typing import IO, TYPE_CHECKING
 import duckdb
 import numpy as np
 
+from sfumato.engines import sql_tree as sql
 from sfumato.engines.base import Names, UnitRows
 from sfumato.engines.duckdb_printer import printed, text
-from sfumato.engines.expression import typed
+from sfumato.engines.expression import narrow, typed
 from sfumato.engines.filter_pushdown import pushed_down
 from sfumato.engines.relation import rows
 from sfumato.engines.value_sql import Source
@@ -25,8 +26,8 @@ from sfumato.plan.value import Value
 if TYPE_CHECKING:
     import pyarrow
 
-# The number of rows that are fetched at once.
-_BATCH = 100_000
+# The number of codes that are fetched at once.
+_BATCH = 1_000_000
 
 
 def listed(
@@ -49,7 +50,7 @@ def listed(
     unit = [] if plan.unit is None else ["unit"]
     items = [*unit]
     for name, value in zip(names, plan.rows.values, strict=True):
-        items.append(f"{printed(typed(value))} AS {name}")
+        items.append(f"{printed(_code(value))} AS {name}")
     source = f"SELECT {', '.join(items)} FROM ({printed(rows(raw.relation, tables))})"
     # equal rows of a unit are numbered; otherwise all of them would be kept, or none
     number = "1 AS number"
@@ -96,7 +97,7 @@ def write(
     batches = connection.sql(statement).to_arrow_reader(max(_BATCH // sum(widths), 1))
     for batch in batches:
         blocks = map(_block, batch.columns, widths)
-        file.write(np.concatenate(list(blocks), axis=1).tobytes())
+        file.write(np.concatenate(list(blocks), axis=1).data)
         first_of_units, *named = batch.columns[len(widths) :]
         first = np.flatnonzero(first_of_units.to_numpy(zero_copy_only=False))
         starts.append(first + written)
@@ -119,19 +120,27 @@ def mapped(
     return UnitRows(np.memmap(file, np.int64, "r", shape=shape), starts, names)
 
 
-def _present(name: str, value: Value) -> str:
-    """Returns a column with MISSING in place of NULL; of an array, in place of each number."""
-    missing = str(MISSING)
+def _code(value: Value) -> sql.Expression:
+    """Returns the code of a value; narrow, as sorting takes time and memory by the byte."""
     if isinstance(value.type, Array):
-        missing = f"list_resize([]::BIGINT[], {value.type.length}, CAST({MISSING} AS BIGINT))"
+        return typed(value)
+    return narrow(value)
+
+
+def _present(name: str, value: Value) -> str:
+    """Returns a column; in place of a NULL array there is one whose numbers are missing."""
+    if not isinstance(value.type, Array):
+        return name
+    missing = f"list_resize([]::BIGINT[], {value.type.length}, CAST({MISSING} AS BIGINT))"
     return f"coalesce({name}, {missing}) AS {name}"
 
 
 def _block(column: "pyarrow.Array", width: int) -> Integers:
-    """Returns the codes of a column, a row for each of its values."""
+    """Returns the codes of a column, a row for each of its values; MISSING in place of NULL."""
     if hasattr(column, "flatten"):
         column = column.flatten()
-    codes: Integers = column.to_numpy(zero_copy_only=False).astype(np.int64)
+    # widened before a missing value is filled in: a column with one would become floats in NumPy
+    codes: Integers = column.cast("int64").fill_null(MISSING).to_numpy(zero_copy_only=False)
     return codes.reshape(-1, width)
 
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from sfumato.errors import InvalidDeclaration
 from sfumato.learning.clip import LONGEST
-from sfumato.learning.features import Features, Floats, Places, Weights
-from sfumato.learning.unit_vectors import Added, Coordinates, UnitVectors
+from sfumato.learning.features import Features, Floats, Group, Places, Weights
+from sfumato.learning.unit_vectors import Added, Coordinates, UnitVectors, counted
 from sfumato.noise import Integers
 from sfumato.plan.rows import MISSING, BoundedRows
 from sfumato.privacy.distance import Norm
@@ -45,12 +45,14 @@ class Label:
 class Encoded:
     """The features of some rows as coordinates and weights, with the codes of the label.
 
-    ``known``: whether the label is there; rows without one add nothing.
+    ``known``: whether the label is there; rows without one add nothing. With ``groups`` there is
+    for each group its cells, in place of coordinates for each feature.
     """
 
     features: tuple[tuple[Places, Weights | None], ...]
     label: Integers
     known: NDArray[np.bool]
+    groups: tuple[Group, ...] = ()
 
     @property
     def count(self) -> int:
@@ -65,10 +67,15 @@ class Encoded:
         """The rows from ``first`` to before ``last``."""
         rows = slice(first, last)
         features = tuple((at[rows], _some(weight, rows)) for at, weight in self.features)
-        return Encoded(features, self.label[rows], self.known[rows])
+        return Encoded(features, self.label[rows], self.known[rows], self.groups)
 
     def shares(self, scale: int) -> Iterator[Share]:
         """The coordinates of each feature with their weights, which add up to ``scale``."""
+        if self.groups:
+            for group, (cells, _) in zip(self.groups, self.features, strict=True):
+                for places in group.places(cells):
+                    yield places, scale
+            return
         for at, weight in self.features:
             if weight is None:
                 yield at, scale
@@ -197,12 +204,40 @@ class Residuals(Reading):
             if not isinstance(weight, int) or weight != 1:
                 read *= weight
             score += read
-        near = np.clip(score // features.scale, -_FARTHEST, _FARTHEST)
-        predicted = predictions(steps, logistic=self.logistic)[near + _FARTHEST]
-        residual = predicted - _target(rows, label, steps)
-        amount = np.where(rows.known, residual, 0).astype(np.float64)
+        amount = self._residual(rows, score // features.scale, label, steps)
         for places, weight in rows.shares(features.scale):
             yield places, _times(amount, weight)
+
+    def summed(
+        self,
+        rows: Encoded,
+        label: Label,
+        steps: int,
+    ) -> Integers:
+        """The sums of rows in groups, of several features at once."""
+        weights = np.clip(self.weights, -_LARGEST_WEIGHT, _LARGEST_WEIGHT)
+        score, read = (np.zeros(rows.count, np.int64) for _ in range(2))
+        for group, (cells, _) in zip(rows.groups, rows.features, strict=True):
+            np.take(group.table(weights), cells, out=read, mode="clip")
+            score += read
+        amount = self._residual(rows, score, label, steps)
+        found = []
+        for group, (cells, _) in zip(rows.groups, rows.features, strict=True):
+            found.append(group.folded(counted(cells, amount, group.size)))
+        return np.concatenate(found)
+
+    def _residual(
+        self,
+        rows: Encoded,
+        score: Integers,
+        label: Label,
+        steps: int,
+    ) -> Floats:
+        """Prediction minus target of each row; 0 where the label is missing."""
+        near = np.clip(score, -_FARTHEST, _FARTHEST)
+        predicted = predictions(steps, logistic=self.logistic)[near + _FARTHEST]
+        residual = predicted - _target(rows, label, steps)
+        return np.where(rows.known, residual, 0).astype(np.float64)
 
 
 def predictions(steps: int, *, logistic: bool) -> Integers:
@@ -279,10 +314,35 @@ class ExampleSums(UnitVectors[Encoded]):
         """What the reading adds."""
         return self.reading.added(rows, self.features, self.label, self.steps)
 
+    def summed(self, rows: Encoded) -> Integers:
+        """The sum of what some rows add."""
+        if rows.groups and isinstance(self.reading, Residuals):
+            return self.reading.summed(rows, self.label, self.steps)
+        return UnitVectors.summed(self, rows)
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """How features are read at once: only where rows are units, with whole weights."""
+        if self.plan.most == 1 and self.features.scale == 1:
+            return self.features.groups
+        return ()
+
+    def _blank(self, count: int) -> list[tuple[Places, Weights | None]]:
+        """Room for the features of so many rows."""
+        if not self.groups:
+            return self.features.blank(count)
+        return [(np.empty(count, group.narrow), None) for group in self.groups]
+
+    def _read(self, codes: Sequence[Integers]) -> list[tuple[Places, Weights | None]]:
+        """The features of some rows."""
+        if not self.groups:
+            return self.features.encoded(codes)
+        return [(cells, None) for cells in self.features.grouped(codes)]
+
     def _encode(self, rows: Rows) -> Encoded:
         """The rows as coordinates."""
         count = len(rows.codes)
-        blank = self.features.blank(count)
+        blank = self._blank(count)
         label = np.empty(count, np.int64)
         for first in range(0, count, _AT_ONCE):
             # rows are stored one after the other: some of them at a time fit the cache
@@ -290,14 +350,14 @@ class ExampleSums(UnitVectors[Encoded]):
             place = slice(first, first + some.shape[1])
             label[place] = some[self.label.place]
             codes = [some[each] for each in self.columns]
-            read = self.features.encoded(codes)
+            read = self._read(codes)
             for (places, weights), (at, weight) in zip(blank, read, strict=True):
                 places[place] = at
                 if weights is not None:
                     assert weight is not None, "a feature divides all weights, or none"
                     weights[place] = weight
         known = (label >= self.label.lower) & (label <= self.label.upper) & (label != MISSING)
-        return Encoded(tuple(blank), label, known)
+        return Encoded(tuple(blank), label, known, self.groups)
 
 
 def steps_for(

@@ -5,8 +5,10 @@ Each feature has some coordinates. A row puts the whole weight of a feature on o
 divides it between two neighbours. So the weights of a feature add up to ``Features.scale``.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, islice
+from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,6 +25,8 @@ _DIVIDED = 64
 BINS = 16
 # Bins of codes that are this near each other are looked up in a table.
 _TABLE = 1 << 12
+# The most cells of a group of several features: a table of them fits the cache.
+_CELLS = 1 << 13
 Floats: TypeAlias = NDArray[np.float64]
 Places: TypeAlias = NDArray[np.unsignedinteger[Any]]
 Weights: TypeAlias = NDArray[np.uint8]
@@ -113,6 +117,63 @@ Feature: TypeAlias = Listed | Binned | Line
 
 
 @dataclass(frozen=True, slots=True)
+class Group:
+    """Neighbouring features with the whole weight on one coordinate each, read as one number.
+
+    That number is the cell of a grid with a side for each feature. ``first`` is the coordinate at
+    which the first feature begins, ``widths`` are the numbers of coordinates of each.
+
+    >>> pair = Group(10, (2, 3))
+    >>> pair.cells([np.array([0, 1]), np.array([2, 1])]).tolist()
+    [2, 4]
+    """
+
+    first: int
+    widths: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """The number of cells."""
+        return prod(self.widths)
+
+    @property
+    def narrow(self) -> type[np.unsignedinteger[Any]]:
+        """The narrowest type that holds every cell."""
+        return _narrowest(self.size)
+
+    def cells(self, places: Sequence[Integers]) -> Places:
+        """The cell of each row, from its coordinates, each counted from 0 in its feature."""
+        found = places[0]
+        for width, at in zip(self.widths[1:], places[1:], strict=True):
+            found = found * width + at
+        return found.astype(self.narrow)
+
+    def places(self, cells: Places) -> Iterator[Integers]:
+        """For each feature the coordinates of cells: the inverse of ``cells``."""
+        starts = accumulate(self.widths[:-1], initial=self.first)
+        for start, at in zip(starts, np.unravel_index(cells, self.widths), strict=True):
+            yield start + at
+
+    def table(self, weights: Integers) -> Integers:
+        """For each cell the sum of the weights of its coordinates."""
+        found = np.zeros(1, np.int64)
+        ends = accumulate(self.widths, initial=self.first)
+        for start, width in zip(ends, self.widths, strict=False):
+            own = weights[start : start + width]
+            found = np.add.outer(found, own).ravel()
+        return found
+
+    def folded(self, sums: Integers) -> Integers:
+        """The sum at each coordinate, from the sums in each cell."""
+        grid, found = sums.reshape(self.widths), []
+        for width in self.widths:
+            # the first side, whose place the next one takes
+            found.append(grid.reshape(width, -1).sum(axis=1))
+            grid = np.moveaxis(grid, 0, -1)
+        return np.concatenate(found)
+
+
+@dataclass(frozen=True, slots=True)
 class Features:
     """The features of a row, side by side.
 
@@ -160,9 +221,27 @@ class Features:
         return found
 
     @property
+    def groups(self) -> tuple[Group, ...]:
+        """The features in groups; they must have whole weights."""
+        found: list[Group] = []
+        for start, part in zip(self.starts, self.parts, strict=True):
+            if found and found[-1].size * part.width <= _CELLS:
+                last = found.pop()
+                found.append(Group(last.first, (*last.widths, part.width)))
+            else:
+                found.append(Group(start, (part.width,)))
+        return tuple(found)
+
+    def grouped(self, codes: Sequence[Integers]) -> list[Places]:
+        """For each group the cells of its codes."""
+        places = [part.places(column, 1)[0] for part, column in zip(self.parts, codes, strict=True)]
+        left = iter(places)
+        return [group.cells([*islice(left, len(group.widths))]) for group in self.groups]
+
+    @property
     def narrow(self) -> type[np.unsignedinteger[Any]]:
         """The narrowest type that holds every coordinate."""
-        return np.uint16 if self.width <= 1 << 16 else np.uint32
+        return _narrowest(self.width)
 
     def blank(self, count: int) -> list[tuple[Places, Weights | None]]:
         """Room for what ``encoded`` returns of so many rows."""
@@ -171,6 +250,11 @@ class Features:
             divided = np.empty(count, np.uint8) if isinstance(part, Line) else None
             found.append((np.empty(count, self.narrow), divided))
         return found
+
+
+def _narrowest(count: int) -> type[np.unsignedinteger[Any]]:
+    """The narrowest type that holds so many places."""
+    return np.uint16 if count <= 1 << 16 else np.uint32
 
 
 def binned(

@@ -3,7 +3,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Generic, TypeAlias, TypeVar
 
@@ -185,13 +185,17 @@ class Versioned:
 
 @dataclass(frozen=True, slots=True)
 class Run(Planned[Fitted]):
-    """A fit in pieces that end with a checkpoint; ``sizes`` are the releases of each piece."""
+    """A fit in pieces that end with a checkpoint; ``sizes`` are the releases of each piece.
+
+    ``parts`` are items of the cost that say what a release is made of.
+    """
 
     series: Series
     sizes: tuple[int, ...]
     numbers: int
     noise: float
     made: Made[Fitted]
+    parts: tuple[dict[str, str], ...] = ()
 
     @property
     def event(self) -> Event:
@@ -225,7 +229,7 @@ class Run(Planned[Fitted]):
         """The price of the whole run."""
         series = self._of(session)
         return Preview(
-            session.price(series),
+            self._itemised(session.price(series)),
             sum(self.sizes),
             len(self.sizes),
             self.numbers,
@@ -235,7 +239,7 @@ class Run(Planned[Fitted]):
 
     def fitted(self, session: Session, progress: Progress | None) -> Fitted:
         """The model of the last checkpoint: of a run that is begun, resumed or recalled."""
-        cost = session.price(self.series)
+        cost = self._itemised(session.price(self.series))
         with session.open_series(self._of(session)) as series:
             while series.left:
                 series.next()
@@ -253,6 +257,10 @@ class Run(Planned[Fitted]):
         """The model of this run, if the charge has paid for it."""
         session.require_paid(self._of(session), run)
         return self.fitted(session, progress)
+
+    def _itemised(self, cost: Cost) -> Cost:
+        """The cost with its parts."""
+        return replace(cost, items=(*cost.items, *self.parts))
 
     def _of(self, session: Session) -> Versioned:
         """The series over the data of a session."""

@@ -117,11 +117,16 @@ class UnitVectors(BoundedStatistic[Integers], Generic[R]):
 
     def _single(self, read: R) -> Integers:
         """The sums where each row is a unit."""
-        width = self.width
-        total = np.zeros(width, np.int64)
+        total = np.zeros(self.width, np.int64)
         for first in range(0, read.count, _AT_ONCE):
-            for places, amounts in self.added(read.part(first, first + _AT_ONCE)):
-                total += _counted(places, amounts, width)
+            total += self.summed(read.part(first, first + _AT_ONCE))
+        return total
+
+    def summed(self, rows: R) -> Integers:
+        """The sum of what some rows add, at most 2^18 of them."""
+        total = np.zeros(self.width, np.int64)
+        for places, amounts in self.added(rows):
+            total += counted(places, amounts, self.width)
         return total
 
     def _several(
@@ -139,13 +144,13 @@ class UnitVectors(BoundedStatistic[Integers], Generic[R]):
             row = np.repeat(np.arange(count), np.diff(units))
             vectors = np.zeros(count * width, np.int64)
             for places, amounts in self.added(read.part(units[0], units[-1])):
-                vectors += _counted(row * width + places, amounts, count * width)
+                vectors += counted(row * width + places, amounts, count * width)
             by_unit = vectors.reshape(count, width)
             total += clipped(by_unit, self.bound, self.norm).sum(axis=0)
         return total
 
 
-def _counted(
+def counted(
     places: Coordinates,
     amounts: Floats,
     width: int,

@@ -278,10 +278,7 @@ class Model(ABC):
         rows: int | None,
     ) -> int:
         """How many rows a sample has (WrongUse if there cannot be so many)."""
-        count = self.rows if rows is None else rows
-        if type(count) is not int or not 0 <= count <= MOST_ROWS:
-            raise WrongUse(f"rows={shown(rows)}.", allowed=f"from 0 to {MOST_ROWS:,}")
-        return count
+        return require_rows(self.rows if rows is None else rows)
 
     def _parts(
         self,
@@ -406,6 +403,20 @@ class TableModel(Model):
             f"Model of {self.task.schema.table!r}: about {self.rows:,} rows, {pairs} pairs of "
             f"columns measured\n{self.cost}\ncharge {self.charge_id[:12]}"
         )
+
+
+def require_rows(rows: object) -> int:
+    """A number of rows that a sample can have.
+
+    Raises:
+        WrongUse: no whole number from 0 to 100,000,000.
+
+    >>> require_rows(5)
+    5
+    """
+    if type(rows) is not int or not 0 <= rows <= MOST_ROWS:
+        raise WrongUse(f"rows={shown(rows)}.", allowed=f"from 0 to {MOST_ROWS:,}")
+    return rows
 
 
 def columns_of(

@@ -53,6 +53,8 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 MOST_VALUES, DEFAULT_BINS = 256, 64
 # The most bins of a column, and the most columns of a table.
 MOST_BINS, MOST_COLUMNS = 4096, 1000
+# The most declared values of a Category: each is a word of a statement, 8 kB of memory.
+MOST_WORDS = 2**17
 # How finely a curve is inverted inside a bin.
 _STEPS = 16
 
@@ -446,6 +448,12 @@ def _chosen(
 def _starts(column: Column, bins: Bins | None) -> tuple[int, ...] | None:
     """The first codes of the bins of a column; None if each value is a cell."""
     kind = declared(column)
+    if isinstance(kind, Category) and kind.size > MOST_WORDS:
+        raise WrongUse(
+            f"{shown(column.name)} has {kind.size:,} declared values.",
+            allowed=f"at most {MOST_WORDS:,} values of a Category",
+            remedy="Declare it as sf.Text with texts=, or leave it out of columns=.",
+        )
     if bins is None:
         if isinstance(kind, Category) or kind.size <= MOST_VALUES:
             return None

@@ -21,6 +21,7 @@ from sfumato.telemetry.estimates import Estimates
 from sfumato.telemetry.intervals import Coins
 from sfumato.telemetry.numbers import Distribution, NumberEstimate, mean_of
 from sfumato.telemetry.oracles.attributes import AttributesOracle
+from sfumato.telemetry.oracles.fragments import FragmentsOracle
 from sfumato.telemetry.oracles.frequency import FREQUENCY
 from sfumato.telemetry.oracles.levels import LevelsOracle
 from sfumato.telemetry.oracles.mean import MeanOracle
@@ -28,6 +29,7 @@ from sfumato.telemetry.oracles.oracle import Mask, Payloads
 from sfumato.telemetry.oracles.prefixes import PrefixesOracle
 from sfumato.telemetry.oracles.rappor import RapporOracle
 from sfumato.telemetry.oracles.sketch import SketchOracle
+from sfumato.telemetry.puzzle import joined
 from sfumato.telemetry.report import HEADER, Layout, ids_of, periods_of
 from sfumato.telemetry.rows import Reports, rows_of
 from sfumato.telemetry.seen import Seen
@@ -245,10 +247,11 @@ class Aggregator:
         raise self._asked_otherwise("texts")
 
     def discover(self, *, kept: int = 64, confidence: Number = "0.95") -> TextEstimates:
-        """The most frequent texts, of which nobody had a list, of a task with prefixes.
+        """The most frequent texts, of which nobody had a list, of prefixes or fragments.
 
-        ``kept`` prefixes are followed at each length; more of them take longer and find more of
-        what is rare. ``TextEstimates.found`` tests the texts at their end.
+        ``kept`` prefixes are followed at each length, and four times as many fragments of each
+        place are joined; more of them take longer and find more of what is rare.
+        ``TextEstimates.found`` tests the texts at their end.
 
         Raises:
             TooFewReports: fewer than the smallest batch of the task.
@@ -257,9 +260,11 @@ class Aggregator:
         self._require_batch()
         oracle, domain = self.task.oracle, self.task.domain
         exact = decimal_text(open_unit("confidence", confidence))
-        if not isinstance(oracle, PrefixesOracle) or not isinstance(domain, Words):
-            raise self._asked_otherwise("unknown texts")
-        return discovered(oracle, domain, self._tally, kept, exact)
+        if isinstance(oracle, PrefixesOracle) and isinstance(domain, Words):
+            return discovered(oracle, domain, self._tally, kept, exact)
+        if isinstance(oracle, FragmentsOracle) and isinstance(domain, Words):
+            return joined(oracle, domain, self._tally, kept, exact)
+        raise self._asked_otherwise("unknown texts")
 
     def _require_batch(self) -> None:
         """Raises TooFewReports below the smallest batch of the task."""
@@ -279,8 +284,8 @@ class Aggregator:
             f"{wanted.capitalize()} of the task {self.task.id!r}, whose oracle is "
             f"{self.task.oracle.kind!r}.",
             allowed="estimate() of counts, mean() with 'mean', distribution() with 'levels', "
-            "texts() with 'rappor' and 'sketch', discover() with 'prefixes', attribute() with "
-            "'attributes'",
+            "texts() with 'rappor' and 'sketch', discover() with 'prefixes' and 'fragments', "
+            "attribute() with 'attributes'",
         )
 
     @property

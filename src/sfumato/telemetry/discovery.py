@@ -114,8 +114,7 @@ def discovered(
     Raises:
         WrongUse: a number of kept prefixes that is none.
     """
-    if type(kept) is not int or not 1 <= kept <= _MOST_KEPT:
-        raise WrongUse(f"kept={shown(kept)} prefixes.", allowed=f"1 to {_MOST_KEPT:,}")
+    require_kept(kept)
     pieces = oracle.pieces(tally)
     sums = [
         SketchSums(part, inner, chance)
@@ -135,6 +134,12 @@ def discovered(
     return TextEstimates(texts, found[order], errors[order], confidence, reports)
 
 
+def require_kept(kept: object) -> None:
+    """Raises WrongUse unless so many prefixes, or fragments, can be followed."""
+    if type(kept) is not int or not 1 <= kept <= _MOST_KEPT:
+        raise WrongUse(f"kept={shown(kept)} of a search.", allowed=f"1 to {_MOST_KEPT:,}")
+
+
 def _continued(prefixes: Numbers, symbols: int, step: int, done: int) -> Numbers:
     """Each prefix of ``done`` symbols with all continuations.
 
@@ -144,7 +149,7 @@ def _continued(prefixes: Numbers, symbols: int, step: int, done: int) -> Numbers
     [0, 6, 7, 8]
     """
     tails = np.arange(symbols**step, dtype=np.uint64)
-    tails = tails[_spelled(tails, symbols, step)]
+    tails = tails[spelled(tails, symbols, step)]
     base = np.uint64(symbols)
     width = np.uint64(symbols**step)
     # an empty prefix is the start of all texts, not the empty text
@@ -153,7 +158,7 @@ def _continued(prefixes: Numbers, symbols: int, step: int, done: int) -> Numbers
     return np.concatenate((prefixes[ended] * width, running))
 
 
-def _spelled(tails: Numbers, symbols: int, step: int) -> NDArray[np.bool_]:
+def spelled(tails: Numbers, symbols: int, step: int) -> NDArray[np.bool_]:
     """Which numbers of ``step`` digits have no letter after the end."""
     good = np.ones(len(tails), np.bool_)
     rest = tails

@@ -34,6 +34,7 @@ from sfumato.telemetry.domain import (
 from sfumato.telemetry.keys import PublicKey, key_of_point, point_text
 from sfumato.telemetry.oracles.attributes import AttributesOracle
 from sfumato.telemetry.oracles.form import AnyOracle, oracle_from_json, oracle_to_json
+from sfumato.telemetry.oracles.fragments import FragmentsOracle
 from sfumato.telemetry.oracles.levels import LevelsOracle
 from sfumato.telemetry.oracles.mean import MeanOracle
 from sfumato.telemetry.oracles.prefixes import PrefixesOracle
@@ -132,15 +133,15 @@ class ReportTask:
         pairs = (
             (RapporOracle | SketchOracle, Texts),
             (AttributesOracle, Record),
-            (PrefixesOracle, Words),
+            (PrefixesOracle | FragmentsOracle, Words),
         )
         for oracle, domain in pairs:
             if isinstance(self.oracle, oracle) != isinstance(self.domain, domain):
                 raise InvalidDeclaration(
                     f"The oracle {self.oracle.kind!r} for a domain of kind {self.domain.kind!r}.",
-                    allowed="'rappor' and 'sketch' for telemetry.Texts(), 'prefixes' for "
-                    "telemetry.Words(...), 'attributes' for telemetry.Record(...), and each for "
-                    "nothing else",
+                    allowed="'rappor' and 'sketch' for telemetry.Texts(), 'prefixes' and "
+                    "'fragments' for telemetry.Words(...), 'attributes' for "
+                    "telemetry.Record(...), and each for nothing else",
                 )
         self._require_spelling()
         if isinstance(self.oracle, AttributesOracle) and isinstance(self.domain, Record):
@@ -157,14 +158,17 @@ class ReportTask:
             )
 
     def _require_spelling(self) -> None:
-        """Raises InvalidDeclaration unless prefixes are those of the words of the domain."""
-        if not isinstance(self.oracle, PrefixesOracle) or not isinstance(self.domain, Words):
+        """Raises InvalidDeclaration unless what is spelled are the words of the domain."""
+        oracle = self.oracle
+        if not isinstance(oracle, PrefixesOracle | FragmentsOracle):
             return
-        spelled = (self.oracle.symbols, self.oracle.length)
+        if not isinstance(self.domain, Words):
+            return
+        spelled = (oracle.symbols, oracle.length)
         if spelled != (self.domain.symbols, self.domain.length):
             raise InvalidDeclaration(
-                f"Prefixes of {spelled[1]} of {spelled[0]} symbols for other words.",
-                allowed="oracles.prefixes(words.symbols, words.length, epsilon)",
+                f"Texts of {spelled[1]} of {spelled[0]} symbols for other words.",
+                allowed=f"oracles.{oracle.kind}(words.symbols, words.length, epsilon)",
             )
 
     @property

@@ -72,6 +72,20 @@ def require_near(block: Any, gradients: Any, positions: int, width: int) -> None
         assert float(off.square().sum().sqrt()) <= near * float(block.amounts[row].sqrt())
 
 
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float16])
+def test_short_floats_of_autocast_are_bounded_as_exactly(kind: Any) -> None:
+    ones = torch.ones(ROWS, 1, 3, dtype=kind)
+    wide = torch.full((ROWS, 1, 300), 1.1).to(kind)
+    blocks = [Vectors(ones), Products(wide, wide.float())]
+    # clips that no short float holds
+    for clip in (2.0**29, 2.0**29 * 1.003, 2.0**29 * 1.006):
+        for block in blocks:
+            factors = clip / block.squares.sqrt()
+            only = torch.where(torch.arange(ROWS) == 1, factors, 0.0)
+            found = float(block.total(block.integers(only)).double().square().sum().sqrt())
+            assert 0.9 * clip < found * block.unit <= clip + block.rounding
+
+
 def test_rows_that_are_not_finite_have_no_bound_and_add_nothing() -> None:
     for broken in (torch.inf, torch.nan):
         into, out = drawn(1, ROWS, 2, 3), drawn(2, ROWS, 2, 4)

@@ -24,12 +24,35 @@ class Elsewhere(nn.Module):
         return self.out(x) + nn.functional.linear(x, self.out.weight).square()
 
 
+class Flattened(nn.Module):
+    """Gives a layer the positions of all rows one below the other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, self.out = nn.Linear(3, 2), nn.Linear(8, 3)
+
+    def forward(self, x: Any) -> Any:
+        return self.out(self.inner(x.reshape(-1, 3)).reshape(len(x), -1))
+
+
+class Told(nn.Module):
+    """Attention whose settings are given by their places."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attention, self.out = nn.MultiheadAttention(4, 2, batch_first=True), nn.Linear(12, 3)
+
+    def forward(self, x: Any) -> Any:
+        x = x.reshape(len(x), 3, 4)
+        return self.out(self.attention(x, x, x, None, False)[0].flatten(1))
+
+
 @pytest.mark.parametrize("make", RULED.values(), ids=RULED.keys())
 def test_networks_of_layers_with_rules_need_one_pass(make: Any) -> None:
     assert not needs_whole(Recorded(make(), LOSS), READING)
 
 
-@pytest.mark.parametrize("make", [*UNRULED.values(), Elsewhere])
+@pytest.mark.parametrize("make", [*UNRULED.values(), Elsewhere, Flattened, Told])
 def test_other_networks_go_through_vmap(make: Any) -> None:
     assert needs_whole(Recorded(make(), LOSS), READING)
 

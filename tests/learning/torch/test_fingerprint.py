@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Modules that differ in code, settings or weights have different hashes."""
 
+from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
 from sfumato.learning.torch.fingerprint import fingerprint
+from sfumato.learning.torch.reading import Input, Reading
 
 
 def made(body: str, weight: float = 1.0, **settings: Any) -> nn.Module:
@@ -34,6 +37,56 @@ def test_what_differs_has_another_hash() -> None:
     ]
     assert len({fingerprint(module) for module in modules}) == len(modules)
     assert fingerprint(made("x * self.weight")) == fingerprint(modules[0])
+
+
+def test_what_forward_reaches_counts() -> None:
+    def scaled(scale: float) -> Any:
+        return lambda x, y: scale * x
+
+    def held(**buffers: Any) -> nn.Module:
+        module = nn.Identity()
+        for name, value in buffers.items():
+            module.register_buffer(name, value, persistent=False)
+        return module
+
+    def hooked(scale: float) -> nn.Module:
+        module = nn.Identity()
+        module.register_forward_hook(lambda *given: given[2] * scale)
+        return module
+
+    def weighed(weight: float) -> nn.Module:
+        return nn.CrossEntropyLoss(torch.tensor([1.0, weight]), reduction="none")
+
+    def encoder(activation: str) -> nn.Module:
+        torch.manual_seed(0)
+        return nn.TransformerEncoderLayer(4, 2, 6, activation=activation)
+
+    def calling(scale: float) -> nn.Module:
+        module = made("helper(x)")
+        type(module).forward.__globals__["helper"] = scaled(scale)
+        return module
+
+    pairs: list[tuple[Any, Any, Any]] = [
+        (encoder, "relu", "gelu"),
+        (lambda act: made("self.act(x)", act=act), torch.relu, torch.tanh),
+        (lambda part: made("x", part=[{"part": part}]), torch.ones(2), torch.zeros(2)),
+        (lambda value: held(value=value), torch.ones(2), torch.zeros(2)),
+        (hooked, 1.0, 2.0),
+        (calling, 1.0, 2.0),
+        (weighed, 1.0, 2.0),
+        (lambda scale: partial(scaled(1), y=scale), 1.0, 2.0),
+        (scaled, 1.0, 2.0),
+    ]
+    for make, one, other in pairs:
+        hashes = [fingerprint(nn.ReLU(), make(each)) for each in (one, one, other)]
+        assert hashes[0] == hashes[1] != hashes[2]
+
+
+def test_what_is_cached_does_not_count() -> None:
+    reading = Reading((Input(0, 0, 9, is_class=False),), Input(1, 0, 2, is_class=True))
+    before = fingerprint(nn.ReLU(), reading)
+    reading.tensors(np.zeros((1, 2), np.int64), 1)
+    assert fingerprint(nn.ReLU(), reading) == before
 
 
 def test_losses_and_settings_count() -> None:

@@ -9,7 +9,7 @@ from torch import nn
 
 from sfumato.errors import WrongUse
 from sfumato.learning.torch import isolation
-from sfumato.learning.torch.isolation import require_isolated
+from sfumato.learning.torch.isolation import require_isolated, require_isolated_elsewhere
 from tests.learning.torch.nets import CLASSES, RULED, UNRULED, WIDTH, Centred, linear, sums
 
 
@@ -31,6 +31,35 @@ class Counting(nn.Module):
     def forward(self, x: Any) -> Any:
         self.seen += x.detach().sum()
         return self.out(x)
+
+
+class Trimmed(nn.Module):
+    """Cuts texts to the longest one of the batch, and takes means over what is left."""
+
+    def __init__(self, *, left: bool = False, padding: int = 0) -> None:
+        super().__init__()
+        self.left, self.padding = left, padding
+        self.words, self.out = nn.Embedding(10, 4), nn.Linear(4, CLASSES)
+
+    def forward(self, x: Any) -> Any:
+        texts = (x.flip(1) if self.left else x).mul(9).long()
+        used = (texts != self.padding).any(0)
+        length = max(int(used.nonzero().max()) + 1, 1) if used.any() else 1
+        return self.out(torch.tanh(self.words(texts[:, :length])).mean(1))
+
+
+class Hidden(nn.Module):
+    """Mixes rows between two layers whose weights begin as 0."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, self.out = nn.Linear(WIDTH, 5), nn.Linear(5, CLASSES)
+        nn.init.zeros_(self.inner.weight)
+        nn.init.zeros_(self.out.weight)
+
+    def forward(self, x: Any) -> Any:
+        inner = self.inner(x)
+        return self.out(inner - inner.mean(0))
 
 
 def mean_loss(outputs: Any, labels: Any) -> Any:
@@ -57,6 +86,23 @@ def test_a_network_that_treats_each_row_by_itself_is_taken(make: Any) -> None:
 def test_a_network_that_mixes_rows_is_refused(make: Any, name: str, whole: bool) -> None:
     with pytest.raises(WrongUse, match=name):
         require_isolated(sums(make(), whole=whole))
+
+
+@pytest.mark.parametrize("settings", [{}, {"left": True}, {"padding": 9}])
+def test_a_network_that_cuts_rows_to_the_longest_is_refused(settings: Any) -> None:
+    with pytest.raises(WrongUse, match=r"the module \(Trimmed\)"):
+        require_isolated(sums(Trimmed(**settings)))
+
+
+def test_what_mixes_rows_only_at_other_weights_is_refused() -> None:
+    hidden = sums(Hidden())
+    # at the weights of the start nothing tells
+    require_isolated(hidden)
+    with pytest.raises(WrongUse, match=r"the module \(Hidden\)"):
+        require_isolated_elsewhere(hidden)
+    taken = sums(linear())
+    require_isolated_elsewhere(taken)
+    assert (taken.network.weights == taken.network.start).all()
 
 
 def test_the_remedy_of_batch_norm_is_group_norm() -> None:

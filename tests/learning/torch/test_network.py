@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks through a session: charged once, recalled, resumed, refused before the charge."""
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from sfumato.errors import EngineFailed, InvalidNumber, WrongUse
 from sfumato.learning import FullBatch, Poisson
 from sfumato.learning import torch as lt
 from sfumato.learning.torch import training as runs
+from sfumato.learning.torch.adaptive_training import AdaptivePiece
 from sfumato.ledger import Ledger
 from sfumato.ledger.verify import verify
 from tests.learning.rows import SELECT, connected, frame
@@ -101,11 +103,60 @@ def test_what_is_refused_costs_nothing(tmp_path: Path) -> None:
         ):
             with pytest.raises(WrongUse, match=said):
                 ln.fit(session, network, SELECT, **COST)
+        small, lazy = Net(), nn.LazyLinear(2)
+        # a missing city has a place of its own
+        small.city = nn.Embedding(3, 3)
+        for failing, said in ((small, "IndexError: index out"), (lazy, "ValueError: Attempted")):
+            with pytest.raises(WrongUse, match=said):
+                ln.fit(session, lt.Network(failing, LOSS, lt.Adam(), size=50), SELECT, **COST)
         with pytest.raises(WrongUse, match="recipe="):
             ln.fit(session, Net(), SELECT, **COST)  # type: ignore[arg-type]
         with pytest.raises(WrongUse, match="pure epsilon"):
             ln.fit(session, recipe(), SELECT, label="ill", epsilon=1)
+        for order in (FullBatch(), ln.Cyclic(4)):
+            with pytest.raises(InvalidNumber, match="times what one unit adds"):
+                ln.fit(session, recipe(order=order), SELECT, label="ill", rho="1e-9")
         assert session.budget.spent == "0"
+
+
+def test_an_adaptive_clip_is_itemised_and_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clips: list[float] = []
+    right = lt.AdaptiveClip.after
+
+    def dying(self: lt.AdaptiveClip, moved: float, within: float) -> float:
+        clips.append(moved)
+        if len(clips) == 4:
+            raise RuntimeError("dies")
+        clips[-1:] = [moved, right(self, moved, within)]
+        return clips[-1]
+
+    monkeypatch.setattr(lt.AdaptiveClip, "after", dying)
+    clip = lt.AdaptiveClip("0.05", share="0.1")
+    asked = {"steps": 4, "checkpoints": 4, "size": 400, "clip": clip}
+    with connected(tmp_path, frame(400), BUDGET) as session:
+        shown = repr(ln.preview(session, recipe(**asked), SELECT, **COST))
+        assert "143 numbers" in shown and "of it: count of units within the clip, 1/10 of" in shown
+        clips[:] = [0.0]
+        with pytest.raises(EngineFailed):
+            ln.fit(session, recipe(**asked), SELECT, **COST)
+        monkeypatch.setattr(lt.AdaptiveClip, "after", right)
+        pieces: list[float] = []
+        run = AdaptivePiece.run
+
+        def noted(self: AdaptivePiece, curator: Any) -> bytes:
+            pieces.append(self.moved)
+            return run(self, curator)
+
+        monkeypatch.setattr(AdaptivePiece, "run", noted)
+        model = ln.fit(session, recipe(**asked), SELECT, **COST)
+        # the bits of the clip at the last checkpoint
+        assert pieces[0] == clips[2] != 1.0 and len(pieces) == 2
+        assert session.budget.spent == "2"
+        assert "within the clip" in model.cost.items[-1]["release"]
+        again = ln.fit(session, recipe(**asked), SELECT, **COST)
+        assert again.cost == model.cost and again.charge == model.charge
 
 
 def test_an_empty_table_trains_on_noise(tmp_path: Path) -> None:
@@ -121,6 +172,9 @@ def test_arguments_that_are_none_are_refused() -> None:
     for clip in (0, -1, float("nan"), float("inf"), "x"):
         with pytest.raises((InvalidNumber, WrongUse)):
             recipe(clip=clip)
+    for order in (ln.Cyclic(20), ln.Cyclic(4)):
+        with pytest.raises(WrongUse, match="AdaptiveClip with order=Cyclic"):
+            recipe(order=order, clip=lt.AdaptiveClip())
     for settings in ({"size": 0}, {"steps": 0}, {"steps": True}, {"checkpoints": 0}):
         with pytest.raises(WrongUse, match=next(iter(settings))):
             recipe(**settings)
@@ -139,6 +193,11 @@ def test_recipes_that_differ_have_different_hashes(tmp_path: Path) -> None:
     others = [
         {},
         {"clip": 1},
+        # so near that the noise is the same
+        {"clip": "0.50000001"},
+        {"clip": lt.AdaptiveClip("0.5")},
+        {"clip": lt.AdaptiveClip("0.5", rate="0.1")},
+        {"clip": lt.AdaptiveClip("0.5", quantile="0.50000001")},
         {"steps": 41},
         {"size": 20_001},
         {"optimizer": lt.Adam()},
@@ -154,6 +213,9 @@ def test_recipes_that_differ_have_different_hashes(tmp_path: Path) -> None:
             forms.append(lt.Network(**made).training(examples, budget, [8]).form)  # type: ignore[list-item]
         assert len(set(forms)) == len(others)
         assert recipe().training(examples, budget, [8]).form == forms[0]  # type: ignore[list-item]
+        near = [recipe(clip=Fraction(1, 2) + Fraction(1, 10**more)) for more in (15, 16)]
+        runs = [each.training(examples, budget, [8]) for each in near]  # type: ignore[list-item]
+        assert runs[0].form != runs[1].form and runs[0].event != runs[1].event
 
 
 def test_a_step_draws_its_noise_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

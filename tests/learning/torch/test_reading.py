@@ -26,6 +26,8 @@ def test_rows_are_padded_and_labels_that_are_not_declared_are_unknown() -> None:
     assert y.tolist() == [1, 0, 0, 0, 0, 0]
     number = Reading((CITY,), AGE).tensors(np.array([[15, 4]]), 1)
     assert number[1].tolist() == [0.5] and number[0].tolist() == [[1.0]]
+    chunks = [Reading((AGE,), CITY).tensors(np.zeros((size, 2), int), size) for size in range(9)]
+    assert all(each[0].data_ptr() % 64 == 0 for each in chunks)
 
 
 def test_made_up_rows_reach_both_ends() -> None:

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The two ways to the gradients of rows agree with ordinary backward passes."""
 
+from types import MethodType
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from sfumato.learning.torch.choice import needs_whole
 from sfumato.learning.torch.recorded import Recorded
 from tests.learning.torch.nets import LOSS, READING, RULED, UNRULED, linear
 
@@ -30,3 +32,12 @@ def test_weights_are_set_and_the_module_comes_back_plain() -> None:
     network.load(network.start)
     assert torch.equal(network.plain()(x), module(x))
     assert not network.plain().training and "forward" not in vars(network.plain()[0])  # type: ignore[index]
+
+
+def test_a_forward_of_one_layer_alone_is_kept() -> None:
+    module = linear()
+    module[0].forward = MethodType(lambda layer, x: 2 * type(layer).forward(layer, x), module[0])
+    network = Recorded(module, LOSS)
+    x, _ = READING.drawn(16, seed=1)
+    assert torch.allclose(network.module(x), module(x), atol=1e-6)
+    assert torch.equal(network.plain()(x), module(x)) and needs_whole(network, READING)

@@ -35,4 +35,5 @@ def test_every_kind_has_its_name():
         "attributes",
         "sketch",
         "prefixes",
+        "fragments",
     }

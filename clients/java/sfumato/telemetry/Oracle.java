@@ -38,6 +38,8 @@ abstract class Oracle {
       case "prefixes":
         return new PartsOracle.Prefixes(
             fields(form, "length", "parts", "step", "symbols"), domain);
+      case "fragments":
+        return new FragmentsOracle(fields(form, "length", "parts", "step", "symbols"), domain);
       case "sketch":
         return sketch(form);
       case "rappor":
@@ -66,7 +68,7 @@ abstract class Oracle {
     }
   }
 
-  static Oracle sketch(Object form) throws TaskRefused {
+  static SketchOracle sketch(Object form) throws TaskRefused {
     return new SketchOracle(fields(form, "part", "rows"));
   }
 

@@ -92,20 +92,12 @@ abstract class PartsOracle extends Oracle {
     private final int step;
 
     Prefixes(Form form, Domain domain) throws TaskRefused {
-      fits(domain instanceof Domain.Words);
-      Domain.Words words = (Domain.Words) domain;
-      symbols = form.whole("symbols", 2, 256);
-      length = form.small("length", 1, 64);
-      fits(symbols == words.symbols() && length == words.length);
-      step = form.small("step", 1, length);
-      BigInteger next = BigInteger.valueOf(symbols).pow(step);
-      fits(step == 1 || next.compareTo(BigInteger.valueOf(MOST)) <= 0);
-      List<?> forms = form.list("parts");
-      fits(forms.size() == (length + step - 1) / step + 1);
-      for (Object each : forms) {
-        fits(Form.kind(each).equals("sketch"));
-        parts.add(sketch(each));
-      }
+      Spelling spelling = new Spelling(form, domain);
+      symbols = spelling.symbols;
+      length = spelling.length;
+      step = spelling.step;
+      fits(step == 1 || spelling.steps().compareTo(BigInteger.valueOf(MOST)) <= 0);
+      parts.addAll(spelling.sketches((length + step - 1) / step + 1));
     }
 
     @Override

@@ -61,9 +61,14 @@ final class SketchOracle extends Oracle {
   }
 
   private long bucket(long value, int row) {
+    return hash(value, row) >>> (64 - bits);
+  }
+
+  /** The hash of a text in a row, whose first bits are its bucket. */
+  static long hash(long value, int row) {
     ByteBuffer digest = ByteBuffer.wrap(Bytes.sha256(Bytes.concat(LABEL, Bytes.bigEndian(row, 4))));
     long upper = digest.getLong() * (value >>> 32);
     long lower = digest.getLong() * (value & 0xffffffffL);
-    return (upper + lower + digest.getLong()) >>> (64 - bits);
+    return upper + lower + digest.getLong();
   }
 }

@@ -52,7 +52,8 @@ final class Task {
     boolean isRappor = oracle instanceof RapporOracle;
     boolean isOfTexts = isRappor || oracle instanceof SketchOracle;
     TaskRefused.unless(domain instanceof Domain.Texts == isOfTexts, "its oracle");
-    boolean isOfWords = oracle instanceof PartsOracle.Prefixes;
+    boolean isOfWords =
+        oracle instanceof PartsOracle.Prefixes || oracle instanceof FragmentsOracle;
     TaskRefused.unless(domain instanceof Domain.Words == isOfWords, "its oracle");
     boolean isRecord = domain instanceof Domain.Record;
     TaskRefused.unless(oracle instanceof PartsOracle.Attributes == isRecord, "its oracle");

@@ -7,8 +7,9 @@ or of ``torch.func.vmap``; ``isolation`` checks what their proof needs of a modu
 the run, ``network_model`` what comes out.
 """
 
+from sfumato.learning.torch.adaptive import AdaptiveClip
 from sfumato.learning.torch.network import Network
 from sfumato.learning.torch.network_model import NetworkModel, load
 from sfumato.learning.torch.optimizers import SGD, Adam
 
-__all__ = ["SGD", "Adam", "Network", "NetworkModel", "load"]
+__all__ = ["SGD", "Adam", "AdaptiveClip", "Network", "NetworkModel", "load"]

@@ -76,6 +76,9 @@ class Vectors(Block):
         self,
         vectors: torch.Tensor,
     ) -> None:
+        # layers under autocast return floats that are too short for bounds
+        if not _are_single(vectors):
+            vectors = vectors.double()
         self._vectors = vectors.flatten(1)
         self.squares = _squares(self._vectors)
         self.amounts = self.squares
@@ -111,7 +114,7 @@ class Products(Block):
                 allowed=f"{LARGEST_ROW:,} in all",
             )
         self._longest, self.unit = 2.0**_LENGTH_BITS, 1.0
-        if positions == 1 and width * height > _SMALL and outputs.dtype is torch.float32:
+        if positions == 1 and width * height > _SMALL and _are_single(inputs, outputs):
             self._longest, self.unit = 2.0 ** (_ENTRY_BITS + ceil(log2(width) / 2)), COARSE
         else:
             inputs, outputs = inputs.double(), outputs.double()
@@ -195,6 +198,11 @@ class Lookups(Block):
         indices, outputs = integers
         table = torch.zeros(self._size, outputs.shape[2], dtype=torch.float64)
         return table.index_add_(0, indices.flatten(), outputs.flatten(0, 1)).flatten()
+
+
+def _are_single(*values: torch.Tensor) -> bool:
+    """Whether all are float32."""
+    return all(each.dtype is torch.float32 for each in values)
 
 
 def _squares(values: torch.Tensor) -> torch.Tensor:

@@ -15,11 +15,21 @@ from sfumato.learning.torch.reading import Reading
 from sfumato.learning.torch.recorded import Recorded
 
 _ROWS = 16
+# What torch, and modules that are used as they cannot be, raise.
+FAILURES = (
+    RuntimeError,
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    AssertionError,
+    ArithmeticError,
+)
 # Fine steps of the gradient that is compared.
 _SCALE = 2.0**29
 # Gradients of a parameter agree if they differ by less than this share of their length, by that
 # one if factors are rounded for float32, or by the last one of the whole gradient.
-_NEAR, _NEAR_SINGLE, _OFF = 1e-3, 3e-2, 1e-4
+_SHARE, _SHARE_SINGLE, _OFF = 1e-3, 3e-2, 1e-4
 
 
 def needs_whole(
@@ -35,12 +45,12 @@ def needs_whole(
         return False
     try:
         network.vectors(*reading.drawn(_ROWS, seed=4))
-    except (RuntimeError, ValueError, NotImplementedError) as refused:
+    except FAILURES as refused:
         raise WrongUse(
             "A module for which neither the rules of layers nor torch.func.vmap work.",
             allowed="layers of Linear, Conv1d to Conv3d, Embedding, LayerNorm, RMSNorm, GroupNorm, "
             "MultiheadAttention, LSTM, GRU; or any that torch.func.vmap can take",
-            remedy=f"torch says: {str(refused).splitlines()[0][:200]}",
+            remedy=f"torch says: {first_line(refused)}",
         ) from refused
     return True
 
@@ -61,12 +71,20 @@ def _agrees(
     reading: Reading,
 ) -> bool:
     """Whether the rules give the gradients of ordinary backward passes."""
-    x, y = reading.drawn(_ROWS, seed=4)
-    wanted = [part.double() for part in network.one_by_one(x, y)]
     try:
-        blocks = network.bookkeeping(x, y)
-    except (KeyError, RuntimeError, AttributeError, ValueError):
+        return _near(network, *reading.drawn(_ROWS, seed=4))
+    except FAILURES:
         return False
+
+
+def _near(
+    network: Recorded,
+    x: torch.Tensor,
+    y: torch.Tensor,
+) -> bool:
+    """Whether blocks of rows are the gradients of ordinary backward passes."""
+    wanted = [part.double() for part in network.one_by_one(x, y)]
+    blocks = network.bookkeeping(x, y)
     lengths = torch.stack([part.square().sum(1) for part in wanted]).sum(0).sqrt()
     for row in range(0, _ROWS, 5):
         factor = _SCALE / max(float(lengths[row]), 1e-30)
@@ -74,8 +92,13 @@ def _agrees(
         for part, block in zip(wanted, blocks, strict=True):
             found = block.total(block.integers(factors)).double() * (block.unit / factor)
             off = float((found - part[row]).square().sum().sqrt())
-            share = _NEAR_SINGLE if block.rounding and block.unit > 1 else _NEAR
+            share = _SHARE_SINGLE if block.rounding and block.unit > 1 else _SHARE
             near = share * float(part[row].square().sum().sqrt())
             if not off <= near + _OFF * float(lengths[row]):
                 return False
     return True
+
+
+def first_line(failure: Exception) -> str:
+    """The first line of what an error says."""
+    return f"{failure} ".splitlines()[0][:200]

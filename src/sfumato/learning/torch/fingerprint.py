@@ -1,19 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """The hash of a module's code, settings and first weights: a part of what a training is.
 
-Functions of other modules that a forward method calls are not in it: a changed one needs another
-name or setting.
+Code of the user is followed into the functions, classes and values that it names. What is installed
+(torch, other packages) counts by its name alone.
 """
 
 import hashlib
-from collections.abc import Iterator
-from types import CodeType
-from typing import Any
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import fields, is_dataclass
+from functools import partial
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any, TypeAlias
+from weakref import ReferenceType
 
+import numpy as np
 import torch
 from torch import nn
 
-_PLAIN = (bool, int, float, str, bytes, type(None))
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+# Members of a class that say nothing about what it does.
+_SILENT = ("__module__", "__doc__", "__qualname__", "__firstlineno__")
+# What was met before, by its id: its number, and itself, so that no id is used twice.
+_Seen: TypeAlias = dict[int, tuple[int, Any]]
 
 
 def fingerprint(
@@ -27,50 +36,176 @@ def fingerprint(
     (True, False)
     """
     found = hashlib.sha256()
-    for part in (torch.__version__, *_module(module), *map(_value, others)):
+    for part in _all((torch.__version__, module, *others), {}):
         found.update(f"{len(part)}:{part}".encode())
-    for name, value in module.state_dict().items():
-        found.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
-        found.update(value.detach().cpu().contiguous().numpy().tobytes())
     return found.hexdigest()
 
 
-def _module(module: nn.Module) -> Iterator[str]:
-    """The code and the plain settings of each module inside."""
-    for name, inner in module.named_modules():
-        yield f"{name} {_class(type(inner))} {inner.extra_repr()}"
-        for key, value in sorted(vars(inner).items()):
-            if isinstance(value, (*_PLAIN, tuple)):
-                yield f"{key}={value!r}"
-        for key, value in inner.named_parameters(recurse=False):
-            yield f"{key} {value.requires_grad}"
+def _all(
+    values: Iterable[Any],
+    seen: _Seen,
+) -> Iterator[str]:
+    """The parts of several values."""
+    for value in values:
+        yield from _parts(value, seen)
 
 
-def _value(value: object) -> str:
-    """A loss or a setting."""
-    if isinstance(value, nn.Module):
-        return "".join(_module(value))
-    code = getattr(value, "__code__", None)
-    if isinstance(code, CodeType):
-        return f"{_code(code)}{getattr(value, '__defaults__', None)!r}"
-    if isinstance(value, _PLAIN):
-        return repr(value)
-    return f"{_class(type(value))} {value!r}"
+def _parts(
+    value: Any,
+    seen: _Seen,
+) -> Iterator[str]:
+    """The texts that say what a value is; of one that was met before, its number."""
+    if type(value) in _PLAIN:
+        yield repr(value)
+        return
+    if isinstance(value, tuple):
+        # equal ones may be one object or not, as Python likes
+        yield f"{type(value).__qualname__} {len(value)}"
+        yield from _all(value, seen)
+        return
+    if id(value) in seen:
+        yield f"again {seen[id(value)][0]}"
+        return
+    seen[id(value)] = len(seen), value
+    if isinstance(value, torch.Tensor):
+        yield _tensor(value)
+    elif isinstance(value, np.ndarray):
+        yield f"{value.dtype} {value.shape} {value.tolist()!r}"
+    elif isinstance(value, list):
+        yield f"{type(value).__qualname__} {len(value)}"
+        yield from _all(value, seen)
+    elif isinstance(value, dict):
+        yield f"{type(value).__qualname__} {len(value)}"
+        yield from _all(value.keys(), seen)
+        yield from _all(value.values(), seen)
+    elif isinstance(value, set | frozenset):
+        yield f"{type(value).__qualname__} {sorted(map(repr, value))}"
+    else:
+        yield from _code_or_object(value, seen)
 
 
-def _class(kind: type) -> str:
-    """The name of a class, and the code of its methods where they are not torch's own."""
-    if kind.__module__.split(".")[0] in ("torch", "builtins"):
-        return f"{kind.__module__}.{kind.__qualname__}"
-    parts = [f"{kind.__module__}.{kind.__qualname__}"]
+def _tensor(value: torch.Tensor) -> str:
+    """The numbers of a tensor, and whether they are trained."""
+    flat = value.detach().cpu().to_dense().contiguous().flatten()
+    digest = hashlib.sha256(flat.view(torch.uint8).numpy().tobytes()).hexdigest()
+    return f"{value.dtype} {tuple(value.shape)} {value.requires_grad} {digest}"
+
+
+def _code_or_object(
+    value: Any,
+    seen: _Seen,
+) -> Iterator[str]:
+    """The parts of a function, a class, or an object of one."""
+    if isinstance(value, FunctionType):
+        yield from _function(value, seen)
+    elif isinstance(value, MethodType):
+        yield from _all((value.__func__, value.__self__), seen)
+    elif isinstance(value, partial):
+        yield from _all(("partial", value.func, value.args, value.keywords), seen)
+    elif isinstance(value, staticmethod | classmethod):
+        yield from _all((type(value).__name__, value.__func__), seen)
+    elif isinstance(value, property):
+        yield from _all(("property", value.fget), seen)
+    elif isinstance(value, type):
+        yield from _class(value, seen)
+    elif isinstance(value, ModuleType):
+        yield f"module {value.__name__}"
+    elif isinstance(value, CellType):
+        yield from _all(_held(value), seen)
+    else:
+        yield from _object(value, seen)
+
+
+def _function(
+    function: FunctionType,
+    seen: _Seen,
+) -> Iterator[str]:
+    """The code of a function, what it holds, and what it names."""
+    yield f"{function.__module__}.{function.__qualname__}"
+    if _is_installed(function.__module__):
+        return
+    yield _code(function.__code__)
+    held = (function.__defaults__, function.__kwdefaults__, function.__closure__)
+    yield from _all(held, seen)
+    names = sorted(_names(function.__code__))
+    for name in names:
+        if name not in function.__globals__:
+            continue
+        value = function.__globals__[name]
+        yield from _all((name, value), seen)
+        if isinstance(value, ModuleType) and not _is_installed(value.__name__):
+            found = vars(value)
+            yield from _all((found[each] for each in names if each in found), seen)
+
+
+def _class(
+    kind: type,
+    seen: _Seen,
+) -> Iterator[str]:
+    """The name of a class, and what it and those above it define."""
+    yield f"{kind.__module__}.{kind.__qualname__}"
     for owner in kind.__mro__:
-        if owner.__module__.split(".")[0] in ("torch", "builtins"):
+        if _is_installed(owner.__module__):
             continue
         for name, member in sorted(vars(owner).items()):
-            code: Any = getattr(member, "__code__", None)
-            if isinstance(code, CodeType):
-                parts.append(f"{name}:{_code(code)}")
-    return "".join(parts)
+            code = isinstance(member, FunctionType | staticmethod | classmethod | property)
+            data = isinstance(member, (*_PLAIN, list, tuple, dict, torch.Tensor))
+            is_known = code or (data and not name.startswith("__"))
+            if is_known and name not in _SILENT:
+                yield from _all((name, member), seen)
+
+
+def _object(
+    value: Any,
+    seen: _Seen,
+) -> Iterator[str]:
+    """The class of an object and its attributes; its text, if it has none."""
+    kind: Any = type(value)
+    yield from _parts(kind, seen)
+    if isinstance(value, nn.Module):
+        yield value.extra_repr()
+    state = getattr(value, "__dict__", None)
+    if is_dataclass(value):
+        # not what it has cached
+        state = {field.name: getattr(value, field.name) for field in fields(value)}
+    name = getattr(value, "__qualname__", None)
+    if state is None:
+        # of a function in C its name; a text with an address would never be the same again
+        is_silent = kind.__repr__ is object.__repr__ or isinstance(value, ReferenceType)
+        yield name or ("" if is_silent else repr(value))
+        return
+    if not state:
+        yield name or ""
+    for key, each in sorted(state.items()):
+        # handles of hooks are numbered anew in each process
+        is_hooks = "_hooks" in key and isinstance(each, dict)
+        yield from _all((key, list(each.values()) if is_hooks else each), seen)
+
+
+def _held(cell: CellType) -> list[Any]:
+    """What a closure holds; nothing, before it is set."""
+    try:
+        return [cell.cell_contents]
+    except ValueError:
+        return []
+
+
+def _is_installed(module: str | None) -> bool:
+    """Whether a module is torch's, sfumato's, Python's own, or of an installed package."""
+    top = (module or "").split(".")[0]
+    if top in ("torch", "sfumato") or top in sys.stdlib_module_names - {"__main__"}:
+        return True
+    file = getattr(sys.modules.get(top), "__file__", None) or ""
+    return "site-packages" in file or "dist-packages" in file
+
+
+def _names(code: CodeType) -> set[str]:
+    """The names in a function and in those inside it."""
+    found = set(code.co_names)
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            found |= _names(each)
+    return found
 
 
 def _code(code: CodeType) -> str:

@@ -82,6 +82,18 @@ class GradientSums(BoundedStatistic[Integers]):
         return replace(self, weights=weights)
 
     @property
+    def scale(self) -> float:
+        """What gradients are multiplied by before they are clipped."""
+        return 1.0
+
+    @property
+    def widths(self) -> Sequence[int]:
+        """The number of integers of each block."""
+        if self.whole:
+            return (self.lattice.size,)
+        return self.network.sizes
+
+    @property
     def rows(self) -> int:
         """The rows of a chunk; fewer are padded."""
         if self.whole:
@@ -139,14 +151,15 @@ class GradientSums(BoundedStatistic[Integers]):
             raise WrongUse("A layer with too many positions.", remedy="A larger stride or pooling.")
         squares = torch.stack([block.squares for block in blocks]).sum(0)
         amounts = torch.stack([block.amounts for block in blocks]).sum(0).sqrt()
+        scale = self.scale
         factors = clip_factors(
-            squares.numpy(),
-            amounts.numpy(),
+            (squares * scale**2).numpy(),
+            (amounts * scale).numpy(),
             terms=self.lattice.size + len(blocks) + 64,
             clip=(clip - rounding) * (1 - 2.0**-20),
             amount=_AMOUNT * clip,
         )
-        kept = torch.from_numpy(np.where(known, factors, 0.0) / fine)
+        kept = torch.from_numpy(np.where(known, factors * scale, 0.0) / fine)
         return (block.integers(kept) for block in blocks)
 
     def _total(
@@ -154,8 +167,9 @@ class GradientSums(BoundedStatistic[Integers]):
         chunks: Iterable[tuple[Sequence[Block], Known]],
     ) -> Integers:
         """The sum of the integers of some chunks."""
-        total = torch.empty(self.lattice.size, dtype=torch.float64)
-        slots = (total,) if self.whole else total.split(self.network.sizes)
+        widths = list(self.widths)
+        total = torch.empty(sum(widths), dtype=torch.float64)
+        slots = total.split(widths)
         is_first = True
         for blocks, known in chunks:
             integers = self.integers(blocks, known)
@@ -178,7 +192,7 @@ class GradientSums(BoundedStatistic[Integers]):
         """The blocks of chunks of rows, each of which is a unit."""
         for first in range(0, rows.units, self.rows):
             x, y, known = self.reading.tensors(rows.codes[first : first + self.rows], self.rows)
-            yield self.network.bookkeeping(x, y), known
+            yield self.parts(x, y), known
 
     def _units(
         self,
@@ -207,6 +221,14 @@ class GradientSums(BoundedStatistic[Integers]):
         vectors = torch.cat(list(self.network.vectors(x, y)), 1).double().numpy()
         found: Floats = np.where(known[:, np.newaxis], vectors, 0.0)[: len(codes)]
         return found
+
+    def parts(
+        self,
+        x: torch.Tensor,
+        y: torch.Tensor,
+    ) -> Sequence[Block]:
+        """The blocks of rows, each of which is a unit."""
+        return self.network.bookkeeping(x, y)
 
     def blocks(
         self,

@@ -14,9 +14,11 @@ from torch import nn
 
 from sfumato.errors import WrongUse
 from sfumato.learning.torch.gradients import GradientSums
-from sfumato.learning.torch.reading import Reading
+from sfumato.learning.torch.reading import GOLDEN, Reading
 from sfumato.learning.torch.recorded import Recorded
 
+# The range of what is added to weights to try other ones.
+_FAR = 0.2
 _REMEDY = "Layers that treat each example by itself: nn.GroupNorm in place of nn.BatchNorm."
 # What each module was given and returned: name, input and output with the rows in the first axis.
 Passed: TypeAlias = list[tuple[str, torch.Tensor, torch.Tensor]]
@@ -43,6 +45,18 @@ def require_isolated(sums: GradientSums) -> None:
     after = _arrays(sums, x[order], y[order])
     if not all(_same(one[order], two) for one, two in zip(before, after, strict=True)):
         raise _mixed("the gradient of a row, which depends on its place in a batch")
+
+
+def require_isolated_elsewhere(sums: GradientSums) -> None:
+    """``require_isolated`` at other weights: weights of 0 at the start hide what mixes rows.
+
+    Raises:
+        WrongUse: as ``require_isolated``.
+    """
+    start = sums.network.start
+    places = np.arange(len(start)) * GOLDEN
+    require_isolated(sums.at(start + _FAR * (places % 1 - 0.5)))
+    sums.network.load(start)
 
 
 def require_rows_apart(
@@ -104,10 +118,14 @@ def _variants(
     rows = len(x)
     fresh, labels = reading.drawn(rows, seed=2)
     place = torch.arange(rows)
-    for stays in (place != rows // 2, place % 2 == 0, place == rows - 1):
-        for values in (fresh, torch.zeros_like(x), x[-1:].expand_as(x)):
-            changed = torch.where(stays.unsqueeze(1), x, values)
-            yield stays, (changed, torch.where(stays, y, labels))
+    zeros, most = torch.zeros_like(x), x[-1:].expand_as(x)
+    some = (place != rows // 2, place % 2 == 0, place == rows - 1)
+    tried = [(stays, values) for stays in some for values in (fresh, zeros, most)]
+    # of rows that end early alone, a batch that is cut to its longest row is shorter
+    tried += [(place % 4 == 1, zeros), (place % 4 == 2, zeros), (place % 4 == 3, most)]
+    for stays, values in tried:
+        changed = torch.where(stays.unsqueeze(1), x, values)
+        yield stays, (changed, torch.where(stays, y, labels))
 
 
 def _moved(rows: int) -> torch.Tensor:
@@ -226,8 +244,8 @@ def _arrays(
     if sums.whole:
         vectors = torch.cat(list(sums.network.vectors(x, y)), 1).double()
         found = sums.integers(sums.blocks(vectors.numpy()), known)
-        return [vectors, *next(found)]
-    found = sums.integers(sums.network.bookkeeping(x, y), known)
+        return [vectors, *(array for arrays in found for array in arrays)]
+    found = sums.integers(sums.parts(x, y), known)
     return [array for arrays in found for array in arrays]
 
 
@@ -235,7 +253,9 @@ def _same(
     one: torch.Tensor,
     two: torch.Tensor,
 ) -> bool:
-    """Whether two tensors have the same values; NaN is the same as NaN."""
+    """Whether two tensors have the same shape and values; NaN is the same as NaN."""
+    if one.shape != two.shape:
+        return False
     return bool(torch.allclose(one, two, rtol=0.0, atol=0.0, equal_nan=True))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import nn
 
-from sfumato.errors import InvalidNumber, WrongUse, shown
+from sfumato.errors import InvalidNumber, SfumatoError, WrongUse, shown
 from sfumato.exact.rational import Number, to_fraction
 from sfumato.exact.rounding import sqrt_up
 from sfumato.learning.budget import Budgeted
@@ -20,13 +20,15 @@ from sfumato.learning.matrix_noise import MatrixNoise, turned
 from sfumato.learning.order import Cyclic, FullBatch, Order, require_order
 from sfumato.learning.recipe import Asked, Planned, Recipe, Run
 from sfumato.learning.run import checkpointed
+from sfumato.learning.torch.adaptive import AdaptiveClip, AdaptiveSums
+from sfumato.learning.torch.adaptive_training import AdaptiveTraining, parts_of
 from sfumato.learning.torch.blocks import MOST_ROWS
-from sfumato.learning.torch.choice import needs_whole
+from sfumato.learning.torch.choice import FAILURES, first_line, needs_whole
 from sfumato.learning.torch.fingerprint import fingerprint
 from sfumato.learning.torch.gradients import GradientSums, lattice_for
-from sfumato.learning.torch.isolation import require_isolated, require_rows_apart
+from sfumato.learning.torch.isolation import require_isolated_elsewhere, require_rows_apart
 from sfumato.learning.torch.network_model import NetworkModel
-from sfumato.learning.torch.optimizers import Optimizer, Weights
+from sfumato.learning.torch.optimizers import Optimizer
 from sfumato.learning.torch.reading import Input, Reading
 from sfumato.learning.torch.recorded import Loss, Recorded
 from sfumato.learning.torch.stream import NetworkStream, cycle_of
@@ -36,6 +38,8 @@ from sfumato.privacy.unit import Relation
 from sfumato.query.cost import Cost
 
 _MOST = 10**6
+# A rounded Gaussian is at most so wide.
+_WIDEST = 2**28
 
 
 @dataclass(frozen=True)
@@ -46,10 +50,12 @@ class Network(Recipe[NetworkModel]):
     bounds, a Category or Boolean as the place of its value. ``loss`` takes outputs and labels and
     returns one number for each row. ``size`` is about how many units there are: a public number,
     since the data's own is private; gradients are divided by it. The gradient of each unit is
-    clipped to ``clip``. The module is copied: the caller's own is never changed. With
-    ``order=Cyclic(20)``, ``noise=MatrixNoise(20)`` is noise that later steps take away in part.
+    clipped to ``clip``; an ``AdaptiveClip`` follows a quantile of them, at a share of the cost.
+    The module is copied: the caller's own is never changed. With ``order=Cyclic(20)``,
+    ``noise=MatrixNoise(20)`` is noise that later steps take away in part.
 
-    The module is code that sees rows: only the owner of the data should bring it.
+    The module is code that sees rows: only the owner of the data should bring it, and vouches that
+    no row moves another. The check before the charge tries made-up rows, not all.
 
     Raises:
         WrongUse, InvalidNumber: an argument that is none of these.
@@ -64,7 +70,7 @@ class Network(Recipe[NetworkModel]):
     loss: Loss
     optimizer: Optimizer
     order: Order | Cyclic = field(default_factory=FullBatch)
-    clip: Number = 1
+    clip: Number | AdaptiveClip = 1
     steps: int = 100
     size: int = 0
     checkpoints: int = 4
@@ -91,9 +97,11 @@ class Network(Recipe[NetworkModel]):
             most = 2**40 if name == "size" else _MOST
             if type(value) is not int or not 1 <= value <= most:
                 raise WrongUse(f"{name}={shown(value)}.", allowed=f"a whole number to {most:,}")
-        if isinstance(self.clip, float) and not math.isfinite(self.clip):
+        if isinstance(self.clip, AdaptiveClip):
+            _require_still(order)
+        elif isinstance(self.clip, float) and not math.isfinite(self.clip):
             raise InvalidNumber(f"clip={shown(self.clip)}.", allowed="above 0")
-        if not Fraction(1, 2**20) <= to_fraction("clip", self.clip) <= 2**20:
+        elif not Fraction(1, 2**20) <= to_fraction("clip", self.clip) <= 2**20:
             raise InvalidNumber(f"clip={shown(self.clip)}.", allowed="from 2^-20 to 2^20")
 
     def training(
@@ -112,13 +120,16 @@ class Network(Recipe[NetworkModel]):
         require_order(self.order, examples.plan.neighbours)
         multiplier = budget.multiplier(self.order, self.steps, orders)
         sums = self._sums(examples, multiplier)
+        kind: type[NetworkTraining] = NetworkTraining
+        if isinstance(sums, AdaptiveSums):
+            kind = AdaptiveTraining
         sensitivity = sqrt_up(sums.distance(Norm.L2).value)
-        return NetworkTraining(
+        return kind(
             self._made_of,
             sums,
             self.order,
             checkpointed(self.steps, self.checkpoints),
-            Fraction(ceil(multiplier * sensitivity)),
+            _sigma(multiplier, sensitivity),
             budget,
             self.optimizer,
             self.size,
@@ -144,7 +155,7 @@ class Network(Recipe[NetworkModel]):
             order,
             bands,
             sizes,
-            Fraction(ceil(multiplier * sqrt_up(Fraction(squared)))),
+            _sigma(multiplier, sqrt_up(Fraction(squared))),
             budget,
             self.optimizer,
             self.size,
@@ -152,7 +163,18 @@ class Network(Recipe[NetworkModel]):
 
     @property
     def _made_of(self) -> str:
-        return fingerprint(self.module, self.loss, self.optimizer, self.size)
+        """The hash of what trains.
+
+        A clip is in no form (``plan.show``), and clips that are near each other may need the same
+        noise: so it is in here. A clip of 1 is not, as it was before others were.
+        """
+        parts = (self.module, self.loss, self.optimizer, self.size)
+        if isinstance(self.clip, AdaptiveClip):
+            return fingerprint(*parts, f"adaptive {_settings(self.clip)}")
+        clip = to_fraction("clip", self.clip)
+        if clip == 1:
+            return fingerprint(*parts)
+        return fingerprint(*parts, f"clip {clip}")
 
     def _sums(
         self,
@@ -160,14 +182,41 @@ class Network(Recipe[NetworkModel]):
         multiplier: Fraction,
     ) -> GradientSums:
         """The gradients for noise of about so many clips."""
+        try:
+            return self._checked(examples, multiplier)
+        except SfumatoError:
+            raise
+        except FAILURES as failure:
+            raise WrongUse(
+                "A module, or its loss, that fails on made-up rows.",
+                allowed="one that takes all inputs within the declared bounds",
+                remedy=f"It says: {type(failure).__name__}: {first_line(failure)}",
+            ) from failure
+
+    def _checked(
+        self,
+        examples: Examples,
+        multiplier: Fraction,
+    ) -> GradientSums:
+        """The gradients, once the module has been tried on made-up rows."""
         network = Recorded(self.module, self.loss)
         reading = _reading_of(examples)
         require_rows_apart(network, reading, MOST_ROWS)
-        lattice = lattice_for(max(network.width, 1), to_fraction("clip", self.clip), multiplier)
-        sums = GradientSums(examples.plan, reading, lattice, whole=True, network=network)
+        clip = self.clip
+        start = clip.start if isinstance(clip, AdaptiveClip) else clip
+        lattice = lattice_for(max(network.width, 1), to_fraction("clip", start), multiplier)
+
+        def summed(*, whole: bool) -> GradientSums:
+            known = (examples.plan, reading, lattice, whole, network)
+            if isinstance(clip, AdaptiveClip):
+                return AdaptiveSums(*known, clipping=clip)
+            return GradientSums(*known)
+
+        sums = summed(whole=True)
         if examples.plan.most == 1 and not needs_whole(network, reading):
-            sums = GradientSums(examples.plan, reading, lattice, whole=False, network=network)
-        require_isolated(sums)
+            sums = summed(whole=False)
+        # the first piece checks the weights of the start
+        require_isolated_elsewhere(sums)
         return sums
 
     def planned(
@@ -181,7 +230,7 @@ class Network(Recipe[NetworkModel]):
         sums = training.sums
 
         def made(body: bytes, cost: Cost, charge: str) -> NetworkModel:
-            sums.network.load(Weights.from_bytes(body).weights)
+            sums.network.load(training.weights(body))
             return NetworkModel(
                 sums.network.plain(),
                 sums.reading,
@@ -193,7 +242,8 @@ class Network(Recipe[NetworkModel]):
             )
 
         noise = float(training.sigma * sums.lattice.step / sums.lattice.clip)
-        return Run(training, training.sizes, sums.lattice.size, noise, made)
+        numbers = sum(sums.widths)
+        return Run(training, training.sizes, numbers, noise, made, parts_of(sums))
 
 
 def _require_noise(
@@ -209,6 +259,42 @@ def _require_noise(
             allowed="order=Cyclic(separation)",
             remedy="A unit that may be in steps side by side pays for their common noise.",
         )
+
+
+def _sigma(
+    multiplier: Fraction,
+    sensitivity: Fraction,
+) -> Fraction:
+    """The noise in steps of the lattice.
+
+    Raises:
+        InvalidNumber: wider than a rounded Gaussian may be.
+    """
+    sigma = ceil(multiplier * sensitivity)
+    if sigma > _WIDEST:
+        raise InvalidNumber(
+            f"So little is to be spent that each release would need noise of "
+            f"{float(multiplier):,.0f} times what one unit adds.",
+            allowed=f"noise of about {float(_WIDEST / sensitivity):,.0f} times it",
+            remedy="A larger rho or epsilon, fewer steps, or a smaller rate of a sample.",
+        )
+    return Fraction(sigma)
+
+
+def _require_still(order: object) -> None:
+    """Refuses an order of streams for a clip that moves."""
+    if isinstance(order, Cyclic):
+        raise WrongUse(
+            f"AdaptiveClip with order={shown(order)}.",
+            allowed="FullBatch(), Poisson(rate), Fixed(size, population)",
+            remedy="Steps of a stream share their noise, which later ones take away only at the "
+            "same clip: state a number as clip.",
+        )
+
+
+def _settings(clip: AdaptiveClip) -> str:
+    """The settings of an adaptive clip as exact numbers."""
+    return f"{clip.start} {clip.quantile} {clip.rate} {clip.share}"
 
 
 def _reading_of(examples: Examples) -> Reading:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sfumato.noise import Integers
 
-_GOLDEN = (1 + 5**0.5) / 2
+GOLDEN = (1 + 5**0.5) / 2
 Known: TypeAlias = NDArray[np.bool]
 
 
@@ -82,21 +82,27 @@ class Reading:
         known[:count] = (labels >= self.label.lower) & (labels <= self.label.upper)
         y = np.zeros(rows, np.float32)
         y[:count] = np.where(known[:count], _floats(labels, self._label_ends), 0)
-        return torch.from_numpy(x), self._labels(y), known
+        # in torch's own memory, as made-up rows are: BLAS may compute by where numbers begin
+        return torch.from_numpy(x).clone(), self._labels(y), known
 
     def drawn(
         self,
         rows: int,
         seed: int,
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Made-up inputs and labels of every kind: between their bounds, and at them."""
+        """Made-up inputs and labels of every kind: between their bounds, and at them.
+
+        Of any four rows three are at a bound in half of their columns, as rows are that end early.
+        """
         most = np.array([each.most for each in self.inputs])
         # multiples of the golden ratio, without whole parts: spread evenly, and never the same
-        places = np.arange(rows * (len(most) + 1)) * _GOLDEN + seed / 7
+        places = np.arange(rows * (len(most) + 1)) * GOLDEN + seed / 7
         shares = (places % 1).reshape(rows, len(most) + 1)
         x = shares[:, 1:] * most
         classes = np.array([each.is_class for each in self.inputs])
         x = np.where(classes, np.rint(x), x)
+        half = len(most) // 2
+        x[1::4, half:], x[2::4, :half], x[3::4, half:] = 0, 0, most[half:]
         x[0], x[-1] = 0, most
         last = self.label.upper - self.label.lower if self.label.is_class else 1
         y = shares[:, 0] * last

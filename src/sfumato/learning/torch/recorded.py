@@ -54,6 +54,9 @@ class Recorded:
         layer: Any,
     ) -> None:
         """Computes a plain linear layer in padded columns, and attention in lines."""
+        if "forward" in vars(layer):
+            # a method of this layer alone is the user's
+            return
         if type(layer) is nn.Linear:
             layer.forward = partial(padded, layer)
         elif type(layer) is nn.MultiheadAttention and in_lines(layer):
@@ -65,7 +68,8 @@ class Recorded:
         """The module as it was brought, with the weights of now, in evaluation mode."""
         found = copy.deepcopy(self.module).eval()
         for layer in found.modules():
-            vars(layer).pop("forward", None)
+            if getattr(vars(layer).get("forward"), "func", None) in (padded, attention, recurrent):
+                del layer.forward
         return found
 
     @property

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.learning.budget import Budgeted
+from sfumato.learning.features import Floats
 from sfumato.learning.matrix_noise import Decoder
 from sfumato.learning.order import Cyclic
 from sfumato.learning.torch.gradients import GradientSums
@@ -73,6 +74,13 @@ class NetworkStream:
     def example(self) -> float:
         """The integers of a sum for one of the mean gradient."""
         return float(self.size * self.order.share / self.sums.lattice.step)
+
+    def weights(
+        self,
+        body: bytes,
+    ) -> Floats:
+        """The weights of a checkpoint."""
+        return Weights.from_bytes(body).weights
 
     def piece(
         self,

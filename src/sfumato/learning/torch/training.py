@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.learning.budget import Budgeted
+from sfumato.learning.features import Floats
 from sfumato.learning.order import Order, drawn, event_of
 from sfumato.learning.torch.gradients import GradientSums
 from sfumato.learning.torch.isolation import require_isolated
@@ -76,6 +77,13 @@ class NetworkTraining:
     def start(self) -> Weights:
         """The weights that the module came with."""
         return Weights.start(self.sums.network.start)
+
+    def weights(
+        self,
+        body: bytes,
+    ) -> Floats:
+        """The weights of a checkpoint."""
+        return Weights.from_bytes(body).weights
 
     def piece(
         self,

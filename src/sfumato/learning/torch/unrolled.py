@@ -91,13 +91,14 @@ def attention(
     query: torch.Tensor,
     key: torch.Tensor,
     value: torch.Tensor,
+    *more: Any,
     **others: Any,
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     """``nn.MultiheadAttention`` of a sequence to itself, without the weights of positions."""
     mask = others.get("attn_mask")
-    if not (query is key is value and query.dim() == 3 and _is_known(mask, others)):
+    if more or not (query is key is value and query.dim() == 3 and _is_known(mask, others)):
         found: tuple[torch.Tensor, torch.Tensor | None] = nn.MultiheadAttention.forward(
-            layer, query, key, value, **others
+            layer, query, key, value, *more, **others
         )
         return found
     rows, positions, width = query.shape
@@ -132,7 +133,8 @@ def recurrent(
     state: Any = None,
 ) -> tuple[torch.Tensor, Any]:
     """``nn.LSTM`` and ``nn.GRU`` from a state of zeros, position by position."""
-    if state is not None or x.dim() != 3:
+    # sequences that are packed are no tensor
+    if state is not None or not isinstance(x, torch.Tensor) or x.dim() != 3:
         found: tuple[torch.Tensor, Any] = type(layer).forward(layer, x, state)
         return found
     step = _gru

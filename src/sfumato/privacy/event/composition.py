@@ -4,6 +4,7 @@
 ``Event`` is any event. How an event is written is said in ``events``.
 """
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -32,6 +33,7 @@ __all__ = [
     "Composed",
     "Event",
     "Group",
+    "JointReport",
     "Nonadaptive",
     "Parallel",
     "Repeated",
@@ -103,7 +105,7 @@ class Shuffled:
     """
 
     kind: ClassVar[str] = "shuffled"
-    event: "RandomizedResponse | PureEvent | Report | ChosenReport"
+    event: "RandomizedResponse | PureEvent | Report | ChosenReport | JointReport"
     reports: int
 
     def __post_init__(self) -> None:
@@ -150,6 +152,35 @@ class ChosenReport(DeviceReport):
     def odds(self) -> Fraction:
         """The largest odds of its reports."""
         return max(event.odds for event in self.events if isinstance(event, DeviceReport))
+
+
+@dataclass(frozen=True, slots=True)
+class JointReport(DeviceReport):
+    """Several reports of one value of a device, sent together, each drawn by itself.
+
+    >>> from sfumato.privacy.event import BitReport
+    >>> half = 1 << 63
+    >>> bit = BitReport(half + half // 2)
+    >>> JointReport((bit, bit)).odds
+    Fraction(9, 1)
+    """
+
+    kind: ClassVar[str] = "joint_report"
+    events: tuple["Event", ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "events", _events(self.events))
+        known = all(isinstance(event, DeviceReport) for event in self.events)
+        if not known or not self.events:
+            raise InvalidDeclaration(
+                "Joint reports that are none.", allowed="one report of a device, or more"
+            )
+
+    @property
+    def odds(self) -> Fraction:
+        """The product of the odds of its reports."""
+        reports = (event.odds for event in self.events if isinstance(event, DeviceReport))
+        return math.prod(reports, start=Fraction(1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,6 +421,7 @@ Event: TypeAlias = (
     SingleEvent
     | Report
     | ChosenReport
+    | JointReport
     | Thresholded
     | Sampled
     | Shuffled

@@ -7,6 +7,7 @@ One file each, with its proof note. Begin with ``oracle`` (the interface), then 
 from sfumato.telemetry.oracles.attributes import AttributesOracle, attributes
 from sfumato.telemetry.oracles.bit import BitOracle, bit
 from sfumato.telemetry.oracles.category import CategoryOracle, category
+from sfumato.telemetry.oracles.fragments import FragmentsOracle, fragments
 from sfumato.telemetry.oracles.hashed import HashedOracle, hashed
 from sfumato.telemetry.oracles.levels import LevelsOracle, levels
 from sfumato.telemetry.oracles.mean import MeanOracle, mean
@@ -26,6 +27,7 @@ __all__ = [
     "AttributesOracle",
     "BitOracle",
     "CategoryOracle",
+    "FragmentsOracle",
     "HashedOracle",
     "LevelsOracle",
     "MeanOracle",
@@ -39,6 +41,7 @@ __all__ = [
     "bit",
     "category",
     "count_mean",
+    "fragments",
     "hadamard_count_mean",
     "hashed",
     "levels",

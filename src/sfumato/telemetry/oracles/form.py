@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from sfumato.errors import InvalidDeclaration
 from sfumato.privacy.event import Json
 from sfumato.telemetry.oracles.attributes import AttributesOracle
+from sfumato.telemetry.oracles.fragments import FragmentsOracle
 from sfumato.telemetry.oracles.frequency import FREQUENCY, FrequencyOracle
 from sfumato.telemetry.oracles.levels import LevelsOracle
 from sfumato.telemetry.oracles.mean import MeanOracle
@@ -26,6 +27,7 @@ AnyOracle: TypeAlias = (
     | RapporOracle
     | SketchOracle
     | PrefixesOracle
+    | FragmentsOracle
 )
 _OTHERS = (
     MeanOracle,
@@ -34,6 +36,7 @@ _OTHERS = (
     RapporOracle,
     SketchOracle,
     PrefixesOracle,
+    FragmentsOracle,
 )
 KINDS: Mapping[str, type[AnyOracle]] = {kind.kind: kind for kind in (*FREQUENCY, *_OTHERS)}
 _WEIGHTS = {

@@ -115,11 +115,8 @@ class SketchOracle:
         return self.part.other + apart / self.part.values
 
     def bucket(self, value: int, row: int) -> int:
-        """The bucket of a text in a row: by two products of 32 and 64 bits, and a sum."""
-        first, second, shift = _constants(row)
-        upper, lower = divmod(value, 1 << _HALF)
-        mixed = first * upper + second * lower + shift & _LOW
-        return mixed >> 64 - self._bits
+        """The bucket of a text in a row: the first bits of the hash of the row."""
+        return hash_of(value, row) >> 64 - self._bits
 
     @property
     def _bits(self) -> int:
@@ -205,6 +202,27 @@ class SketchOracle:
         return found
 
 
+def hash_of(value: int, row: int) -> int:
+    """The hash of a text in a row: two products of 32 and 64 bits, and a sum, modulo 2^64.
+
+    >>> (hash_of(1, 0) - hash_of(0, 0)) % WHOLE == _constants(0)[1]
+    True
+    """
+    first, second, shift = _constants(row)
+    upper, lower = divmod(value, 1 << _HALF)
+    return first * upper + second * lower + shift & _LOW
+
+
+def hash_of_many(values: NDArray[np.integer], row: int) -> "NDArray[np.uint64]":
+    """The same of many texts.
+
+    >>> hash_of_many(np.array([7], np.uint64), 3).tolist() == [hash_of(7, 3)]
+    True
+    """
+    first, second, shift = (np.uint64(each) for each in _constants(row))
+    return _mixed(values, first, second, shift)
+
+
 def _constants(row: int) -> tuple[int, int, int]:
     """The constants of the hash function of a row."""
     digest = hashlib.sha256(_LABEL + row.to_bytes(4, "big")).digest()
@@ -213,10 +231,10 @@ def _constants(row: int) -> tuple[int, int, int]:
 
 
 def _mixed(
-    values: Integers,
-    first: "NDArray[np.uint64]",
-    second: "NDArray[np.uint64]",
-    shift: "NDArray[np.uint64]",
+    values: NDArray[np.integer],
+    first: "NDArray[np.uint64] | np.uint64",
+    second: "NDArray[np.uint64] | np.uint64",
+    shift: "NDArray[np.uint64] | np.uint64",
 ) -> "NDArray[np.uint64]":
     """The hashed words of many texts, each in a row of its own; uint64 addition is modulo 2^64."""
     numbers = values.astype(np.uint64)

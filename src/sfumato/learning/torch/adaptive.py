@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A clip that follows a quantile of the gradients, and the sums that count who is within it.
+
+Proof: adaptive.proof.md.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import exp, floor, isqrt
+
+import torch
+
+from sfumato.errors import InvalidDeclaration, InvalidNumber, shown
+from sfumato.exact.rational import Number, to_fraction
+from sfumato.learning.features import Floats
+from sfumato.learning.torch.blocks import Block
+from sfumato.learning.torch.gradients import GradientSums
+from sfumato.privacy.distance import Distance, Norm
+
+# A clip stays within this factor of the one that it started with.
+WIDEST = 2.0**16
+_LEAST_SHARE, _MOST_SHARE = Fraction(1, 1000), Fraction(1, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptiveClip:
+    """A clip that moves towards a quantile of the lengths of the units' gradients.
+
+    Each release holds one number more: how many units were within the clip. ``share`` of the
+    squared distance of a release is for it, so gradients have about ``share / 2`` more noise than
+    with a fixed clip at the same cost. After each step the clip is multiplied by exp(-``rate``
+    (within - ``quantile``)), where within is the noisy share of units within it; it stays between
+    ``start`` / 2^16 and ``start`` 2^16.
+
+    Source: Andrew, Thakkar, McMahan, Ramaswamy, "Differentially private learning with adaptive
+    clipping" (2021), Algorithm 1; there count and sum have two noises.
+
+    Raises:
+        InvalidNumber: a start outside 2^-20 to 2^20; a quantile that is not between 0 and 1; a
+            rate that is not above 0 and at most 1; a share outside 1/1000 to 1/2.
+
+    >>> AdaptiveClip(1, "0.5").after(1.0, 0.75) < 1
+    True
+    """
+
+    start: Number = 1
+    quantile: Number = Fraction(1, 2)
+    rate: Number = Fraction(1, 5)
+    share: Number = Fraction(1, 20)
+
+    def __post_init__(self) -> None:
+        for name in ("start", "quantile", "rate", "share"):
+            # "0.5", Decimal and Fraction are one setting, with one form
+            object.__setattr__(self, name, to_fraction(name, getattr(self, name)))
+        self._require("start", at_least=Fraction(1, 2**20), at_most=Fraction(2**20))
+        self._require("share", at_least=_LEAST_SHARE, at_most=_MOST_SHARE)
+        self._require("rate", at_least=Fraction(1, 10**6), at_most=Fraction(1))
+        margin = Fraction(1, 10**6)
+        self._require("quantile", at_least=margin, at_most=1 - margin)
+
+    def _require(
+        self,
+        name: str,
+        *,
+        at_least: Fraction,
+        at_most: Fraction,
+    ) -> None:
+        """Refuses a setting outside its range."""
+        value = Fraction(getattr(self, name))
+        if not at_least <= value <= at_most:
+            raise InvalidNumber(
+                f"{name}={shown(str(value))} of an AdaptiveClip.",
+                allowed=f"from {float(at_least):g} to {float(at_most):g}",
+            )
+
+    def weight(
+        self,
+        squared: Fraction,
+    ) -> int:
+        """What a unit within the clip adds, beside sums at this squared distance."""
+        share = Fraction(self.share)
+        return isqrt(floor(squared * share / (1 - share)))
+
+    def after(
+        self,
+        moved: float,
+        within: float,
+    ) -> float:
+        """By what the start is multiplied next; ``moved`` is what it is multiplied by now."""
+        error = within - float(self.quantile)
+        # so that no noise makes a power overflow
+        power = min(max(-float(self.rate) * error, -16.0), 16.0)
+        return min(max(moved * exp(power), 1 / WIDEST), WIDEST)
+
+
+class Within(Block):
+    """One for each row whose factor is at least ``full``, counted in ``unit`` fine steps."""
+
+    def __init__(
+        self,
+        rows: int,
+        full: float,
+        unit: float,
+    ) -> None:
+        self.squares = self.amounts = torch.zeros(rows, dtype=torch.float64)
+        self.unit, self.rounding = unit, 0.0
+        self._full = full
+
+    def integers(
+        self,
+        factors: torch.Tensor,
+    ) -> Sequence[torch.Tensor]:
+        """1 for a row that is not shortened, 0 for others."""
+        return ((factors >= self._full).to(torch.int32),)
+
+    def total(
+        self,
+        integers: Sequence[torch.Tensor],
+    ) -> torch.Tensor:
+        """The number of ones."""
+        return integers[0].sum(dtype=torch.int32).double().reshape(1)
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptiveSums(GradientSums):
+    """``GradientSums`` at a clip that moves, and ``weight`` times how many units are within it.
+
+    ``moved`` is the present clip over that of the lattice. Gradients are divided by it, then
+    clipped to that of the lattice, so that the distance does not move.
+
+    Guarantees:
+        sums and counts of neighbours are as near as their distance says
+        a unit whose gradient is not finite is not counted
+    """
+
+    clipping: AdaptiveClip = field(kw_only=True)
+    moved: float = field(default=1.0, kw_only=True, compare=False)
+
+    def __post_init__(self) -> None:
+        GradientSums.__post_init__(self)
+        if not 1 / WIDEST <= self.moved <= WIDEST:
+            raise InvalidDeclaration("A clip too far from its start.")
+
+    def to(
+        self,
+        moved: float,
+    ) -> "AdaptiveSums":
+        """The sums at the start of the clip times ``moved``."""
+        return replace(self, moved=moved)
+
+    @property
+    def weight(self) -> int:
+        """What a unit within the clip adds to the last integer."""
+        return self.clipping.weight(self.lattice.distance(self.plan.neighbours).value)
+
+    @property
+    def scale(self) -> float:
+        """The lattice's clip over the present one."""
+        return 1 / self.moved
+
+    @property
+    def widths(self) -> Sequence[int]:
+        """Those of gradients, and one for the count."""
+        if self.whole:
+            return (self.lattice.size, 1)
+        return (*self.network.sizes, 1)
+
+    def distance(
+        self,
+        norm: Norm,
+    ) -> Distance:
+        """That of the lattice, and of a count that one unit moves by one."""
+        apart = GradientSums.distance(self, norm)
+        return Distance(norm, apart.value + self.weight**2, apart.relation)
+
+    def parts(
+        self,
+        x: torch.Tensor,
+        y: torch.Tensor,
+    ) -> Sequence[Block]:
+        """The blocks of rows, and their count."""
+        return [*GradientSums.parts(self, x, y), self._within(len(x))]
+
+    def blocks(
+        self,
+        sums: Floats,
+    ) -> Sequence[Block]:
+        """The block of units, and their count."""
+        return [*GradientSums.blocks(self, sums), self._within(len(sums))]
+
+    def _within(
+        self,
+        rows: int,
+    ) -> Within:
+        """The count of units, each ``weight`` steps of the lattice."""
+        steps = self.lattice.step / self.fine
+        return Within(rows, self.scale / float(self.fine), float(self.weight * steps))

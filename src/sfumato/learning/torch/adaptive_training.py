@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The run of a network whose clip follows a quantile; what is computed here is free."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from sfumato.learning.features import Floats
+from sfumato.learning.fit_preview import part
+from sfumato.learning.order import drawn
+from sfumato.learning.torch.adaptive import AdaptiveSums
+from sfumato.learning.torch.gradients import GradientSums
+from sfumato.learning.torch.isolation import require_isolated
+from sfumato.learning.torch.optimizers import Weights
+from sfumato.learning.torch.training import NetworkPiece, NetworkTraining
+from sfumato.metadata.dataset import Dataset
+from sfumato.plan.rows import BoundedRows
+from sfumato.query.curator import Curator
+
+# The float of the clip, at the end of a checkpoint.
+_CLIP_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptiveTraining(NetworkTraining):
+    """``NetworkTraining`` whose checkpoints hold the clip too."""
+
+    sums: AdaptiveSums
+
+    @property
+    def everyone(self) -> float:
+        """What the count of a release is if all units of the declared size are within the clip."""
+        return float(self.sums.weight * self.size * self.order.share)
+
+    def weights(
+        self,
+        body: bytes,
+    ) -> Floats:
+        """The weights of a checkpoint."""
+        return Weights.from_bytes(body[:-_CLIP_BYTES]).weights
+
+    def piece(
+        self,
+        place: int,
+        earlier: Mapping[int, bytes],
+    ) -> "AdaptivePiece":
+        """The steps after the last checkpoint, at its clip."""
+        state, moved = self.start, 1.0
+        if earlier:
+            body = earlier[max(earlier)]
+            state = Weights.from_bytes(body[:-_CLIP_BYTES])
+            moved = float(np.frombuffer(body[-_CLIP_BYTES:], "<f8")[0])
+        return AdaptivePiece(self, state, self.sizes[place - 1], moved)
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptivePiece(NetworkPiece):
+    """The next steps of a run; ``moved`` is the clip of the first over its start."""
+
+    run_of: AdaptiveTraining
+    moved: float = field(default=1.0)
+
+    form: ClassVar[str] = "a piece of a run"
+
+    @property
+    def cells(self) -> tuple[int, ...]:
+        """The number of integers of each release: gradients, and a count."""
+        return (sum(self.run_of.sums.widths),) * self.steps
+
+    @property
+    def size(self) -> int:
+        """The exact number of bytes of a checkpoint."""
+        return Weights.size(self.run_of.sums.lattice.size) + _CLIP_BYTES
+
+    def ready(
+        self,
+        declarations: Dataset,
+    ) -> BoundedRows:
+        """The bounded rows, once the network at these weights and clip has been checked again."""
+        require_isolated(self.run_of.sums.to(self.moved).at(self.state.weights))
+        return self.run_of.sums.plan
+
+    def run(
+        self,
+        curator: Curator,
+    ) -> bytes:
+        """The state at the checkpoint, and the clip."""
+        training, state, moved = self.run_of, self.state, self.moved
+        for _ in range(self.steps):
+            sample = drawn(training.order, curator)
+            sums = training.sums.to(moved).at(state.weights)
+            released = curator.measure(sums, training.mechanism, of=sample)
+            # the step is that of gradients at the present clip
+            gradient = released[:-1] / (training.example / moved)
+            state = training.optimizer.after(state, gradient)
+            moved = training.sums.clipping.after(moved, float(released[-1]) / training.everyone)
+        return state.to_bytes() + np.array([moved], "<f8").tobytes()
+
+
+def parts_of(sums: GradientSums) -> tuple[dict[str, str], ...]:
+    """The items of a cost for what a release holds beside gradients."""
+    if not isinstance(sums, AdaptiveSums):
+        return ()
+    share = sums.clipping.share
+    title = f"count of units within the clip, {share} of the squared sensitivity of each release"
+    return (part(title, str(sums.weight**2)),)

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Texts of which nobody has a list, by Apple's sequence fragment puzzle.
+
+A device reports its whole text by a sketch, and by another sketch one fragment of it, from a place
+drawn at random, together with a hash of 8 bits of the whole text: the piece of a puzzle. The
+aggregator joins fragments of all places with the same piece, and asks the sketch of whole texts
+for what it has joined (``puzzle``). Source: Apple, "Learning with Privacy at Scale" (2017),
+section 3.3. Proof: fragments.proof.md.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import ClassVar, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import InvalidDeclaration, shown
+from sfumato.exact.rational import Number, positive, to_fraction
+from sfumato.noise import Entropy, Integers
+from sfumato.noise.entropy import words as drawn_words
+from sfumato.privacy.event import JointReport
+from sfumato.telemetry.oracles.oracle import WHOLE, Mask, Payloads
+from sfumato.telemetry.oracles.sketch import SketchOracle, hash_of, hash_of_many, sketch
+
+# The numbers of a puzzle piece: one byte.
+PIECES = 256
+_PIECE_BITS = 8
+# The hash function that no row of a sketch has: rows end before it.
+_PIECE_ROW = 1 << 16
+_MOST_SYMBOLS = 256
+# No text of two symbols or more that fits 64 bits is longer.
+_LONGEST = 64
+# Fragments of one piece that are tried at each place.
+_FRAGMENTS = 1 << 13
+# Rows of the two sketches; of the whole texts, collisions are in the estimates.
+_ROWS = 512
+_LAST_ROWS = 1024
+# What of epsilon is for the whole text: its sketch tells few candidates apart.
+_SHARE = Fraction(1, 4)
+
+
+@dataclass(frozen=True, slots=True)
+class FragmentsOracle:
+    """Reports a place, the fragment of the text there with its puzzle piece, and the whole text.
+
+    The number of a text has ``length`` digits, each of ``symbols``, the first one the most
+    significant. The fragment of place i has the ``step`` digits from ``step`` x i on, or those
+    that are left; ``parts`` are the sketch of fragments, and that of whole texts.
+
+    Guarantees:
+        a place is drawn without the text
+        fragment and whole text are drawn with words of their own
+
+    >>> oracle = fragments(27, 5, 2)
+    >>> oracle.places, [oracle.fragment(oracle.values - 2, place) for place in range(3)]
+    (3, [728, 728, 25])
+    """
+
+    kind: ClassVar[str] = "fragments"
+    symbols: int
+    length: int
+    step: int
+    parts: tuple[SketchOracle, ...]
+
+    def __post_init__(self) -> None:
+        sizes = (self.symbols, self.length, self.step)
+        small = all(type(size) is int and size >= 1 for size in sizes)
+        if (
+            not small
+            or not 2 <= self.symbols <= _MOST_SYMBOLS
+            or self.length > _LONGEST
+            or self.step > self.length
+            or self.values > WHOLE
+        ):
+            raise InvalidDeclaration(
+                f"Texts of {shown(self.length)} symbols of {shown(self.symbols)}.",
+                allowed="2 to 256 symbols, and at most 2^64 texts",
+            )
+        if self.symbols**self.step > _FRAGMENTS:
+            raise InvalidDeclaration(
+                f"Fragments of {self.step} symbols of {self.symbols}.",
+                allowed=f"at most {_FRAGMENTS:,} fragments",
+            )
+        known = all(isinstance(part, SketchOracle) for part in self.parts)
+        if not known or len(self.parts) != 2:
+            raise InvalidDeclaration(
+                "Parts that are not those of fragments.",
+                allowed="a sketch for the fragments, and one for the whole texts",
+            )
+
+    @property
+    def values(self) -> int:
+        """The number of texts."""
+        return int(self.symbols**self.length)
+
+    @property
+    def places(self) -> int:
+        """How many fragments a text has."""
+        return -(-self.length // self.step)
+
+    def width(self, place: int) -> int:
+        """How many digits the fragment of a place has."""
+        return min(self.step, self.length - place * self.step)
+
+    @overload
+    def fragment(self, value: int, place: int) -> int: ...
+    @overload
+    def fragment(self, value: Integers, place: int) -> Integers: ...
+    def fragment(self, value: int | Integers, place: int) -> int | Integers:
+        """The fragment of a text, or of each of many, at a place."""
+        width = self.width(place)
+        after = self.length - place * self.step - width
+        below, size = int(self.symbols**after), int(self.symbols**width)
+        if isinstance(value, int):
+            return value // below % size
+        numbers = value.astype(np.uint64)
+        found: Integers = numbers // np.uint64(below) % np.uint64(size)  # type: ignore[assignment]
+        return found
+
+    def piece(self, value: int) -> int:
+        """The puzzle piece of a text: the first 8 bits of a hash that no row of a sketch has."""
+        return hash_of(value, _PIECE_ROW) >> 64 - _PIECE_BITS
+
+    def pieces_of(self, values: NDArray[np.integer]) -> Integers:
+        """The puzzle piece of each of many texts."""
+        right = np.uint64(64 - _PIECE_BITS)
+        found: Integers = hash_of_many(values, _PIECE_ROW) >> right  # type: ignore[assignment]
+        return found
+
+    def marked(self, piece: int, fragment: int) -> int:
+        """The number that the sketch of fragments counts."""
+        return int(piece * self.symbols**self.step + fragment)
+
+    @property
+    def event(self) -> JointReport:
+        """The law of one report: of a fragment, whose place no text enters, and of a text."""
+        return JointReport(tuple(part.event for part in self.parts))
+
+    @property
+    def draws(self) -> int:
+        """A word for the place, and those of both sketches."""
+        return 1 + sum(part.draws for part in self.parts)
+
+    @property
+    def size(self) -> int:
+        """A byte for the place, and the reports of both sketches."""
+        return 1 + sum(part.size for part in self.parts)
+
+    @property
+    def cells(self) -> int:
+        """The sums of the fragments of each place, and of whole texts."""
+        return self.places * self.parts[0].cells + self.parts[1].cells
+
+    @property
+    def _starts(self) -> list[int]:
+        """The least word of each place, and the end: word x places // 2^64 is the place."""
+        count = self.places
+        return [-(-WHOLE * place // count) for place in range(count + 1)]
+
+    @property
+    def chances(self) -> list[float]:
+        """The probability of each place, to the nearest float."""
+        return [(end - start) / WHOLE for start, end in pairwise(self._starts)]
+
+    def encode(self, value: int, words: Sequence[int]) -> bytes:
+        """The report of a text: a place, its fragment there, and the text."""
+        few, whole = self.parts
+        place = words[0] * self.places >> 64
+        piece = self.piece(value)
+        marked = self.marked(piece, self.fragment(value, place))
+        end = 1 + few.draws
+        first = few.encode(marked, words[1:end])
+        second = whole.encode(value, words[end:])
+        return bytes([place]) + first + second
+
+    def encode_many(self, values: Integers, entropy: Entropy) -> Payloads:
+        """Independent reports of many texts."""
+        few, whole = self.parts
+        words = drawn_words(len(values), entropy)
+        ends = np.array(self._starts[1:-1], np.uint64)
+        chosen = np.searchsorted(ends, words, side="right")
+        pieces = self.pieces_of(values)
+        marked = pieces * np.uint64(self.symbols**self.step)
+        for place in range(self.places):
+            rows = np.flatnonzero(chosen == place)
+            marked[rows] += self.fragment(values[rows], place)
+        payloads = np.empty((len(values), self.size), np.uint8)
+        end = 1 + few.size
+        payloads[:, 0] = chosen
+        payloads[:, 1:end] = few.encode_many(marked, entropy)
+        payloads[:, end:] = whole.encode_many(values, entropy)
+        return payloads
+
+    def valid(self, payloads: Payloads) -> Mask:
+        """Places that exist, with valid reports of both sketches."""
+        first, second = self._inner(payloads)
+        few, whole = self.parts
+        good: Mask = payloads[:, 0] < self.places
+        return good & few.valid(first) & whole.valid(second)
+
+    def tally(self, payloads: Payloads) -> Integers:
+        """The sums of the fragments of each place, and of whole texts."""
+        first, second = self._inner(payloads)
+        few, whole = self.parts
+        found = []
+        for place in range(self.places):
+            rows = payloads[:, 0] == place
+            found.append(few.tally(np.ascontiguousarray(first[rows])))
+        return np.concatenate((*found, whole.tally(second)))
+
+    def split(self, tally: Integers) -> tuple[list[Integers], Integers]:
+        """The sums of the fragments of each place, and those of whole texts."""
+        end = self.places * self.parts[0].cells
+        return list(tally[:end].reshape(self.places, -1)), tally[end:]
+
+    def _inner(self, payloads: Payloads) -> tuple[Payloads, Payloads]:
+        """The reports of fragments, and those of whole texts."""
+        end = 1 + self.parts[0].size
+        return np.ascontiguousarray(payloads[:, 1:end]), np.ascontiguousarray(payloads[:, end:])
+
+
+def fragments(
+    symbols: int,
+    length: int,
+    epsilon: Number,
+    *,
+    whole: Number = _SHARE,
+) -> FragmentsOracle:
+    """The oracle of unknown texts of at most this epsilon, with fragments of two symbols.
+
+    ``symbols`` and ``length`` are those of ``telemetry.Words``; ``whole`` is the share of epsilon
+    that the report of the whole text has. More than 90 symbols have fragments of one.
+
+    >>> oracle = fragments(17, 12, 4)
+    >>> oracle.step, oracle.size, [round(float(part.event.epsilon), 3) for part in oracle.parts]
+    (2, 9, [3.0, 1.0])
+    """
+    exact = positive("epsilon", epsilon)
+    share = to_fraction("whole", whole)
+    if not 0 < share < 1:
+        raise InvalidDeclaration(
+            f"A share {shown(whole)} of epsilon for the whole text.", allowed="between 0 and 1"
+        )
+    step = 1
+    if type(symbols) is int and type(length) is int and length > 1 and symbols**2 <= _FRAGMENTS:
+        step = 2
+    few = sketch(exact * (1 - share), rows=_ROWS)
+    last = sketch(exact * share, rows=_LAST_ROWS)
+    return FragmentsOracle(symbols, length, step, (few, last))
