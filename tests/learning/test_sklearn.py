@@ -140,5 +140,8 @@ def test_one_row_more_moves_no_other_to_another_fold() -> None:
     assert all_of_them - less <= {tuple(X[0])} and less <= all_of_them
     persons = Declared("l.db", "town", COLUMNS, unit=sf.Unit("who", max_rows_total=9))
     frame = pd.DataFrame({"age": X[:, 0], "pay": X[:, 1], "who": np.arange(1500) // 3})
+    # a unit that is written in several ways is one, as for a session
+    alike = {"age": [1] * 4, "pay": [2] * 4, "who": [7, 7.0, "7", np.float32(7)]}
+    assert {len(held) for _, held in Folds(persons, 50).split(alike)} == {0, 4}
     for kept, held in Folds(persons, 4).split(frame):
         assert not set(frame["who"][kept]) & set(frame["who"][held])

@@ -127,14 +127,18 @@ class Declared:
         read = self._columns(rows)
         return {name: _shown(self.columns[name], values) for name, values in read.items()}
 
+    def owners(self, rows: Any) -> dict[str, list[str | None]]:
+        """Whose each row is, as a session reads it; nothing where each row is a unit."""
+        return {name: _texts(column_of(rows, name)) for name in self._ids}
+
     def session(self, rows: Any, labels: Any, version: str) -> Session:
         """A session over rows and their labels."""
         arrays = {}
         declared = dict(self.columns)
         for name, values in self._columns(rows).items():
             arrays[name] = _arrow(self.columns[name], values)
-        for name in self._ids:
-            arrays[name] = pa.array(_texts(column_of(rows, name)), pa.string())
+        for name, texts in self.owners(rows).items():
+            arrays[name] = pa.array(texts, pa.string())
         if self.label is not None:
             declared[self.target] = self.label
             values = read_column(self.label, _one_column(labels))

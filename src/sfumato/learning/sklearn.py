@@ -23,7 +23,6 @@ from sfumato.exact.rational import Number
 from sfumato.learning.declared_rows import Declared
 from sfumato.learning.features import Floats
 from sfumato.learning.fit import fit
-from sfumato.learning.frames import column_of
 from sfumato.learning.recipe import Recipe
 from sfumato.learning.score import score
 from sfumato.noise import Integers
@@ -441,7 +440,7 @@ class Folds:
         """The columns that decide."""
         if self.declared.unit is None:
             return list(self.declared.frame(rows).values())
-        return [column_of(rows, name) for name in self.declared.unit.columns]
+        return list(self.declared.owners(rows).values())
 
     def _fold(self, row: tuple[Any, ...]) -> int:
         """The fold of a row."""
