@@ -20,9 +20,10 @@ def test_a_door_has_its_folder_tasks_and_address(tmp_path: Path) -> None:
 
 
 def test_a_door_may_keep_reports_on_a_server_and_a_shuffler_may_not(tmp_path: Path) -> None:
-    declare(tmp_path, asked(), 'postgres = "postgresql://collector@db/telemetry"')
+    declare(tmp_path, asked(), 'postgres = "postgresql://ann:secret@db/telemetry"')
     path = tmp_path / "telemetry.toml"
-    assert read_door(str(path), "collector").place == "postgresql://collector@db/telemetry"
+    door = read_door(str(path), "collector")
+    assert door.place == "postgresql://ann:secret@db/telemetry" and "secret" not in repr(door)
     path.write_text(path.read_text().replace("[collector]", "[shuffler]"), encoding="utf-8")
     with pytest.raises(InvalidConfig, match=r"where \[shuffler\] keeps"):
         read_door(str(path), "shuffler")

@@ -223,6 +223,13 @@ def test_an_address_is_no_path(folder: Path) -> None:
     assert (people.source, people.table) == (Server("postgresql://ada@db.example/clinic"), "people")
 
 
+def test_declarations_show_no_password(folder: Path) -> None:
+    path = written(folder, ledger='ledger = "postgresql://ann:secret@db/ledger"')
+    declared = read_declarations(path)
+    assert declared.ledger == "postgresql://ann:secret@db/ledger"
+    assert "secret" not in repr(declared) and "people" in repr(declared)
+
+
 def test_an_object_of_a_store_is_no_path(folder: Path) -> None:
     path = written(folder, source='source = "s3://clinic/people.parquet"')
     people = read_declarations(path).dataset.tables["people"]

@@ -2,7 +2,7 @@
 """The sections [collector] and [shuffler] of a telemetry.toml, and the server that they need."""
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -30,11 +30,12 @@ config = click.option(
 class Door:
     """Where reports are received, of which tasks, and where they are kept."""
 
-    place: str | Path
+    # an address may have a password
+    place: str | Path = field(repr=False)
     tasks: tuple[SignedTask, ...]
     host: str
     port: int
-    form: dict[str, Any]
+    form: dict[str, Any] = field(repr=False)
 
     def serve(self, app: Collector) -> None:
         """Answers requests until it is stopped."""

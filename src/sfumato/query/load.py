@@ -130,12 +130,13 @@ class Declarations:
     """
 
     dataset: Dataset
-    ledger: str | Path
+    # an address may have a password
+    ledger: str | Path = field(repr=False)
     budget: Budget | None
     prepared: Path | None = None
     closed: bool | None = None
     other_people: str = ""
-    ledger_heads: tuple[str, ...] = ()
+    ledger_heads: tuple[str, ...] = field(default=(), repr=False)
     without_heads: str = ""
     ledger_key: Path | None = None
     states: Path | None = None
