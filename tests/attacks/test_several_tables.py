@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A unit with many rows in three tables against every number that a fit of them reads."""
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -9,14 +10,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy.stats import norm
 
 import sfumato as sf
 from sfumato import synthetic as sy
+from sfumato.accounting.account import account
 from sfumato.engines.reference import Reference
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.open_rows import OpenRows
 from sfumato.plan.rows import BoundedRows
 from sfumato.privacy.distance import Norm
+from sfumato.query.allowance import Allowance, allowance
 from sfumato.query.cells import Units
 from sfumato.query.claims import require_proved
 from sfumato.query.curator import Curator
@@ -94,16 +98,21 @@ def together(*people: Tables) -> Tables:
 class Twin:
     """A curator that looks, at each step, how far the numbers of two neighbours are apart.
 
-    ``most`` has, of each kind of step, the largest move as a share of what is accounted.
+    ``most`` has, of each kind of step, the largest move as a share of what is accounted;
+    ``information`` what all noisy counts of a table say about which of the two it is: the squares
+    of their differences over the variance of their noise.
     """
 
     def __init__(self, curator: Curator, here: Opened, there: Opened) -> None:
         self._curator, self._pair = curator, (here, there)
         self.charge = curator.charge
         self.most: dict[str, Fraction] = {}
+        self.information = [0.0] * len(TABLES)
 
     def measure(self, statistic: Any, mechanism: Any) -> Any:
-        self._look(f"counts {statistic.names[0]}", statistic, mechanism.norm)
+        moved = self._look(f"counts {statistic.names[0]}", statistic, mechanism.norm)
+        told = float((moved.astype(np.float64) ** 2).sum()) / float(mechanism.noise.variance.upper)
+        self.information[statistic.plan.table] += told
         return self._curator.measure(statistic, mechanism)
 
     def select(self, scored: Any, mechanism: Any) -> int:
@@ -120,11 +129,12 @@ class Twin:
         self._keep("texts of a unit", len(moved), Fraction(keys))
         return self._curator.threshold(counted, mechanism)
 
-    def _look(self, what: str, statistic: Any, norm: Norm) -> None:
+    def _look(self, what: str, statistic: Any, norm: Norm) -> Any:
         here, there = (np.asarray(statistic.exact(opened)) for opened in self._pair)
         moved = np.abs(here.astype(object) - there.astype(object))
         by_norm = {Norm.L1: moved.sum(), Norm.L2: (moved**2).sum(), Norm.LINF: moved.max()}
         self._keep(what, int(by_norm[norm]), statistic.distance(norm).value)
+        return moved
 
     def _keep(self, what: str, moved: int, accounted: Fraction) -> None:
         self.most[what] = max(moved / accounted, self.most.get(what, Fraction(0)))
@@ -151,6 +161,11 @@ def moves(relation: Any, here: Tables, there: Tables, texts: bool = True) -> dic
         options = replace(options, texts=TEXTS)
         cost = price_of(TEXTS, epsilon=None, rho=30, delta="1e-6")
     task = _task(dataset, TABLES, cost, known, {"drugs.drug": 7}, options)
+    return twin_of(task, dataset, here, there).most
+
+
+def twin_of(task: Any, dataset: Dataset, here: Tables, there: Tables) -> Twin:
+    """The whole run of a task, seen on both of two data."""
     plan = task.ready(dataset)
     require_proved(plan, dataset)
     pair = [opened(plan, tables) for tables in (here, there)]  # type: ignore[arg-type]
@@ -160,7 +175,7 @@ def moves(relation: Any, here: Tables, there: Tables, texts: bool = True) -> dic
         task.run(twin)  # type: ignore[arg-type]
     # every step was the next one of the event that is charged, and none is left
     assert curator.end() == ""
-    return twin.most
+    return twin
 
 
 def added(texts: bool = True) -> dict[str, Fraction]:
@@ -184,6 +199,43 @@ def weigh_rows(family, table, rows):
     """The mutant gives every row of a child the weight of a unit."""
     cells, weights = CHILD_ROWS(family, table, rows)
     return cells, np.full_like(weights, unit_table.FULL)
+
+
+def rare(day: int, pay: int) -> Tables:
+    """The only old patient with a drug, and three visits like nobody else's."""
+    visit = {"pid": 1, "why": "", "day": day, "pay": pay}
+    seen = [{**visit, "vid": 1000 + place} for place in range(3)]
+    return {
+        "patients": [{"pid": 1, "town": "Ulm", "old": True}],
+        "visits": seen,
+        "drugs": [{"vid": 1000, "drug": "b", "note": ""}],
+    }
+
+
+def told_of_visits(cost: Allowance) -> tuple[float, float]:
+    """What a fit tells, to whoever knows everybody and the patient's other rows, about which of two
+    visits his are, and the rho of the fit of visits.
+    """
+    dataset = clinic(sf.AddRemove)
+    options = sy.Options(rounds=3, bins={"visits.pay": [50_000]})
+    task = _task(dataset, TABLES, cost, options=options)
+    here, there = (together(rare(*visit), *OTHERS) for visit in ((3, 99_000), (0, 0)))
+    twin = twin_of(task, dataset, here, there)
+    assert twin.information[0] == 0
+    return twin.information[1], float(account(task.children[0].event).rho)
+
+
+def test_unique_children_of_a_known_parent_are_told_by_no_more_than_is_charged(monkeypatch):
+    """The best test of Gaussian counts (Neyman and Pearson, 1933) is one of their likelihood. A
+    patient with other visits is two steps away: at most 4 times the rho, 8 in information.
+    """
+    information, rho = told_of_visits(allowance(epsilon=1, delta="1e-9"))
+    assert 0 < information <= 8 * rho
+    # of two equally likely visits, the right one is named so much more often than the wrong one
+    assert 2 * norm.cdf(math.sqrt(information) / 2) - 1 < 0.09
+    monkeypatch.setattr(unit_table, "_child_rows", weigh_rows)
+    information, rho = told_of_visits(allowance(rho=100))
+    assert information > 8 * rho
 
 
 CHILD_ROWS = unit_table._child_rows
