@@ -11,7 +11,7 @@ from sfumato.cli.language import say
 from sfumato.cli.options import require_outputs, write_file
 from sfumato.cli.page_language import in_language
 from sfumato.cli.rows_score import most_frequent, nearest_guess, require_scorable, tested
-from sfumato.cli.synthetic_config import read_synthetic
+from sfumato.cli.synthetic_config import SyntheticConfig, read_synthetic
 from sfumato.cli.waiting import waiting
 from sfumato.errors import UnknownName, WrongUse, shown
 from sfumato.metadata.table import Table
@@ -83,10 +83,7 @@ def command(
     declared = read_synthetic(asking.config, tables, cost).with_public(public)
     with waiting() as engine, asking.session(engine) as session:
         if is_preview:
-            _require_test(session, declared.tables, test)
-            say(repr(preview(session, declared.tables, **declared.arguments)))
-            if test is not None:
-                say(test.told)
+            _preview(session, declared, test)
             return
         known = _public(asking.config, beside)
         _require_test(session, declared.tables, test)
@@ -102,6 +99,14 @@ def command(
     if report is not None:
         _write_report(report, model, known, tests)
     say(budget)
+
+
+def _preview(session: Session, declared: SyntheticConfig, test: "_Test | None") -> None:
+    """Says what would be measured, and what a score costs."""
+    _require_test(session, declared.tables, test)
+    say(repr(preview(session, declared.tables, **declared.arguments)))
+    if test is not None:
+        say(test.told)
 
 
 def _require_test(

@@ -98,8 +98,7 @@ def connect(
     require_names(analyst=analyst, purpose=purpose)
     _require_kinds(tables, budget, prepared, ledger, ledger_key)
     sinks = _sinks(ledger_heads)
-    declared = Dataset(dataset, dict(tables), relation, version)
-    _require_apart(declared)
+    declared = _apart(Dataset(dataset, tables, relation, version))
     with ExitStack() as failed:
         opened_engine, kept = _engine(declared, engine, prepared)
         failed.callback(opened_engine.close)
@@ -125,7 +124,7 @@ def connect(
     return session
 
 
-def _require_apart(declared: Dataset) -> None:
+def _apart(declared: Dataset) -> Dataset:
     """Refuses a public table that is stored where a private one is: it would show its rows."""
     private = [table for table in declared.tables.values() if not table.public]
     for name, table in declared.tables.items():
@@ -135,6 +134,7 @@ def _require_apart(declared: Dataset) -> None:
                 allowed="a public table that is about nobody",
                 remedy="Drop public=True, or give it data of its own.",
             )
+    return declared
 
 
 def _is_same(one: Table, other: Table) -> bool:
