@@ -142,7 +142,7 @@ def _value(
     skipped: dict[str, str],
     work: Work,
 ) -> float | None:
-    """The figure of one run; None if a peer cannot, which is told once and not tried again."""
+    """The figure of one run; None if a peer cannot, which is said once and not tried again."""
     asked = f"{work.system}: {work.name}, {work.scale:g}"
     if work.system not in workers or asked in skipped:
         return None

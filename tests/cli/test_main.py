@@ -202,7 +202,7 @@ def test_a_real_process_answers_and_refuses(shell: Shell, sql: str, code: int, s
     assert "Traceback" not in ran.stderr
 
 
-def test_a_misspelt_command_is_told_the_likely_one(shell: Shell) -> None:
+def test_the_refusal_of_a_misspelt_command_names_the_likely_one(shell: Shell) -> None:
     assert "Did you mean synthesize?" in shell.run("synthesise").err
     assert "是否想写 synthesize" in shell.run("--language", "zh", "synthesise").err
     assert "Did you mean" not in shell.run("zzz").err

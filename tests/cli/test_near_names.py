@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A misspelt name is told the one that it was likely meant to be."""
+"""A misspelt name, and the known one that is most like it."""
 
 import pytest
 

@@ -106,7 +106,7 @@ def _preview(session: Session, declared: SyntheticConfig, test: "_Test | None") 
     _require_test(session, declared.tables, test)
     say(repr(preview(session, declared.tables, **declared.arguments)))
     if test is not None:
-        say(test.told)
+        say(test.price)
 
 
 def _require_test(
@@ -154,7 +154,7 @@ class _Test:
         return cls(label, epsilon, within)
 
     @property
-    def told(self) -> str:
+    def price(self) -> str:
         """What a score costs, and how often."""
         return f"the score of {self.label} costs epsilon {self.epsilon} at each call: rows are new"
 

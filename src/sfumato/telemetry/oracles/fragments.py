@@ -23,6 +23,7 @@ from sfumato.noise import Entropy, Integers
 from sfumato.noise.entropy import words as drawn_words
 from sfumato.privacy.event import JointReport
 from sfumato.telemetry.oracles.oracle import WHOLE, Mask, Payloads
+from sfumato.telemetry.oracles.prefixes import require_texts
 from sfumato.telemetry.oracles.sketch import SketchOracle, hash_of, hash_of_many, sketch
 
 # The numbers of a puzzle piece: one byte.
@@ -30,9 +31,6 @@ PIECES = 256
 _PIECE_BITS = 8
 # The hash function that no row of a sketch has: rows end before it.
 _PIECE_ROW = 1 << 16
-_MOST_SYMBOLS = 256
-# No text of two symbols or more that fits 64 bits is longer.
-_LONGEST = 64
 # Fragments of one piece that are tried at each place.
 _FRAGMENTS = 1 << 13
 # Rows of the two sketches; of the whole texts, collisions are in the estimates.
@@ -66,19 +64,7 @@ class FragmentsOracle:
     parts: tuple[SketchOracle, ...]
 
     def __post_init__(self) -> None:
-        sizes = (self.symbols, self.length, self.step)
-        small = all(type(size) is int and size >= 1 for size in sizes)
-        if (
-            not small
-            or not 2 <= self.symbols <= _MOST_SYMBOLS
-            or self.length > _LONGEST
-            or self.step > self.length
-            or self.values > WHOLE
-        ):
-            raise InvalidDeclaration(
-                f"Texts of {shown(self.length)} symbols of {shown(self.symbols)}.",
-                allowed="2 to 256 symbols, and at most 2^64 texts",
-            )
+        require_texts(self.symbols, self.length, self.step)
         if self.symbols**self.step > _FRAGMENTS:
             raise InvalidDeclaration(
                 f"Fragments of {self.step} symbols of {self.symbols}.",

@@ -50,19 +50,7 @@ class PrefixesOracle(ChoiceOracle[SketchOracle]):
     parts: tuple[SketchOracle, ...]
 
     def __post_init__(self) -> None:
-        sizes = (self.symbols, self.length, self.step)
-        small = all(type(size) is int and size >= 1 for size in sizes)
-        if (
-            not small
-            or not 2 <= self.symbols <= _MOST_SYMBOLS
-            or self.length > _LONGEST
-            or self.step > self.length
-            or self.values > WHOLE
-        ):
-            raise InvalidDeclaration(
-                f"Texts of {shown(self.length)} symbols of {shown(self.symbols)}.",
-                allowed="2 to 256 symbols, and at most 2^64 texts",
-            )
+        require_texts(self.symbols, self.length, self.step)
         if self.symbols**self.step > _CONTINUATIONS and self.step > 1:
             raise InvalidDeclaration(
                 f"Steps of {self.step} symbols of {self.symbols}.",
@@ -97,6 +85,21 @@ class PrefixesOracle(ChoiceOracle[SketchOracle]):
             return value // width
         prefix: Integers = value.astype(np.uint64) // np.uint64(width)  # type: ignore[assignment]
         return prefix
+
+
+def require_texts(symbols: int, length: int, step: int) -> None:
+    """Refuses texts that have no numbers below 2^64, and steps beyond their length."""
+    small = all(type(size) is int and size >= 1 for size in (symbols, length, step))
+    if (
+        not small
+        or not 2 <= symbols <= _MOST_SYMBOLS
+        or not step <= length <= _LONGEST
+        or symbols**length > WHOLE
+    ):
+        raise InvalidDeclaration(
+            f"Texts of {shown(length)} symbols of {shown(symbols)}.",
+            allowed="2 to 256 symbols, and at most 2^64 texts",
+        )
 
 
 def prefixes(symbols: int, length: int, epsilon: Number) -> PrefixesOracle:
