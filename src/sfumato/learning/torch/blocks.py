@@ -27,11 +27,11 @@ COARSE = 2.0**8
 _OFF = 0.55
 _UNIT = 2.0**-53
 # Inputs of a row that are shorter count as zeros.
-_SHORTEST = 2.0**-50
+_SHORTEST = 2.0**-40
 # So many squares are added up in float32.
 _WIDE = 2**12
-# Squares that vanish in float32 add up to less.
-_VANISHED = 2.0**-120
+# Squares that vanish in float32 add up to less, also where it has no subnormal numbers.
+_VANISHED = 2.0**-100
 # float32 adds up integers exactly below 2^24; the square of it, less the errors of the bound.
 _SINGLE = 2.0**47.5
 # Positions times features of a row, and rows of a chunk, are at most these.
