@@ -147,7 +147,7 @@ def test_shorter_floats_by_a_setting_of_torch_are_noticed(monkeypatch: pytest.Mo
     integers = block.integers(factors)
     with torch.autocast("cpu"):
         assert (block.total(integers).numpy().astype(np.int64) == in_whole_numbers(integers)).all()
-        monkeypatch.setattr(module, "_single_is_exact", lambda: True)
+        monkeypatch.setattr(module, "_is_exact", lambda values: True)
         found = block.total(integers).double().numpy().astype(np.int64)
     assert (found != in_whole_numbers(integers)).any()
 
