@@ -85,10 +85,11 @@ def _parts(
 
 
 def _tensor(value: torch.Tensor) -> str:
-    """The numbers of a tensor, and whether they are trained."""
+    """The numbers of a tensor, whether they are trained, and where they are not on the CPU."""
     flat = value.detach().cpu().to_dense().contiguous().flatten()
     digest = hashlib.sha256(flat.view(torch.uint8).numpy().tobytes()).hexdigest()
-    return f"{value.dtype} {tuple(value.shape)} {value.requires_grad} {digest}"
+    place = "" if value.device.type == "cpu" else f" {value.device.type}"
+    return f"{value.dtype} {tuple(value.shape)} {value.requires_grad} {digest}{place}"
 
 
 def _code_or_object(

@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
+from sfumato.learning.features import Floats
 from sfumato.learning.points import STEPS, Points
 from sfumato.learning.torch.blocks import MOST_ROWS
+from sfumato.learning.torch.device import repeatable
 from sfumato.learning.torch.reading import Reading
 from sfumato.learning.torch.recorded import Recorded
 from sfumato.noise import Integers
@@ -54,11 +56,12 @@ class Outputs:
     def _outputs(
         self,
         codes: Integers,
-    ) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    ) -> Floats:
         """The outputs of at most MOST_ROWS rows; fewer are padded."""
         count = len(codes)
         x = np.pad(self.reading.floats(codes), ((0, MOST_ROWS - count), (0, 0)))
-        with torch.no_grad():
-            # in torch's own memory, as made-up rows are: BLAS may compute by where numbers begin
-            outputs = self.network.module(torch.from_numpy(x).clone()).flatten(1)[:count]
-        return np.asarray(outputs.double().numpy())
+        # in torch's own memory, as made-up rows are: BLAS may compute by where numbers begin
+        given = torch.from_numpy(x).clone().to(self.network.device)
+        with torch.no_grad(), repeatable(self.network.device):
+            found: Floats = self.network.module(given).flatten(1).double().cpu().numpy()[:count]
+        return found

@@ -123,7 +123,8 @@ class Whitening(Recipe[Whitened]):
         network = Recorded(self.features, no_loss)
         try:
             require_outputs_apart(network, reading, MOST_ROWS)
-            width = network.module(reading.drawn(1, seed=1)[0]).flatten(1).shape[1]
+            made_up, _ = reading.drawn(1, 1, network.device)
+            width = network.module(made_up).flatten(1).shape[1]
         except SfumatoError:
             raise
         except FAILURES as failure:
@@ -148,12 +149,13 @@ class Whitening(Recipe[Whitened]):
     ) -> Planned[Whitened]:
         """Three releases in one task."""
         task = self.task(examples, asked, orders)
+        device = task.box.network.device
 
         def made(body: bytes, cost: Cost, charge: str) -> Whitened:
             mean, matrix = task.covariance(body)
             axes, variances = directions(matrix, self.kept)
             hidden = task.hidden(body)
-            layer = _layer(self.reach, mean, axes, variances + hidden)
+            layer = _layer(self.reach, mean, axes, variances + hidden).to(device)
             total = max(float(np.trace(matrix)), float(variances.sum()))
             return Whitened(layer, variances / max(total, _LEAST), cost, charge)
 
