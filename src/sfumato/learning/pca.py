@@ -227,9 +227,10 @@ class Spread(Generic[B]):
         return numbers[2 : 2 + count] / STEPS, matrix * (unit**2 / (rows * self._weight))
 
     def hidden(self, body: bytes) -> float:
-        """Half the largest variance that the noise of an answer may show along any direction.
+        """Half the most variance that the noise of an answer shows along any direction, nearly.
 
-        The eigenvalues of noise with a standard deviation s end near 2 s sqrt(numbers).
+        A symmetric matrix of d numbers a row, each with a standard deviation s, has eigenvalues up
+        to about 2 s sqrt(d) (Wigner).
         """
         rows, radius = np.frombuffer(body, "<f8")[:2]
         deviation = self.noise * float(radius) ** 2 / (STEPS**2 * float(rows))

@@ -75,11 +75,11 @@ class OrientedGradients(nn.Module):
 
 
 def _edges() -> torch.Tensor:
-    """The slopes of a bell to the right and downwards: (2, 1, size, size)."""
+    """What finds how much lighter it is to the right, and downwards: (2, 1, size, size)."""
     reach = math.ceil(3 * _SMOOTH)
     places = torch.arange(-reach, reach + 1).float()
     bell = torch.exp(-(places**2) / (2 * _SMOOTH**2))
     bell = bell / bell.sum()
-    slope = -places * bell
+    slope = places * bell
     slope = slope / slope.abs().sum()
     return torch.stack([torch.outer(bell, slope), torch.outer(slope, bell)]).unsqueeze(1)
