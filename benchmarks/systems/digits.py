@@ -23,6 +23,7 @@ from benchmarks.learning_pictures import mnist
 from benchmarks.worker import UNIT
 from sfumato import learning as ln
 from sfumato.learning import torch as lt
+from sfumato.metadata.column import ColumnType
 
 _SIDE, _CLASSES = 28, 10
 # One setting for every epsilon, chosen on 10,000 of the training pictures: the share of the budget
@@ -65,7 +66,7 @@ def fitted(session: sf.Session, size: int) -> lt.NetworkModel:
 def measured(epsilon: str) -> dict[str, float]:
     """One fit: accuracy in percent, seconds of the processor and of the clock, peak GB."""
     train, test = pictures("train"), pictures("test")
-    columns = {
+    columns: dict[str, ColumnType] = {
         "picture": sf.Array((_SIDE, _SIDE), 0, 255),
         "digit": sf.Category(*map(str, range(_CLASSES))),
     }

@@ -24,7 +24,7 @@ _LEAST, _MOST = 8, 64
 _TINY = 1e-12
 
 
-class OrientedGradients(nn.Module):
+class OrientedGradients(nn.Module):  # type: ignore[misc] # torch is not read by mypy
     """Eight numbers from 0 to 1 for each cell of a picture: a module without parameters.
 
     A row is a picture of ``height`` times ``width`` numbers from 0 to 1, row by row, as an

@@ -39,7 +39,7 @@ _MOST_REACH = 2**20
 _LEAST = 1e-12
 
 
-class UnitLength(nn.Module):
+class UnitLength(nn.Module):  # type: ignore[misc] # torch is not read by mypy
     """Divides each row by its length; zeros stay zeros.
 
     >>> UnitLength()(torch.tensor([[3.0, 4.0]])).tolist()
