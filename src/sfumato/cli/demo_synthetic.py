@@ -15,7 +15,7 @@ from sfumato.cli.census import census
 from sfumato.cli.demo import say
 from sfumato.cli.hospitals_data import write_hospitals
 from sfumato.cli.hospitals_study import hospitals
-from sfumato.cli.options import require_folders, write_file
+from sfumato.cli.options import require_spared, write_file
 from sfumato.cli.page_language import in_language
 from sfumato.metadata.column import Category
 from sfumato.metadata.table import Table
@@ -50,7 +50,7 @@ QUESTION = "SELECT MSP, COUNT(*) AS n, AVG(AGEP) AS age FROM people GROUP BY MSP
 )
 def command(report: str, output: str) -> None:
     """Make synthetic rows of the census extract, ask them a question, and write a page."""
-    require_folders(report)
+    require_spared(report)
     console = Console(highlight=False)
     with tempfile.TemporaryDirectory(prefix="sfumato-synthetic-") as folder:
         ledger = Path(folder) / "ledger.db"

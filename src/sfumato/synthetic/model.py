@@ -216,6 +216,9 @@ class Model(ABC):
 
         The guarantee and the charge are in the metadata of the Parquet file, and beside the CSV
         file in ``NAME.csv.json``. Of one table, memory does not grow with the number of rows.
+
+        Raises:
+            WrongUse: a file of such a name is there and is not marked as synthetic.
         """
         return write_files(self._parts(rows), Path(folder), self.facts, csv=csv)
 
