@@ -128,8 +128,8 @@ class Balance:
 
 
 def _delta_exceeded(asked: int, left: int, *, is_pure: bool) -> BudgetExceeded:
-    costs = f"The question costs delta {_delta_text(asked)}"
-    few = _delta_text(left)
+    costs = f"The question costs delta {delta_text(asked)}"
+    few = delta_text(left)
     if is_pure:
         return BudgetExceeded(
             f"{costs}, and {_PURE}",
@@ -145,7 +145,8 @@ def _delta_exceeded(asked: int, left: int, *, is_pure: bool) -> BudgetExceeded:
     )
 
 
-def _delta_text(increments: int) -> str:
+def delta_text(increments: int) -> str:
+    """A multiple of 1e-24 as an exact decimal."""
     return decimal_text(Fraction(increments, DELTA_INCREMENTS))
 
 
