@@ -69,6 +69,11 @@ def test_a_constraint_that_divides_a_bin_is_refused():
     assert rules_of(schema(age=[3, 6]), [implies("age < 3", "pay IS NULL")])
     with pytest.raises(WrongUse, match="divides bins of age"):
         rules_of(schema(age=[4, 6]), [implies("age < 3", "pay IS NULL")])
+    with pytest.raises(WrongUse) as refused:
+        rules_of(schema(age=[4, 6]), [require("age <= pay")])
+    # the remedy can be written as it stands
+    assert "bins={'age': 10}" in str(refused.value.remedy)
+    assert rules_of(schema(age=10), [require("age <= pay")])
 
 
 def test_unknown_columns_and_statements_are_refused():

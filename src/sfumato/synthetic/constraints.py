@@ -17,7 +17,7 @@ from sqlglot import exp
 from sfumato.errors import WrongUse, shown
 from sfumato.noise import Integers
 from sfumato.synthetic.rules import Rule
-from sfumato.synthetic.schema import Axis, Schema, TextAxis
+from sfumato.synthetic.schema import MOST_BINS, Axis, Schema, TextAxis
 from sfumato.synthetic.tree import Clique
 
 # The most combinations of values that a constraint is computed for.
@@ -143,6 +143,22 @@ def rules_of(schema: Schema, constraints: Sequence[Constraint]) -> tuple[Rule, .
     return tuple(rules.values())
 
 
+def _divided(constraint: Constraint, axes: Sequence[Axis]) -> WrongUse:
+    """The refusal of a constraint that holds for some values of a bin and not for others."""
+    single = {}
+    for one in axes:
+        if one.starts is not None:
+            single[one.name] = one.kind.upper_code - one.kind.lower_code + 1
+    remedy = "Declare bins= that begin where the constraint changes."
+    if all(values <= MOST_BINS for values in single.values()):
+        remedy += f" Or a bin for each value: bins={single}."
+    return WrongUse(
+        f"The constraint {shown(constraint.test)} divides bins of {', '.join(single)}: it holds "
+        "for some values of a bin, not for others.",
+        remedy=remedy,
+    )
+
+
 def _rule(schema: Schema, constraint: Constraint) -> Rule:
     """The combinations of cells that one constraint allows."""
     places = sorted(schema.place(name) for name in constraint.columns)
@@ -165,12 +181,7 @@ def _rule(schema: Schema, constraint: Constraint) -> Rule:
         )
     always, ever = _truth(constraint, axes, tables)
     if not np.array_equal(always, ever):
-        at = np.argwhere(always != ever)[0]
-        named = ", ".join(one.name for one in axes)
-        raise WrongUse(
-            f"The constraint {shown(constraint.test)} divides bins of {named}: {at.tolist()}.",
-            remedy="Declare bins= that begin where the constraint changes.",
-        )
+        raise _divided(constraint, axes)
     for at, one in enumerate(axes):
         if not one.is_nullable:
             np.moveaxis(always, at, -1)[..., -1] = False
