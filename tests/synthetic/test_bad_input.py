@@ -9,7 +9,7 @@ import pytest
 
 import sfumato as sf
 from sfumato import synthetic as sy
-from sfumato.errors import WrongUse
+from sfumato.errors import SfumatoError, WrongUse
 from sfumato.synthetic import fitting
 from sfumato.synthetic.estimate import MaximumEntropy
 from tests.synthetic.towns import session, town
@@ -41,6 +41,26 @@ def test_a_constant_column_stays_so(tmp_path):
     with session(tmp_path, CONSTANT) as opened:
         drawn = sy.fit(opened, "people", rho=1).sample(rows=500)["people"]
     assert drawn["age"].to_pylist().count(7) > 480
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"rho": 1, "options": {"bins": 3}}, "sy.Options"),
+        ({"rho": 1, "options": sy.Options(columns="age")}, r"columns=\['age'\]"),
+        ({"rho": 1, "constraints": sy.require("age < 3")}, "a list of constraints"),
+        ({"rho": 1, "constraints": "age < 3"}, "a list of constraints"),
+        ({"rho": "1e-12"}, "rho = 1e-12 is too little to measure 2 columns"),
+        ({"epsilon": "1e-12"}, "epsilon = 1e-12 is too little"),
+    ],
+)
+def test_arguments_of_another_form_are_refused_in_words(tmp_path, asked, said):
+    with session(tmp_path, CONSTANT) as opened:
+        with pytest.raises(SfumatoError, match=said):
+            sy.preview(opened, "people", **asked)
+        with pytest.raises(SfumatoError, match=said):
+            sy.fit(opened, "people", **asked)
+        assert opened.budget.spent == "0"
 
 
 @pytest.mark.parametrize("rows", [-1, 10**12, 2.5, "10", True])

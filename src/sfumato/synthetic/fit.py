@@ -104,7 +104,7 @@ def fit(
     (['age', 'smoker'], True)
     >>> folder.cleanup()
     """
-    chosen = options or Options()
+    chosen = _chosen(options)
     allowed = price_of(chosen.texts, epsilon=epsilon, rho=rho, delta=delta)
     task = _task(session.dataset, tables, allowed, constraints, workload, chosen)
     cost = session.price(task)
@@ -137,7 +137,7 @@ def preview(
     ('job',)
     >>> folder.cleanup()
     """
-    chosen = options or Options()
+    chosen = _chosen(options)
     allowed = price_of(chosen.texts, epsilon=epsilon, rho=rho, delta=delta)
     task = _task(session.dataset, tables, allowed, constraints, workload, chosen)
     return preview_of(task, session.price(task), session.dataset)
@@ -203,13 +203,7 @@ def _task(
     options: Options | None = None,
 ) -> FitTask | RelationalTask:
     """The task of a fit of one table or of several, from declarations alone."""
-    for each in constraints:
-        if not isinstance(each, Constraint | Public):
-            raise WrongUse(
-                f"The constraint {shown(each)}.",
-                allowed="constraints of require(), implies(), determines() and public()",
-                remedy='constraints=[sy.require("start <= finish")]',
-            )
+    _require_constraints(constraints)
     weights = {} if workload is None else workload
     if not isinstance(weights, Mapping):
         raise WrongUse(f"workload={shown(weights)}.", allowed='{"income": 10}')
@@ -230,6 +224,31 @@ def _task(
         bins=chosen.bins,
         triples=chosen.triples,
     )
+
+
+def _chosen(options: object) -> Options:
+    """The options of a fit; the defaults if none are given."""
+    if options is None:
+        return Options()
+    if not isinstance(options, Options):
+        raise WrongUse(f"options={shown(options)}.", allowed='sy.Options(bins={"pay": 10})')
+    if isinstance(options.columns, str):
+        raise WrongUse(
+            f"columns={shown(options.columns)}.", allowed=f"columns=[{options.columns!r}]"
+        )
+    return options
+
+
+def _require_constraints(constraints: object) -> None:
+    """Refuses what is no list of constraints."""
+    is_list = isinstance(constraints, Sequence)
+    for each in constraints if isinstance(constraints, Sequence) else [constraints]:
+        if not is_list or not isinstance(each, Constraint | Public):
+            raise WrongUse(
+                f"The constraint {shown(each)}.",
+                allowed="a list of constraints of require(), implies(), determines() and public()",
+                remedy='constraints=[sy.require("start <= finish")]',
+            )
 
 
 def _fit_task(
