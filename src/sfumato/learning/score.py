@@ -184,4 +184,8 @@ def require_columns(model: Scorable, examples: Examples) -> None:
             )
     if len(model.columns) != len(examples.columns):
         names = ", ".join(column.name for column in model.columns)
-        raise WrongUse(f"{len(examples.columns)} features.", allowed=names)
+        raise WrongUse(
+            f"The SELECT has {len(examples.columns)} features, and the model {len(model.columns)}.",
+            allowed=names,
+            remedy="SELECT the model's features in its order, and the label.",
+        )

@@ -133,9 +133,9 @@ def _delta_exceeded(asked: int, left: int, *, is_pure: bool) -> BudgetExceeded:
     if is_pure:
         return BudgetExceeded(
             f"{costs}, and {_PURE}",
-            allowed="questions to declared groups, with epsilon=",
-            remedy="Declare the values of what you group by. Only the owner can open an account "
-            "with delta.",
+            allowed="questions with epsilon= alone, to declared groups",
+            remedy="Declare the values of what you group by; of models, NaiveBayes and "
+            "DecisionTree need no delta. Only the owner can open an account with delta.",
         )
     return BudgetExceeded(
         f"{costs}; the account has delta={few} left for questions.",

@@ -98,6 +98,10 @@ def test_what_is_refused_costs_nothing(tmp_path: Path) -> None:
     with connected(tmp_path, frame(50), BUDGET) as session:
         for network, said in (
             (lt.Network(batch, LOSS, lt.Adam(), size=50), r"1 \(BatchNorm1d\)"),
+            (
+                lt.Network(nn.Linear(2, 2), LOSS, lt.Adam(), size=50),
+                r"\(rows, 3\), and labels that",
+            ),
             (lt.Network(Net(), nn.CrossEntropyLoss(), lt.Adam(), size=50), "A loss of shape"),
             (lt.Network(Net().half(), LOSS, lt.Adam(), size=50), "half precision"),
         ):
