@@ -19,6 +19,7 @@ from sfumato.learning.outcomes import outcome_distance
 from sfumato.learning.recipe import Asked, OneRelease, Recipe, Run
 from sfumato.learning.run_count import RunShares, law_of
 from sfumato.learning.scorable import Scorable
+from sfumato.learning.told import Told
 from sfumato.learning.tune_preview import TunePreview
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.metadata.dataset import Dataset
@@ -110,7 +111,7 @@ def tune(
     shares = RunShares(Asked(epsilon, rho, delta), law_of(runs), session.renyi_orders)
     task = Tuning.of(listed, examples, shares)
     cost = session.price(task)
-    stored = session.ask(task)
+    stored = session.ask(Told(task, examples.about))
     place, right, wrong = _HEAD.unpack_from(stored.body)
     planned = task.candidates[place].planned
     model = planned.made(stored.body[_HEAD.size :], cost, stored.charge)
