@@ -174,10 +174,11 @@ def load(
         facts = json.loads(stored.body.partition(b"\n")[0])
     except ValueError:
         facts = {}
-    if facts.get("kind") != FitTask.kind:
+    if not isinstance(facts, dict) or facts.get("kind") != FitTask.kind:
         raise WrongUse(f"The charge {shown(charge_id)} is no synthetic fit.")
     task = _task_of(session.dataset, facts["asked"])
     task.ready(session.dataset)
+    task.require_measured(facts)
     return _model(session.dataset, task, stored, session.price(task), estimator)
 
 

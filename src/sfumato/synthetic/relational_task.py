@@ -27,6 +27,7 @@ from sfumato.query.curator import Curator
 from sfumato.synthetic.children import ChildModel, child_base
 from sfumato.synthetic.estimate import Fitted
 from sfumato.synthetic.fitting import MOST_COUNTED, Base, candidate, cells_of_rows, whole_fit
+from sfumato.synthetic.measured_as import measured_as, require_same
 from sfumato.synthetic.opening import Opening, counted_texts, opened
 from sfumato.synthetic.relational import Family, is_declared, read_by, rows_of
 from sfumato.synthetic.rows import Dice
@@ -346,10 +347,20 @@ class RelationalTask:
     ) -> bytes:
         """Measures table by table; the steps depend on released numbers alone."""
         facts: dict[str, Any] = {"kind": self.kind, "format": FORMAT, "charge_id": curator.charge}
+        facts["measured_as"] = [measured_as(each.schema) for each in self.parts]
         if self.is_opened:
             return self._measured(curator, facts)
         facts["opened"] = self._released(curator)
         return self.with_opened(facts["opened"])._measured(curator, facts)
+
+    def require_measured(
+        self,
+        facts: Mapping[str, Any],
+    ) -> None:
+        """Refuses a stored fit of other declarations (WrongUse)."""
+        told = facts.get("measured_as") or [None] * len(self.parts)
+        for part, own in zip(self.parts, told, strict=True):
+            require_same(part.schema, own)
 
     def _released(
         self,

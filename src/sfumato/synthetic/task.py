@@ -26,6 +26,7 @@ from sfumato.query.curator import Curator
 from sfumato.synthetic.counts import BlockCounts, Plan
 from sfumato.synthetic.estimate import Measurement
 from sfumato.synthetic.fitting import MOST_COUNTED, Base, Fitting
+from sfumato.synthetic.measured_as import measured_as, require_same
 from sfumato.synthetic.opening import LONGEST_KEY, MOST_KEYS, Opening, counted_texts, opened
 from sfumato.synthetic.public import PublicCells
 from sfumato.synthetic.rows import Dice
@@ -152,12 +153,17 @@ class FitTask:
     ) -> bytes:
         """Measures, and fits between rounds; the steps depend on released numbers alone."""
         facts: dict[str, Any] = {"kind": self.kind, "format": FORMAT, "charge_id": curator.charge}
+        facts["measured_as"] = measured_as(self.schema)
         task = self
         if self.opening is not None:
             facts["opened"] = self.opening.released(curator, self.schema)
             task = self.with_opened(facts["opened"])
         noisy = task.measured(curator, Dice())
         return stored({**facts, "asked": self.told, **noisy.chosen}, noisy.counts)
+
+    def require_measured(self, facts: Mapping[str, Any]) -> None:
+        """Refuses a stored fit of other declarations (WrongUse)."""
+        require_same(self.schema, facts.get("measured_as"))
 
     def with_opened(self, released: Mapping[str, Any]) -> "FitTask":
         """The task of what comes after the opening, with the cells that it chose."""
@@ -412,6 +418,15 @@ class Taken:
         self,
         size: int,
     ) -> Integers:
-        """The next so many numbers."""
+        """The next so many numbers.
+
+        Raises:
+            WrongUse: there are fewer.
+        """
+        if len(self._left) < size:
+            raise WrongUse(
+                "A stored fit with fewer counts than these declarations have cells.",
+                remedy="Open a session with the declarations of that time, or fit anew.",
+            )
         found, self._left = self._left[:size], self._left[size:]
         return found
