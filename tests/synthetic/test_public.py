@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
 from hypothesis import given
 from hypothesis import strategies as st
+from pyarrow import parquet
 
 import sfumato as sf
 from sfumato import synthetic as sy

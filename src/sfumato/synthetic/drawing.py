@@ -76,16 +76,16 @@ class Drawing:
         dice: Dice,
     ) -> Integers:
         """The rows in blocks. A cell of a column with public counts is a block of its own."""
-        publics = list(zip(self.base.publics, exact, strict=True))
-        tied = [each for each in publics if each[0].tied]
+        publics = self.base.publics
+        tied = [place for place, each in enumerate(publics) if each.tied]
         if tied:
-            first, counts = tied[0]
-            publics.remove(tied[0])
-            rows = self._given(first.drawn(counts, dice), dice)
+            given = publics[tied[0]].drawn(exact[tied[0]], dice)
+            rows = self._given(given, dice)
         else:
             rows = sampled(self._model, count, dice)
-        for public, counts in publics:
-            self._move(rows, public, counts, dice)
+        for place, each in enumerate(publics):
+            if place not in tied[:1]:
+                self._move(rows, each, exact[place], dice)
         return rows
 
     def _given(

@@ -77,7 +77,7 @@ def public(
 
     Values that are not listed do not occur; None is a missing value. A value may be written as text
     ("13", "true", "2020-01-31"). Of n sampled rows, a value has n times its share, rounded up or
-    down to whole rows (largest remainders), always.
+    down to whole rows (largest remainders), always. Constraints may tie the columns to others.
 
     Raises:
         WrongUse: no counts, a negative one, or other than one or two columns.
