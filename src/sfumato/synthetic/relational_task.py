@@ -25,8 +25,9 @@ from sfumato.plan.stages import Bounded
 from sfumato.privacy.event import Composed, Event
 from sfumato.query.curator import Curator
 from sfumato.synthetic.children import ChildModel, child_base
+from sfumato.synthetic.drawing import Drawing
 from sfumato.synthetic.estimate import Fitted
-from sfumato.synthetic.fitting import MOST_COUNTED, Base, candidate, cells_of_rows, whole_fit
+from sfumato.synthetic.fitting import MOST_COUNTED, Base, candidate, whole_fit
 from sfumato.synthetic.measured_as import measured_as, require_same
 from sfumato.synthetic.opening import Opening, counted_texts, opened
 from sfumato.synthetic.relational import Family, is_declared, read_by, rows_of
@@ -72,7 +73,7 @@ class Parents:
         """As many as there are, or fewer that stand for several."""
         whole = round(base.total)
         each = -(-whole // _PARENTS)
-        return cls(cells_of_rows(base, fitted, max(1, whole // each), dice), each)
+        return cls(Drawing(base, fitted).cells(max(1, whole // each), dice), each)
 
 
 @dataclass(frozen=True)
