@@ -14,6 +14,8 @@ COLUMNS = {
     "age": sf.Integer(0, 9),
     "pay": sf.Integer(0, 3, missing=""),
     "job": sf.Category("none", "smith", missing=""),
+    "rich": sf.Boolean(),
+    "poor": sf.Boolean(),
 }
 
 
@@ -55,6 +57,8 @@ def test_constraints_on_the_same_columns_are_one_rule():
         [require("age < 3"), require("age > 5")],
         [require("age < 3"), implies("age < 5", "pay = 9")],
         [require("age = 1 AND pay IS NOT DISTINCT FROM 2"), require("coalesce(pay, 9) = 3")],
+        # each two of the three can hold together
+        [require("(age < 3) <> rich"), require("rich <> poor"), require("poor <> (age < 3)")],
         [require("age < job")],
         [require("coalesce(pay, 0) + age + 1 > 100")],
         ["age < 3"],

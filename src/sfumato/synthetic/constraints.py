@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Statements that hold for every row, such as ``implies("age < 15", "income IS NULL")``."""
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 import duckdb
@@ -16,12 +14,14 @@ from sqlglot import exp
 
 from sfumato.errors import WrongUse, shown
 from sfumato.noise import Integers
-from sfumato.synthetic.rules import Rule
+from sfumato.synthetic.rules import Rule, Together, together
 from sfumato.synthetic.schema import MOST_BINS, Axis, Schema, TextAxis
 from sfumato.synthetic.tree import Clique
 
 # The most combinations of values that a constraint is computed for.
 MOST_COMBINATIONS = 10_000_000
+# The most that are tried of constraints that share columns.
+MOST_TOGETHER = 3 * MOST_COMBINATIONS
 _COLUMNS = 3
 # Nothing but the tables that are registered can be read.
 _PUBLIC: dict[str, str | bool | int | float | list[str]] = {
@@ -139,7 +139,7 @@ def rules_of(schema: Schema, constraints: Sequence[Constraint]) -> tuple[Rule, .
             found = Rule(found.columns, found.allowed & before.allowed)
         rules[found.columns] = found
         _require_possible(found, constraint)
-    _require_together(list(rules.values()))
+    _require_together(schema, list(rules.values()))
     return tuple(rules.values())
 
 
@@ -262,34 +262,23 @@ def _require_possible(rule: Rule, constraint: Constraint) -> None:
         )
 
 
-def _require_together(rules: Sequence[Rule]) -> None:
-    """Removes from each rule what others forbid, until nothing changes; refuses an empty rule.
-
-    Raises:
-        WrongUse: the rules of overlapping columns leave no value of a column.
-    """
-    allowed = [rule.allowed.copy() for rule in rules]
-    changes = True
-    while changes:
-        changes = False
-        for one, other in product(range(len(rules)), repeat=2):
-            changes |= _narrowed(rules, allowed, one, other)
-    if not all(table.any() for table in allowed):
-        names = json.dumps([list(rule.columns) for rule in rules])
-        raise WrongUse(f"Constraints that contradict one another, on columns {names}.")
+def _require_together(schema: Schema, rules: Sequence[Rule]) -> None:
+    """Refuses rules that no row satisfies, and those that are too many to find it out."""
+    for each in together(rules, schema.cells):
+        names = ", ".join(shown(schema.names[place]) for place in each.columns)
+        require_few(each, names)
+        if not each.allowed():
+            raise WrongUse(
+                f"No row can satisfy the constraints on {names} together.",
+                remedy="Leave one of them out.",
+            )
 
 
-def _narrowed(rules: Sequence[Rule], allowed: list[Any], one: int, other: int) -> bool:
-    """Removes from a rule the values of shared columns that another one has no row for."""
-    shared = set(rules[one].columns) & set(rules[other].columns)
-    if one == other or not shared:
-        return False
-    left = tuple(at for at, each in enumerate(rules[other].columns) if each not in shared)
-    possible = allowed[other].any(axis=left)
-    shape = [1] * len(rules[one].columns)
-    for at, each in enumerate(rules[one].columns):
-        if each in shared:
-            shape[at] = allowed[one].shape[at]
-    before = int(allowed[one].sum())
-    allowed[one] &= possible.reshape(shape)
-    return int(allowed[one].sum()) < before
+def require_few(rules: Together, names: str) -> None:
+    """Refuses rules whose combinations are too many to be tried."""
+    if rules.cells > MOST_TOGETHER:
+        raise WrongUse(
+            f"Constraints that go together on {names}, with {rules.cells:,} combinations.",
+            allowed=f"at most {MOST_TOGETHER:,} combinations of values that they tell apart",
+            remedy="Leave one of them out, or declare a larger step.",
+        )

@@ -28,7 +28,7 @@ from sfumato.synthetic.relational_plan import planned, remade
 from sfumato.synthetic.relational_task import RelationalTask
 from sfumato.synthetic.schedule import Schedule
 from sfumato.synthetic.schema import Axis, Bins, Schema, TextAxis, schema_of
-from sfumato.synthetic.task import FitTask
+from sfumato.synthetic.task import STOPPED, FitTask
 from sfumato.synthetic.workload import weights_of
 
 
@@ -90,6 +90,8 @@ def fit(
 
     Raises:
         UnknownName, MissingDeclaration, WrongUse, InvalidNumber: before anything is charged.
+        KeyboardInterrupt: Ctrl-C while a model was computed between measurements. What was
+            measured is stored, with fewer pairs: ``load``, and the same fit, go on with it.
         Others as ``Session.ask``.
 
     >>> import sfumato as sf, pyarrow as pa, tempfile
@@ -108,7 +110,20 @@ def fit(
     allowed = price_of(chosen.texts, epsilon=epsilon, rho=rho, delta=delta)
     task = _task(session.dataset, tables, allowed, constraints, workload, chosen)
     cost = session.price(task)
-    return _model(session.dataset, task, session.ask(task), cost)
+    stored = session.ask(task)
+    if not stored.recalled:
+        _require_whole(stored)
+    return _model(session.dataset, task, stored, cost)
+
+
+def _require_whole(stored: Stored) -> None:
+    """Raises KeyboardInterrupt again for a fit that it ended early, now that it is stored."""
+    facts = json.loads(stored.body.partition(b"\n")[0])
+    if any(part.get(STOPPED) for part in facts.get("parts", [facts])):
+        raise KeyboardInterrupt(
+            f"What was measured until then is paid for and stored: "
+            f"synthetic.load(session, {stored.charge!r})"
+        )
 
 
 def preview(
@@ -174,10 +189,11 @@ def load(
         facts = json.loads(stored.body.partition(b"\n")[0])
     except ValueError:
         facts = {}
-    if facts.get("kind") != FitTask.kind:
+    if not isinstance(facts, dict) or facts.get("kind") != FitTask.kind:
         raise WrongUse(f"The charge {shown(charge_id)} is no synthetic fit.")
     task = _task_of(session.dataset, facts["asked"])
     task.ready(session.dataset)
+    task.require_measured(facts)
     return _model(session.dataset, task, stored, session.price(task), estimator)
 
 

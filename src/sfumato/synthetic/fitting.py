@@ -15,11 +15,11 @@ from sfumato.synthetic.estimate import Estimator, Fitted, MaximumEntropy, Measur
 from sfumato.synthetic.merging import Merging
 from sfumato.synthetic.public import PublicCells
 from sfumato.synthetic.rows import Dice, sampled
-from sfumato.synthetic.rules import Rule
+from sfumato.synthetic.rules import Rule, kinds
 from sfumato.synthetic.schedule import BATCH, Noises, Schedule
 from sfumato.synthetic.schema import Floats, Schema
 from sfumato.synthetic.select import Candidate
-from sfumato.synthetic.tree import Clique, JunctionTree, Part, cells_of
+from sfumato.synthetic.tree import Clique, JunctionTree, Part, cells_of, components
 
 # A marginal of more declared cells is never counted.
 MOST_COUNTED = 2**22
@@ -97,12 +97,9 @@ class Base:
         noisy, least = self.singles[place], self.schedule.faint * self.sigma[0]
         if any(place in each.columns for each in self.publics):
             return Merging(tuple(range(len(noisy))))
-        classes = [rule.classes(place) for rule in self.rules if place in rule.columns]
-        told_apart = None
-        if classes:
-            told_apart = np.unique(np.array(classes), axis=1, return_inverse=True)[1].ravel()
-        if self.has_missing(place) or classes:
-            return Merging.of(noisy, least, told_apart)
+        is_ruled = any(place in rule.columns for rule in self.rules)
+        if self.has_missing(place) or is_ruled:
+            return Merging.of(noisy, least, kinds(self.rules, place, len(noisy)))
         # rows without a value count among those of the rarest one
         values = noisy[:-1]
         return Merging.of(values, least).joined(int(values.argmin()))
@@ -333,7 +330,7 @@ class Fitting:
         """The pairs that are small enough, not chosen yet and, of a forest, join two trees."""
         base = self.base
         chosen = set(self.cliques)
-        trees = _components(len(base.sizes), chosen)
+        trees = components(len(base.sizes), chosen)
         found: list[Clique] = []
         for clique in combinations(range(len(base.sizes)), 2):
             joins = not base.schedule.is_forest or trees[clique[0]] != trees[clique[1]]
@@ -364,7 +361,7 @@ class Fitting:
     ) -> list[tuple[Clique, Candidate]]:
         """The candidates that may be chosen beside those already chosen in this batch."""
         every = [*self.cliques, *chosen]
-        trees = _components(len(self.base.sizes), every)
+        trees = components(len(self.base.sizes), every)
         joining = [each for each in candidates if trees[each[0][0]] != trees[each[0][1]]]
         if joining or self.base.schedule.is_forest:
             return joining
@@ -451,33 +448,4 @@ def _whole_fit(
         whole = estimator or MaximumEntropy(steps)
         found = whole(tree, seen, base.total, start, base.fixed)
         start = found.potentials
-    return found
-
-
-def cells_of_rows(
-    base: Base,
-    model: Fitted,
-    count: int,
-    dice: Dice,
-) -> Integers:
-    """The cells of so many rows of a model; rests are divided as the single columns say."""
-    blocks = sampled(model, count, dice)
-    found = np.empty_like(blocks)
-    for place, merging in enumerate(base.merges):
-        found[:, place] = merging.expanded(blocks[:, place], base.weights(place), dice)
-    for each in base.publics:
-        found = each.enforced(found, dice)
-    return found
-
-
-def _components(
-    columns: int,
-    cliques: Sequence[Clique] | set[Clique],
-) -> list[int]:
-    """The component of each column in the graph of the cliques."""
-    found = list(range(columns))
-    for first, *others in cliques:
-        for other in others:
-            old, new = found[other], found[first]
-            found = [new if each == old else each for each in found]
     return found

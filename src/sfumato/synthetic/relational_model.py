@@ -15,9 +15,10 @@ from sfumato.privacy.unit import Unit
 from sfumato.query.cost import Cost
 from sfumato.query.task import Stored
 from sfumato.synthetic.children import ChildModel
+from sfumato.synthetic.drawing import Drawing
 from sfumato.synthetic.estimate import Estimator, Fitted, Measurement
 from sfumato.synthetic.export import Part
-from sfumato.synthetic.fitting import Base, cells_of_rows, whole_fit
+from sfumato.synthetic.fitting import Base, whole_fit
 from sfumato.synthetic.infer import copied, noise
 from sfumato.synthetic.model import Model, columns_of
 from sfumato.synthetic.quality import quality
@@ -52,7 +53,7 @@ class FamilySampler:
         dice: Dice,
     ) -> dict[str, pa.Table]:
         """So many parents and their children, with keys that fit together."""
-        parents = cells_of_rows(self.base, self.fitted, count, dice)
+        parents = Drawing(self.base, self.fitted).cells(count, dice)
         own = columns_of(self.base, parents[:, : len(self.family.axes)], dice)
         ids = pa.array(np.arange(1, count + 1))
         found = {self.family.parent: pa.table({self.family.key: ids, **own})}
@@ -196,7 +197,7 @@ class RelationalModel(Model):
         """How well rows fit what was measured, an honest check, and what is not kept; free."""
         whole, dice = self.sampler, Dice()
         told = self.task.told
-        parents = cells_of_rows(whole.base, whole.fitted, self.rows, dice)
+        parents = Drawing(whole.base, whole.fitted).cells(self.rows, dice)
         ends = self.cost, self.charge_id, told["protected"]
         found = []
         for place, model in enumerate(whole.children, start=1):
@@ -258,8 +259,7 @@ def _wide_cells(
     after = model.own + parents.shape[1]
     found[:, model.own : after] = parents[owners]
     for place in range(after, found.shape[1]):
-        firsts = np.array([cells[0] for cells in model.base.merges[place].members])
-        found[:, place] = firsts[rows[:, place]]
+        found[:, place] = model.base.merges[place].firsts[rows[:, place]]
     return found, 1.0 / model.numbers(parents)[owners]
 
 

@@ -4,8 +4,12 @@
 With it they run on one thread: beside other tests its threads wait for each other, busily.
 """
 
+import os
 from importlib.util import find_spec
 from pathlib import Path
+
+# before torch meets a GPU, if there is one
+os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 
 _HERE = Path(__file__).parent
 _ALWAYS = ("conftest.py", "test_required.py")

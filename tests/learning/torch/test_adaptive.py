@@ -128,7 +128,7 @@ def test_a_clip_settles_at_its_quantile() -> None:
 
 
 def test_a_unit_whose_gradient_is_not_finite_is_not_counted() -> None:
-    block = Within(4, 2.0, 8.0)
+    block = Within(torch.zeros(4, dtype=torch.float64), 2.0, 8.0)
     (found,) = block.integers(torch.tensor([2.0, 0.0, 1.999, 2.0], dtype=torch.float64))
     assert found.tolist() == [1, 0, 0, 1] and block.total([found]).tolist() == [2.0]
     rows = codes(5)

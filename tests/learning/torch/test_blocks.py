@@ -147,6 +147,19 @@ def test_shorter_floats_by_a_setting_of_torch_are_noticed(monkeypatch: pytest.Mo
     integers = block.integers(factors)
     with torch.autocast("cpu"):
         assert (block.total(integers).numpy().astype(np.int64) == in_whole_numbers(integers)).all()
-        monkeypatch.setattr(module, "_single_is_exact", lambda: True)
+        monkeypatch.setattr(module, "_is_exact", lambda values: True)
         found = block.total(integers).double().numpy().astype(np.int64)
     assert (found != in_whole_numbers(integers)).any()
+
+
+def test_lengths_hold_where_subnormal_numbers_are_flushed_to_zero() -> None:
+    # squares of outputs are below the least normal number of float32
+    into, out = torch.full((2, 1, 512), 2.0**54), torch.full((2, 1, 2048), 2.0**-63.5)
+    truth = into.double().square().sum((1, 2)) * out.double().square().sum((1, 2))
+    torch.set_flush_denormal(True)
+    try:
+        block = Products(into, out)
+    finally:
+        torch.set_flush_denormal(False)
+    assert block.unit == module.COARSE
+    assert (block.squares >= truth * (1 - 2.0**-8)).all()

@@ -95,15 +95,18 @@ class AdaptiveClip:
 
 
 class Within(Block):
-    """One for each row whose factor is at least ``full``, counted in ``unit`` fine steps."""
+    """One for each row whose factor is at least ``full``, counted in ``unit`` fine steps.
+
+    ``nothing`` is the length that this adds to that of each row: zeros.
+    """
 
     def __init__(
         self,
-        rows: int,
+        nothing: torch.Tensor,
         full: float,
         unit: float,
     ) -> None:
-        self.squares = self.amounts = torch.zeros(rows, dtype=torch.float64)
+        self.squares = self.amounts = nothing
         self.unit, self.rounding = unit, 0.0
         self._full = full
 
@@ -195,4 +198,5 @@ class AdaptiveSums(GradientSums):
     ) -> Within:
         """The count of units, each ``weight`` steps of the lattice."""
         steps = self.lattice.step / self.fine
-        return Within(rows, self.scale / float(self.fine), float(self.weight * steps))
+        nothing = torch.zeros(rows, dtype=torch.float64, device=self.network.device)
+        return Within(nothing, self.scale / float(self.fine), float(self.weight * steps))

@@ -10,6 +10,7 @@ row alone. Proof: blocks.proof.md.
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import cache
 from math import ceil, log2, sqrt
 
 import torch
@@ -27,15 +28,18 @@ COARSE = 2.0**8
 _OFF = 0.55
 _UNIT = 2.0**-53
 # Inputs of a row that are shorter count as zeros.
-_SHORTEST = 2.0**-50
+_SHORTEST = 2.0**-40
 # So many squares are added up in float32.
 _WIDE = 2**12
-# Squares that vanish in float32 add up to less.
-_VANISHED = 2.0**-120
+# Squares that vanish in float32 add up to less, also where it has no subnormal numbers.
+_VANISHED = 2.0**-100
 # float32 adds up integers exactly below 2^24; the square of it, less the errors of the bound.
 _SINGLE = 2.0**47.5
 # Positions times features of a row, and rows of a chunk, are at most these.
 LARGEST_ROW, MOST_ROWS = 2**26, 256
+# So many numbers are multiplied to see whether products are exact.
+_PROBED = 64
+_SETTINGS = "Switch off what emulates float64 by shorter numbers."
 
 
 class Block(ABC):
@@ -159,8 +163,10 @@ class Products(Block):
     ) -> torch.Tensor:
         """One product over rows and positions."""
         inputs, outputs = (each.flatten(0, 1) for each in integers)
-        if not (_fits_single(inputs, outputs) and _single_is_exact()):
+        if not (_fits_single(inputs, outputs) and _is_exact(inputs)):
             inputs, outputs = inputs.double(), outputs.double()
+            if not _is_exact(inputs):
+                raise WrongUse("Products of float64 that are rounded shorter.", remedy=_SETTINGS)
         return (outputs.T @ inputs).flatten()
 
 
@@ -196,7 +202,9 @@ class Lookups(Block):
     ) -> torch.Tensor:
         """The output gradients added up by index."""
         indices, outputs = integers
-        table = torch.zeros(self._size, outputs.shape[2], dtype=torch.float64)
+        table = torch.zeros(
+            self._size, outputs.shape[2], dtype=torch.float64, device=outputs.device
+        )
         return table.index_add_(0, indices.flatten(), outputs.flatten(0, 1)).flatten()
 
 
@@ -209,7 +217,7 @@ def _squares(values: torch.Tensor) -> torch.Tensor:
     """At least the squared length of each row, in float64."""
     flat = values.flatten(1)
     unit = _UNIT if flat.dtype is torch.float64 else 2.0**-24
-    found = torch.full((len(flat),), _VANISHED, dtype=torch.float64)
+    found = torch.full((len(flat),), _VANISHED, dtype=torch.float64, device=flat.device)
     for part in flat.split(_WIDE, 1):
         lengths = torch.linalg.vector_norm(part, dim=1).double()
         found += (lengths * (1 + (part.shape[1] + 8) * unit)).square()
@@ -252,15 +260,25 @@ def _fits_single(
     return bool(longest < _SINGLE)
 
 
-def _single_is_exact() -> bool:
-    """Whether products in float32 are what they are called here and now.
+def _is_exact(values: torch.Tensor) -> bool:
+    """Whether products of such floats are what they are called, here and now, on this device.
 
-    Settings of torch replace them by shorter floats: ``autocast``,
-    ``set_float32_matmul_precision``.
+    Settings of torch and of libraries replace them by shorter floats: ``autocast``,
+    ``set_float32_matmul_precision``, emulated float64.
     """
-    return bool(torch.equal((_PROBE @ _PROBE).float(), _PROBED))
+    if values.device.type == "cpu" and values.dtype is torch.float64:
+        # no setting shortens these
+        return True
+    probe, squares = _probe(values.dtype, values.device)
+    return bool(torch.equal((probe @ probe).to(values.dtype), squares))
 
 
-# 12 bits, which no shorter float has; a product has at most 24.
-_PROBE = torch.diag(torch.arange(2**12 - 64, 2**12, dtype=torch.float32))
-_PROBED = torch.diag(torch.arange(2**12 - 64, 2**12, dtype=torch.float32).square())
+@cache
+def _probe(
+    kind: torch.dtype,
+    device: torch.device,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Numbers with half the bits of a float, which no shorter float has, and their squares."""
+    bits = 12 if kind is torch.float32 else 26
+    numbers = torch.arange(2**bits - _PROBED, 2**bits, dtype=kind, device=device)
+    return torch.diag(numbers), torch.diag(numbers.square())

@@ -5,7 +5,6 @@ Rules are used only where they give the gradients of an ordinary backward pass. 
 used outside their layers, or as a table and as a weight, go through ``torch.func``.
 """
 
-import numpy as np
 import torch
 from torch import nn
 
@@ -44,7 +43,7 @@ def needs_whole(
     if _ruled(network) and _agrees(network, reading):
         return False
     try:
-        network.vectors(*reading.drawn(_ROWS, seed=4))
+        network.vectors(*reading.drawn(_ROWS, 4, network.device))
     except FAILURES as refused:
         raise WrongUse(
             "A module for which neither the rules of layers nor torch.func.vmap work.",
@@ -72,7 +71,7 @@ def _agrees(
 ) -> bool:
     """Whether the rules give the gradients of ordinary backward passes."""
     try:
-        return _near(network, *reading.drawn(_ROWS, seed=4))
+        return _near(network, *reading.drawn(_ROWS, 4, network.device))
     except FAILURES:
         return False
 
@@ -88,7 +87,8 @@ def _near(
     lengths = torch.stack([part.square().sum(1) for part in wanted]).sum(0).sqrt()
     for row in range(0, _ROWS, 5):
         factor = _SCALE / max(float(lengths[row]), 1e-30)
-        factors = torch.from_numpy(np.where(np.arange(_ROWS) == row, factor, 0.0))
+        factors = torch.zeros(_ROWS, dtype=torch.float64, device=x.device)
+        factors[row] = factor
         for part, block in zip(wanted, blocks, strict=True):
             found = block.total(block.integers(factors)).double() * (block.unit / factor)
             off = float((found - part[row]).square().sum().sqrt())

@@ -153,13 +153,13 @@ class GradientSums(BoundedStatistic[Integers]):
         amounts = torch.stack([block.amounts for block in blocks]).sum(0).sqrt()
         scale = self.scale
         factors = clip_factors(
-            (squares * scale**2).numpy(),
-            (amounts * scale).numpy(),
+            (squares * scale**2).cpu().numpy(),
+            (amounts * scale).cpu().numpy(),
             terms=self.lattice.size + len(blocks) + 64,
             clip=(clip - rounding) * (1 - 2.0**-20),
             amount=_AMOUNT * clip,
         )
-        kept = torch.from_numpy(np.where(known, factors * scale, 0.0) / fine)
+        kept = torch.from_numpy(np.where(known, factors * scale, 0.0) / fine).to(squares.device)
         return (block.integers(kept) for block in blocks)
 
     def _total(
@@ -168,7 +168,7 @@ class GradientSums(BoundedStatistic[Integers]):
     ) -> Integers:
         """The sum of the integers of some chunks."""
         widths = list(self.widths)
-        total = torch.empty(sum(widths), dtype=torch.float64)
+        total = torch.empty(sum(widths), dtype=torch.float64, device=self.network.device)
         slots = total.split(widths)
         is_first = True
         for blocks, known in chunks:
@@ -183,7 +183,7 @@ class GradientSums(BoundedStatistic[Integers]):
             is_first = False
         if is_first:
             total.zero_()
-        return np.asarray(total.to(torch.int64).numpy())
+        return np.asarray(total.to(torch.int64).cpu().numpy())
 
     def _rows(
         self,
@@ -191,7 +191,8 @@ class GradientSums(BoundedStatistic[Integers]):
     ) -> Iterator[tuple[Sequence[Block], Known]]:
         """The blocks of chunks of rows, each of which is a unit."""
         for first in range(0, rows.units, self.rows):
-            x, y, known = self.reading.tensors(rows.codes[first : first + self.rows], self.rows)
+            codes = rows.codes[first : first + self.rows]
+            x, y, known = self.reading.tensors(codes, self.rows, self.network.device)
             yield self.parts(x, y), known
 
     def _units(
@@ -217,8 +218,8 @@ class GradientSums(BoundedStatistic[Integers]):
         codes: Integers,
     ) -> Floats:
         """The gradient of each row; 0 where the label is missing."""
-        x, y, known = self.reading.tensors(codes, self.rows)
-        vectors = torch.cat(list(self.network.vectors(x, y)), 1).double().numpy()
+        x, y, known = self.reading.tensors(codes, self.rows, self.network.device)
+        vectors = torch.cat(list(self.network.vectors(x, y)), 1).double().cpu().numpy()
         found: Floats = np.where(known[:, np.newaxis], vectors, 0.0)[: len(codes)]
         return found
 
@@ -235,7 +236,7 @@ class GradientSums(BoundedStatistic[Integers]):
         sums: Floats,
     ) -> Sequence[Block]:
         """One block with the gradient of each unit."""
-        return [Vectors(torch.from_numpy(sums))]
+        return [Vectors(torch.from_numpy(sums).to(self.network.device))]
 
 
 def _groups(

@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from sfumato.errors import WrongUse
+from sfumato.learning.torch.device import repeatable
 from sfumato.learning.torch.gradients import GradientSums
 from sfumato.learning.torch.reading import GOLDEN, Reading
 from sfumato.learning.torch.recorded import Recorded
@@ -35,7 +36,7 @@ def require_isolated(sums: GradientSums) -> None:
     """
     sums.load()
     require_rows_apart(sums.network, sums.reading, sums.rows)
-    x, y = sums.reading.drawn(sums.rows, seed=1)
+    x, y = sums.reading.drawn(sums.rows, 1, sums.network.device)
     before = _arrays(sums, x, y)
     for kept, other in _variants(sums.reading, x, y):
         after = _arrays(sums, *other)
@@ -70,7 +71,7 @@ def require_rows_apart(
         WrongUse: it names the layer; or a loss that is not one number for each row, random
             numbers, buffers that change, half precision.
     """
-    _require_losses(network, *reading.drawn(rows, seed=1))
+    _require_losses(network, *reading.drawn(rows, 1, network.device))
     _require_forward(network, reading, rows)
 
 
@@ -88,9 +89,9 @@ def require_outputs_apart(
         WrongUse: it mixes rows, draws random numbers, or changes its buffers.
     """
     _require_forward(network, reading, rows)
-    x, _ = reading.drawn(rows, seed=1)
+    x, _ = reading.drawn(rows, 1, network.device)
     order = _moved(rows)
-    with torch.no_grad():
+    with torch.no_grad(), repeatable(network.device):
         if not _same(network.module(x)[order], network.module(x[order])):
             raise _mixed("the output of a row, which depends on its place in a batch")
 
@@ -101,7 +102,7 @@ def _require_forward(
     rows: int,
 ) -> None:
     """Refuses a module that mixes rows in its forward pass."""
-    x, y = reading.drawn(rows, seed=1)
+    x, y = reading.drawn(rows, 1, network.device)
     buffers = [value.clone() for value in network.module.buffers()]
     _require_steady(network, x)
     for kept, other in _variants(reading, x, y):
@@ -116,8 +117,8 @@ def _variants(
 ) -> Iterator[tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]]:
     """Rows that stay, and inputs and labels in which the others are replaced."""
     rows = len(x)
-    fresh, labels = reading.drawn(rows, seed=2)
-    place = torch.arange(rows)
+    fresh, labels = reading.drawn(rows, 2, x.device)
+    place = torch.arange(rows, device=x.device)
     zeros, most = torch.zeros_like(x), x[-1:].expand_as(x)
     some = (place != rows // 2, place % 2 == 0, place == rows - 1)
     tried = [(stays, values) for stays in some for values in (fresh, zeros, most)]
@@ -147,7 +148,8 @@ def _require_losses(
             allowed="parameters in float32 or float64",
             remedy="module.float()",
         )
-    losses = network.loss(network.module(x), y)
+    with repeatable(network.device):
+        losses = network.loss(network.module(x), y)
     if losses.shape != (len(x),):
         raise WrongUse(
             f"A loss of shape {tuple(losses.shape)} for {len(x)} rows.",
@@ -209,7 +211,7 @@ def _passed(
         for name, layer in network.module.named_modules()
     ]
     try:
-        with torch.no_grad():
+        with torch.no_grad(), repeatable(network.device):
             network.module(x)
     finally:
         for hook in hooks:
@@ -243,7 +245,7 @@ def _arrays(
     known = np.ones(len(x), np.bool)
     if sums.whole:
         vectors = torch.cat(list(sums.network.vectors(x, y)), 1).double()
-        found = sums.integers(sums.blocks(vectors.numpy()), known)
+        found = sums.integers(sums.blocks(vectors.cpu().numpy()), known)
         return [vectors, *(array for arrays in found for array in arrays)]
     found = sums.integers(sums.parts(x, y), known)
     return [array for arrays in found for array in arrays]

@@ -51,7 +51,8 @@ class Network(Recipe[NetworkModel]):
     returns one number for each row. ``size`` is about how many units there are: a public number,
     since the data's own is private; gradients are divided by it. The gradient of each unit is
     clipped to ``clip``; an ``AdaptiveClip`` follows a quantile of them, at a share of the cost.
-    The module is copied: the caller's own is never changed. With ``order=Cyclic(20)``,
+    The module is copied: the caller's own is never changed. It is trained on the device on which
+    it is: a CPU, or one GPU of CUDA. With ``order=Cyclic(20)``,
     ``noise=MatrixNoise(20)`` is noise that later steps take away in part.
 
     The module is code that sees rows: only the owner of the data should bring it, and vouches that

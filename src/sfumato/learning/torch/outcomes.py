@@ -40,10 +40,10 @@ class NetworkOutcomes(Outcomes):
         codes: Integers,
     ) -> Integers:
         """The class with the largest output; of a single output, the second if it is positive."""
-        x, _, _ = self.reading.tensors(codes, MOST_ROWS)
+        x, _, _ = self.reading.tensors(codes, MOST_ROWS, self.network.device)
         with torch.no_grad():
             outputs = self.network.module(x).flatten(1)[: len(codes)]
         best = outputs[:, 0] > 0
         if outputs.shape[1] > 1:
             best = outputs.argmax(1)
-        return np.asarray(best.numpy().astype(np.int64))
+        return np.asarray(best.cpu().numpy().astype(np.int64))

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from sfumato.learning.torch.device import CPU
 from sfumato.noise import Integers
 
 GOLDEN = (1 + 5**0.5) / 2
@@ -71,8 +72,9 @@ class Reading:
         self,
         codes: Integers,
         rows: int,
+        device: torch.device = CPU,
     ) -> tuple[torch.Tensor, torch.Tensor, Known]:
-        """Inputs and labels, padded to ``rows``; and which rows are there with a known label."""
+        """Inputs and labels on a device, padded to ``rows``; which rows have a known label."""
         count = len(codes)
         x = self.floats(codes[:, self._places])
         if count < rows:
@@ -83,14 +85,15 @@ class Reading:
         y = np.zeros(rows, np.float32)
         y[:count] = np.where(known[:count], _floats(labels, self._label_ends), 0)
         # in torch's own memory, as made-up rows are: BLAS may compute by where numbers begin
-        return torch.from_numpy(x).clone(), self._labels(y), known
+        return torch.from_numpy(x).clone().to(device), self._labels(y).to(device), known
 
     def drawn(
         self,
         rows: int,
         seed: int,
+        device: torch.device = CPU,
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Made-up inputs and labels of every kind: between their bounds, and at them.
+        """Made-up inputs and labels of every kind on a device: between their bounds, and at them.
 
         Of any four rows three are at a bound in half of their columns, as rows are that end early.
         """
@@ -107,7 +110,8 @@ class Reading:
         last = self.label.upper - self.label.lower if self.label.is_class else 1
         y = shares[:, 0] * last
         y = np.rint(y) if self.label.is_class else y
-        return torch.from_numpy(x.astype(np.float32)), self._labels(y.astype(np.float32))
+        inputs, labels = torch.from_numpy(x.astype(np.float32)), self._labels(y.astype(np.float32))
+        return inputs.to(device), labels.to(device)
 
     def _labels(
         self,

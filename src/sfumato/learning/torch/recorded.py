@@ -18,6 +18,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from sfumato.learning.features import Floats
 from sfumato.learning.torch.blocks import Block, Vectors
+from sfumato.learning.torch.device import device_of, repeatable
 from sfumato.learning.torch.layers import Part, block_of, has_rule, in_lines, parts_of
 from sfumato.learning.torch.unrolled import Seen, Tape, attention, padded, recurrent
 
@@ -29,7 +30,8 @@ Loss: TypeAlias = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 class Recorded:
     """A copy of a module in training mode, whose parameters are set before each step.
 
-    Slots are the parameters that are trained, each once, in the order of ``named_parameters``.
+    Slots are the parameters that are trained, each once, in the order of ``named_parameters``. All
+    is computed on ``device``, where the parameters are.
     """
 
     def __init__(
@@ -38,6 +40,7 @@ class Recorded:
         loss: Loss,
     ) -> None:
         self.module = copy.deepcopy(module).train()
+        self.device = device_of(self.module)
         self.loss = loss
         self._tape = Tape()
         for layer in self.module.modules():
@@ -65,8 +68,8 @@ class Recorded:
             layer.forward = partial(recurrent, layer, self._tape)
 
     def plain(self) -> nn.Module:
-        """The module as it was brought, with the weights of now, in evaluation mode."""
-        found = copy.deepcopy(self.module).eval()
+        """The module as it was brought, with the weights of now, in evaluation mode on the CPU."""
+        found = copy.deepcopy(self.module).eval().cpu()
         for layer in found.modules():
             if getattr(vars(layer).get("forward"), "func", None) in (padded, attention, recurrent):
                 del layer.forward
@@ -76,7 +79,7 @@ class Recorded:
     def weights(self) -> Floats:
         """The weights of all slots, one after the other."""
         parts = [value.detach().double().flatten() for value in self.named.values()]
-        return np.concatenate([np.zeros(0), *(part.numpy() for part in parts)])
+        return np.concatenate([np.zeros(0), *(part.cpu().numpy() for part in parts)])
 
     def load(
         self,
@@ -104,7 +107,7 @@ class Recorded:
             # what a layer saw is dropped as soon as its blocks are there
             each, gradient = seen.pop(), gradients.pop()
             mine = _slots(each.layer, slots)
-            out = torch.zeros(each.shape) if gradient is None else gradient
+            out = torch.zeros(each.shape, device=self.device) if gradient is None else gradient
             for name, part in parts_of(each.layer, each.inputs.detach(), out):
                 if name in mine:
                     parts[mine[name]].append(part())
@@ -126,15 +129,16 @@ class Recorded:
             trained = [value for value in layer.parameters(recurse=False) if value.requires_grad]
             if trained and has_rule(layer):
                 hooks.append(layer.register_forward_hook(_noted(tape)))
-        try:
-            tape.is_on = True
-            losses = self.loss(self.module(x), y)
-        finally:
-            seen, tape.seen, tape.is_on = tape.seen, [], False
-            for hook in hooks:
-                hook.remove()
-        edges = [each.edge for each in seen]
-        return seen, list(torch.autograd.grad(losses.sum(), edges, allow_unused=True))
+        with repeatable(self.device):
+            try:
+                tape.is_on = True
+                losses = self.loss(self.module(x), y)
+            finally:
+                seen, tape.seen, tape.is_on = tape.seen, [], False
+                for hook in hooks:
+                    hook.remove()
+            edges = [each.edge for each in seen]
+            return seen, list(torch.autograd.grad(losses.sum(), edges, allow_unused=True))
 
     def materialised(
         self,
@@ -169,7 +173,7 @@ class Recorded:
 
         by_row = torch.func.vmap(torch.func.grad(of_row), in_dims=(None, 0, 0))
         # other kernels of attention have no rule of vmap
-        with sdpa_kernel(SDPBackend.MATH):
+        with repeatable(self.device), sdpa_kernel(SDPBackend.MATH):
             found = by_row(trained, x, y)
         return [found[name].flatten(1) for name in self.named]
 
@@ -186,7 +190,7 @@ class Recorded:
             parts = torch.autograd.grad(loss, values, allow_unused=True)
             rows.append(
                 [
-                    torch.zeros(value.numel()) if part is None else part.flatten()
+                    (torch.zeros_like(value) if part is None else part).flatten()
                     for part, value in zip(parts, values, strict=True)
                 ]
             )

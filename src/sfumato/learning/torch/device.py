@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a network is computed: the device of its parameters. Proof: gradients.proof.md."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import nn
+
+from sfumato.errors import WrongUse
+
+CPU = torch.device("cpu")
+_KINDS = ("cpu", "cuda")
+# What torch wants of the environment before products on a GPU are the same each time.
+_WORKSPACE, _WORKSPACES = "CUBLAS_WORKSPACE_CONFIG", (":4096:8", ":16:8")
+# Settings under which products are computed of shorter numbers than asked.
+_SHORTENING = ("NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULAT")
+
+
+def device_of(module: nn.Module) -> torch.device:
+    """The one device of a module's parameters and buffers.
+
+    Raises:
+        WrongUse: another kind of device, or several; a GPU in an environment under which products
+            may differ from time to time, or be of shorter numbers.
+    """
+    tensors = [*module.parameters(), *module.buffers()]
+    found = {value.device for value in tensors} or {CPU}
+    kinds = {device.type for device in found}
+    if len(found) > 1 or not kinds <= set(_KINDS):
+        raise WrongUse(
+            f"A module on {', '.join(sorted(map(str, found)))}.",
+            allowed="the CPU, or one GPU of CUDA",
+            remedy="module.to(device) moves all of it.",
+        )
+    if kinds == {"cuda"}:
+        _require_environment()
+    return found.pop()
+
+
+def _require_environment() -> None:
+    """Refuses settings under which products on a GPU are not the same each time, or shorter."""
+    if os.environ.get(_WORKSPACE) not in _WORKSPACES:
+        raise WrongUse(
+            f"A module on a GPU without {_WORKSPACE} in the environment.",
+            allowed=" or ".join(_WORKSPACES),
+            remedy=f"Set {_WORKSPACE}={_WORKSPACES[0]} before Python starts: sums of floats are "
+            "then the same each time, which the guarantee needs.",
+        )
+    for name in sorted(os.environ):
+        if name.startswith(_SHORTENING):
+            raise WrongUse(
+                f"A module on a GPU with {name} in the environment.",
+                remedy="Remove it: products would be computed of shorter numbers.",
+            )
+
+
+@contextmanager
+def repeatable(device: torch.device) -> Iterator[None]:
+    """While it lasts, a GPU computes the same bits from the same inputs; a CPU does anyway.
+
+    What has no such form on a GPU raises a ``RuntimeError`` of torch.
+    """
+    if device.type == "cpu":
+        yield
+        return
+    before = torch.are_deterministic_algorithms_enabled()
+    warned = torch.is_deterministic_algorithms_warn_only_enabled()
+    searched = torch.backends.cudnn.benchmark
+    torch.use_deterministic_algorithms(mode=True)
+    torch.backends.cudnn.benchmark = False
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before, warn_only=warned)
+        torch.backends.cudnn.benchmark = searched
