@@ -132,6 +132,7 @@ bench-telemetry-stored: $(VENV)/.run
 bench-learning: $(VENV)/.run $(VENV)/.torch $(LEARNING_PEERS:%=.bench/%/.done)
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.learning
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.learning_accuracy $(ONLY)
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.learning_pictures
 
 bench-accounting: $(VENV)/.run $(ACCOUNTING_PEERS:%=.bench/%/.done)
 	$(BIN)/python -m benchmarks.accounting $(ONLY)

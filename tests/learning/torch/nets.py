@@ -152,6 +152,12 @@ def frozen() -> nn.Module:
     return module
 
 
+def stemmed() -> Any:
+    """Layers in which nothing is trained, before one that is."""
+    stem = (nn.Linear(WIDTH, 9).requires_grad_(requires_grad=False), nn.Tanh())
+    return nn.Sequential(*stem, nn.Linear(9, CLASSES))
+
+
 def linear() -> Any:
     return nn.Sequential(nn.Linear(WIDTH, 8), nn.ReLU(inplace=True), nn.Linear(8, CLASSES))
 
@@ -187,6 +193,7 @@ RULED = {
     "conv1d": series,
     "embedding": words,
     "frozen": frozen,
+    "stem": stemmed,
     "tied": Tied,
     "shared": Shared,
     "adapted": Adapted,

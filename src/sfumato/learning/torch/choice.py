@@ -83,7 +83,7 @@ def _near(
 ) -> bool:
     """Whether blocks of rows are the gradients of ordinary backward passes."""
     wanted = [part.double() for part in network.one_by_one(x, y)]
-    blocks = network.bookkeeping(x, y)
+    blocks = network.bookkeeping(network.begun(x), y)
     lengths = torch.stack([part.square().sum(1) for part in wanted]).sum(0).sqrt()
     for row in range(0, _ROWS, 5):
         factor = _SCALE / max(float(lengths[row]), 1e-30)

@@ -247,7 +247,7 @@ def _arrays(
         vectors = torch.cat(list(sums.network.vectors(x, y)), 1).double()
         found = sums.integers(sums.blocks(vectors.cpu().numpy()), known)
         return [vectors, *(array for arrays in found for array in arrays)]
-    found = sums.integers(sums.parts(x, y), known)
+    found = sums.integers(sums.parts(sums.network.begun(x), y), known)
     return [array for arrays in found for array in arrays]
 
 

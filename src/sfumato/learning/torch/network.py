@@ -307,7 +307,14 @@ def _told(examples: Examples) -> str:
 
 
 def _reading_of(examples: Examples) -> Reading:
-    """How a network reads examples, from declarations alone.
+    """How a network reads examples, from declarations alone."""
+    label = examples.label
+    is_class = bool(examples.classes)
+    return Reading(inputs_of(examples), Input(label.place, label.lower, label.upper, is_class))
+
+
+def inputs_of(examples: Examples) -> tuple[Input, ...]:
+    """How a module reads the features of examples, from declarations alone.
 
     Raises:
         WrongUse: a column with one value, or of a type that no model reads.
@@ -321,6 +328,4 @@ def _reading_of(examples: Examples) -> Reading:
         else:
             assert isinstance(feature, Line), "a column is listed, or a line"
             found.append(Input(each.place, feature.lower, feature.upper, is_class=False))
-    label = examples.label
-    is_class = bool(examples.classes)
-    return Reading(tuple(found), Input(label.place, label.lower, label.upper, is_class))
+    return tuple(found)

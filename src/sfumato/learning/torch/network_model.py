@@ -33,7 +33,7 @@ _FORMAT = 1
 # The names of arrays in a file: what the model reads, and the state of the module.
 _FORM, _STATE = "model", "state."
 # Rows that are predicted at once.
-_AT_ONCE = 4096
+_AT_ONCE = MOST_ROWS
 
 
 @dataclass(frozen=True, repr=False)
@@ -103,7 +103,7 @@ class NetworkModel(Scorable):
         Raises:
             WrongUse: a module that mixes rows.
         """
-        network = Recorded(self.module, _no_loss)
+        network = Recorded(self.module, no_loss)
         places = zip(self.reading.inputs, examples.places, strict=True)
         inputs = tuple(replace(each, place=place) for each, place in places)
         label = replace(self.reading.label, place=examples.label.place)
@@ -148,7 +148,7 @@ class NetworkModel(Scorable):
         return outputs.double().reshape(len(outputs), -1)
 
 
-def _no_loss(
+def no_loss(
     outputs: torch.Tensor,
     labels: torch.Tensor,
 ) -> torch.Tensor:
