@@ -7,7 +7,6 @@ The number of runs and every model but the best one are never released, logged o
 
 import math
 import struct
-import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -22,6 +21,7 @@ from sfumato.learning.outcomes import outcome_distance
 from sfumato.learning.recipe import Asked, OneRelease, Recipe, Run
 from sfumato.learning.run_count import RunShares, law_of
 from sfumato.learning.scorable import Scorable
+from sfumato.learning.silence import SILENCE
 from sfumato.learning.tune_preview import TunePreview
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.metadata.dataset import Dataset
@@ -317,8 +317,7 @@ class Tuning:
             return self.candidates[place].outcome(inner, self.examples, declarations)
 
         # a warning, or an error in its place, would tell of a run that is secret
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
+        with SILENCE, np.errstate(all="ignore"):
             place, outcome = curator.best(self.runs, run)
         if outcome == _LOST:
             return _NO_MODEL

@@ -10,10 +10,11 @@ from torch.nn.utils.rnn import pack_padded_sequence
 
 from sfumato.errors import WrongUse
 from sfumato.learning.torch import recurrent as module
+from sfumato.learning.torch.isolation import require_isolated_elsewhere
 from sfumato.learning.torch.recorded import Recorded
 from sfumato.learning.torch.recurrent import one_step, recurrent
 from sfumato.learning.torch.unrolled import Tape
-from tests.learning.torch.nets import CLASSES, LOSS, READING, Cells, Padded, Started
+from tests.learning.torch.nets import CLASSES, LOSS, READING, Cells, Padded, Started, sums
 
 # what torch says where oneDNN does not compute such a layer
 pytestmark = pytest.mark.filterwarnings("ignore:LSTM with projections")
@@ -112,3 +113,30 @@ def test_gradients_are_those_of_torchs_own_layers(
     right = module._gates
     monkeypatch.setattr(module, "_gates", lambda values, count: right(values * 1.05, count))
     assert off(net) > 1e-3
+
+
+class Wide(nn.Module):
+    """A layer over four positions, all that it returns."""
+
+    def __init__(self, layer: Any) -> None:
+        super().__init__()
+        self.layer, self.out = layer, nn.LazyLinear(CLASSES)
+
+    def forward(self, x: Any) -> Any:
+        outputs, last = self.layer(x.reshape(len(x), 4, 3))
+        if isinstance(last, tuple):
+            last = torch.cat(last, 2)
+        return self.out(torch.cat([outputs.flatten(1), last.transpose(0, 1).flatten(1)], 1))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("width", [3, 7, 17, 20])
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.RNN])
+def test_no_width_moves_a_bit_of_another_row(kind: Any, width: int) -> None:
+    """Narrow products and short rows are where torch computes a row by its place."""
+    torch.manual_seed(width)
+    settings = {"proj_size": width - 2} if kind is nn.LSTM else {}
+    net = Wide(kind(3, width, batch_first=True, **BOTH, **settings))
+    net(torch.zeros(2, 12))
+    for whole in (False, True):
+        require_isolated_elsewhere(sums(net, whole=whole))
