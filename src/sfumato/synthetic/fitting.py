@@ -51,7 +51,8 @@ class Base:
 
     ``singles`` are the noisy counts of each column in rows, before merging. ``pinned`` replaces
     the blocks that follow from them. If ``counted`` is set, so many of the columns were measured;
-    the others are those of another table, with the counts that they have there.
+    the others are those of another table, with the counts that they have there. Of an honest check
+    with ``missing_apart``, missing values are counted apart from all others.
     """
 
     schema: Schema
@@ -62,6 +63,7 @@ class Base:
     counted: int | None = None
     publics: tuple[PublicCells, ...] = ()
     triples: bool = False
+    missing_apart: bool = True
 
     @cached_property
     def noises(self) -> Noises:
@@ -130,7 +132,8 @@ class Base:
         """Between which codes the values of a column with bins lie; None: anywhere.
 
         The ends are those of the bins that can be told from noise, and as much again on either
-        side as the outermost of them is wide: what few values are farther out is not known.
+        side as the outermost of them is wide, unless it is of one value: what few values are
+        farther out is not known.
         """
         axis = self.schema.axes[place]
         if axis.starts is None:
@@ -140,8 +143,9 @@ class Base:
         if not len(seen):
             return None
         first, last = int(seen[0]), int(seen[-1])
-        low = 2 * limits[first] - limits[first + 1]
-        high = 2 * limits[last + 1] - limits[last]
+        below, above = limits[first + 1] - limits[first], limits[last + 1] - limits[last]
+        low = limits[first] - (below if below > 1 else 0)
+        high = limits[last + 1] + (above if above > 1 else 0)
         return max(int(low), int(limits[0])), min(int(high), int(limits[-1]))
 
     def has_missing(
