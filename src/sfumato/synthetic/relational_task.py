@@ -130,7 +130,8 @@ class ChildTask:
         for clique in checks:
             checked.append(curator.measure(check_counts(base, clique), noises.checked))
         spend_checks(curator, base, len(checks))
-        pairs, is_whole = [], False
+        pairs: list[tuple[Clique, Integers]] = []
+        is_whole = False
         if not is_stopped:
             pairs, is_whole = self._rounds(curator, base, parents)
         spend(curator, base, self.schedule.rounds - len(pairs), self.heaviest)
