@@ -31,6 +31,7 @@ BARS: Mapping[str, tuple[float, float]] = {
     "10^7 rows x 15 columns, to Parquet": (300, 3000),
     "10^5 rows x 200 columns": (120, 3000),
     "10^7 sampled rows to Parquet": (60, 1000),
+    "10^7 sampled rows in memory": (90, 3000),
 }
 _AT_ONCE = 1_000_000
 
@@ -72,6 +73,7 @@ MADE: Mapping[str, Callable[[Path], None]] = {
     "10^7 rows x 15 columns, to Parquet": lambda path: adult(10_000_000, path),
     "10^5 rows x 200 columns": lambda path: made(100_000, 200, path),
     "10^7 sampled rows to Parquet": lambda path: adult(32_561, path),
+    "10^7 sampled rows in memory": lambda path: adult(32_561, path),
 }
 
 
@@ -111,8 +113,10 @@ def main() -> None:
     model = fitted(path, folder)
     if "sampled" in case:
         before = time.process_time()
-    if "10^7" in case:
+    if "Parquet" in case:
         model.save(folder / "out", 10_000_000, csv=False)
+    elif "10^7" in case:
+        model.sample(rows=10_000_000)
     else:
         model.sample()
     spent = time.process_time() - before

@@ -3,6 +3,7 @@
 
 import json
 
+from tests.cli.models_folder import write_models
 from tests.contracts.shell import COUNT, Shell
 
 
@@ -39,6 +40,25 @@ def test_as_many_questions_are_left_as_are_said(shell: Shell) -> None:
     assert shell.run("query", f"{COUNT} WHERE age > 50", "--rho", "0.005").code == 1
 
 
+def test_the_delta_of_trainings_is_counted_too(shell: Shell) -> None:
+    write_models(shell)
+    fit = ("fit", "illness", "--delta", "2e-6", "--epsilon")
+    assert "; of delta up to 0.000003" in shell.run(*fit, "0.5").out
+    said = shell.run("budget").out
+    # epsilon and rho would pay for more, but half of the delta of 1e-5 pays for one more only
+    assert "1 more question like the last, which cost epsilon 0.5, delta 0.000002." in said
+    assert "owner, for unstated: epsilon 0.5, delta 0.000002 spent" in said
+    assert shell.run(*fit, "0.25").code == 0
+    assert "delta 0.000004 of 0.000005 for questions" in shell.run("budget", "--details").out
+    assert "You cannot ask another question like the last" in shell.run("budget").out
+    assert shell.run(*fit, "0.125").code == 1
+    assert "delta 0.000004  left" in shell.run("ledger", "accounts").out
+    log = shell.run("ledger", "log").out
+    assert "epsilon 0.25, delta 0.000002, by town/unstated/owner" in log
+    shell.run("ledger", "report", "--output", "r.html")
+    assert "δ 0.000004" in (shell.folder / "r.html").read_text(encoding="utf-8")
+
+
 def test_before_the_first_question_nothing_is_compared(shell: Shell) -> None:
     said = shell.run("budget").out
     assert said.startswith("you       owner, for unstated: epsilon 0 spent, no limit of its own\n")
@@ -57,8 +77,9 @@ def test_json_holds_every_number_as_a_decimal(shell: Shell) -> None:
     shell.run("query", COUNT, "--rho", "0.25")
     form = json.loads(shell.run("budget", "--format", "json").out)
     assert form["limit"] == {"epsilon": "1000000", "delta": "0.000001"}
-    assert form["spent"] == {"epsilon": "unbounded", "rho": "0.25"}
-    assert form["reserved"] == {"epsilon": "0", "rho": "0"}
+    assert form["spent"] == {"epsilon": "unbounded", "rho": "0.25", "delta": "0"}
+    assert form["reserved"] == {"epsilon": "0", "rho": "0", "delta": "0"}
+    assert (form["left"]["delta"], form["gates"]["delta"]) == ("0.0000005", "0.0000005")
     assert float(form["left"]["rho"]) == float(form["gates"]["zcdp"]) - 0.25
 
 

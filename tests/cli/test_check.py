@@ -25,6 +25,29 @@ def test_it_lists_the_declarations_and_makes_no_ledger(shell: Shell) -> None:
     assert sorted(shell.folder.iterdir()) == before
 
 
+def test_models_and_synthetic_fits_are_read_too(shell: Shell) -> None:
+    path = shell.folder / "sfumato.toml"
+    text = path.read_text(encoding="utf-8")
+    good = (
+        '[models.old]\nrecipe = "DecisionTree"\ndata = "SELECT age, sex FROM people"\n'
+        'label = "sex"\nepsilon = 1\ndepth = 3\n[synthetic.rows]\ntable = "people"\nrho = 1\n'
+    )
+    path.write_text(text + good, encoding="utf-8")
+    ran = shell.run("check")
+    assert ran.code == 0
+    assert "model old: DecisionTree of sex: SELECT age, sex FROM people\n" in ran.out
+    assert "synthetic rows: people\n" in ran.out
+    for key, wrong, said in (
+        ("depth", "depht", "models.old has unknown keys: depht"),
+        ('"DecisionTree"', '"Tree"', "models.old: recipe = 'Tree'"),
+    ):
+        path.write_text(text + good.replace(key, wrong), encoding="utf-8")
+        ran = shell.run("check")
+        assert ran.code == 2 and said in ran.err
+    path.write_text(text + good.replace("rho = 1", "rounds = 3\nruonds = 3"), encoding="utf-8")
+    assert "unknown ruonds" in shell.run("check").err
+
+
 def test_it_says_what_a_boolean_without_spellings_does_not_read(shell: Shell) -> None:
     shell.configure("columns.age", 'columns.n = {type = "boolean"}\ncolumns.age')
     people = shell.folder / "people.csv"

@@ -15,6 +15,7 @@ sex,F=female; M=male; X=missing
 job,text
 ward,A
 ward,B=Ward of B
+pay,<=50K; >50K; >=1M=rich
 
 """
 
@@ -29,4 +30,5 @@ def test_bounds_values_labels_and_missing_codes(tmp_path: Path) -> None:
         "sex": {"type": "category", "values": {"F": "female", "M": "male"}, "missing": ["X"]},
         "job": {"type": "text"},
         "ward": {"type": "category", "values": {"A": "A", "B": "Ward of B"}},
+        "pay": {"type": "category", "values": {"<=50K": "<=50K", ">50K": ">50K", ">=1M": "rich"}},
     }

@@ -34,6 +34,23 @@ def test_three_tables_lead_to_one_person() -> None:
     ]
 
 
+@pytest.mark.parametrize("person", ["pid", "bid"])
+def test_a_visit_is_not_drafted_as_the_person(person: str) -> None:
+    columns = {
+        "prescriptions": ["visit_id", "drug"],
+        "patients": [person, "sex"],
+        "visits": ["visit_id", person],
+    }
+    keys = Keys.of(columns)
+    # a name that ends in "id" and is in two tables is a key, whatever comes before
+    assert keys.unit_of("visits") == keys.unit_of("patients") == {"column": person}
+    assert keys.unit_of("prescriptions") == {"column": "visit_id", "via": f"visits.{person}"}
+    alone = Keys.of({"visits": ["visit_id", "ward"]})
+    assert (alone.person, alone.unit_of("visits")) == ("", {})
+    # two names that may both be persons: neither is drafted
+    assert Keys.of({"loans": ["lender_id", "loan_no"]}).unit_of("loans") == {}
+
+
 def test_a_table_without_keys_suggests_nothing() -> None:
     keys = Keys.of({"people": ["age", "sex"]})
     assert (keys.unit_of("people"), keys.lines, keys.names) == ({}, [], frozenset())

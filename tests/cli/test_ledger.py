@@ -198,7 +198,7 @@ def test_the_log_tells_what_was_asked_and_how_far_instalments_are(shell: Shell) 
     ledger.append(charge, 2, b"", fence=fence)
     ledger.close()
     opened, started, begun, appended = shell.run("ledger", "log", "--last", "4").out.splitlines()
-    assert opened.endswith(f"{charge}  stream: people, daily")
+    assert opened.endswith(f"{charge}  stream: people, daily  epsilon 0.1, by shop/unstated/owner")
     assert started.endswith(charge)
     assert (begun.split()[-3:], appended.split()[2:]) == (
         ["up", "to", "4"],

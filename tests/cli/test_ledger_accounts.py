@@ -31,7 +31,10 @@ def test_accounts_lists_limits_and_what_is_left(asked: Shell) -> None:
 def test_accounts_as_json(asked: Shell) -> None:
     form = json.loads(asked.run("ledger", "accounts", "--format", "json").out)
     assert form[0]["limit"] == {"epsilon": "1000000", "delta": "0.000001"}
-    assert (form[2]["limit"], form[2]["spent"]) == (None, {"epsilon": "1", "rho": "0.5"})
+    assert (form[2]["limit"], form[2]["spent"]) == (
+        None,
+        {"epsilon": "1", "rho": "0.5", "delta": "0"},
+    )
 
 
 def test_a_question_beyond_an_analysts_limit_is_refused(asked: Shell) -> None:

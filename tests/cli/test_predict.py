@@ -81,3 +81,14 @@ def test_what_cannot_be_predicted_is_refused(
     shell.write("short.csv", "age\n40\n")
     ran = shell.run("predict", *arguments)
     assert ran.code == code and words in ran.err
+
+
+def test_no_file_that_is_declared_is_overwritten(shell: Shell) -> None:
+    shell.run("fit", "bayes", "-o", "m.sfm")
+    data = shell.folder / "people.csv"
+    before = data.read_bytes()
+    ran = shell.run("predict", "m.sfm", "new.csv", "-o", "people.csv")
+    assert ran.code == 2 and "data of table 'people'" in ran.err
+    assert data.read_bytes() == before
+    (shell.folder / "sfumato.toml").unlink()
+    assert shell.run("predict", "m.sfm", "new.csv", "-o", "said.csv").code == 0

@@ -167,3 +167,16 @@ def test_a_number_of_rows_that_cannot_be_is_refused_before_the_charge(
     ran = shell.run(*asked, "-o", "out", "--rows", rows)
     assert ran.code == 2 and "from 0 to 100,000,000" in ran.err
     assert "epsilon 0 of" in shell.run("budget", "--details").out
+
+
+def test_the_private_rows_are_not_overwritten_and_nothing_is_charged(shell: Shell) -> None:
+    before = (shell.folder / "people.parquet").read_bytes()
+    for name in ("workers", "people"):
+        ran = shell.run("synthesize", name, "--rho", "2", "-o", ".")
+        assert ran.code == 2 and "people.parquet" in ran.err and "data of table" in ran.err
+    (shell.folder / "out").mkdir()
+    (shell.folder / "out" / "people.csv").write_text("age\n7\n")
+    ran = shell.run("synthesize", "workers", "-o", "out")
+    assert ran.code == 2 and "not marked as synthetic" in ran.err
+    assert (shell.folder / "people.parquet").read_bytes() == before
+    assert "epsilon 0 spent" in shell.run("budget").out

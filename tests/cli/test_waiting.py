@@ -48,6 +48,14 @@ def test_what_is_done_is_named_beside_the_bar(monkeypatch, terminal):
     assert ("50%" in written) == terminal
 
 
+def test_a_share_that_is_told_moves_the_bar(monkeypatch):
+    monkeypatch.setattr(room, "PATIENCE", 0.0)
+    console = Console(file=io.StringIO(), force_terminal=True, width=120)
+    with watching("fitting income", console) as (_, tell):
+        tell("checkpoint 1 of 4", 1 / 4)
+    assert "25%" in console.file.getvalue()
+
+
 @pytest.mark.parametrize(
     ("terminal", "patience", "words"),
     [(True, 0.0, "fits: 3 of 4"), (True, 1e9, ""), (False, 0.0, "")],

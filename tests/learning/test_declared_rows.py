@@ -2,6 +2,7 @@
 """Rows of arrays and frames: whatever is in them is read, and nothing of them is an error."""
 
 import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,8 @@ def test_what_is_refused(tmp_path: Path) -> None:
         pd.array([1, pd.NA, 2], "Int64"),
         pd.Series(["a", "\ud800", 10**5000], dtype=object),
         pd.Series([float("nan"), None, pd.NaT], dtype=object),
+        # it refuses even to be compared
+        pd.Series([Decimal("sNaN"), Decimal("NaN"), Decimal(7)], dtype=object),
     ],
 )
 def test_no_id_is_an_error(tmp_path: Path, ids: Any) -> None:

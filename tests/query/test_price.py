@@ -76,6 +76,8 @@ def test_a_float_that_is_zero_says_that_it_was_written_too_small() -> None:
 def test_exactly_one_price_is_needed(given_prices: dict[str, object]) -> None:
     with pytest.raises(WrongUse, match="exactly one of epsilon=, rho= and error="):
         price(**given_prices)
+    with pytest.raises(WrongUse, match="A delta alone is no cost"):
+        price(delta="1e-6")
 
 
 @pytest.mark.parametrize(

@@ -185,7 +185,7 @@ def test_the_account_is_exact_and_shows_both_gates(tmp_path: Path) -> None:
         form = account.to_json()
     assert (account.spent, account.spent_rho, account.reserved) == ("unbounded", "0.01", "0")
     assert form["limit"] == {"epsilon": "3", "delta": "0.000001"}
-    assert form["spent"] == {"epsilon": "unbounded", "rho": "0.01"}
+    assert form["spent"] == {"epsilon": "unbounded", "rho": "0.01", "delta": "0"}
     assert (
         Fraction(form["left"]["rho"])
         == account.left_rho
@@ -232,7 +232,11 @@ def test_what_is_answered_by_an_error_asked_again_was_paid_before(tmp_path: Path
 
 def test_a_pure_account_has_no_second_gate(tmp_path: Path) -> None:
     with session(tmp_path, budget=(3, 0)) as opened:
-        assert opened.budget.to_json()["gates"] == {"pure": "3", "zcdp": None}
+        assert opened.budget.to_json()["gates"] == {
+            "pure": "3",
+            "zcdp": None,
+            "delta": "0",
+        }
         assert "zCDP" not in repr(opened)
         assert opened.budget.left_rho == 0
 
@@ -343,7 +347,7 @@ def test_an_asker_sees_what_is_left_to_it(tmp_path: Path) -> None:
             bob.budget
         )
         assert "own" not in repr(eve.budget)
-        assert bob.budget.to_json()["left"] == {"epsilon": "0.1", "rho": "0"}
+        assert bob.budget.to_json()["left"] == {"epsilon": "0.1", "rho": "0", "delta": "0"}
         # a gaussian would cost less of the dataset's, and bob's account is pure
         assert asking.query(COUNT, error=40, max_epsilon="0.1").notes[0].startswith("Gaussian")
         assert bob.query(COUNT, error=40, max_epsilon="0.1").notes == ()

@@ -9,10 +9,29 @@ import pytest
 
 import sfumato as sf
 from sfumato import synthetic as sy
-from sfumato.errors import WrongUse
+from sfumato.errors import SfumatoError, WrongUse
 from sfumato.synthetic import fitting
 from sfumato.synthetic.estimate import MaximumEntropy
+from sfumato.synthetic.select import Discrepancies
 from tests.synthetic.towns import session, town
+
+
+def both(folder):
+    """People who each made a trip or two."""
+    random = np.random.default_rng(1)
+    who = np.arange(300)
+    people = pa.table(
+        {"who": who, "age": random.integers(0, 9, 300), "sex": who % 2 == 0, "a": who % 3}
+    )
+    trips = pa.table({"who": np.repeat(who, 2), "far": random.integers(0, 5, 600)})
+    columns = {"age": sf.Integer(0, 8), "sex": sf.Boolean(), "a": sf.Integer(0, 2)}
+    unit, more = sf.Unit("who", max_rows_total=1), sf.Unit("who", max_rows_total=2)
+    tables = {
+        "people": sf.Table(people, unit=unit, columns=columns),
+        "trips": sf.Table(trips, unit=more, columns={"far": sf.Integer(0, 4)}),
+    }
+    return sf.connect(tables, dataset="d", budget=sf.Budget(100, "1e-5"), ledger=folder / "l.db")
+
 
 NONE = town(0)
 CONSTANT = pa.table({"age": [7] * 500, "rich": [True] * 500})
@@ -43,6 +62,26 @@ def test_a_constant_column_stays_so(tmp_path):
     assert drawn["age"].to_pylist().count(7) > 480
 
 
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"rho": 1, "options": {"bins": 3}}, "sy.Options"),
+        ({"rho": 1, "options": sy.Options(columns="age")}, r"columns=\['age'\]"),
+        ({"rho": 1, "constraints": sy.require("age < 3")}, "a list of constraints"),
+        ({"rho": 1, "constraints": "age < 3"}, "a list of constraints"),
+        ({"rho": "1e-12"}, "rho = 1e-12 is too little to measure 2 columns"),
+        ({"epsilon": "1e-12"}, "epsilon = 1e-12 is too little"),
+    ],
+)
+def test_arguments_of_another_form_are_refused_in_words(tmp_path, asked, said):
+    with session(tmp_path, CONSTANT) as opened:
+        with pytest.raises(SfumatoError, match=said):
+            sy.preview(opened, "people", **asked)
+        with pytest.raises(SfumatoError, match=said):
+            sy.fit(opened, "people", **asked)
+        assert opened.budget.spent == "0"
+
+
 @pytest.mark.parametrize("rows", [-1, 10**12, 2.5, "10", True])
 def test_other_numbers_of_rows_are_refused(tmp_path, rows):
     with session(tmp_path, CONSTANT) as opened:
@@ -69,9 +108,6 @@ def test_a_preview_says_when_counts_are_noise(tmp_path, rho, said):
 def test_a_fit_that_is_interrupted_is_loaded(tmp_path):
     """The charge is stored before anything is estimated from it."""
 
-    def interrupted(*_given, **_named):
-        raise KeyboardInterrupt
-
     with session(tmp_path) as opened:
         charge = sy.fit(opened, "people", rho=1).charge_id
         spent = opened.budget.spent
@@ -81,6 +117,36 @@ def test_a_fit_that_is_interrupted_is_loaded(tmp_path):
         assert len(sy.load(opened, charge).sample(rows=9)["people"]) == 9
         assert len(sy.fit(opened, "people", rho=1).sample(rows=9)["people"]) == 9
         assert opened.budget.spent == spent
+
+
+def interrupted(*_given, **_named):
+    """Somebody presses Ctrl-C."""
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("tables", ["people", ["people", "trips"]])
+def test_ctrl_c_between_measurements_keeps_what_was_measured(tmp_path, monkeypatch, tables):
+    with both(tmp_path) as opened:
+        with monkeypatch.context() as patch:
+            patch.setattr(fitting.Fitting, "after", interrupted)
+            with pytest.raises(KeyboardInterrupt, match="is paid for and stored"):
+                sy.fit(opened, tables, rho=1, options=sy.Options(rounds=5))
+        spent = opened.budget.spent_rho
+        again = sy.fit(opened, tables, rho=1, options=sy.Options(rounds=5))
+        assert opened.budget.spent_rho == spent and again.stored.recalled
+        assert len(sy.load(opened, again.charge_id).sample(rows=9)["people"]) == 9
+
+
+def test_ctrl_c_in_a_measurement_forfeits_the_charge(tmp_path, monkeypatch):
+    """A step that was interrupted has failed: nothing of its run is ever stored."""
+    with session(tmp_path) as opened:
+        with monkeypatch.context() as patch:
+            patch.setattr(Discrepancies, "exact", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                sy.fit(opened, "people", rho=1)
+        spent = opened.budget.spent_rho
+        assert not sy.fit(opened, "people", rho=1).stored.recalled
+        assert opened.budget.spent_rho != spent
 
 
 class Little:

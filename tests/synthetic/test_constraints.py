@@ -14,6 +14,8 @@ COLUMNS = {
     "age": sf.Integer(0, 9),
     "pay": sf.Integer(0, 3, missing=""),
     "job": sf.Category("none", "smith", missing=""),
+    "rich": sf.Boolean(),
+    "poor": sf.Boolean(),
 }
 
 
@@ -55,6 +57,8 @@ def test_constraints_on_the_same_columns_are_one_rule():
         [require("age < 3"), require("age > 5")],
         [require("age < 3"), implies("age < 5", "pay = 9")],
         [require("age = 1 AND pay IS NOT DISTINCT FROM 2"), require("coalesce(pay, 9) = 3")],
+        # each two of the three can hold together
+        [require("(age < 3) <> rich"), require("rich <> poor"), require("poor <> (age < 3)")],
         [require("age < job")],
         [require("coalesce(pay, 0) + age + 1 > 100")],
         ["age < 3"],
@@ -69,6 +73,11 @@ def test_a_constraint_that_divides_a_bin_is_refused():
     assert rules_of(schema(age=[3, 6]), [implies("age < 3", "pay IS NULL")])
     with pytest.raises(WrongUse, match="divides bins of age"):
         rules_of(schema(age=[4, 6]), [implies("age < 3", "pay IS NULL")])
+    with pytest.raises(WrongUse) as refused:
+        rules_of(schema(age=[4, 6]), [require("age <= pay")])
+    # the remedy can be written as it stands
+    assert "bins={'age': 10}" in str(refused.value.remedy)
+    assert rules_of(schema(age=10), [require("age <= pay")])
 
 
 def test_unknown_columns_and_statements_are_refused():

@@ -65,6 +65,24 @@ def test_files_have_all_rows_and_say_what_they_are(tmp_path):
     assert told == {**FACTS, "table": "people"}
 
 
+def test_rows_that_are_not_marked_as_synthetic_are_kept(tmp_path):
+    for ending in (".csv", ".parquet"):
+        private = tmp_path / ending / f"other's{ending}"
+        private.parent.mkdir()
+        private.write_bytes(b"pid,sex\n1,F\n")
+        with pytest.raises(WrongUse, match="not marked as synthetic"):
+            write_files(parts(), private.parent, FACTS)
+        assert private.read_bytes() == b"pid,sex\n1,F\n"
+        # nothing of the first table either
+        assert list(private.parent.iterdir()) == [private]
+    parquet.write_table(OTHER, tmp_path / "people.parquet")
+    with pytest.raises(WrongUse, match="people\\.parquet"):
+        write_files(parts(), tmp_path, FACTS, csv=False)
+    # its own files are replaced
+    first, again = (write_files(parts(), tmp_path / "out", FACTS) for _ in range(2))
+    assert first == again
+
+
 def test_parquet_alone(tmp_path):
     written = write_files(parts(), tmp_path, FACTS, csv=False)
     assert [path.suffix for path in written] == [".parquet", ".parquet"]

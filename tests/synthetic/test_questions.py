@@ -21,6 +21,13 @@ def test_results_by_the_keys_of_their_groups():
     assert found == {("F",): [1.0], ("M",): [2.0]}
 
 
+def test_groups_that_look_the_same_are_refused():
+    hidden = "SELECT AVG(age) AS a FROM people GROUP BY sex"
+    assert keys_of(hidden, DECLARED) == []
+    with pytest.raises(UnsupportedSql, match="tell apart"):
+        by_key(answered(hidden, {"people": ROWS}), [])
+
+
 def test_statements_that_no_session_answers_are_refused():
     for sql in ("SELECT * FROM people", "DROP TABLE people", "SELECT COUNT(*) FROM 'x.csv'"):
         with pytest.raises(sf.SfumatoError):

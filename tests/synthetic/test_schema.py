@@ -109,9 +109,25 @@ def test_too_many_columns_are_refused_by_name():
         schema_of(Dataset("d", {"p": sf.Table("p.csv", columns=columns)}), "p")
 
 
-def test_a_column_of_values_that_never_occur_has_a_type():
-    one = schema_of(dataset(), "people", ["job"]).axes[0]
-    assert one.values(np.array([2, 2])).type == pa.string()
+def test_a_column_has_one_type_whichever_of_its_values_occur():
+    zoned = sf.Timestamp("2020-01-01", "2020-12-31", step=3600, zone="Europe/Zurich")
+    found = []
+    for kind in (*DECLARED.values(), sf.Boolean(), zoned):
+        if isinstance(kind, sf.Text):
+            continue
+        one = Axis(Column("v", kind))
+        # none, a missing one, the last one, and one in summer, which has another offset
+        parts = [
+            [],
+            [kind.upper_code + 1],
+            [kind.upper_code],
+            [(kind.lower_code + kind.upper_code) // 2],
+        ]
+        types = {one.values(np.array(codes, np.int64)).type for codes in parts}
+        assert len(types) == 1
+        found += types
+    days = pa.date32(), pa.string(), pa.bool_(), pa.timestamp("us", "+01:00")
+    assert found == [pa.int64(), pa.float64(), *days]
 
 
 def test_a_category_of_too_many_values_is_refused_with_a_remedy():

@@ -53,6 +53,17 @@ def test_the_tree_has_every_clique_and_the_running_intersection(pairs):
     assert tree.cells == sum(math.prod(SIZES[at] for at in each) for each in tree.cliques)
 
 
+@given(PAIRS, st.integers(0, 99))
+def test_a_tree_with_another_root_is_a_junction_tree_of_the_same_cliques(pairs, root):
+    tree = JunctionTree.over(SIZES, pairs)
+    again, order = tree.rooted(root % len(tree.cliques))
+    assert [tree.cliques[each] for each in order] == list(again.cliques)
+    assert order[0] == root % len(tree.cliques) and sorted(order) == list(range(len(order)))
+    for place, clique in enumerate(again.cliques[1:], start=1):
+        before = {each for earlier in again.cliques[:place] for each in earlier}
+        assert set(clique) & before == set(again.separators[place])
+
+
 def test_a_square_needs_one_chord():
     assert cells_of([2] * 4, [(0, 1), (1, 2), (2, 3), (0, 3)]) == 16
     assert cells_of([2] * 4, []) == 8

@@ -10,7 +10,7 @@ from sfumato.cli.options import (
     as_json,
     named,
     parameters,
-    require_folders,
+    require_outputs,
     table_or_json,
     write_file,
 )
@@ -39,7 +39,7 @@ def command(
 
     Free, but for --beyond, which is charged once for each column.
     """
-    require_folders(save_plot)
+    require_outputs(asking.config, save_plot)
     with asking.session() as session:
         advice = session.advise(sql, parameters=named(parameters), **how)
     click.echo(as_json(advice.to_json()) if form == "json" else repr(advice))

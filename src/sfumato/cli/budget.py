@@ -8,7 +8,7 @@ from functools import partial
 
 import click
 
-from sfumato.accounting.budget_gates import Charge
+from sfumato.accounting.budget_gates import NOTHING, Charge
 from sfumato.cli.asking import Asking, asks
 from sfumato.cli.language import say
 from sfumato.cli.ledger import opened_or_made, reading
@@ -18,10 +18,10 @@ from sfumato.errors import without_secrets
 from sfumato.exact.rational import decimal_text
 from sfumato.ledger.account_path import Scope
 from sfumato.ledger.account_status import Standing
-from sfumato.ledger.balance import charge_from_json, increments_text
+from sfumato.ledger.balance import charge_from_json, delta_text
 from sfumato.ledger.spend import Ledger
 from sfumato.ledger.store.base import Rows
-from sfumato.query.account import Account
+from sfumato.query.account import Account, amount_text
 
 # How far back the last question of an asker is looked for.
 _RECENT = 10_000
@@ -69,7 +69,11 @@ def _lines(ledger: Ledger, budget: Account) -> Iterator[str]:
     left = f"one question of epsilon up to {decimal_text(own.left.epsilon)}"
     if own.left.rho:
         left += f", or of rho up to {decimal_text(own.left.rho)}"
+    if ledger.standing(scope.dataset).spent.delta:
+        left += f"; of delta up to {delta_text(own.left.delta)}"
     yield f"left      {left}"
+    if own.reserved != NOTHING:
+        yield f"held      {amount_text(own.reserved)}: of runs that have not ended"
     if own.frozen:
         yield f"frozen    {own.frozen}"
     purpose = ledger.standing(scope.dataset, scope.purpose)
@@ -82,9 +86,7 @@ def _lines(ledger: Ledger, budget: Account) -> Iterator[str]:
 
 def _spent(standing: Standing) -> str:
     """What an account has spent, of which limit."""
-    spent = f"epsilon {increments_text(standing.spent.epsilon)}"
-    if standing.spent.epsilon is None:
-        spent = f"rho {increments_text(standing.spent.rho)}"
+    spent = amount_text(standing.spent)
     if standing.limit is None:
         return f"{spent} spent, no limit of its own"
     limit = f"epsilon {decimal_text(standing.limit.epsilon)}"
@@ -111,12 +113,13 @@ def _last_cost(scope: Scope, rows: Rows) -> Charge | None:
 def _left_like(cost: Charge, own: Standing) -> str:
     """A sentence on how many questions of this cost the asker has left, by the better gate."""
     left = 0
-    said = f"rho {increments_text(cost.rho)}"
+    said = amount_text(cost)
     if cost.epsilon:
         left = int(own.left.epsilon / (cost.epsilon * _INCREMENT))
-        said = f"epsilon {increments_text(cost.epsilon)}"
     if cost.rho:
         left = max(left, int(own.left.rho / (cost.rho * _INCREMENT)))
+    if cost.delta:
+        left = min(left, own.left.delta // cost.delta)
     if own.frozen or not left:
         return f"You cannot ask another question like the last, which cost {said}."
     questions = "1 more question" if left == 1 else f"about {left:,} more questions"

@@ -2,8 +2,10 @@
 """``sfumato check``: checks the declarations against the data and the ledger."""
 
 import logging
+import tomllib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from importlib import import_module
 from pathlib import Path
 
 import click
@@ -20,7 +22,7 @@ from sfumato.ledger.spend import Ledger
 from sfumato.metadata.contract import Contract
 from sfumato.metadata.dataset import Dataset
 from sfumato.query.data_check import DataCheck, check_data
-from sfumato.query.load import Declarations, read_declarations
+from sfumato.query.load import Declarations, read_declarations, read_section
 from sfumato.query.reckless import reckless
 
 
@@ -49,6 +51,9 @@ def command(config: str, *, counting: bool, in_json: bool) -> int:
         click.echo(as_json(checked.to_json()) if in_json else f"{checked!r}\n")
         faults = checked.faults
     for line in _lines(declared, is_read=counting):
+        if not in_json:
+            say(line)
+    for line in _planned(config):
         if not in_json:
             say(line)
     if faults:
@@ -86,6 +91,31 @@ def _lines(declared: Declarations, *, is_read: bool) -> Iterator[str]:
         kept = Prepared.open(declared.prepared, declared.dataset).kept
         yield f"prepared: {declared.prepared} has layouts of {', '.join(kept)}"
     yield _ledger(declared)
+
+
+def _planned(config: str) -> Iterator[str]:
+    """Yields a line for each model and each synthetic fit of the file, once its keys are read.
+
+    Raises:
+        InvalidConfig: a key is missing, unknown, or has another form.
+    """
+    if _has(config, "models"):
+        # imported here: it brings learning, for which a file without models need not wait
+        models = import_module("sfumato.cli.model_config")
+        for name in read_section(config, "models"):
+            model = models.read_model(config, name)
+            label = "" if model.label is None else f" of {model.label}"
+            yield f"model {name}: {type(model.recipe).__name__}{label}: {model.data}"
+    if _has(config, "synthetic"):
+        fits = import_module("sfumato.cli.synthetic_config")
+        for name in read_section(config, "synthetic"):
+            tables = fits.read_synthetic(config, [name], {}).tables
+            yield f"synthetic {name}: {tables if isinstance(tables, str) else ', '.join(tables)}"
+
+
+def _has(config: str, section: str) -> bool:
+    """Whether a file has a section."""
+    return section in tomllib.loads(Path(config).read_text(encoding="utf-8"))
 
 
 @contextmanager

@@ -10,14 +10,17 @@ from sfumato.cli.codebook_entry import Entry, entry
 
 _RANGE = re.compile(r"\s*(\S+?)\s*\.\.\s*(\S+?)\s*")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
+# The "=" of <=50K is part of a value.
+_LABEL = re.compile(r"(?<![<>!])=")
 
 
 def described_by_csv(path: Path) -> Iterator[tuple[str, Entry]]:
     """Yields what each column can hold; the first line has the names of the two columns.
 
     The second column has ``0..120`` or ``1900-01-01..2026-12-31`` for bounds, ``F=female`` or
-    ``F`` for a value, several with ";" between them, or in several lines of the same column. The
-    label "missing" marks a code of missing values. "text" is for free text.
+    ``F`` for a value, several with ";" between them, or in several lines of the same column; in
+    ``<=50K`` the "=" is part of the value. The label "missing" marks a code of missing values.
+    "text" is for free text.
     """
     with path.open(encoding="utf-8-sig", newline="") as file:
         _, *rows = csv.reader(file)
@@ -37,7 +40,8 @@ def _entry(pieces: list[str]) -> Entry:
     kind = ""
     for piece in pieces:
         ends = _RANGE.fullmatch(piece)
-        value, _, label = (part.strip() for part in piece.partition("="))
+        value, *said = (part.strip() for part in _LABEL.split(piece, maxsplit=1))
+        label = said[0] if said else ""
         if ends:
             bounds = (ends[1], ends[2])
             kind = _kind(ends[1] + ends[2])

@@ -10,7 +10,7 @@ from rich.rule import Rule
 
 from sfumato.cli.census import INCOME, KEPT_INCOME, QUESTIONS, REFUSED, census, true_incomes
 from sfumato.cli.differencing import Attack, attack, sums
-from sfumato.cli.options import require_folders, write_file
+from sfumato.cli.options import require_spared, write_file
 from sfumato.cli.report import Story, Told, page
 from sfumato.errors import Failed, Refused
 from sfumato.privacy.budget import Budget
@@ -27,7 +27,7 @@ DATASET = "acs-2019-national"
 )
 def command(report: str) -> None:
     """Ask ten questions of a census extract, attack them, and write a report."""
-    require_folders(report)
+    require_spared(report)
     console = Console(highlight=False)
     with tempfile.TemporaryDirectory(prefix="sfumato-demo-") as folder:
         story = tell(console, Path(folder))

@@ -13,7 +13,7 @@ from rich.console import Console
 from sfumato.cli.census import PUBLISHED_SIZE, census
 from sfumato.cli.demo import say
 from sfumato.cli.made_up_census import MadeUp, made_up
-from sfumato.cli.options import require_folders, write_file
+from sfumato.cli.options import require_spared, write_file
 from sfumato.errors import Failed, WrongUse
 from sfumato.privacy.budget import Budget
 from sfumato.query.connect import connect
@@ -54,7 +54,7 @@ MADE_UP_TABLES = {
 )
 def command(page: str) -> None:
     """Measure census tables down two geographies, and write a page to look at."""
-    require_folders(page)
+    require_spared(page)
     console = Console(highlight=False)
     with tempfile.TemporaryDirectory(prefix="sfumato-census-") as folder:
         write_file(page, _extract(console, Path(folder)).encode())

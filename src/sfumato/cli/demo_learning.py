@@ -17,7 +17,7 @@ from rich.console import Console
 from sfumato.cli.demo import say
 from sfumato.cli.killed_fit import COST, RECIPE, STATEMENT, opened, trained
 from sfumato.cli.learning_rows import COLUMNS, FEATURES, adult
-from sfumato.cli.options import require_folders, write_file
+from sfumato.cli.options import require_spared, write_file
 from sfumato.errors import Failed
 from sfumato.learning.fit import preview
 from sfumato.learning.frontier import Frontier, frontier
@@ -38,7 +38,7 @@ Told = tuple[str, str]
 )
 def command(report: str) -> None:
     """Choose an epsilon on public rows, train on private ones, kill the training, resume it."""
-    require_folders(report)
+    require_spared(report)
     console = Console(highlight=False)
     boundary = _boundary(console)
     told = [(_title(boundary), repr(boundary))]

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from sfumato.cli.demo import say
 from sfumato.cli.made_up_devices import SEALED, SENT, Question, drawn, left, questions
-from sfumato.cli.options import require_folders, write_file
+from sfumato.cli.options import require_spared, write_file
 from sfumato.cli.page_language import in_language
 from sfumato.cli.telemetry_findings import Found, find
 from sfumato.cli.telemetry_page import Story, page
@@ -48,7 +48,7 @@ _PATIENCE = 60
 )
 def command(report: str) -> None:
     """Ask a million made-up devices, and write a page with what was found."""
-    require_folders(report)
+    require_spared(report)
     console = Console(highlight=False)
     with tempfile.TemporaryDirectory(prefix="sfumato-telemetry-") as folder:
         story = tell(console, Path(folder))

@@ -17,7 +17,7 @@ from sfumato.accounting.group import for_group
 from sfumato.accounting.interpret import Attacker, unprotected
 from sfumato.accounting.published_parameters import SETTINGS
 from sfumato.accounting.zcdp import approx_from_zcdp
-from sfumato.cli.options import as_json, require_folders, write_file
+from sfumato.cli.options import as_json, require_spared, write_file
 from sfumato.cli.trade_off import trade_off_chart
 from sfumato.errors import InvalidNumber
 from sfumato.exact.rational import Number, decimal_text, positive, to_fraction
@@ -97,7 +97,7 @@ def command(
 
     Every number is a bound for attackers of any knowledge, rounded in their favour.
     """
-    require_folders(save_plot)
+    require_spared(save_plot)
     promise, slack = _promise(epsilon, delta, rho)
     prior, size = to_fraction("prior", about["prior"]), int(about["size"])
     asked = Asked(promise, slack, prior, size, Relation(about["relation"]))

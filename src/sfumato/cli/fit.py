@@ -19,7 +19,10 @@ from sfumato.query.session import Session
 @click.command("fit")
 @click.argument("name")
 @asks
-@click.option("--epsilon", help="With --delta, a block of noisy steps; alone, a pure cost.")
+@click.option(
+    "--epsilon",
+    help="With --delta, a block of noisy steps; alone, a pure cost: no delta of the file.",
+)
 @click.option("--delta", help="Beside --epsilon: the chance that epsilon may be exceeded.")
 @click.option("--rho", help="The cost in zCDP.")
 @click.option("--preview", "is_preview", is_flag=True, help="Show noise, steps and cost; free.")
@@ -51,7 +54,7 @@ def command(
             return
 
         def progress(place: int, places: int) -> None:
-            tell(f"checkpoint {place} of {places}")
+            tell(f"checkpoint {place} of {places}", place / places)
 
         try:
             model = _fitted(session, declared, run, asked, progress)

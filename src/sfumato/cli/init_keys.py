@@ -5,20 +5,28 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-_KEY = re.compile(r".*(_|\b)(id|key|nr|no|number|code)|id|.*[a-z]I[dD]|.*(编号|证号|号码|ID)")
+_KEY = re.compile(
+    r".*(_|\b)(id|key|nr|no|number|code)|[puc]?id|mrn|ssn|.*[a-z]I[dD]|.*(编号|证号|号码|ID)"
+)
 # What ends in a word of a key and is none.
 _NO_KEY = re.compile(r".*(zip|postal|post|country|region|icd|diagnosis|currency)_?(code|no|nr)")
 
 _PERSON = re.compile(
     "person|people|pers_|patient|member|customer|client|user|subject|resident|student|pupil|"
-    "employee|worker|household|insured|citizen|患者|病人|人员|身份|户"
+    "employee|worker|household|insured|citizen|^[puc]id$|mrn|ssn|患者|病人|人员|身份|户"
+)
+# What happens to a person, who has several: protecting one of them does not protect the person.
+_EVENT = re.compile(
+    "(^|_)(visit|encounter|admission|stay|case|order|transaction|purchase|invoice|claim|booking|"
+    "session|event|trip|ride|call|message|prescription|sample|test|row|record)s?_?[a-z]*$|"
+    "就诊|住院|订单|交易|记录"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Key-like columns of each table. ``person`` is the one that most tables
-    have, of those named after persons if there are any.
+    """Key-like columns of each table. ``person`` is the one that most tables have, of those named
+    after persons if there are any; "" where no name tells, or only names of events are there.
 
     >>> keys = Keys.of({"patients": ["patient_id", "sex"], "visits": ["visit_id", "patient_id"],
     ...                 "drugs": ["visit_id", "dose"]})
@@ -33,12 +41,12 @@ class Keys:
     def of(cls, columns: Mapping[str, Sequence[str]]) -> "Keys":
         """Finds keys by the names of the columns of each table."""
         by_table = {}
+        written = [name for names in columns.values() for name in names]
+        shared = {name for name in written if written.count(name) > 1 and _is_id(name)}
         for table, names in columns.items():
-            by_table[table] = [name for name in names if is_key(name)]
+            by_table[table] = [name for name in names if is_key(name) or name in shared]
         every = [name for names in by_table.values() for name in names]
-        named = [name for name in every if _PERSON.search(name.lower())]
-        person = max(named or every, key=every.count, default="")
-        return cls(by_table, person)
+        return cls(by_table, _person(every))
 
     @property
     def names(self) -> frozenset[str]:
@@ -66,7 +74,23 @@ class Keys:
             shared = [name for name in own if name in names]
             if other != table and self.person in names and shared:
                 return {"column": shared[0], "via": f"{other}.{self.person}"}
-        return {"column": own[0]} if own else {}
+        if len(own) == 1 and not _EVENT.search(own[0].lower()):
+            return {"column": own[0]}
+        return {}
+
+
+def _person(every: Sequence[str]) -> str:
+    """Of the keys of all tables, the one of the person; "" where names do not tell."""
+    named = [name for name in every if _PERSON.search(name.lower())]
+    if named:
+        return max(named, key=every.count)
+    others = {name for name in every if not _EVENT.search(name.lower())}
+    return others.pop() if len(others) == 1 else ""
+
+
+def _is_id(name: str) -> bool:
+    """Whether a name ends as an id does."""
+    return name.lower().endswith("id")
 
 
 def is_key(name: str) -> bool:

@@ -113,6 +113,9 @@ def _unit(table: TableDraft, keys: Keys) -> Iterator[str]:
     yield "# Is each row another person, who is in no other row? Then delete this section."
     for name, value in draft.items():
         yield f"# {name} = {literal(value)}  # a draft from the names: {_CONFIRM}"
+    if not draft and keys.by_table[table.name]:
+        candidates = ", ".join(keys.by_table[table.name])
+        yield f"# Keys by their names: {candidates}. A visit or an order is no person: who is it?"
     if not draft:
         yield _line("column", OPEN, "the column that says whom a row is about")
     for name, why in _LIMITS.items():

@@ -15,6 +15,7 @@ from sfumato.cli.language import localized, say
 from sfumato.cli.options import config, require_outputs, table_or_json, write_file
 from sfumato.engines.files import is_same
 from sfumato.errors import LedgerCorrupt, LedgerMissing, WrongUse, shown
+from sfumato.ledger.balance import charge_from_json
 from sfumato.ledger.journal import Entry
 from sfumato.ledger.pins import Known, Pin
 from sfumato.ledger.request import SQL
@@ -26,6 +27,7 @@ from sfumato.ledger.verified import Verified
 from sfumato.ledger.verify import Report
 from sfumato.ledger.verify import verify as verify_ledger
 from sfumato.metadata.server import is_address
+from sfumato.query.account import amount_text
 from sfumato.query.load import Declarations, load, read_declarations
 
 # The modules that define the other commands.
@@ -313,7 +315,10 @@ def _logged(chain: str, entry: Entry, form: str) -> str:
 def _line(body: dict[str, Any]) -> str:
     """Returns what an entry says about its question, or about its instalments."""
     if "line" in body:
-        return f"  {body.get('kind', SQL)}: {body['line']}"
+        told = f"  {body.get('kind', SQL)}: {body['line']}"
+        if "cost" not in body:
+            return told
+        return f"{told}  {amount_text(charge_from_json(body['cost']))}, by {body['account']}"
     if "up_to" in body:
         return f"  up to {body['up_to']}"
     if "place" in body:

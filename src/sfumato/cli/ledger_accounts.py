@@ -3,17 +3,18 @@
 
 import click
 
-from sfumato.accounting.budget_gates import Charge
+from sfumato.accounting.budget_gates import NOTHING
 from sfumato.cli.language import say
 from sfumato.cli.ledger import opened, opened_or_made, reading
 from sfumato.cli.options import as_json, config, table_or_json
 from sfumato.errors import WrongUse
 from sfumato.exact.rational import decimal_text
 from sfumato.ledger.account_status import Standing
-from sfumato.ledger.balance import increments_text
+from sfumato.ledger.balance import delta_text, increments_text
 from sfumato.ledger.spend import Ledger
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.event import Json
+from sfumato.query.account import amount_text, amounts, left_amounts
 
 
 def _name(_: click.Context, option: click.Parameter, value: str | None) -> str:
@@ -54,6 +55,10 @@ def _accounts(config: str, form: str) -> None:
         limit = str(standing.limit) if standing.limit else "as above"
         spent = standing.spent
         shown = f"epsilon {increments_text(spent.epsilon)}, rho {increments_text(spent.rho)}"
+        if spent.delta:
+            shown += f", delta {delta_text(spent.delta)}"
+        if standing.reserved != NOTHING:
+            shown += f"  held {amount_text(standing.reserved)}"
         frozen = f"  FROZEN ({standing.frozen})" if standing.frozen else ""
         say(f"{standing.scope.id}  limit {limit}  spent {shown}  left {_left(standing)}{frozen}")
 
@@ -200,7 +205,8 @@ def _by(ledger: Ledger, about: dict[str, str]) -> Ledger:
 def _left(standing: Standing) -> str:
     """Returns what is left of an account, as text."""
     left = standing.left
-    return f"epsilon {decimal_text(left.epsilon)} or rho {decimal_text(left.rho)}"
+    told = f"epsilon {decimal_text(left.epsilon)} or rho {decimal_text(left.rho)}"
+    return f"{told}; delta {delta_text(left.delta)}" if standing.spent.delta else told
 
 
 def _told(standing: Standing) -> str:
@@ -208,11 +214,6 @@ def _told(standing: Standing) -> str:
     limit = str(standing.limit) if standing.limit else "no limit of its own"
     frozen = f", frozen ({standing.frozen})" if standing.frozen else ""
     return f"{standing.scope.id}: {limit}, left {_left(standing)}{frozen}"
-
-
-def _charge_json(charge: Charge) -> Json:
-    """Returns what was spent or reserved as JSON; the ledger stores it as integers."""
-    return {"epsilon": increments_text(charge.epsilon), "rho": increments_text(charge.rho)}
 
 
 def _to_json(standing: Standing) -> dict[str, Json]:
@@ -224,11 +225,8 @@ def _to_json(standing: Standing) -> dict[str, Json]:
     return {
         "account": standing.scope.id,
         "limit": limit,
-        "spent": _charge_json(standing.spent),
-        "reserved": _charge_json(standing.reserved),
-        "left": {
-            "epsilon": decimal_text(standing.left.epsilon),
-            "rho": decimal_text(standing.left.rho),
-        },
+        "spent": amounts(standing.spent),
+        "reserved": amounts(standing.reserved),
+        "left": left_amounts(standing.left),
         "frozen": standing.frozen,
     }

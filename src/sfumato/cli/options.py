@@ -26,10 +26,11 @@ from sfumato.query.price import OnAverage
 _BESIDE = ("-wal", "-shm", ".key", ".head", ".lock", ".open")
 F = TypeVar("F", bound=Callable[..., object])
 
+DECLARATIONS = "sfumato.toml"
 config = click.option(
     "-c",
     "--config",
-    default="sfumato.toml",
+    default=DECLARATIONS,
     show_default=True,
     help="The file that declares dataset, tables and ledger.",
 )
@@ -146,6 +147,17 @@ def require_outputs(config: str, *paths: str | None) -> None:
                 f"{shown(path)} is declared in {config!r}: it is {what}.",
                 remedy="Write to another path.",
             )
+
+
+def require_spared(*paths: str | None) -> None:
+    """As ``require_outputs`` where the folder has a ``sfumato.toml``: of commands that need none.
+
+    Raises:
+        WrongUse: as ``require_outputs``.
+    """
+    if Path(DECLARATIONS).is_file():
+        require_outputs(DECLARATIONS, *paths)
+    require_folders(*paths)
 
 
 def _declared(config: str, declared: Declarations, path: Path) -> Iterator[str]:

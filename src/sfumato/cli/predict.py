@@ -10,7 +10,7 @@ from pyarrow import csv
 
 from sfumato.cli.frame_file import frame_of, read_rows, require_rows_file, unread, write_rows
 from sfumato.cli.language import say
-from sfumato.cli.options import require_folders, write_bytes
+from sfumato.cli.options import require_spared, write_bytes
 from sfumato.engines.files import is_same
 from sfumato.errors import WrongUse, shown
 from sfumato.learning.clusters import Clusters
@@ -29,10 +29,10 @@ def command(file: str, data: str, *, output: str | None) -> None:
 
     DATA is a CSV or Parquet file with the columns of the model's SELECT. Its rows are written with
     the prediction beside them, and the probability of each class: what is written is as private as
-    DATA.
+    DATA. What a sfumato.toml beside them declares is not overwritten.
     """
     require_rows_file(output)
-    require_folders(output)
+    require_spared(output)
     for path in (file, data):
         if output is not None and is_same(Path(path), Path(output)):
             raise WrongUse(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``sfumato publish``: plans the questions of a file together, asks them, and writes the tables."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -11,7 +11,7 @@ from sfumato.cli.language import present, say
 from sfumato.cli.options import require_outputs, write_file
 from sfumato.cli.publication_config import PublicationConfig, read_publication
 from sfumato.cli.publication_page import page
-from sfumato.cli.waiting import watching
+from sfumato.cli.waiting import Tell, watching
 from sfumato.errors import WrongUse
 from sfumato.query.answer import Answer
 from sfumato.query.publication import Publication
@@ -89,9 +89,13 @@ def _files(declared: PublicationConfig, output: str | None, form: str) -> dict[s
     return {**tables, "": folder / "index.html"}
 
 
-def _answered(planned: Publication, tell: Callable[[str], None]) -> Mapping[str, Answer]:
+def _answered(planned: Publication, tell: Tell) -> Mapping[str, Answer]:
     """Asks all questions; the bar says how many are answered."""
-    return planned.run(lambda name, done, count: tell(f"{done} of {count} answered, {name}"))
+
+    def told(name: str, done: int, count: int) -> None:
+        tell(f"{done} of {count} answered, {name}", done / count)
+
+    return planned.run(told)
 
 
 def _budget(session: Session) -> str:

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import click
 
@@ -19,6 +20,7 @@ from sfumato.query.allowance import allowance
 from sfumato.query.load import read_declarations
 from sfumato.query.session import Session
 from sfumato.synthetic.beside import require_public
+from sfumato.synthetic.export import require_replaceable, rows_files
 from sfumato.synthetic.fit import fit, preview
 from sfumato.synthetic.model import Model, require_rows
 
@@ -81,6 +83,7 @@ def command(
     test = _Test.of(score, score_epsilon, score_within)
     cost = {"epsilon": epsilon, "delta": delta, "rho": rho}
     declared = read_synthetic(asking.config, tables, cost).with_public(public)
+    _require_folder(asking.config, declared.tables, output)
     with waiting() as engine, asking.session(engine) as session:
         if is_preview:
             _preview(session, declared, test)
@@ -99,6 +102,17 @@ def command(
     if report is not None:
         _write_report(report, model, known, tests)
     say(budget)
+
+
+def _require_folder(config: str, tables: str | list[str], output: str | None) -> None:
+    """Refuses a folder with rows that are declared, or not marked as synthetic: free."""
+    if output is None:
+        return
+    names = [tables] if isinstance(tables, str) else tables
+    for name in names:
+        files = [path for path in rows_files(Path(output), name) if path.exists()]
+        require_outputs(config, *map(str, files))
+    require_replaceable(Path(output), names)
 
 
 def _preview(session: Session, declared: SyntheticConfig, test: "_Test | None") -> None:

@@ -14,7 +14,7 @@ from rich.progress import Progress
 
 from sfumato.cli.asking import Asking, asks
 from sfumato.cli.language import say
-from sfumato.cli.options import config, require_folders, require_outputs, write_file
+from sfumato.cli.options import config, require_outputs, require_spared, write_file
 from sfumato.cli.telemetry_config import read_task
 from sfumato.cli.telemetry_estimates import Counts, Mean, Spread, findings
 from sfumato.cli.telemetry_plan import planned_errors
@@ -147,7 +147,7 @@ def _estimate(
 
     FOLDER is that of sfumato collect, or the address of its PostgreSQL server.
     """
-    require_folders(save_plot)
+    require_spared(save_plot)
     _require_another(save_plot, task, candidates, key)
     known = _signed(task).task
     if known.memory and period is None:

@@ -4,6 +4,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Protocol
 
 from rich.console import Console
 from rich.progress import (
@@ -21,6 +22,13 @@ from sfumato.engines.local import Local
 PATIENCE = 2.0
 
 
+class Tell(Protocol):
+    """Says what is done now, and which share of the whole is done."""
+
+    def __call__(self, line: str, share: float = 0.0, /) -> None:
+        """Shows it beside the bar."""
+
+
 @contextmanager
 def waiting(console: Console | None = None) -> Iterator[Local]:
     """Yields settings of a local engine that report progress.
@@ -32,16 +40,15 @@ def waiting(console: Console | None = None) -> Iterator[Local]:
 
 
 @contextmanager
-def watching(
-    what: str, console: Console | None = None
-) -> Iterator[tuple[Local, Callable[[str], None]]]:
+def watching(what: str, console: Console | None = None) -> Iterator[tuple[Local, Tell]]:
     """Yields settings of a local engine that report progress, and a function that says what of.
 
-    A bar appears after two seconds, if stderr is a terminal; it shows one statement at a time.
+    A bar appears after two seconds, if stderr is a terminal; it shows one statement at a time, and
+    before it the share of the whole that the function was told.
     """
     shown = console or Console(stderr=True)
     if not shown.is_terminal:
-        yield Local(), lambda line: None
+        yield Local(), lambda line, share=0.0: None
         return
     with Progress(*_columns(), console=shown, transient=True) as bar:
         task = bar.add_task(what, total=1.0, visible=False)
@@ -51,9 +58,9 @@ def watching(
             is_long = time.monotonic() - start >= PATIENCE
             bar.update(task, completed=share, visible=is_long)
 
-        def tell(line: str) -> None:
+        def tell(line: str, share: float = 0.0) -> None:
             bar.update(task, description=f"{what}: {line}")
-            report(0.0)
+            report(share)
 
         yield Local(progress=report), tell
 

@@ -102,7 +102,7 @@ def budgeted(
         raise WrongUse(
             "A training for a pure epsilon: its noise is Gaussian, which spends a delta.",
             allowed='epsilon=1, delta="1e-7"; or rho="0.02"',
-            remedy="NaiveBayes takes a pure epsilon.",
+            remedy="State delta= too. NaiveBayes and DecisionTree take a pure epsilon.",
         )
     return Budgeted(asked.rho, asked.epsilon, asked.delta)
 

@@ -260,7 +260,8 @@ def _is_missing(value: Any) -> bool:
     """Whether a value is none; ``pandas.NA`` does not even say whether it equals itself."""
     try:
         return value is None or bool(value != value)
-    except (TypeError, ValueError):
+    except Exception:  # noqa: BLE001 - whatever a value of the data does
+        # a signalling NaN of Decimal, an array, an object of somebody's own
         return True
 
 

@@ -10,7 +10,9 @@ from sfumato.learning.features import Feature, Features
 from sfumato.learning.frames import FrameColumn
 from sfumato.metadata.column import Array, Boolean, Category, ColumnType, Integer, Real
 from sfumato.metadata.dataset import Dataset
+from sfumato.plan.relation import Scan
 from sfumato.plan.rows import BoundedRows
+from sfumato.plan.scope import nodes
 from sfumato.plan.value import Value
 from sfumato.query.pipeline import compile_rows
 from sfumato.sql.row_list import place_of, row_list
@@ -80,6 +82,15 @@ class Examples:
                 "A fit without a label.", remedy='label="income": the column that is predicted.'
             )
         return self.plan.rows.values[self.place]
+
+    @property
+    def about(self) -> str:
+        """What is read, for the line of the ledger: ``income from people``."""
+        read = {node.table for node in nodes(self.plan.rows.relation) if isinstance(node, Scan)}
+        tables = ", ".join(sorted(read))
+        if self.place is None:
+            return f"rows from {tables}"
+        return f"{self.labelled.name} from {tables}"
 
     def require_unlabelled(self, recipe: str) -> None:
         """Raises WrongUse if there is a label, which a recipe would not read."""

@@ -8,7 +8,15 @@ from sfumato.errors import WrongUse, shown
 from sfumato.exact.rational import Number
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.fit_preview import Preview
-from sfumato.learning.recipe import Asked, Fitted, Planned, Progress, Recipe
+from sfumato.learning.recipe import (
+    Asked,
+    Fitted,
+    OneRelease,
+    Planned,
+    Progress,
+    Recipe,
+    Run,
+)
 from sfumato.query.session import Session
 
 
@@ -164,4 +172,7 @@ def _read(
             allowed="Additive(), KMeans(8), NaiveBayes(), torch.Network(...), another recipe of ln",
         )
     examples = Examples.of(session.dataset, statement, label)
-    return examples, recipe.planned(examples, asked, session.renyi_orders)
+    planned = recipe.planned(examples, asked, session.renyi_orders)
+    if isinstance(planned, OneRelease | Run):
+        planned = replace(planned, about=examples.about)
+    return examples, planned

@@ -11,12 +11,16 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import UnknownName
+from sfumato.learning.stored import text, texts, whole
 from sfumato.metadata.coded import Coded
-from sfumato.metadata.column import EPOCH, Array, Boolean, Category, Date
+from sfumato.metadata.column import EPOCH, LONGEST_ARRAY, Array, Boolean, Category, Date
 from sfumato.noise import Integers
 from sfumato.plan.rows import MISSING
 from sfumato.plan.value import Value
 from sfumato.privacy.event import Json
+
+# The least step of a column.
+_FINEST = Fraction(1, 10**18)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,17 +107,52 @@ class FrameColumn:
 
     @classmethod
     def from_json(cls, form: Mapping[str, Any]) -> "FrameColumn":
-        """Reads a stored form."""
-        texts = tuple(map(str, form["texts"]))
-        step = Fraction(form["step"])
+        """Reads a stored form.
+
+        Raises:
+            ValueError: a value that is none of a column.
+        """
+        step = Fraction(text(form["step"]))
+        if not _FINEST <= step <= 1 / _FINEST:
+            raise ValueError("not a step")
         return cls(
-            form["name"],
-            int(form["lower"]),
-            texts,
+            text(form["name"]),
+            whole(form["lower"]),
+            texts(form["texts"]),
             step,
             bool(form["is_date"]),
-            int(form.get("length", 0)),
+            whole(form.get("length", 0), 0, LONGEST_ARRAY),
         )
+
+
+def read_columns(
+    stored: Sequence[Mapping[str, Any]],
+    features: Sequence[str] | int,
+) -> tuple[FrameColumn, ...]:
+    """The columns of a stored form, which have these features, or so many.
+
+    Raises:
+        ValueError: others.
+    """
+    found = tuple(map(FrameColumn.from_json, stored))
+    if sum(max(column.length, 1) for column in found) != _number(features):
+        raise ValueError("columns for other features")
+    if not isinstance(features, int) and _names(found) != list(features):
+        raise ValueError("columns of other names")
+    return found
+
+
+def _number(features: Sequence[str] | int) -> int:
+    """How many features there are."""
+    return features if isinstance(features, int) else len(features)
+
+
+def _names(columns: Sequence[FrameColumn]) -> list[str]:
+    """The names of the features that columns have: one, or one for each number of a list."""
+    found: list[str] = []
+    for column in columns:
+        found += [f"{column.name}[{place}]" for place in range(column.length)] or [column.name]
+    return found
 
 
 def column_of(frame: Any, name: str) -> list[object]:

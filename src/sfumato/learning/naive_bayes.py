@@ -54,6 +54,8 @@ class NaiveBayes(Recipe[Model]):
             WrongUse: a label that is a number.
         """
         classes = examples.classes
+        if len(classes) == 1:
+            raise WrongUse("A label with one value.", remedy="There is nothing to predict.")
         if not classes:
             raise WrongUse("A label that is a number.", allowed="a Category or a Boolean")
         require_edges([each.name for each in examples.coded], self.edges)

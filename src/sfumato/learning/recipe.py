@@ -12,6 +12,7 @@ from sfumato.exact.rational import Number
 from sfumato.learning.budget import Budgeted, budgeted
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.fit_preview import Preview
+from sfumato.learning.told import Told, line_about
 from sfumato.metadata.dataset import Dataset
 from sfumato.privacy.event import Event
 from sfumato.query.allowance import Allowance, allowance
@@ -106,6 +107,7 @@ class OneRelease(Planned[Fitted]):
     noise: float
     made: Made[Fitted]
     releases: int = 1
+    about: str = ""
 
     @property
     def event(self) -> Event:
@@ -137,7 +139,7 @@ class OneRelease(Planned[Fitted]):
     def fitted(self, session: Session, progress: Progress | None) -> Fitted:
         """The model of the answer."""
         cost = session.price(self.task)
-        stored = session.ask(self.task)
+        stored = session.ask(Told(self.task, self.about))
         return self.made(stored.body, cost, stored.charge)
 
     def resumed(self, session: Session, run: str, progress: Progress | None) -> Fitted:
@@ -150,13 +152,14 @@ class OneRelease(Planned[Fitted]):
 
 @dataclass(frozen=True, slots=True)
 class Versioned:
-    """A series whose line in the ledger states the version of the data.
+    """A series whose line in the ledger states what it reads, and the version of the data.
 
     Its key is that of the series alone, which depends on the version anyway.
     """
 
     series: Series
     version: str
+    about: str = ""
 
     @property
     def kind(self) -> str:
@@ -165,8 +168,9 @@ class Versioned:
 
     @property
     def line(self) -> str:
-        """The line of the series, and the version."""
-        return f"{self.series.line}, data version {shown(self.version)}"
+        """The line of the series, what it reads, and the version."""
+        line = line_about(self.series.line, self.about)
+        return f"{line}, data version {shown(self.version)}"
 
     @property
     def form(self) -> str:
@@ -196,6 +200,7 @@ class Run(Planned[Fitted]):
     noise: float
     made: Made[Fitted]
     parts: tuple[dict[str, str], ...] = ()
+    about: str = ""
 
     @property
     def event(self) -> Event:
@@ -264,4 +269,4 @@ class Run(Planned[Fitted]):
 
     def _of(self, session: Session) -> Versioned:
         """The series over the data of a session."""
-        return Versioned(self.series, session.dataset.version)
+        return Versioned(self.series, session.dataset.version, self.about)

@@ -12,6 +12,7 @@ from sfumato.exact.rational import Number, to_fraction
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.outcomes import Outcomes
 from sfumato.learning.scorable import Scorable
+from sfumato.learning.told import Told
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.rows import BoundedRows
@@ -94,20 +95,19 @@ def score(
     examples = Examples.of(session.dataset, statement, label)
     require_same(model, examples)
     allowed = allowance(epsilon=epsilon, rho=rho, delta=delta)
-    return charged(session, model.outcomes(examples), model.fingerprint, allowed, stated)
+    task = OutcomeCounts(model.outcomes(examples), model.fingerprint, allowed)
+    return charged(session, task, examples.about, stated)
 
 
 def charged(
     session: Session,
-    counted: Outcomes,
-    fingerprint: str,
-    allowed: Allowance,
+    task: "OutcomeCounts",
+    about: str,
     stated: Fraction = Fraction(95, 100),
 ) -> Score:
-    """Asks for the counts of a model with this fingerprint, and computes their interval."""
-    task = OutcomeCounts(counted, fingerprint, allowed)
+    """Asks for the counts of a model, and computes their interval."""
     cost = session.price(task)
-    stored = session.ask(task)
+    stored = session.ask(Told(task, about))
     right, wrong = np.frombuffer(stored.body, "<i8").tolist()
     low, high = share_interval(right, wrong, task.mechanism.noise, 1 - stated)
     whole = max(right, 0) + max(wrong, 0)
@@ -184,4 +184,8 @@ def require_columns(model: Scorable, examples: Examples) -> None:
             )
     if len(model.columns) != len(examples.columns):
         names = ", ".join(column.name for column in model.columns)
-        raise WrongUse(f"{len(examples.columns)} features.", allowed=names)
+        raise WrongUse(
+            f"The SELECT has {len(examples.columns)} features, and the model {len(model.columns)}.",
+            allowed=names,
+            remedy="SELECT the model's features in its order, and the label.",
+        )

@@ -9,7 +9,7 @@ from sfumato.learning.examples_of import Examples
 from sfumato.learning.model import Model
 from sfumato.learning.near import MOST_CODES, NearOutcomes
 from sfumato.learning.outcomes import integer_weights
-from sfumato.learning.score import Score, charged, require_columns
+from sfumato.learning.score import OutcomeCounts, Score, charged, require_columns
 from sfumato.metadata.column import Integer, Real
 from sfumato.noise import Integers
 from sfumato.plan.rows import MISSING
@@ -70,7 +70,8 @@ def score_within(
         _weights(model),
         min(int(codes), MOST_CODES),
     )
-    return charged(session, counted, model.fingerprint, allowance(epsilon=epsilon))
+    task = OutcomeCounts(counted, model.fingerprint, allowance(epsilon=epsilon))
+    return charged(session, task, examples.about)
 
 
 def _weights(model: Model) -> Integers:

@@ -128,14 +128,14 @@ class Balance:
 
 
 def _delta_exceeded(asked: int, left: int, *, is_pure: bool) -> BudgetExceeded:
-    costs = f"The question costs delta {_delta_text(asked)}"
-    few = _delta_text(left)
+    costs = f"The question costs delta {delta_text(asked)}"
+    few = delta_text(left)
     if is_pure:
         return BudgetExceeded(
             f"{costs}, and {_PURE}",
-            allowed="questions to declared groups, with epsilon=",
-            remedy="Declare the values of what you group by. Only the owner can open an account "
-            "with delta.",
+            allowed="questions with epsilon= alone, to declared groups",
+            remedy="Declare the values of what you group by; of models, NaiveBayes and "
+            "DecisionTree need no delta. Only the owner can open an account with delta.",
         )
     return BudgetExceeded(
         f"{costs}; the account has delta={few} left for questions.",
@@ -145,7 +145,8 @@ def _delta_exceeded(asked: int, left: int, *, is_pure: bool) -> BudgetExceeded:
     )
 
 
-def _delta_text(increments: int) -> str:
+def delta_text(increments: int) -> str:
+    """A multiple of 1e-24 as an exact decimal."""
     return decimal_text(Fraction(increments, DELTA_INCREMENTS))
 
 

@@ -16,7 +16,7 @@ from sfumato.exact.rational import decimal_text
 from sfumato.exact.rounding import exp_up
 from sfumato.ledger.account_path import UNSTATED
 from sfumato.ledger.account_status import Standing
-from sfumato.ledger.balance import increments_text
+from sfumato.ledger.balance import delta_text, increments_text
 from sfumato.ledger.report_text import LANGUAGES
 from sfumato.ledger.request import SQL
 from sfumato.ledger.store.base import FORFEITED, SUSPENDED
@@ -311,7 +311,10 @@ def _cost(charge: Charge, words: Words) -> str:
     epsilon = words["unbounded"]
     if charge.epsilon is not None:
         epsilon = f"ε {increments_text(charge.epsilon)}"
-    return f"{epsilon}, ρ {increments_text(charge.rho)}"
+    amount = f"{epsilon}, ρ {increments_text(charge.rho)}"
+    if not charge.delta:
+        return amount
+    return f"{amount}, δ {delta_text(charge.delta)}"
 
 
 def _budget(limit: Budget) -> str:
@@ -323,4 +326,7 @@ def _budget(limit: Budget) -> str:
 
 def _left(standing: Standing) -> str:
     left = {"ε": standing.left.epsilon, "ρ": standing.left.rho}
-    return " / ".join(f"{symbol} {decimal_text(most)}" for symbol, most in left.items() if most)
+    told = " / ".join(f"{symbol} {decimal_text(most)}" for symbol, most in left.items() if most)
+    if not standing.spent.delta:
+        return told
+    return f"{told}; δ {delta_text(standing.left.delta)}"

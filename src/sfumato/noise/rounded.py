@@ -62,7 +62,10 @@ class RoundedGaussian:
         root = positive("sigma", sigma)
         if not 1 <= root <= _WIDEST:
             raise InvalidNumber(
-                f"A rounded Gaussian of sigma {float(root):g}.", allowed="from 1 to 2^28"
+                f"A rounded Gaussian of sigma {float(root):g}.",
+                allowed="from 1 to 2^28",
+                remedy="A very small cost needs more noise than that, a very large one less: ask "
+                "with another.",
             )
         object.__setattr__(self, "sigma", root)
         hat = DiscreteGaussian(sigma_squared=root * root + root)

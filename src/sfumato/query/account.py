@@ -4,9 +4,10 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
+from sfumato.accounting.budget_gates import Charge, Left
 from sfumato.exact.rational import decimal_text
 from sfumato.ledger.account_status import Standing
-from sfumato.ledger.balance import Balance, increments_text
+from sfumato.ledger.balance import Balance, delta_text, increments_text
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.event import Json
 from sfumato.query.render import html_table
@@ -36,6 +37,11 @@ class Account:
         return increments_text(self.balance.spent.rho)
 
     @property
+    def spent_delta(self) -> str:
+        """The sum of all deltas; half of the limit's delta is for them."""
+        return delta_text(self.balance.spent.delta)
+
+    @property
     def reserved(self) -> str:
         """The epsilon that is reserved for questions in progress."""
         return increments_text(self.balance.reserved.epsilon)
@@ -55,23 +61,18 @@ class Account:
         rho_limit = self.balance.gates.rho
         return {
             "limit": _limit_to_json(self.limit),
-            "spent": {"epsilon": self.spent, "rho": self.spent_rho},
-            "reserved": {
-                "epsilon": self.reserved,
-                "rho": increments_text(self.balance.reserved.rho),
-            },
+            "spent": amounts(self.balance.spent),
+            "reserved": amounts(self.balance.reserved),
             "own": {
                 "account": self.standing.scope.id,
-                "spent": {
-                    "epsilon": increments_text(self.standing.spent.epsilon),
-                    "rho": increments_text(self.standing.spent.rho),
-                },
+                "spent": amounts(self.standing.spent),
                 "limit": _limit_to_json(self.standing.limit),
             },
-            "left": {"epsilon": decimal_text(self.left), "rho": decimal_text(self.left_rho)},
+            "left": left_amounts(self.standing.left),
             "gates": {
                 "pure": increments_text(self.balance.gates.epsilon),
                 "zcdp": None if rho_limit is None else increments_text(rho_limit),
+                "delta": delta_text(self.balance.gates.delta_events),
             },
         }
 
@@ -82,6 +83,9 @@ class Account:
             spent.append(f"epsilon {self.spent} of {increments_text(gates.epsilon)} (pure gate)")
         if gates.rho is not None:
             spent.append(f"rho {self.spent_rho} of {increments_text(gates.rho)} (zCDP gate)")
+        if self.balance.spent.delta:
+            most = delta_text(gates.delta_events)
+            spent.append(f"delta {self.spent_delta} of {most} for questions (both gates)")
         if self.balance.spent.epsilon is None:
             spent.append(
                 "no epsilon is added up since Gaussian noise was bought: the zCDP gate alone counts"
@@ -92,6 +96,8 @@ class Account:
         lines.append(f"left      one question of epsilon up to {decimal_text(self.left)}")
         if self.left_rho:
             lines[-1] += f", or of rho up to {decimal_text(self.left_rho)}"
+        if self.balance.spent.delta:
+            lines[-1] += f"; of delta up to {delta_text(self.standing.left.delta)}"
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -108,6 +114,42 @@ class Account:
         if own.spent.epsilon is None:
             paid = f"rho {increments_text(own.spent.rho)}"
         return [f"own       {own.scope.id}: {paid} of {own.limit}"]
+
+
+def amounts(charge: Charge) -> dict[str, Json]:
+    """The epsilon, rho and delta of a charge as exact decimals.
+
+    >>> amounts(Charge(5 * 10**11, 125 * 10**9, 10**18))
+    {'epsilon': '0.5', 'rho': '0.125', 'delta': '0.000001'}
+    """
+    return {
+        "epsilon": increments_text(charge.epsilon),
+        "rho": increments_text(charge.rho),
+        "delta": delta_text(charge.delta),
+    }
+
+
+def amount_text(charge: Charge) -> str:
+    """A charge in words: its epsilon, or else its rho; and its delta if it has one.
+
+    >>> amount_text(Charge(None, 125 * 10**9, 10**18))
+    'rho 0.125, delta 0.000001'
+    """
+    amount = f"epsilon {increments_text(charge.epsilon)}"
+    if charge.epsilon is None:
+        amount = f"rho {increments_text(charge.rho)}"
+    if charge.delta:
+        amount += f", delta {delta_text(charge.delta)}"
+    return amount
+
+
+def left_amounts(left: Left) -> dict[str, Json]:
+    """The largest epsilon, rho and delta of one more question as exact decimals."""
+    return {
+        "epsilon": decimal_text(left.epsilon),
+        "rho": decimal_text(left.rho),
+        "delta": delta_text(left.delta),
+    }
 
 
 def _limit_to_json(limit: Budget | None) -> Json:

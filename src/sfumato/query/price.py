@@ -129,6 +129,10 @@ def price(
     >>> price(epsilon="0.1").epsilon
     Fraction(1, 10)
     """
+    if (epsilon, rho, error) == (None, None, None) and delta is not None:
+        raise WrongUse(
+            "A delta alone is no cost.", remedy="delta= goes with epsilon= (or, of a query, rho=)."
+        )
     if (epsilon, rho, error).count(None) != 2:
         raise WrongUse(
             "A question needs exactly one of epsilon=, rho= and error=.",

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Statements that hold for every row, such as ``implies("age < 15", "income IS NULL")``."""
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 import duckdb
@@ -16,12 +14,14 @@ from sqlglot import exp
 
 from sfumato.errors import WrongUse, shown
 from sfumato.noise import Integers
-from sfumato.synthetic.rules import Rule
-from sfumato.synthetic.schema import Axis, Schema, TextAxis
+from sfumato.synthetic.rules import Rule, Together, together
+from sfumato.synthetic.schema import MOST_BINS, Axis, Schema, TextAxis
 from sfumato.synthetic.tree import Clique
 
 # The most combinations of values that a constraint is computed for.
 MOST_COMBINATIONS = 10_000_000
+# The most that are tried of constraints that share columns.
+MOST_TOGETHER = 3 * MOST_COMBINATIONS
 _COLUMNS = 3
 # Nothing but the tables that are registered can be read.
 _PUBLIC: dict[str, str | bool | int | float | list[str]] = {
@@ -139,8 +139,24 @@ def rules_of(schema: Schema, constraints: Sequence[Constraint]) -> tuple[Rule, .
             found = Rule(found.columns, found.allowed & before.allowed)
         rules[found.columns] = found
         _require_possible(found, constraint)
-    _require_together(list(rules.values()))
+    _require_together(schema, list(rules.values()))
     return tuple(rules.values())
+
+
+def _divided(constraint: Constraint, axes: Sequence[Axis]) -> WrongUse:
+    """The refusal of a constraint that holds for some values of a bin and not for others."""
+    single = {}
+    for one in axes:
+        if one.starts is not None:
+            single[one.name] = one.kind.upper_code - one.kind.lower_code + 1
+    remedy = "Declare bins= that begin where the constraint changes."
+    if all(values <= MOST_BINS for values in single.values()):
+        remedy += f" Or a bin for each value: bins={single}."
+    return WrongUse(
+        f"The constraint {shown(constraint.test)} divides bins of {', '.join(single)}: it holds "
+        "for some values of a bin, not for others.",
+        remedy=remedy,
+    )
 
 
 def _rule(schema: Schema, constraint: Constraint) -> Rule:
@@ -165,12 +181,7 @@ def _rule(schema: Schema, constraint: Constraint) -> Rule:
         )
     always, ever = _truth(constraint, axes, tables)
     if not np.array_equal(always, ever):
-        at = np.argwhere(always != ever)[0]
-        named = ", ".join(one.name for one in axes)
-        raise WrongUse(
-            f"The constraint {shown(constraint.test)} divides bins of {named}: {at.tolist()}.",
-            remedy="Declare bins= that begin where the constraint changes.",
-        )
+        raise _divided(constraint, axes)
     for at, one in enumerate(axes):
         if not one.is_nullable:
             np.moveaxis(always, at, -1)[..., -1] = False
@@ -251,34 +262,23 @@ def _require_possible(rule: Rule, constraint: Constraint) -> None:
         )
 
 
-def _require_together(rules: Sequence[Rule]) -> None:
-    """Removes from each rule what others forbid, until nothing changes; refuses an empty rule.
-
-    Raises:
-        WrongUse: the rules of overlapping columns leave no value of a column.
-    """
-    allowed = [rule.allowed.copy() for rule in rules]
-    changes = True
-    while changes:
-        changes = False
-        for one, other in product(range(len(rules)), repeat=2):
-            changes |= _narrowed(rules, allowed, one, other)
-    if not all(table.any() for table in allowed):
-        names = json.dumps([list(rule.columns) for rule in rules])
-        raise WrongUse(f"Constraints that contradict one another, on columns {names}.")
+def _require_together(schema: Schema, rules: Sequence[Rule]) -> None:
+    """Refuses rules that no row satisfies, and those that are too many to find it out."""
+    for each in together(rules, schema.cells):
+        names = ", ".join(shown(schema.names[place]) for place in each.columns)
+        require_few(each, names)
+        if not each.allowed():
+            raise WrongUse(
+                f"No row can satisfy the constraints on {names} together.",
+                remedy="Leave one of them out.",
+            )
 
 
-def _narrowed(rules: Sequence[Rule], allowed: list[Any], one: int, other: int) -> bool:
-    """Removes from a rule the values of shared columns that another one has no row for."""
-    shared = set(rules[one].columns) & set(rules[other].columns)
-    if one == other or not shared:
-        return False
-    left = tuple(at for at, each in enumerate(rules[other].columns) if each not in shared)
-    possible = allowed[other].any(axis=left)
-    shape = [1] * len(rules[one].columns)
-    for at, each in enumerate(rules[one].columns):
-        if each in shared:
-            shape[at] = allowed[one].shape[at]
-    before = int(allowed[one].sum())
-    allowed[one] &= possible.reshape(shape)
-    return int(allowed[one].sum()) < before
+def require_few(rules: Together, names: str) -> None:
+    """Refuses rules whose combinations are too many to be tried."""
+    if rules.cells > MOST_TOGETHER:
+        raise WrongUse(
+            f"Constraints that go together on {names}, with {rules.cells:,} combinations.",
+            allowed=f"at most {MOST_TOGETHER:,} combinations of values that they tell apart",
+            remedy="Leave one of them out, or declare a larger step.",
+        )

@@ -8,7 +8,7 @@ discrepancy principle).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -64,6 +64,16 @@ class Fitted:
         home = self.tree.home(columns)
         found: Floats = self.marginals[home].sum(axis=self.tree.others(home, columns))
         return found
+
+    def rooted(self, columns: Clique) -> "Fitted":
+        """The same distribution on a tree whose first clique has some columns of one clique.
+
+        >>> tree = JunctionTree.over([2, 3, 2], [(0, 1), (1, 2)])
+        >>> Fitted(tree, (), tree.summed([]), 0.0).rooted((2,)).tree.cliques
+        ((1, 2), (0, 1))
+        """
+        tree, order = self.tree.rooted(self.tree.home(columns))
+        return replace(self, tree=tree, marginals=[self.marginals[each] for each in order])
 
 
 class Estimator(Protocol):

@@ -6,7 +6,7 @@ Rows come in parts, each a batch of every table, so that memory does not grow wi
 
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -50,18 +50,21 @@ def write_files(
     *,
     csv: bool = True,
 ) -> list[Path]:
-    """Writes a Parquet file of each table; with ``csv`` a CSV file, and its facts beside it."""
+    """Writes a Parquet file of each table; with ``csv`` a CSV file, and its facts beside it.
+
+    Raises:
+        WrongUse: as ``require_replaceable``; then nothing was written.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     writers: dict[Path, Any] = {}
     written: list[Path] = []
     with ExitStack() as opened:
         for part in parts:
+            if not writers:
+                require_replaceable(folder, part, csv=csv)
             for name, rows in part.items():
                 known = rows.replace_schema_metadata({**facts, "table": name})
-                paths = [folder / f"{name}.parquet"]
-                if csv:
-                    paths.append(folder / f"{name}.csv")
-                for path in paths:
+                for path in rows_files(folder, name, csv=csv):
                     if path not in writers:
                         writers[path] = opened.enter_context(_writer(path, known.schema))
                     writers[path].write_table(known)
@@ -73,6 +76,50 @@ def write_files(
             beside.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
             written.append(beside)
     return written
+
+
+def rows_files(
+    folder: Path,
+    name: str,
+    *,
+    csv: bool = True,
+) -> list[Path]:
+    """The files of the rows of a table."""
+    endings = (".parquet", ".csv") if csv else (".parquet",)
+    return [folder / f"{name}{ending}" for ending in endings]
+
+
+def require_replaceable(
+    folder: Path,
+    names: Iterable[str],
+    *,
+    csv: bool = True,
+) -> None:
+    """Refuses a file that does not say that it is synthetic: private rows often have its name.
+
+    Raises:
+        WrongUse: there is such a file.
+    """
+    for name in names:
+        for path in rows_files(folder, name, csv=csv):
+            if path.exists() and not _is_synthetic(path):
+                raise WrongUse(
+                    f"{shown(str(path))} would be overwritten, and it is not marked as synthetic.",
+                    remedy="Write into another folder.",
+                )
+
+
+def _is_synthetic(path: Path) -> bool:
+    """Whether a file of rows says so, in its metadata or in the file beside it."""
+    try:
+        if path.suffix == ".csv":
+            told = json.loads(path.with_name(f"{path.name}.json").read_bytes())
+            return isinstance(told, dict) and told.get("synthetic") == "true"
+        known = pyarrow.parquet.read_schema(path).metadata or {}
+    except (OSError, ValueError):
+        # ValueError: no JSON, and what pyarrow raises of a file that is no Parquet
+        return False
+    return bool(known.get(b"synthetic") == b"true")
 
 
 def _writer(path: Path, schema: pa.Schema) -> Any:

@@ -28,7 +28,7 @@ from sfumato.synthetic.relational_plan import planned, remade
 from sfumato.synthetic.relational_task import RelationalTask
 from sfumato.synthetic.schedule import Schedule
 from sfumato.synthetic.schema import Axis, Bins, Schema, TextAxis, schema_of
-from sfumato.synthetic.task import FitTask
+from sfumato.synthetic.task import STOPPED, FitTask
 from sfumato.synthetic.workload import weights_of
 
 
@@ -90,6 +90,8 @@ def fit(
 
     Raises:
         UnknownName, MissingDeclaration, WrongUse, InvalidNumber: before anything is charged.
+        KeyboardInterrupt: Ctrl-C while a model was computed between measurements. What was
+            measured is stored, with fewer pairs: ``load``, and the same fit, go on with it.
         Others as ``Session.ask``.
 
     >>> import sfumato as sf, pyarrow as pa, tempfile
@@ -104,11 +106,24 @@ def fit(
     (['age', 'smoker'], True)
     >>> folder.cleanup()
     """
-    chosen = options or Options()
+    chosen = _chosen(options)
     allowed = price_of(chosen.texts, epsilon=epsilon, rho=rho, delta=delta)
     task = _task(session.dataset, tables, allowed, constraints, workload, chosen)
     cost = session.price(task)
-    return _model(session.dataset, task, session.ask(task), cost)
+    stored = session.ask(task)
+    if not stored.recalled:
+        _require_whole(stored)
+    return _model(session.dataset, task, stored, cost)
+
+
+def _require_whole(stored: Stored) -> None:
+    """Raises KeyboardInterrupt again for a fit that it ended early, now that it is stored."""
+    facts = json.loads(stored.body.partition(b"\n")[0])
+    if any(part.get(STOPPED) for part in facts.get("parts", [facts])):
+        raise KeyboardInterrupt(
+            f"What was measured until then is paid for and stored: "
+            f"synthetic.load(session, {stored.charge!r})"
+        )
 
 
 def preview(
@@ -137,7 +152,7 @@ def preview(
     ('job',)
     >>> folder.cleanup()
     """
-    chosen = options or Options()
+    chosen = _chosen(options)
     allowed = price_of(chosen.texts, epsilon=epsilon, rho=rho, delta=delta)
     task = _task(session.dataset, tables, allowed, constraints, workload, chosen)
     return preview_of(task, session.price(task), session.dataset)
@@ -174,10 +189,11 @@ def load(
         facts = json.loads(stored.body.partition(b"\n")[0])
     except ValueError:
         facts = {}
-    if facts.get("kind") != FitTask.kind:
+    if not isinstance(facts, dict) or facts.get("kind") != FitTask.kind:
         raise WrongUse(f"The charge {shown(charge_id)} is no synthetic fit.")
     task = _task_of(session.dataset, facts["asked"])
     task.ready(session.dataset)
+    task.require_measured(facts)
     return _model(session.dataset, task, stored, session.price(task), estimator)
 
 
@@ -203,13 +219,7 @@ def _task(
     options: Options | None = None,
 ) -> FitTask | RelationalTask:
     """The task of a fit of one table or of several, from declarations alone."""
-    for each in constraints:
-        if not isinstance(each, Constraint | Public):
-            raise WrongUse(
-                f"The constraint {shown(each)}.",
-                allowed="constraints of require(), implies(), determines() and public()",
-                remedy='constraints=[sy.require("start <= finish")]',
-            )
+    _require_constraints(constraints)
     weights = {} if workload is None else workload
     if not isinstance(weights, Mapping):
         raise WrongUse(f"workload={shown(weights)}.", allowed='{"income": 10}')
@@ -230,6 +240,31 @@ def _task(
         bins=chosen.bins,
         triples=chosen.triples,
     )
+
+
+def _chosen(options: object) -> Options:
+    """The options of a fit; the defaults if none are given."""
+    if options is None:
+        return Options()
+    if not isinstance(options, Options):
+        raise WrongUse(f"options={shown(options)}.", allowed='sy.Options(bins={"pay": 10})')
+    if isinstance(options.columns, str):
+        raise WrongUse(
+            f"columns={shown(options.columns)}.", allowed=f"columns=[{options.columns!r}]"
+        )
+    return options
+
+
+def _require_constraints(constraints: object) -> None:
+    """Refuses what is no list of constraints."""
+    is_list = isinstance(constraints, Sequence)
+    for each in constraints if isinstance(constraints, Sequence) else [constraints]:
+        if not is_list or not isinstance(each, Constraint | Public):
+            raise WrongUse(
+                f"The constraint {shown(each)}.",
+                allowed="a list of constraints of require(), implies(), determines() and public()",
+                remedy='constraints=[sy.require("start <= finish")]',
+            )
 
 
 def _fit_task(

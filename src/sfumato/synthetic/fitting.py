@@ -15,11 +15,11 @@ from sfumato.synthetic.estimate import Estimator, Fitted, MaximumEntropy, Measur
 from sfumato.synthetic.merging import Merging
 from sfumato.synthetic.public import PublicCells
 from sfumato.synthetic.rows import Dice, sampled
-from sfumato.synthetic.rules import Rule
+from sfumato.synthetic.rules import Rule, kinds
 from sfumato.synthetic.schedule import BATCH, Noises, Schedule
 from sfumato.synthetic.schema import Floats, Schema
 from sfumato.synthetic.select import Candidate
-from sfumato.synthetic.tree import Clique, JunctionTree, Part, cells_of
+from sfumato.synthetic.tree import Clique, JunctionTree, Part, cells_of, components
 
 # A marginal of more declared cells is never counted.
 MOST_COUNTED = 2**22
@@ -51,7 +51,8 @@ class Base:
 
     ``singles`` are the noisy counts of each column in rows, before merging. ``pinned`` replaces
     the blocks that follow from them. If ``counted`` is set, so many of the columns were measured;
-    the others are those of another table, with the counts that they have there.
+    the others are those of another table, with the counts that they have there. Of an honest check
+    with ``missing_apart``, missing values are counted apart from all others.
     """
 
     schema: Schema
@@ -62,6 +63,7 @@ class Base:
     counted: int | None = None
     publics: tuple[PublicCells, ...] = ()
     triples: bool = False
+    missing_apart: bool = True
 
     @cached_property
     def noises(self) -> Noises:
@@ -97,12 +99,9 @@ class Base:
         noisy, least = self.singles[place], self.schedule.faint * self.sigma[0]
         if any(place in each.columns for each in self.publics):
             return Merging(tuple(range(len(noisy))))
-        classes = [rule.classes(place) for rule in self.rules if place in rule.columns]
-        told_apart = None
-        if classes:
-            told_apart = np.unique(np.array(classes), axis=1, return_inverse=True)[1].ravel()
-        if self.has_missing(place) or classes:
-            return Merging.of(noisy, least, told_apart)
+        is_ruled = any(place in rule.columns for rule in self.rules)
+        if self.has_missing(place) or is_ruled:
+            return Merging.of(noisy, least, kinds(self.rules, place, len(noisy)))
         # rows without a value count among those of the rarest one
         values = noisy[:-1]
         return Merging.of(values, least).joined(int(values.argmin()))
@@ -133,7 +132,8 @@ class Base:
         """Between which codes the values of a column with bins lie; None: anywhere.
 
         The ends are those of the bins that can be told from noise, and as much again on either
-        side as the outermost of them is wide: what few values are farther out is not known.
+        side as the outermost of them is wide, unless it is of one value: what few values are
+        farther out is not known.
         """
         axis = self.schema.axes[place]
         if axis.starts is None:
@@ -143,8 +143,9 @@ class Base:
         if not len(seen):
             return None
         first, last = int(seen[0]), int(seen[-1])
-        low = 2 * limits[first] - limits[first + 1]
-        high = 2 * limits[last + 1] - limits[last]
+        below, above = limits[first + 1] - limits[first], limits[last + 1] - limits[last]
+        low = limits[first] - (below if below > 1 else 0)
+        high = limits[last + 1] + (above if above > 1 else 0)
         return max(int(low), int(limits[0])), min(int(high), int(limits[-1]))
 
     def has_missing(
@@ -333,7 +334,7 @@ class Fitting:
         """The pairs that are small enough, not chosen yet and, of a forest, join two trees."""
         base = self.base
         chosen = set(self.cliques)
-        trees = _components(len(base.sizes), chosen)
+        trees = components(len(base.sizes), chosen)
         found: list[Clique] = []
         for clique in combinations(range(len(base.sizes)), 2):
             joins = not base.schedule.is_forest or trees[clique[0]] != trees[clique[1]]
@@ -364,7 +365,7 @@ class Fitting:
     ) -> list[tuple[Clique, Candidate]]:
         """The candidates that may be chosen beside those already chosen in this batch."""
         every = [*self.cliques, *chosen]
-        trees = _components(len(self.base.sizes), every)
+        trees = components(len(self.base.sizes), every)
         joining = [each for each in candidates if trees[each[0][0]] != trees[each[0][1]]]
         if joining or self.base.schedule.is_forest:
             return joining
@@ -451,33 +452,4 @@ def _whole_fit(
         whole = estimator or MaximumEntropy(steps)
         found = whole(tree, seen, base.total, start, base.fixed)
         start = found.potentials
-    return found
-
-
-def cells_of_rows(
-    base: Base,
-    model: Fitted,
-    count: int,
-    dice: Dice,
-) -> Integers:
-    """The cells of so many rows of a model; rests are divided as the single columns say."""
-    blocks = sampled(model, count, dice)
-    found = np.empty_like(blocks)
-    for place, merging in enumerate(base.merges):
-        found[:, place] = merging.expanded(blocks[:, place], base.weights(place), dice)
-    for each in base.publics:
-        found = each.enforced(found, dice)
-    return found
-
-
-def _components(
-    columns: int,
-    cliques: Sequence[Clique] | set[Clique],
-) -> list[int]:
-    """The component of each column in the graph of the cliques."""
-    found = list(range(columns))
-    for first, *others in cliques:
-        for other in others:
-            old, new = found[other], found[first]
-            found = [new if each == old else each for each in found]
     return found

@@ -58,6 +58,11 @@ class Merging:
         blocks = np.array(self.blocks)
         return tuple(np.flatnonzero(blocks == block) for block in range(self.size))
 
+    @cached_property
+    def firsts(self) -> Integers:
+        """The first cell of each block."""
+        return np.array([cells[0] for cells in self.members])
+
     def merged(
         self,
         counts: Floats,
@@ -78,8 +83,7 @@ class Merging:
         dice: Dice,
     ) -> Integers:
         """A cell for each row, given its block; within a rest in proportion to the weights."""
-        firsts = np.array([cells[0] for cells in self.members])
-        found: Integers = firsts[blocks]
+        found: Integers = self.firsts[blocks]
         for block, cells in enumerate(self.members):
             if len(cells) > 1:
                 rows = np.flatnonzero(blocks == block)

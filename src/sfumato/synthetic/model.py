@@ -22,10 +22,12 @@ from sfumato.noise.entropy import SYSTEM, Entropy
 from sfumato.query.cost import Cost
 from sfumato.query.task import Stored
 from sfumato.synthetic.beside import compare, require_public
+from sfumato.synthetic.drawing import Drawing
 from sfumato.synthetic.estimate import Estimator, Fitted
 from sfumato.synthetic.export import Part, copy_postgres, write_duckdb, write_files
-from sfumato.synthetic.fitting import Base, cells_of_rows, whole_fit
+from sfumato.synthetic.fitting import Base, whole_fit
 from sfumato.synthetic.infer import copied, interval
+from sfumato.synthetic.public import next_counts
 from sfumato.synthetic.quality import quality
 from sfumato.synthetic.questions import Results, answered, by_key, keys_of
 from sfumato.synthetic.report import Report
@@ -42,6 +44,8 @@ MOST_ROWS, MOST_COPIES = 100_000_000, 1000
 COPIES = 20
 # The most rows that are drawn at once where they are written.
 AT_ONCE = 250_000
+# The same for a sample that stays in memory: parts are larger, so that more of it is even.
+IN_MEMORY = 2_000_000
 
 
 class Sampler(Protocol):
@@ -216,6 +220,9 @@ class Model(ABC):
 
         The guarantee and the charge are in the metadata of the Parquet file, and beside the CSV
         file in ``NAME.csv.json``. Of one table, memory does not grow with the number of rows.
+
+        Raises:
+            WrongUse: a file of such a name is there and is not marked as synthetic.
         """
         return write_files(self._parts(rows), Path(folder), self.facts, csv=csv)
 
@@ -325,9 +332,10 @@ class TableSampler:
         count: int,
         dice: Dice,
     ) -> dict[str, pa.Table]:
-        """So many rows."""
-        cells = cells_of_rows(self.base, self.fitted, count, dice)
-        return {self.base.schema.table: pa.table(columns_of(self.base, cells, dice))}
+        """So many rows; of many, a large part at a time."""
+        name = self.base.schema.table
+        parts = [part[name] for part in self._parts(count, dice, IN_MEMORY)]
+        return {name: pa.concat_tables(parts)}
 
     def parts(
         self,
@@ -335,8 +343,27 @@ class TableSampler:
         dice: Dice,
     ) -> Iterator[Part]:
         """So many rows, some at a time."""
-        for start in range(0, max(count, 1), AT_ONCE):
-            yield self.tables(min(AT_ONCE, count - start), dice)
+        return self._parts(count, dice, AT_ONCE)
+
+    def _parts(
+        self,
+        count: int,
+        dice: Dice,
+        at_once: int,
+    ) -> Iterator[Part]:
+        """So many rows, at most so many at once; public counts are exact in all of them."""
+        left = self._drawing.public_counts(count)
+        for start in range(0, max(count, 1), at_once):
+            size = min(at_once, count - start)
+            counts = [next_counts(each, size) for each in left]
+            left = [each - drawn for each, drawn in zip(left, counts, strict=True)]
+            cells = self._drawing.cells(size, dice, counts)
+            yield {self.base.schema.table: pa.table(columns_of(self.base, cells, dice))}
+
+    @cached_property
+    def _drawing(self) -> Drawing:
+        """The rows as cells."""
+        return Drawing(self.base, self.fitted)
 
 
 class TableModel(Model):
@@ -386,7 +413,7 @@ class TableModel(Model):
     def report(self) -> Report:
         """How well rows fit what was measured, an honest check, and what is not kept; free."""
         released = self.released
-        cells = cells_of_rows(released.base, self.fitted, self.rows, Dice())
+        cells = Drawing(released.base, self.fitted).cells(self.rows, Dice())
         told = self.task.told
         return Report(
             released,

@@ -3,7 +3,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -12,11 +12,12 @@ import numpy as np
 from sfumato.errors import WrongUse, shown
 from sfumato.exact.rational import Number, to_fraction
 from sfumato.noise import Integers
+from sfumato.synthetic.constraints import require_few
 from sfumato.synthetic.estimate import Measurement
-from sfumato.synthetic.rows import Dice
-from sfumato.synthetic.rules import Rule
+from sfumato.synthetic.rows import Dice, Given
+from sfumato.synthetic.rules import Rule, Together
 from sfumato.synthetic.schema import MOST_VALUES, Axis, Schema, TextAxis
-from sfumato.synthetic.tree import Clique
+from sfumato.synthetic.tree import Clique, components
 
 # The standard deviation that a fit takes public counts to have, as a share of all rows.
 _EXACT = 1e-5
@@ -76,7 +77,7 @@ def public(
 
     Values that are not listed do not occur; None is a missing value. A value may be written as text
     ("13", "true", "2020-01-31"). Of n sampled rows, a value has n times its share, rounded up or
-    down to whole rows (largest remainders), always.
+    down to whole rows (largest remainders), always. Constraints may tie the columns to others.
 
     Raises:
         WrongUse: no counts, a negative one, or other than one or two columns.
@@ -110,6 +111,8 @@ def public(
 class PublicCells:
     """A public marginal in cells of columns; ``shape`` has the number of cells of each.
 
+    ``tied`` are the other columns that constraints tie to them, also through one another.
+
     Guarantees:
         counts of rows are less than one from their shares
 
@@ -120,6 +123,7 @@ class PublicCells:
     columns: Clique
     shape: tuple[int, ...]
     shares: tuple[tuple[Clique, Fraction], ...]
+    tied: Clique = ()
 
     def counts(
         self,
@@ -146,25 +150,56 @@ class PublicCells:
             counts[cells] = float(share) * total
         return Measurement(self.columns, counts, np.full(self.shape, max(1.0, total) * _EXACT))
 
+    def drawn(
+        self,
+        counts: Integers,
+        dice: Dice,
+    ) -> Given:
+        """Rows with exactly these counts, in random order."""
+        flat = np.repeat(np.arange(len(counts)), counts)[dice.order(int(counts.sum()))]
+        return Given(self.columns, self._cells(flat))
+
     def enforced(
         self,
         rows: Integers,
+        counts: Integers,
         dice: Dice,
-    ) -> Integers:
-        """The rows, a few of them moved to other cells so that the counts are exact."""
+    ) -> tuple[Integers, Given]:
+        """The rows that must move to other cells so that the counts are exact, and their cells."""
         flat = np.ravel_multi_index(tuple(rows[:, list(self.columns)].T), self.shape)
-        wanted = self.counts(len(rows))
-        have = np.bincount(flat, minlength=len(wanted))
+        have = np.bincount(flat, minlength=len(counts))
         order = dice.order(len(flat))
         order = order[np.argsort(flat[order], kind="stable")]
         within = np.arange(len(flat)) - np.repeat(np.cumsum(have) - have, have)
-        moved = order[within >= wanted[flat[order]]]
-        missing = np.repeat(np.arange(len(wanted)), np.maximum(wanted - have, 0))
-        flat[moved] = missing[dice.order(len(missing))]
-        found = rows.copy()
-        for column, cells in zip(self.columns, np.unravel_index(flat, self.shape), strict=True):
-            found[:, column] = cells
-        return found
+        moved: Integers = order[within >= counts[flat[order]]]
+        missing = np.repeat(np.arange(len(counts)), np.maximum(counts - have, 0))
+        return moved, Given(self.columns, self._cells(missing[dice.order(len(missing))]))
+
+    def _cells(
+        self,
+        flat: Integers,
+    ) -> Integers:
+        """The cells of each column, a row for each."""
+        return np.column_stack(np.unravel_index(flat, self.shape))
+
+
+def next_counts(
+    left: Integers,
+    rows: int,
+) -> Integers:
+    """How many of the next rows each cell has, when so many are left in all.
+
+    Guarantees:
+        counts of parts add up, and each is less than one from its share
+
+    >>> next_counts(np.array([6, 3, 0]), 4).tolist()
+    [3, 1, 0]
+    """
+    whole = max(int(left.sum()), 1)
+    found, remainders = np.divmod(left * rows, whole)
+    largest = np.argsort(-remainders, kind="stable")[: rows - int(found.sum())]
+    found[largest] += 1
+    return found
 
 
 def public_cells(
@@ -176,8 +211,8 @@ def public_cells(
 
     Raises:
         UnknownName: a column that is not synthesised.
-        WrongUse: an undeclared value; a column with bins; one in two public marginals; one that a
-            constraint contradicts, or ties to other columns.
+        WrongUse: an undeclared value; a column with bins; one in two public marginals; one that
+            constraints contradict, or tie to that of another public marginal.
     """
     found: list[PublicCells] = []
     taken: set[int] = set()
@@ -190,10 +225,32 @@ def public_cells(
                 remedy="State the two columns together.",
             )
         taken |= set(one.columns)
-        for rule in rules:
-            _require_possible(each, one, rule)
         found.append(one)
+    cliques = [one.columns for one in found] + [rule.columns for rule in rules]
+    within = components(len(schema.axes), cliques)
+    _require_apart(publics, [within[one.columns[0]] for one in found])
+    for place, one in enumerate(found):
+        component = within[one.columns[0]]
+        near = tuple(rule for rule in rules if within[rule.columns[0]] == component)
+        found[place] = _ruled(schema, publics[place], one, near)
     return tuple(found)
+
+
+def _require_apart(
+    publics: Sequence[Public],
+    within: Sequence[int],
+) -> None:
+    """Refuses two public marginals in one component of columns."""
+    before: dict[int, str] = {}
+    for each, component in zip(publics, within, strict=True):
+        names = ", ".join(each.columns)
+        if component in before:
+            raise WrongUse(
+                f"Constraints tie {names} to {before[component]}; both have public marginals.",
+                allowed="one public marginal among columns that constraints tie to each other",
+                remedy="Leave one of them out, or state two columns together.",
+            )
+        before[component] = names
 
 
 def _resolved(
@@ -242,26 +299,25 @@ def _cells(
     return found
 
 
-def _require_possible(
+def _ruled(
+    schema: Schema,
     each: Public,
     one: PublicCells,
-    rule: Rule,
-) -> None:
-    """Refuses a rule that forbids a public value, or that ties it to other columns."""
-    shared = set(rule.columns) & set(one.columns)
-    if not shared:
-        return
-    others = tuple(at for at, place in enumerate(rule.columns) if place not in shared)
-    possible = np.asarray(rule.allowed.any(axis=others))
-    kept = [at for at, place in enumerate(one.columns) if place in shared]
-    for cells, _ in one.shares:
-        if not possible[tuple(cells[at] for at in kept)]:
+    rules: tuple[Rule, ...],
+) -> PublicCells:
+    """The marginal with what rules tie to it (WrongUse if they forbid one of its values)."""
+    if not rules:
+        return one
+    rows = Together(rules, schema.cells, one.columns)
+    require_few(rows, ", ".join(shown(schema.names[place]) for place in rows.columns))
+    allowed = rows.allowed()
+    for (cells, _), (values, _) in zip(one.shares, each.shares, strict=True):
+        if not allowed[cells]:
+            named = ", ".join(shown(value) for value in values)
             raise WrongUse(
-                f"A constraint contradicts the public marginal of {', '.join(each.columns)}.",
+                f"A constraint contradicts the public marginal of {', '.join(each.columns)}: no "
+                f"row can have {named}.",
                 remedy="Leave one of them out.",
             )
-    if others:
-        raise WrongUse(
-            f"A constraint ties {', '.join(each.columns)}, whose marginal is public, to others.",
-            allowed="constraints on the columns of the public marginal alone",
-        )
+    tied = tuple(place for place in rows.columns if place not in one.columns)
+    return replace(one, tied=tied)

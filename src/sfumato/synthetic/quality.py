@@ -140,11 +140,16 @@ def _ranges(
             is_cut = reach != (kind.lower_code, kind.upper_code + 1)
             low, high = max(low, reach[0]), min(high, reach[1] - 1)
         codes = np.array([kind.lower_code, kind.upper_code, low, high])
-        first, last, least, greatest = map(_said, axis.values(codes).to_pylist())
+        first, last, least, greatest = map(said, axis.values(codes).to_pylist())
         yield Range(axis.name, (first, last), (least, greatest), is_cut)
 
 
-def _said(value: object) -> str:
+def said(value: object) -> str:
+    """A value as a page shows it.
+
+    >>> said(1000)
+    '1,000'
+    """
     if isinstance(value, int | float):
         return f"{value:,}"
     return str(value)

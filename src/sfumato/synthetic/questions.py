@@ -46,9 +46,19 @@ def answered(sql: str, tables: dict[str, pa.Table]) -> pa.Table:
 
 
 def by_key(table: pa.Table, keys: Sequence[int]) -> Results:
-    """The rows of a result by the values of their keys."""
+    """The rows of a result by the values of their keys.
+
+    Raises:
+        UnsupportedSql: two rows have the same keys, so copies cannot be compared group by group.
+    """
     found: Results = {}
     for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
         key = tuple(row[at] for at in keys)
+        if key in found:
+            raise UnsupportedSql(
+                "Groups that the selected columns do not tell apart.",
+                remedy="SELECT every column of GROUP BY, too; a missing value and a subtotal of "
+                "ROLLUP look the same: leave one of them out.",
+            )
         found[key] = [value for at, value in enumerate(row) if at not in keys]
     return found

@@ -15,9 +15,10 @@ from sfumato.privacy.unit import Unit
 from sfumato.query.cost import Cost
 from sfumato.query.task import Stored
 from sfumato.synthetic.children import ChildModel
+from sfumato.synthetic.drawing import Drawing
 from sfumato.synthetic.estimate import Estimator, Fitted, Measurement
 from sfumato.synthetic.export import Part
-from sfumato.synthetic.fitting import Base, cells_of_rows, whole_fit
+from sfumato.synthetic.fitting import Base, whole_fit
 from sfumato.synthetic.infer import copied, noise
 from sfumato.synthetic.model import Model, columns_of
 from sfumato.synthetic.quality import quality
@@ -52,7 +53,7 @@ class FamilySampler:
         dice: Dice,
     ) -> dict[str, pa.Table]:
         """So many parents and their children, with keys that fit together."""
-        parents = cells_of_rows(self.base, self.fitted, count, dice)
+        parents = Drawing(self.base, self.fitted).cells(count, dice)
         own = columns_of(self.base, parents[:, : len(self.family.axes)], dice)
         ids = pa.array(np.arange(1, count + 1))
         found = {self.family.parent: pa.table({self.family.key: ids, **own})}
@@ -174,8 +175,9 @@ class RelationalModel(Model):
         parents = Parents.of(first.base, fitted, Dice(Same()))
         children = []
         for task, released in zip(self.opened.children, others, strict=True):
-            model = task.begin(released.base, parents)
-            children.append(model.fitted(released.pairs, parents.cells, Dice(Same())))
+            seen = task.seen(parents)
+            model = task.begin(released.base, seen)
+            children.append(model.fitted(released.pairs, seen.cells, Dice(Same())))
         family = self.opened.family
         return FamilySampler(family, first.base, fitted, tuple(children))
 
@@ -187,16 +189,17 @@ class RelationalModel(Model):
         after = Parents.of(parent.base, parent.fitted, Dice())
         children = []
         for task, model in zip(self.opened.children, whole.children, strict=True):
-            base, pairs = _measured_again(model, before, parent.base)
-            begun = task.begin(base, after)
-            children.append(begun.fitted(pairs, after.cells, Dice()))
+            base, pairs = _measured_again(model, task.seen(before), parent.base)
+            seen = task.seen(after)
+            begun = task.begin(base, seen)
+            children.append(begun.fitted(pairs, seen.cells, Dice()))
         return replace(whole, base=parent.base, fitted=parent.fitted, children=tuple(children))
 
     def report(self) -> Report:
         """How well rows fit what was measured, an honest check, and what is not kept; free."""
         whole, dice = self.sampler, Dice()
         told = self.task.told
-        parents = cells_of_rows(whole.base, whole.fitted, self.rows, dice)
+        parents = Drawing(whole.base, whole.fitted).cells(self.rows, dice)
         ends = self.cost, self.charge_id, told["protected"]
         found = []
         for place, model in enumerate(whole.children, start=1):
@@ -208,7 +211,8 @@ class RelationalModel(Model):
         first = self.released[0]
         left_out = tuple(told["left_out"][self.task.family.parent])
         kept = quality(first, parents)
-        return Report(first, kept, *ends, left_out, others=tuple(found))
+        lost = ("Of a unit with more rows in it, one is kept.",)
+        return Report(first, kept, *ends, left_out, lost, tuple(found))
 
     def __repr__(self) -> str:
         counts = []
@@ -258,8 +262,7 @@ def _wide_cells(
     after = model.own + parents.shape[1]
     found[:, model.own : after] = parents[owners]
     for place in range(after, found.shape[1]):
-        firsts = np.array([cells[0] for cells in model.base.merges[place].members])
-        found[:, place] = firsts[rows[:, place]]
+        found[:, place] = model.base.merges[place].firsts[rows[:, place]]
     return found, 1.0 / model.numbers(parents)[owners]
 
 

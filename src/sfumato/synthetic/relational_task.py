@@ -9,7 +9,7 @@ table come after all of its own.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 from typing import Any, ClassVar
 
@@ -25,8 +25,10 @@ from sfumato.plan.stages import Bounded
 from sfumato.privacy.event import Composed, Event
 from sfumato.query.curator import Curator
 from sfumato.synthetic.children import ChildModel, child_base
+from sfumato.synthetic.drawing import Drawing
 from sfumato.synthetic.estimate import Fitted
-from sfumato.synthetic.fitting import MOST_COUNTED, Base, candidate, cells_of_rows, whole_fit
+from sfumato.synthetic.fitting import MOST_COUNTED, Base, candidate, whole_fit
+from sfumato.synthetic.measured_as import measured_as, require_same
 from sfumato.synthetic.opening import Opening, counted_texts, opened
 from sfumato.synthetic.relational import Family, is_declared, read_by, rows_of
 from sfumato.synthetic.rows import Dice
@@ -43,13 +45,15 @@ from sfumato.synthetic.task import (
     size_of,
     spend_checks,
     stored,
+    unless_stopped,
 )
 from sfumato.synthetic.tree import Clique
 from sfumato.synthetic.unit_table import FULL, UnitTable
 
 FORMAT = 1
-# The most parents that a model is fitted with; each counts more if there are more.
-_PARENTS = 30_000
+# The most parents that a model is fitted with, and the most rows of a child; if there are more,
+# each counts more.
+_PARENTS, _ROWS = 30_000, 100_000
 _HEADER = 1_000_000
 
 
@@ -70,7 +74,20 @@ class Parents:
         """As many as there are, or fewer that stand for several."""
         whole = round(base.total)
         each = -(-whole // _PARENTS)
-        return cls(cells_of_rows(base, fitted, max(1, whole // each), dice), each)
+        return cls(Drawing(base, fitted).cells(max(1, whole // each), dice), each)
+
+    def fewer(
+        self,
+        numbers: Integers,
+    ) -> "Parents":
+        """Some of them, that stand for all: those of about 100,000 rows, given how many each has.
+
+        They come in random order, so the first ones are as good as any.
+        """
+        times = -(-int(numbers.sum()) // _ROWS)
+        if times < 2:
+            return self
+        return Parents(self.cells[: max(1, len(self.cells) // times)], self.each * times)
 
 
 @dataclass(frozen=True)
@@ -111,28 +128,48 @@ class ChildTask:
         curator: Curator,
         parent: Base,
         parents: "Parents",
+        *,
+        is_stopped: bool = False,
     ) -> Noisy:
-        """All measurements, in the order of the event, against the synthetic parents."""
+        """All measurements, in the order of the event, against the synthetic parents.
+
+        ``is_stopped``: Ctrl-C ended the rounds of an earlier table, so here are none.
+        """
         noises = self.schedule.noises(self.plan)
         singles = []
         for one in self.schema.axes:
             singles.append(curator.measure(single(self.plan, one), noises.single))
         base = self.base(singles, parent)
+        parents = self.seen(parents)
         checks = self._checked()
         checked = []
         for clique in checks:
             checked.append(curator.measure(check_counts(base, clique), noises.checked))
         spend_checks(curator, base, len(checks))
-        pairs = self._rounds(curator, base, parents)
+        pairs: list[tuple[Clique, Integers]] = []
+        is_whole = False
+        if not is_stopped:
+            pairs, is_whole = self._rounds(curator, base, parents)
+        spend(curator, base, self.schedule.rounds - len(pairs), self.heaviest)
         counts = [*singles, *checked, *(counts for _, counts in pairs)]
-        return Noisy(base, tuple(checks), tuple(clique for clique, _ in pairs), tuple(counts))
+        chosen = tuple(clique for clique, _ in pairs)
+        return Noisy(base, tuple(checks), chosen, tuple(counts), is_whole)
+
+    def seen(
+        self,
+        parents: "Parents",
+    ) -> "Parents":
+        """The parents with which the child is fitted."""
+        family, table = self.plan.family, self.plan.table
+        held = parents.cells[:, len(family.axes) + table - 1]
+        return parents.fewer(np.where(held > family.children[table - 1].most, 0, held))
 
     def begin(
         self,
         base: Base,
         parents: "Parents",
     ) -> ChildModel:
-        """The model of the single columns."""
+        """The model of the single columns, of parents as ``seen`` gives them."""
         return ChildModel.begin(base, self.plan, parents.each)
 
     def _checked(self) -> list[Clique]:
@@ -157,22 +194,26 @@ class ChildTask:
         curator: Curator,
         base: Base,
         parents: "Parents",
-    ) -> list[tuple[Clique, Integers]]:
-        """Chooses and measures marginals, a batch after the other; spends what is left."""
-        dice, model = Dice(), self.begin(base, parents)
+    ) -> tuple[list[tuple[Clique, Integers]], bool]:
+        """Chooses and measures marginals, a batch after the other; whether nobody ended it early,
+        as in a ``FitTask``.
+        """
         pairs: list[tuple[Clique, Integers]] = []
-        while left := self.schedule.rounds - len(pairs):
+        dice = Dice()
+        model = unless_stopped(lambda: self.begin(base, parents))
+        while model and (left := self.schedule.rounds - len(pairs)):
             batch = min(left, BATCH if pairs else model.own)
-            candidates = self._candidates(model, parents, dice)
+            candidates = unless_stopped(partial(self._candidates, model, parents, dice))
+            if candidates is None:
+                return pairs, False
             if not candidates:
                 break
             for _ in range(min(batch, len(candidates))):
                 pairs.append(self._chosen(curator, candidates))
             if len(pairs) < self.schedule.rounds:
                 measured = [base.pair(*each) for each in pairs]
-                model = model.fitted(measured, parents.cells, dice)
-        spend(curator, base, self.schedule.rounds - len(pairs), self.heaviest)
-        return pairs
+                model = unless_stopped(partial(model.fitted, measured, parents.cells, dice))
+        return pairs, model is not None
 
     def _candidates(
         self,
@@ -346,10 +387,20 @@ class RelationalTask:
     ) -> bytes:
         """Measures table by table; the steps depend on released numbers alone."""
         facts: dict[str, Any] = {"kind": self.kind, "format": FORMAT, "charge_id": curator.charge}
+        facts["measured_as"] = [measured_as(each.schema) for each in self.parts]
         if self.is_opened:
             return self._measured(curator, facts)
         facts["opened"] = self._released(curator)
         return self.with_opened(facts["opened"])._measured(curator, facts)
+
+    def require_measured(
+        self,
+        facts: Mapping[str, Any],
+    ) -> None:
+        """Refuses a stored fit of other declarations (WrongUse)."""
+        told = facts.get("measured_as") or [None] * len(self.parts)
+        for part, own in zip(self.parts, told, strict=True):
+            require_same(part.schema, own)
 
     def _released(
         self,
@@ -373,10 +424,12 @@ class RelationalTask:
         spend(curator, parent.base, left, self.parent.heaviest)
         found = [parent]
         released = parent.released
-        fitted = whole_fit(released.base, released.pairs)
-        parents = Parents.of(released.base, fitted, dice)
+        fitted = unless_stopped(lambda: whole_fit(released.base, released.pairs))
+        is_whole = parent.is_whole and fitted is not None
+        parents = Parents.of(released.base, fitted or whole_fit(released.base, ()), dice)
         for child in self.children:
-            found.append(child.measured(curator, released.base, parents))
+            found.append(child.measured(curator, released.base, parents, is_stopped=not is_whole))
+            is_whole = found[-1].is_whole
         told = {"asked": self.told, "parts": [each.chosen for each in found]}
         counts = [one for each in found for one in each.counts]
         return stored({**facts, **told}, counts)

@@ -93,16 +93,36 @@ def systematic(
     return chosen
 
 
+@dataclass(frozen=True, eq=False)
+class Given:
+    """Some columns of rows that are to be drawn, with a column of cells for each.
+
+    >>> Given((2,), np.array([[0], [1]])).columns
+    (2,)
+    """
+
+    columns: Clique
+    cells: Integers
+
+
 def sampled(
     fitted: Fitted,
     count: int,
     dice: Dice,
+    given: Given | None = None,
 ) -> Integers:
-    """So many rows; a column of the result for each column of the model."""
+    """So many rows; a column of the result for each column of the model.
+
+    Some columns of the first clique may be given; the others are drawn given these.
+    """
     tree = fitted.tree
     rows = np.zeros((count, len(tree.sizes)), np.int64)
+    known: Clique = ()
+    if given is not None:
+        known = given.columns
+        rows[:, list(known)] = given.cells
     for place, clique in enumerate(tree.cliques):
-        separator = tree.separators[place]
+        separator = tree.separators[place] if place else known
         new = tuple(each for each in clique if each not in separator)
         table = _arranged(fitted, place, separator, new)
         keys = joined(rows, separator, tree.sizes)

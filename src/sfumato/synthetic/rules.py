@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Constraints: combinations of values that no row has. They are public, and never violated."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
 
 import numpy as np
-import numpy.typing as npt
 
 from sfumato.noise import Integers
 from sfumato.synthetic.merging import Merging
 from sfumato.synthetic.schema import Floats
-from sfumato.synthetic.tree import Clique
+from sfumato.synthetic.tree import Clique, JunctionTree, Truths, cells_of, components
 
 # The logarithm of what cannot occur; its exponential is 0.
 IMPOSSIBLE = -1e6
@@ -26,7 +27,7 @@ class Rule:
     """
 
     columns: Clique
-    allowed: npt.NDArray[np.bool_]
+    allowed: Truths
 
     def classes(self, column: int) -> Integers:
         """A number for each cell of a column, the same where the rule treats cells alike."""
@@ -34,10 +35,102 @@ class Rule:
         flat = rows.reshape(len(rows), -1)
         return np.unique(flat, axis=0, return_inverse=True)[1].ravel()
 
-    def logarithms(self, merges: Sequence[Merging]) -> Floats:
-        """The logarithm of 1 or 0 for each combination of blocks; cells of a block are alike."""
+    def among(self, cells: Mapping[int, Integers]) -> Truths:
+        """Which combinations of some cells of each column can occur."""
         table = self.allowed
         for axis, column in enumerate(self.columns):
-            firsts = [cells[0] for cells in merges[column].members]
-            table = table.take(firsts, axis=axis)
-        return np.where(table, 0.0, IMPOSSIBLE)
+            table = table.take(cells[column], axis=axis)
+        return table
+
+    def blocks(self, merges: Sequence[Merging]) -> Truths:
+        """Which combinations of blocks can occur; cells of a block are alike."""
+        return self.among({column: merges[column].firsts for column in self.columns})
+
+    def logarithms(self, merges: Sequence[Merging]) -> Floats:
+        """The logarithm of 1 or 0 for each combination of blocks."""
+        return np.where(self.blocks(merges), 0.0, IMPOSSIBLE)
+
+
+def kinds(rules: Sequence[Rule], column: int, cells: int) -> Integers:
+    """A number for each cell of a column, the same where every rule treats cells alike.
+
+    >>> kinds([], 0, 3).tolist()
+    [0, 0, 0]
+    """
+    classes = [rule.classes(column) for rule in rules if column in rule.columns]
+    if not classes:
+        return np.zeros(cells, np.int64)
+    return np.unique(np.array(classes), axis=1, return_inverse=True)[1].ravel()
+
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """Rules that go together, and columns that are asked about; cells of a kind are alike.
+
+    ``sizes`` are the numbers of cells of all columns.
+
+    >>> equal, other = np.eye(2, dtype=bool), ~np.eye(2, dtype=bool)
+    >>> rules = Rule((0, 1), other), Rule((1, 2), other), Rule((0, 2), equal)
+    >>> Together(rules, (2, 2, 2)).allowed().item(), Together(rules[:2], (2, 2, 2), (0,)).allowed()
+    (True, array([ True,  True]))
+    """
+
+    rules: tuple[Rule, ...]
+    sizes: tuple[int, ...]
+    asked: Clique = ()
+
+    @cached_property
+    def columns(self) -> Clique:
+        """All the columns."""
+        listed = {*self.asked, *chain.from_iterable(rule.columns for rule in self.rules)}
+        return tuple(sorted(listed))
+
+    @cached_property
+    def _kinds(self) -> dict[int, Integers]:
+        """The kind of each cell, by column."""
+        return {column: kinds(self.rules, column, self.sizes[column]) for column in self.columns}
+
+    @cached_property
+    def _shape(self) -> list[int]:
+        """The number of kinds of each column."""
+        return [int(of.max()) + 1 for of in self._kinds.values()]
+
+    def _places(self, columns: Clique) -> Clique:
+        """Where columns are among those of the rules."""
+        return tuple(self.columns.index(column) for column in columns)
+
+    @cached_property
+    def _cliques(self) -> list[Clique]:
+        """The columns of each rule, and those that are asked about."""
+        return [*(self._places(rule.columns) for rule in self.rules), self._places(self.asked)]
+
+    @property
+    def cells(self) -> int:
+        """How many combinations of kinds are tried."""
+        return cells_of(self._shape, self._cliques)
+
+    def allowed(self) -> Truths:
+        """Which cells of the columns that are asked about are part of a row that all rules allow.
+
+        Of no columns, whether there is such a row.
+        """
+        firsts = {}
+        for column, of in self._kinds.items():
+            firsts[column] = np.unique(of, return_index=True)[1]
+        tree = JunctionTree.over(self._shape, self._cliques)
+        parts = [(self._places(rule.columns), rule.among(firsts)) for rule in self.rules]
+        asked = self._places(self.asked)
+        home = tree.home(asked)
+        found = np.asarray(tree.possible(parts)[home].any(axis=tree.others(home, asked)))
+        for axis, column in enumerate(self.asked):
+            found = found.take(self._kinds[column], axis=axis)
+        return found
+
+
+def together(rules: Sequence[Rule], sizes: tuple[int, ...]) -> list[Together]:
+    """The rules that share columns, also through one another."""
+    within = components(len(sizes), [rule.columns for rule in rules])
+    found: dict[int, list[Rule]] = {}
+    for rule in rules:
+        found.setdefault(within[rule.columns[0]], []).append(rule)
+    return [Together(tuple(each), sizes) for each in found.values()]

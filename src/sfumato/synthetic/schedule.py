@@ -5,7 +5,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from sfumato.errors import WrongUse, shown
+from sfumato.errors import InvalidNumber, WrongUse, shown
 from sfumato.exact.rational import Number, to_fraction
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.mechanisms.selection import SelectionMechanism, exponential
@@ -125,9 +125,21 @@ class Schedule:
         return Noises(self, plan)
 
     def each(self, step: int, times: int) -> Fraction:
-        """The cost of one of ``times`` equal steps of a kind."""
+        """The cost of one of ``times`` equal steps of a kind.
+
+        Raises:
+            InvalidNumber: it is less than the ledger's unit.
+        """
         exact = self.allowance.amount * self.shares[step] / max(times, 1)
-        return Fraction(math.floor(exact * _PARTS), _PARTS)
+        cost = Fraction(math.floor(exact * _PARTS), _PARTS)
+        if exact and not cost:
+            name = "epsilon" if self.allowance.norm is Norm.L1 else "rho"
+            raise InvalidNumber(
+                f"{name} = {float(self.allowance.amount):g} is too little to measure "
+                f"{self.columns} columns: a count would get less than 1e-12 of it.",
+                allowed="a larger cost",
+            )
+        return cost
 
 
 def _strength(allowance: Allowance, size: int | None) -> float:

@@ -240,12 +240,9 @@ def _within(limits: Integers, reach: tuple[int, int] | None) -> tuple[Integers, 
     return cut_firsts, cut_ends
 
 
-def _arrow_type(kind: object) -> pa.DataType | None:
-    """The Arrow type of a column, where it does not follow from any of its values."""
-    for declared, arrow in ((Integer, pa.int64()), (Real, pa.float64()), (Category, pa.string())):
-        if isinstance(kind, declared):
-            return arrow
-    return None
+def _arrow_type(kind: Declared) -> pa.DataType:
+    """The Arrow type of a column, whichever of its values occur."""
+    return pa.array([kind.decode(kind.lower_code)]).type
 
 
 def _bin_of(column: Column, starts: Sequence[int]) -> Scalar:

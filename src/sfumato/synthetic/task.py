@@ -6,11 +6,11 @@ Its answer is a line of JSON with what was chosen, then all noisy counts as litt
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -26,16 +26,20 @@ from sfumato.query.curator import Curator
 from sfumato.synthetic.counts import BlockCounts, Plan
 from sfumato.synthetic.estimate import Measurement
 from sfumato.synthetic.fitting import MOST_COUNTED, Base, Fitting
+from sfumato.synthetic.measured_as import measured_as, require_same
 from sfumato.synthetic.opening import LONGEST_KEY, MOST_KEYS, Opening, counted_texts, opened
 from sfumato.synthetic.public import PublicCells
 from sfumato.synthetic.rows import Dice
 from sfumato.synthetic.rules import Rule
 from sfumato.synthetic.schedule import CHECK_BLOCKS, Schedule
 from sfumato.synthetic.schema import MOST_VALUES, Axis, Floats, Schema
-from sfumato.synthetic.select import Discrepancies
+from sfumato.synthetic.select import Candidate, Discrepancies
 from sfumato.synthetic.tree import Clique
 
+T = TypeVar("T")
 FORMAT = 1
+# What an answer says whose rounds were ended by Ctrl-C.
+STOPPED = "stopped"
 # The most bytes of the first line, beside what was asked.
 _HEADER = 1_000_000
 # The most bytes of one character in JSON.
@@ -152,12 +156,17 @@ class FitTask:
     ) -> bytes:
         """Measures, and fits between rounds; the steps depend on released numbers alone."""
         facts: dict[str, Any] = {"kind": self.kind, "format": FORMAT, "charge_id": curator.charge}
+        facts["measured_as"] = measured_as(self.schema)
         task = self
         if self.opening is not None:
             facts["opened"] = self.opening.released(curator, self.schema)
             task = self.with_opened(facts["opened"])
         noisy = task.measured(curator, Dice())
         return stored({**facts, "asked": self.told, **noisy.chosen}, noisy.counts)
+
+    def require_measured(self, facts: Mapping[str, Any]) -> None:
+        """Refuses a stored fit of other declarations (WrongUse)."""
+        require_same(self.schema, facts.get("measured_as"))
 
     def with_opened(self, released: Mapping[str, Any]) -> "FitTask":
         """The task of what comes after the opening, with the cells that it chose."""
@@ -180,28 +189,36 @@ class FitTask:
         for clique in checks:
             checked.append(curator.measure(check_counts(base, clique), noises.checked))
         spend_checks(curator, base, len(checks))
-        pairs = self._rounds(curator, base, dice)
+        pairs, is_whole = self._rounds(curator, base, dice)
         counts = [*singles, *checked, *(counts for _, counts in pairs)]
-        return Noisy(base, tuple(checks), tuple(clique for clique, _ in pairs), tuple(counts))
+        chosen = tuple(clique for clique, _ in pairs)
+        return Noisy(base, tuple(checks), chosen, tuple(counts), is_whole)
 
     def _rounds(
         self,
         curator: Curator,
         base: Base,
         dice: Dice,
-    ) -> list[tuple[Clique, Integers]]:
-        """Chooses and measures marginals, a batch after the other."""
-        fitting = Fitting.begin(base)
+    ) -> tuple[list[tuple[Clique, Integers]], bool]:
+        """Chooses and measures marginals, a batch after the other; whether nobody ended it early.
+
+        Ctrl-C while a model is computed ends the rounds: what was measured is paid for, and kept.
+        """
         pairs: list[tuple[Clique, Integers]] = []
-        while batch := min(fitting.batch, self.schedule.rounds - len(pairs)):
-            measured = self._batch(curator, fitting, batch, dice)
+        fitting = unless_stopped(lambda: Fitting.begin(base))
+        while fitting and (batch := min(fitting.batch, self.schedule.rounds - len(pairs))):
+            candidates = unless_stopped(partial(fitting.candidates, dict(self.weights), dice))
+            if candidates is None:
+                return pairs, False
+            measured = self._batch(curator, fitting, batch, candidates)
             if not measured:
                 break
             pairs += measured
             # the last fit is made from the stored numbers
             if len(pairs) < self.schedule.rounds:
-                fitting = fitting.after([base.pair(*each) for each in measured])
-        return pairs
+                found = [base.pair(*each) for each in measured]
+                fitting = unless_stopped(partial(fitting.after, found))
+        return pairs, fitting is not None
 
     def base(
         self,
@@ -224,12 +241,11 @@ class FitTask:
         curator: Curator,
         fitting: Fitting,
         batch: int,
-        dice: Dice,
+        candidates: list[tuple[Clique, Candidate]],
     ) -> list[tuple[Clique, Integers]]:
         """Chooses and measures up to ``batch`` marginals against the same synthetic rows."""
         noises = self.schedule.noises(self.schema.plan)
         choice = noises.choice(self.heaviest)
-        candidates = fitting.candidates(dict(self.weights), dice)
         measured: list[tuple[Clique, Integers]] = []
         for _ in range(batch):
             left = fitting.open(candidates, [clique for clique, _ in measured])
@@ -249,11 +265,19 @@ class Noisy:
     checks: tuple[Clique, ...]
     pairs: tuple[Clique, ...]
     counts: tuple[Integers, ...]
+    is_whole: bool = True
 
     @property
     def chosen(self) -> dict[str, Any]:
-        """The choices, for JSON."""
-        return {"checks": self.checks, "pairs": self.pairs}
+        """The choices, for JSON, and whether Ctrl-C ended the rounds early."""
+        found: dict[str, Any] = {
+            "checks": self.checks,
+            "pairs": self.pairs,
+            "missing_apart": self.base.missing_apart,
+        }
+        if not self.is_whole:
+            found[STOPPED] = True
+        return found
 
     @property
     def released(self) -> "Released":
@@ -261,6 +285,17 @@ class Noisy:
         after = self.counts[len(self.base.measured) :]
         taken = Taken(np.concatenate([np.zeros(0, np.int64), *after]))
         return Released.taken(self.base, self.chosen, taken)
+
+
+def unless_stopped(compute: Callable[[], T]) -> T | None:
+    """What is computed between measurements; None if Ctrl-C ends it.
+
+    Never around a measurement: one that is interrupted has failed, and its charge is forfeited.
+    """
+    try:
+        return compute()
+    except KeyboardInterrupt:
+        return None
 
 
 def size_of(opening: Opening | None) -> int:
@@ -329,10 +364,27 @@ def check_blocks(
     base: Base,
     column: int,
 ) -> tuple[int, ...]:
-    """Up to four blocks of the cells of a column, of about as many rows each."""
-    heights = np.cumsum(np.maximum(base.singles[column], 0.0) + 1e-9)
-    shares = (heights - heights[0] * 0.5) / heights[-1]
-    coarse = np.minimum((shares * CHECK_BLOCKS).astype(np.int64), CHECK_BLOCKS - 1)
+    """Up to four blocks of the cells of a column, of about as many rows each.
+
+    Where values are missing, the missing ones are the last block.
+    """
+    counts = np.maximum(base.singles[column], 0.0) + 1e-9
+    heights = np.cumsum(counts)
+    if not base.missing_apart:
+        return _blocks_of((heights - heights[0] * 0.5) / heights[-1], CHECK_BLOCKS)
+    shares = heights - counts * 0.5
+    if not base.has_missing(column):
+        return _blocks_of(shares / heights[-1], CHECK_BLOCKS)
+    blocks = _blocks_of(shares[:-1] / heights[-2], CHECK_BLOCKS - 1)
+    return (*blocks, max(blocks) + 1)
+
+
+def _blocks_of(
+    shares: Floats,
+    most: int,
+) -> tuple[int, ...]:
+    """The block of each cell, given the share of the rows up to it; none is empty."""
+    coarse = np.minimum((shares * most).astype(np.int64), most - 1)
     blocks: tuple[int, ...] = tuple(np.unique(coarse, return_inverse=True)[1].tolist())
     return blocks
 
@@ -387,6 +439,8 @@ class Released:
         taken: "Taken",
     ) -> "Released":
         """Reads the check and the chosen marginals that ``facts`` names."""
+        # earlier fits counted missing values with the largest ones
+        base = replace(base, missing_apart=facts.get("missing_apart", False))
         checks = []
         for clique in map(tuple, facts["checks"]):
             shape = check_counts(base, clique).shape
@@ -412,6 +466,15 @@ class Taken:
         self,
         size: int,
     ) -> Integers:
-        """The next so many numbers."""
+        """The next so many numbers.
+
+        Raises:
+            WrongUse: there are fewer.
+        """
+        if len(self._left) < size:
+            raise WrongUse(
+                "A stored fit with fewer counts than these declarations have cells.",
+                remedy="Open a session with the declarations of that time, or fit anew.",
+            )
         found, self._left = self._left[:size], self._left[size:]
         return found

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from sfumato.synthetic.schema import Floats
 
@@ -21,6 +22,8 @@ Clique: TypeAlias = tuple[int, ...]
 Tables: TypeAlias = list[Floats]
 # A table over some columns.
 Part: TypeAlias = tuple[Clique, Floats]
+# Whether each combination of cells of some columns can occur.
+Truths: TypeAlias = npt.NDArray[np.bool_]
 
 _TINY = 1e-300
 
@@ -73,6 +76,20 @@ def _eliminated(column: int, near: list[set[int]]) -> set[int]:
             touched |= near[each]
         near[each].discard(column)
     return touched
+
+
+def components(columns: int, cliques: Iterable[Clique]) -> list[int]:
+    """The component of each column in the graph of the cliques.
+
+    >>> components(4, [(0, 2), (2, 3)])
+    [0, 1, 0, 0]
+    """
+    found = list(range(columns))
+    for first, *others in cliques:
+        for other in others:
+            old, new = found[other], found[first]
+            found = [new if each == old else each for each in found]
+    return found
 
 
 def cells_of(sizes: Sequence[int], cliques: Iterable[Clique]) -> int:
@@ -142,15 +159,58 @@ class JunctionTree:
         """The number of cells of all tables."""
         return sum(math.prod(self.shape(place)) for place in range(len(self.cliques)))
 
+    @cached_property
+    def _near(self) -> list[list[int]]:
+        """The parent and the children of each clique."""
+        near: list[list[int]] = [[] for _ in self.cliques]
+        for place, parent in enumerate(self.parents[1:], start=1):
+            near[place].append(parent)
+            near[parent].append(place)
+        return near
+
+    def rooted(self, root: int) -> tuple["JunctionTree", list[int]]:
+        """The same tree with another clique first, and the place here of each of its cliques.
+
+        >>> chain = JunctionTree.over([2, 3, 2], [(0, 1), (1, 2)])
+        >>> again, order = chain.rooted(1)
+        >>> again.cliques, again.parents, order
+        (((1, 2), (0, 1)), (-1, 0), [1, 0])
+        """
+        order, parents = [root], [-1]
+        for place, one in enumerate(order):
+            for other in self._near[one]:
+                if other not in order:
+                    order.append(other)
+                    parents.append(place)
+        cliques = tuple(self.cliques[each] for each in order)
+        return JunctionTree(self.sizes, cliques, tuple(parents)), order
+
+    def possible(self, parts: Iterable[tuple[Clique, Truths]]) -> list[Truths]:
+        """For each clique, which cells are part of a row that all the parts allow.
+
+        One pass to the first clique, one back: whatever is chosen in a clique, the others can
+        follow.
+        """
+        tables = [np.ones(self.shape(place), bool) for place in range(len(self.cliques))]
+        for columns, allowed in parts:
+            home = self.home(columns)
+            tables[home] &= self.spread(home, columns, allowed)
+        for place in range(len(tables) - 1, 0, -1):
+            parent, separator = self.parents[place], self.separators[place]
+            left = np.asarray(tables[place].any(axis=self.others(place, separator)))
+            tables[parent] &= self.spread(parent, separator, left)
+        for place in range(1, len(tables)):
+            parent, separator = self.parents[place], self.separators[place]
+            left = np.asarray(tables[parent].any(axis=self.others(parent, separator)))
+            tables[place] &= self.spread(place, separator, left)
+        return tables
+
     def growths(self, column: int) -> list[int]:
         """For each clique, by how many cells the tree grows at most if a column goes with it.
 
         The column is added to every clique on the way from those that have it.
         """
-        near: list[list[int]] = [[] for _ in self.cliques]
-        for place, parent in enumerate(self.parents[1:], start=1):
-            near[place].append(parent)
-            near[parent].append(place)
+        near = self._near
         found = [-1] * len(self.cliques)
         reached = [at for at, clique in enumerate(self.cliques) if column in clique]
         for place in reached:
@@ -177,8 +237,8 @@ class JunctionTree:
         self,
         place: int,
         columns: Clique,
-        table: Floats,
-    ) -> Floats:
+        table: npt.NDArray[Any],
+    ) -> npt.NDArray[Any]:
         """A table over some columns, shaped so that it broadcasts against that of a clique."""
         shape = [1] * len(self.cliques[place])
         for at, each in enumerate(self.cliques[place]):

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Modules that differ in code, settings or weights have different hashes."""
 
-from functools import partial
+from functools import cached_property, partial
+from logging import getLogger
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -95,3 +97,45 @@ def test_losses_and_settings_count() -> None:
     others += [lambda x, y: x - y, lambda x, y: x + y]
     assert len({fingerprint(module, other) for other in others}) == len(others)
     assert fingerprint(module, 1, 2) != fingerprint(module, 2, 1)
+
+
+def test_the_order_of_a_set_says_nothing() -> None:
+    """Sets of strings have another order in each process; these ones in this process too."""
+    one, other = "x if self.mode in {0, 8} else -x", "x if self.mode in {8, 0} else -x"
+    assert repr(frozenset([0, 8])) != repr(frozenset([8, 0]))
+    assert fingerprint(made(one, mode=1)) == fingerprint(made(other, mode=1))
+    assert fingerprint(made(one, mode=1)) != fingerprint(made("x if self.mode in {0} else -x"))
+    sets: list[Any] = [{(0, frozenset([0, 8]))}, {(0, frozenset([8, 0]))}, {(0, 1)}]
+    hashes = [fingerprint(made("x", kinds=each)) for each in sets]
+    assert hashes[0] == hashes[1] != hashes[2]
+
+
+def test_every_member_of_a_class_counts() -> None:
+    def of_class(value: Any) -> nn.Module:
+        module = made("self.member")
+        type(module).member = value
+        return module
+
+    class Settings:
+        def __init__(self, rate: int) -> None:
+            self.rate = rate
+
+    pairs: list[tuple[Any, Any]] = [
+        ({1}, {2}),
+        (np.zeros(2), np.ones(2)),
+        (torch.relu, torch.tanh),
+        (nn.ReLU, nn.Tanh),
+        (Settings(1), Settings(2)),
+        (cached_property(lambda self: 1), cached_property(lambda self: 2)),
+    ]
+    for one, other in pairs:
+        assert fingerprint(of_class(one)) == fingerprint(of_class(one))
+        assert fingerprint(of_class(one)) != fingerprint(of_class(other))
+
+
+def test_addresses_and_what_a_logger_remembers_do_not_count() -> None:
+    assert fingerprint(made("x", lock=RLock())) == fingerprint(made("x", lock=RLock()))
+    logging = made("x", log=getLogger("tests.fingerprint"))
+    before = fingerprint(logging)
+    getLogger("tests.fingerprint").info("asked whether it is on")
+    assert fingerprint(logging) == before

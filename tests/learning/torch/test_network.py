@@ -20,6 +20,7 @@ from sfumato.learning.torch import training as runs
 from sfumato.learning.torch.adaptive_training import AdaptivePiece
 from sfumato.ledger import Ledger
 from sfumato.ledger.verify import verify
+from sfumato.noise import NegativeBinomial
 from tests.learning.rows import SELECT, connected, frame
 
 BUDGET = sf.Budget(10, "1e-5")
@@ -37,6 +38,20 @@ class Net(nn.Module):
     def forward(self, x: Any) -> Any:
         city = self.city(x[:, 1].long())
         return self.out(torch.tanh(self.inner(torch.cat([x[:, ::2], city], 1))))
+
+
+class Waking(nn.Module):
+    """Mixes rows once a weight has moved far from its start: no check before the charge sees it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.out = nn.Linear(3, 2)
+        nn.init.zeros_(self.out.weight)
+
+    def forward(self, x: Any) -> Any:
+        if self.out.weight.abs().max() > 1:
+            x = x - x.mean(0)
+        return self.out(x)
 
 
 def recipe(**settings: Any) -> lt.Network:
@@ -98,6 +113,10 @@ def test_what_is_refused_costs_nothing(tmp_path: Path) -> None:
     with connected(tmp_path, frame(50), BUDGET) as session:
         for network, said in (
             (lt.Network(batch, LOSS, lt.Adam(), size=50), r"1 \(BatchNorm1d\)"),
+            (
+                lt.Network(nn.Linear(2, 2), LOSS, lt.Adam(), size=50),
+                r"\(rows, 3\), and labels that",
+            ),
             (lt.Network(Net(), nn.CrossEntropyLoss(), lt.Adam(), size=50), "A loss of shape"),
             (lt.Network(Net().half(), LOSS, lt.Adam(), size=50), "half precision"),
         ):
@@ -229,3 +248,19 @@ def test_a_step_draws_its_noise_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(runs.NetworkPiece, "run", twice)
     with connected(tmp_path, frame(100), BUDGET) as session, pytest.raises(EngineFailed):
         ln.fit(session, recipe(steps=4, checkpoints=1), SELECT, **COST)
+
+
+def test_a_network_that_fails_its_check_in_a_tuning_loses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whether it was run at all is a secret."""
+    waking = lt.Network(Waking(), LOSS, lt.SGD(1e5), steps=2, checkpoints=2, size=300)
+    monkeypatch.setattr(NegativeBinomial, "sample_one", lambda self: 4)
+    places = iter([0, 1, 0, 0])
+    monkeypatch.setattr("sfumato.query.curator.below", lambda count, _: next(places))
+    recipes = [waking, ln.NaiveBayes(bins=4)]
+    with connected(tmp_path, frame(300), BUDGET) as session:
+        best = ln.tune(session, recipes, SELECT, label="ill", rho=1, runs=2)
+        report = session.verify()
+    assert best.place == 1 and (report.charges, report.problems) == (1, ())
+    assert not caplog.records

@@ -48,7 +48,7 @@ def needs_whole(
         raise WrongUse(
             "A module for which neither the rules of layers nor torch.func.vmap work.",
             allowed="layers of Linear, Conv1d to Conv3d, Embedding, LayerNorm, RMSNorm, GroupNorm, "
-            "MultiheadAttention, LSTM, GRU; or any that torch.func.vmap can take",
+            "MultiheadAttention, LSTM, GRU, RNN and their cells; or any that torch.func.vmap takes",
             remedy=f"torch says: {first_line(refused)}",
         ) from refused
     return True

@@ -6,10 +6,12 @@ Code of the user is followed into the functions, classes and values that it name
 """
 
 import hashlib
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from functools import partial
+from logging import Logger
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, TypeAlias
 from weakref import ReferenceType
@@ -19,8 +21,8 @@ import torch
 from torch import nn
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
-# Members of a class that say nothing about what it does.
-_SILENT = ("__module__", "__doc__", "__qualname__", "__firstlineno__")
+# Where an object is in memory, as its text states it.
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 # What was met before, by its id: its number, and itself, so that no id is used twice.
 _Seen: TypeAlias = dict[int, tuple[int, Any]]
 
@@ -36,9 +38,15 @@ def fingerprint(
     (True, False)
     """
     found = hashlib.sha256()
-    for part in _all((torch.__version__, module, *others), {}):
-        found.update(f"{len(part)}:{part}".encode())
+    for part in _framed(_all((torch.__version__, module, *others), {})):
+        found.update(part.encode())
     return found.hexdigest()
+
+
+def _framed(parts: Iterable[str]) -> Iterator[str]:
+    """The parts with their lengths, so that none runs into the next one."""
+    for part in parts:
+        yield f"{len(part)}:{part}"
 
 
 def _all(
@@ -79,7 +87,9 @@ def _parts(
         yield from _all(value.keys(), seen)
         yield from _all(value.values(), seen)
     elif isinstance(value, set | frozenset):
-        yield f"{type(value).__qualname__} {sorted(map(repr, value))}"
+        # in whatever order: that of strings is another one in each process
+        said = ["".join(_framed(_parts(each, dict(seen)))) for each in value]
+        yield f"{type(value).__qualname__} {sorted(said)}"
     else:
         yield from _code_or_object(value, seen)
 
@@ -111,6 +121,9 @@ def _code_or_object(
         yield from _class(value, seen)
     elif isinstance(value, ModuleType):
         yield f"module {value.__name__}"
+    elif isinstance(value, Logger):
+        # what it remembers changes when it is used
+        yield f"logger {value.name}"
     elif isinstance(value, CellType):
         yield from _all(_held(value), seen)
     else:
@@ -149,10 +162,8 @@ def _class(
         if _is_installed(owner.__module__):
             continue
         for name, member in sorted(vars(owner).items()):
-            code = isinstance(member, FunctionType | staticmethod | classmethod | property)
-            data = isinstance(member, (*_PLAIN, list, tuple, dict, torch.Tensor))
-            is_known = code or (data and not name.startswith("__"))
-            if is_known and name not in _SILENT:
+            is_code = isinstance(member, FunctionType | staticmethod | classmethod | property)
+            if is_code or not name.startswith("__"):
                 yield from _all((name, member), seen)
 
 
@@ -173,7 +184,7 @@ def _object(
     if state is None:
         # of a function in C its name; a text with an address would never be the same again
         is_silent = kind.__repr__ is object.__repr__ or isinstance(value, ReferenceType)
-        yield name or ("" if is_silent else repr(value))
+        yield name or ("" if is_silent else _ADDRESS.sub("", repr(value)))
         return
     if not state:
         yield name or ""
@@ -211,7 +222,14 @@ def _names(code: CodeType) -> set[str]:
 
 def _code(code: CodeType) -> str:
     """What a function does, without where it stands."""
-    constants = [
-        _code(each) if isinstance(each, CodeType) else repr(each) for each in code.co_consts
-    ]
+    constants = [_constant(each) for each in code.co_consts]
     return f"{code.co_code.hex()}{constants}{code.co_names}{code.co_varnames}"
+
+
+def _constant(value: object) -> str:
+    """The text of a constant of a function; a set in a test is one."""
+    if isinstance(value, CodeType):
+        return _code(value)
+    if isinstance(value, frozenset):
+        return f"frozenset {sorted(map(repr, value))}"
+    return repr(value)

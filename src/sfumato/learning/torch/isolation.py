@@ -223,13 +223,17 @@ def _noted(
     name: str,
     seen: Passed,
 ) -> Callable[..., None]:
-    """A hook that notes what a module is given and returns, where both are tensors."""
+    """A hook that notes what a module is given and returns, where both are tensors; of a tuple,
+    as recurrent layers return, the first.
+    """
 
     def hook(
         layer: nn.Module,
         inputs: Any,
         output: Any,
     ) -> None:
+        if isinstance(output, tuple) and output:
+            output = output[0]
         if inputs and isinstance(inputs[0], torch.Tensor) and isinstance(output, torch.Tensor):
             seen.append((name, inputs[0].clone(), output.clone()))
 

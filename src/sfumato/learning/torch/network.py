@@ -190,7 +190,7 @@ class Network(Recipe[NetworkModel]):
         except FAILURES as failure:
             raise WrongUse(
                 "A module, or its loss, that fails on made-up rows.",
-                allowed="one that takes all inputs within the declared bounds",
+                allowed=f"one that takes all inputs within the declared bounds: {_told(examples)}",
                 remedy=f"It says: {type(failure).__name__}: {first_line(failure)}",
             ) from failure
 
@@ -296,6 +296,14 @@ def _require_still(order: object) -> None:
 def _settings(clip: AdaptiveClip) -> str:
     """The settings of an adaptive clip as exact numbers."""
     return f"{clip.start} {clip.quantile} {clip.rate} {clip.share}"
+
+
+def _told(examples: Examples) -> str:
+    """What a module and its loss are given, in words."""
+    labels = f"classes 0 to {len(examples.classes) - 1} (int64)"
+    if not examples.classes:
+        labels = "numbers from 0 to 1"
+    return f"floats of shape (rows, {len(examples.coded)}), and labels that are {labels}"
 
 
 def _reading_of(examples: Examples) -> Reading:

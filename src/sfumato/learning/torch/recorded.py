@@ -21,11 +21,22 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from sfumato.learning.features import Floats
 from sfumato.learning.torch.blocks import Block, Vectors
 from sfumato.learning.torch.device import device_of, repeatable
-from sfumato.learning.torch.layers import Part, block_of, has_rule, in_lines, parts_of
-from sfumato.learning.torch.unrolled import Seen, Tape, attention, padded, recurrent
+from sfumato.learning.torch.layers import (
+    CELLS,
+    RECURRENT,
+    Part,
+    block_of,
+    has_rule,
+    in_lines,
+    parts_of,
+)
+from sfumato.learning.torch.recurrent import one_step, recurrent
+from sfumato.learning.torch.unrolled import Seen, Tape, attention, padded
 
 # Weights beyond it are cut.
 _LARGEST = 1e30
+# What layers of a copy have in the place of their own ``forward``.
+_OURS = (padded, attention, recurrent, one_step)
 Loss: TypeAlias = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
@@ -78,14 +89,16 @@ class Recorded:
             layer.forward = partial(padded, layer)
         elif type(layer) is nn.MultiheadAttention and in_lines(layer):
             layer.forward = partial(attention, layer, self._tape)
-        elif type(layer) in (nn.LSTM, nn.GRU) and in_lines(layer):
+        elif type(layer) in RECURRENT and in_lines(layer):
             layer.forward = partial(recurrent, layer, self._tape)
+        elif type(layer) in CELLS and in_lines(layer):
+            layer.forward = partial(one_step, layer, self._tape)
 
     def plain(self) -> nn.Module:
         """The module as it was brought, with the weights of now, in evaluation mode on the CPU."""
         found = copy.deepcopy(self.module).eval().cpu()
         for layer in found.modules():
-            if getattr(vars(layer).get("forward"), "func", None) in (padded, attention, recurrent):
+            if getattr(vars(layer).get("forward"), "func", None) in _OURS:
                 del layer.forward
         return found
 

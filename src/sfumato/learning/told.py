@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A task whose line in the ledger says which label of which tables it reads."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sfumato.metadata.dataset import Dataset
+from sfumato.privacy.event import Event
+from sfumato.query.curator import Curator
+from sfumato.query.statistic import NoPlan, Plan
+from sfumato.query.task import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The task with ``about`` in its line; it is the same question, with the same answer.
+
+    >>> from sfumato.learning.told import line_about
+    >>> line_about("decision tree of depth 3", "income from people")
+    'decision tree of depth 3; income from people'
+    """
+
+    task: Task
+    about: str
+
+    @property
+    def line(self) -> str:
+        """The line of the task, and what it reads."""
+        return line_about(self.task.line, self.about)
+
+    @property
+    def kind(self) -> str:
+        """The kind of the task."""
+        return self.task.kind
+
+    @property
+    def form(self) -> str:
+        """The form of the task."""
+        return self.task.form
+
+    @property
+    def event(self) -> Event:
+        """The event of the task."""
+        return self.task.event
+
+    @property
+    def cells(self) -> Sequence[int | None]:
+        """The cells of the task."""
+        return self.task.cells
+
+    @property
+    def size(self) -> int | None:
+        """The most bytes of the answer of the task."""
+        return self.task.size
+
+    def ready(self, declarations: Dataset) -> Plan | NoPlan:
+        """The plan of the task."""
+        return self.task.ready(declarations)
+
+    def run(self, curator: Curator) -> bytes:
+        """The answer of the task."""
+        return self.task.run(curator)
+
+
+def line_about(line: str, about: str) -> str:
+    """A line of the ledger with what is read."""
+    return f"{line}; {about}" if about else line
