@@ -33,8 +33,6 @@ _COARSEST, _FINEST = 2**17, 2**20
 _AMOUNT = 64.0
 # Rounding inside a row may take this share of the clip.
 _ROUNDED = 0.02
-# The bytes of a code.
-_CODE = 8
 # Rows after the stem, labels, and which rows are known.
 Chunk: TypeAlias = tuple[torch.Tensor, torch.Tensor, Known]
 # Entries of gradients that are held at once where each row's gradient is computed whole.
@@ -211,10 +209,9 @@ class GradientSums(BoundedStatistic[Integers]):
         rows: Rows,
     ) -> Sequence[Chunk] | None:
         """The chunks of all rows; None if they are larger than the rows themselves."""
-        found = []
+        found, most = [], self.rows * rows.codes[:1].nbytes
         for chunk in self._chunks(rows):
-            x = chunk[0]
-            if x.nbytes > _CODE * x.shape[0] * rows.codes.shape[1]:
+            if chunk[0].nbytes > most:
                 return None
             found.append(chunk)
         return found

@@ -48,8 +48,7 @@ class Outputs:
             part = slice(first, first + MOST_ROWS)
             found = self._outputs(np.stack([column[part] for column in codes], axis=1))
             known[part] = np.isfinite(found).all(axis=1)
-            cut = np.clip(np.nan_to_num(found) / self.reach, -1, 1)
-            matrix[part] = np.rint(cut * STEPS)
+            matrix[part] = np.rint(np.clip(np.nan_to_num(found) / self.reach, -1, 1) * STEPS)
         matrix[~known] = 0
         return Points(matrix, known)
 
