@@ -149,7 +149,7 @@ def test_a_losing_run_leaves_no_trace(
 
 
 def test_a_tuning_without_a_model_is_a_stored_answer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     losing(monkeypatch, WrongUse("rows are mixed by layer 3"))
     with connected(tmp_path, frame(100), LIMIT) as session:
@@ -157,7 +157,7 @@ def test_a_tuning_without_a_model_is_a_stored_answer(
             with pytest.raises(WrongUse, match="made no model: charge") as refused:
                 tuned(session, TREES[:1], epsilon=1)
             assert "layer 3" not in str(refused.value) and session.budget.spent == "1"
-        assert session.verify().problems == ()
+        assert session.verify().problems == () and not caplog.records
 
 
 def test_an_interrupt_says_nothing_of_the_run_that_it_met(

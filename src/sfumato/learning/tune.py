@@ -7,9 +7,8 @@ The number of runs and every model but the best one are never released, logged o
 
 import math
 import struct
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -258,9 +257,12 @@ class Tuning:
         shares: RunShares,
     ) -> "Tuning":
         """The task with as little noise as what it may cost allows."""
+        prepared = [recipe.prepared(examples) for recipe in recipes]
 
         def planned(asked: Asked) -> tuple[Candidate, ...]:
-            return _candidates(recipes, examples, asked, shares.orders)
+            fit, score = _divided(asked)
+            plans = [each(fit, shares.orders) for each in prepared]
+            return _candidates(recipes, plans, examples, score)
 
         def events(asked: Asked) -> tuple[Event, ...]:
             return tuple(each.event for each in planned(asked))
@@ -327,18 +329,16 @@ class Tuning:
 
 def _candidates(
     recipes: Sequence[Recipe[Any]],
+    plans: Sequence[object],
     examples: Examples,
-    asked: Asked,
-    orders: Collection[Fraction],
+    score: Asked,
 ) -> tuple[Candidate, ...]:
-    """The recipes planned for what a run may cost."""
-    fit, score = _divided(asked)
+    """The recipes that are planned, with the noise of a score."""
     scoring = score.allowance
     moved = outcome_distance(examples.plan, scoring.norm)
     mechanism = scoring.noise(moved, scoring.amount)
     found = []
-    for recipe in recipes:
-        planned: Any = recipe.planned(examples, fit, orders)
+    for recipe, planned in zip(recipes, plans, strict=True):
         if not isinstance(planned, OneRelease | Run):
             raise WrongUse(f"{shown(recipe)} has a plan of its own kind, which is not tuned.")
         found.append(Candidate(planned, mechanism, moved))

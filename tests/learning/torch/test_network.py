@@ -259,8 +259,18 @@ def test_a_network_that_fails_its_check_in_a_tuning_loses(
     places = iter([0, 1, 0, 0])
     monkeypatch.setattr("sfumato.query.curator.below", lambda count, _: next(places))
     recipes = [waking, ln.NaiveBayes(bins=4)]
+    tried: list[Any] = []
+    checked = lt.Network._checked
+
+    def counted(self: lt.Network, examples: Any) -> Any:
+        tried.append(checked(self, examples))
+        return tried[-1]
+
+    monkeypatch.setattr(lt.Network, "_checked", counted)
     with connected(tmp_path, frame(300), BUDGET) as session:
         best = ln.tune(session, recipes, SELECT, label="ill", rho=1, runs=2)
         report = session.verify()
     assert best.place == 1 and (report.charges, report.problems) == (1, ())
+    # once, for all costs among which the search goes
+    assert len(tried) == 1
     assert not caplog.records

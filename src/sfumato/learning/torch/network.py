@@ -2,9 +2,10 @@
 """The recipe of a network: a module, a loss, an optimizer, an order, a clip and steps."""
 
 import math
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cache, partial
 from math import ceil
 from typing import Any
 
@@ -18,7 +19,7 @@ from sfumato.learning.examples_of import Examples
 from sfumato.learning.features import Line, Listed, linear
 from sfumato.learning.matrix_noise import MatrixNoise, turned
 from sfumato.learning.order import Cyclic, FullBatch, Order, require_order
-from sfumato.learning.recipe import Asked, Planned, Recipe, Run
+from sfumato.learning.recipe import Asked, Planned, Prepared, Recipe, Run
 from sfumato.learning.run import checkpointed
 from sfumato.learning.torch.adaptive import AdaptiveClip, AdaptiveSums
 from sfumato.learning.torch.adaptive_training import AdaptiveTraining, parts_of
@@ -116,11 +117,21 @@ class Network(Recipe[NetworkModel]):
         Raises:
             WrongUse: the module mixes rows, or its loss is not one number for each row.
         """
+        return self._training(partial(self._tried, examples), examples, budget, orders)
+
+    def _training(
+        self,
+        tried: Callable[[], GradientSums],
+        examples: Examples,
+        budget: Budgeted,
+        orders: Collection[Fraction],
+    ) -> NetworkTraining | NetworkStream:
+        """The run of what was tried, which is called once all else is known to be allowed."""
         if isinstance(self.order, Cyclic):
-            return self._stream(self.order, examples, budget, orders)
+            return self._stream(self.order, tried, budget, orders)
         require_order(self.order, examples.plan.neighbours)
         multiplier = budget.multiplier(self.order, self.steps, orders)
-        sums = self._sums(examples, multiplier)
+        sums = _for_noise(tried(), multiplier)
         kind: type[NetworkTraining] = NetworkTraining
         if isinstance(sums, AdaptiveSums):
             kind = AdaptiveTraining
@@ -139,14 +150,14 @@ class Network(Recipe[NetworkModel]):
     def _stream(
         self,
         order: Cyclic,
-        examples: Examples,
+        tried: Callable[[], GradientSums],
         budget: Budgeted,
         orders: Collection[Fraction],
     ) -> NetworkStream:
         """The run in cyclic order: all its rows together are one Gaussian release."""
         multiplier = budget.multiplier(FullBatch(), 1, orders)
         bands = 1 if self.noise is None else self.noise.bands
-        sums = self._sums(examples, multiplier)
+        sums = _for_noise(tried(), multiplier)
         sizes = turned(self.steps, order.separation, self.checkpoints)
         cycles = [cycle_of(sums, order, bands, size) for size in sizes]
         squared = sum(cycle.distance(cycle.participations).value for cycle in cycles)
@@ -177,14 +188,16 @@ class Network(Recipe[NetworkModel]):
             return fingerprint(*parts)
         return fingerprint(*parts, f"clip {clip}")
 
-    def _sums(
+    def _tried(
         self,
         examples: Examples,
-        multiplier: Fraction,
     ) -> GradientSums:
-        """The gradients for noise of about so many clips."""
+        """The gradients, once the module has been tried on made-up rows.
+
+        The lattice is for another noise (``_for_noise``): nothing that is tried hangs on it.
+        """
         try:
-            return self._checked(examples, multiplier)
+            return self._checked(examples)
         except SfumatoError:
             raise
         except FAILURES as failure:
@@ -197,15 +210,14 @@ class Network(Recipe[NetworkModel]):
     def _checked(
         self,
         examples: Examples,
-        multiplier: Fraction,
     ) -> GradientSums:
-        """The gradients, once the module has been tried on made-up rows."""
+        """The gradients of a module that passes all checks."""
         network = Recorded(self.module, self.loss)
         reading = _reading_of(examples)
         require_rows_apart(network, reading, MOST_ROWS)
         clip = self.clip
         start = clip.start if isinstance(clip, AdaptiveClip) else clip
-        lattice = lattice_for(max(network.width, 1), to_fraction("clip", start), multiplier)
+        lattice = lattice_for(max(network.width, 1), to_fraction("clip", start), Fraction(1))
 
         def summed(*, whole: bool) -> GradientSums:
             known = (examples.plan, reading, lattice, whole, network)
@@ -227,24 +239,53 @@ class Network(Recipe[NetworkModel]):
         orders: Collection[Fraction],
     ) -> Planned[NetworkModel]:
         """The run, and the module with the weights of its last checkpoint."""
-        training = self.training(examples, asked.budget, orders)
-        sums = training.sums
+        return self.prepared(examples)(asked, orders)
 
-        def made(body: bytes, cost: Cost, charge: str) -> NetworkModel:
-            sums.network.load(training.weights(body))
-            return NetworkModel(
-                sums.network.plain(),
-                sums.reading,
-                examples.columns,
-                examples.classes,
-                examples.bounds,
-                cost,
-                charge,
-            )
+    def prepared(
+        self,
+        examples: Examples,
+    ) -> Prepared[NetworkModel]:
+        """``planned`` for several costs; the module is tried once."""
+        tried = cache(partial(self._tried, examples))
 
-        noise = float(training.sigma * sums.lattice.step / sums.lattice.clip)
-        numbers = sum(sums.widths)
-        return Run(training, training.sizes, numbers, noise, made, parts_of(sums))
+        def planned(asked: Asked, orders: Collection[Fraction]) -> Planned[NetworkModel]:
+            training = self._training(tried, examples, asked.budget, orders)
+            return _run_of(training, examples)
+
+        return planned
+
+
+def _for_noise(
+    sums: GradientSums,
+    multiplier: Fraction,
+) -> GradientSums:
+    """The same gradients on the lattice for noise of about so many clips."""
+    lattice = sums.lattice
+    return replace(sums, lattice=lattice_for(lattice.size, lattice.clip, multiplier))
+
+
+def _run_of(
+    training: NetworkTraining | NetworkStream,
+    examples: Examples,
+) -> Run[NetworkModel]:
+    """The run, and how a model is made of its last checkpoint."""
+    sums = training.sums
+
+    def made(body: bytes, cost: Cost, charge: str) -> NetworkModel:
+        sums.network.load(training.weights(body))
+        return NetworkModel(
+            sums.network.plain(),
+            sums.reading,
+            examples.columns,
+            examples.classes,
+            examples.bounds,
+            cost,
+            charge,
+        )
+
+    noise = float(training.sigma * sums.lattice.step / sums.lattice.clip)
+    numbers = sum(sums.widths)
+    return Run(training, training.sizes, numbers, noise, made, parts_of(sums))
 
 
 def _require_noise(
