@@ -205,7 +205,11 @@ def copy_postgres(
         )
     except psycopg.Error as failed:
         # the message of a connection may contain its address
-        trouble = Failed(f"The rows were not written to the server: {type(failed).__name__}.")
+        trouble = Failed(
+            f"The rows were not written to the server: {type(failed).__name__}.",
+            remedy="Try the same address with psql, which says more: does the server answer, is "
+            "there such a database, and may the user create tables in it?",
+        )
     if trouble is not None:
         raise trouble
 
