@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Statements that hold for every row, such as ``implies("age < 15", "income IS NULL")``."""
 
-import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -23,6 +23,8 @@ from sfumato.synthetic.tree import Clique
 # The most combinations of values that a constraint is computed for.
 MOST_COMBINATIONS = 10_000_000
 _COLUMNS = 3
+# Functions with another value each time, or each day: the rows of tomorrow would obey another rule.
+_CHANGING = re.compile("Rand|Randn|Uuid|Version|(Current|Local|Session|Utc).*")
 # Nothing but the tables that are registered can be read.
 _PUBLIC: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": "false",
@@ -53,11 +55,15 @@ class Constraint:
         subqueries = list(parsed.find_all(exp.Subquery, exp.Anonymous, exp.From))
         if subqueries or len(parsed.expressions) != 1:
             raise self._refused()
+        for function in parsed.find_all(exp.Func):
+            if _CHANGING.fullmatch(type(function).__name__):
+                raise self._refused()
 
     def _refused(self) -> WrongUse:
         return WrongUse(
             f"A constraint {shown(self.test)}.",
-            allowed="a test of columns of one row, without sub-queries: start <= finish",
+            allowed="a test of columns of one row, without sub-queries and without functions that "
+            "change, as random() and today() do: start <= finish",
         )
 
     @property
@@ -139,7 +145,7 @@ def rules_of(schema: Schema, constraints: Sequence[Constraint]) -> tuple[Rule, .
             found = Rule(found.columns, found.allowed & before.allowed)
         rules[found.columns] = found
         _require_possible(found, constraint)
-    _require_together(list(rules.values()))
+    _require_together(schema, list(rules.values()), constraints)
     return tuple(rules.values())
 
 
@@ -251,7 +257,11 @@ def _require_possible(rule: Rule, constraint: Constraint) -> None:
         )
 
 
-def _require_together(rules: Sequence[Rule]) -> None:
+def _require_together(
+    schema: Schema,
+    rules: Sequence[Rule],
+    constraints: Sequence[Constraint],
+) -> None:
     """Removes from each rule what others forbid, until nothing changes; refuses an empty rule.
 
     Raises:
@@ -263,9 +273,15 @@ def _require_together(rules: Sequence[Rule]) -> None:
         changes = False
         for one, other in product(range(len(rules)), repeat=2):
             changes |= _narrowed(rules, allowed, one, other)
-    if not all(table.any() for table in allowed):
-        names = json.dumps([list(rule.columns) for rule in rules])
-        raise WrongUse(f"Constraints that contradict one another, on columns {names}.")
+    for rule, table in zip(rules, allowed, strict=True):
+        if not table.any():
+            names = {schema.names[column] for column in rule.columns}
+            tests = [shown(one.test) for one in constraints if names & set(one.columns)]
+            raise WrongUse(
+                f"Constraints that no row satisfies together, on {', '.join(sorted(names))}: "
+                f"{', '.join(tests)}.",
+                remedy="Leave one of them out.",
+            )
 
 
 def _narrowed(rules: Sequence[Rule], allowed: list[Any], one: int, other: int) -> bool:
