@@ -83,6 +83,7 @@ class Network(Recipe[NetworkModel]):
             raise WrongUse(
                 f"module={shown(self.module)}.", allowed="an nn.Module, and a loss to call"
             )
+        _require_here(self.module)
         if not isinstance(self.optimizer, Optimizer):
             raise WrongUse(
                 f"optimizer={shown(self.optimizer)}.",
@@ -286,6 +287,21 @@ def _run_of(
     noise = float(training.sigma * sums.lattice.step / sums.lattice.clip)
     numbers = sum(sums.widths)
     return Run(training, training.sizes, numbers, noise, made, parts_of(sums))
+
+
+def _require_here(module: nn.Module) -> None:
+    """Refuses a module on another device: exact products of floats are proved for the CPU alone.
+
+    Raises:
+        WrongUse: a parameter or a buffer that is elsewhere.
+    """
+    for value in (*module.parameters(), *module.buffers()):
+        if value.device.type != "cpu":
+            raise WrongUse(
+                f"A module on the device {value.device.type!r}.",
+                allowed="a module on the CPU",
+                remedy="module.cpu(); its sums are proved to be exact there alone.",
+            )
 
 
 def _require_noise(
