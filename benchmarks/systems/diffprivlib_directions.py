@@ -16,7 +16,7 @@ from unittest.mock import patch
 
 import numpy as np
 from diffprivlib.mechanisms import Bingham  # type: ignore[import-not-found]
-from diffprivlib.models import PCA
+from diffprivlib.models import PCA  # type: ignore[import-not-found]
 from numpy.random import default_rng
 
 from benchmarks.systems.persons import Numbers

@@ -12,12 +12,12 @@ from typing import Any
 os.environ["JAX_PLATFORMS"] = "cpu"
 os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 
-import jax
-import jax.numpy as jnp
+import jax  # type: ignore[import-not-found]
+import jax.numpy as jnp  # type: ignore[import-not-found]
 import numpy as np
-import optax
+import optax  # type: ignore[import-not-found]
 from jax_privacy import clipped_grad  # type: ignore[import-not-found]
-from jax_privacy.noise_addition import gaussian_privatizer
+from jax_privacy.noise_addition import gaussian_privatizer  # type: ignore[import-not-found]
 
 from benchmarks.systems import Call, Make
 from benchmarks.systems.batches import MLP_WIDTHS, made_up
