@@ -14,15 +14,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 from benchmarks.driver import ROOT
 from benchmarks.learning_accuracy import Found, Row, line
 from benchmarks.report import machine
+from benchmarks.systems.pictures import mnist
 
 RESULTS = ROOT / "benchmarks" / "results" / "learning_pictures.json"
-_FILE = Path("shared", "data", "mnist", "mnist.npz")
 RUNS = 5
 # The least accuracy in percent, by epsilon; and the longest time by the clock.
 LEAST = {"1": 97.5, "3": 98.2}
@@ -30,14 +29,6 @@ LONGEST = 300.0
 PACKAGES = ("sfumato", "torch", "numpy")
 # What a fit tells, by the name of its figure.
 Figures = Mapping[str, float]
-
-
-def mnist() -> Path | None:
-    """The file, in this folder or one above it; None if there is none."""
-    for folder in Path(__file__).resolve().parents:
-        if (folder / _FILE).exists():
-            return folder / _FILE
-    return None
 
 
 def fit(epsilon: str) -> Figures:

@@ -19,7 +19,7 @@ import torch
 from torch import nn
 
 import sfumato as sf
-from benchmarks.learning_pictures import mnist
+from benchmarks.systems.pictures import mnist
 from benchmarks.worker import UNIT
 from sfumato import learning as ln
 from sfumato.learning import torch as lt
