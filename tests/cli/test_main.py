@@ -27,6 +27,7 @@ COMMANDS = (
     "synopsis",
     "fit",
     "predict",
+    "score",
     "frontier",
     "stream",
     "telemetry",

@@ -27,6 +27,7 @@ _COMMANDS = {
     "synopsis": ("synopsis", "One measurement that answers a workload; charged once."),
     "fit": ("fit", "Fit a model of the file; charged once."),
     "predict": ("predict", "Apply a fitted model to rows; free."),
+    "score": ("score", "How often a fitted model is right on private rows; charged."),
     "frontier": ("frontier", "Accuracy of a model against epsilon, on public rows; free."),
     "stream": ("stream", "Counts that go on, tick by tick, under one charge."),
     "telemetry": ("telemetry", "Counts of devices that nobody can read."),

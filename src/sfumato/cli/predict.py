@@ -38,7 +38,7 @@ def command(file: str, data: str, *, output: str | None) -> None:
             raise WrongUse(
                 f"{shown(output)} would be overwritten.", remedy="Write to another path."
             )
-    model = _model(file)
+    model = model_of(file)
     rows = read_rows(data)
     told = said(model, rows)
     if output is None:
@@ -83,8 +83,12 @@ def _columns(model: Loaded, frame: dict[str, list[object]]) -> dict[str, object]
     return added
 
 
-def _model(file: str) -> Loaded:
-    """The model of a file."""
+def model_of(file: str) -> Loaded:
+    """The model of a file.
+
+    Raises:
+        WrongUse: it cannot be read, or is none.
+    """
     try:
         return load(file)
     except OSError as error:

@@ -79,11 +79,10 @@ def command(
     name of a [synthetic.NAME] that states columns, bins, constraints and the cost. The same at the
     same cost is answered from the ledger, at no cost.
     """
-    require_outputs(asking.config, report)
     test = _Test.of(score, score_epsilon, score_within)
     cost = {"epsilon": epsilon, "delta": delta, "rho": rho}
     declared = read_synthetic(asking.config, tables, cost).with_public(public)
-    _require_folder(asking.config, declared.tables, output)
+    _require_outputs(asking.config, declared.tables, output, report)
     with waiting() as engine, asking.session(engine) as session:
         if is_preview:
             _preview(session, declared, test)
@@ -104,8 +103,14 @@ def command(
     say(budget)
 
 
-def _require_folder(config: str, tables: str | list[str], output: str | None) -> None:
-    """Refuses a folder with rows that are declared, or not marked as synthetic: free."""
+def _require_outputs(
+    config: str,
+    tables: str | list[str],
+    output: str | None,
+    report: str | None,
+) -> None:
+    """Refuses a report, and a folder with rows, that are declared or not marked as synthetic."""
+    require_outputs(config, report)
     if output is None:
         return
     names = [tables] if isinstance(tables, str) else tables
