@@ -121,7 +121,9 @@ def _rows(rows: Any) -> Any:
     return UnitRows(rows, np.arange(len(rows) + 1))
 
 
-def test_the_same_rows_in_any_order_have_the_same_sum(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_rows_in_any_order_and_on_any_threads_have_the_same_sum(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     torch.manual_seed(5)
     rows = codes(700)
     other = np.random.default_rng(0).permutation(rows)
@@ -133,6 +135,12 @@ def test_the_same_rows_in_any_order_have_the_same_sum(monkeypatch: pytest.Monkey
             # three chunks, one by one
             patched.setattr(module, "_AT_ONCE", 1)
             assert (whole == released(statistic, rows)).all()
+        threads = torch.get_num_threads()
+        try:
+            torch.set_num_threads(threads + 2)
+            assert (whole == released(statistic, rows)).all()
+        finally:
+            torch.set_num_threads(threads)
 
 
 def test_a_unit_with_several_rows_is_clipped_once() -> None:
