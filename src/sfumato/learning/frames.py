@@ -74,7 +74,9 @@ class FrameColumn:
         """The codes of values; what is missing or unknown has the code of a missing value."""
         read: Callable[[Any], int] = self._number
         if self.texts:
-            known = {text: self.lower + place for place, text in enumerate(self.texts)}
+            known: dict[str | None, int] = {}
+            for place, each in enumerate(self.texts):
+                known[each] = self.lower + place
             return np.array([known.get(_text(value), MISSING) for value in values], np.int64)
         if self.is_date:
             read = _day
