@@ -51,6 +51,8 @@ SPOILT = [
     (SUM, ("classes",), ["no"]),
     (SUM, ("bounds",), [0, "1"]),
     (SUM, ("cost", "items"), [{"release": 1}]),
+    (SUM, ("cost", "items"), [["release"]]),
+    (SUM, ("cost", "delta"), "x"),
     (CLUSTERS, ("upper", 0), 0),
     (CLUSTERS, ("sizes",), [1.0]),
     (CLUSTERS, ("columns", 2, "length"), 3),

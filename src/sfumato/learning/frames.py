@@ -74,25 +74,30 @@ class FrameColumn:
         """The codes of values; what is missing or unknown has the code of a missing value."""
         read: Callable[[Any], int] = self._number
         if self.texts:
-            known = {text: self.lower + place for place, text in enumerate(self.texts)}
-            return np.array([known.get(str(value), MISSING) for value in values], np.int64)
+            known: dict[str | None, int] = {}
+            for place, each in enumerate(self.texts):
+                known[each] = self.lower + place
+            return np.array([known.get(_text(value), MISSING) for value in values], np.int64)
         if self.is_date:
             read = _day
         return np.array([read(value) for value in values], np.int64)
 
     def _list(self, value: Any) -> list[object]:
         """The numbers of a list; as many missing ones if it is missing or of another length."""
-        if value is None or len(value) != self.length:
-            return [None] * self.length
-        return list(value)
+        try:
+            found = list(value)
+        except TypeError:
+            found = []
+        return found if len(found) == self.length else [None] * self.length
 
     def _number(self, value: Any) -> int:
-        """The code of a number."""
-        if value is None or isinstance(value, str) or math.isnan(value):
+        """The code of a number; what is none is missing."""
+        number = _float(value)
+        if math.isnan(number):
             return MISSING
         # beyond these every feature is at its end
         farthest = 2.0**53
-        return round(min(max(float(value) / float(self.step), -farthest), farthest))
+        return round(min(max(number / float(self.step), -farthest), farthest))
 
     def to_json(self) -> dict[str, Json]:
         """The stored form."""
@@ -171,8 +176,29 @@ def column_of(frame: Any, name: str) -> list[object]:
     return list(column)
 
 
+def _text(value: object) -> str | None:
+    """The text of a value; None if it has none."""
+    try:
+        return str(value)
+    except Exception:  # noqa: BLE001 - an integer of too many digits, an object of somebody's own
+        return None
+
+
+def _float(value: Any) -> float:
+    """A number as a float; NaN for what is no number: a text, a list, ``pandas.NA``."""
+    if isinstance(value, str | bytes):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+    except Exception:  # noqa: BLE001 - whatever a value does
+        return math.nan
+
+
 def _day(value: Any) -> int:
     """The code of a date."""
-    if isinstance(value, datetime.date):
+    # a missing date of pandas is a date, and is not itself
+    if isinstance(value, datetime.date) and value == value:
         return value.toordinal() - EPOCH.toordinal()
     return MISSING

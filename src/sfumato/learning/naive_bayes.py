@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.errors import WrongUse
+from sfumato.learning.binning import require_binning
 from sfumato.learning.examples import Classes, ExampleSums, steps_for
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.features import BINS, Feature, Floats, binned, require_edges
@@ -44,6 +45,9 @@ class NaiveBayes(Recipe[Model]):
 
     edges: Mapping[str, Sequence[float]] = field(default_factory=dict)
     bins: int = BINS
+
+    def __post_init__(self) -> None:
+        require_binning(self.bins, self.edges)
 
     def task(
         self,

@@ -24,12 +24,21 @@ def write(path: str | Path, kind: str, fields: Mapping[str, Json]) -> None:
 
 
 def read_cost(form: Mapping[str, Any]) -> Cost:
-    """The cost of a stored form (ValueError if it is none)."""
+    """The cost of a stored form.
+
+    Raises:
+        ValueError: it is none.
+    """
     items = tuple(form["items"])
     for item in items:
+        if not isinstance(item, dict):
+            raise ValueError("no item")
         texts([*item.keys(), *item.values()])
     epsilon, rho, delta = texts([form["epsilon"], form["rho"], form["delta"]])
-    return Cost(epsilon, rho, delta, items)
+    found = Cost(epsilon, rho, delta, items)
+    # numbers that cannot be shown are none
+    str(found)
+    return found
 
 
 def texts(values: Sequence[Any]) -> tuple[str, ...]:

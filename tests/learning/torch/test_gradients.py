@@ -156,7 +156,9 @@ def test_what_is_longer_than_the_rows_is_not_kept() -> None:
     assert (statistic.exact(data) == first).all() and first.any()
 
 
-def test_the_same_rows_in_any_order_have_the_same_sum(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_rows_in_any_order_and_on_any_threads_have_the_same_sum(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     torch.manual_seed(5)
     rows = codes(700)
     other = np.random.default_rng(0).permutation(rows)
@@ -168,6 +170,12 @@ def test_the_same_rows_in_any_order_have_the_same_sum(monkeypatch: pytest.Monkey
             # three chunks, one by one
             patched.setattr(module, "_AT_ONCE", 1)
             assert (whole == released(statistic, rows)).all()
+        threads = torch.get_num_threads()
+        try:
+            torch.set_num_threads(threads + 2)
+            assert (whole == released(statistic, rows)).all()
+        finally:
+            torch.set_num_threads(threads)
 
 
 def test_a_unit_with_several_rows_is_clipped_once() -> None:
