@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sfumato.metadata.column import Boolean, Category
 from sfumato.noise import Integers
 from sfumato.query.plot import Bar, bar_chart
 from sfumato.synthetic.fitting import Base
+from sfumato.synthetic.merging import has_order
 from sfumato.synthetic.quality import said
-from sfumato.synthetic.schema import Axis, TextAxis
+from sfumato.synthetic.schema import Axis
 
 # The most bars of a column.
 _DRAWN = 24
@@ -34,17 +34,13 @@ def column_chart(
     bars = []
     for label, cells in _groups(base, place):
         count, far = float(counts[cells].sum()), _NORMAL * base.sigma[0] * math.sqrt(len(cells))
-        shown = [max(each, 0.0) for each in (count, count - far, count + far)]
-        bars.append(Bar(label, "noisy count", *shown))
+        value, low, high = (max(each, 0.0) for each in (count, count - far, count + far))
+        bars.append(Bar(label, "noisy count", value, low, high))
     title = axis.name
-    if not _has_order(axis) and axis.bins > _DRAWN:
+    if not has_order(axis.kind) and axis.bins > _DRAWN:
         title = f"{axis.name}: {_DRAWN} of {axis.bins:,}"
     rows = "rows" if base.counted is None else "units"
     return bar_chart(title, rows, bars).svg
-
-
-def _has_order(axis: Axis) -> bool:
-    return not isinstance(axis, TextAxis) and not isinstance(axis.kind, Category | Boolean)
 
 
 def _groups(
@@ -53,7 +49,7 @@ def _groups(
 ) -> Iterator[tuple[str, Integers]]:
     """The label of each bar, and its cells."""
     axis = base.schema.axes[place]
-    if _has_order(axis):
+    if has_order(axis.kind):
         yield from _neighbours(axis)
     else:
         most = np.argsort(-base.singles[place][: axis.bins], kind="stable")[:_DRAWN]

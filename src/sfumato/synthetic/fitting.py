@@ -12,7 +12,7 @@ import numpy as np
 from sfumato.noise import Integers
 from sfumato.synthetic.counts import BlockCounts
 from sfumato.synthetic.estimate import Estimator, Fitted, MaximumEntropy, Measurement
-from sfumato.synthetic.merging import Merging
+from sfumato.synthetic.merging import Merging, has_order
 from sfumato.synthetic.public import PublicCells
 from sfumato.synthetic.rows import Dice, sampled
 from sfumato.synthetic.rules import Rule, kinds
@@ -33,6 +33,8 @@ _PAIR = 2
 _PARTS_OF_TREE = 8
 # Of so many columns, the cells of a junction tree are computed exactly for each candidate.
 _FEW_COLUMNS = 24
+# Where little is spent, neighbours of an ordered column are one block up to so many.
+_ALIKE = 10.0
 # From so many standard deviations on, missing values that are not declared are taken for real.
 _SEEN = 4.0
 # From so many on, a bin has rows. The weight of one beyond all that have.
@@ -100,10 +102,15 @@ class Base:
         if any(place in each.columns for each in self.publics):
             return Merging(tuple(range(len(noisy))))
         is_ruled = any(place in rule.columns for rule in self.rules)
+        values = noisy[:-1]
+        if self.schedule.neighbours and has_order(self.schema.axes[place].kind) and not is_ruled:
+            merged = Merging.of_neighbours(values, _ALIKE * self.sigma[0])
+            if self.has_missing(place):
+                return Merging((*merged.blocks, merged.size))
+            return merged.joined(int(values.argmin()))
         if self.has_missing(place) or is_ruled:
             return Merging.of(noisy, least, kinds(self.rules, place, len(noisy)))
         # rows without a value count among those of the rarest one
-        values = noisy[:-1]
         return Merging.of(values, least).joined(int(values.argmin()))
 
     def weights(

@@ -35,7 +35,8 @@ class Schedule:
     """What each step of a fit may cost, and how many steps there are.
 
     ``limit`` is the most cells of all tables of the junction tree, ``faint`` the number of
-    standard deviations below which values are merged. ``is_forest``: no loops.
+    standard deviations below which values are merged. ``is_forest``: no loops. With ``neighbours``,
+    neighbouring values of ordered columns are counted together in pairs.
 
     >>> from sfumato.query.allowance import allowance
     >>> plan = Schedule.of(15, allowance(rho="0.015"))
@@ -49,6 +50,7 @@ class Schedule:
     limit: int
     faint: int
     check: Fraction
+    neighbours: bool = False
 
     @classmethod
     def of(
