@@ -9,6 +9,7 @@ from sfumato.cli.asking import Asking, asks
 from sfumato.cli.language import say
 from sfumato.cli.model_config import ModelConfig, read_model
 from sfumato.cli.options import require_outputs
+from sfumato.cli.shortfall import say_shortfall
 from sfumato.cli.waiting import watching
 from sfumato.errors import WrongUse
 from sfumato.learning.fit import fit, preview, resume
@@ -50,7 +51,9 @@ def command(
     asked = declared.asked(cost)
     with watching(f"fitting {name}") as (engine, tell), asking.session(engine) as session:
         if is_preview:
-            say(repr(preview(session, declared.recipe, declared.data, **asked)))
+            shown = preview(session, declared.recipe, declared.data, **asked)
+            say(repr(shown))
+            say_shortfall(shown.cost, session.budget)
             return
 
         def progress(place: int, places: int) -> None:

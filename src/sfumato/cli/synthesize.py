@@ -12,6 +12,7 @@ from sfumato.cli.language import say
 from sfumato.cli.options import require_outputs, write_file
 from sfumato.cli.page_language import in_language
 from sfumato.cli.rows_score import most_frequent, nearest_guess, require_scorable, tested
+from sfumato.cli.shortfall import say_shortfall
 from sfumato.cli.synthetic_config import SyntheticConfig, read_synthetic
 from sfumato.cli.waiting import waiting
 from sfumato.errors import UnknownName, WrongUse, shown
@@ -123,7 +124,9 @@ def _require_outputs(
 def _preview(session: Session, declared: SyntheticConfig, test: "_Test | None") -> None:
     """Says what would be measured, and what a score costs."""
     _require_test(session, declared.tables, test)
-    say(repr(preview(session, declared.tables, **declared.arguments)))
+    shown = preview(session, declared.tables, **declared.arguments)
+    say(repr(shown))
+    say_shortfall(shown.cost, session.budget)
     if test is not None:
         say(test.price)
 
