@@ -157,18 +157,28 @@ def correlations(
             pair = tuple(each.columns[axis] for axis in axes)
             if pair in found or not ordered.issuperset(pair):
                 continue
-            others = tuple(at for at in range(each.rows.ndim) if at not in axes)
-            rows, counted = each.rows.sum(axis=others), each.counted.sum(axis=others)
-            sigma = base.sigma[2] * math.sqrt(each.rows.size / rows.size)
-            known = tuple(slice(-1 if column in missing else None) for column in pair)
-            total = base.total * rows[known].sum() / max(rows.sum(), 1.0)
-            if not total:
-                continue
-            one = _correlation(rows[known], counted[known] / total, sigma / total)
+            one = _of_pair(base, each, axes, missing)
             if one is not None:
                 first, second = (base.schema.axes[column].name for column in pair)
                 found[pair] = Correlation((first, second), *one)
     return tuple(found.values())
+
+
+def _of_pair(
+    base: Base,
+    seen: Seen,
+    axes: tuple[int, ...],
+    missing: set[int],
+) -> tuple[float, float, float] | None:
+    """The correlation of two columns of a check, where neither value is missing."""
+    others = tuple(at for at in range(seen.rows.ndim) if at not in axes)
+    rows, counted = seen.rows.sum(axis=others), seen.counted.sum(axis=others)
+    sigma = base.sigma[2] * math.sqrt(seen.rows.size / rows.size)
+    known = tuple(slice(-1 if seen.columns[axis] in missing else None) for axis in axes)
+    total = base.total * rows[known].sum() / max(rows.sum(), 1.0)
+    if not total:
+        return None
+    return _correlation(rows[known], counted[known] / total, sigma / total)
 
 
 def _ordered(base: Base) -> list[int]:
