@@ -140,6 +140,7 @@ def test_ctrl_c_between_measurements_keeps_what_was_measured(tmp_path, monkeypat
         spent = opened.budget.spent_rho
         again = sy.fit(opened, tables, rho=1, options=sy.Options(rounds=5))
         assert opened.budget.spent_rho == spent and again.stored.recalled
+        assert "ended early by Ctrl-C" in repr(again)
         assert len(sy.load(opened, again.charge_id).sample(rows=9)["people"]) == 9
 
 

@@ -28,7 +28,7 @@ from sfumato.synthetic.relational_plan import planned, remade
 from sfumato.synthetic.relational_task import RelationalTask
 from sfumato.synthetic.schedule import Schedule
 from sfumato.synthetic.schema import Axis, Bins, Schema, TextAxis, schema_of
-from sfumato.synthetic.task import STOPPED, FitTask
+from sfumato.synthetic.task import FitTask, is_stopped
 from sfumato.synthetic.workload import weights_of
 
 # What is told of single columns or tables, and an example of each.
@@ -131,8 +131,7 @@ def fit(
 
 def _require_whole(stored: Stored) -> None:
     """Raises KeyboardInterrupt again for a fit that it ended early, now that it is stored."""
-    facts = json.loads(stored.body.partition(b"\n")[0])
-    if any(part.get(STOPPED) for part in facts.get("parts", [facts])):
+    if is_stopped(stored.body):
         raise KeyboardInterrupt(
             f"What was measured until then is paid for and stored: "
             f"synthetic.load(session, {stored.charge!r})"

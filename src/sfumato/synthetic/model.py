@@ -33,7 +33,7 @@ from sfumato.synthetic.questions import Results, answered, by_key, keys_of
 from sfumato.synthetic.report import Report
 from sfumato.synthetic.rows import Dice
 from sfumato.synthetic.schema import Floats
-from sfumato.synthetic.task import FitTask, Released
+from sfumato.synthetic.task import FitTask, Released, is_stopped
 
 if TYPE_CHECKING:
     import pandas
@@ -280,6 +280,11 @@ class Model(ABC):
             "guarantee": str(self.cost),
         }
 
+    @property
+    def _early(self) -> str:
+        """What is said of a fit with fewer pairs than were paid for."""
+        return ", ended early by Ctrl-C" if is_stopped(self.stored.body) else ""
+
     def _count(
         self,
         rows: int | None,
@@ -428,7 +433,7 @@ class TableModel(Model):
         pairs = len(self.released.pairs)
         return (
             f"Model of {self.task.schema.table!r}: about {self.rows:,} rows, {pairs} pairs of "
-            f"columns measured\n{self.cost}\ncharge {self.charge_id[:12]}"
+            f"columns measured{self._early}\n{self.cost}\ncharge {self.charge_id[:12]}"
         )
 
 

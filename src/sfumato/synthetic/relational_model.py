@@ -219,7 +219,7 @@ class RelationalModel(Model):
         for released in self.released:
             counts.append(f"{released.base.schema.table!r} ({len(released.pairs)} pairs)")
         return (
-            f"Model of {', '.join(counts)}: about {self.rows:,} rows of the first\n"
+            f"Model of {', '.join(counts)}: about {self.rows:,} rows of the first{self._early}\n"
             f"{self.cost}\ncharge {self.charge_id[:12]}"
         )
 

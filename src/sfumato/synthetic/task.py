@@ -298,6 +298,12 @@ def unless_stopped(compute: Callable[[], T]) -> T | None:
         return None
 
 
+def is_stopped(body: bytes) -> bool:
+    """Whether Ctrl-C ended the rounds of a stored answer early."""
+    facts = json.loads(body.partition(b"\n")[0])
+    return any(part.get(STOPPED) for part in facts.get("parts", [facts]))
+
+
 def size_of(opening: Opening | None) -> int:
     """The most bytes by which an answer is longer after an opening."""
     if opening is None:
