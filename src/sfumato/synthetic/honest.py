@@ -149,22 +149,12 @@ def correlations(
     """
     found: dict[Clique, Correlation] = {}
     ordered = set(_ordered(base))
-    missing = {column for column in ordered if base.has_missing(column)}
-    if not base.missing_apart:
-        ordered -= missing
     for each in seen:
         for axes in combinations(range(each.rows.ndim), 2):
             pair = tuple(each.columns[axis] for axis in axes)
             if pair in found or not ordered.issuperset(pair):
                 continue
-            others = tuple(at for at in range(each.rows.ndim) if at not in axes)
-            rows, counted = each.rows.sum(axis=others), each.counted.sum(axis=others)
-            sigma = base.sigma[2] * math.sqrt(each.rows.size / rows.size)
-            known = tuple(slice(-1 if column in missing else None) for column in pair)
-            total = base.total * rows[known].sum() / max(rows.sum(), 1.0)
-            if not total:
-                continue
-            one = _correlation(rows[known], counted[known] / total, sigma / total)
+            one = _of_pair(base, each, axes)
             if one is not None:
                 first, second = (base.schema.axes[column].name for column in pair)
                 found[pair] = Correlation((first, second), *one)
@@ -172,9 +162,30 @@ def correlations(
 
 
 def _ordered(base: Base) -> list[int]:
-    """The columns whose values have an order."""
-    axes = enumerate(base.schema.axes)
-    return [place for place, axis in axes if not isinstance(axis.kind, Category)]
+    """The columns whose values have an order, and are told from missing ones."""
+    found = []
+    for place, axis in enumerate(base.schema.axes):
+        is_apart = base.missing_apart or not base.has_missing(place)
+        if is_apart and not isinstance(axis.kind, Category):
+            found.append(place)
+    return found
+
+
+def _of_pair(
+    base: Base,
+    seen: Seen,
+    axes: tuple[int, ...],
+) -> tuple[float, float, float] | None:
+    """The correlation of two axes of a marginal, where neither value is missing."""
+    others = tuple(at for at in range(seen.rows.ndim) if at not in axes)
+    rows, counted = seen.rows.sum(axis=others), seen.counted.sum(axis=others)
+    sigma = base.sigma[2] * math.sqrt(seen.rows.size / rows.size)
+    ends = [-1 if base.has_missing(seen.columns[axis]) else None for axis in axes]
+    known = tuple(map(slice, ends))
+    total = base.total * float(rows[known].sum()) / max(float(rows.sum()), 1.0)
+    if not total:
+        return None
+    return _correlation(rows[known], counted[known] / total, sigma / total)
 
 
 def _correlation(
