@@ -22,6 +22,7 @@ import pyarrow.parquet as parquet
 import sfumato as sf
 from benchmarks.driver import ROOT
 from sfumato import synthetic
+from sfumato.metadata.column import ColumnType
 
 ADULT = ROOT / "benchmarks" / "data" / "adult.parquet"
 # The cases, and the most CPU seconds and megabytes that are asked for.
@@ -32,8 +33,11 @@ BARS: Mapping[str, tuple[float, float]] = {
     "10^5 rows x 200 columns": (120, 3000),
     "10^7 sampled rows to Parquet": (60, 1000),
     "10^7 sampled rows in memory": (90, 3000),
+    "10^5 patients with 10^6 visits": (120, 1500),
 }
 _AT_ONCE = 1_000_000
+# The most visits of a patient, and how many they have in the mean.
+_VISITS, _MEAN_VISITS = 16, 10
 
 
 def adult(rows: int, path: Path) -> None:
@@ -67,6 +71,25 @@ def made(rows: int, columns: int, path: Path) -> None:
     parquet.write_table(table, path)
 
 
+def clinic(patients: int, path: Path) -> None:
+    """Patients, and beside them their visits, with a text of which a few values are frequent."""
+    random = np.random.default_rng(1)
+    ids, age = np.arange(patients), random.integers(0, 100, patients)
+    people = {"pid": ids, "age": age, "region": random.integers(0, 8, patients)}
+    parquet.write_table(pa.table(people), path)
+    who = np.repeat(ids, np.minimum(random.poisson(_MEAN_VISITS, patients), _VISITS))
+    wards = pa.array([f"ward {number}" for number in range(200)])
+    chosen = np.minimum(random.zipf(1.5, len(who)), len(wards)) - 1
+    cost = random.lognormal(6, 1, len(who)) + 10 * age[who]
+    visits = {
+        "pid": who,
+        "day": random.integers(0, 365, len(who)),
+        "ward": wards.take(pa.array(chosen)),
+        "cost": np.minimum(cost, 99_999).astype(np.int64),
+    }
+    parquet.write_table(pa.table(visits), path.with_stem("visits"))
+
+
 MADE: Mapping[str, Callable[[Path], None]] = {
     "one fit of adult": lambda path: adult(32_561, path),
     "10^6 rows x 30 columns": lambda path: made(1_000_000, 30, path),
@@ -74,7 +97,34 @@ MADE: Mapping[str, Callable[[Path], None]] = {
     "10^5 rows x 200 columns": lambda path: made(100_000, 200, path),
     "10^7 sampled rows to Parquet": lambda path: adult(32_561, path),
     "10^7 sampled rows in memory": lambda path: adult(32_561, path),
+    "10^5 patients with 10^6 visits": lambda path: clinic(100_000, path),
 }
+
+
+def fitted_clinic(path: Path, folder: Path) -> synthetic.Model:
+    """The model of patients and visits at epsilon 1; wards are found by a charged threshold."""
+    patients: dict[str, ColumnType] = {"age": sf.Integer(0, 99), "region": sf.Integer(0, 7)}
+    visits: dict[str, ColumnType] = {
+        "day": sf.Integer(0, 364),
+        "ward": sf.Text(),
+        "cost": sf.Integer(0, 99_999),
+    }
+    tables = {
+        "patients": sf.Table(path, unit=sf.Unit("pid", max_rows_total=1), columns=patients),
+        "visits": sf.Table(
+            path.with_stem("visits"),
+            unit=sf.Unit("pid", max_rows_total=_VISITS),
+            columns=visits,
+        ),
+    }
+    options = synthetic.Options(
+        order={"visits": "day"}, texts={"visits.ward": "(other)"}, bins={"visits.day": 52}
+    )
+    budget, ledger = sf.Budget(9, "1e-6"), folder / "l.db"
+    with sf.connect(tables, dataset="d", budget=budget, ledger=ledger) as session:
+        return synthetic.fit(
+            session, ["patients", "visits"], epsilon=1, delta="1e-7", options=options
+        )
 
 
 def fitted(path: Path, folder: Path) -> synthetic.Model:
@@ -110,7 +160,7 @@ def main() -> None:
         MADE[case](path)
         return
     before = time.process_time()
-    model = fitted(path, folder)
+    model = fitted_clinic(path, folder) if "patients" in case else fitted(path, folder)
     if "sampled" in case:
         before = time.process_time()
     if "Parquet" in case:

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from sfumato.query.allowance import allowance
-from sfumato.synthetic.children import ChildModel, Conditional
+from sfumato.synthetic.children import ChildModel, Conditional, _few
 from sfumato.synthetic.estimate import Measurement
 from sfumato.synthetic.relational_plan import planned
 from sfumato.synthetic.relational_task import Parents
@@ -29,6 +29,11 @@ def parents() -> np.ndarray:
     """Sixty thousand: their sexes, and how many visits they have."""
     sexes, numbers = np.meshgrid([0, 1], [0, 1, 2])
     return np.tile(np.column_stack([sexes.ravel(), numbers.ravel()]), (10_000, 1))
+
+
+def test_numbers_of_rows_are_a_few_blocks():
+    # none and missing; one visit; two, three and four, which are 130 units together
+    assert _few(np.array([500.0, 400, 90, 30, 10, 0]), 100.0).blocks == (0, 1, 2, 2, 2, 0)
 
 
 def test_odds_multiply():

@@ -28,6 +28,8 @@ from sfumato.synthetic.unit_table import UnitTable
 
 # The steps of the fit of a column, and how often all columns are fitted and drawn again.
 _STEPS, _PASSES = 150, 3
+# Numbers of rows are one block, where little is spent, up to so many standard deviations of units.
+_ALIKE = 30.0
 
 
 def child_base(
@@ -40,6 +42,10 @@ def child_base(
     family, child = plan.family, plan.family.children[plan.table - 1]
     alone = Base(Schema(child.table, child.axes, plan), schedule, tuple(singles))
     merges = [*alone.merges, *parent.merges]
+    if schedule.neighbours:
+        numbers = len(family.axes)
+        least = _ALIKE * parent.sigma[0]
+        merges[len(singles) + numbers :] = [_few(one, least) for one in parent.singles[numbers:]]
     listed = [*singles, *parent.singles]
     if child.order:
         merges += [_one_each(child.place.bins), *map(_with_none, alone.merges)]
@@ -47,6 +53,15 @@ def child_base(
     schema = Schema(child.table, family.widened(plan.table), plan)
     own = len(singles)
     return Base(schema, schedule, tuple(listed), pinned=tuple(merges), counted=own)
+
+
+def _few(
+    counts: Floats,
+    least: float,
+) -> Merging:
+    """The blocks of a number of rows: none and missing, then neighbours."""
+    found = Merging.of_neighbours(counts[1:-1], least)
+    return Merging((0, *(block + 1 for block in found.blocks), 0))
 
 
 def _one_each(values: int) -> Merging:

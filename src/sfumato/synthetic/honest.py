@@ -149,42 +149,43 @@ def correlations(
     """
     found: dict[Clique, Correlation] = {}
     ordered = set(_ordered(base))
-    missing = {column for column in ordered if base.has_missing(column)}
-    if not base.missing_apart:
-        ordered -= missing
     for each in seen:
         for axes in combinations(range(each.rows.ndim), 2):
             pair = tuple(each.columns[axis] for axis in axes)
             if pair in found or not ordered.issuperset(pair):
                 continue
-            one = _of_pair(base, each, axes, missing)
+            one = _of_pair(base, each, axes)
             if one is not None:
                 first, second = (base.schema.axes[column].name for column in pair)
                 found[pair] = Correlation((first, second), *one)
     return tuple(found.values())
 
 
+def _ordered(base: Base) -> list[int]:
+    """The columns whose values have an order, and are told from missing ones."""
+    found = []
+    for place, axis in enumerate(base.schema.axes):
+        is_apart = base.missing_apart or not base.has_missing(place)
+        if is_apart and not isinstance(axis.kind, Category):
+            found.append(place)
+    return found
+
+
 def _of_pair(
     base: Base,
     seen: Seen,
     axes: tuple[int, ...],
-    missing: set[int],
 ) -> tuple[float, float, float] | None:
-    """The correlation of two columns of a check, where neither value is missing."""
+    """The correlation of two axes of a marginal, where neither value is missing."""
     others = tuple(at for at in range(seen.rows.ndim) if at not in axes)
     rows, counted = seen.rows.sum(axis=others), seen.counted.sum(axis=others)
     sigma = base.sigma[2] * math.sqrt(seen.rows.size / rows.size)
-    known = tuple(slice(-1 if seen.columns[axis] in missing else None) for axis in axes)
-    total = base.total * rows[known].sum() / max(rows.sum(), 1.0)
+    ends = [-1 if base.has_missing(seen.columns[axis]) else None for axis in axes]
+    known = tuple(map(slice, ends))
+    total = base.total * float(rows[known].sum()) / max(float(rows.sum()), 1.0)
     if not total:
         return None
     return _correlation(rows[known], counted[known] / total, sigma / total)
-
-
-def _ordered(base: Base) -> list[int]:
-    """The columns whose values have an order."""
-    axes = enumerate(base.schema.axes)
-    return [place for place, axis in axes if not isinstance(axis.kind, Category)]
 
 
 def _correlation(
