@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import exp, floor, isqrt
 
+import numpy as np
 import torch
 
 from sfumato.errors import InvalidDeclaration, InvalidNumber, shown
@@ -103,16 +104,16 @@ class Within(Block):
         full: float,
         unit: float,
     ) -> None:
-        self.squares = self.amounts = torch.zeros(rows, dtype=torch.float64)
+        self.squares = self.amounts = np.zeros(rows)
         self.unit, self.rounding = unit, 0.0
         self._full = full
 
     def integers(
         self,
-        factors: torch.Tensor,
+        factors: Floats,
     ) -> Sequence[torch.Tensor]:
         """1 for a row that is not shortened, 0 for others."""
-        return ((factors >= self._full).to(torch.int32),)
+        return (torch.from_numpy(factors >= self._full).to(torch.int32),)
 
     def total(
         self,

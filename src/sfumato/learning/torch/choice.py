@@ -88,7 +88,7 @@ def _near(
     lengths = torch.stack([part.square().sum(1) for part in wanted]).sum(0).sqrt()
     for row in range(0, _ROWS, 5):
         factor = _SCALE / max(float(lengths[row]), 1e-30)
-        factors = torch.from_numpy(np.where(np.arange(_ROWS) == row, factor, 0.0))
+        factors = np.where(np.arange(_ROWS) == row, factor, 0.0)
         for part, block in zip(wanted, blocks, strict=True):
             found = block.total(block.integers(factors)).double() * (block.unit / factor)
             off = float((found - part[row]).square().sum().sqrt())
