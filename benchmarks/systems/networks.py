@@ -61,7 +61,7 @@ def _step(
         def step() -> None:
             now = sums.at(states[0].weights)
             released = release(mechanism, now.exact(opened))
-            states[0] = optimizer.after(states[0], released / example)
+            states[0] = optimizer.after(states[0], released, example)
 
         return step
 

@@ -128,8 +128,8 @@ def test_a_clip_settles_at_its_quantile() -> None:
 
 
 def test_a_unit_whose_gradient_is_not_finite_is_not_counted() -> None:
-    block = Within(torch.zeros(4, dtype=torch.float64), 2.0, 8.0)
-    (found,) = block.integers(torch.tensor([2.0, 0.0, 1.999, 2.0], dtype=torch.float64))
+    block = Within(4, 2.0, 8.0)
+    (found,) = block.integers(np.array([2.0, 0.0, 1.999, 2.0]))
     assert found.tolist() == [1, 0, 0, 1] and block.total([found]).tolist() == [2.0]
     rows = codes(5)
     rows[2:, -1] = -1
@@ -149,7 +149,7 @@ def test_a_count_that_mixes_rows_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
         require_isolated(adaptive(3.0, whole=whole))
 
     def mixed(self: Within, factors: Any) -> Any:
-        return ((factors >= factors.mean()).to(torch.int32),)
+        return (torch.from_numpy(factors >= factors.mean()).to(torch.int32),)
 
     monkeypatch.setattr(Within, "integers", mixed)
     for whole in (False, True):

@@ -14,6 +14,7 @@ from torch import nn
 
 from sfumato.errors import InvalidDeclaration
 from sfumato.learning.torch import gradients as module
+from sfumato.learning.torch import total
 from sfumato.learning.torch.gradients import GradientSums, lattice_for
 from sfumato.plan.rows import MISSING
 from sfumato.privacy import Norm
@@ -107,7 +108,7 @@ def test_the_integers_of_a_row_are_within_the_clip() -> None:
         statistic = sums(make(), clip=Fraction(1, 16))
         rows = codes(30)
         for row in rows[:6]:
-            fine = statistic._total(statistic._rows(opened(statistic, row[np.newaxis])))
+            fine = statistic.summed(statistic._rows(opened(statistic, row[np.newaxis])), 1)
             # in Python's integers
             length = sum(int(each) ** 2 for each in fine)
             most = statistic.lattice.clip / statistic.fine
@@ -168,7 +169,7 @@ def test_the_same_rows_in_any_order_and_on_any_threads_have_the_same_sum(
         assert (whole == released(statistic, other)).all()
         with monkeypatch.context() as patched:
             # three chunks, one by one
-            patched.setattr(module, "_AT_ONCE", 1)
+            patched.setattr(total, "_AT_ONCE", 1)
             assert (whole == released(statistic, rows)).all()
         threads = torch.get_num_threads()
         try:

@@ -91,11 +91,11 @@ def test_a_run_that_dies_goes_on_from_its_checkpoint(
     steps: list[int] = []
     after = lt.SGD.after
 
-    def dying(self: lt.SGD, state: Any, gradient: Any) -> Any:
+    def dying(self: lt.SGD, state: Any, *gradient: Any) -> Any:
         steps.append(state.released)
         if len(steps) == 6:
             raise RuntimeError("dies")
-        return after(self, state, gradient)
+        return after(self, state, *gradient)
 
     monkeypatch.setattr(lt.SGD, "after", dying)
     asked = {"steps": 8, "checkpoints": 4, "size": 400}

@@ -28,7 +28,7 @@ def test_steps_are_those_of_torch(ours: Any, theirs: Any) -> None:
         gradient = random.normal(size=5)
         value.grad = torch.from_numpy(gradient)
         optimizer.step()
-        state = Weights.from_bytes(ours.after(state, gradient).to_bytes())
+        state = Weights.from_bytes(ours.after(state, 7 * gradient, 7.0).to_bytes())
     assert np.abs(state.weights - value.detach().numpy()).max() < 1e-9
     assert state.released == 7 and len(state.to_bytes()) == Weights.size(5)
 

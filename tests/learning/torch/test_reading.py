@@ -2,8 +2,10 @@
 """Every code becomes a float within the declared range."""
 
 import numpy as np
+import pytest
 import torch
 
+from sfumato.learning.torch import reading as module
 from sfumato.learning.torch.reading import Input, Reading
 from sfumato.plan.rows import MISSING
 
@@ -16,6 +18,22 @@ def test_every_code_is_within_the_range_that_isolation_tries() -> None:
     both = Reading((AGE, CITY), AGE).floats(np.stack([FAR, FAR], axis=1))
     assert both[:, 1].tolist() == [3, 3, 3, 0, 2, 3, 3, 3]
     assert AGE.most == 1 and CITY.most == 3
+
+
+def test_float32_reads_what_integers_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    end = 2**22 - 1
+    far = np.concatenate([FAR, np.arange(-3, 4) + end, np.arange(-3, 4) - end, [2**24 + 1]])
+    for is_class in (False, True):
+        short = Input(0, -end, end, is_class=is_class)
+        found = Reading((short,), CITY).floats(far[:, None])
+        monkeypatch.setattr(module, "_SHORT", 0)
+        assert (found == Reading((short,), CITY).floats(far[:, None])).all()
+        monkeypatch.undo()
+    # the broken version reads longer integers in float32 too
+    long, codes = Input(0, 2**30, 2**30 + 9, is_class=False), np.array([[2**30 + 3]])
+    right = Reading((long,), CITY).floats(codes)
+    monkeypatch.setattr(module, "_SHORT", 2**62)
+    assert (right != Reading((long,), CITY).floats(codes)).any()
 
 
 def test_rows_are_padded_and_labels_that_are_not_declared_are_unknown() -> None:

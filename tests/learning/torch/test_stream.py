@@ -94,11 +94,11 @@ def test_a_crash_closes_the_bands(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     turns: list[Any] = []
     after, turn = lt.SGD.after, Curator.turn
 
-    def dying(self: lt.SGD, state: Any, gradient: Any) -> Any:
+    def dying(self: lt.SGD, state: Any, *gradient: Any) -> Any:
         steps.append(state.released)
         if len(steps) == 7:
             raise RuntimeError("dies")
-        return after(self, state, gradient)
+        return after(self, state, *gradient)
 
     def noting(self: Curator, cycle: Any, mechanism: Any) -> Any:
         turns.append(turn(self, cycle, mechanism))

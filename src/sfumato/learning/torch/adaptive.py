@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import exp, floor, isqrt
 
+import numpy as np
 import torch
 
 from sfumato.errors import InvalidDeclaration, InvalidNumber, shown
@@ -95,27 +96,24 @@ class AdaptiveClip:
 
 
 class Within(Block):
-    """One for each row whose factor is at least ``full``, counted in ``unit`` fine steps.
-
-    ``nothing`` is the length that this adds to that of each row: zeros.
-    """
+    """One for each row whose factor is at least ``full``, counted in ``unit`` fine steps."""
 
     def __init__(
         self,
-        nothing: torch.Tensor,
+        rows: int,
         full: float,
         unit: float,
     ) -> None:
-        self.squares = self.amounts = nothing
+        self.squares = self.amounts = np.zeros(rows)
         self.unit, self.rounding = unit, 0.0
         self._full = full
 
     def integers(
         self,
-        factors: torch.Tensor,
+        factors: Floats,
     ) -> Sequence[torch.Tensor]:
         """1 for a row that is not shortened, 0 for others."""
-        return ((factors >= self._full).to(torch.int32),)
+        return (torch.from_numpy(factors >= self._full).to(torch.int32),)
 
     def total(
         self,
@@ -198,5 +196,4 @@ class AdaptiveSums(GradientSums):
     ) -> Within:
         """The count of units, each ``weight`` steps of the lattice."""
         steps = self.lattice.step / self.fine
-        nothing = torch.zeros(rows, dtype=torch.float64, device=self.network.device)
-        return Within(nothing, self.scale / float(self.fine), float(self.weight * steps))
+        return Within(rows, self.scale / float(self.fine), float(self.weight * steps))

@@ -93,8 +93,7 @@ class AdaptivePiece(NetworkPiece):
             sums = training.sums.to(moved).at(state.weights)
             released = curator.measure(sums, training.mechanism, of=sample)
             # the step is that of gradients at the present clip
-            gradient = released[:-1] / (training.example / moved)
-            state = training.optimizer.after(state, gradient)
+            state = training.optimizer.after(state, released[:-1], training.example / moved)
             moved = training.sums.clipping.after(moved, float(released[-1]) / training.everyone)
         return state.to_bytes() + np.array([moved], "<f8").tobytes()
 

@@ -5,24 +5,29 @@ A block has the gradients of some rows in the form in which they are cheap: a ve
 or two factors whose product over positions is the gradient. Factors are rounded to integers before
 they are multiplied. So the product over all rows is one of integers, exact in any order: in
 float32 where its columns are short enough, else in float64. What a row adds is a function of this
-row alone. Proof: blocks.proof.md.
+row alone. Numbers of rows are arrays of numpy, whose operations on few numbers are quick. Proof:
+blocks.proof.md.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cache
 from math import ceil, log2, sqrt
+from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from sfumato.errors import WrongUse
+from sfumato.learning.features import Floats
 
 # The inputs of a row become integers whose length in L2 has so many bits; in float32 each of them
 # has so many on average.
 _LENGTH_BITS, _ENTRY_BITS = 14, 5
 # Products for smaller weights cost little in float64.
 _SMALL = 2**16
-# Integers of float32 count so many fine steps.
+# Integers whose products are added up in float32 count so many fine steps.
 COARSE = 2.0**8
 # A rounded entry is off by at most this.
 _OFF = 0.55
@@ -50,15 +55,15 @@ class Block(ABC):
     bounds in L2 by how many fine steps those of a row differ from its gradient.
     """
 
-    squares: torch.Tensor
-    amounts: torch.Tensor
+    squares: Floats
+    amounts: Floats
     unit: float
     rounding: float
 
     @abstractmethod
     def integers(
         self,
-        factors: torch.Tensor,
+        factors: Floats,
     ) -> Sequence[torch.Tensor]:
         """The integers of each row whose gradient is multiplied by its factor; first axis: rows.
 
@@ -84,13 +89,14 @@ class Vectors(Block):
         if not _are_single(vectors):
             vectors = vectors.double()
         self._vectors = vectors.flatten(1)
-        self.squares = _squares(self._vectors)
+        with np.errstate(all="ignore"):
+            self.squares = _squares(self._vectors)
         self.amounts = self.squares
         self.unit, self.rounding = COARSE, 0.0
 
     def integers(
         self,
-        factors: torch.Tensor,
+        factors: Floats,
     ) -> Sequence[torch.Tensor]:
         """Each vector times its factor, rounded towards zero."""
         return (_scaled(self._vectors, factors / self.unit).to(torch.int32),)
@@ -118,43 +124,44 @@ class Products(Block):
                 allowed=f"{LARGEST_ROW:,} in all",
             )
         self._longest, self.unit = 2.0**_LENGTH_BITS, 1.0
-        if positions == 1 and width * height > _SMALL and _are_single(inputs, outputs):
-            self._longest, self.unit = 2.0 ** (_ENTRY_BITS + ceil(log2(width) / 2)), COARSE
-        else:
+        if positions > 1 or not _are_single(inputs, outputs):
             inputs, outputs = inputs.double(), outputs.double()
+        elif width * height > _SMALL:
+            self._longest, self.unit = 2.0 ** (_ENTRY_BITS + ceil(log2(width) / 2)), COARSE
         self._outputs = outputs
-        usable = self._round(inputs)
-        scales = self._scale.square()
-        self.amounts = _squares(self._inputs) / scales * _squares(outputs)
-        self.amounts = torch.where(usable, self.amounts, torch.nan)
-        self.squares = self.amounts
-        if positions > 1:
-            error = 16 * (positions**2 + positions + width + height + 8) * _UNIT
-            found = _product_squares(self._inputs, outputs) / scales
-            self.squares = found + error * self.amounts
+        with np.errstate(all="ignore"):
+            usable = self._round(inputs)
+            scales = np.square(self._scale)
+            self.amounts = _squares(self._inputs) / scales * _squares(outputs)
+            self.amounts = np.where(usable, self.amounts, np.nan)
+            self.squares = self.amounts
+            if positions > 1:
+                error = 16 * (positions**2 + positions + width + height + 8) * _UNIT
+                found = _product_squares(self._inputs, outputs) / scales
+                self.squares = found + error * self.amounts
         longest = self._longest + sqrt(positions * width) / 2
         self.rounding = self.unit * _OFF * longest * sqrt(positions * height)
 
     def _round(
         self,
         inputs: torch.Tensor,
-    ) -> torch.Tensor:
+    ) -> NDArray[np.bool]:
         """Makes integers of the inputs, on a scale of each row; which rows are finite."""
-        lengths = _squares(inputs).sqrt()
-        usable = torch.isfinite(lengths)
+        lengths = np.sqrt(_squares(inputs))
+        usable: NDArray[np.bool] = np.isfinite(lengths)
         self._some = usable & (lengths > _SHORTEST)
-        some = torch.where(self._some, lengths, 1.0)
+        some = np.where(self._some, lengths, 1.0)
         # a float over its mantissa: a power of two, exact
-        self._scale = self._longest * torch.frexp(some).mantissa / some
-        self._inputs = _scaled(inputs, torch.where(self._some, self._scale, 0.0)).round_()
+        self._scale = self._longest * np.frexp(some)[0] / some
+        self._inputs = _scaled(inputs, np.where(self._some, self._scale, 0.0)).round_()
         return usable
 
     def integers(
         self,
-        factors: torch.Tensor,
+        factors: Floats,
     ) -> Sequence[torch.Tensor]:
         """The inputs, and the output gradients times the factors, as integers."""
-        shares = torch.where(self._some, factors / (self.unit * self._scale), 0.0)
+        shares = np.where(self._some, factors / (self.unit * self._scale), 0.0)
         return self._inputs, _scaled(self._outputs, shares).round_()
 
     def total(
@@ -163,7 +170,8 @@ class Products(Block):
     ) -> torch.Tensor:
         """One product over rows and positions."""
         inputs, outputs = (each.flatten(0, 1) for each in integers)
-        if not (_fits_single(inputs, outputs) and _is_exact(inputs)):
+        is_short = self.unit == COARSE and _fits_single(inputs, outputs)
+        if not (is_short and _is_exact(inputs)):
             inputs, outputs = inputs.double(), outputs.double()
             if not _is_exact(inputs):
                 raise WrongUse("Products of float64 that are rounded shorter.", remedy=_SETTINGS)
@@ -182,16 +190,17 @@ class Lookups(Block):
         self._indices, self._size = indices, size
         self._outputs = outputs.double()
         positions, width = outputs.shape[1:]
-        self.amounts = positions * self._outputs.square().sum((1, 2))
         same = indices.unsqueeze(1) == indices.unsqueeze(2)
         gram = self._outputs @ self._outputs.transpose(1, 2)
         error = 16 * (positions**2 + width + 8) * _UNIT
-        self.squares = (gram * same).sum((1, 2)) + error * self.amounts
+        with np.errstate(all="ignore"):
+            self.amounts = positions * self._outputs.square().sum((1, 2)).cpu().numpy()
+            self.squares = (gram * same).sum((1, 2)).cpu().numpy() + error * self.amounts
         self.unit, self.rounding = 1.0, _OFF * positions * sqrt(width)
 
     def integers(
         self,
-        factors: torch.Tensor,
+        factors: Floats,
     ) -> Sequence[torch.Tensor]:
         """The indices, and the output gradients times the factors, as integers."""
         return self._indices, _scaled(self._outputs, factors).round_()
@@ -213,40 +222,54 @@ def _are_single(*values: torch.Tensor) -> bool:
     return all(each.dtype is torch.float32 for each in values)
 
 
-def _squares(values: torch.Tensor) -> torch.Tensor:
+def _squares(values: torch.Tensor) -> Floats:
     """At least the squared length of each row, in float64."""
+    found: Floats
     flat = values.flatten(1)
+    width = flat.shape[1]
+    if width > _WIDE:
+        found = np.zeros(len(flat))
+        for part in flat.split(_WIDE, 1):
+            found += _squares(part)
+        return found
     unit = _UNIT if flat.dtype is torch.float64 else 2.0**-24
-    found = torch.full((len(flat),), _VANISHED, dtype=torch.float64, device=flat.device)
-    for part in flat.split(_WIDE, 1):
-        lengths = torch.linalg.vector_norm(part, dim=1).double()
-        found += (lengths * (1 + (part.shape[1] + 8) * unit)).square()
+    found = torch.linalg.vector_norm(flat, dim=1).cpu().numpy().astype(np.float64)
+    found *= 1 + (width + 8) * unit
+    np.square(found, out=found)
+    found += _VANISHED
     return found
 
 
 def _product_squares(
     inputs: torch.Tensor,
     outputs: torch.Tensor,
-) -> torch.Tensor:
+) -> Floats:
     """The squared length of each row's product, up to rounding."""
     positions, width = inputs.shape[1:]
     height = outputs.shape[2]
     if positions * (width + height) < width * height:
         among_inputs = inputs @ inputs.transpose(1, 2)
-        return (among_inputs * (outputs @ outputs.transpose(1, 2))).sum((1, 2))
-    return (outputs.transpose(1, 2) @ inputs).square().sum((1, 2))
+        found = (among_inputs * (outputs @ outputs.transpose(1, 2))).sum((1, 2))
+    else:
+        found = (outputs.transpose(1, 2) @ inputs).square().sum((1, 2))
+    return np.asarray(found.cpu().numpy())
 
 
 def _scaled(
     values: torch.Tensor,
-    factors: torch.Tensor,
+    factors: Floats,
 ) -> torch.Tensor:
     """The values of each row times its factor; 0 where that is 0, whatever the row holds."""
-    column = factors.to(values.dtype).reshape(-1, *[1] * (values.dim() - 1))
-    found = values * column
-    if bool((column > 0).all()):
+    column: NDArray[Any] = factors
+    if values.dtype is torch.float32:
+        with np.errstate(over="ignore"):
+            column = factors.astype(np.float32)
+    column = column.reshape(-1, *[1] * (values.dim() - 1))
+    is_some = column > 0
+    found = values * torch.from_numpy(column).to(values.device)
+    if is_some.all():
         return found
-    return torch.where(column > 0, found, 0.0)
+    return torch.where(torch.from_numpy(is_some).to(values.device), found, 0.0)
 
 
 def _fits_single(

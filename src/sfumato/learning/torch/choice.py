@@ -5,6 +5,7 @@ Rules are used only where they give the gradients of an ordinary backward pass. 
 used outside their layers, or as a table and as a weight, go through ``torch.func``.
 """
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -87,8 +88,7 @@ def _near(
     lengths = torch.stack([part.square().sum(1) for part in wanted]).sum(0).sqrt()
     for row in range(0, _ROWS, 5):
         factor = _SCALE / max(float(lengths[row]), 1e-30)
-        factors = torch.zeros(_ROWS, dtype=torch.float64, device=x.device)
-        factors[row] = factor
+        factors = np.where(np.arange(_ROWS) == row, factor, 0.0)
         for part, block in zip(wanted, blocks, strict=True):
             found = block.total(block.integers(factors)).double() * (block.unit / factor)
             off = float((found - part[row]).square().sum().sqrt())

@@ -4,7 +4,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import chain, islice
 from math import sqrt
 from typing import TypeAlias
 
@@ -18,6 +17,7 @@ from sfumato.learning.lattice import Lattice, clip_factors
 from sfumato.learning.torch.blocks import MOST_ROWS, Block, Vectors
 from sfumato.learning.torch.reading import Known, Reading
 from sfumato.learning.torch.recorded import Recorded
+from sfumato.learning.torch.total import Total
 from sfumato.noise import Integers
 from sfumato.plan.rows import BoundedRows
 from sfumato.privacy.distance import Distance, Norm
@@ -25,8 +25,6 @@ from sfumato.query.statistic import BoundedStatistic, Opened, Rows
 
 # Integers of a unit are counted in steps of which the clip has at least so many, and twice at most.
 _FINE = 2**29
-# Chunks that float64 adds up exactly: each is below 2^45.
-_AT_ONCE = 2**8
 # A step is this part of the clip at most, and that part at least.
 _COARSEST, _FINEST = 2**17, 2**20
 # Without signs, what a unit adds may be this many clips.
@@ -119,13 +117,24 @@ class GradientSums(BoundedStatistic[Integers]):
         """The exact sums, rounded once."""
         rows = opened.unit_rows(self.plan)
         self.load()
-        chunks = self._units(rows) if self.whole else self._rows(opened)
-        found = self._total(islice(chunks, _AT_ONCE))
-        while (more := next(chunks, None)) is not None:
-            found += self._total(chain([more], islice(chunks, _AT_ONCE - 1)))
-        bits = (self.lattice.step / self.fine).numerator.bit_length() - 1
-        found += 1 << bits - 1
-        found >>= bits
+        steps = (self.lattice.step / self.fine).numerator
+        return self.summed(self._units(rows) if self.whole else self._rows(opened), steps)
+
+    def summed(
+        self,
+        chunks: Iterable[tuple[Sequence[Block], Known]],
+        steps: int,
+    ) -> Integers:
+        """The sum of the integers of all units over ``steps``, rounded once."""
+        totals = [Total() for _ in self.widths]
+        for blocks, known in chunks:
+            integers = self.integers(blocks, known)
+            for total, block, each in zip(totals, blocks, integers, strict=True):
+                total.add(block.total(each), block.unit)
+        ends = np.cumsum(self.widths)
+        found = np.empty(int(ends[-1]), np.int64)
+        for total, out in zip(totals, np.split(found, ends[:-1]), strict=True):
+            total.write(out, steps)
         return found
 
     @property
@@ -152,41 +161,19 @@ class GradientSums(BoundedStatistic[Integers]):
         clip = float(self.lattice.clip)
         if rounding > _ROUNDED * clip:
             raise WrongUse("A layer with too many positions.", remedy="A larger stride or pooling.")
-        squares = torch.stack([block.squares for block in blocks]).sum(0)
-        amounts = torch.stack([block.amounts for block in blocks]).sum(0).sqrt()
         scale = self.scale
+        with np.errstate(all="ignore"):
+            squares = np.sum([block.squares for block in blocks], axis=0) * scale**2
+            amounts = np.sqrt(np.sum([block.amounts for block in blocks], axis=0)) * scale
         factors = clip_factors(
-            (squares * scale**2).cpu().numpy(),
-            (amounts * scale).cpu().numpy(),
+            squares,
+            amounts,
             terms=self.lattice.size + len(blocks) + 64,
             clip=(clip - rounding) * (1 - 2.0**-20),
             amount=_AMOUNT * clip,
         )
-        kept = torch.from_numpy(np.where(known, factors * scale, 0.0) / fine).to(squares.device)
+        kept = np.where(known, factors * scale, 0.0) / fine
         return (block.integers(kept) for block in blocks)
-
-    def _total(
-        self,
-        chunks: Iterable[tuple[Sequence[Block], Known]],
-    ) -> Integers:
-        """The sum of the integers of some chunks."""
-        widths = list(self.widths)
-        total = torch.empty(sum(widths), dtype=torch.float64, device=self.network.device)
-        slots = total.split(widths)
-        is_first = True
-        for blocks, known in chunks:
-            integers = self.integers(blocks, known)
-            for slot, block, each in zip(slots, blocks, integers, strict=True):
-                found = block.total(each)
-                if is_first:
-                    # float32 times a power of two: exact
-                    torch.mul(found, block.unit, out=slot)
-                else:
-                    slot.add_(found, alpha=block.unit)
-            is_first = False
-        if is_first:
-            total.zero_()
-        return np.asarray(total.to(torch.int64).cpu().numpy())
 
     def _rows(
         self,

@@ -250,9 +250,9 @@ def _arrays(
     if sums.whole:
         vectors = torch.cat(list(sums.network.vectors(x, y)), 1).double()
         found = sums.integers(sums.blocks(vectors.cpu().numpy()), known)
-        return [vectors, *(array for arrays in found for array in arrays)]
+        return [vectors, *(array.to(x.device) for arrays in found for array in arrays)]
     found = sums.integers(sums.parts(sums.network.begun(x), y), known)
-    return [array for arrays in found for array in arrays]
+    return [array.to(x.device) for arrays in found for array in arrays]
 
 
 def _same(

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Optimizers: what is computed of noisy gradients, all of it free."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -8,6 +9,8 @@ import numpy as np
 
 from sfumato.errors import WrongUse, shown
 from sfumato.learning.features import Floats
+from sfumato.learning.torch.total import PIECE
+from sfumato.noise import Integers
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +68,21 @@ class SGD:
     def after(
         self,
         state: Weights,
-        gradient: Floats,
+        sums: Floats | Integers,
+        example: float = 1.0,
     ) -> Weights:
-        """The state after one more noisy gradient."""
-        speed = gradient
+        """The state after one more noisy gradient, ``sums`` over ``example``."""
+        weights, speeds = np.empty_like(state.weights), state.first
         if self.momentum:
-            speed = self.momentum * state.first
-            speed += gradient
-        weights = -self.rate * speed
-        weights += state.weights
-        return Weights(state.released + 1, weights, speed, state.second)
+            speeds = np.empty_like(state.first)
+        for part in _pieces(weights):
+            speed = np.asarray(sums[part], np.float64) / example
+            if self.momentum:
+                speed += self.momentum * state.first[part]
+                speeds[part] = speed
+            speed *= -self.rate
+            np.add(state.weights[part], speed, out=weights[part])
+        return Weights(state.released + 1, weights, speeds, state.second)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,18 +103,29 @@ class Adam:
     def after(
         self,
         state: Weights,
-        gradient: Floats,
+        sums: Floats | Integers,
+        example: float = 1.0,
     ) -> Weights:
-        """The state after one more noisy gradient."""
+        """The state after one more noisy gradient, ``sums`` over ``example``."""
         count = state.released + 1
-        first = self.first * state.first + (1 - self.first) * gradient
-        second = self.second * state.second + (1 - self.second) * gradient**2
-        mean, square = first / (1 - self.first**count), second / (1 - self.second**count)
-        weights = state.weights - self.rate * mean / (np.sqrt(square) + 1e-8)
+        weights, first, second = (np.empty_like(state.weights) for _ in range(3))
+        for part in _pieces(weights):
+            gradient = np.asarray(sums[part], np.float64) / example
+            first[part] = self.first * state.first[part] + (1 - self.first) * gradient
+            second[part] = self.second * state.second[part] + (1 - self.second) * gradient**2
+            mean = first[part] / (1 - self.first**count)
+            square = second[part] / (1 - self.second**count)
+            weights[part] = state.weights[part] - self.rate * mean / (np.sqrt(square) + 1e-8)
         return Weights(count, weights, first, second)
 
 
 Optimizer: TypeAlias = SGD | Adam
+
+
+def _pieces(values: Floats) -> Iterator[slice]:
+    """Parts of many numbers: each stays in the cache while a step is computed."""
+    for first in range(0, len(values), PIECE):
+        yield slice(first, first + PIECE)
 
 
 def _require(

@@ -14,6 +14,8 @@ from sfumato.learning.torch.device import CPU
 from sfumato.noise import Integers
 
 GOLDEN = (1 + 5**0.5) / 2
+# float32 holds the difference of any two integers that are smaller.
+_SHORT = 2**22
 Known: TypeAlias = NDArray[np.bool]
 
 
@@ -125,10 +127,13 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class _Ends:
-    """The bounds of inputs, side by side; a single one where all inputs have the same."""
+    """The bounds of inputs, side by side; a single one where all inputs have the same.
 
-    lower: Integers
-    upper: Integers
+    They are float32 where that holds all integers within them, as those just beyond.
+    """
+
+    lower: NDArray[Any]
+    upper: NDArray[Any]
     is_class: NDArray[np.bool]
 
     @classmethod
@@ -144,7 +149,9 @@ class _Ends:
             else [(each.lower, each.upper, each.is_class) for each in inputs]
         )
         lower, upper, is_class = zip(*listed, strict=True)
-        return cls(np.array(lower), np.array(upper), np.array(is_class, np.bool))
+        is_short = max(map(abs, (*lower, *upper))) < _SHORT
+        kind = np.float32 if is_short else np.int64
+        return cls(np.array(lower, kind), np.array(upper, kind), np.array(is_class, np.bool))
 
 
 def _floats(
@@ -152,13 +159,17 @@ def _floats(
     ends: _Ends,
 ) -> NDArray[np.float32]:
     """The floats of codes, whose last axis is that of the inputs."""
+    values = codes.astype(ends.lower.dtype)
+    has_class = bool(ends.is_class.any())
     # MISSING is below every bound: of a number it becomes 0
-    within = np.clip(codes, ends.lower, ends.upper)
+    within = np.clip(values, ends.lower, ends.upper, out=None if has_class else values)
+    is_within = values == within if has_class else None
     within -= ends.lower
-    found = within.astype(np.float32)
-    span = np.maximum(ends.upper - ends.lower, 1)
-    if not ends.is_class.any():
-        found /= span.astype(np.float32)
+    found: NDArray[np.float32] = within.astype(np.float32, copy=False)
+    span = np.maximum(ends.upper - ends.lower, 1).astype(np.float32)
+    if is_within is None:
+        found /= span
         return found
-    classes = np.where(codes == within + ends.lower, found, (ends.upper - ends.lower + 1))
-    return np.where(ends.is_class, classes, found / span.astype(np.float32)).astype(np.float32)
+    classes = np.where(is_within, found, (ends.upper - ends.lower + 1))
+    mixed: NDArray[np.float32] = np.where(ends.is_class, classes, found / span).astype(np.float32)
+    return mixed

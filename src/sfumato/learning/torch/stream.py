@@ -139,8 +139,7 @@ class StreamPiece:
         decoder = Decoder(stream.bands)
         for _ in range(self.steps):
             row = curator.row(turn, stream.sums.at(state.weights))
-            gradient = decoder.next(row) / stream.example
-            state = stream.optimizer.after(state, gradient)
+            state = stream.optimizer.after(state, decoder.next(row), stream.example)
         return state.to_bytes()
 
 

@@ -142,5 +142,5 @@ class NetworkPiece:
             sample = drawn(training.order, curator)
             sums = training.sums.at(state.weights)
             released = curator.measure(sums, training.mechanism, of=sample)
-            state = training.optimizer.after(state, released / training.example)
+            state = training.optimizer.after(state, released, training.example)
         return state.to_bytes()

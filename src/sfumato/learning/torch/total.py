@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The exact sum of the integers of one parameter, chunk after chunk. Proof: gradients.proof.md."""
+
+import numpy as np
+import torch
+
+from sfumato.noise import Integers
+
+# Chunks that float64 adds up exactly: each is below 2^45.
+_AT_ONCE = 2**8
+# So many numbers stay in the cache from one operation to the next.
+PIECE = 2**15
+
+
+class Total:
+    """The sum of chunks of integers, each below 2^45 fine steps; those in float32 below 2^24.
+
+    A chunk that is alone stays as it is. Several are added up in float64, in fine steps, and moved
+    to 64 bits before float64 could round.
+    """
+
+    def __init__(self) -> None:
+        self._held: torch.Tensor | None = None
+        self._unit = 1.0
+        self._chunks = 0
+        self._moved: Integers | None = None
+
+    def add(
+        self,
+        found: torch.Tensor,
+        unit: float,
+    ) -> None:
+        """Adds a chunk of integers that count ``unit`` fine steps; ``found`` may be overwritten."""
+        self._chunks += 1
+        if self._held is None:
+            self._held, self._unit = found, unit
+            return
+        self._held = _fine(self._held, self._unit).add_(found, alpha=unit)
+        self._unit = 1.0
+        if self._chunks % _AT_ONCE == 0:
+            whole = self._held.to(torch.int64).cpu().numpy()
+            self._moved = whole if self._moved is None else self._moved + whole
+            self._held = None
+
+    def write(
+        self,
+        out: Integers,
+        steps: int,
+    ) -> None:
+        """Overwrites ``out`` with the sum over ``steps``, a power of two, rounded half up."""
+        held = self._held
+        if held is None:
+            held = torch.zeros(len(out), dtype=torch.float64)
+        kind: type[np.signedinteger] = np.int32
+        if held.dtype is torch.float32 and self._moved is None and steps % self._unit == 0:
+            steps //= int(self._unit)
+        else:
+            held, kind = _fine(held, self._unit), np.int64
+        numbers = held.cpu().numpy()
+        for first in range(0, len(out), PIECE):
+            part = slice(first, first + PIECE)
+            sums = numbers[part].astype(kind)
+            if self._moved is not None:
+                sums += self._moved[part]
+            sums += steps >> 1
+            sums >>= steps.bit_length() - 1
+            out[part] = sums
+
+
+def _fine(
+    held: torch.Tensor,
+    unit: float,
+) -> torch.Tensor:
+    """In float64 and fine steps: exact, since units are powers of two or integers are few."""
+    if unit == 1:
+        return held.double()
+    return held.double() * unit
