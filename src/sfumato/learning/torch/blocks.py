@@ -130,17 +130,25 @@ class Products(Block):
             self._longest, self.unit = 2.0 ** (_ENTRY_BITS + ceil(log2(width) / 2)), COARSE
         self._outputs = outputs
         with np.errstate(all="ignore"):
-            usable = self._round(inputs)
-            scales = np.square(self._scale)
-            self.amounts = _squares(self._inputs) / scales * _squares(outputs)
-            self.amounts = np.where(usable, self.amounts, np.nan)
-            self.squares = self.amounts
-            if positions > 1:
-                error = 16 * (positions**2 + positions + width + height + 8) * _UNIT
-                found = _product_squares(self._inputs, outputs) / scales
-                self.squares = found + error * self.amounts
+            self._bound(self._round(inputs))
         longest = self._longest + sqrt(positions * width) / 2
         self.rounding = self.unit * _OFF * longest * sqrt(positions * height)
+
+    def _bound(
+        self,
+        usable: NDArray[np.bool],
+    ) -> None:
+        """Bounds lengths and amounts; those of rows that are not finite are none."""
+        positions, width = self._inputs.shape[1:]
+        height = self._outputs.shape[2]
+        scales = np.square(self._scale)
+        amounts = _squares(self._inputs) / scales * _squares(self._outputs)
+        self.amounts = np.where(usable, amounts, np.nan)
+        self.squares = self.amounts
+        if positions > 1:
+            error = 16 * (positions**2 + positions + width + height + 8) * _UNIT
+            found = _product_squares(self._inputs, self._outputs) / scales
+            self.squares = found + error * self.amounts
 
     def _round(
         self,

@@ -30,7 +30,7 @@ class Total:
         found: torch.Tensor,
         unit: float,
     ) -> None:
-        """Adds a chunk of integers that count ``unit`` fine steps; ``found`` may be overwritten."""
+        """Adds a chunk of integers that count ``unit`` fine steps; it is kept, and overwritten."""
         self._chunks += 1
         if self._held is None:
             self._held, self._unit = found, unit
