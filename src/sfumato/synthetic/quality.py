@@ -145,7 +145,8 @@ def _ranges(
 
 
 def _said(value: object) -> str:
-    if isinstance(value, int | float):
+    # a year is written without a comma
+    if isinstance(value, int | float) and abs(value) >= 10_000:
         return f"{value:,}"
     return str(value)
 
