@@ -8,7 +8,7 @@ SOURCES := $(shell find src -name '*.py')
 NOISE_PEERS := diffprivlib opendp python-dp
 ACCOUNTING_PEERS := autodp dp-accounting opacus opendp prv-accountant
 SYNOPSIS_PEERS := opendp diffprivlib dpcrpy
-LEARNING_PEERS := opacus diffprivlib
+LEARNING_PEERS := opacus jax-privacy diffprivlib
 TELEMETRY_PEERS := pure-ldp multi-freq-ldpy
 SYNTHETIC_PEERS := dpmm opendp-mbi scikit-learn smartnoise-synth
 ENGINE_PEERS := opendp-polars smartnoise pipelinedp tumult
@@ -128,10 +128,12 @@ bench-telemetry-stored: $(VENV)/.run
 	$(BIN)/python -m benchmarks.telemetry_stored
 
 # Steps of networks beside ordinary ones and those of Opacus, three minutes; then the accuracy of models
-# beside those of diffprivlib, two minutes.
+# beside those of diffprivlib, two minutes; then digits of MNIST, ten fits of two minutes, where its file is there.
 bench-learning: $(VENV)/.run $(VENV)/.torch $(LEARNING_PEERS:%=.bench/%/.done)
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.learning
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.learning_accuracy $(ONLY)
+	$(if $(ONLY),,OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.learning_pictures)
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.learning_scale
 
 bench-accounting: $(VENV)/.run $(ACCOUNTING_PEERS:%=.bench/%/.done)
 	$(BIN)/python -m benchmarks.accounting $(ONLY)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps of networks beside ordinary steps of the same modules, and beside those of Opacus.
+"""Steps of networks beside ordinary ones of the same modules, of Opacus and of jax-privacy.
 
 ``make bench-learning`` writes results/learning.json. Times are the processor's, of one thread and
 256 rows unless it says otherwise; every work is asked in turn. Each step reads its rows from
-integers, sets the weights, clips, and steps in float64; an ordinary one has its floats ready.
+integers, sets the weights, clips, and steps in float64; an ordinary one has its floats ready. A
+step of jax-privacy stands beside an ordinary one in JAX.
 """
 
 from collections.abc import Iterator
@@ -15,7 +16,13 @@ from benchmarks.report import document, machine
 
 RESULTS = ROOT / "benchmarks" / "results" / "learning.json"
 TIMES = 9
-OURS = "networks"
+OURS, OPACUS, JAX = "networks", "opacus", "jax-privacy"
+# The steps of each system, which "ordinary" ones stand beside them.
+KINDS = {
+    OURS: ("ordinary", "clipped", "noisy"),
+    OPACUS: ("hooks", "ghost"),
+    JAX: ("ordinary", "vmap"),
+}
 # Network, rows, and at most how many times an ordinary step: without noise, and with it.
 STEPS: tuple[tuple[str, int, float | None, float | None], ...] = (
     ("MLP", 256, 1.35, 1.9),
@@ -24,6 +31,8 @@ STEPS: tuple[tuple[str, int, float | None, float | None], ...] = (
     ("logistic", 256, 1.4, None),
     ("CNN", 256, 1.7, None),
 )
+# Peers are asked for so many rows alone.
+PEER_ROWS = 256
 MOST_MEMORY = 1.4
 
 
@@ -38,21 +47,36 @@ def cpu(worker: Worker, work: Work) -> float | None:
 def steps(workers: dict[str, Worker]) -> Iterator[Row]:
     """Clipped and noisy steps against ordinary ones; the rows of peers have no bar."""
     for name, rows, clipped, noisy in STEPS:
-        asked = {kind: (OURS, f"{name}, {kind}") for kind in ("ordinary", "clipped", "noisy")}
-        if "opacus" in workers and rows == 256:
-            asked |= {kind: ("opacus", f"{name}, {kind}") for kind in ("hooks", "ghost")}
-        found: dict[str, list[float]] = {kind: [] for kind in asked}
-        for _ in range(TIMES):
-            for kind, (system, work) in asked.items():
-                taken = cpu(workers[system], Work(system, work, 1, rows))
-                if taken is not None:
-                    found[kind].append(taken)
-        middle = {kind: median(values) for kind, values in found.items() if values}
+        asked = [OURS]
+        if rows == PEER_ROWS:
+            asked += [peer for peer in (OPACUS, JAX) if peer in workers]
+        middle = middles(workers, asked, name, rows)
         bars = {"clipped": clipped, "noisy": noisy}
-        for kind in ("clipped", "noisy", "hooks", "ghost"):
-            if kind in middle:
-                case = f"step of {name}, {rows:,} rows, {kind}"
-                yield against(case, "CPU ms", middle[kind], middle["ordinary"], bars.get(kind))
+        for (system, kind), taken in middle.items():
+            if kind == "ordinary":
+                continue
+            case = f"step of {name}, {rows:,} rows, {kind}"
+            beside = JAX if system == JAX else OURS
+            ordinary = middle[beside, "ordinary"]
+            bar = bars.get(kind)
+            yield against(case, "CPU ms", taken, ordinary, bar, beside)
+
+
+def middles(
+    workers: dict[str, Worker],
+    asked: list[str],
+    name: str,
+    rows: int,
+) -> dict[tuple[str, str], float]:
+    """The median of each step that a system can do, all of them asked in turn."""
+    found: dict[tuple[str, str], list[float]] = {}
+    for _ in range(TIMES):
+        for system in asked:
+            for kind in KINDS[system]:
+                taken = cpu(workers[system], Work(system, f"{name}, {kind}", 1, rows))
+                if taken is not None:
+                    found.setdefault((system, kind), []).append(taken)
+    return {step: median(values) for step, values in found.items()}
 
 
 def memory() -> Iterator[Row]:
@@ -68,23 +92,33 @@ def memory() -> Iterator[Row]:
         yield against(case, "peak MB", found["clipped"], found["ordinary"], MOST_MEMORY)
 
 
-def against(case: str, metric: str, ours: float, ordinary: float, bar: float | None) -> Row:
+def against(
+    case: str,
+    metric: str,
+    ours: float,
+    ordinary: float,
+    bar: float | None,
+    beside: str = OURS,
+) -> Row:
     """A figure beside that of an ordinary step; ``ratio`` is theirs over ours."""
     text, holds = None, None
     if bar is not None:
         text, holds = f"<= {bar:g}x", ours <= bar * ordinary
     ratio = rounded(ordinary / ours)
-    values = (rounded(ours), rounded(ordinary), "ordinary step")
+    told = "ordinary step in JAX" if beside == JAX else "ordinary step"
+    values = (rounded(ours), rounded(ordinary), told)
     return Row(case, metric, *values, ratio, ratio, text, holds, TIMES)
 
 
 def main() -> None:
     """Measures, prints and writes."""
     before, rows = machine(), []
-    workers, skipped = start([OURS, "opacus"])
+    workers, skipped = start([OURS, OPACUS, JAX])
     if OURS not in workers:
         print(f"skipped: networks: {skipped[OURS]}")
         return
+    for system, why in skipped.items():
+        print(f"skipped: {system}: {why}")
     for figures in (steps(workers), memory()):
         for row in figures:
             rows.append(row)

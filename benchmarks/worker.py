@@ -19,7 +19,7 @@ from benchmarks.compare import Kind
 from benchmarks.systems import Call
 
 # what ru_maxrss counts
-_UNIT = 1 if sys.platform == "darwin" else 1024
+UNIT = 1 if sys.platform == "darwin" else 1024
 # a repetition is so many calls that it lasts at least so many seconds
 _LONG = 0.02
 # what is taken of many calls in a row
@@ -63,7 +63,7 @@ def measured(
         return {"value": peak(call), "cpu": None}
     if kind is Kind.PROCESS:
         call()
-        return {"value": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _UNIT, "cpu": None}
+        return {"value": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * UNIT, "cpu": None}
     value, cpu = duration(call, calls, clock)
     return {"value": cpu if kind is Kind.CPU else value, "cpu": cpu}
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 from diffprivlib.models import KMeans, LogisticRegression, RandomForestClassifier  # type: ignore[import-not-found]
 
-from benchmarks.systems import Make, groups
+from benchmarks.systems import Make, diffprivlib_directions, groups, pictures
 from benchmarks.systems.persons import Numbers, one_hot, persons, works
 
 
@@ -48,10 +48,19 @@ def _centers(epsilon: float, points: Numbers) -> Numbers:
     return found
 
 
-WORKS: dict[str, Make] = groups.works({"KMeans": _centers}) | works(
-    {
-        "logistic": _logistic(binned=False),
-        "logistic, our bins": _logistic(binned=True),
-        "forest": _forest,
-    }
-)
+WORKS: dict[str, Make] = {
+    **groups.works({"KMeans": _centers}),
+    **pictures.works(
+        {
+            "PCA": diffprivlib_directions.directions,
+            "PCA, mended": diffprivlib_directions.mended,
+        }
+    ),
+    **works(
+        {
+            "logistic": _logistic(binned=False),
+            "logistic, our bins": _logistic(binned=True),
+            "forest": _forest,
+        }
+    ),
+}

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 import sfumato as sf
-from benchmarks.systems import Make, groups
+from benchmarks.systems import Make, groups, pictures
 from benchmarks.systems.persons import EDGES, LABEL, Numbers, persons, works
 from sfumato import learning as ln
 from sfumato.learning.recipe import Fitted, Recipe
@@ -74,12 +74,25 @@ def _centers(epsilon: float, points: Numbers) -> Numbers:
     return fitted(ln.KMeans(groups.CLUSTERS), rows, columns, epsilon=str(epsilon)).centers
 
 
-WORKS: dict[str, Make] = groups.works({"KMeans": _centers}) | works(
-    {
-        "Additive": _classifier(ln.Additive(edges=EDGES), _DELTA),
-        "Additive, equal bins": _classifier(ln.Additive(), _DELTA),
-        "LogisticRegression": _classifier(ln.LogisticRegression(), _DELTA),
-        "DecisionTree": _classifier(ln.DecisionTree()),
-        "DecisionTree, delta": _classifier(ln.DecisionTree(), _DELTA),
-    }
-)
+def _directions(count: int, epsilon: float) -> Numbers:
+    """Directions of pictures; all numbers have the same bounds, so the box turns none."""
+    lists = pa.FixedSizeListArray.from_arrays(
+        pa.array(pictures.pixels().ravel()), pictures.pixels().shape[1]
+    )
+    rows, columns = pa.table({"picture": lists}), {"picture": sf.Array(pictures.SHAPE, 0, 255)}
+    return fitted(ln.PCA(count), rows, columns, epsilon=str(epsilon), delta=_DELTA).axes
+
+
+WORKS: dict[str, Make] = {
+    **groups.works({"KMeans": _centers}),
+    **pictures.works({"PCA": _directions}),
+    **works(
+        {
+            "Additive": _classifier(ln.Additive(edges=EDGES), _DELTA),
+            "Additive, equal bins": _classifier(ln.Additive(), _DELTA),
+            "LogisticRegression": _classifier(ln.LogisticRegression(), _DELTA),
+            "DecisionTree": _classifier(ln.DecisionTree()),
+            "DecisionTree, delta": _classifier(ln.DecisionTree(), _DELTA),
+        }
+    ),
+}

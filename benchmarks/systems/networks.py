@@ -8,7 +8,8 @@ import numpy as np
 import torch
 
 from benchmarks.systems import Call, Make
-from benchmarks.systems.steps import CLASSES, LOSS, SHAPES, codes, made, ordinary
+from benchmarks.systems.batches import CLASSES
+from benchmarks.systems.steps import LOSS, SHAPES, codes, made, ordinary
 from sfumato.engines.base import UnitRows
 from sfumato.learning.torch import SGD
 from sfumato.learning.torch.gradients import GradientSums, lattice_for

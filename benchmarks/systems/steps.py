@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The networks whose steps are timed, made-up batches, and an ordinary step. Imports torch alone."""
+"""The networks whose steps are timed, batches, and an ordinary step. Imports torch alone."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,8 +10,9 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from benchmarks.systems.batches import CLASSES, MLP_WIDTHS, made_up
+
 LOSS = nn.CrossEntropyLoss(reduction="none")
-CLASSES = 10
 
 
 class Picture(nn.Module):  # type: ignore[misc]
@@ -55,8 +56,8 @@ class Transformer(nn.Module):  # type: ignore[misc]
 
 def mlp() -> nn.Module:
     """669,706 parameters."""
-    first, second = nn.Linear(784, 512), nn.Linear(512, 512)
-    return nn.Sequential(first, nn.ReLU(), second, nn.ReLU(), nn.Linear(512, CLASSES))
+    first, second, last = map(nn.Linear, MLP_WIDTHS, MLP_WIDTHS[1:])
+    return nn.Sequential(first, nn.ReLU(), second, nn.ReLU(), last)
 
 
 def cnn() -> nn.Module:
@@ -93,9 +94,8 @@ def made(name: str) -> nn.Module:
 
 def codes(name: str, rows: int) -> Any:
     """Made-up rows, the label in the last column."""
-    shape, random = SHAPES[name], np.random.default_rng(0)
-    inputs = random.integers(0, shape.largest + 1, (rows, shape.width))
-    return np.column_stack([inputs, random.integers(0, CLASSES, rows)])
+    shape = SHAPES[name]
+    return made_up(rows, shape.width, shape.largest)
 
 
 def batch(name: str, rows: int) -> tuple[Any, Any]:

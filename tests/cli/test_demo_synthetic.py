@@ -23,8 +23,9 @@ def test_it_makes_rows_of_the_extract_and_a_page(shell: Shell) -> None:
     children = rows.query("AGEP < 15")
     assert len(children) > 1000
     assert children["MSP"].isna().all() and children["PINCP"].isna().all()
-    page = (shell.folder / "demo-synthetic.html").read_text()
-    assert page.startswith("<!doctype html>")
+    assert not rows.query("AGEP >= 15")[["MSP", "PINCP", "EDU", "DREM", "DPHY"]].isna().any().any()
+    for name in ("demo-synthetic.html", "demo-synthetic-hospitals.html"):
+        assert (shell.folder / name).read_text().startswith("<!doctype html>")
 
 
 def test_what_can_be_missing_is_declared() -> None:

@@ -81,6 +81,30 @@ def test_a_person_with_many_rows_is_one_example(tmp_path: Path) -> None:
             assert model.predict_proba({"age": [50]})[0, 1] > 0.9
 
 
+def test_examples_come_from_joins_and_sub_queries_for_each_person(tmp_path: Path) -> None:
+    """Whatever a SELECT multiplies, a person is one example."""
+    who = np.arange(300)
+    one, four = (sf.Unit("who", max_rows_total=most) for most in (1, 4))
+    people = pa.table({"who": who, "ill": who % 2 == 0})
+    visits = pa.table({"who": np.repeat(who, 3), "cost": np.repeat(20 * (who % 2), 3)})
+    tables = {
+        "people": sf.Table(people, one, {"ill": sf.Boolean()}),
+        "visits": sf.Table(visits, four, {"cost": sf.Integer(0, 29)}),
+    }
+    joined = "SELECT cost, ill FROM people p JOIN visits v ON p.who = v.who"
+    counted = (
+        "SELECT t.most AS cost, ill FROM people p JOIN "
+        "(SELECT who, MAX(cost) AS most FROM visits GROUP BY who) AS t ON p.who = t.who"
+    )
+    budget, ledger = sf.Budget(50), tmp_path / "l.db"
+    with sf.connect(tables, dataset="d", budget=budget, ledger=ledger) as session:
+        for statement in (joined, counted):
+            recipe = ln.NaiveBayes(bins=3)
+            model = ln.fit(session, recipe, statement, label="ill", epsilon=3)
+            assert model.predict({"cost": [0, 20]}) == ["True", "False"]
+        assert session.budget.spent == "6"
+
+
 def test_a_run_on_samples_is_charged_at_the_order_of_the_account(tmp_path: Path) -> None:
     with connected(tmp_path, frame(3000), BUDGET) as session:
         recipe = ln.Additive(steps=20, order=ln.Poisson("0.2"))

@@ -3,10 +3,12 @@
 
 import datetime
 import math
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -39,6 +41,28 @@ def column(kind: Any) -> FrameColumn:
 def test_values_have_their_codes(kind: Any, values: list[Any], codes: list[int]) -> None:
     assert column(kind).codes(values).tolist() == codes
     assert FrameColumn.from_json(column(kind).to_json()) == column(kind)
+
+
+ODD: list[Any] = [
+    *(None, pd.NA, pd.NaT, math.nan, Decimal("sNaN"), "x", b"x", "\ud800", 1 + 2j, object(), float),
+    *([], [1], {}, np.array([1, 2, 3]), np.datetime64("NaT")),
+]
+HUGE: list[Any] = [10**5000, math.inf, Decimal("1e400"), Fraction(10**400, 3)]
+
+
+@pytest.mark.parametrize("read", [FrameColumn("x", 0), FrameColumn("x", 0, ("a", "b"))])
+def test_no_value_is_an_error(read: FrameColumn) -> None:
+    assert read.codes(ODD).tolist() == [MISSING] * len(ODD)
+    end = MISSING if read.texts else 2**53
+    assert read.codes(HUGE).tolist() == [end] * len(HUGE)
+    assert FrameColumn("x", 0).codes([-(10**5000)]).tolist() == [-(2**53)]
+
+
+def test_what_is_no_date_and_no_list_is_missing() -> None:
+    dates = FrameColumn("x", 0, is_date=True)
+    assert dates.codes([*ODD, *HUGE]).tolist() == [MISSING] * len([*ODD, *HUGE])
+    lists = FrameColumn("x", 0, length=2)
+    assert lists.features([*ODD, *HUGE])[0].tolist() == [MISSING] * len([*ODD, *HUGE])
 
 
 def test_frames_of_several_kinds() -> None:

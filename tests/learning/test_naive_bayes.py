@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import sfumato as sf
+from sfumato.errors import WrongUse
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.naive_bayes import ClassCounts, NaiveBayes
 from sfumato.metadata.dataset import Dataset
@@ -61,3 +62,10 @@ def test_a_row_counts_once_in_each_feature(allowed: Allowance, norm: Norm, value
     assert found.cells == (14,) and found.size == 8 * 14
     assert found.form != task(allowance(epsilon="0.5")).form
     assert found.counted.distance(norm).value == Fraction(value)
+
+
+def test_one_class_is_refused() -> None:
+    rows = sf.Table("p.csv", columns={"age": sf.Integer(0, 9), "c": sf.Category("a")})
+    known = Examples.of(Dataset("d", {"p": rows}), "SELECT age, c FROM p", "c")
+    with pytest.raises(WrongUse, match="one value"):
+        NaiveBayes().task(known, allowance(epsilon=1))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Principal components through a session: what they capture, what they cost, and bad input."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from sfumato.accounting.account import account
 from sfumato.errors import InvalidDeclaration, SfumatoError, WrongUse
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.pca import PCA, directions
+from sfumato.learning.points import Box
 from sfumato.learning.recipe import Asked
 from sfumato.metadata.dataset import Dataset
 
@@ -110,3 +112,13 @@ def test_directions_are_those_of_a_known_matrix() -> None:
     turn = np.array([[0.8, 0.6], [-0.6, 0.8]])
     axes, variances = directions(turn.T @ np.diag([5.0, -1.0]) @ turn, 2)
     assert np.allclose(axes, [[0.8, 0.6], [-0.6, 0.8]]) and np.allclose(variances, [5, 0])
+
+
+def test_what_noise_hides_is_half_of_its_largest_eigenvalue() -> None:
+    data = Dataset("d", {"t": sf.Table(rows(9), columns=COLUMNS)})
+    task = PCA(2).task(Examples.of(data, SELECT, None), Asked(rho="0.05"), ())
+    wide = replace(task, box=Box((0,) * 200, (9,) * 200))
+    noise = np.random.default_rng(5).normal(0, float(wide.sigmas[-1]), wide.cells[-1])
+    body = np.concatenate([[7000, 900], np.zeros(200), noise]).tobytes()
+    largest = np.linalg.eigvalsh(wide.covariance(body)[1])[-1]
+    assert 0.9 < largest / (2 * wide.hidden(body)) < 1.2

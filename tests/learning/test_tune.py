@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tuning through a session: what it costs, what it hides, and bad input."""
 
+import traceback
+import warnings
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import sfumato as sf
@@ -103,6 +106,70 @@ def test_a_run_that_fails_is_a_charge_without_an_answer(
         with pytest.raises(EngineFailed) as failure:
             tuned(session, epsilon=1)
         assert "canary" not in str(failure.value) and session.budget.spent == "1"
+
+
+def losing(monkeypatch: pytest.MonkeyPatch, error: BaseException | type[Warning] | None) -> None:
+    """Every run of a tree ends so, after it has released all."""
+    plain = Candidate._scored
+
+    def scored(self: Candidate, *rest: Any) -> tuple[int, bytes]:
+        found = plain(self, *rest)
+        is_tree = "Growth" in self.planned.form
+        if is_tree and isinstance(error, BaseException):
+            raise error
+        if is_tree and error is not None:
+            warnings.warn("a secret run", error, stacklevel=1)
+            np.log(np.zeros(1))
+        return found
+
+    monkeypatch.setattr(Candidate, "_scored", scored)
+
+
+@pytest.mark.parametrize(
+    "error", [None, WrongUse("rows are mixed"), MemoryError(), LookupError("x"), UserWarning]
+)
+def test_a_losing_run_leaves_no_trace(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+    error: Any,
+) -> None:
+    losing(monkeypatch, error)
+    counting(monkeypatch, 3, lambda run: run)
+    with connected(tmp_path, frame(500), LIMIT) as session:
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            found = tuned(session, epsilon=2)
+        report = session.verify()
+    assert found.place == 1 or not isinstance(error, Exception)
+    assert (report.charges, report.entries, report.problems) == (1, 4, ())
+    assert not caplog.records and not warned and capfd.readouterr() == ("", "")
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+def test_a_tuning_without_a_model_is_a_stored_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    losing(monkeypatch, WrongUse("rows are mixed by layer 3"))
+    with connected(tmp_path, frame(100), LIMIT) as session:
+        for _ in range(2):
+            with pytest.raises(WrongUse, match="made no model: charge") as refused:
+                tuned(session, TREES[:1], epsilon=1)
+            assert "layer 3" not in str(refused.value) and session.budget.spent == "1"
+        assert session.verify().problems == () and not caplog.records
+
+
+def test_an_interrupt_says_nothing_of_the_run_that_it_met(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    losing(monkeypatch, KeyboardInterrupt())
+    with connected(tmp_path, frame(100), LIMIT) as session:
+        with pytest.raises(KeyboardInterrupt) as interrupt:
+            tuned(session, TREES[:1], epsilon=1)
+        assert session.budget.spent == "1"
+    frames = [frame.name for frame in traceback.extract_tb(interrupt.value.__traceback__)]
+    assert frames[-1] == "_take" and not {"scored", "outcome", "_outcome"} & set(frames)
 
 
 def test_what_cannot_be_tuned_is_refused_free(tmp_path: Path) -> None:

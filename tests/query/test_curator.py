@@ -540,6 +540,45 @@ def test_a_run_that_fails_ends_all_and_tells_nothing(
     assert curator.end()
 
 
+def test_a_run_that_is_cancelled_cancels_all() -> None:
+    """A failure would count towards the three that freeze an account."""
+
+    def read() -> object:
+        raise Cancelled(paid=True)
+
+    plan = plan_of()
+
+    def run(place: int, inner: Curator) -> tuple[int, bytes]:
+        inner.measure(cells(plan), adding(plan))
+        return 0, b""
+
+    for each in (run, hides_a_failure):
+        curator = holding(plan, best_of(plan), read=read)
+        with pytest.raises(EngineFailed):
+            curator.best(best_of(plan), each)
+        assert curator.end() == "cancelled"
+
+
+def test_no_curator_of_a_run_answers_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = plan_of()
+    fixed(monkeypatch, 1)
+    for failing in (False, True):
+        kept: list[Curator] = []
+
+        def run(
+            place: int, inner: Curator, *, kept: list[Curator] = kept, failing: bool = failing
+        ) -> tuple[int, bytes]:
+            kept.append(inner)
+            if failing:
+                raise KeyboardInterrupt
+            return 0, b""
+
+        with suppress(KeyboardInterrupt):
+            holding(plan, best_of(plan)).best(best_of(plan), run)
+        with pytest.raises(EngineFailed):
+            kept[0].measure(cells(plan), adding(plan))
+
+
 def test_equal_scores_are_told_apart_by_what_was_made(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whichever came first: the order is of outcomes, not of runs."""
     plan = plan_of()

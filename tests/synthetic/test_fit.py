@@ -118,3 +118,9 @@ def test_the_heavier_columns_are_measured_first(tmp_path):
         options = sy.Options(rounds=1)
         model = sy.fit(opened, "people", rho=1, workload={"c": 1000}, options=options)
         assert [each.columns for each in model.released.pairs] == [(2, 3)]
+
+
+@pytest.mark.parametrize("name", ["bins", "texts", "order"])
+def test_options_that_are_no_mapping_are_refused(name):
+    with pytest.raises(WrongUse, match=name):
+        sy.Options(**{name: 5})

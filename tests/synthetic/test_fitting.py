@@ -134,3 +134,29 @@ def test_a_triple_that_is_in_no_clique_is_not_open():
     one = Candidate(whole.counts(clique), np.zeros(int(np.prod(shape)), np.int64))
     assert chain.open([(clique, one)], []) == []
     assert chain.open([(clique, one)], [(0, 2)]) == [(clique, one)]
+
+
+def test_where_little_is_spent_neighbours_are_counted_together():
+    """Ten values of 100 rows and a sigma of about 16: blocks of two values."""
+    fine = base(rho="0.1")
+    coarse = replace(fine, schedule=replace(fine.schedule, neighbours=True))
+    least = 10 * fine.sigma[0]
+    blocks = np.array(coarse.merges[0].blocks)
+    assert 100 < least < 500 and 1 < coarse.sizes[0] < fine.sizes[0] == 10
+    # the last cell is of missing values, which are not declared
+    assert (np.diff(blocks[:-1]) >= 0).all() and blocks[-1] == blocks[0]
+    assert (np.bincount(blocks[:-1]) * 100 >= least).all()
+
+
+def test_a_heavy_value_at_the_end_of_a_range_is_the_end():
+    """Bins of 0, 1 to 9, and 10 to 99: no value is -1 where only 0 and more are seen."""
+    pay = schema_of(
+        Dataset("d", {"t": sf.Table("t.csv", columns={"pay": sf.Integer(-50, 99)})}),
+        "t",
+        bins={"pay": [0, 1, 10]},
+    )
+    seen = Base(pay, Schedule.of(1, allowance(rho="1")), (np.array([0.0, 900, 800, 700, 0]),))
+    assert seen.reach(0) == (0, 100)
+    # a bin of several values reaches as far again
+    less = replace(seen, singles=(np.array([0.0, 0, 800, 0, 0]),))
+    assert less.reach(0) == (-8, 19)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The honest check: three columns are counted too, and wrong rows are found out."""
 
+import json
 from itertools import combinations
 
 import numpy as np
@@ -11,7 +12,7 @@ from sfumato.metadata.dataset import Dataset
 from sfumato.query.allowance import allowance
 from sfumato.synthetic.honest import correlations, seen_of, ways_of
 from sfumato.synthetic.rows import Dice
-from sfumato.synthetic.task import _checked_marginals
+from sfumato.synthetic.task import Released, _checked_marginals, check_blocks
 from tests.synthetic.shadows import fit_task, fitted
 
 COLUMNS = {"a": sf.Integer(0, 1), "b": sf.Integer(0, 1), "c": sf.Integer(0, 1)}
@@ -67,3 +68,39 @@ def test_columns_of_too_many_cells_are_not_counted_together():
     chosen = _checked_marginals(base, Dice())
     # 252 cubed is above 2^22, so all six are pairs
     assert sorted(chosen) == list(combinations(range(4), 2)) and task.schedule.checks == 6
+
+
+NULLABLE = {"a": sf.Integer(0, 7, missing="?"), "b": sf.Boolean(missing="?")}
+# b goes with a; of every fourth row, one of both is missing
+SOME = [{"a": k % 8, "b": k % 8 > 3} for k in range(800)]
+SOME += [{"a": None, "b": True}] * 100 + [{"a": 0, "b": None}] * 100
+
+
+def test_missing_values_are_a_block_of_their_own_and_of_no_correlation():
+    dataset = Dataset("d", {"t": sf.Table("t.csv", columns=NULLABLE)})
+    found = fitted(fit_task(allowance(rho=10_000), dataset), SOME, dataset).released
+    assert check_blocks(found.base, 0) == (0, 0, 1, 1, 1, 2, 2, 2, 3)
+    assert check_blocks(found.base, 1) == (0, 1, 2)
+    cells = np.array([[8 if a is None else a, 2 if b is None else b] for a, b in pairs()])
+    (one,) = correlations(found.base, seen_of(found, cells))
+    known = np.array(
+        [[check_blocks(found.base, 0)[a], b] for a, b in pairs() if None not in (a, b)]
+    )
+    expected = np.corrcoef(known.T)[0, 1]
+    assert one.rows == pytest.approx(expected) and abs(one.counted - expected) < 0.01
+
+
+def pairs():
+    return [(row["a"], row["b"]) for row in SOME]
+
+
+def test_an_earlier_fit_is_read_in_the_blocks_that_it_was_counted_in():
+    dataset = Dataset("d", {"t": sf.Table("t.csv", columns=NULLABLE)})
+    task = fit_task(allowance(rho=10_000), dataset)
+    line, _, numbers = fitted(task, SOME, dataset).stored.body.partition(b"\n")
+    facts = json.loads(line)
+    assert facts.pop("missing_apart")
+    found = Released.of(task, json.dumps(facts).encode() + b"\n" + numbers)
+    # then, missing values were counted with the largest ones, and have no order
+    assert check_blocks(found.base, 0) == (0, 0, 1, 1, 2, 2, 2, 3, 3)
+    assert not correlations(found.base, seen_of(found, np.zeros((1, 2), np.int64)))

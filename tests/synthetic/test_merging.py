@@ -23,6 +23,21 @@ def test_every_cell_is_in_one_block_and_no_block_is_empty(counts, least):
     assert found.size == len(kept) + (len(kept) < len(counts))
 
 
+@given(COUNTS, st.floats(0.5, 60))
+def test_neighbours_stay_together_and_heavy_cells_alone(counts, least):
+    noisy = np.array(counts)
+    found = Merging.of_neighbours(noisy, least)
+    steps = np.diff(found.blocks)
+    assert found.blocks[0] == 0 and set(steps.tolist()) <= {0, 1}
+    for block, cells in enumerate(found.members):
+        heavy = [cell for cell in cells if counts[cell] >= least]
+        assert not heavy or len(cells) == 1
+        # what is light is what was left over alone, between heavy cells or the ends
+        if np.maximum(noisy[cells], 0).sum() < least:
+            ends = [cells[0] - 1, cells[-1] + 1]
+            assert all(not 0 <= end < len(counts) or counts[end] >= least for end in ends), block
+
+
 def test_cells_that_a_constraint_tells_apart_stay_apart():
     found = Merging.of(np.zeros(4), 1.0, np.array([0, 1, 0, 1]))
     assert found.blocks == (0, 1, 0, 1)

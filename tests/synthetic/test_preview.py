@@ -18,6 +18,11 @@ def test_a_preview_is_free_and_says_the_cost_of_the_fit(tmp_path):
         assert found.cells == {"age": 101, "job": 5, "rich": 3, "pay": 65}
         # 1.96 standard deviations: rho of 0.1 x 0.95 x a tenth or a fifth over 4 columns
         assert found.error == pytest.approx(1.96 * (4 / (2 * 0.0095)) ** 0.5, rel=0.5)
+        # half of the mean of |normal| for each cell, over the 30,000 rows that are taken
+        assert found.off_by["rich"] == pytest.approx(
+            3 * 0.4072 * found.error / 30_000 / 2, rel=1e-3
+        )
+        assert found.off_by["age"] == pytest.approx(101 / 3 * found.off_by["rich"])
         assert "job can be missing" in repr(found) and "nothing was charged" in repr(found)
 
 
@@ -37,3 +42,14 @@ def test_rows_of_a_unit_beyond_its_limit_are_mentioned(tmp_path):
     with session(tmp_path, unit=unit) as opened:
         found = sy.preview(opened, "people", rho="0.1")
         assert "age" not in found.cells and any("beyond 5" in note for note in found.notes)
+
+
+def test_time_and_memory_grow_with_what_is_measured(tmp_path):
+    with session(tmp_path) as opened:
+        few, many = (
+            sy.preview(opened, "people", rho=rho, options=sy.Options(rounds=rounds))
+            for rho, rounds in (("0.001", 2), ("10", 6))
+        )
+        assert 1 < few.seconds < many.seconds < 10 and 3e8 < few.memory < many.memory < 1e9
+        assert "CPU seconds and 0." in repr(many)
+        assert sy.preview(opened, "people", rho="1e-9").off_by["age"] == 1

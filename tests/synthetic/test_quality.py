@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from sfumato import synthetic as sy
-from sfumato.synthetic.quality import _said, quality
+from sfumato.synthetic.quality import quality, said
 from tests.synthetic.towns import session
 
 
@@ -69,7 +69,7 @@ def test_no_rows_are_no_error(released):
 
 
 def test_a_year_is_no_thousand() -> None:
-    assert [_said(each) for each in (1900, -0.5, 76_000)] == ["1900", "-0.5", "76,000"]
+    assert [said(each) for each in (1900, -0.5, 76_000)] == ["1900", "-0.5", "76,000"]
 
 
 def test_ranges_are_those_of_bins_and_what_was_not_measured_is_named(released):

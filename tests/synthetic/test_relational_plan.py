@@ -36,7 +36,11 @@ def test_each_table_has_a_share_in_proportion_to_its_columns(tmp_path):
         assert amounts == [left * 4 / 9, left * 3 / 9, left * 2 / 9]
         assert [part.schedule.rounds for part in task.parts] == [6, 9, 6]
         few = plan(opened, rho="0.00001")
-        assert [part.schedule.rounds for part in few.children] == [3, 2]
+        assert [part.schedule.rounds for part in few.children] == [6, 4]
+        # where little is spent, neighbours are counted together
+        assert [part.schedule.neighbours for part in (*task.parts, *few.parts)] == [False] * 3 + [
+            True
+        ] * 3
         assert [part.schedule.rounds for part in plan(opened, rounds=2).parts] == [2, 2, 2]
 
 

@@ -11,7 +11,13 @@ from sfumato.privacy.event import Composed
 from sfumato.query.allowance import allowance
 from sfumato.synthetic import relational_task
 from sfumato.synthetic.fit import Options, _task
-from sfumato.synthetic.relational_task import ChildTask, RelationalTask, opened_task, released_of
+from sfumato.synthetic.relational_task import (
+    ChildTask,
+    Parents,
+    RelationalTask,
+    opened_task,
+    released_of,
+)
 from sfumato.synthetic.unit_table import FULL
 from sfumato.testing.asserts import assert_follows
 from tests.synthetic.clinics import clinic, session
@@ -171,3 +177,13 @@ def test_a_stored_fit_of_another_version_is_refused(tmp_path):
     (tmp_path / "other").mkdir()
     with session(tmp_path / "other", most=4) as other, pytest.raises(WrongUse):
         one.ready(other.dataset)
+
+
+def test_of_many_rows_a_few_parents_stand_for_all():
+    """10,000 parents of 40 rows: a quarter of them, each four times."""
+    parents = Parents(np.arange(10_000)[:, None], 2)
+    few = parents.fewer(np.full(10_000, 40))
+    assert (len(few.cells), few.each) == (2500, 8)
+    assert parents.fewer(np.full(10_000, 10)) is parents
+    # whatever the limit is, one is left
+    assert len(Parents(np.zeros((1, 1), np.int64), 1).fewer(np.array([200_000])).cells) == 1

@@ -4,6 +4,7 @@
 import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 
 import click
@@ -31,10 +32,17 @@ BUDGET = Budget(epsilon=3, delta="1e-6")
 EPSILON, DELTA = 1, "1e-9"
 CLINICS = Budget(epsilon=3, delta="1e-6")
 _TABLES = ["patients", "visits", "prescriptions"]
-# Children have neither an income nor a marital status, by the codebook.
-RULES = (implies("AGEP < 15", "MSP IS NULL"), implies("AGEP < 15", "PINCP IS NULL"))
+# What is not asked of children is missing, and of no one else, by the codebook.
+_ASKED_FROM = {"MSP": 15, "PINCP": 15, "EDU": 3, "DREM": 5, "DPHY": 5}
+RULES = tuple(
+    implies(*pair)
+    for name, age in _ASKED_FROM.items()
+    for pair in permutations((f"AGEP < {age}", f"{name} IS NULL"))
+)
 # Where many people have one value, it has a bin of its own: no income, and all of 501 and above.
+_FROM_18 = [18, *range(20, 90, 5)]
 BINS = {
+    "AGEP": [3, 5, 10, 15, *_FROM_18],
     "PINCP": [0, 1, 10_000, 20_000, 30_000, 45_000, 60_000, 90_000, 150_000, 300_000],
     "POVPIP": [1, 50, 100, 150, 200, 250, 300, 400, 501],
 }
@@ -43,32 +51,50 @@ QUESTION = "SELECT MSP, COUNT(*) AS n, AVG(AGEP) AS age FROM people GROUP BY MSP
 
 @click.command("demo-synthetic")
 @click.option(
-    "--report", default="demo-synthetic.html", show_default=True, help="Where to write the page."
+    "--report",
+    default="demo-synthetic.html",
+    show_default=True,
+    help="Where to write the page; that of the hospitals beside it.",
 )
 @click.option(
     "-o", "--output", default="demo-synthetic", show_default=True, help="The folder of the rows."
 )
 def command(report: str, output: str) -> None:
-    """Make synthetic rows of the census extract, ask them a question, and write a page."""
+    """Make synthetic rows of a census extract and of three hospital tables, and a page of each."""
     require_spared(report)
     console = Console(highlight=False)
     with tempfile.TemporaryDirectory(prefix="sfumato-synthetic-") as folder:
         ledger = Path(folder) / "ledger.db"
         with connect({"people": people()}, dataset="acs", budget=BUDGET, ledger=ledger) as session:
             model = _fitted(console, session)
-        _clinics(console, Path(folder))
-    say(console, "Rows", _first(model.sample(5)["people"]))
-    say(console, f"{QUESTION}, with intervals", _first(model.query(QUESTION)))
-    page = model.report()
-    say(console, "Report", repr(page))
-    write_file(report, in_language(page.html).encode())
+        say(console, "Rows", _first(model.sample(5)["people"]))
+        say(console, f"{QUESTION}, with intervals", _first(model.query(QUESTION)))
+        say(console, "Report", repr(model.report()))
+        clinics = _clinics(console, Path(folder))
+    beside = Path(report).with_stem(f"{Path(report).stem}-hospitals")
+    _write(console, model, Path(report), Path(output))
+    _write(console, clinics, beside, Path(output) / "hospitals")
+    console.print(
+        "No row is that of a person. Open the pages: they say what the rows keep and what they "
+        "do not."
+    )
+
+
+def _write(
+    console: Console,
+    model: Model,
+    report: Path,
+    output: Path,
+) -> None:
+    """Writes the rows and the page of a model."""
     for path in model.save(output):
         console.print(f"written: {path}", soft_wrap=True)
+    write_file(str(report), in_language(model.report().html).encode())
     console.print(f"written: {report}", soft_wrap=True)
 
 
-def _clinics(console: Console, folder: Path) -> None:
-    """Rows of three hospital tables, whose keys fit together."""
+def _clinics(console: Console, folder: Path) -> Model:
+    """The model of rows of three hospital tables, whose keys fit together."""
     tables, ledger = hospitals(write_hospitals(folder)), folder / "hospitals.db"
     with connect(tables, dataset="hospitals", budget=CLINICS, ledger=ledger) as session:
         model = fit(session, _TABLES, epsilon=2, delta="1e-7")
@@ -79,6 +105,7 @@ def _clinics(console: Console, folder: Path) -> None:
         lines.append(f"{table}: {found.num_rows:,} rows of {', '.join(found.column_names)}")
     lines.append(f"patients of visits that are in patients: {_share(rows):.0%}; {model.cost}")
     say(console, "Three tables of made-up hospitals, one charge", "\n".join(lines))
+    return model
 
 
 def _share(rows: Mapping[str, pa.Table]) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 
 from sfumato.errors import WrongUse, shown
 from sfumato.exact.rounding import sqrt_up
+from sfumato.learning.binning import require_binning
 from sfumato.learning.budget import Budgeted
 from sfumato.learning.descent import State
 from sfumato.learning.descent_noise import DescentNoise
@@ -98,8 +99,7 @@ class Additive(_Descent):
 
     def __post_init__(self) -> None:
         _require_counts(self.steps, self.checkpoints)
-        if type(self.bins) is not int or not 2 <= self.bins <= 10_000:
-            raise WrongUse(f"bins={shown(self.bins)}.", allowed="a whole number from 2 to 10,000")
+        require_binning(self.bins, self.edges)
 
     def training(
         self,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.errors import InvalidDeclaration
-from sfumato.learning.points import STEPS, Box, Points, read_points
+from sfumato.learning.points import STEPS, Boxed, Points, read_points
 from sfumato.learning.unit_vectors import Added, UnitVectors
 from sfumato.noise import Integers
 from sfumato.plan.rows import BoundedRows
@@ -39,7 +39,7 @@ class ClusterSums(UnitVectors[Points]):
 
     plan: BoundedRows
     places: tuple[int, ...]
-    box: Box
+    box: Boxed
     centers: Integers
     reach: Integers
     norm: Norm

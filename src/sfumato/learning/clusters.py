@@ -11,9 +11,9 @@ import numpy as np
 from sfumato.errors import WrongUse
 from sfumato.learning.coreset import squares
 from sfumato.learning.features import Floats
-from sfumato.learning.frames import FrameColumn, column_of
+from sfumato.learning.frames import FrameColumn, column_of, read_columns
 from sfumato.learning.points import STEPS, Box, Points
-from sfumato.learning.stored import read_cost, write
+from sfumato.learning.stored import numbers, read_cost, text, wholes, write
 from sfumato.noise import Integers
 from sfumato.privacy.event import Json
 from sfumato.query.cost import Cost
@@ -83,15 +83,33 @@ class Clusters:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "Clusters":
-        """Reads a stored form."""
+        """Reads a stored form.
+
+        Raises:
+            ValueError: parts that do not fit together.
+        """
+        box = read_box(stored)
+        places = numbers(stored["places"], None, box.width)
         return cls(
-            tuple(map(FrameColumn.from_json, stored["columns"])),
-            Box(tuple(stored["lower"]), tuple(stored["upper"])),
-            np.array(stored["places"]),
-            np.array(stored["sizes"]),
+            read_columns(stored["columns"], box.width),
+            box,
+            places,
+            numbers(stored["sizes"], len(places)),
             read_cost(stored["cost"]),
-            stored["charge"],
+            text(stored["charge"]),
         )
+
+
+def read_box(stored: Mapping[str, Any]) -> Box:
+    """The box of a stored form.
+
+    Raises:
+        ValueError: bounds that are none.
+    """
+    lower, upper = wholes(stored["lower"]), wholes(stored["upper"])
+    if not lower or any(low >= high for low, high in zip(lower, upper, strict=True)):
+        raise ValueError("bounds that are none")
+    return Box(lower, upper)
 
 
 def points_of(

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.errors import WrongUse
-from sfumato.learning.clusters import points_of, units_of
+from sfumato.learning.clusters import points_of, read_box, units_of
 from sfumato.learning.features import Floats
-from sfumato.learning.frames import FrameColumn
+from sfumato.learning.frames import FrameColumn, read_columns
 from sfumato.learning.points import STEPS, Box
-from sfumato.learning.stored import read_cost, write
+from sfumato.learning.stored import numbers, read_cost, text, write
 from sfumato.privacy.event import Json
 from sfumato.query.cost import Cost
 
@@ -83,13 +83,19 @@ class Components:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "Components":
-        """Reads a stored form."""
+        """Reads a stored form.
+
+        Raises:
+            ValueError: parts that do not fit together.
+        """
+        box = read_box(stored)
+        axes = numbers(stored["axes"], None, box.width)
         return cls(
-            tuple(map(FrameColumn.from_json, stored["columns"])),
-            Box(tuple(stored["lower"]), tuple(stored["upper"])),
-            np.array(stored["mean"]),
-            np.array(stored["axes"]),
-            np.array(stored["shares"]),
+            read_columns(stored["columns"], box.width),
+            box,
+            numbers(stored["mean"], box.width),
+            axes,
+            numbers(stored["shares"], len(axes)),
             read_cost(stored["cost"]),
-            stored["charge"],
+            text(stored["charge"]),
         )

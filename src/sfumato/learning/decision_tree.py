@@ -15,6 +15,7 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.errors import WrongUse, shown
+from sfumato.learning.binning import require_binning
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.features import Feature, Floats, binned, require_edges
 from sfumato.learning.recipe import Asked, OneRelease, Planned, Recipe
@@ -62,8 +63,7 @@ class DecisionTree(Recipe[Tree]):
     def __post_init__(self) -> None:
         if type(self.depth) is not int or not 1 <= self.depth <= _DEEPEST:
             raise WrongUse(f"depth={shown(self.depth)}.", allowed="a whole number from 1 to 12")
-        if type(self.bins) is not int or not 2 <= self.bins <= 10_000:
-            raise WrongUse(f"bins={shown(self.bins)}.", allowed="a whole number from 2 to 10,000")
+        require_binning(self.bins, self.edges)
 
     def task(
         self,

@@ -11,12 +11,16 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import UnknownName
+from sfumato.learning.stored import text, texts, whole
 from sfumato.metadata.coded import Coded
-from sfumato.metadata.column import EPOCH, Array, Boolean, Category, Date
+from sfumato.metadata.column import EPOCH, LONGEST_ARRAY, Array, Boolean, Category, Date
 from sfumato.noise import Integers
 from sfumato.plan.rows import MISSING
 from sfumato.plan.value import Value
 from sfumato.privacy.event import Json
+
+# The least step of a column.
+_FINEST = Fraction(1, 10**18)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,25 +74,30 @@ class FrameColumn:
         """The codes of values; what is missing or unknown has the code of a missing value."""
         read: Callable[[Any], int] = self._number
         if self.texts:
-            known = {text: self.lower + place for place, text in enumerate(self.texts)}
-            return np.array([known.get(str(value), MISSING) for value in values], np.int64)
+            known: dict[str | None, int] = {}
+            for place, each in enumerate(self.texts):
+                known[each] = self.lower + place
+            return np.array([known.get(_text(value), MISSING) for value in values], np.int64)
         if self.is_date:
             read = _day
         return np.array([read(value) for value in values], np.int64)
 
     def _list(self, value: Any) -> list[object]:
         """The numbers of a list; as many missing ones if it is missing or of another length."""
-        if value is None or len(value) != self.length:
-            return [None] * self.length
-        return list(value)
+        try:
+            found = list(value)
+        except TypeError:
+            found = []
+        return found if len(found) == self.length else [None] * self.length
 
     def _number(self, value: Any) -> int:
-        """The code of a number."""
-        if value is None or isinstance(value, str) or math.isnan(value):
+        """The code of a number; what is none is missing."""
+        number = _float(value)
+        if math.isnan(number):
             return MISSING
         # beyond these every feature is at its end
         farthest = 2.0**53
-        return round(min(max(float(value) / float(self.step), -farthest), farthest))
+        return round(min(max(number / float(self.step), -farthest), farthest))
 
     def to_json(self) -> dict[str, Json]:
         """The stored form."""
@@ -103,17 +112,52 @@ class FrameColumn:
 
     @classmethod
     def from_json(cls, form: Mapping[str, Any]) -> "FrameColumn":
-        """Reads a stored form."""
-        texts = tuple(map(str, form["texts"]))
-        step = Fraction(form["step"])
+        """Reads a stored form.
+
+        Raises:
+            ValueError: a value that is none of a column.
+        """
+        step = Fraction(text(form["step"]))
+        if not _FINEST <= step <= 1 / _FINEST:
+            raise ValueError("not a step")
         return cls(
-            form["name"],
-            int(form["lower"]),
-            texts,
+            text(form["name"]),
+            whole(form["lower"]),
+            texts(form["texts"]),
             step,
             bool(form["is_date"]),
-            int(form.get("length", 0)),
+            whole(form.get("length", 0), 0, LONGEST_ARRAY),
         )
+
+
+def read_columns(
+    stored: Sequence[Mapping[str, Any]],
+    features: Sequence[str] | int,
+) -> tuple[FrameColumn, ...]:
+    """The columns of a stored form, which have these features, or so many.
+
+    Raises:
+        ValueError: others.
+    """
+    found = tuple(map(FrameColumn.from_json, stored))
+    if sum(max(column.length, 1) for column in found) != _number(features):
+        raise ValueError("columns for other features")
+    if not isinstance(features, int) and _names(found) != list(features):
+        raise ValueError("columns of other names")
+    return found
+
+
+def _number(features: Sequence[str] | int) -> int:
+    """How many features there are."""
+    return features if isinstance(features, int) else len(features)
+
+
+def _names(columns: Sequence[FrameColumn]) -> list[str]:
+    """The names of the features that columns have: one, or one for each number of a list."""
+    found: list[str] = []
+    for column in columns:
+        found += [f"{column.name}[{place}]" for place in range(column.length)] or [column.name]
+    return found
 
 
 def column_of(frame: Any, name: str) -> list[object]:
@@ -132,8 +176,29 @@ def column_of(frame: Any, name: str) -> list[object]:
     return list(column)
 
 
+def _text(value: object) -> str | None:
+    """The text of a value; None if it has none."""
+    try:
+        return str(value)
+    except Exception:  # noqa: BLE001 - an integer of too many digits, an object of somebody's own
+        return None
+
+
+def _float(value: Any) -> float:
+    """A number as a float; NaN for what is no number: a text, a list, ``pandas.NA``."""
+    if isinstance(value, str | bytes):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+    except Exception:  # noqa: BLE001 - whatever a value does
+        return math.nan
+
+
 def _day(value: Any) -> int:
     """The code of a date."""
-    if isinstance(value, datetime.date):
+    # a missing date of pandas is a date, and is not itself
+    if isinstance(value, datetime.date) and value == value:
         return value.toordinal() - EPOCH.toordinal()
     return MISSING

@@ -14,6 +14,8 @@ from sfumato.learning.tree import Tree
 from sfumato.learning.trees import Trees
 
 Loaded: TypeAlias = Model | Clusters | Components | Tree | Trees
+# What reading a file that is none raises.
+_DAMAGED = (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError)
 # The first bytes of an archive of arrays.
 _ARCHIVE = b"PK"
 # A file without a kind is of a model of coordinates.
@@ -52,5 +54,5 @@ def load(path: str | Path) -> Loaded:
         if stored["format"] != FORMAT:
             raise ValueError("another format")
         return _KINDS[stored.get("kind", "")].from_json(stored)
-    except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as damaged:
+    except _DAMAGED as damaged:
         raise WrongUse(f"{path} is no model.", allowed="what model.save wrote") from damaged

@@ -5,6 +5,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,11 @@ import numpy as np
 from sfumato.errors import WrongUse
 from sfumato.learning.curve_plot import Curve, curves_chart
 from sfumato.learning.examples_of import Examples
-from sfumato.learning.features import Binned, Features, Floats, Line, Listed
-from sfumato.learning.frames import FrameColumn, column_of
+from sfumato.learning.features import Binned, Feature, Features, Floats, Line, Listed
+from sfumato.learning.frames import FrameColumn, column_of, read_columns
 from sfumato.learning.outcomes import WeightOutcomes, integer_weights, predicted
 from sfumato.learning.scorable import Scorable
-from sfumato.learning.stored import FORMAT, read_cost
+from sfumato.learning.stored import FORMAT, numbers, read_cost, text, texts, whole, wholes
 from sfumato.noise import Integers
 from sfumato.plan.rows import MISSING
 from sfumato.plan.show import form
@@ -28,7 +29,8 @@ from sfumato.query.plot import Figure
 # Bands are so many estimated standard deviations to each side.
 _BAND = 2.5
 _MOST_PANELS = 60
-_FEATURES = {kind.__name__: kind for kind in (Listed, Binned, Line)}
+# Declared values of a column, at the most.
+_MOST_VALUES = 2**31
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -211,25 +213,31 @@ class Model(Scorable):
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "Model":
-        """Reads a stored form."""
-        lower, upper = stored["bounds"]
+        """Reads a stored form.
+
+        Raises:
+            ValueError: parts that do not fit together.
+        """
+        features = read_features(stored["features"])
+        classes = texts(stored["classes"])
+        width = features.width
+        scores = numbers(stored["scores"], None, width)
+        is_single = len(scores) == 1 and len(classes) in (0, 2)
+        if len(classes) == 1 or not (is_single or len(scores) == len(classes)):
+            raise ValueError("scores of other classes")
+        lower, upper = numbers(stored["bounds"], 2).tolist()
+        bands = [stored.get(name) for name in ("middles", "deviations")]
         return cls(
-            stored["recipe"],
-            read_features(stored["features"]),
-            tuple(map(FrameColumn.from_json, stored["columns"])),
-            np.array(stored["scores"]),
-            tuple(stored["classes"]),
+            text(stored["recipe"]),
+            features,
+            read_columns(stored["columns"], [part.name for part in features.parts]),
+            scores,
+            classes,
             (lower, upper),
             read_cost(stored["cost"]),
-            stored["charge"],
-            _numbers(stored.get("middles")),
-            _numbers(stored.get("deviations")),
+            text(stored["charge"]),
+            *(None if band is None else numbers(band, width) for band in bands),
         )
-
-
-def _numbers(stored: Any) -> Floats | None:
-    """The stored numbers, if there are any."""
-    return None if stored is None else np.array(stored, np.float64)
 
 
 def written_features(features: Features) -> list[Json]:
@@ -238,14 +246,28 @@ def written_features(features: Features) -> list[Json]:
 
 
 def read_features(stored: Sequence[Mapping[str, Any]]) -> Features:
-    """The features of a stored form."""
-    parts = []
-    for part in stored:
-        given = {name: value for name, value in part.items() if name != "kind"}
-        if "edges" in given:
-            given["edges"] = tuple(given["edges"])
-        parts.append(_FEATURES[part["kind"]](**given))
-    return Features(tuple(parts))
+    """The features of a stored form.
+
+    Raises:
+        ValueError: one that is none.
+    """
+    return Features(tuple(map(_feature, stored)))
+
+
+def _feature(part: Mapping[str, Any]) -> Feature:
+    """A feature of its stored form."""
+    kind, name = part["kind"], text(part["name"])
+    if kind == Binned.__name__:
+        edges = wholes(part["edges"])
+        if any(high <= low for low, high in pairwise(edges)):
+            raise ValueError("edges that do not ascend")
+        return Binned(name, edges)
+    lower = whole(part["lower"])
+    if kind == Listed.__name__:
+        return Listed(name, lower, whole(part["count"], 1, _MOST_VALUES))
+    if kind != Line.__name__:
+        raise ValueError("no such feature")
+    return Line(name, lower, whole(part["upper"], lower + 1))
 
 
 def _fields(part: Any) -> dict[str, Json]:

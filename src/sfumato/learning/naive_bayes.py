@@ -10,7 +10,8 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.errors import WrongUse
-from sfumato.learning.examples import Classes, ExampleSums
+from sfumato.learning.binning import require_binning
+from sfumato.learning.examples import Classes, ExampleSums, steps_for
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.features import BINS, Feature, Floats, binned, require_edges
 from sfumato.learning.model import Model
@@ -27,6 +28,8 @@ from sfumato.query.cost import Cost
 from sfumato.query.curator import Curator
 
 _LEAST = 1.0
+# An example in steps, where units have several rows.
+_FINEST = 2**10
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,9 @@ class NaiveBayes(Recipe[Model]):
     edges: Mapping[str, Sequence[float]] = field(default_factory=dict)
     bins: int = BINS
 
+    def __post_init__(self) -> None:
+        require_binning(self.bins, self.edges)
+
     def task(
         self,
         examples: Examples,
@@ -54,6 +60,8 @@ class NaiveBayes(Recipe[Model]):
             WrongUse: a label that is a number.
         """
         classes = examples.classes
+        if len(classes) == 1:
+            raise WrongUse("A label with one value.", remedy="There is nothing to predict.")
         if not classes:
             raise WrongUse("A label that is a number.", allowed="a Category or a Boolean")
         require_edges([each.name for each in examples.coded], self.edges)
@@ -61,13 +69,16 @@ class NaiveBayes(Recipe[Model]):
         def make(name: str, kind: ColumnType) -> Feature:
             return binned(name, kind, self.edges, self.bins)
 
+        features = examples.features(make)
+        # what several rows add is divided, and rounded down to steps
+        finest = 1 if examples.plan.most == 1 else _FINEST
         counted = ExampleSums(
             examples.plan,
-            examples.features(make),
+            features,
             examples.places,
             examples.label,
             Classes(len(classes)),
-            1,
+            steps_for(examples.plan.most, features, finest),
             allowed.norm,
         )
         return ClassCounts(counted, allowed)
@@ -134,8 +145,8 @@ class ClassCounts:
 
     @property
     def noise(self) -> float:
-        """The standard deviation of a count."""
-        return math.sqrt(self.mechanism.noise.variance.upper)
+        """The standard deviation of a count, in examples."""
+        return math.sqrt(self.mechanism.noise.variance.upper) / self.counted.steps
 
     def ready(self, declarations: Dataset) -> BoundedRows:
         """The bounded rows."""
@@ -150,7 +161,7 @@ class ClassCounts:
         """The log probability of each coordinate in each class, with a share of the prior."""
         features = self.counted.features
         noisy = np.frombuffer(body, "<i8").reshape(-1, features.width)
-        counts = np.maximum(noisy.astype(np.float64), 0)
+        counts = np.maximum(noisy.astype(np.float64), 0) / self.counted.steps
         damped = max(self.noise, _LEAST)
         sizes = np.zeros(len(counts))
         found = np.zeros_like(counts)

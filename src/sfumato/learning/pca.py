@@ -10,7 +10,7 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from sfumato.learning.components import Components
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.features import Floats
 from sfumato.learning.order import FullBatch
-from sfumato.learning.points import STEPS, Box, bounds
+from sfumato.learning.points import STEPS, Box, Boxed, bounds
 from sfumato.learning.recipe import Asked, OneRelease, Planned, Recipe
 from sfumato.learning.scatter import COARSEST, FINEST, PRODUCT, SQUARE, RadiusCounts, Scatter, radii
 from sfumato.mechanisms.additive import AdditiveMechanism
@@ -35,7 +35,7 @@ from sfumato.privacy.event import Composed, Event
 from sfumato.query.cost import Cost
 from sfumato.query.curator import Curator
 
-_MOST_NUMBERS = 1024
+MOST_NUMBERS = 1024
 # The shares of the cost for the mean, the radius and the products.
 _SHARES = (Fraction(1, 16), Fraction(1, 32), Fraction(29, 32))
 # The share of the rows that lie within the radius; the others are cut.
@@ -59,7 +59,7 @@ class PCA(Recipe[Components]):
     components: int
 
     def __post_init__(self) -> None:
-        if type(self.components) is not int or not 1 <= self.components <= _MOST_NUMBERS:
+        if type(self.components) is not int or not 1 <= self.components <= MOST_NUMBERS:
             raise WrongUse(
                 f"components={shown(self.components)}.", allowed="a whole number from 1 to 1,024"
             )
@@ -69,7 +69,7 @@ class PCA(Recipe[Components]):
         examples: Examples,
         asked: Asked,
         orders: Collection[Fraction],
-    ) -> "Spread":
+    ) -> "Spread[Box]":
         """The task of the three releases.
 
         Raises:
@@ -77,24 +77,13 @@ class PCA(Recipe[Components]):
         """
         examples.require_unlabelled("PCA")
         ends = [bounds(each.name, each.type) for each in examples.coded]
-        if not self.components <= len(ends) <= _MOST_NUMBERS:
+        if not self.components <= len(ends) <= MOST_NUMBERS:
             raise WrongUse(
                 f"{self.components} components of {len(ends):,} numbers.",
                 allowed="at most as many as numbers, which are at most 1,024",
             )
         box = Box(tuple(low for low, _ in ends), tuple(high for _, high in ends))
-        budget = asked.budget
-        multiplier = budget.multiplier(FullBatch(), 1, orders)
-        length = FINEST
-        while length >= COARSEST:
-            task = Spread(examples.plan, examples.places, box, multiplier, budget, length)
-            if max(task.sigmas) <= _WIDEST:
-                return task
-            length //= 2
-        raise WrongUse(
-            "The noise of so small a cost is too wide for products.",
-            remedy="A larger epsilon or rho, or a smaller max_rows_total.",
-        )
+        return spread(examples, box, asked.budget, orders)
 
     def planned(
         self,
@@ -116,13 +105,16 @@ class PCA(Recipe[Components]):
         return OneRelease(task, task.cells[-1], task.noise, made, len(task.cells))
 
 
+B = TypeVar("B", bound=Boxed)
+
+
 @dataclass(frozen=True, slots=True)
-class Spread:
+class Spread(Generic[B]):
     """Measures the mean of points, a radius that holds most of them, and their products."""
 
     plan: BoundedRows
     places: tuple[int, ...]
-    box: Box
+    box: B
     multiplier: Fraction
     budget: Budgeted
     length: int
@@ -233,6 +225,40 @@ class Spread:
         np.fill_diagonal(matrix, np.diag(matrix) * (PRODUCT / SQUARE))
         unit = radius / (self.length * STEPS)
         return numbers[2 : 2 + count] / STEPS, matrix * (unit**2 / (rows * self._weight))
+
+    def hidden(self, body: bytes) -> float:
+        """Half the most variance that the noise of an answer shows along any direction, nearly.
+
+        A symmetric matrix of d numbers a row, each with a standard deviation s, has eigenvalues up
+        to about 2 s sqrt(d) (Wigner).
+        """
+        rows, radius = np.frombuffer(body, "<f8")[:2]
+        deviation = self.noise * float(radius) ** 2 / (STEPS**2 * float(rows))
+        return deviation * math.sqrt(self.box.width)
+
+
+def spread(
+    examples: Examples,
+    box: B,
+    budget: Budgeted,
+    orders: Collection[Fraction],
+) -> Spread[B]:
+    """The task of the three releases of points in a box, for what it may cost.
+
+    Raises:
+        WrongUse: its noise would be too wide.
+    """
+    multiplier = budget.multiplier(FullBatch(), 1, orders)
+    length = FINEST
+    while length >= COARSEST:
+        task = Spread(examples.plan, examples.places, box, multiplier, budget, length)
+        if max(task.sigmas) <= _WIDEST:
+            return task
+        length //= 2
+    raise WrongUse(
+        "The noise of so small a cost is too wide for products.",
+        remedy="A larger epsilon or rho, or a smaller max_rows_total.",
+    )
 
 
 def directions(matrix: Floats, count: int) -> tuple[Floats, Floats]:

@@ -6,6 +6,7 @@ Proof: points.proof.md.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +41,19 @@ class Points:
     ) -> "Points":
         """The points of the rows from ``first`` to before ``last``."""
         return Points(self.matrix[first:last], self.known[first:last])
+
+
+class Boxed(Protocol):
+    """What makes points of columns of codes: a function of each row alone."""
+
+    @property
+    def width(self) -> int:
+        """The number of numbers of a point."""
+        ...
+
+    def points(self, codes: Sequence[Integers]) -> Points:
+        """The points of columns of codes, in the box from -STEPS to STEPS."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +118,7 @@ def bounds(name: str, kind: ColumnType) -> tuple[int, int]:
 def read_points(
     opened: Opened,
     plan: BoundedRows,
-    box: Box,
+    box: Boxed,
     places: tuple[int, ...],
 ) -> Points:
     """The rows of a plan as points, kept as long as they are open."""

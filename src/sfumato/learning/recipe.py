@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Generic, TypeAlias, TypeVar
 
 from sfumato.errors import WrongUse, shown
@@ -74,6 +75,10 @@ class Planned(ABC, Generic[Fitted]):
         """
 
 
+# The plan at what is asked, for accounts of these orders.
+Prepared: TypeAlias = Callable[[Asked, Collection[Fraction]], Planned[Fitted]]
+
+
 class Recipe(ABC, Generic[Fitted]):
     """How a model is fitted to examples: ``ln.fit`` takes any of these.
 
@@ -96,6 +101,16 @@ class Recipe(ABC, Generic[Fitted]):
         Raises:
             WrongUse, InvalidNumber: the recipe cannot be fitted to these examples at this cost.
         """
+
+    def prepared(
+        self,
+        examples: Examples,
+    ) -> Prepared[Fitted]:
+        """``planned`` of these examples, to be called for several costs one after the other.
+
+        What hangs on the examples alone is done once.
+        """
+        return partial(self.planned, examples)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import numpy as np
 from sfumato.errors import InvalidDeclaration
 from sfumato.learning.clip import clipped
 from sfumato.learning.features import Floats
-from sfumato.learning.points import STEPS, Box, Points, read_points
+from sfumato.learning.points import STEPS, Boxed, Points, read_points
 from sfumato.learning.unit_vectors import Added, UnitVectors
 from sfumato.noise import Integers
 from sfumato.plan.rows import BoundedRows
@@ -55,7 +55,7 @@ class RadiusCounts(UnitVectors[Points]):
 
     plan: BoundedRows
     places: tuple[int, ...]
-    box: Box
+    box: Boxed
     center: Integers
     norm: Norm
 
@@ -109,7 +109,7 @@ class Scatter(BoundedStatistic[Integers]):
 
     plan: BoundedRows
     places: tuple[int, ...]
-    box: Box
+    box: Boxed
     center: Integers
     radius: int
     length: int

@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of models: JSON with a kind, and no code."""
+"""The files of models: JSON with a kind, and no code. Whatever else is in one is refused."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.privacy.event import Json
 from sfumato.query.cost import Cost
 
 FORMAT = 1
+# Codes are below the first, and numbers that a model adds up below the second.
+_CODES, _LARGEST = 2**53, 1e100
 
 
 def write(path: str | Path, kind: str, fields: Mapping[str, Json]) -> None:
@@ -19,5 +24,85 @@ def write(path: str | Path, kind: str, fields: Mapping[str, Json]) -> None:
 
 
 def read_cost(form: Mapping[str, Any]) -> Cost:
-    """The cost of a stored form."""
-    return Cost(form["epsilon"], form["rho"], form["delta"], tuple(form["items"]))
+    """The cost of a stored form.
+
+    Raises:
+        ValueError: it is none.
+    """
+    items = tuple(form["items"])
+    for item in items:
+        if not isinstance(item, dict):
+            raise ValueError("no item")
+        texts([*item.keys(), *item.values()])
+    epsilon, rho, delta = texts([form["epsilon"], form["rho"], form["delta"]])
+    found = Cost(epsilon, rho, delta, items)
+    # numbers that cannot be shown are none
+    str(found)
+    return found
+
+
+def texts(values: Sequence[Any]) -> tuple[str, ...]:
+    """Values that are strings.
+
+    Raises:
+        ValueError: one is none.
+
+    >>> texts(["no", "yes"])
+    ('no', 'yes')
+    """
+    found = tuple(values)
+    if isinstance(values, str) or not all(type(value) is str for value in found):
+        raise ValueError("not a list of strings")
+    return found
+
+
+def text(value: Any) -> str:
+    """A value that is a string (ValueError if it is none)."""
+    (found,) = texts([value])
+    return found
+
+
+def whole(
+    value: Any,
+    least: int = -_CODES,
+    most: int = _CODES,
+) -> int:
+    """A value that is a whole number within bounds.
+
+    Raises:
+        ValueError: it is none.
+
+    >>> whole(3, 0, 9)
+    3
+    """
+    if type(value) is not int or not least <= value <= most:
+        raise ValueError("not such a whole number")
+    return value
+
+
+def wholes(values: Sequence[Any]) -> tuple[int, ...]:
+    """Values that are whole numbers (ValueError if one is none)."""
+    return tuple(whole(value) for value in values)
+
+
+def numbers(
+    values: Any,
+    *shape: int | None,
+) -> NDArray[np.float64]:
+    """Values that are an array of finite numbers; None for a length that may be any.
+
+    Raises:
+        ValueError: another shape, or what is no number.
+
+    >>> numbers([[1, 2.5]], None, 2).tolist()
+    [[1.0, 2.5]]
+    """
+    found = np.array(values)
+    if found.dtype.kind not in "if" or not (np.abs(found) < _LARGEST).all():
+        raise ValueError("not finite numbers")
+    if found.ndim != len(shape):
+        raise ValueError("an array of other dimensions")
+    for length, wanted in zip(found.shape, shape, strict=True):
+        if wanted is not None and length != wanted:
+            raise ValueError("an array of another shape")
+    return found.astype(np.float64)

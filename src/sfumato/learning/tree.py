@@ -13,11 +13,11 @@ import numpy as np
 from sfumato.errors import WrongUse
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.features import Features, Floats
-from sfumato.learning.frames import FrameColumn, column_of
+from sfumato.learning.frames import FrameColumn, column_of, read_columns
 from sfumato.learning.model import read_features, written_features
 from sfumato.learning.scorable import Scorable
 from sfumato.learning.splits import Candidates, coordinates_of
-from sfumato.learning.stored import read_cost, write
+from sfumato.learning.stored import numbers, read_cost, text, texts, wholes, write
 from sfumato.learning.tree_outcomes import TreeOutcomes
 from sfumato.noise import Integers
 from sfumato.plan.show import form
@@ -108,14 +108,15 @@ class Tree(Scorable):
             WrongUse: a tree whose tests are none of its features.
         """
         features = read_features(stored["features"])
-        levels = tuple(np.array(level, np.int64) for level in stored["levels"])
-        shares, classes = np.array(stored["shares"], np.float64), tuple(stored["classes"])
+        levels = tuple(np.array(wholes(level), np.int64) for level in stored["levels"])
+        classes = texts(stored["classes"])
+        shares = numbers(stored["shares"], None, None)
         if shares.shape != (1 << len(levels), len(classes)) or not classes:
             raise WrongUse("The tree is damaged.", allowed="what model.save wrote")
         for depth, level in enumerate(levels):
             inside = (level >= 0) & (level < features.width)
             if level.shape != (1 << depth,) or not inside.all():
                 raise WrongUse("The tree is damaged.", allowed="what model.save wrote")
-        columns = tuple(map(FrameColumn.from_json, stored["columns"]))
-        cost = read_cost(stored["cost"])
-        return cls(features, columns, levels, shares, classes, cost, stored["charge"])
+        columns = read_columns(stored["columns"], [part.name for part in features.parts])
+        cost, charge = read_cost(stored["cost"]), text(stored["charge"])
+        return cls(features, columns, levels, shares, classes, cost, charge)

@@ -13,11 +13,11 @@ import numpy as np
 from sfumato.errors import WrongUse
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.features import Features, Floats
-from sfumato.learning.frames import FrameColumn, column_of
+from sfumato.learning.frames import FrameColumn, column_of, read_columns
 from sfumato.learning.model import read_features, written_features
 from sfumato.learning.scorable import Scorable
 from sfumato.learning.splits import coordinates_of
-from sfumato.learning.stored import read_cost, write
+from sfumato.learning.stored import numbers, read_cost, text, texts, wholes, write
 from sfumato.learning.tree_outcomes import ForestOutcomes, votes_of
 from sfumato.noise import Integers
 from sfumato.plan.show import form
@@ -136,18 +136,18 @@ class Trees(Scorable):
         Raises:
             WrongUse: trees whose tests are none of their features.
         """
-        features, classes = read_features(stored["features"]), tuple(stored["classes"])
+        features, classes = read_features(stored["features"]), texts(stored["classes"])
         trees = []
         for tests, leaves in zip(stored["levels"], stored["shares"], strict=True):
-            levels = tuple(np.array(level, np.int64) for level in tests)
-            tree = Grown(levels, np.array(leaves, np.float64))
+            levels = tuple(np.array(wholes(level), np.int64) for level in tests)
+            tree = Grown(levels, numbers(leaves, None, None))
             _require_whole(tree, features.width, len(classes))
             trees.append(tree)
         if not trees:
             raise WrongUse("A forest without trees.", allowed="what model.save wrote")
-        columns = tuple(map(FrameColumn.from_json, stored["columns"]))
-        cost = read_cost(stored["cost"])
-        return cls(features, columns, tuple(trees), classes, cost, stored["charge"])
+        columns = read_columns(stored["columns"], [part.name for part in features.parts])
+        cost, charge = read_cost(stored["cost"]), text(stored["charge"])
+        return cls(features, columns, tuple(trees), classes, cost, charge)
 
 
 def _require_whole(tree: Grown, width: int, classes: int) -> None:

@@ -7,18 +7,20 @@ The number of runs and every model but the best one are never released, logged o
 
 import math
 import struct
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any, ClassVar
 
-from sfumato.errors import WrongUse, shown
+import numpy as np
+
+from sfumato.errors import Failed, WrongUse, shown
 from sfumato.exact.rational import Number
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.outcomes import outcome_distance
 from sfumato.learning.recipe import Asked, OneRelease, Recipe, Run
 from sfumato.learning.run_count import RunShares, law_of
 from sfumato.learning.scorable import Scorable
+from sfumato.learning.silence import SILENCE
 from sfumato.learning.told import Told
 from sfumato.learning.tune_preview import TunePreview
 from sfumato.mechanisms.additive import AdditiveMechanism
@@ -36,6 +38,9 @@ _PARTS = 8
 _HEAD = struct.Struct("<qqq")
 # What a model is made with while it is scored.
 _NOTHING = Cost("0", "0", "0", ())
+# The outcome of a run without a model: below every score, which is a difference of 64-bit counts.
+_LOST = (-(2**65), b"")
+_NO_MODEL = _HEAD.pack(-1, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +93,15 @@ def tune(
     The running time grows with the number of runs: see RULES 24. Nothing is stored before the end,
     so a crash loses all of it.
 
+    A run that cannot go on from what was released, as a network that mixes rows at the weights of a
+    checkpoint, loses to every other, and nothing tells of it.
+
     Raises:
         UnknownName, WrongUse, MissingDeclaration, UnsupportedSql: before anything is charged.
+        WrongUse: no run made a model. This is the stored answer: it is paid for, and the same
+            tuning again is the same refusal, free.
         BudgetExceeded: the account cannot pay; nothing was charged.
-        EngineFailed: a run failed; the charge is forfeited.
+        EngineFailed: the rows could not be read or measured; the charge is forfeited.
 
     >>> import sfumato as sf, pyarrow as pa, tempfile
     >>> from sfumato.learning import DecisionTree, NaiveBayes
@@ -113,6 +123,12 @@ def tune(
     cost = session.price(task)
     stored = session.ask(Told(task, examples.about))
     place, right, wrong = _HEAD.unpack_from(stored.body)
+    if place < 0:
+        raise WrongUse(
+            f"A tuning that made no model: charge {stored.charge}.",
+            allowed="recipes whose training can go on from what it has released",
+            remedy="It is paid for. Fit each recipe alone to see why; then tune another list.",
+        )
     planned = task.candidates[place].planned
     model = planned.made(stored.body[_HEAD.size :], cost, stored.charge)
     return Tuned(model, listed[place], place, right, wrong, cost, stored.charge)
@@ -195,7 +211,24 @@ class Candidate:
         examples: Examples,
         declarations: Dataset,
     ) -> tuple[int, bytes]:
-        """The score of a fitted model, and its noisy counts with its bytes."""
+        """The score of a fitted model, and its noisy counts with its bytes.
+
+        What goes wrong outside of the curator does so because of what was released: the run loses.
+        """
+        try:
+            return self._scored(curator, examples, declarations)
+        except Failed:
+            raise
+        except Exception:
+            return _LOST
+
+    def _scored(
+        self,
+        curator: Curator,
+        examples: Examples,
+        declarations: Dataset,
+    ) -> tuple[int, bytes]:
+        """The outcome of a run that goes well."""
         body = self.planned.carried_out(curator, declarations)
         model = self.planned.made(body, _NOTHING, "")
         if not isinstance(model, Scorable):
@@ -224,9 +257,12 @@ class Tuning:
         shares: RunShares,
     ) -> "Tuning":
         """The task with as little noise as what it may cost allows."""
+        prepared = [recipe.prepared(examples) for recipe in recipes]
 
         def planned(asked: Asked) -> tuple[Candidate, ...]:
-            return _candidates(recipes, examples, asked, shares.orders)
+            fit, score = _divided(asked)
+            plans = [each(fit, shares.orders) for each in prepared]
+            return _candidates(recipes, plans, examples, score)
 
         def events(asked: Asked) -> tuple[Event, ...]:
             return tuple(each.event for each in planned(asked))
@@ -277,30 +313,32 @@ class Tuning:
         return self.examples.plan
 
     def run(self, curator: Curator) -> bytes:
-        """The place of the best recipe, its noisy counts, and its model."""
+        """The place of the best recipe, its noisy counts, and its model; or that there is none."""
         (declarations,) = self.declarations
 
         def run(place: int, inner: Curator) -> tuple[int, bytes]:
             return self.candidates[place].outcome(inner, self.examples, declarations)
 
-        place, (_, body) = curator.best(self.runs, run)
-        return struct.pack("<q", place) + body
+        # a warning, or an error in its place, would tell of a run that is secret
+        with SILENCE, np.errstate(all="ignore"):
+            place, outcome = curator.best(self.runs, run)
+        if outcome == _LOST:
+            return _NO_MODEL
+        return struct.pack("<q", place) + outcome[1]
 
 
 def _candidates(
     recipes: Sequence[Recipe[Any]],
+    plans: Sequence[object],
     examples: Examples,
-    asked: Asked,
-    orders: Collection[Fraction],
+    score: Asked,
 ) -> tuple[Candidate, ...]:
-    """The recipes planned for what a run may cost."""
-    fit, score = _divided(asked)
+    """The recipes that are planned, with the noise of a score."""
     scoring = score.allowance
     moved = outcome_distance(examples.plan, scoring.norm)
     mechanism = scoring.noise(moved, scoring.amount)
     found = []
-    for recipe in recipes:
-        planned: Any = recipe.planned(examples, fit, orders)
+    for recipe, planned in zip(recipes, plans, strict=True):
         if not isinstance(planned, OneRelease | Run):
             raise WrongUse(f"{shown(recipe)} has a plan of its own kind, which is not tuned.")
         found.append(Candidate(planned, mechanism, moved))

@@ -8,6 +8,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NoReturn, TypeAlias, TypeVar, overload
 
 import numpy as np
@@ -22,7 +23,7 @@ from sfumato.noise import SYSTEM, Integers
 from sfumato.noise.entropy import below
 from sfumato.plan.aggregate import Quantiles
 from sfumato.privacy.distance import Norm
-from sfumato.privacy.event import BestOf, Design
+from sfumato.privacy.event import BestOf, Design, Event
 from sfumato.query.cells import Cells, Units
 from sfumato.query.cycle import Cycle, Turning
 from sfumato.query.reserved import Reserved
@@ -276,9 +277,11 @@ class Curator:
         """The best outcome of a secret number of runs, after the place of the event that it did.
 
         ``run`` is called with the place of one of the events and a curator that answers its steps.
-        It must return a function of what that curator has released, and keep nothing of it. The
-        best outcome is the one of the highest score; of equal ones that of the last place, then
-        that of the last bytes in order.
+        It must return a function of what that curator has released, and keep nothing of it. What
+        goes wrong with what was released must be an outcome too, such as one of the lowest score:
+        a run that raises, or of which a step has failed, ends all. The best outcome is the one of
+        the highest score; of equal ones that of the last place, then that of the last bytes in
+        order.
         """
 
         def step() -> tuple[int, Outcome]:
@@ -287,10 +290,7 @@ class Curator:
             found: list[tuple[int, int, bytes]] = []
             for _ in range(event.law.sample_one()):
                 place = below(len(event.events), SYSTEM)
-                inner = Curator(self.charge, Reserved(event.events[place]), self._opened)
-                score, body = run(place, inner)
-                if inner.end() or type(score) is not int or type(body) is not bytes:
-                    raise InvalidDeclaration("A run that failed.")
+                score, body = self._outcome(event.events[place], partial(run, place))
                 found = [max([*found, (score, place, body)])]
             score, place, body = found[0]
             return place, (score, body)
@@ -308,6 +308,23 @@ class Curator:
             failed, self._failed = self._failed, self._failed or ENGINE
             self._sample = self._turn = None
         return failed
+
+    def _outcome(
+        self,
+        event: Event,
+        run: Callable[["Curator"], Outcome],
+    ) -> Outcome:
+        """What a run returns, of a curator that answers the steps of its event and ends with it."""
+        inner = Curator(self.charge, Reserved(event), self._opened)
+        try:
+            score, body = run(inner)
+        finally:
+            failed = inner.end()
+            if failed == CANCELLED:
+                raise Cancelled(paid=True)
+        if failed or type(score) is not int or type(body) is not bytes:
+            raise InvalidDeclaration("A run that failed.")
+        return score, body
 
     def _take_selection(
         self,

@@ -96,7 +96,8 @@ def bar_chart(title: str, axis: str, bars: Sequence[Bar]) -> Figure:
         parts.append(_label(line, y))
         if line.bar is not None:
             parts.append(_bar(line.bar, x, y, line.colour))
-    caption = f"{xml_text(axis)}; whiskers: 95% interval"
+    # a tspan holds a sentence, which pages translate; other texts are data
+    caption = f"<tspan>{xml_text(axis)}; whiskers: 95% interval</tspan>"
     parts.append(f'<text x="{_LEFT}" y="{bottom + 34}" class="a">{caption}</text>')
     return Figure(svg_document(bottom + _BOTTOM, title, "".join(parts)))
 

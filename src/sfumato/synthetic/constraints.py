@@ -2,6 +2,7 @@
 """Statements that hold for every row, such as ``implies("age < 15", "income IS NULL")``."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,8 @@ MOST_COMBINATIONS = 10_000_000
 # The most that are tried of constraints that share columns.
 MOST_TOGETHER = 3 * MOST_COMBINATIONS
 _COLUMNS = 3
+# Functions with another value each time, or each day: the rows of tomorrow would obey another rule.
+_CHANGING = re.compile("Rand|Randn|Uuid|Version|(Current|Local|Session|Utc).*")
 # Nothing but the tables that are registered can be read.
 _PUBLIC: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": "false",
@@ -53,11 +56,15 @@ class Constraint:
         subqueries = list(parsed.find_all(exp.Subquery, exp.Anonymous, exp.From))
         if subqueries or len(parsed.expressions) != 1:
             raise self._refused()
+        for function in parsed.find_all(exp.Func):
+            if _CHANGING.fullmatch(type(function).__name__):
+                raise self._refused()
 
     def _refused(self) -> WrongUse:
         return WrongUse(
             f"A constraint {shown(self.test)}.",
-            allowed="a test of columns of one row, without sub-queries: start <= finish",
+            allowed="a test of columns of one row, without sub-queries and without functions that "
+            "change, as random() and today() do: start <= finish",
         )
 
     @property
@@ -139,7 +146,7 @@ def rules_of(schema: Schema, constraints: Sequence[Constraint]) -> tuple[Rule, .
             found = Rule(found.columns, found.allowed & before.allowed)
         rules[found.columns] = found
         _require_possible(found, constraint)
-    _require_together(schema, list(rules.values()))
+    _require_together(schema, list(rules.values()), constraints)
     return tuple(rules.values())
 
 
@@ -262,14 +269,20 @@ def _require_possible(rule: Rule, constraint: Constraint) -> None:
         )
 
 
-def _require_together(schema: Schema, rules: Sequence[Rule]) -> None:
+def _require_together(
+    schema: Schema,
+    rules: Sequence[Rule],
+    constraints: Sequence[Constraint],
+) -> None:
     """Refuses rules that no row satisfies, and those that are too many to find it out."""
     for each in together(rules, schema.cells):
-        names = ", ".join(shown(schema.names[place]) for place in each.columns)
+        columns = [schema.names[place] for place in each.columns]
+        names = ", ".join(map(shown, columns))
         require_few(each, names)
         if not each.allowed():
+            tests = [shown(one.test) for one in constraints if set(columns) & set(one.columns)]
             raise WrongUse(
-                f"No row can satisfy the constraints on {names} together.",
+                f"No row can satisfy the constraints on {names} together: {', '.join(tests)}.",
                 remedy="Leave one of them out.",
             )
 

@@ -31,6 +31,13 @@ from sfumato.synthetic.schema import Axis, Bins, Schema, TextAxis, schema_of
 from sfumato.synthetic.task import STOPPED, FitTask
 from sfumato.synthetic.workload import weights_of
 
+# What is told of single columns or tables, and an example of each.
+_BY_COLUMN = {
+    "bins": '{"age": 10}',
+    "texts": '{"city": "(other)"}',
+    "order": '{"visits": "day"}',
+}
+
 
 @dataclass(frozen=True)
 class Options:
@@ -63,6 +70,12 @@ class Options:
     order: Mapping[str, str] | None = None
     texts: Mapping[str, str] | None = None
     triples: bool = False
+
+    def __post_init__(self) -> None:
+        for name, example in _BY_COLUMN.items():
+            given = getattr(self, name)
+            if given is not None and not isinstance(given, Mapping):
+                raise WrongUse(f"{name}={shown(given)}.", allowed=example)
 
 
 def fit(

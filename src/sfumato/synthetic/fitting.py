@@ -12,7 +12,7 @@ import numpy as np
 from sfumato.noise import Integers
 from sfumato.synthetic.counts import BlockCounts
 from sfumato.synthetic.estimate import Estimator, Fitted, MaximumEntropy, Measurement
-from sfumato.synthetic.merging import Merging
+from sfumato.synthetic.merging import Merging, has_order
 from sfumato.synthetic.public import PublicCells
 from sfumato.synthetic.rows import Dice, sampled
 from sfumato.synthetic.rules import Rule, kinds
@@ -33,6 +33,8 @@ _PAIR = 2
 _PARTS_OF_TREE = 8
 # Of so many columns, the cells of a junction tree are computed exactly for each candidate.
 _FEW_COLUMNS = 24
+# Where little is spent, neighbours of an ordered column are one block up to so many.
+_ALIKE = 10.0
 # From so many standard deviations on, missing values that are not declared are taken for real.
 _SEEN = 4.0
 # From so many on, a bin has rows. The weight of one beyond all that have.
@@ -51,7 +53,8 @@ class Base:
 
     ``singles`` are the noisy counts of each column in rows, before merging. ``pinned`` replaces
     the blocks that follow from them. If ``counted`` is set, so many of the columns were measured;
-    the others are those of another table, with the counts that they have there.
+    the others are those of another table, with the counts that they have there. Of an honest check
+    with ``missing_apart``, missing values are counted apart from all others.
     """
 
     schema: Schema
@@ -62,6 +65,7 @@ class Base:
     counted: int | None = None
     publics: tuple[PublicCells, ...] = ()
     triples: bool = False
+    missing_apart: bool = True
 
     @cached_property
     def noises(self) -> Noises:
@@ -98,10 +102,15 @@ class Base:
         if any(place in each.columns for each in self.publics):
             return Merging(tuple(range(len(noisy))))
         is_ruled = any(place in rule.columns for rule in self.rules)
+        values = noisy[:-1]
+        if self.schedule.neighbours and has_order(self.schema.axes[place].kind) and not is_ruled:
+            merged = Merging.of_neighbours(values, _ALIKE * self.sigma[0])
+            if self.has_missing(place):
+                return Merging((*merged.blocks, merged.size))
+            return merged.joined(int(values.argmin()))
         if self.has_missing(place) or is_ruled:
             return Merging.of(noisy, least, kinds(self.rules, place, len(noisy)))
         # rows without a value count among those of the rarest one
-        values = noisy[:-1]
         return Merging.of(values, least).joined(int(values.argmin()))
 
     def weights(
@@ -130,7 +139,8 @@ class Base:
         """Between which codes the values of a column with bins lie; None: anywhere.
 
         The ends are those of the bins that can be told from noise, and as much again on either
-        side as the outermost of them is wide: what few values are farther out is not known.
+        side as the outermost of them is wide, unless it is of one value: what few values are
+        farther out is not known.
         """
         axis = self.schema.axes[place]
         if axis.starts is None:
@@ -140,8 +150,9 @@ class Base:
         if not len(seen):
             return None
         first, last = int(seen[0]), int(seen[-1])
-        low = 2 * limits[first] - limits[first + 1]
-        high = 2 * limits[last + 1] - limits[last]
+        below, above = limits[first + 1] - limits[first], limits[last + 1] - limits[last]
+        low = limits[first] - (below if below > 1 else 0)
+        high = limits[last + 1] + (above if above > 1 else 0)
         return max(int(low), int(limits[0])), min(int(high), int(limits[-1]))
 
     def has_missing(

@@ -49,7 +49,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """The correlation of two ordered columns, by the places of their blocks.
+    """The correlation of two ordered columns, by the places of their blocks; missing values apart.
 
     ``counted`` is that of the noisy counts; its 95% interval is ``error`` wide on either side.
     """
@@ -141,13 +141,17 @@ def correlations(
     base: Base,
     seen: Sequence[Seen],
 ) -> tuple[Correlation, ...]:
-    """The correlation of each two ordered columns that the check counted together.
+    """The correlation of each two ordered columns that the check counted together, where neither
+    value is missing.
 
-    Blocks are numbered in the order of their values, a missing value last, and scaled as in the
-    rows. So what is counted is a sum of noisy counts, whose noise is known.
+    Blocks are numbered in the order of their values, and scaled as in the rows. So what is counted
+    is a sum of noisy counts, whose noise is known.
     """
     found: dict[Clique, Correlation] = {}
     ordered = set(_ordered(base))
+    missing = {column for column in ordered if base.has_missing(column)}
+    if not base.missing_apart:
+        ordered -= missing
     for each in seen:
         for axes in combinations(range(each.rows.ndim), 2):
             pair = tuple(each.columns[axis] for axis in axes)
@@ -156,7 +160,11 @@ def correlations(
             others = tuple(at for at in range(each.rows.ndim) if at not in axes)
             rows, counted = each.rows.sum(axis=others), each.counted.sum(axis=others)
             sigma = base.sigma[2] * math.sqrt(each.rows.size / rows.size)
-            one = _correlation(rows, counted / base.total, sigma / base.total)
+            known = tuple(slice(-1 if column in missing else None) for column in pair)
+            total = base.total * rows[known].sum() / max(rows.sum(), 1.0)
+            if not total:
+                continue
+            one = _correlation(rows[known], counted[known] / total, sigma / total)
             if one is not None:
                 first, second = (base.schema.axes[column].name for column in pair)
                 found[pair] = Correlation((first, second), *one)

@@ -1,14 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Values that are too rare to be told from noise are counted together, as the rest."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from sfumato.metadata.column import Boolean, Category
 from sfumato.noise import Integers
 from sfumato.synthetic.rows import Dice, systematic
-from sfumato.synthetic.schema import Floats
+from sfumato.synthetic.schema import Declared, Floats
+
+
+def has_order(kind: Declared) -> bool:
+    """Whether values that are neighbours are alike.
+
+    >>> has_order(Boolean())
+    False
+    """
+    return not isinstance(kind, Category | Boolean)
 
 
 @dataclass(frozen=True)
@@ -39,6 +50,28 @@ class Merging:
         _, rests = np.unique(groups[~kept], return_inverse=True)
         blocks[~kept] = int(kept.sum()) + rests
         return cls(tuple(blocks.tolist()))
+
+    @classmethod
+    def of_neighbours(
+        cls,
+        noisy: Floats,
+        least: float,
+    ) -> "Merging":
+        """Blocks of neighbouring cells, each with a noisy count of about ``least``.
+
+        A cell with as much is a block of its own. What is left over between such cells goes with
+        the block before it, if that is of several cells.
+
+        >>> Merging.of_neighbours(np.array([9.0, -2.0, 2.0, 5.0, 6.0, 1.0, 8.0, 1.0]), 8.0).blocks
+        (0, 1, 1, 1, 1, 1, 2, 3)
+        """
+        blocks: list[int] = []
+        alone = noisy >= least
+        starts = np.flatnonzero(alone | np.diff(alone, prepend=True))
+        for run in np.split(np.arange(len(noisy)), starts[starts > 0]):
+            first = blocks[-1] + 1 if blocks else 0
+            blocks += [first + each for each in _divided(noisy[run].tolist(), least)]
+        return cls(tuple(blocks))
 
     def joined(
         self,
@@ -89,3 +122,18 @@ class Merging:
                 rows = np.flatnonzero(blocks == block)
                 found[rows] = cells[systematic(weights[cells], len(rows), dice)]
         return found
+
+
+def _divided(
+    counts: Sequence[float],
+    least: float,
+) -> list[int]:
+    """The block of each of some neighbouring cells; what is left over goes with the last block."""
+    blocks, block, held = [], 0, 0.0
+    for count in counts:
+        blocks.append(block)
+        held += max(count, 0.0)
+        if held >= least:
+            block, held = block + 1, 0.0
+    last = max(block - 1, 0)
+    return [min(each, last) for each in blocks]

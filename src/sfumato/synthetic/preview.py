@@ -18,16 +18,22 @@ from sfumato.synthetic.unit_table import UnitTable
 _NORMAL = 1.96
 # Counts of a column, and of a pair, are noise if their half-width is such a share of all rows.
 _NOISE, _NOISE_OF_PAIRS = 0.5, 0.125
+# CPU seconds: of a start; of a round; of a round for each cell of the model, unless it is a tree;
+# and for each pair of columns. Adult and ACS take half of it to all of it.
+_START, _ROUND, _OF_CELL, _OF_PAIR = 1.0, 0.08, 0.4e-6, 2e-5
+# Bytes of memory: of a start, and for each cell of the model.
+_LEAST_MEMORY, _MEMORY_OF_CELL = 300e6, 500
 
 
 @dataclass(frozen=True)
 class Preview:
     """The columns as they will be binned, the rounds, the cost, and the noise; free.
 
-    ``errors`` has, for each column, the 95% half-width of the count of one of its cells, in rows.
-    ``left_out`` are the columns that no synthetic row will have, ``size`` the declared number of
-    rows, ``opening`` what the charge finds before it counts. Of several tables, this is the first,
-    and ``others`` has the others.
+    ``error`` is the 95% half-width of the count of one cell of a column, in rows; ``off_by`` what
+    the noise is for each column, ``seconds`` and ``memory`` what a fit takes. ``left_out`` are the
+    columns that no synthetic row will have, ``size`` the declared number of rows, ``opening`` what
+    the charge finds before it counts. Of several tables, this is the first, and ``others`` has the
+    others.
 
     >>> Preview.__name__, "preview returns one"
     ('Preview', 'preview returns one')
@@ -59,6 +65,35 @@ class Preview:
             return 0.0
         noise = self.task.schedule.noises(self.task.schema.plan).chosen.noise
         return self._rows(float(noise.variance.upper))
+
+    @property
+    def off_by(self) -> dict[str, float]:
+        """By how much noise alone moves the shares of each column, as a part of all rows.
+
+        Half the sum of the expected errors of its cells, and 1 at most, for the declared number of
+        rows, or 30,000. Cells that are too small to be told from noise are counted together, so
+        rows are nearer.
+        """
+        each = self.error / _NORMAL * math.sqrt(2 / math.pi)
+        rows = self.size or ROWS
+        return {name: min(cells * each / rows / 2, 1.0) for name, cells in self.cells.items()}
+
+    @property
+    def seconds(self) -> float:
+        """About how many CPU seconds a fit of all tables takes at most, without reading them."""
+        found = _START
+        for each in (self, *self.others):
+            schedule = each.task.schedule
+            cells = 0 if schedule.is_forest else schedule.limit
+            pairs = schedule.columns**2 / 2
+            found += schedule.rounds * (_ROUND + cells * _OF_CELL + pairs * _OF_PAIR)
+        return found
+
+    @property
+    def memory(self) -> float:
+        """About how many bytes of memory a fit takes at most."""
+        largest = max(each.task.schedule.limit for each in (self, *self.others))
+        return _LEAST_MEMORY + largest * _MEMORY_OF_CELL
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -111,9 +146,10 @@ class Preview:
     def table(self) -> str:
         """The columns of this table, and what is measured of them, as text."""
         schedule = self.task.schedule
-        rows = [[name, f"{cells:,}"] for name, cells in self.cells.items()]
+        off_by = self.off_by
+        rows = [[name, f"{cells:,}", f"{off_by[name]:.1%}"] for name, cells in self.cells.items()]
         lines = [
-            text_table(["column", "cells"], rows),
+            text_table(["column", "cells", "off by"], rows),
             f"each count of a column: +- {number(self.error)} rows",
         ]
         if schedule.rounds:
@@ -127,7 +163,12 @@ class Preview:
         for each in (self, *self.others):
             lines += [f"table {each.task.schema.table}"] if self.others else []
             lines.append(each.table)
-        return "\n".join([*lines, f"cost: {self.cost}", "nothing was charged"])
+        lines += [
+            f"about {max(self.seconds, 1):,.0f} CPU seconds and {self.memory / 1e9:.1f} GB at most",
+            f"cost: {self.cost}",
+            "nothing was charged",
+        ]
+        return "\n".join(lines)
 
 
 def preview_of(

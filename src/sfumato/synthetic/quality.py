@@ -8,10 +8,10 @@ from itertools import combinations
 
 import numpy as np
 
-from sfumato.metadata.column import Boolean, Category
 from sfumato.noise import Integers
 from sfumato.synthetic.fitting import Base
 from sfumato.synthetic.honest import Correlation, Way, correlations, seen_of, ways_of
+from sfumato.synthetic.merging import has_order
 from sfumato.synthetic.schema import Floats
 from sfumato.synthetic.task import Released
 from sfumato.synthetic.tree import Clique
@@ -130,7 +130,7 @@ def _ranges(
     """The ranges of ordered columns; none of a column that is missing in every row."""
     for place, axis in enumerate(base.schema.axes[: base.counted]):
         known = cells[:, place][cells[:, place] < axis.bins]
-        if isinstance(axis.kind, Category | Boolean) or not len(known):
+        if not has_order(axis.kind) or not len(known):
             continue
         limits, kind = axis.limits, axis.kind
         low, high = int(limits[known.min()]), int(limits[known.max() + 1]) - 1
@@ -140,12 +140,16 @@ def _ranges(
             is_cut = reach != (kind.lower_code, kind.upper_code + 1)
             low, high = max(low, reach[0]), min(high, reach[1] - 1)
         codes = np.array([kind.lower_code, kind.upper_code, low, high])
-        first, last, least, greatest = map(_said, axis.values(codes).to_pylist())
+        first, last, least, greatest = map(said, axis.values(codes).to_pylist())
         yield Range(axis.name, (first, last), (least, greatest), is_cut)
 
 
-def _said(value: object) -> str:
-    # a year is written without a comma
+def said(value: object) -> str:
+    """A value as a page shows it; a year has no comma.
+
+    >>> said(76_000), said(1900)
+    ('76,000', '1900')
+    """
     if isinstance(value, int | float) and abs(value) >= 10_000:
         return f"{value:,}"
     return str(value)

@@ -175,8 +175,9 @@ class RelationalModel(Model):
         parents = Parents.of(first.base, fitted, Dice(Same()))
         children = []
         for task, released in zip(self.opened.children, others, strict=True):
-            model = task.begin(released.base, parents)
-            children.append(model.fitted(released.pairs, parents.cells, Dice(Same())))
+            seen = task.seen(parents)
+            model = task.begin(released.base, seen)
+            children.append(model.fitted(released.pairs, seen.cells, Dice(Same())))
         family = self.opened.family
         return FamilySampler(family, first.base, fitted, tuple(children))
 
@@ -188,9 +189,10 @@ class RelationalModel(Model):
         after = Parents.of(parent.base, parent.fitted, Dice())
         children = []
         for task, model in zip(self.opened.children, whole.children, strict=True):
-            base, pairs = _measured_again(model, before, parent.base)
-            begun = task.begin(base, after)
-            children.append(begun.fitted(pairs, after.cells, Dice()))
+            base, pairs = _measured_again(model, task.seen(before), parent.base)
+            seen = task.seen(after)
+            begun = task.begin(base, seen)
+            children.append(begun.fitted(pairs, seen.cells, Dice()))
         return replace(whole, base=parent.base, fitted=parent.fitted, children=tuple(children))
 
     def report(self) -> Report:
@@ -209,7 +211,8 @@ class RelationalModel(Model):
         first = self.released[0]
         left_out = tuple(told["left_out"][self.task.family.parent])
         kept = quality(first, parents)
-        return Report(first, kept, *ends, left_out, others=tuple(found))
+        lost = ("Of a unit with more rows in it, one is kept.",)
+        return Report(first, kept, *ends, left_out, lost, tuple(found))
 
     def __repr__(self) -> str:
         counts = []

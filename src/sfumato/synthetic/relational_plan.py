@@ -30,7 +30,7 @@ from sfumato.synthetic.unit_table import UnitTable
 from sfumato.synthetic.workload import weights_of
 
 # How many marginals are chosen for each column of a child; and if little is spent.
-_ROUNDS, _FEW_ROUNDS = 3, 1
+_ROUNDS, _FEW_ROUNDS = 3, 2
 
 
 def planned(
@@ -64,6 +64,8 @@ def planned(
     for place, (number, share) in enumerate(zip(columns, parts, strict=True)):
         part = replace(allowed, amount=share)
         found = Schedule.of(number, part, size=size, rounds=rounds, check=check)
+        # where little is spent, pairs of many cells would be noise alone
+        found = replace(found, neighbours=found.faint == 1)
         schedules.append(_of_child(family, place, found, rounds) if place else found)
     stated = _Stated(constraints, workload, triples)
     return built(dataset, family, schedules, stated, openings)
@@ -146,7 +148,7 @@ def _of_child(
     """The schedule of a child: its columns can also go with those of the parent."""
     own, wide = schedule.columns, len(family.widened(table))
     possible = own * (own - 1) // 2 + own * (wide - own)
-    each = _ROUNDS if schedule.faint > 1 else _FEW_ROUNDS
+    each = _FEW_ROUNDS if schedule.neighbours else _ROUNDS
     taken = each * own if rounds is None else rounds
     return replace(schedule, rounds=min(taken, possible))
 
@@ -316,6 +318,7 @@ def _told(schedule: Schedule) -> dict[str, Any]:
         "limit": schedule.limit,
         "faint": schedule.faint,
         "check": str(schedule.check),
+        "neighbours": schedule.neighbours,
     }
 
 
@@ -326,4 +329,6 @@ def _schedule(
     delta = None if told["delta"] is None else Fraction(told["delta"])
     allowed = Allowance(Norm[told["norm"]], Fraction(told["amount"]), delta)
     sizes = told["columns"], told["rounds"], told["limit"], told["faint"]
-    return Schedule(allowed, *sizes, Fraction(told["check"]))
+    # earlier fits did not say
+    neighbours = told.get("neighbours", False)
+    return Schedule(allowed, *sizes, Fraction(told["check"]), neighbours)

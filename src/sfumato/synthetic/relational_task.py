@@ -51,8 +51,9 @@ from sfumato.synthetic.tree import Clique
 from sfumato.synthetic.unit_table import FULL, UnitTable
 
 FORMAT = 1
-# The most parents that a model is fitted with; each counts more if there are more.
-_PARENTS = 30_000
+# The most parents that a model is fitted with, and the most rows of a child; if there are more,
+# each counts more.
+_PARENTS, _ROWS = 30_000, 100_000
 _HEADER = 1_000_000
 
 
@@ -74,6 +75,19 @@ class Parents:
         whole = round(base.total)
         each = -(-whole // _PARENTS)
         return cls(Drawing(base, fitted).cells(max(1, whole // each), dice), each)
+
+    def fewer(
+        self,
+        numbers: Integers,
+    ) -> "Parents":
+        """Some of them, that stand for all: those of about 100,000 rows, given how many each has.
+
+        They come in random order, so the first ones are as good as any.
+        """
+        times = -(-int(numbers.sum()) // _ROWS)
+        if times < 2:
+            return self
+        return Parents(self.cells[: max(1, len(self.cells) // times)], self.each * times)
 
 
 @dataclass(frozen=True)
@@ -126,6 +140,7 @@ class ChildTask:
         for one in self.schema.axes:
             singles.append(curator.measure(single(self.plan, one), noises.single))
         base = self.base(singles, parent)
+        parents = self.seen(parents)
         checks = self._checked()
         checked = []
         for clique in checks:
@@ -140,12 +155,21 @@ class ChildTask:
         chosen = tuple(clique for clique, _ in pairs)
         return Noisy(base, tuple(checks), chosen, tuple(counts), is_whole)
 
+    def seen(
+        self,
+        parents: "Parents",
+    ) -> "Parents":
+        """The parents with which the child is fitted."""
+        family, table = self.plan.family, self.plan.table
+        held = parents.cells[:, len(family.axes) + table - 1]
+        return parents.fewer(np.where(held > family.children[table - 1].most, 0, held))
+
     def begin(
         self,
         base: Base,
         parents: "Parents",
     ) -> ChildModel:
-        """The model of the single columns."""
+        """The model of the single columns, of parents as ``seen`` gives them."""
         return ChildModel.begin(base, self.plan, parents.each)
 
     def _checked(self) -> list[Clique]:

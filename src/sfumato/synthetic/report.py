@@ -5,12 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from sfumato.query.cost import Cost
-from sfumato.query.plot import Bar, bar_chart
 from sfumato.query.render import number
 from sfumato.synthetic.beside import Comparison
+from sfumato.synthetic.charts import column_chart
 from sfumato.synthetic.honest import Way
 from sfumato.synthetic.page import (
     AGREES,
@@ -26,11 +24,10 @@ from sfumato.synthetic.quality import Fit, Quality
 from sfumato.synthetic.task import Released
 
 _STYLE = (Path(__file__).parent / "report.css").read_text(encoding="utf-8")
-# The most cells of a column that is drawn, and the most columns.
-_DRAWN, _PICTURES = 24, 12
-# The standard deviations within which 95% of noise lies.
-_NORMAL = 1.96
-_CELL = 22
+# The most columns that are drawn.
+_PICTURES = 12
+# The width of a square of the map, and of a letter beside it.
+_CELL, _LETTER = 22, 8
 # The most pairs that are named.
 _NAMED = 200
 
@@ -111,18 +108,20 @@ class Report:
     @property
     def _summary(self) -> str:
         base = self.released.base
-        rows = "rows" if base.counted is None else "units with rows"
+        rows = "rows" if base.counted is None else "units have rows"
         return (
-            f"About {round(base.total):,} {rows} with {len(base.sizes)} columns, drawn from a "
-            f"model of noisy counts. No row is that of a person. Charge {self.charge_id}."
+            f"About {round(base.total):,} {rows} with {base.counted or len(base.sizes)} columns, "
+            "drawn from a model of noisy counts. No row is that of a person. "
+            f"Charge {self.charge_id}."
         )
 
     @property
     def _tiles(self) -> str:
         off = [fit.off for fit in self.quality.checks]
+        rows = "rows" if self.released.base.counted is None else "units with rows"
         worst = f"{max(off):.2%}" if off else "none"
         tiles = [
-            (number(round(self.released.base.total)), "rows (noisy)"),
+            (number(round(self.released.base.total)), f"{rows} (noisy)"),
             (str(len(self.released.pairs)), "pairs of columns measured"),
             (worst, "largest error in the honest check, of all rows"),
             (_short(self.cost), "cost"),
@@ -168,9 +167,9 @@ class Report:
             return ""
         return section(
             "Correlations",
-            "<p>Of ordered columns that the honest check counted together, in its coarse cells. "
-            "The 95% interval is that of the noise of the check.</p>"
-            + table(["columns", "in the rows", "in the check", ""], rows),
+            "<p>Of ordered columns that the honest check counted together, in its coarse cells, "
+            "without missing values. The 95% interval is that of the noise of the check.</p>"
+            + table(["columns", "in the rows", "in the check", "verdict"], rows),
         )
 
     @property
@@ -293,7 +292,7 @@ class Report:
         base = self.released.base
         names = base.schema.names
         measured = {each.columns for each in self.released.pairs}
-        left, size = 150, _CELL * len(names)
+        left, size = max(150, _LETTER * max(map(len, names))), _CELL * len(names)
         parts = []
         for row, name in enumerate(names):
             top = row * _CELL
@@ -314,7 +313,7 @@ class Report:
         return (
             "<p>Association in the rows (Cramer's V): the darker, the more. A frame marks pairs "
             "that were measured.</p>"
-            f'<svg viewBox="0 0 {left + size} {size + 110}" style="max-width:{left + size}px">'
+            f'<svg viewBox="0 0 {left + size} {size + left}" style="max-width:{left + size}px">'
             f"{picture}</svg>"
         )
 
@@ -322,20 +321,9 @@ class Report:
     def _columns(self) -> str:
         """A bar chart of each of the first columns, with the bands of the noise."""
         base = self.released.base
+        own = len(base.schema.axes[: base.counted])
         parts = [_fits(self.quality.singles)]
-        for place, axis in enumerate(base.schema.axes[: base.counted][:_PICTURES]):
-            counts = base.singles[place]
-            shown = np.argsort(-counts, kind="stable")[:_DRAWN]
-            firsts = axis.values(axis.limits[np.sort(shown)]).to_pylist()
-            far = _NORMAL * base.sigma[0]
-            bars = []
-            for cell, value in zip(np.sort(shown), firsts, strict=True):
-                count, label = float(counts[cell]), "missing" if value is None else str(value)
-                bars.append(Bar(label, "noisy count", count, count - far, count + far))
-            title = axis.name
-            if len(counts) > _DRAWN:
-                title = f"{axis.name}: {_DRAWN} of {len(counts):,} values, those with most rows"
-            parts.append(bar_chart(title, "rows", bars).svg)
+        parts += [column_chart(base, place) for place in range(min(own, _PICTURES))]
         return "".join(parts)
 
     @property

@@ -35,7 +35,8 @@ class Schedule:
     """What each step of a fit may cost, and how many steps there are.
 
     ``limit`` is the most cells of all tables of the junction tree, ``faint`` the number of
-    standard deviations below which values are merged. ``is_forest``: no loops.
+    standard deviations below which values are merged. ``is_forest``: no loops. With ``neighbours``,
+    neighbouring values of ordered columns are counted together in pairs.
 
     >>> from sfumato.query.allowance import allowance
     >>> plan = Schedule.of(15, allowance(rho="0.015"))
@@ -49,6 +50,7 @@ class Schedule:
     limit: int
     faint: int
     check: Fraction
+    neighbours: bool = False
 
     @classmethod
     def of(
@@ -181,7 +183,7 @@ class Noises:
 
     def choice(self, heaviest: int) -> SelectionMechanism:
         """The selection of a marginal."""
-        share = self.schedule.each(1, self.schedule.rounds)
+        share = self._share(1, self.schedule.rounds)
         epsilon = share
         if self.schedule.allowance.norm is Norm.L2:
             # an exponential mechanism of epsilon costs epsilon^2 / 8
@@ -207,5 +209,18 @@ class Noises:
         return Composed(tuple(steps))
 
     def _noise(self, step: int, times: int) -> AdditiveMechanism:
-        schedule = self.schedule
-        return schedule.allowance.noise(self.distance, schedule.each(step, times))
+        return self.schedule.allowance.noise(self.distance, self._share(step, times))
+
+    def _share(self, step: int, times: int) -> Fraction:
+        """The cost of one step.
+
+        Raises:
+            InvalidNumber: the ledger counts in units that are larger.
+        """
+        share = self.schedule.each(step, times)
+        if share <= 0:
+            raise InvalidNumber(
+                f"So little is to be spent that {times} steps get nothing of it.",
+                remedy="Spend more, or measure fewer columns and pairs.",
+            )
+        return share

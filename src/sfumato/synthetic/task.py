@@ -270,7 +270,11 @@ class Noisy:
     @property
     def chosen(self) -> dict[str, Any]:
         """The choices, for JSON, and whether Ctrl-C ended the rounds early."""
-        found: dict[str, Any] = {"checks": self.checks, "pairs": self.pairs}
+        found: dict[str, Any] = {
+            "checks": self.checks,
+            "pairs": self.pairs,
+            "missing_apart": self.base.missing_apart,
+        }
         if not self.is_whole:
             found[STOPPED] = True
         return found
@@ -360,10 +364,27 @@ def check_blocks(
     base: Base,
     column: int,
 ) -> tuple[int, ...]:
-    """Up to four blocks of the cells of a column, of about as many rows each."""
-    heights = np.cumsum(np.maximum(base.singles[column], 0.0) + 1e-9)
-    shares = (heights - heights[0] * 0.5) / heights[-1]
-    coarse = np.minimum((shares * CHECK_BLOCKS).astype(np.int64), CHECK_BLOCKS - 1)
+    """Up to four blocks of the cells of a column, of about as many rows each.
+
+    Where values are missing, the missing ones are the last block.
+    """
+    counts = np.maximum(base.singles[column], 0.0) + 1e-9
+    heights = np.cumsum(counts)
+    if not base.missing_apart:
+        return _blocks_of((heights - heights[0] * 0.5) / heights[-1], CHECK_BLOCKS)
+    shares = heights - counts * 0.5
+    if not base.has_missing(column):
+        return _blocks_of(shares / heights[-1], CHECK_BLOCKS)
+    blocks = _blocks_of(shares[:-1] / heights[-2], CHECK_BLOCKS - 1)
+    return (*blocks, max(blocks) + 1)
+
+
+def _blocks_of(
+    shares: Floats,
+    most: int,
+) -> tuple[int, ...]:
+    """The block of each cell, given the share of the rows up to it; none is empty."""
+    coarse = np.minimum((shares * most).astype(np.int64), most - 1)
     blocks: tuple[int, ...] = tuple(np.unique(coarse, return_inverse=True)[1].tolist())
     return blocks
 
@@ -418,6 +439,8 @@ class Released:
         taken: "Taken",
     ) -> "Released":
         """Reads the check and the chosen marginals that ``facts`` names."""
+        # earlier fits counted missing values with the largest ones
+        base = replace(base, missing_apart=facts.get("missing_apart", False))
         checks = []
         for clique in map(tuple, facts["checks"]):
             shape = check_counts(base, clique).shape

@@ -87,6 +87,53 @@ class Recurrent(nn.Module):
         return self.out(self.layer(x.reshape(len(x), 4, 3))[0].flatten(1))
 
 
+class Padded(nn.Module):
+    """Sequences of their own lengths: both ways with short outputs, the time in the first axis."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.LSTM(3, 4, num_layers=2, bidirectional=True, proj_size=2)
+        self.out = nn.Linear(4, CLASSES)
+
+    def forward(self, x: Any) -> Any:
+        last = (x[:, :1] * 3.99).long()
+        outputs, (hidden, _) = self.layer(x.reshape(len(x), 4, 3).transpose(0, 1))
+        # the output at the last position of each row
+        place = last.unsqueeze(2).expand(-1, 1, 4)
+        found = outputs.transpose(0, 1).gather(1, place).squeeze(1)
+        return self.out(found + hidden.sum((0, 2)).unsqueeze(1))
+
+
+class Started(nn.Module):
+    """A plain recurrent layer from a state that the row gives."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.start, self.out = nn.Linear(WIDTH, 5), nn.Linear(20, CLASSES)
+        self.layer = nn.RNN(3, 5, batch_first=True, nonlinearity="relu")
+
+    def forward(self, x: Any) -> Any:
+        start = self.start(x).unsqueeze(0)
+        return self.out(self.layer(x.reshape(len(x), 4, 3), start)[0].flatten(1))
+
+
+class Cells(nn.Module):
+    """The three cells on top of each other, at three positions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.other = nn.LSTMCell(4, 5), nn.GRUCell(5, 4, bias=False)
+        self.last, self.out = nn.RNNCell(4, 3), nn.Linear(3, CLASSES)
+
+    def forward(self, x: Any) -> Any:
+        one = other = last = None
+        for part in x.split(4, 1):
+            one = self.one(part, one)
+            other = self.other(one[0], other)
+            last = self.last(other, last)
+        return self.out(last)
+
+
 class Adapted(nn.Module):
     """A frozen layer with a trained product of low rank (LoRA)."""
 
@@ -152,6 +199,12 @@ def frozen() -> nn.Module:
     return module
 
 
+def stemmed() -> Any:
+    """Layers in which nothing is trained, before one that is."""
+    stem = (nn.Linear(WIDTH, 9).requires_grad_(requires_grad=False), nn.Tanh())
+    return nn.Sequential(*stem, nn.Linear(9, CLASSES))
+
+
 def linear() -> Any:
     return nn.Sequential(nn.Linear(WIDTH, 8), nn.ReLU(inplace=True), nn.Linear(8, CLASSES))
 
@@ -187,6 +240,7 @@ RULED = {
     "conv1d": series,
     "embedding": words,
     "frozen": frozen,
+    "stem": stemmed,
     "tied": Tied,
     "shared": Shared,
     "adapted": Adapted,
@@ -196,6 +250,9 @@ RULED = {
     "rms": scaled,
     "lstm": lstm,
     "gru": gru,
+    "padded": Padded,
+    "started": Started,
+    "cells": Cells,
 }
 UNRULED = {"told": partial(Attention, told=True), "table": partial(Shared, table=True)}
 

@@ -107,7 +107,7 @@ def test_the_integers_of_a_row_are_within_the_clip() -> None:
         statistic = sums(make(), clip=Fraction(1, 16))
         rows = codes(30)
         for row in rows[:6]:
-            fine = statistic._total(statistic._rows(_rows(row[np.newaxis])))
+            fine = statistic._total(statistic._rows(opened(statistic, row[np.newaxis])))
             # in Python's integers
             length = sum(int(each) ** 2 for each in fine)
             most = statistic.lattice.clip / statistic.fine
@@ -115,13 +115,50 @@ def test_the_integers_of_a_row_are_within_the_clip() -> None:
             assert length > (Fraction(9, 10) * most) ** 2
 
 
-def _rows(rows: Any) -> Any:
-    from sfumato.engines.base import UnitRows
+class Halving(nn.Module):
+    """Is trained, and writes into what it is given."""
 
-    return UnitRows(rows, np.arange(len(rows) + 1))
+    def __init__(self) -> None:
+        super().__init__()
+        self.out = nn.Linear(9, CLASSES)
+
+    def forward(self, x: Any) -> Any:
+        return self.out(x.mul_(0.5))
 
 
-def test_the_same_rows_in_any_order_have_the_same_sum(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_stem_makes_of_rows_is_kept_and_changes_no_bit() -> None:
+    torch.manual_seed(3)
+    frozen = nn.Linear(WIDTH, 9).requires_grad_(requires_grad=False)
+    calls: list[int] = []
+    frozen.register_forward_hook(lambda *_: calls.append(1))
+    statistic = sums(nn.Sequential(frozen, nn.Tanh(), Halving()))
+    rows = codes(600)
+    data = opened(statistic, rows)
+    plain = sums(nn.Sequential(nn.Sequential(frozen, nn.Tanh(), Halving())))
+    assert statistic.network.stem is not None and plain.network.stem is None
+    for weights in (statistic.network.start, 2 * statistic.network.start):
+        found = statistic.at(weights).exact(data)
+        assert len(calls) == 3
+        assert (found == plain.at(weights).exact(opened(plain, rows))).all()
+        calls[3:] = []
+    # rows of another charge are computed anew
+    statistic.exact(opened(statistic, rows[:9]))
+    assert len(calls) == 4
+
+
+def test_what_is_longer_than_the_rows_is_not_kept() -> None:
+    torch.manual_seed(3)
+    wide = nn.Linear(WIDTH, 40).requires_grad_(requires_grad=False)
+    statistic = sums(nn.Sequential(wide, nn.Linear(40, CLASSES)))
+    data = opened(statistic, codes(300))
+    first = statistic.exact(data)
+    assert list(data._kept.values()) == [None]
+    assert (statistic.exact(data) == first).all() and first.any()
+
+
+def test_the_same_rows_in_any_order_and_on_any_threads_have_the_same_sum(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     torch.manual_seed(5)
     rows = codes(700)
     other = np.random.default_rng(0).permutation(rows)
@@ -133,6 +170,12 @@ def test_the_same_rows_in_any_order_have_the_same_sum(monkeypatch: pytest.Monkey
             # three chunks, one by one
             patched.setattr(module, "_AT_ONCE", 1)
             assert (whole == released(statistic, rows)).all()
+        threads = torch.get_num_threads()
+        try:
+            torch.set_num_threads(threads + 2)
+            assert (whole == released(statistic, rows)).all()
+        finally:
+            torch.set_num_threads(threads)
 
 
 def test_a_unit_with_several_rows_is_clipped_once() -> None:

@@ -10,7 +10,16 @@ from torch import nn
 from sfumato.errors import WrongUse
 from sfumato.learning.torch import isolation
 from sfumato.learning.torch.isolation import require_isolated, require_isolated_elsewhere
-from tests.learning.torch.nets import CLASSES, RULED, UNRULED, WIDTH, Centred, linear, sums
+from tests.learning.torch.nets import (
+    CLASSES,
+    RULED,
+    UNRULED,
+    WIDTH,
+    Centred,
+    Recurrent,
+    linear,
+    sums,
+)
 
 
 class Shuffled(nn.Module):
@@ -62,6 +71,10 @@ class Hidden(nn.Module):
         return self.out(inner - inner.mean(0))
 
 
+def dropping() -> nn.Module:
+    return Recurrent(nn.GRU(3, 5, 2, batch_first=True, dropout=0.5))
+
+
 def mean_loss(outputs: Any, labels: Any) -> Any:
     losses = nn.functional.cross_entropy(outputs, labels, reduction="none")
     return losses * losses.detach().mean()
@@ -81,6 +94,7 @@ def test_a_network_that_treats_each_row_by_itself_is_taken(make: Any) -> None:
         (lambda: nn.Sequential(Shuffled(), linear()), r"0 \(Shuffled\)"),
         (Counting, "the buffer seen"),
         (lambda: nn.Sequential(nn.Dropout(0.5), linear()), r"0 \(Dropout\) returns another"),
+        (dropping, r"layer \(GRU\) returns another"),
     ],
 )
 def test_a_network_that_mixes_rows_is_refused(make: Any, name: str, whole: bool) -> None:

@@ -20,6 +20,7 @@ from sfumato.learning.torch import training as runs
 from sfumato.learning.torch.adaptive_training import AdaptivePiece
 from sfumato.ledger import Ledger
 from sfumato.ledger.verify import verify
+from sfumato.noise import NegativeBinomial
 from tests.learning.rows import SELECT, connected, frame
 
 BUDGET = sf.Budget(10, "1e-5")
@@ -37,6 +38,20 @@ class Net(nn.Module):
     def forward(self, x: Any) -> Any:
         city = self.city(x[:, 1].long())
         return self.out(torch.tanh(self.inner(torch.cat([x[:, ::2], city], 1))))
+
+
+class Waking(nn.Module):
+    """Mixes rows once a weight has moved far from its start: no check before the charge sees it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.out = nn.Linear(3, 2)
+        nn.init.zeros_(self.out.weight)
+
+    def forward(self, x: Any) -> Any:
+        if self.out.weight.abs().max() > 1:
+            x = x - x.mean(0)
+        return self.out(x)
 
 
 def recipe(**settings: Any) -> lt.Network:
@@ -185,6 +200,8 @@ def test_arguments_that_are_none_are_refused() -> None:
     for rate in (0, "1.5", -1):
         with pytest.raises(WrongUse, match="rate"):
             Poisson(rate)
+    with pytest.raises(WrongUse, match="on the device 'meta'"):
+        lt.Network(torch.nn.Linear(2, 2, device="meta"), LOSS, lt.SGD(0.1), size=9)
     with pytest.raises(WrongUse, match="without noise"):
         module = Net()
         lt.Network(module, LOSS, torch.optim.SGD(module.parameters()), size=9)  # type: ignore[arg-type]
@@ -233,3 +250,29 @@ def test_a_step_draws_its_noise_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(runs.NetworkPiece, "run", twice)
     with connected(tmp_path, frame(100), BUDGET) as session, pytest.raises(EngineFailed):
         ln.fit(session, recipe(steps=4, checkpoints=1), SELECT, **COST)
+
+
+def test_a_network_that_fails_its_check_in_a_tuning_loses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whether it was run at all is a secret."""
+    waking = lt.Network(Waking(), LOSS, lt.SGD(1e5), steps=2, checkpoints=2, size=300)
+    monkeypatch.setattr(NegativeBinomial, "sample_one", lambda self: 4)
+    places = iter([0, 1, 0, 0])
+    monkeypatch.setattr("sfumato.query.curator.below", lambda count, _: next(places))
+    recipes = [waking, ln.NaiveBayes(bins=4)]
+    tried: list[Any] = []
+    checked = lt.Network._checked
+
+    def counted(self: lt.Network, examples: Any) -> Any:
+        tried.append(checked(self, examples))
+        return tried[-1]
+
+    monkeypatch.setattr(lt.Network, "_checked", counted)
+    with connected(tmp_path, frame(300), BUDGET) as session:
+        best = ln.tune(session, recipes, SELECT, label="ill", rho=1, runs=2)
+        report = session.verify()
+    assert best.place == 1 and (report.charges, report.problems) == (1, ())
+    # once, for all costs among which the search goes
+    assert len(tried) == 1
+    assert not caplog.records

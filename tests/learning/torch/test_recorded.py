@@ -10,7 +10,7 @@ import torch
 
 from sfumato.learning.torch.choice import needs_whole
 from sfumato.learning.torch.recorded import Recorded
-from tests.learning.torch.nets import LOSS, READING, RULED, UNRULED, linear
+from tests.learning.torch.nets import LOSS, READING, RULED, UNRULED, frozen, linear, stemmed
 
 
 @pytest.mark.parametrize("make", [*RULED.values(), *UNRULED.values()])
@@ -41,3 +41,15 @@ def test_a_forward_of_one_layer_alone_is_kept() -> None:
     x, _ = READING.drawn(16, seed=1)
     assert torch.allclose(network.module(x), module(x), atol=1e-6)
     assert torch.equal(network.plain()(x), module(x)) and needs_whole(network, READING)
+
+
+def test_a_stem_is_what_comes_before_the_first_layer_that_is_trained() -> None:
+    x, _ = READING.drawn(16, seed=1)
+    network = Recorded(stemmed(), LOSS)
+    assert network.stem is not None and [*map(len, (network.stem, network._rest))] == [2, 1]  # type: ignore[arg-type]
+    assert torch.equal(network._rest(network.begun(x)), network.module(x))
+    hooked = stemmed()
+    hooked.register_forward_pre_hook(lambda _, inputs: (inputs[0] / 2,))
+    for whole in (linear(), frozen(), hooked, stemmed().requires_grad_(requires_grad=False)):
+        network = Recorded(whole, LOSS)
+        assert network.stem is None and network.begun(x) is x

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention and recurrent layers in lines return what torch's own layers return."""
+"""Attention in lines returns what torch's own layer returns."""
 
 from typing import Any
 
@@ -7,27 +7,10 @@ import pytest
 import torch
 from torch import nn
 
-from sfumato.learning.torch.unrolled import Tape, attention, recurrent
+from sfumato.learning.torch.unrolled import Tape, attention
 
 X = torch.linspace(-2, 2, 5 * 4 * 6).reshape(5, 4, 6).sin()
 MASK = torch.ones(4, 4, dtype=torch.bool).triu(1)
-
-
-@pytest.mark.parametrize(
-    "layer",
-    [
-        nn.LSTM(6, 3, batch_first=True),
-        nn.LSTM(6, 3, num_layers=2, bias=False, batch_first=True),
-        nn.GRU(6, 3, num_layers=2, batch_first=True),
-    ],
-)
-def test_recurrent_layers_are_those_of_torch(layer: Any) -> None:
-    wanted, last = layer(X)
-    found, last_found = recurrent(layer, Tape(), X)
-    torch.testing.assert_close(found, wanted)
-    torch.testing.assert_close(last_found, last)
-    # a state that is given goes to torch's own layer
-    torch.testing.assert_close(recurrent(layer, Tape(), X, last)[0], layer(X, last)[0])
 
 
 @pytest.mark.parametrize("mask", [None, MASK, torch.zeros(4, 4).masked_fill(MASK, -torch.inf)])

@@ -11,5 +11,18 @@ from sfumato.learning.torch.adaptive import AdaptiveClip
 from sfumato.learning.torch.network import Network
 from sfumato.learning.torch.network_model import NetworkModel, load
 from sfumato.learning.torch.optimizers import SGD, Adam
+from sfumato.learning.torch.oriented_gradients import OrientedGradients
+from sfumato.learning.torch.whitening import UnitLength, Whitened, Whitening
 
-__all__ = ["SGD", "Adam", "AdaptiveClip", "Network", "NetworkModel", "load"]
+__all__ = [
+    "SGD",
+    "Adam",
+    "AdaptiveClip",
+    "Network",
+    "NetworkModel",
+    "OrientedGradients",
+    "UnitLength",
+    "Whitened",
+    "Whitening",
+    "load",
+]

@@ -48,7 +48,7 @@ def needs_whole(
         raise WrongUse(
             "A module for which neither the rules of layers nor torch.func.vmap work.",
             allowed="layers of Linear, Conv1d to Conv3d, Embedding, LayerNorm, RMSNorm, GroupNorm, "
-            "MultiheadAttention, LSTM, GRU; or any that torch.func.vmap can take",
+            "MultiheadAttention, LSTM, GRU, RNN and their cells; or any that torch.func.vmap takes",
             remedy=f"torch says: {first_line(refused)}",
         ) from refused
     return True
@@ -83,7 +83,7 @@ def _near(
 ) -> bool:
     """Whether blocks of rows are the gradients of ordinary backward passes."""
     wanted = [part.double() for part in network.one_by_one(x, y)]
-    blocks = network.bookkeeping(x, y)
+    blocks = network.bookkeeping(network.begun(x), y)
     lengths = torch.stack([part.square().sum(1) for part in wanted]).sum(0).sqrt()
     for row in range(0, _ROWS, 5):
         factor = _SCALE / max(float(lengths[row]), 1e-30)

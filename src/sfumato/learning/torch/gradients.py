@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import chain, islice
 from math import sqrt
+from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -32,6 +33,8 @@ _COARSEST, _FINEST = 2**17, 2**20
 _AMOUNT = 64.0
 # Rounding inside a row may take this share of the clip.
 _ROUNDED = 0.02
+# Rows after the stem, labels, and which rows are known.
+Chunk: TypeAlias = tuple[torch.Tensor, torch.Tensor, Known]
 # Entries of gradients that are held at once where each row's gradient is computed whole.
 _ENTRIES = 2**23
 
@@ -116,7 +119,7 @@ class GradientSums(BoundedStatistic[Integers]):
         """The exact sums, rounded once."""
         rows = opened.unit_rows(self.plan)
         self.load()
-        chunks = self._units(rows) if self.whole else self._rows(rows)
+        chunks = self._units(rows) if self.whole else self._rows(opened)
         found = self._total(islice(chunks, _AT_ONCE))
         while (more := next(chunks, None)) is not None:
             found += self._total(chain([more], islice(chunks, _AT_ONCE - 1)))
@@ -187,13 +190,41 @@ class GradientSums(BoundedStatistic[Integers]):
 
     def _rows(
         self,
-        rows: Rows,
+        opened: Opened,
     ) -> Iterator[tuple[Sequence[Block], Known]]:
-        """The blocks of chunks of rows, each of which is a unit."""
+        """The blocks of chunks of rows, each of which is a unit.
+
+        What the stem makes of rows is kept as long as they are open.
+        """
+        kept = None
+        if self.network.stem is not None:
+            key = ("begun", self.network, self.reading, self.rows)
+            kept = opened.derived(self.plan, key, self._kept)
+        for x, y, known in kept or self._chunks(opened.unit_rows(self.plan)):
+            # a layer may write into what it is given
+            yield self.parts(x.clone() if kept else x, y), known
+
+    def _kept(
+        self,
+        rows: Rows,
+    ) -> Sequence[Chunk] | None:
+        """The chunks of all rows; None if they are larger than the rows themselves."""
+        found, most = [], self.rows * rows.codes[:1].nbytes
+        for chunk in self._chunks(rows):
+            if chunk[0].nbytes > most:
+                return None
+            found.append(chunk)
+        return found
+
+    def _chunks(
+        self,
+        rows: Rows,
+    ) -> Iterator[Chunk]:
+        """Rows after the stem, labels, and which rows are known."""
         for first in range(0, rows.units, self.rows):
             codes = rows.codes[first : first + self.rows]
             x, y, known = self.reading.tensors(codes, self.rows, self.network.device)
-            yield self.parts(x, y), known
+            yield self.network.begun(x), y, known
 
     def _units(
         self,
@@ -228,7 +259,7 @@ class GradientSums(BoundedStatistic[Integers]):
         x: torch.Tensor,
         y: torch.Tensor,
     ) -> Sequence[Block]:
-        """The blocks of rows, each of which is a unit."""
+        """The blocks of rows, each of which is a unit; ``x`` has ``begun``."""
         return self.network.bookkeeping(x, y)
 
     def blocks(

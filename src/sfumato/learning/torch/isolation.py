@@ -223,13 +223,17 @@ def _noted(
     name: str,
     seen: Passed,
 ) -> Callable[..., None]:
-    """A hook that notes what a module is given and returns, where both are tensors."""
+    """A hook that notes what a module is given and returns, where both are tensors; of a tuple,
+    as recurrent layers return, the first.
+    """
 
     def hook(
         layer: nn.Module,
         inputs: Any,
         output: Any,
     ) -> None:
+        if isinstance(output, tuple) and output:
+            output = output[0]
         if inputs and isinstance(inputs[0], torch.Tensor) and isinstance(output, torch.Tensor):
             seen.append((name, inputs[0].clone(), output.clone()))
 
@@ -247,7 +251,7 @@ def _arrays(
         vectors = torch.cat(list(sums.network.vectors(x, y)), 1).double()
         found = sums.integers(sums.blocks(vectors.cpu().numpy()), known)
         return [vectors, *(array for arrays in found for array in arrays)]
-    found = sums.integers(sums.parts(x, y), known)
+    found = sums.integers(sums.parts(sums.network.begun(x), y), known)
     return [array for arrays in found for array in arrays]
 
 

@@ -214,6 +214,10 @@ _RULES: dict[type[Any], Callable[[Any, torch.Tensor, torch.Tensor], Named]] = {
 }
 
 
+RECURRENT: tuple[type[Any], ...] = (nn.RNN, nn.LSTM, nn.GRU)
+CELLS: tuple[type[Any], ...] = (nn.RNNCell, nn.LSTMCell, nn.GRUCell)
+
+
 def has_rule(layer: nn.Module) -> bool:
     """Whether the gradients of a layer with these settings have blocks.
 
@@ -230,20 +234,20 @@ def has_rule(layer: nn.Module) -> bool:
 
 
 def in_lines(layer: nn.Module) -> bool:
-    """Whether a layer with these settings is carried out as lines (``unrolled``), or is part of
-    one that is.
+    """Whether a layer with these settings is carried out as lines (``unrolled``, ``recurrent``),
+    or is part of one that is.
 
-    >>> in_lines(nn.LSTM(2, 3, batch_first=True)), in_lines(nn.LSTM(2, 3))
+    >>> in_lines(nn.LSTM(2, 3, bidirectional=True)), in_lines(nn.LSTM(2, 3, 2, dropout=0.5))
     (True, False)
     """
     if type(layer) is nn.MultiheadAttention:
         plain = layer.in_proj_weight is not None and layer.bias_k is None
         return plain and bool(layer.batch_first) and not layer.add_zero_attn and not layer.dropout
-    if type(layer) is nn.LSTM or type(layer) is nn.GRU:
-        plain = layer.batch_first and not layer.bidirectional and not layer.proj_size
-        return bool(plain) and not layer.dropout
+    if type(layer) in RECURRENT:
+        # of a single layer no output is dropped
+        return not layer.dropout or layer.num_layers == 1
     # the output of an attention
-    return type(layer) is NonDynamicallyQuantizableLinear
+    return type(layer) in CELLS or type(layer) is NonDynamicallyQuantizableLinear
 
 
 def parts_of(

@@ -2,9 +2,10 @@
 """The recipe of a network: a module, a loss, an optimizer, an order, a clip and steps."""
 
 import math
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cache, partial
 from math import ceil
 from typing import Any
 
@@ -18,7 +19,7 @@ from sfumato.learning.examples_of import Examples
 from sfumato.learning.features import Line, Listed, linear
 from sfumato.learning.matrix_noise import MatrixNoise, turned
 from sfumato.learning.order import Cyclic, FullBatch, Order, require_order
-from sfumato.learning.recipe import Asked, Planned, Recipe, Run
+from sfumato.learning.recipe import Asked, Planned, Prepared, Recipe, Run
 from sfumato.learning.run import checkpointed
 from sfumato.learning.torch.adaptive import AdaptiveClip, AdaptiveSums
 from sfumato.learning.torch.adaptive_training import AdaptiveTraining, parts_of
@@ -82,6 +83,7 @@ class Network(Recipe[NetworkModel]):
             raise WrongUse(
                 f"module={shown(self.module)}.", allowed="an nn.Module, and a loss to call"
             )
+        _require_here(self.module)
         if not isinstance(self.optimizer, Optimizer):
             raise WrongUse(
                 f"optimizer={shown(self.optimizer)}.",
@@ -116,11 +118,21 @@ class Network(Recipe[NetworkModel]):
         Raises:
             WrongUse: the module mixes rows, or its loss is not one number for each row.
         """
+        return self._training(partial(self._tried, examples), examples, budget, orders)
+
+    def _training(
+        self,
+        tried: Callable[[], GradientSums],
+        examples: Examples,
+        budget: Budgeted,
+        orders: Collection[Fraction],
+    ) -> NetworkTraining | NetworkStream:
+        """The run of what was tried, which is called once all else is known to be allowed."""
         if isinstance(self.order, Cyclic):
-            return self._stream(self.order, examples, budget, orders)
+            return self._stream(self.order, tried, budget, orders)
         require_order(self.order, examples.plan.neighbours)
         multiplier = budget.multiplier(self.order, self.steps, orders)
-        sums = self._sums(examples, multiplier)
+        sums = _for_noise(tried(), multiplier)
         kind: type[NetworkTraining] = NetworkTraining
         if isinstance(sums, AdaptiveSums):
             kind = AdaptiveTraining
@@ -139,14 +151,14 @@ class Network(Recipe[NetworkModel]):
     def _stream(
         self,
         order: Cyclic,
-        examples: Examples,
+        tried: Callable[[], GradientSums],
         budget: Budgeted,
         orders: Collection[Fraction],
     ) -> NetworkStream:
         """The run in cyclic order: all its rows together are one Gaussian release."""
         multiplier = budget.multiplier(FullBatch(), 1, orders)
         bands = 1 if self.noise is None else self.noise.bands
-        sums = self._sums(examples, multiplier)
+        sums = _for_noise(tried(), multiplier)
         sizes = turned(self.steps, order.separation, self.checkpoints)
         cycles = [cycle_of(sums, order, bands, size) for size in sizes]
         squared = sum(cycle.distance(cycle.participations).value for cycle in cycles)
@@ -177,14 +189,16 @@ class Network(Recipe[NetworkModel]):
             return fingerprint(*parts)
         return fingerprint(*parts, f"clip {clip}")
 
-    def _sums(
+    def _tried(
         self,
         examples: Examples,
-        multiplier: Fraction,
     ) -> GradientSums:
-        """The gradients for noise of about so many clips."""
+        """The gradients, once the module has been tried on made-up rows.
+
+        The lattice is for another noise (``_for_noise``): nothing that is tried hangs on it.
+        """
         try:
-            return self._checked(examples, multiplier)
+            return self._checked(examples)
         except SfumatoError:
             raise
         except FAILURES as failure:
@@ -197,15 +211,14 @@ class Network(Recipe[NetworkModel]):
     def _checked(
         self,
         examples: Examples,
-        multiplier: Fraction,
     ) -> GradientSums:
-        """The gradients, once the module has been tried on made-up rows."""
+        """The gradients of a module that passes all checks."""
         network = Recorded(self.module, self.loss)
         reading = _reading_of(examples)
         require_rows_apart(network, reading, MOST_ROWS)
         clip = self.clip
         start = clip.start if isinstance(clip, AdaptiveClip) else clip
-        lattice = lattice_for(max(network.width, 1), to_fraction("clip", start), multiplier)
+        lattice = lattice_for(max(network.width, 1), to_fraction("clip", start), Fraction(1))
 
         def summed(*, whole: bool) -> GradientSums:
             known = (examples.plan, reading, lattice, whole, network)
@@ -227,24 +240,68 @@ class Network(Recipe[NetworkModel]):
         orders: Collection[Fraction],
     ) -> Planned[NetworkModel]:
         """The run, and the module with the weights of its last checkpoint."""
-        training = self.training(examples, asked.budget, orders)
-        sums = training.sums
+        return self.prepared(examples)(asked, orders)
 
-        def made(body: bytes, cost: Cost, charge: str) -> NetworkModel:
-            sums.network.load(training.weights(body))
-            return NetworkModel(
-                sums.network.plain(),
-                sums.reading,
-                examples.columns,
-                examples.classes,
-                examples.bounds,
-                cost,
-                charge,
+    def prepared(
+        self,
+        examples: Examples,
+    ) -> Prepared[NetworkModel]:
+        """``planned`` for several costs; the module is tried once."""
+        tried = cache(partial(self._tried, examples))
+
+        def planned(asked: Asked, orders: Collection[Fraction]) -> Planned[NetworkModel]:
+            training = self._training(tried, examples, asked.budget, orders)
+            return _run_of(training, examples)
+
+        return planned
+
+
+def _for_noise(
+    sums: GradientSums,
+    multiplier: Fraction,
+) -> GradientSums:
+    """The same gradients on the lattice for noise of about so many clips."""
+    lattice = sums.lattice
+    return replace(sums, lattice=lattice_for(lattice.size, lattice.clip, multiplier))
+
+
+def _run_of(
+    training: NetworkTraining | NetworkStream,
+    examples: Examples,
+) -> Run[NetworkModel]:
+    """The run, and how a model is made of its last checkpoint."""
+    sums = training.sums
+
+    def made(body: bytes, cost: Cost, charge: str) -> NetworkModel:
+        sums.network.load(training.weights(body))
+        return NetworkModel(
+            sums.network.plain(),
+            sums.reading,
+            examples.columns,
+            examples.classes,
+            examples.bounds,
+            cost,
+            charge,
+        )
+
+    noise = float(training.sigma * sums.lattice.step / sums.lattice.clip)
+    numbers = sum(sums.widths)
+    return Run(training, training.sizes, numbers, noise, made, parts_of(sums))
+
+
+def _require_here(module: nn.Module) -> None:
+    """Refuses a module on another device: exact products of floats are proved for the CPU alone.
+
+    Raises:
+        WrongUse: a parameter or a buffer that is elsewhere.
+    """
+    for value in (*module.parameters(), *module.buffers()):
+        if value.device.type != "cpu":
+            raise WrongUse(
+                f"A module on the device {value.device.type!r}.",
+                allowed="a module on the CPU",
+                remedy="module.cpu(); its sums are proved to be exact there alone.",
             )
-
-        noise = float(training.sigma * sums.lattice.step / sums.lattice.clip)
-        numbers = sum(sums.widths)
-        return Run(training, training.sizes, numbers, noise, made, parts_of(sums))
 
 
 def _require_noise(
@@ -307,7 +364,14 @@ def _told(examples: Examples) -> str:
 
 
 def _reading_of(examples: Examples) -> Reading:
-    """How a network reads examples, from declarations alone.
+    """How a network reads examples, from declarations alone."""
+    label = examples.label
+    is_class = bool(examples.classes)
+    return Reading(inputs_of(examples), Input(label.place, label.lower, label.upper, is_class))
+
+
+def inputs_of(examples: Examples) -> tuple[Input, ...]:
+    """How a module reads the features of examples, from declarations alone.
 
     Raises:
         WrongUse: a column with one value, or of a type that no model reads.
@@ -321,6 +385,4 @@ def _reading_of(examples: Examples) -> Reading:
         else:
             assert isinstance(feature, Line), "a column is listed, or a line"
             found.append(Input(each.place, feature.lower, feature.upper, is_class=False))
-    label = examples.label
-    is_class = bool(examples.classes)
-    return Reading(tuple(found), Input(label.place, label.lower, label.upper, is_class))
+    return tuple(found)

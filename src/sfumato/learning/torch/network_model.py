@@ -17,8 +17,9 @@ from torch import nn
 from sfumato.errors import WrongUse
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.features import Floats
-from sfumato.learning.frames import FrameColumn, column_of
+from sfumato.learning.frames import FrameColumn, column_of, read_columns
 from sfumato.learning.scorable import Scorable
+from sfumato.learning.stored import numbers, read_cost, text, texts, whole
 from sfumato.learning.torch.blocks import MOST_ROWS
 from sfumato.learning.torch.fingerprint import fingerprint
 from sfumato.learning.torch.isolation import require_outputs_apart
@@ -30,10 +31,20 @@ from sfumato.privacy.event import Json
 from sfumato.query.cost import Cost
 
 _FORMAT = 1
+# What reading a file that is none raises.
+_DAMAGED = (
+    ValueError,
+    LookupError,
+    TypeError,
+    ArithmeticError,
+    RecursionError,
+    EOFError,
+    BadZipFile,
+)
 # The names of arrays in a file: what the model reads, and the state of the module.
 _FORM, _STATE = "model", "state."
 # Rows that are predicted at once.
-_AT_ONCE = 4096
+_AT_ONCE = MOST_ROWS
 
 
 @dataclass(frozen=True, repr=False)
@@ -103,7 +114,7 @@ class NetworkModel(Scorable):
         Raises:
             WrongUse: a module that mixes rows.
         """
-        network = Recorded(self.module, _no_loss)
+        network = Recorded(self.module, no_loss)
         places = zip(self.reading.inputs, examples.places, strict=True)
         inputs = tuple(replace(each, place=place) for each, place in places)
         label = replace(self.reading.label, place=examples.label.place)
@@ -148,7 +159,7 @@ class NetworkModel(Scorable):
         return outputs.double().reshape(len(outputs), -1)
 
 
-def _no_loss(
+def no_loss(
     outputs: torch.Tensor,
     labels: torch.Tensor,
 ) -> torch.Tensor:
@@ -185,7 +196,7 @@ def load(
         if form["format"] != _FORMAT:
             raise ValueError("another format")
         return _read(form, _filled(module, state))
-    except (ValueError, KeyError, TypeError, EOFError, BadZipFile) as damaged:
+    except _DAMAGED as damaged:
         raise WrongUse(f"{path} is no network.", allowed="what model.save wrote") from damaged
 
 
@@ -209,17 +220,23 @@ def _read(
     form: Mapping[str, Any],
     module: nn.Module,
 ) -> NetworkModel:
-    """The model of a stored form."""
+    """The model of a stored form (ValueError if its parts do not fit together)."""
     given = form["reading"]
-    inputs = tuple(Input(**each) for each in given["inputs"])
-    cost = form["cost"]
-    lower, upper = form["bounds"]
+    inputs = tuple(map(_input, given["inputs"]))
+    lower, upper = numbers(form["bounds"], 2).tolist()
     return NetworkModel(
         module,
-        Reading(inputs, Input(**given["label"])),
-        tuple(map(FrameColumn.from_json, form["columns"])),
-        tuple(form["classes"]),
+        Reading(inputs, _input(given["label"])),
+        read_columns(form["columns"], len(inputs)),
+        texts(form["classes"]),
         (lower, upper),
-        Cost(cost["epsilon"], cost["rho"], cost["delta"], tuple(cost["items"])),
-        form["charge"],
+        read_cost(form["cost"]),
+        text(form["charge"]),
     )
+
+
+def _input(stored: Mapping[str, Any]) -> Input:
+    """An input of its stored form."""
+    lower = whole(stored["lower"])
+    upper = whole(stored["upper"], lower)
+    return Input(whole(stored["place"], 0), lower, upper, bool(stored["is_class"]))

@@ -2,7 +2,9 @@
 """A network with its loss: the gradients of each row of a chunk, in one of two ways.
 
 ``bookkeeping`` makes one pass and takes the rules of ``layers``; ``materialised`` computes the
-whole gradient of each row with ``torch.func``. Both are functions of the module alone.
+whole gradient of each row with ``torch.func``. Both are functions of the module alone. The first
+layers of a sequence, where nothing is trained, are its stem: what it makes of a row is the same at
+each step.
 """
 
 import copy
@@ -19,11 +21,22 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from sfumato.learning.features import Floats
 from sfumato.learning.torch.blocks import Block, Vectors
 from sfumato.learning.torch.device import device_of, repeatable
-from sfumato.learning.torch.layers import Part, block_of, has_rule, in_lines, parts_of
-from sfumato.learning.torch.unrolled import Seen, Tape, attention, padded, recurrent
+from sfumato.learning.torch.layers import (
+    CELLS,
+    RECURRENT,
+    Part,
+    block_of,
+    has_rule,
+    in_lines,
+    parts_of,
+)
+from sfumato.learning.torch.recurrent import one_step, recurrent
+from sfumato.learning.torch.unrolled import Seen, Tape, attention, padded
 
 # Weights beyond it are cut.
 _LARGEST = 1e30
+# What layers of a copy have in the place of their own ``forward``.
+_OURS = (padded, attention, recurrent, one_step)
 Loss: TypeAlias = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
@@ -51,6 +64,18 @@ class Recorded:
         self.sizes = tuple(value.numel() for value in self.named.values())
         self.width = sum(self.sizes)
         self.start = self.weights
+        self.stem, self._rest = _divided(self.module)
+
+    def begun(
+        self,
+        x: torch.Tensor,
+    ) -> torch.Tensor:
+        """What the stem makes of inputs; the inputs themselves, if there is none."""
+        if self.stem is None:
+            return x
+        with torch.no_grad(), repeatable(self.device):
+            found: torch.Tensor = self.stem(x)
+        return found
 
     def _replace_forward(
         self,
@@ -64,14 +89,16 @@ class Recorded:
             layer.forward = partial(padded, layer)
         elif type(layer) is nn.MultiheadAttention and in_lines(layer):
             layer.forward = partial(attention, layer, self._tape)
-        elif type(layer) in (nn.LSTM, nn.GRU) and in_lines(layer):
+        elif type(layer) in RECURRENT and in_lines(layer):
             layer.forward = partial(recurrent, layer, self._tape)
+        elif type(layer) in CELLS and in_lines(layer):
+            layer.forward = partial(one_step, layer, self._tape)
 
     def plain(self) -> nn.Module:
         """The module as it was brought, with the weights of now, in evaluation mode on the CPU."""
         found = copy.deepcopy(self.module).eval().cpu()
         for layer in found.modules():
-            if getattr(vars(layer).get("forward"), "func", None) in (padded, attention, recurrent):
+            if getattr(vars(layer).get("forward"), "func", None) in _OURS:
                 del layer.forward
         return found
 
@@ -97,7 +124,10 @@ class Recorded:
         x: torch.Tensor,
         y: torch.Tensor,
     ) -> Sequence[Block]:
-        """The blocks of all slots, one pass; every slot must be of a layer with a rule."""
+        """The blocks of all slots, one pass; every slot must be of a layer with a rule.
+
+        ``x`` has ``begun``.
+        """
         seen, gradients = self._observed(x, y)
         slots = {id(value): name for name, value in self.named.items()}
         left = Counter(slot for each in seen for slot in _slots(each.layer, slots).values())
@@ -132,7 +162,7 @@ class Recorded:
         with repeatable(self.device):
             try:
                 tape.is_on = True
-                losses = self.loss(self.module(x), y)
+                losses = self.loss(self._rest(x), y)
             finally:
                 seen, tape.seen, tape.is_on = tape.seen, [], False
                 for hook in hooks:
@@ -195,6 +225,24 @@ class Recorded:
                 ]
             )
         return [torch.stack(parts) for parts in zip(*rows, strict=True)]
+
+
+def _divided(module: nn.Module) -> tuple[nn.Module | None, nn.Module]:
+    """The first layers of a sequence in which nothing is trained, if there are any; and the rest.
+
+    A sequence with a method or hooks of its own stays whole.
+    """
+    hooks = (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks)
+    if type(module) is not nn.Sequential or "forward" in vars(module) or any(hooks):
+        return None, module
+    count = 0
+    for layer in module:
+        if any(value.requires_grad for value in layer.parameters()):
+            break
+        count += 1
+    if count in (0, len(module)):
+        return None, module
+    return module[:count], module[count:]
 
 
 def _slots(

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention and recurrent layers as lines: affine maps whose inputs and outputs can be noted.
+"""Attention as lines: affine maps whose inputs and outputs can be noted, as in ``recurrent``.
 
 A layer of torch keeps what its weights multiply to itself. Here the same numbers are computed of
 its own parameters, line by line. A call that this does not know goes to the layer itself, whose
 network then goes through ``torch.func``.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -124,80 +124,3 @@ def _is_known(
         # a causal mask is given as a mask too
         return not others.get("is_causal", False)
     return bool(mask.dim() == 2)
-
-
-def recurrent(
-    layer: Any,
-    tape: Tape,
-    x: torch.Tensor,
-    state: Any = None,
-) -> tuple[torch.Tensor, Any]:
-    """``nn.LSTM`` and ``nn.GRU`` from a state of zeros, position by position."""
-    # sequences that are packed are no tensor
-    if state is not None or not isinstance(x, torch.Tensor) or x.dim() != 3:
-        found: tuple[torch.Tensor, Any] = type(layer).forward(layer, x, state)
-        return found
-    step = _gru
-    if isinstance(layer, nn.LSTM):
-        step = _lstm
-    lasts = []
-    for place in range(layer.num_layers):
-        into, back, bias, bias_back = _parameters(layer, place)
-        given = tape.line(into, bias, x)
-        now = (x.new_zeros(len(x), layer.hidden_size),) * 2
-        outputs = []
-        for position in range(x.shape[1]):
-            again = tape.line(back, bias_back, now[0])
-            now = step(given[:, position], again, now)
-            outputs.append(now[0])
-        x = torch.stack(outputs, 1)
-        lasts.append(now)
-    hidden, cell = (torch.stack(each) for each in zip(*lasts, strict=True))
-    if isinstance(layer, nn.LSTM):
-        return x, (hidden, cell)
-    return x, hidden
-
-
-def _parameters(
-    layer: Any,
-    place: int,
-) -> Sequence[Any]:
-    """The weights of one of the layers on top of each other, and its biases."""
-    kinds = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-    return [getattr(layer, f"{kind}_l{place}", None) for kind in kinds]
-
-
-def _lstm(
-    given: torch.Tensor,
-    again: torch.Tensor,
-    now: tuple[torch.Tensor, torch.Tensor],
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Hochreiter and Schmidhuber (1997), as in torch: the hidden state and the cell."""
-    into, forget, fresh, out = _gates(given + again, 4)
-    cell = torch.sigmoid(forget) * now[1] + torch.sigmoid(into) * torch.tanh(fresh)
-    return torch.sigmoid(out) * torch.tanh(cell), cell
-
-
-def _gru(
-    given: torch.Tensor,
-    again: torch.Tensor,
-    now: tuple[torch.Tensor, torch.Tensor],
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Cho et al. (2014), as in torch: the hidden state, twice."""
-    reset, keep, fresh = _gates(given, 3)
-    reset_too, keep_too, fresh_too = _gates(again, 3)
-    kept = torch.sigmoid(keep + keep_too)
-    made = torch.tanh(fresh + torch.sigmoid(reset + reset_too) * fresh_too)
-    hidden = (1 - kept) * made + kept * now[0]
-    return hidden, hidden
-
-
-def _gates(
-    values: torch.Tensor,
-    count: int,
-) -> Sequence[torch.Tensor]:
-    """Equal parts of each row, each without gaps: else a row may get other bits at another place,
-    since a function computes numbers side by side otherwise than those at the end of a row.
-    """
-    parts = values.reshape(len(values), count, -1).transpose(0, 1).contiguous()
-    return list(parts)

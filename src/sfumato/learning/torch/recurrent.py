@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recurrent layers and cells as lines (``unrolled``), position by position.
+
+Packed sequences are refused: how many rows stand side by side in one hangs on the lengths of all.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, TypeAlias
+
+import torch
+from torch import nn
+from torch.nn.utils.rnn import PackedSequence
+
+from sfumato.errors import WrongUse
+from sfumato.learning.torch.unrolled import Tape
+
+# The hidden state, and the cell of an LSTM; of others the hidden state twice.
+State: TypeAlias = tuple[torch.Tensor, torch.Tensor]
+# The next state, of what a position and the state before it were mapped to.
+_Step: TypeAlias = Callable[[torch.Tensor, torch.Tensor, State], State]
+
+
+def recurrent(
+    layer: Any,
+    tape: Tape,
+    x: torch.Tensor,
+    state: Any = None,
+) -> tuple[torch.Tensor, Any]:
+    """``nn.LSTM``, ``nn.GRU`` and ``nn.RNN`` without dropout: the outputs, and the last states.
+
+    Raises:
+        WrongUse: a packed sequence.
+    """
+    _refuse_packed(x)
+    starts = _starts(layer, x, state)
+    if not starts:
+        found: tuple[torch.Tensor, Any] = type(layer).forward(layer, x, state)
+        return found
+    if not layer.batch_first:
+        x = x.transpose(0, 1)
+    ways = ("", "_reverse")[: 1 + layer.bidirectional]
+    lasts: list[State] = []
+    for place in range(layer.num_layers):
+        outputs = []
+        for way in ways:
+            start = starts[len(lasts)]
+            output, last = _one_way(layer, tape, x, f"_l{place}{way}", start)
+            outputs.append(output)
+            lasts.append(last)
+        x = torch.cat(outputs, 2)
+    if not layer.batch_first:
+        x = x.transpose(0, 1)
+    hidden, cell = (torch.stack(each) for each in zip(*lasts, strict=True))
+    return x, _told(layer, hidden, cell)
+
+
+def one_step(
+    layer: Any,
+    tape: Tape,
+    x: torch.Tensor,
+    state: Any = None,
+) -> Any:
+    """``nn.LSTMCell``, ``nn.GRUCell`` and ``nn.RNNCell``: the next state.
+
+    Raises:
+        WrongUse: a packed sequence.
+    """
+    _refuse_packed(x)
+    parts: Sequence[torch.Tensor] = ()
+    if x.dim() == 2:
+        parts = _parts(layer, x, (len(x),), state)
+    if not parts:
+        return type(layer).forward(layer, x, state)
+    now = (parts[0], parts[1])
+    given = tape.line(layer.weight_ih, layer.bias_ih, x)
+    again = tape.line(layer.weight_hh, layer.bias_hh, now[0])
+    return _told(layer, *_step(layer)(given, again, now))
+
+
+def _refuse_packed(x: object) -> None:
+    if isinstance(x, PackedSequence):
+        raise WrongUse(
+            "A packed sequence: which rows are beside each other in it hangs on all of them.",
+            allowed="a tensor (rows, positions, numbers), padded to a declared length",
+            remedy="Take the outputs at the last position of each row with torch.gather.",
+        )
+
+
+def _starts(
+    layer: Any,
+    x: torch.Tensor,
+    state: Any,
+) -> Sequence[State]:
+    """The state before the first position, for each layer and way; empty for what is unknown."""
+    if x.dim() != 3:
+        return ()
+    rows = x.shape[1 - layer.batch_first]
+    count = layer.num_layers * (1 + layer.bidirectional)
+    parts = _parts(layer, x, (count, rows), state)
+    return list(zip(*parts, strict=True))
+
+
+def _parts(
+    layer: Any,
+    x: torch.Tensor,
+    shape: tuple[int, ...],
+    state: Any,
+) -> Sequence[torch.Tensor]:
+    """The hidden state and the cell, zeros if none is given; empty if they have other shapes."""
+    width = getattr(layer, "proj_size", 0) or layer.hidden_size
+    shapes = [(*shape, width), (*shape, layer.hidden_size)]
+    if state is None:
+        return [x.new_zeros(each) for each in shapes]
+    given = (state, state)
+    if isinstance(layer, nn.LSTM | nn.LSTMCell):
+        given = tuple(state)
+    if [each.shape for each in given] != shapes:
+        return ()
+    return given
+
+
+def _told(
+    layer: Any,
+    hidden: torch.Tensor,
+    cell: torch.Tensor,
+) -> Any:
+    """The state as torch's layers return it."""
+    if isinstance(layer, nn.LSTM | nn.LSTMCell):
+        return hidden, cell
+    return hidden
+
+
+def _one_way(
+    layer: Any,
+    tape: Tape,
+    x: torch.Tensor,
+    name: str,
+    now: State,
+) -> tuple[torch.Tensor, State]:
+    """The outputs of one layer in one way, in the order of positions, and the state at its end."""
+    kinds = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
+    into, back, bias, bias_back, shorter = (getattr(layer, f"{kind}{name}", None) for kind in kinds)
+    step = _step(layer)
+    given = tape.line(into, bias, x)
+    positions = list(range(x.shape[1]))
+    if name.endswith("reverse"):
+        positions.reverse()
+    outputs = {}
+    for position in positions:
+        again = tape.line(back, bias_back, now[0])
+        now = step(given[:, position], again, now)
+        if shorter is not None:
+            now = (tape.line(shorter, None, now[0]), now[1])
+        outputs[position] = now[0]
+    return torch.stack([outputs[position] for position in sorted(outputs)], 1), now
+
+
+def _step(layer: Any) -> _Step:
+    """What a layer does at a position."""
+    if isinstance(layer, nn.LSTM | nn.LSTMCell):
+        return _lstm
+    if isinstance(layer, nn.GRU | nn.GRUCell):
+        return _gru
+    return partial(_plain, {"tanh": torch.tanh, "relu": torch.relu}[layer.nonlinearity])
+
+
+def _lstm(
+    given: torch.Tensor,
+    again: torch.Tensor,
+    now: State,
+) -> State:
+    """Hochreiter and Schmidhuber (1997), as in torch."""
+    into, forget, fresh, out = _gates(given + again, 4)
+    cell = torch.sigmoid(forget) * now[1] + torch.sigmoid(into) * torch.tanh(fresh)
+    return torch.sigmoid(out) * torch.tanh(cell), cell
+
+
+def _gru(
+    given: torch.Tensor,
+    again: torch.Tensor,
+    now: State,
+) -> State:
+    """Cho et al. (2014), as in torch."""
+    reset, keep, fresh = _gates(given, 3)
+    reset_too, keep_too, fresh_too = _gates(again, 3)
+    kept = torch.sigmoid(keep + keep_too)
+    made = torch.tanh(fresh + torch.sigmoid(reset + reset_too) * fresh_too)
+    hidden = (1 - kept) * made + kept * now[0]
+    return hidden, hidden
+
+
+def _plain(
+    bend: Callable[[torch.Tensor], torch.Tensor],
+    given: torch.Tensor,
+    again: torch.Tensor,
+    _: State,
+) -> State:
+    """Elman (1990), as in torch."""
+    (total,) = _gates(given + again, 1)
+    hidden = bend(total)
+    return hidden, hidden
+
+
+def _gates(
+    values: torch.Tensor,
+    count: int,
+) -> Sequence[torch.Tensor]:
+    """Equal parts of each row, each without gaps: else a row may get other bits at another place,
+    since a function computes numbers side by side otherwise than those at the end of a row.
+    """
+    parts = values.reshape(len(values), count, -1).transpose(0, 1).contiguous()
+    return list(parts)

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A picture of the noisy counts of one column, from released numbers alone."""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from sfumato.noise import Integers
+from sfumato.query.plot import Bar, bar_chart
+from sfumato.synthetic.fitting import Base
+from sfumato.synthetic.merging import has_order
+from sfumato.synthetic.quality import said
+from sfumato.synthetic.schema import Axis
+
+# The most bars of a column.
+_DRAWN = 24
+# The standard deviations within which 95% of noise lies.
+_NORMAL = 1.96
+# From which number on no digit after the point is shown.
+_PLAIN = 100
+
+
+def column_chart(
+    base: Base,
+    place: int,
+) -> str:
+    """The noisy counts of a column with their 95% intervals, as SVG.
+
+    Neighbours of an ordered column with many values are added up; of another one, the values with
+    the most rows are shown. No count is below 0. Missing values are shown where there are any.
+    """
+    axis, counts = base.schema.axes[place], base.singles[place]
+    bars = []
+    for label, cells in _groups(base, place):
+        count, far = float(counts[cells].sum()), _NORMAL * base.sigma[0] * math.sqrt(len(cells))
+        value, low, high = (max(each, 0.0) for each in (count, count - far, count + far))
+        bars.append(Bar(label, "noisy count", value, low, high))
+    title = axis.name
+    if not has_order(axis.kind) and axis.bins > _DRAWN:
+        title = f"{axis.name}: {_DRAWN} of {axis.bins:,}"
+    rows = "rows" if base.counted is None else "units"
+    return bar_chart(title, rows, bars).svg
+
+
+def _groups(
+    base: Base,
+    place: int,
+) -> Iterator[tuple[str, Integers]]:
+    """The label of each bar, and its cells."""
+    axis = base.schema.axes[place]
+    if has_order(axis.kind):
+        yield from _neighbours(axis)
+    else:
+        most = np.argsort(-base.singles[place][: axis.bins], kind="stable")[:_DRAWN]
+        shown = np.sort(most)
+        for cell, value in zip(shown, axis.values(axis.limits[shown]).to_pylist(), strict=True):
+            yield said(value), np.array([cell])
+    if base.has_missing(place):
+        yield "missing", np.array([axis.bins])
+
+
+def _neighbours(axis: Axis) -> Iterator[tuple[str, Integers]]:
+    """The cells of an ordered column, as many at once as keep the bars few."""
+    limits = axis.limits
+    for cells in np.array_split(np.arange(axis.bins), min(axis.bins, _DRAWN)):
+        ends = np.array([limits[cells[0]], limits[cells[-1] + 1] - 1])
+        low, high = map(_label, axis.values(ends).to_pylist())
+        yield low if low == high else f"{low} to {high}", cells
+
+
+def _label(value: object) -> str:
+    """An end of a bar, with few digits."""
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= _PLAIN else f"{value:.3g}"
+    return said(value)
