@@ -145,12 +145,12 @@ def _ranges(
 
 
 def said(value: object) -> str:
-    """A value as a page shows it.
+    """A value as a page shows it; a year has no comma.
 
-    >>> said(1000)
-    '1,000'
+    >>> said(76_000), said(1900)
+    ('76,000', '1900')
     """
-    if isinstance(value, int | float):
+    if isinstance(value, int | float) and abs(value) >= 10_000:
         return f"{value:,}"
     return str(value)
 
