@@ -159,9 +159,12 @@ def _merged(base: Base) -> tuple[tuple[str, int, int], ...]:
     """For each measured column, how many of its values are in a rest, and how many it has.
 
     Where no value is missing, the cell of missing ones is with the rarest value, and not counted.
+    Neighbours that are counted together are no rest.
     """
     found = []
     for place, axis in enumerate(base.schema.axes[: base.counted]):
+        if base.schedule.neighbours and has_order(axis.kind):
+            continue
         blocks, values = np.array(base.merges[place].blocks), axis.cells
         if not base.has_missing(place):
             blocks, values = blocks[:-1], axis.bins
