@@ -56,7 +56,14 @@ def test_equal_copies_leave_the_variance_of_the_rows():
 
 @pytest.mark.parametrize(
     ("estimates", "variances"),
-    [([1.0], None), ([1.0, 2.0], [1.0]), ([1.0, 2.0], [1.0, -1.0]), ([], [])],
+    [
+        ([1.0], None),
+        ([1.0, 2.0], [1.0]),
+        ([1.0, 2.0], [1.0, -1.0]),
+        ([], []),
+        ([1.0, np.nan], None),
+        ([1.0, 2.0], [np.inf, 1.0]),
+    ],
 )
 def test_too_few_and_wrong_variances_are_refused(estimates, variances):
     with pytest.raises(WrongUse):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from sfumato import synthetic as sy
-from sfumato.synthetic.quality import quality
+from sfumato.synthetic.quality import quality, said
 from tests.synthetic.towns import session
 
 
@@ -66,6 +66,10 @@ def test_associations_are_those_of_the_rows(released):
 def test_no_rows_are_no_error(released):
     found = quality(released, np.zeros((0, 4), np.int64))
     assert all(fit.distance > 0.4 for fit in found.pairs)
+
+
+def test_a_year_is_no_thousand() -> None:
+    assert [said(each) for each in (1900, -0.5, 76_000)] == ["1900", "-0.5", "76,000"]
 
 
 def test_ranges_are_those_of_bins_and_what_was_not_measured_is_named(released):

@@ -109,6 +109,11 @@ def combine(
             f"{len(values)} estimates with {within.size} variances.",
             allowed="two estimates or more, each with a variance of 0 or more",
         )
+    if not (np.isfinite(values).all() and np.isfinite(within).all()):
+        raise WrongUse(
+            "An estimate or a variance that is no finite number.",
+            remedy="Combine what can be computed in every copy: that of a larger group, say.",
+        )
     between = (1 + 1 / len(values)) * float(values.var(ddof=1))
     mean = float(within.mean())
     total = mean + between

@@ -145,12 +145,12 @@ def _ranges(
 
 
 def said(value: object) -> str:
-    """A value as a page shows it.
+    """A value as a page shows it; a year has no comma.
 
-    >>> said(1000)
-    '1,000'
+    >>> said(76_000), said(1900)
+    ('76,000', '1900')
     """
-    if isinstance(value, int | float):
+    if isinstance(value, int | float) and abs(value) >= 10_000:
         return f"{value:,}"
     return str(value)
 
@@ -159,9 +159,12 @@ def _merged(base: Base) -> tuple[tuple[str, int, int], ...]:
     """For each measured column, how many of its values are in a rest, and how many it has.
 
     Where no value is missing, the cell of missing ones is with the rarest value, and not counted.
+    Neighbours that are counted together are no rest.
     """
     found = []
     for place, axis in enumerate(base.schema.axes[: base.counted]):
+        if base.schedule.neighbours and has_order(axis.kind):
+            continue
         blocks, values = np.array(base.merges[place].blocks), axis.cells
         if not base.has_missing(place):
             blocks, values = blocks[:-1], axis.bins

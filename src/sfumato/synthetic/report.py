@@ -218,6 +218,8 @@ class Report:
                 bins.append(f"{axis.name} ({axis.bins})")
         if bins:
             found.append(f"Inside bins, values are spread smoothly: {', '.join(bins)}.")
+        if base.schedule.neighbours:
+            found.append("In pairs, neighbouring values of ordered columns are counted together.")
         if self.left_out:
             found.append(f"Left out: {', '.join(self.left_out)}.")
             found.append("Of a text, frequent values are kept if texts= names a placeholder.")
