@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sfumato.errors import WrongUse
+from sfumato.errors import SfumatoError, WrongUse
 from sfumato.learning.order import (
     Cyclic,
     Fixed,
@@ -56,6 +56,12 @@ def test_designs_are_those_of_their_fields() -> None:
 def test_a_rate_is_a_share(rate: object) -> None:
     with pytest.raises(WrongUse, match="rate"):
         Poisson(rate)
+
+
+@pytest.mark.parametrize(("size", "population"), [(0, 100), (-1, 100), (100, 50), (1.5, 100)])
+def test_a_size_is_that_of_a_sample(size: Any, population: int) -> None:
+    with pytest.raises(SfumatoError):
+        Fixed(size, population)
 
 
 def test_a_loader_of_batches_is_no_order() -> None:

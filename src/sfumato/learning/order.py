@@ -75,12 +75,19 @@ class Fixed:
 
     Under replace-one the number of units is public; the draw fails if it is not ``population``.
 
+    Raises:
+        InvalidNumber: a size that is not from 1 to ``population``.
+
     >>> Fixed(100, 50_000).share
     Fraction(1, 500)
     """
 
     size: int
     population: int
+
+    def __post_init__(self) -> None:
+        # the design refuses what is no sample
+        FixedSample(self.size, self.population)
 
     @property
     def design(self) -> Design | None:
