@@ -56,11 +56,14 @@ def _found() -> Iterator[Case]:
 
 
 def _unbiased() -> Iterator[Case]:
-    """200 runs of every oracle at epsilon 2; one series says both numbers."""
+    """200 runs of every oracle at epsilon 2; one series says both numbers.
+
+    The largest bias is one of up to 200 values: beyond 5 once in 9,000 by chance, beyond 4 in 80.
+    """
     formula = Unit("of its formula", 1, kind=Kind.VALUE)
     errors = Unit("standard errors", 1, kind=Kind.VALUE)
     for name in EVERY:
-        for what, unit, bar in (("variance", formula, NEAR), ("bias", errors, at_most(4))):
+        for what, unit, bar in (("variance", formula, NEAR), ("bias", errors, at_most(5))):
             work = Work(OURS, f"telemetry {what} {name}", 2, 1)
             yield Case(f"200 runs, {what}, {name}", unit, work, bar=bar, repetitions=1)
 
