@@ -183,7 +183,7 @@ class Noises:
 
     def choice(self, heaviest: int) -> SelectionMechanism:
         """The selection of a marginal."""
-        share = self._share(1, self.schedule.rounds)
+        share = self.schedule.each(1, self.schedule.rounds)
         epsilon = share
         if self.schedule.allowance.norm is Norm.L2:
             # an exponential mechanism of epsilon costs epsilon^2 / 8
@@ -209,18 +209,4 @@ class Noises:
         return Composed(tuple(steps))
 
     def _noise(self, step: int, times: int) -> AdditiveMechanism:
-        return self.schedule.allowance.noise(self.distance, self._share(step, times))
-
-    def _share(self, step: int, times: int) -> Fraction:
-        """The cost of one step.
-
-        Raises:
-            InvalidNumber: the ledger counts in units that are larger.
-        """
-        share = self.schedule.each(step, times)
-        if share <= 0:
-            raise InvalidNumber(
-                f"So little is to be spent that {times} steps get nothing of it.",
-                remedy="Spend more, or measure fewer columns and pairs.",
-            )
-        return share
+        return self.schedule.allowance.noise(self.distance, self.schedule.each(step, times))
