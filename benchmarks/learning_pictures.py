@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How accurate digits of MNIST are told without public data, and what that costs.
+"""How accurately digits of MNIST are classified without public data, and what that costs.
 
 ``make bench-learning`` writes results/learning_pictures.json, where shared/data/mnist/mnist.npz is
 in this folder or one above. One setting serves every epsilon; each fit has a process, a session and

@@ -44,7 +44,7 @@ def watching(what: str, console: Console | None = None) -> Iterator[tuple[Local,
     """Yields settings of a local engine that report progress, and a function that says what of.
 
     A bar appears after two seconds, if stderr is a terminal; it shows one statement at a time, and
-    before it the share of the whole that the function was told.
+    before it the share of the whole that was passed to the function.
     """
     shown = console or Console(stderr=True)
     if not shown.is_terminal:

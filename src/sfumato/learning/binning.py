@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a recipe may be told of bins, checked when the recipe is made."""
+"""Checks the bins and edges of a recipe when the recipe is made."""
 
 import math
 from collections.abc import Iterable, Mapping

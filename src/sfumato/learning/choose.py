@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 from sfumato.errors import WrongUse, shown
 from sfumato.exact.rational import Number
+from sfumato.learning.described_task import DescribedTask
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.outcomes import AddedRightCounts, RightCounts
 from sfumato.learning.scorable import Scorable
 from sfumato.learning.score import require_same
-from sfumato.learning.told import Told
 from sfumato.mechanisms.selection import SelectionMechanism, exponential
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.rows import BoundedRows
@@ -99,7 +99,7 @@ def choose(
     counts = kind(tuple(model.outcomes(examples) for model in given))
     task = Choosing(counts, tuple(model.fingerprint for model in given), allowance(epsilon=epsilon))
     cost = session.price(task)
-    stored = session.ask(Told(task, examples.about))
+    stored = session.ask(DescribedTask(task, examples.about))
     place = int.from_bytes(stored.body, "little")
     # counts are whole: less than so many rows apart
     short = int(task.mechanism.error("0.95", len(given)))

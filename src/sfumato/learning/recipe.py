@@ -11,9 +11,9 @@ from typing import Generic, TypeAlias, TypeVar
 from sfumato.errors import WrongUse, shown
 from sfumato.exact.rational import Number
 from sfumato.learning.budget import Budgeted, budgeted
+from sfumato.learning.described_task import DescribedTask, line_about
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.fit_preview import Preview
-from sfumato.learning.told import Told, line_about
 from sfumato.metadata.dataset import Dataset
 from sfumato.privacy.event import Event
 from sfumato.query.allowance import Allowance, allowance
@@ -154,7 +154,7 @@ class OneRelease(Planned[Fitted]):
     def fitted(self, session: Session, progress: Progress | None) -> Fitted:
         """The model of the answer."""
         cost = session.price(self.task)
-        stored = session.ask(Told(self.task, self.about))
+        stored = session.ask(DescribedTask(self.task, self.about))
         return self.made(stored.body, cost, stored.charge)
 
     def resumed(self, session: Session, run: str, progress: Progress | None) -> Fitted:

@@ -9,10 +9,10 @@ import numpy as np
 
 from sfumato.errors import WrongUse, shown
 from sfumato.exact.rational import Number, to_fraction
+from sfumato.learning.described_task import DescribedTask
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.outcomes import Outcomes
 from sfumato.learning.scorable import Scorable
-from sfumato.learning.told import Told
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.rows import BoundedRows
@@ -107,7 +107,7 @@ def charged(
 ) -> Score:
     """Asks for the counts of a model, and computes their interval."""
     cost = session.price(task)
-    stored = session.ask(Told(task, about))
+    stored = session.ask(DescribedTask(task, about))
     right, wrong = np.frombuffer(stored.body, "<i8").tolist()
     low, high = share_interval(right, wrong, task.mechanism.noise, 1 - stated)
     whole = max(right, 0) + max(wrong, 0)

@@ -5,7 +5,6 @@ import threading
 import warnings
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from types import TracebackType
 
 
 @dataclass(slots=True)
@@ -29,12 +28,7 @@ class Silence:
                 warnings.simplefilter("ignore")
             self._inside += 1
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         with self._lock:
             self._inside -= 1
             if not self._inside:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of models: JSON with a kind, and no code. Whatever else is in one is refused."""
+"""The files of models: JSON with a kind, and no code. Any other content is refused."""
 
 import json
 from collections.abc import Mapping, Sequence

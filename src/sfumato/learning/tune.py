@@ -15,13 +15,13 @@ import numpy as np
 
 from sfumato.errors import Failed, WrongUse, shown
 from sfumato.exact.rational import Number
+from sfumato.learning.described_task import DescribedTask
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.outcomes import outcome_distance
 from sfumato.learning.recipe import Asked, OneRelease, Recipe, Run
 from sfumato.learning.run_count import RunShares, law_of
 from sfumato.learning.scorable import Scorable
 from sfumato.learning.silence import SILENCE
-from sfumato.learning.told import Told
 from sfumato.learning.tune_preview import TunePreview
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.metadata.dataset import Dataset
@@ -121,7 +121,7 @@ def tune(
     shares = RunShares(Asked(epsilon, rho, delta), law_of(runs), session.renyi_orders)
     task = Tuning.of(listed, examples, shares)
     cost = session.price(task)
-    stored = session.ask(Told(task, examples.about))
+    stored = session.ask(DescribedTask(task, examples.about))
     place, right, wrong = _HEAD.unpack_from(stored.body)
     if place < 0:
         raise WrongUse(

@@ -31,7 +31,7 @@ from sfumato.synthetic.schema import Axis, Bins, Schema, TextAxis, schema_of
 from sfumato.synthetic.task import FitTask, is_stopped
 from sfumato.synthetic.workload import weights_of
 
-# What is told of single columns or tables, and an example of each.
+# The options that map a column or a table to a setting, with an example of each.
 _BY_COLUMN = {
     "bins": '{"age": 10}',
     "texts": '{"city": "(other)"}',

@@ -162,7 +162,7 @@ def correlations(
 
 
 def _ordered(base: Base) -> list[int]:
-    """The columns whose values have an order, and are told from missing ones."""
+    """The columns whose values have an order, and were counted apart from missing ones."""
     found = []
     for place, axis in enumerate(base.schema.axes):
         is_apart = base.missing_apart or not base.has_missing(place)

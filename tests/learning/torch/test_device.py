@@ -3,6 +3,7 @@
 
 import copy
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ from tests.learning.torch.nets import (
     opened,
     sums,
 )
-from tests.learning.torch.test_network import BUDGET, COST, accuracy, recipe
+from tests.learning.torch.test_network import BUDGET, COST, Net, accuracy
 
 EACH = [(name, make, name in UNRULED) for name, make in (RULED | UNRULED).items()]
 
@@ -57,6 +58,21 @@ def test_a_module_is_on_one_device_of_a_known_kind() -> None:
         device_of(nn.Sequential(nn.Linear(2, 3, device="meta"), nn.Linear(3, 2)))
     with pytest.raises(WrongUse, match="A module on meta"):
         Recorded(nn.Linear(2, 3, device="meta"), LOSS)
+
+
+class There(nn.Linear):
+    """Says that it is on a GPU."""
+
+    def parameters(self, recurse: bool = True) -> Any:
+        return iter([SimpleNamespace(device=torch.device("cuda", 0))])
+
+
+def test_a_recipe_takes_a_module_that_is_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    assert lt.Network(There(2, 2), LOSS, lt.SGD(0.1), size=9).size == 9
+    monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG")
+    with pytest.raises(WrongUse, match="before Python starts"):
+        lt.Network(There(2, 2), LOSS, lt.SGD(0.1), size=9)
 
 
 def test_an_environment_in_which_products_differ_is_refused(
@@ -146,17 +162,17 @@ def test_rows_that_mix_on_a_gpu_are_refused() -> None:
 
 def test_a_network_learns_on_a_gpu_and_predicts_on_the_cpu(tmp_path: Path) -> None:
     device, count = gpu(), 4_000
-    network = recipe(size=count, steps=30)
-    moved = recipe(size=count, steps=30)
-    # as a user would; the recipe holds the module that it was given
-    moved.module.to(device)
-    assert fingerprint(network.module) != fingerprint(moved.module)
+    asked: dict[str, Any] = {"size": count, "clip": "0.5"}
+    torch.manual_seed(3)
+    here, there = Net(), Net().to(device)
+    assert fingerprint(here) != fingerprint(copy.deepcopy(here).to(device))
+    moved = lt.Network(there, LOSS, lt.SGD(4.0, 0.8), steps=30, **asked)
     with connected(tmp_path, frame(count), BUDGET) as session:
         model = ln.fit(session, moved, SELECT, **COST)
         assert accuracy(model, frame(2000, seed=1)) > 0.7
         again = ln.fit(session, moved, SELECT, **COST)
         assert again.charge == model.charge and session.budget.spent == "2"
-        adaptive = recipe(size=count, steps=20, clip=lt.AdaptiveClip("0.5"))
-        adaptive.module.to(device)
+        asked["clip"] = lt.AdaptiveClip("0.5")
+        adaptive = lt.Network(there, LOSS, lt.SGD(4.0, 0.8), steps=20, **asked)
         assert ln.fit(session, adaptive, SELECT, **COST).charge != model.charge
     assert {value.device for value in model.module.parameters()} == {CPU}

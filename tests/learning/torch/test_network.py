@@ -200,7 +200,7 @@ def test_arguments_that_are_none_are_refused() -> None:
     for rate in (0, "1.5", -1):
         with pytest.raises(WrongUse, match="rate"):
             Poisson(rate)
-    with pytest.raises(WrongUse, match="on the device 'meta'"):
+    with pytest.raises(WrongUse, match="A module on meta"):
         lt.Network(torch.nn.Linear(2, 2, device="meta"), LOSS, lt.SGD(0.1), size=9)
     with pytest.raises(WrongUse, match="without noise"):
         module = Net()

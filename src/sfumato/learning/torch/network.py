@@ -25,6 +25,7 @@ from sfumato.learning.torch.adaptive import AdaptiveClip, AdaptiveSums
 from sfumato.learning.torch.adaptive_training import AdaptiveTraining, parts_of
 from sfumato.learning.torch.blocks import MOST_ROWS
 from sfumato.learning.torch.choice import FAILURES, first_line, needs_whole
+from sfumato.learning.torch.device import device_of
 from sfumato.learning.torch.fingerprint import fingerprint
 from sfumato.learning.torch.gradients import GradientSums, lattice_for
 from sfumato.learning.torch.isolation import require_isolated_elsewhere, require_rows_apart
@@ -83,7 +84,8 @@ class Network(Recipe[NetworkModel]):
             raise WrongUse(
                 f"module={shown(self.module)}.", allowed="an nn.Module, and a loss to call"
             )
-        _require_here(self.module)
+        # refuses one that is elsewhere
+        device_of(self.module)
         if not isinstance(self.optimizer, Optimizer):
             raise WrongUse(
                 f"optimizer={shown(self.optimizer)}.",
@@ -204,7 +206,7 @@ class Network(Recipe[NetworkModel]):
         except FAILURES as failure:
             raise WrongUse(
                 "A module, or its loss, that fails on made-up rows.",
-                allowed=f"one that takes all inputs within the declared bounds: {_told(examples)}",
+                allowed=f"one that takes all inputs within the declared bounds: {_given(examples)}",
                 remedy=f"It says: {type(failure).__name__}: {first_line(failure)}",
             ) from failure
 
@@ -289,21 +291,6 @@ def _run_of(
     return Run(training, training.sizes, numbers, noise, made, parts_of(sums))
 
 
-def _require_here(module: nn.Module) -> None:
-    """Refuses a module on another device: exact products of floats are proved for the CPU alone.
-
-    Raises:
-        WrongUse: a parameter or a buffer that is elsewhere.
-    """
-    for value in (*module.parameters(), *module.buffers()):
-        if value.device.type != "cpu":
-            raise WrongUse(
-                f"A module on the device {value.device.type!r}.",
-                allowed="a module on the CPU",
-                remedy="module.cpu(); its sums are proved to be exact there alone.",
-            )
-
-
 def _require_noise(
     noise: object,
     order: object,
@@ -355,7 +342,7 @@ def _settings(clip: AdaptiveClip) -> str:
     return f"{clip.start} {clip.quantile} {clip.rate} {clip.share}"
 
 
-def _told(examples: Examples) -> str:
+def _given(examples: Examples) -> str:
     """What a module and its loss are given, in words."""
     labels = f"classes 0 to {len(examples.classes) - 1} (int64)"
     if not examples.classes:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A task whose line in the ledger says which label of which tables it reads."""
+"""A task whose line in the ledger also names the label and the tables that it reads."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from sfumato.query.task import Task
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class DescribedTask:
     """The task with ``about`` in its line; it is the same question, with the same answer.
 
-    >>> from sfumato.learning.told import line_about
+    >>> from sfumato.learning.described_task import line_about
     >>> line_about("decision tree of depth 3", "income from people")
     'decision tree of depth 3; income from people'
     """

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import sfumato as sf
 from sfumato import learning as ln
-from sfumato.learning.told import line_about
+from sfumato.learning.described_task import line_about
 from sfumato.ledger import Ledger
 from tests.learning.rows import SELECT, connected, frame
 
