@@ -170,14 +170,12 @@ def wanted(
             count = len(form.weights)
             demand = Demand(estimate.statistic, amount / weight / count, _MISS / count)
             demands[estimate.index].append(demand)
-    sizes = []
+    sizes = [Fraction(0)] * len(aggregates)
     for index, aggregate in enumerate(aggregates):
-        rows = Fraction(0)
         if isinstance(aggregate, Mean) and any(one.statistic in _PLAIN for one in demands[index]):
-            rows = _size(aggregate, size, stored.get(index), average=target.average)
-            if stored.get(index) is None:
+            sizes[index] = _size(aggregate, size, stored.get(index), average=target.average)
+            if index not in stored:
                 notes[_assumption(aggregate, size or 0, dataset, question.table)] = None
-        sizes.append(rows)
     if target.average:
         notes[
             "The error is the root of the mean squared error over the cells of a column, "
