@@ -62,11 +62,23 @@ def _promise(history: Summary, words: Words) -> str:
     root = history.standings[0]
     assert root.limit is not None, "a dataset has a limit"
     relation = words[str(history.contract["relation"])]
-    delta = _delta(history)
     lines = [
         _say(words, "protected", unit=_unit(history, words), relation=relation),
         _limit_in_words(history.bound, words),
+        *_amounts(history, words),
     ]
+    lines.append(_say(words, "left", left=_left(root) or words["nothing"]))
+    if root.sharing:
+        lines.append(words["sharing"])
+    if root.frozen:
+        lines.append(f"<strong>{_say(words, 'frozen', reason=root.frozen)}</strong>")
+    return f"<h2>{words['promise']}</h2>{_gauge(root)}{_paragraphs(lines)}"
+
+
+def _amounts(history: Summary, words: Words) -> list[str]:
+    """What the dataset has spent and reserved, and in how many periods."""
+    root, delta, lines = history.standings[0], _delta(history), list[str]()
+    assert root.limit is not None, "a dataset has a limit"
     if root.earlier:
         periods = str(len(root.earlier) + 1)
         lines.append(_say(words, "lifetime", periods=periods, limit=_budget(root.limit)))
@@ -79,12 +91,7 @@ def _promise(history: Summary, words: Words) -> str:
         lines.append(words["planned"])
     if root.reserved != NOTHING:
         lines.append(_say(words, "reserved", reserved=_cost(root.reserved, words, delta)))
-    lines.append(_say(words, "left", left=_left(root) or words["nothing"]))
-    if root.sharing:
-        lines.append(words["sharing"])
-    if root.frozen:
-        lines.append(f"<strong>{_say(words, 'frozen', reason=root.frozen)}</strong>")
-    return f"<h2>{words['promise']}</h2>{_gauge(root)}{_paragraphs(lines)}"
+    return lines
 
 
 def _unit(history: Summary, words: Words) -> str:

@@ -154,7 +154,7 @@ def amount_text(charge: Charge, delta: Fraction = Fraction(0)) -> str:
     >>> amount_text(Charge(None, 125 * 10**9, 10**18))
     'rho 0.125, delta 0.000001'
     >>> amount_text(Charge(None, 125 * 10**9, 0), Fraction("1e-6"))
-    'rho 0.125 (epsilon 2.5256 at delta 0.000001 if fixed in advance)'
+    'rho 0.125 (epsilon 2.4905 at delta 0.000001 if fixed in advance)'
     """
     amount = f"epsilon {increments_text(charge.epsilon)}"
     if charge.epsilon is None:
