@@ -22,8 +22,8 @@ from sfumato.learning.torch.recorded import Recorded
 # The range of what is added to weights to try other ones.
 _FAR = 0.2
 _REMEDY = (
-    "Layers that treat each example by itself: nn.GroupNorm in place of nn.BatchNorm; or freeze the "
-    "part, with its statistics: part.requires_grad_(False).eval()."
+    "Layers that treat each example by itself: nn.GroupNorm in place of nn.BatchNorm; or freeze "
+    "the part, with its statistics: part.requires_grad_(False).eval()."
 )
 # A row's loss may differ by these shares of itself and of the row's largest output, if it is alone.
 _ROUNDED, _ROUNDED_OUTPUT = 1e-3, 1e-5
