@@ -38,6 +38,7 @@ from sfumato.learning.torch.training import NetworkTraining
 from sfumato.privacy.distance import Norm
 from sfumato.privacy.unit import Relation
 from sfumato.query.cost import Cost
+from sfumato.query.silence import SILENCE
 
 _MOST = 10**6
 # A rounded Gaussian is at most so wide.
@@ -200,7 +201,9 @@ class Network(Recipe[NetworkModel]):
         The lattice is for another noise (``_for_noise``): nothing that is tried hangs on it.
         """
         try:
-            return self._checked(examples)
+            # as silent as the run: an anomaly of torch is no fault of the module there
+            with SILENCE:
+                return self._checked(examples)
         except SfumatoError:
             raise
         except FAILURES as failure:
