@@ -204,7 +204,7 @@ def require_word(
             f"Column {column!r} of table {table!r} is declared as {kind!r}, and the data holds "
             f"{plain_type(physical)}: no such value is written as one of these words.",
             remedy="Declare sf.Boolean() for truth values; for numbers the numbers themselves, "
-            'as sf.Category({"0": "no", "1": "yes"}).',
+            "which may have labels.",
         )
 
 

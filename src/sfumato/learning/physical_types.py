@@ -59,5 +59,5 @@ def require_word(name: str, words: Collection[str], values: Any) -> None:
             f"{shown(name)} has {_NAMES[family]}, and none of its declared values is one.",
             allowed=", ".join(words),
             remedy="Declare sf.Boolean() for truth values; for numbers the numbers themselves, "
-            'as sf.Category({"0": "no", "1": "yes"}).',
+            "which may have labels.",
         )
