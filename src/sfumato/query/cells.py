@@ -9,6 +9,7 @@ from typing import TypeAlias
 from sfumato.engines.base import Codes
 from sfumato.engines.result_rows import Columns
 from sfumato.errors import InvalidDeclaration
+from sfumato.exact.values import copied
 from sfumato.noise import Integers
 from sfumato.plan.aggregate import CountUnits
 from sfumato.plan.stages import Bounded, Part
@@ -41,7 +42,8 @@ class Cells(BoundedStatistic[list[int]]):
         # in a list a group could be added after this check
         if type(self.groups) is not tuple or not set(map(type, self.groups)) <= {tuple}:
             raise InvalidDeclaration("Groups that may change.", allowed="a tuple of tuples")
-        if len(set(self.groups)) != len(self.groups):
+        # a code of a subclass of int could equal another one, or none
+        if len(set(copied(self.groups))) != len(self.groups):
             raise InvalidDeclaration("A group twice.", allowed="each group once")
 
     @property
