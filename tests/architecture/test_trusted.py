@@ -16,7 +16,7 @@ from tests.architecture.tokens import tokens
 # The targets are 60,000 and 40,000: CONTRIBUTING says what the difference is made of.
 CAPS = {
     "proof core": 90_800,
-    "proof options": 76_800,
+    "proof options": 77_700,
     "runtime core": 87_750,
     "runtime options": 24_900,
 }
