@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from sfumato.errors import UnknownName, WrongUse
-from sfumato.learning.frames import FrameColumn
+from sfumato.learning.frames import ColumnReport, FrameColumn
 from sfumato.learning.torch.network_model import NetworkModel, load, no_loss, require_released
 from sfumato.learning.torch.reading import Input, Reading
 from sfumato.learning.torch.recorded import Recorded
@@ -45,6 +45,15 @@ def test_a_number_is_between_its_bounds() -> None:
         number.predict_proba({"age": [10]})
     with pytest.raises(UnknownName, match="age"):
         number.predict({"pay": [1]})
+
+
+def test_an_empty_frame_one_row_and_a_report() -> None:
+    empty: Any = {"age": []}
+    assert model(3, ("a", "b", "c")).predict(empty) == []
+    assert model(1, ()).predict(empty).tolist() == []
+    assert model(3, ("a", "b", "c")).predict({"age": "20"}) == ["c"]
+    predicted, report = model(2, ("no", "yes")).predict({"age": [20, "x", None]}, report=True)
+    assert predicted == ["yes", "no", "no"] and report == (ColumnReport("age", 3, 1, 1),)
 
 
 def test_a_picture_is_read_as_its_numbers() -> None:
