@@ -2,16 +2,20 @@
 """Converts the result of a statement to the integers of each part. Proof: result_rows.proof.md.
 
 Declared groups are few. Groups that are not declared can be a hundred million, of which some are
-released: they stay in columns until it is known which (``Columns``).
+released: they stay in columns until it is known which (``Columns``). So do the leaves of
+quantiles, which can be as many.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from sfumato.engines.base import Codes, tidy
+import numpy as np
+
+from sfumato.engines.base import Codes, flattened, tidy
 from sfumato.noise.law import Integers
 from sfumato.plan.aggregate import Quantiles
 from sfumato.plan.stages import Bounded
@@ -19,8 +23,12 @@ from sfumato.plan.stages import Bounded
 if TYPE_CHECKING:
     import pyarrow
 
+T = TypeVar("T")
+
 Rows: TypeAlias = Sequence[tuple[Any, ...]]
 Groups: TypeAlias = Mapping[Codes, tuple[int, ...]]
+# Leaves with a weight, ascending, and their weights.
+Leaves: TypeAlias = tuple[Integers, Integers]
 
 
 @dataclass(frozen=True)
@@ -38,10 +46,10 @@ class _Place:
         end = self.start + self.size
         if not self.is_leaf:
             return {row[:keys]: row[start:end] for row in result}
-        cells: dict[Codes, list[int]] = defaultdict(([0] * self.size).copy)
+        weights: dict[Codes, dict[int, int]] = defaultdict(dict)
         for row in result:
-            cells[row[:keys]][row[keys]] = row[keys + 1]
-        return {group: tuple(leaves) for group, leaves in cells.items()}
+            weights[row[:keys]][row[keys]] = row[keys + 1]
+        return {group: flattened(leaves) for group, leaves in weights.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,12 +80,46 @@ class Columns(Mapping[Codes, tuple[int, ...]]):
 
         table = self.table
         for key, codes in enumerate(zip(*groups, strict=True)):
-            column = table.column(key)
+            column = _widest(table.column(key))
             wanted = pyarrow.array(set(codes), column.type)
             table = table.filter(pyarrow.compute.is_in(column, wanted))
         if groups:
             return self.place.read(_tuples(table))
         return {}
+
+    def leaves(self, groups: Sequence[Codes]) -> list[Leaves]:
+        """Returns the leaves with a weight and their weights, of each of some groups."""
+        group_of = self._places(groups)
+        leaf, weight = (
+            self.table.column(self.place.keys + place).cast("int64").to_numpy() for place in (0, 1)
+        )
+        chosen = np.flatnonzero((group_of >= 0) & (weight > 0))
+        order = chosen[np.lexsort((leaf[chosen], group_of[chosen]))]
+        starts = np.searchsorted(group_of[order], np.arange(len(groups) + 1))
+        parts = [order[start:end] for start, end in pairwise(starts)]
+        return [(leaf[part], weight[part]) for part in parts]
+
+    def _places(self, groups: Sequence[Codes]) -> Integers:
+        """Returns the place of each row's group among ``groups``; -1 if it is none of them.
+
+        One key after the other, by the place of what the keys so far are among the beginnings of
+        the groups: no number is larger than the square of the number of groups.
+        """
+        import pyarrow.compute  # only questions with very many rows need it
+
+        place = np.zeros(self.table.num_rows, np.int64)
+        beginnings: dict[Codes, int] = {(): 0}
+        for key in range(self.place.keys):
+            column = _widest(self.table.column(key))
+            codes = _numbered(group[key] for group in groups)
+            wanted = pyarrow.array(list(codes), column.type)
+            code = pyarrow.compute.index_in(column, wanted).fill_null(-1).to_numpy()
+            longer = _numbered(group[: key + 1] for group in groups)
+            numbers = [beginnings[group[:-1]] * len(codes) + codes[group[-1]] for group in longer]
+            seen = np.where((place < 0) | (code < 0), -1, place * len(codes) + code)
+            place = _positions(seen, np.array(numbers, np.int64))
+            beginnings = longer
+        return place
 
     @cached_property
     def _all(self) -> Groups:
@@ -91,6 +133,12 @@ class Columns(Mapping[Codes, tuple[int, ...]]):
 
     def __len__(self) -> int:
         return len(self._all)
+
+
+def is_read_in_columns(plan: Bounded) -> bool:
+    """Whether the results of a plan stay in columns, because they may have very many rows."""
+    raw = plan.tracked.raw
+    return raw.is_open or any(isinstance(each, Quantiles) for each in raw.aggregates)
 
 
 def gather(
@@ -138,6 +186,24 @@ def _tuples(table: "pyarrow.Table") -> list[tuple[Any, ...]]:
     """Returns the rows of a table; a HUGEINT, which Arrow has as a decimal, becomes an int."""
     cells = [_cells(column) for column in table.columns]
     return list(zip(*cells, strict=True))
+
+
+def _numbered(items: Iterable[T]) -> dict[T, int]:
+    """Returns the number of each distinct item in the order of their first occurrences."""
+    return {item: number for number, item in enumerate(dict.fromkeys(items))}
+
+
+def _positions(values: Integers, among: Integers) -> Integers:
+    """Returns the position of each value in a list of distinct ones; -1 if it is not in it."""
+    order = np.argsort(among)
+    at = np.searchsorted(among, values, sorter=order)
+    position = np.append(order, 0)[at]
+    return np.where(np.append(among, -1)[position] == values, position, -1)
+
+
+def _widest(column: "pyarrow.ChunkedArray") -> "pyarrow.ChunkedArray":
+    """Returns a column of integers with 64 bits, since declared codes may need more than its own."""
+    return column.cast("int64") if "int" in str(column.type) else column
 
 
 def _cells(column: "pyarrow.ChunkedArray") -> list[Any]:

@@ -21,10 +21,9 @@ from sfumato.mechanisms.selection import SelectionMechanism
 from sfumato.mechanisms.threshold import ThresholdMechanism
 from sfumato.noise import SYSTEM, Integers
 from sfumato.noise.entropy import below
-from sfumato.plan.aggregate import Quantiles
 from sfumato.privacy.distance import Norm
 from sfumato.privacy.event import BestOf, Design, Event
-from sfumato.query.cells import Cells, Units
+from sfumato.query.cells import Units, WeightedLeaves
 from sfumato.query.cycle import Cycle, Turning
 from sfumato.query.reserved import Reserved
 from sfumato.query.statistic import BoundedStatistic, GroupedScores, Opened
@@ -173,21 +172,17 @@ class Curator:
 
         return self._carried_out(step)
 
-    def quantiles(self, leaves: Cells, mechanism: GridQuantiles) -> tuple[tuple[int, ...], ...]:
-        """For each group, the grid leaf selected for each quantile level."""
+    def quantiles(
+        self, leaves: WeightedLeaves, mechanism: GridQuantiles
+    ) -> tuple[tuple[int, ...], ...]:
+        """For each group, the leaf selected for each quantile level, and for ends if there are."""
 
         def step() -> tuple[tuple[int, ...], ...]:
             _require(mechanism, GridQuantiles)
-            part = leaves.part
-            if not isinstance(part.aggregate, Quantiles):
-                raise InvalidDeclaration("Quantiles of what has no leaves.")
-            self._reserved.take(mechanism.event(leaves.distance(Norm.LINF), part.groups))
+            event = mechanism.event(leaves.distance(Norm.LINF), leaves.part.groups)
+            self._reserved.take(event)
             exact = leaves.exact(self._opened)
-            size = part.aggregate.width
-            return tuple(
-                mechanism.release(exact[start : start + size])
-                for start in range(0, len(exact), size)
-            )
+            return tuple(mechanism.release(*group, leaves.count) for group in exact)
 
         return self._carried_out(step)
 

@@ -21,7 +21,7 @@ from sfumato.query.choose import Planned
 from sfumato.query.cost import Cost
 from sfumato.query.estimate import Released
 from sfumato.query.explain import explain
-from sfumato.query.render import html_table, number, text_table
+from sfumato.query.render import UNTOLD, html_table, number, text_table
 
 _HEADER = ("column", "rows in group", "95% error")
 _GROUP_SIZES = (100, 1_000, 10_000, 100_000)
@@ -49,7 +49,8 @@ class Preview:
 
         For counts and sums it is exact, and the same in every cell. For means and variances it
         depends on the number of rows in the group, so there are several lines. For quantiles it is
-        the error of the rank, in rows. For an expression of several estimates it is None.
+        the error of the rank, in rows; with ``interval``, ``end_rank_error`` is that of the ends of
+        the interval. For an expression of several estimates it is None.
         """
         fraction = to_fraction("confidence", confidence)
         level = positive("confidence", fraction, at_most=1 - Fraction(1, 10**12))
@@ -75,15 +76,20 @@ class Preview:
         reading = aggregate.reading(bounded.refinement)
         if isinstance(mechanism, GridQuantiles):
             ranks = mechanism.error(level, aggregate.width)[estimate.place]
-            return [_line(name, None) | {"rank_error": _shown(ranks * reading.unit)}]
+            line = _line(name, None) | {"rank_error": _shown(ranks * reading.unit)}
+            for shift in mechanism.shifts(aggregate.width)[estimate.place : estimate.place + 1]:
+                # an end is off its own rank by less than its distance from the level
+                line["end_rank_error"] = _shown(2 * shift * reading.unit)
+            return [line]
         if isinstance(mechanism, ThresholdMechanism):
             return [_line(name, Fraction(mechanism.error(level)))]
         statistic = estimate.statistic
         if reading.kind is Kind.NUMBER or statistic in (Statistic.COUNT, Statistic.SUM):
             zeros = (0,) * aggregate.width
             empty = Released("", reading, mechanism.noise, (zeros,), (1,))
-            _, half_width = empty.interval(0, 1 - level, statistic)
-            return [_line(name, half_width)]
+            around = empty.interval(0, 1 - level, statistic)
+            assert around is not None, "an additive release has an interval"
+            return [_line(name, around[1])]
         miss = 1 - level
         if reading.kind is not Kind.MEAN:
             miss /= 3
@@ -162,10 +168,18 @@ def _shown(value: Fraction) -> float | int:
     return float_up(value)
 
 
+def _rows(count: Json) -> str:
+    """A number of rows as text."""
+    return f"{number(float(str(count)))} rows"
+
+
 def _in_words(line: dict[str, Json]) -> str:
     """The error of a line as text."""
     if "rank_error" in line:
-        return f"rank +- {number(float(str(line['rank_error'])))} rows"
+        ranks = f"rank +- {_rows(line['rank_error'])}"
+        if "end_rank_error" in line:
+            return f"{ranks}; interval within +- {_rows(line['end_rank_error'])}"
+        return f"{ranks}; interval {UNTOLD}"
     half = line["half_width"]
     if half is None:
         return "depends on the answers"
