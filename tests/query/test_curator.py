@@ -466,7 +466,7 @@ def middle(sql: str, groups: int) -> tuple[tuple[int, ...], ...]:
     plan = plan_of(sql)
     level = (Fraction(1, 2),)
     mechanism = grid_quantiles(Distance(Norm.LINF, Fraction(1)), groups, 10**4, level)
-    leaves = WeightedLeaves(plan, 0, cells(plan).groups)
+    leaves = WeightedLeaves(cells(plan))
     event = mechanism.event(leaves.distance(Norm.LINF), groups)
     return holding(plan, event, read=lambda: ({(0,): (40, 5), (1,): (40, 5)},)).quantiles(
         leaves, mechanism

@@ -7,11 +7,10 @@ quantiles, which can be as many.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -22,8 +21,6 @@ from sfumato.plan.stages import Bounded
 
 if TYPE_CHECKING:
     import pyarrow
-
-T = TypeVar("T")
 
 Rows: TypeAlias = Sequence[tuple[Any, ...]]
 Groups: TypeAlias = Mapping[Codes, tuple[int, ...]]
@@ -76,50 +73,41 @@ class Columns(Mapping[Codes, tuple[int, ...]]):
 
     def of(self, groups: Sequence[Codes]) -> Groups:
         """Returns the integers of some groups; a group without integers may be absent."""
-        import pyarrow.compute  # only questions with open keys need it
-
-        table = self.table
-        for key, codes in enumerate(zip(*groups, strict=True)):
-            column = _widest(table.column(key))
-            wanted = pyarrow.array(set(codes), column.type)
-            table = table.filter(pyarrow.compute.is_in(column, wanted))
-        if groups:
-            return self.place.read(_tuples(table))
-        return {}
+        return self.place.read(_tuples(self._rows_of(groups))) if groups else {}
 
     def leaves(self, groups: Sequence[Codes]) -> list[Leaves]:
         """Returns the leaves with a weight and their weights, of each of some groups."""
-        group_of = self._places(groups)
-        leaf, weight = (
-            self.table.column(self.place.keys + place).cast("int64").to_numpy() for place in (0, 1)
-        )
-        chosen = np.flatnonzero((group_of >= 0) & (weight > 0))
-        order = chosen[np.lexsort((leaf[chosen], group_of[chosen]))]
-        starts = np.searchsorted(group_of[order], np.arange(len(groups) + 1))
-        parts = [order[start:end] for start, end in pairwise(starts)]
-        return [(leaf[part], weight[part]) for part in parts]
+        import pyarrow  # only questions with very many rows need it
 
-    def _places(self, groups: Sequence[Codes]) -> Integers:
-        """Returns the place of each row's group among ``groups``; -1 if it is none of them.
+        *keys, leaf, weight = self._rows_of(groups).columns
+        # of one value, so that there is a key
+        every = leaf.cast("int64"), weight.cast("int64"), pyarrow.nulls(len(leaf))
+        table = pyarrow.table([*every, *keys], [*map(str, range(3 + len(keys)))])
+        by_group = table.group_by(table.column_names[2:]).aggregate([("0", "list"), ("1", "list")])
+        listed = by_group.column("0_list"), by_group.column("1_list")
+        found: dict[Codes, Leaves] = {}
+        groups_found = _tuples(by_group.select(table.column_names[2:]))
+        for group, *arrays in zip(groups_found, *listed, strict=True):
+            leaves, weights = (array.values.to_numpy() for array in arrays)
+            order = np.argsort(leaves)
+            order = order[weights[order] > 0]
+            found[group[1:]] = leaves[order], weights[order]
+        nothing = np.zeros(0, np.int64)
+        return [found.get(group, (nothing, nothing)) for group in groups]
 
-        One key after the other, by the place of what the keys so far are among the beginnings of
-        the groups: no number is larger than the square of the number of groups.
-        """
+    def _rows_of(self, groups: Sequence[Codes]) -> "pyarrow.Table":
+        """Returns the rows of some groups; rows of others may be among them."""
         import pyarrow.compute  # only questions with very many rows need it
 
-        place = np.zeros(self.table.num_rows, np.int64)
-        beginnings: dict[Codes, int] = {(): 0}
-        for key in range(self.place.keys):
-            column = _widest(self.table.column(key))
-            codes = _numbered(group[key] for group in groups)
-            wanted = pyarrow.array(list(codes), column.type)
-            code = pyarrow.compute.index_in(column, wanted).fill_null(-1).to_numpy()
-            longer = _numbered(group[: key + 1] for group in groups)
-            numbers = [beginnings[group[:-1]] * len(codes) + codes[group[-1]] for group in longer]
-            seen = np.where((place < 0) | (code < 0), -1, place * len(codes) + code)
-            place = _positions(seen, np.array(numbers, np.int64))
-            beginnings = longer
-        return place
+        table = self.table
+        for key, codes in enumerate(zip(*groups, strict=True)):
+            column = table.column(key)
+            if pyarrow.types.is_integer(column.type):
+                # declared codes may need more bits than those that occur
+                column = column.cast("int64")
+            wanted = pyarrow.array(set(codes), column.type)
+            table = table.filter(pyarrow.compute.is_in(column, wanted))
+        return table
 
     @cached_property
     def _all(self) -> Groups:
@@ -186,24 +174,6 @@ def _tuples(table: "pyarrow.Table") -> list[tuple[Any, ...]]:
     """Returns the rows of a table; a HUGEINT, which Arrow has as a decimal, becomes an int."""
     cells = [_cells(column) for column in table.columns]
     return list(zip(*cells, strict=True))
-
-
-def _numbered(items: Iterable[T]) -> dict[T, int]:
-    """Returns the number of each distinct item in the order of their first occurrences."""
-    return {item: number for number, item in enumerate(dict.fromkeys(items))}
-
-
-def _positions(values: Integers, among: Integers) -> Integers:
-    """Returns the position of each value in a list of distinct ones; -1 if it is not in it."""
-    order = np.argsort(among)
-    at = np.searchsorted(among, values, sorter=order)
-    position = np.append(order, 0)[at]
-    return np.where(np.append(among, -1)[position] == values, position, -1)
-
-
-def _widest(column: "pyarrow.ChunkedArray") -> "pyarrow.ChunkedArray":
-    """Returns a column of integers with 64 bits, since declared codes may need more than its own."""
-    return column.cast("int64") if "int" in str(column.type) else column
 
 
 def _cells(column: "pyarrow.ChunkedArray") -> list[Any]:

@@ -193,14 +193,6 @@ def end_shift(rate: Fraction, leaves: int) -> int:
     return math.ceil(union(3 * leaves, _ENDS) / rate)
 
 
-def is_within_shift(rate: Fraction, leaves: int, shift: int, confidence: Number) -> bool:
-    """Whether ends that were selected ``shift`` weights off hold with a confidence.
-
-    Together with the rank error of the level that ``error`` states at this confidence.
-    """
-    return union(3 * leaves, confidence) <= rate * shift
-
-
 def end_runs(
     leaves: Integers,
     weights: Whole,
@@ -255,13 +247,11 @@ def _each(*, ends: bool) -> int:
 
 def _require_leaves(leaves: Integers, weights: Whole, size: int) -> None:
     """Raises unless the leaves ascend among ``size`` and each has a weight above 0."""
-    inside = len(leaves) == 0 or (leaves[0] >= 0 and leaves[-1] < size)
-    ascending = bool(np.all(leaves[1:] > leaves[:-1])) and bool(np.all(weights > 0))
-    if len(leaves) != len(weights) or not inside or not ascending or size < 1:
-        raise InvalidDeclaration(
-            "Weights of leaves.",
-            allowed="integers above 0, one for each of some leaves, which ascend",
-        )
+    bounded = np.concatenate(([-1], leaves, [size]))
+    if len(leaves) != len(weights) or size < 1 or not np.all(np.diff(bounded) > 0):
+        raise InvalidDeclaration("Leaves.", allowed="ascending, from 0 on, below their number")
+    if not np.all(weights > 0):
+        raise InvalidDeclaration("Weights of leaves.", allowed="integers above 0, one a leaf")
 
 
 def _require(distance: Distance) -> None:

@@ -99,8 +99,7 @@ def _released(
     reading = aggregate.reading(cells.plan.refinement)
     size = aggregate.width
     if isinstance(mechanism, GridQuantiles):
-        weighted = WeightedLeaves(cells.plan, cells.place, cells.groups)
-        leaves = curator.quantiles(weighted, mechanism)
+        leaves = curator.quantiles(WeightedLeaves(cells), mechanism)
         rates = mechanism.rates
         shifts = mechanism.shifts(size)
         return Released(aggregate.title, reading, None, leaves, once, rates, size, shifts)

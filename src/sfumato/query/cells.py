@@ -11,6 +11,7 @@ import numpy as np
 from sfumato.engines.base import Codes
 from sfumato.engines.result_rows import Columns, Leaves
 from sfumato.errors import InvalidDeclaration
+from sfumato.exact.values import copied
 from sfumato.noise import Integers
 from sfumato.plan.aggregate import CountUnits, Quantiles
 from sfumato.plan.stages import Bounded, Part
@@ -40,7 +41,12 @@ class Cells(BoundedStatistic[list[int]]):
     groups: tuple[Codes, ...]
 
     def __post_init__(self) -> None:
-        _require_distinct(self.groups)
+        # in a list a group could be added after this check
+        if type(self.groups) is not tuple or not set(map(type, self.groups)) <= {tuple}:
+            raise InvalidDeclaration("Groups that may change.", allowed="a tuple of tuples")
+        # a code of a subclass of int could equal another one, or none
+        if len(set(copied(self.groups))) != len(self.groups):
+            raise InvalidDeclaration("A group twice.", allowed="each group once")
 
     @property
     def part(self) -> Part:
@@ -49,7 +55,15 @@ class Cells(BoundedStatistic[list[int]]):
 
     def distance(self, norm: Norm) -> Distance:
         """The proved distance of the part. A bound in L1 is also one in Linf."""
-        return _distance(self.part, norm)
+        proved = self.part.distance
+        if norm is Norm.LINF and proved.norm is Norm.L1:
+            return replace(proved, norm=norm)
+        if norm is not proved.norm:
+            raise InvalidDeclaration(
+                f"A part bounded in {proved.norm.value}, released in {norm.value}.",
+                allowed="a mechanism of the norm that the plan is bounded in",
+            )
+        return proved
 
     def exact(self, opened: Opened) -> list[int]:
         """The integers of every group; zeros for a group without rows."""
@@ -61,45 +75,37 @@ class Cells(BoundedStatistic[list[int]]):
 
 @dataclass(frozen=True, slots=True)
 class WeightedLeaves(BoundedStatistic[list[Leaves]]):
-    """The leaves with a weight and their weights, of the quantiles at ``place``, by group.
+    """The leaves with a weight and their weights, of cells that are quantiles, by group.
 
     Guarantees:
         the leaves of a group move by at most their proved distance
 
     Raises:
-        InvalidDeclaration: the part at ``place`` is of no quantiles; a group is listed twice, or is
-            not a tuple.
+        InvalidDeclaration: the cells are of no quantiles.
     """
 
-    plan: Bounded
-    place: int
-    groups: tuple[Codes, ...]
+    cells: Cells
 
     def __post_init__(self) -> None:
-        _require_distinct(self.groups)
-        if not isinstance(self.part.aggregate, Quantiles):
+        if not isinstance(self.cells.part.aggregate, Quantiles):
             raise InvalidDeclaration("Leaves of what has none.", allowed="quantiles")
 
     @property
     def part(self) -> Part:
         """The part of the plan whose leaves these are."""
-        return self.plan.parts[self.place]
-
-    @property
-    def count(self) -> int:
-        """The number of leaves, with a weight or without."""
-        return self.part.aggregate.width
+        return self.cells.part
 
     def distance(self, norm: Norm) -> Distance:
         """The proved distance, in Linf: of the weight of any set of leaves of a group."""
-        return _distance(self.part, norm)
+        return self.cells.distance(norm)
 
     def exact(self, opened: Opened) -> list[Leaves]:
         """The leaves and weights of every group; none for a group without rows."""
-        integers = opened.integers(self.plan)[self.place]
+        cells = self.cells
+        integers = opened.integers(cells.plan)[cells.place]
         if isinstance(integers, Columns):
-            return integers.leaves(self.groups)
-        flat = [np.array(integers.get(group, ()), np.int64) for group in self.groups]
+            return integers.leaves(cells.groups)
+        flat = [np.array(integers.get(group, ()), np.int64) for group in cells.groups]
         return [(pairs[0::2], pairs[1::2]) for pairs in flat]
 
 
@@ -141,25 +147,3 @@ class Units(BoundedStatistic[Counts]):
         if isinstance(integers, Columns):
             return integers.first // refinement, integers.groups
         return {group: values[0] // refinement for group, values in integers.items()}
-
-
-def _require_distinct(groups: object) -> None:
-    """Raises unless the groups are distinct tuples in a tuple, so that none moves twice."""
-    # in a list a group could be added after this check
-    if type(groups) is not tuple or not set(map(type, groups)) <= {tuple}:
-        raise InvalidDeclaration("Groups that may change.", allowed="a tuple of tuples")
-    if len(set(groups)) != len(groups):
-        raise InvalidDeclaration("A group twice.", allowed="each group once")
-
-
-def _distance(part: Part, norm: Norm) -> Distance:
-    """The proved distance of a part in a norm. A bound in L1 is also one in Linf."""
-    proved = part.distance
-    if norm is Norm.LINF and proved.norm is Norm.L1:
-        return replace(proved, norm=norm)
-    if norm is not proved.norm:
-        raise InvalidDeclaration(
-            f"A part bounded in {proved.norm.value}, released in {norm.value}.",
-            allowed="a mechanism of the norm that the plan is bounded in",
-        )
-    return proved

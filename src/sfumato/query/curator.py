@@ -179,10 +179,10 @@ class Curator:
 
         def step() -> tuple[tuple[int, ...], ...]:
             _require(mechanism, GridQuantiles)
-            event = mechanism.event(leaves.distance(Norm.LINF), leaves.part.groups)
-            self._reserved.take(event)
+            part = leaves.part
+            self._reserved.take(mechanism.event(leaves.distance(Norm.LINF), part.groups))
             exact = leaves.exact(self._opened)
-            return tuple(mechanism.release(*group, leaves.count) for group in exact)
+            return tuple(mechanism.release(*group, part.aggregate.width) for group in exact)
 
         return self._carried_out(step)
 

@@ -10,7 +10,6 @@ from typing import TypeAlias
 
 from sfumato.exact.rounding import sqrt_down, sqrt_up
 from sfumato.mechanisms import bernstein
-from sfumato.mechanisms.grid import is_within_shift
 from sfumato.mechanisms.selection import union
 from sfumato.noise import Noise
 from sfumato.plan.evaluate import evaluate
@@ -152,8 +151,8 @@ class Released:
         """
         if not self.shifts:
             return None
-        rate, shift = self.rates[place], self.shifts[place]
-        if not is_within_shift(rate, self.leaves, shift, 1 - miss):
+        # each of the three selections may miss by a third
+        if union(3 * self.leaves, 1 - miss) > self.rates[place] * self.shifts[place]:
             return None
         levels = len(self.rates)
         selected = [self.leaf(row, place + at * levels) for at in range(3)]
