@@ -82,6 +82,20 @@ def test_a_group_twice_would_move_further_and_is_refused(monkeypatch: pytest.Mon
     assert farthest(plan, statistic)[0] > statistic.distance(Norm.L1).value
 
 
+class Code(int):
+    """A code that equals what it stands for, and no other code."""
+
+    __hash__ = int.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other if isinstance(other, Code) else int(self) == other
+
+
+def test_a_group_of_codes_that_lie_is_refused() -> None:
+    with pytest.raises(InvalidDeclaration, match="Code"):
+        Cells(plan_of(), 0, tuple((Code(1),) for _ in range(2000)))
+
+
 @pytest.mark.parametrize("made", [list, lambda groups: tuple(map(list, groups)), iter])
 def test_groups_that_may_change_are_refused(made: Callable[[object], object]) -> None:
     with pytest.raises(InvalidDeclaration, match="change"):

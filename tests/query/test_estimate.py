@@ -16,7 +16,18 @@ from sfumato.metadata.column import Column, Integer
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from sfumato.plan.aggregate import Variance
 from sfumato.plan.reading import Kind, Reading
-from sfumato.plan.scalar import Arithmetic, Constant, Estimate, IsNull, Key, Operation, Scalar
+from sfumato.plan.scalar import (
+    Arithmetic,
+    Case,
+    Compare,
+    Comparison,
+    Constant,
+    Estimate,
+    IsNull,
+    Key,
+    Operation,
+    Scalar,
+)
 from sfumato.plan.statistic import Statistic
 from sfumato.plan.value import Value
 from sfumato.query.estimate import Range, Released, ranges_of, value_of
@@ -397,7 +408,10 @@ def test_a_cell_whose_interval_is_the_whole_range_is_untold(
 ) -> None:
     part = mean(u, v, DiscreteLaplace(8), lower=10, span=90)
     (cell,) = ranges_of(Estimate(0, statistic), [part], [0], MISS)
-    assert cell.untold is (cell.interval == (10, 100))
+    low, high = cell.interval
+    # the estimate is cut where an integer is not positive, and the middle of the range is 55
+    at_an_end = (u <= 0 < u + v and high > 55) or (v <= 0 < u + v and low < 55)
+    assert cell.untold is (cell.interval == (10, 100) or at_an_end)
     (doubled,) = ranges_of(
         Arithmetic(Operation.MULTIPLY, Estimate(0), Constant(2)), [part], [0], MISS
     )
@@ -413,3 +427,55 @@ def test_a_spread_of_which_nothing_can_be_told_is_untold(values: list[int]) -> N
         (cell,) = ranges_of(Estimate(0, statistic), [part], [0], MISS)
         assert cell.interval is not None
         assert cell.untold is (cell.interval[0] <= 0 and cell.interval[1] >= top)
+
+
+# --- means at an end of their range -----------------------------------------------------------------
+
+
+def test_a_mean_at_an_end_of_its_range_is_untold_if_its_interval_reaches_beyond_the_middle() -> (
+    None
+):
+    noise = DiscreteLaplace(8)
+    for u, v, untold in ((-3, 500, False), (-3, 30, True), (30, -3, True), (500, 0, False)):
+        (cell,) = ranges_of(Estimate(0), [mean(u, v, noise)], [0], MISS)
+        assert cell.interval != (0, 1)
+        assert cell.untold is untold, (u, v, cell)
+
+
+def test_a_mean_at_an_end_that_is_told_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Released, "is_at_an_end", lambda *_: False)
+    (cell,) = ranges_of(Estimate(0), [mean(30, -3, DiscreteLaplace(8))], [0], MISS)
+    assert not cell.untold
+
+
+# --- NULL in an expression --------------------------------------------------------------------------
+
+_NULLIF = Case(
+    ((Compare(Comparison.EQ, Estimate(1), Constant(Fraction(0))), Constant(None)),), Estimate(1)
+)
+
+
+def test_a_ratio_with_nullif_has_the_interval_of_the_ratio() -> None:
+    parts = [count(200, DiscreteLaplace(3)), count(1000, DiscreteLaplace(3))]
+    ratio = Arithmetic(Operation.DIVIDE, Estimate(0), Estimate(1))
+    guarded = Arithmetic(Operation.DIVIDE, Estimate(0), _NULLIF)
+    less = Arithmetic(Operation.SUBTRACT, guarded, Constant(Fraction(1)))
+    (plain,), (same,), (shifted,) = (
+        ranges_of(one, parts, [0], MISS) for one in (ratio, guarded, less)
+    )
+    assert same == plain
+    assert plain.interval is not None
+    assert shifted.interval == tuple(end - 1 for end in plain.interval)
+    # the divisor may be zero: nothing is bounded
+    near_zero = [parts[0], count(2, DiscreteLaplace(3))]
+    assert ranges_of(guarded, near_zero, [0], MISS)[0].interval is None
+
+
+def test_a_null_branch_leaves_the_interval_of_the_others() -> None:
+    parts = [count(50, DiscreteLaplace(3))]
+    test = Compare(Comparison.GT, Estimate(0), Constant(Fraction(5)))
+    (plain,) = ranges_of(Estimate(0), parts, [0], MISS)
+    hidden = Case(((test, Estimate(0)),), Constant(None))
+    assert ranges_of(hidden, parts, [0], MISS)[0].interval == plain.interval
+    nothing = Case(((test, Constant(None)),), Constant(None))
+    assert ranges_of(nothing, parts, [0], MISS)[0].interval is None

@@ -15,8 +15,15 @@ from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
+    from sklearn.utils.validation import check_is_fitted
+except ModuleNotFoundError:
+    raise ModuleNotFoundError(
+        "sfumato.learning.sklearn needs scikit-learn: pip install 'sfumato[sklearn]'",
+        name="sklearn",
+    ) from None
 
 from sfumato.errors import WrongUse, shown
 from sfumato.exact.rational import Number

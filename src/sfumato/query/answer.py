@@ -339,7 +339,7 @@ class Answer:
 
     def _paid(self) -> str:
         """A remark that an answer was paid before; empty for a new one."""
-        if self.recalled:
+        if self.recalled and not self.cost.is_earlier:
             return " (paid before, nothing now)"
         return ""
 

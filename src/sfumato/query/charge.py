@@ -14,6 +14,7 @@ from typing import TypeVar
 from sfumato.engines.base import Engine, Marginals, UnitRows
 from sfumato.engines.stop import ENDLESS, Patience
 from sfumato.errors import Cancelled, EngineFailed, InProgress, Refused, WrongUse
+from sfumato.exact.values import copied
 from sfumato.ledger.heartbeat import Heartbeat
 from sfumato.ledger.request import Request
 from sfumato.ledger.spend import Ledger
@@ -27,7 +28,7 @@ from sfumato.query.claims import require_proved
 from sfumato.query.curator import CANCELLED, ENGINE, Curator
 from sfumato.query.payer import Payer, abandon
 from sfumato.query.reserved import Reserved, drawn, stated
-from sfumato.query.statistic import NO_PLAN, Opened
+from sfumato.query.statistic import NO_PLAN, Opened, Plan
 from sfumato.query.task import Names, Stored, Task, named, sized
 
 T = TypeVar("T")
@@ -83,8 +84,8 @@ def charged(
         Cancelled: the caller waits no longer.
         EngineFailed: the task or the engine failed; the charge is forfeited.
     """
-    # each property is read once, so that what is charged is what is run
-    event = task.event
+    # each property is read once, and copied, so that what is charged is what is run
+    event = copied(task.event)
     size = sized(task.size)
     names = terms.names or asker.names(*named(task), event)
     request = replace(asker.request(event, names, terms.key), line=task.line)
@@ -155,24 +156,26 @@ def opened_plan(
 ) -> Opened:
     """Opens the plan of a task; whatever can fail without reading the data fails here, free."""
     patience.require()
-    plan = task.ready(asker.dataset)
-    if plan is NO_PLAN:
+    given = task.ready(asker.dataset)
+    if given is NO_PLAN:
         return Opened(NO_PLAN)
+    plan = copied(given)
     require_proved(plan, asker.dataset)
     engine.wait(patience)
     if isinstance(plan, BoundedCube):
-        return Opened(plan, cube=engine.cube(plan, patience))
+        return Opened(plan, cube=engine.cube(plan, patience), given=given)
     if isinstance(plan, BoundedRows):
-        return Opened(plan, rows=engine.rows(plan, token(), patience))
+        return Opened(plan, rows=engine.rows(plan, token(), patience), given=given)
     if isinstance(plan, OpenCube):
-        return _opened_cube(plan, engine, patience)
+        return _opened_cube(plan, given, engine, patience)
     if isinstance(plan, OpenRows):
-        return _opened_rows(plan, engine, patience)
-    return Opened(plan, engine.ready(plan, token(), patience))
+        return _opened_rows(plan, given, engine, patience)
+    return Opened(plan, engine.ready(plan, token(), patience), given=given)
 
 
 def _opened_cube(
     plan: OpenCube,
+    given: Plan,
     engine: Engine,
     patience: Patience,
 ) -> Opened:
@@ -184,11 +187,12 @@ def _opened_cube(
     def opener(cube: BoundedCube) -> AbstractContextManager[Marginals]:
         return engine.cube(cube, patience)
 
-    return Opened(plan, reads=reads, cubes=opener)
+    return Opened(plan, reads=reads, cubes=opener, given=given)
 
 
 def _opened_rows(
     plan: OpenRows,
+    given: Plan,
     engine: Engine,
     patience: Patience,
 ) -> Opened:
@@ -201,7 +205,7 @@ def _opened_rows(
     def opener(rows: BoundedRows) -> AbstractContextManager[UnitRows]:
         return engine.rows(rows, key, patience)
 
-    return Opened(plan, reads=reads, listed=opener)
+    return Opened(plan, reads=reads, listed=opener, given=given)
 
 
 def _carried_out(order: _Order, opened: Opened, ledger: Ledger) -> Stored:

@@ -297,7 +297,7 @@ def _costs(bounded: Bounded, wanted: Wanted, max_epsilon: Fraction) -> list[Frac
     most = max_epsilon if bounded.norm is Norm.L1 else max_epsilon**2 / 2
     costs = []
     for index, part in enumerate(bounded.parts):
-        meets = _within(wanted, wanted.reach(index, part, bounded.refinement))
+        meets = wanted.test(index, part.aggregate, bounded.refinement)
         cost = _least(part, bounded.norm, GRIDS[bounded.norm], most, meets)
         if cost is None:
             return None
@@ -305,11 +305,6 @@ def _costs(bounded: Bounded, wanted: Wanted, max_epsilon: Fraction) -> list[Frac
     if sum(costs) <= most:
         return costs
     return None
-
-
-def _within(wanted: Wanted, reach: int) -> Callable[[Noise], bool]:
-    """The test whether a noise meets the wanted error, at most ``reach`` in its integers."""
-    return lambda noise: reach >= 0 and wanted.meets(noise, reach)
 
 
 def _unreachable(candidates: Sequence[Bounded], wanted: Wanted, price: Price) -> TargetUnreachable:
@@ -323,7 +318,7 @@ def _unreachable(candidates: Sequence[Bounded], wanted: Wanted, price: Price) ->
         return any(_costs(bounded, times, most) is not None for bounded in candidates)
 
     smallest_one = ""
-    if most >= _EPSILON_GRID * len(wanted.amounts) and buys(_FARTHEST):
+    if most >= _EPSILON_GRID * len(wanted.demands) and buys(_FARTHEST):
         parts = smallest(lambda steps: steps > 0 and buys(steps), below=64)
         factor = Fraction(parts, 64)
         least = target.amount * factor

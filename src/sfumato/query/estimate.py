@@ -18,6 +18,8 @@ from sfumato.plan.scalar import (
     Arithmetic,
     Case,
     Coalesce,
+    Compare,
+    Comparison,
     Constant,
     Estimate,
     Extreme,
@@ -100,6 +102,19 @@ class Released:
         empty = replace(self, values=(zeros,), copies=(1,))
         return empty.interval(0, miss, statistic)
 
+    def is_at_an_end(self, row: int, statistic: Statistic, interval: Range) -> bool:
+        """Whether a mean is at an end of its range, and its interval reaches beyond the middle.
+
+        Such an estimate was cut at that end, and tells less than the range alone.
+        """
+        read = self.reading
+        if statistic not in (Statistic.VALUE, Statistic.MEAN) or read.kind not in _WITHOUT_ROWS:
+            return False
+        point = self.point(row, statistic)
+        low, high = interval
+        middle = (read.lower + read.upper) / 2
+        return (point == read.lower and high > middle) or (point == read.upper and low < middle)
+
     def interval(
         self,
         row: int,
@@ -115,10 +130,8 @@ class Released:
         read = self.reading
         if self.noise is None:
             return self._between_ends(row, place, miss)
-        if read.kind is Kind.NUMBER:
-            return self._around(row, (read.unit,), miss)
-        if statistic is Statistic.COUNT:
-            return self._around(row, (read.unit,) * len(values), miss)
+        if read.kind is Kind.NUMBER or statistic is Statistic.COUNT:
+            return self._around(row, linear_weights(read, statistic, len(values)), miss)
         if statistic is Statistic.SUM:
             return self._sum_interval(row, miss)
         if statistic in _SPREAD:
@@ -258,6 +271,17 @@ class Released:
         return (least**2, most**2)
 
 
+def linear_weights(reading: Reading, statistic: Statistic, width: int) -> tuple[Fraction, ...]:
+    """The weight of each of ``width`` integers in a number, or in the count or sum of a mean.
+
+    >>> linear_weights(Reading(Kind.NUMBER, Fraction(1, 2)), Statistic.VALUE, 1)
+    (Fraction(1, 2),)
+    """
+    if statistic is Statistic.SUM:
+        return _sum_coefficients(reading, width - 1)
+    return (reading.unit,) * width
+
+
 @lru_cache(maxsize=64)
 def _sum_coefficients(reading: Reading, places: int) -> tuple[Fraction, ...]:
     """The weight of each integer in a sum: rows at ``lower`` plus their share of ``span``."""
@@ -301,8 +325,8 @@ def value_of(
 class Cell:
     """The interval of a cell; None if it is unbounded or the cell is not a number.
 
-    ``untold`` is set if a mean or spread in it has its whole range as interval: such an estimate
-    says nothing.
+    ``untold`` is set if a mean or spread in it says nothing: its interval is the whole range, or
+    it is a mean at one end of its range whose interval reaches beyond the middle.
     """
 
     interval: Range | None
@@ -323,13 +347,21 @@ def ranges_of(
     Guarantees:
         an expression of releases covers at least as often as stated
         a cell whose interval is the whole range is untold
+        a mean at an end of its range is untold if its interval reaches beyond the middle
     """
-    expression = _simplified(expression)
+    expression = simplified(expression)
     used = {leaf for leaf in leaves(expression) if isinstance(leaf, Estimate)}
     if not used:
         return [Cell(None)] * len(rows)
     share = miss / len(used)
     unknown = {leaf: parts[leaf.index].unknown(share, leaf.statistic) for leaf in used}
+
+    def is_untold(row: int, leaf: Estimate, interval: Range | None) -> bool:
+        if interval is None:
+            return False
+        if _covers(interval, unknown[leaf]):
+            return True
+        return parts[leaf.index].is_at_an_end(row, leaf.statistic, interval)
 
     def cell(row: int) -> Cell:
         intervals: dict[Estimate, Range | None] = {}
@@ -337,29 +369,53 @@ def ranges_of(
         for leaf in used:
             interval = parts[leaf.index].interval(row, share, leaf.statistic, leaf.place)
             intervals[leaf] = interval
-            untold |= _covers(interval, unknown[leaf])
+            untold |= is_untold(row, leaf, interval)
         return Cell(_range(expression, intervals.__getitem__), untold)
 
     return [cell(row) for row in rows]
 
 
-def _covers(outer: Range | None, inner: Range | None) -> bool:
-    """Whether an interval contains another one; false if there is no such interval."""
-    if outer is None or inner is None:
+def _covers(outer: Range, inner: Range | None) -> bool:
+    """Whether an interval contains another one; false if there is no other one."""
+    if inner is None:
         return False
     low, high = outer
     return low <= inner[0] and inner[1] <= high
 
 
-def _simplified(expression: Scalar) -> Scalar:
-    """Replaces SUM / COUNT of one release by its mean, whose joint interval is narrower."""
+def simplified(expression: Scalar) -> Scalar:
+    """An expression of the same value, by which intervals are computed.
+
+    * SUM / COUNT of one release is its mean, whose joint interval is narrower.
+    * A divisor NULLIF(x, 0) is x: a division by zero is NULL anyway.
+    """
     match expression:
-        case Arithmetic(
-            Operation.DIVIDE, Estimate(one, Statistic.SUM), Estimate(other, Statistic.COUNT)
-        ) if one == other:
-            return Estimate(one, Statistic.MEAN)
+        case Arithmetic(Operation.DIVIDE, left, right):
+            left, right = simplified(left), _without_nullif(simplified(right))
+            match left, right:
+                case Estimate(one, Statistic.SUM), Estimate(other, Statistic.COUNT) if one == other:
+                    return Estimate(one, Statistic.MEAN)
+            return Arithmetic(Operation.DIVIDE, left, right)
+        case Arithmetic(op, left, right):
+            return Arithmetic(op, simplified(left), simplified(right))
+        case Case(branches, otherwise):
+            pairs = tuple((test, simplified(result)) for test, result in branches)
+            return Case(pairs, simplified(otherwise))
+        case Coalesce(operands):
+            return Coalesce(tuple(map(simplified, operands)))
+        case FloorDivide(operand, divisor):
+            return FloorDivide(simplified(operand), divisor)
         case _:
             return expression
+
+
+def _without_nullif(divisor: Scalar) -> Scalar:
+    """A divisor NULLIF(x, 0) as x; any other as it is."""
+    match divisor:
+        case Case(((Compare(Comparison.EQ, tested, Constant(0)), Constant(None)),), otherwise):
+            if tested == otherwise:
+                return otherwise
+    return divisor
 
 
 def _range(expression: Scalar, interval: Callable[[Estimate], Range | None]) -> Range | None:
@@ -384,11 +440,21 @@ def _range(expression: Scalar, interval: Callable[[Estimate], Range | None]) -> 
             return _ends(_ranges(operands, interval), choose, choose)
         case Case(branches, otherwise):
             results = [result for _, result in branches]
-            return _ends(_ranges([*results, otherwise], interval), min, max)
+            return _any_of([*results, otherwise], interval)
         case Coalesce(operands):
-            return _ends(_ranges(operands, interval), min, max)
+            return _any_of(operands, interval)
         case _:
             return None
+
+
+def _any_of(
+    expressions: Sequence[Scalar], interval: Callable[[Estimate], Range | None]
+) -> Range | None:
+    """The interval of a value that is one of several; a NULL among them is no number."""
+    numbers = [one for one in expressions if one != Constant(None)]
+    if not numbers:
+        return None
+    return _ends(_ranges(numbers, interval), min, max)
 
 
 def _ranges(

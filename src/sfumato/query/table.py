@@ -323,7 +323,8 @@ def _warnings(output: Output, errors: Sequence[Json]) -> list[Json]:
             rows = "rows" if without > 1 else "row"
             lines.append(
                 f"{item.name}: in {without} {rows} it cannot be told, empty or not: "
-                "there are too few rows for this noise, and the interval is the whole range."
+                "there are too few rows for this noise, and the interval is the whole range, "
+                "or reaches beyond its middle from the end at which the value was cut."
             )
     return lines
 
@@ -358,7 +359,7 @@ def _beyond_noise(
 
 
 def is_untold(error: Json) -> bool:
-    """Whether a cell says nothing: its interval is the whole range."""
+    """Whether a cell says nothing, as ``Cell.untold``."""
     return isinstance(error, dict) and error.get("untold") is True
 
 
