@@ -15,9 +15,9 @@ from tests.architecture.tokens import tokens
 
 # The targets are 60,000 and 40,000: CONTRIBUTING says what the difference is made of.
 CAPS = {
-    "proof core": 90_800,
+    "proof core": 91_800,
     "proof options": 76_800,
-    "runtime core": 87_200,
+    "runtime core": 87_700,
     "runtime options": 24_700,
 }
 

@@ -474,10 +474,9 @@ def quantiles(
     leaf: int = 1,
     ends: bool = False,
 ) -> Quantiles:
-    """Quantiles of a value as the class that holds them.
+    """Quantiles of a value, of the class that its answers are stored with.
 
-    Keys of answers contain the name of the class. Up to ``SMALL`` codes a leaf always was one
-    code, so the answers of before are still those of ``Quantiles``.
+    Up to ``SMALL`` codes a leaf always was one code, so answers of before stay those of that class.
     """
     kind = value.type
     assert not isinstance(kind, Text), "lowering admits no text here"

@@ -12,7 +12,7 @@ from pathlib import Path
 from sqlglot import exp
 
 from sfumato.engines.base import Engine
-from sfumato.engines.stop import ENDLESS, Patience, Stop
+from sfumato.engines.stop import ENDLESS, Patience, Stop, patience_of
 from sfumato.errors import SfumatoError, WrongUse, shown
 from sfumato.exact.rational import Number
 from sfumato.ledger.account_path import UNSTATED, Scope
@@ -202,11 +202,12 @@ class Session(Shown):
             EngineFailed: the engine failed; the cost stays spent.
         """
         self._door.require_open()
-        patience = ENDLESS if stop is None and time_limit is None else Patience(stop, time_limit)
+        patience = patience_of(stop, time_limit)
         asked = price(epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon)
         asked = asked.buying(interval=interval)
         require_values(values)
-        name = name_of(sql, parameters, asked, self._asker, values)
+        naming = partial(name_of, sql, parameters, asked, self._asker, values)
+        name = naming()
         known = self._known.find(name)
         if known is not None:
             body = self._ledger.recall(replace(known, key=key) if key else known)
@@ -217,7 +218,7 @@ class Session(Shown):
             answer, as_asked = persistently(
                 lambda: self._asked_once(question, key or "", patience), patience
             )
-        if name == name_of(sql, parameters, asked, self._asker, values):
+        if name == naming():
             # still the same day
             self._known.keep(name, as_asked)
         return answer
