@@ -69,6 +69,38 @@ def refused(session, sql=ASKED):
 PLAIN = {"mood[]": "ENUM", "STRUCT(a mood)": "STRUCT"}
 
 
+WORDS = sf.Category("no", "yes")
+
+
+@pytest.mark.parametrize("physical", [pa.bool_(), pa.int64(), pa.uint8()])
+@pytest.mark.parametrize("rows", [[], [None], [1, 0]])
+def test_a_type_that_holds_none_of_the_words_is_refused_whatever_the_rows_are(
+    tmp_path, physical, rows
+):
+    source = pa.table({"a": pa.array(rows, pa.int64()).cast(physical)})
+    with pytest.raises(InvalidDeclaration, match="no such value") as refusal:
+        connect(tmp_path, source, {"a": WORDS})
+    assert "sf.Boolean()" in refusal.value.remedy and not (tmp_path / "ledger.db").exists()
+
+
+@pytest.mark.parametrize("physical", [pa.float64(), pa.string()])
+def test_text_and_floats_are_never_refused(tmp_path, physical):
+    # pandas makes floats of integers where one is missing: a refusal would tell one row
+    source = pa.table({"a": pa.array([None], physical)})
+    connect(tmp_path, source, {"a": WORDS}).close()
+
+
+def test_words_that_a_type_can_hold_are_answered(tmp_path):
+    source = pa.table({"a": [True, False, True], "b": [1, 0, 1], "c": [1, 2, 2]})
+    columns = {
+        "a": sf.Category({"true": "yes", "false": "no"}),
+        "b": sf.Boolean(),
+        "c": sf.Category({"1": "male", "2": "female"}),
+    }
+    with connect(tmp_path, source, columns) as session:
+        assert answer(session, "SELECT COUNT(*) FROM t WHERE a = 'yes' AND b AND c = 'male'") == [1]
+
+
 @pytest.mark.parametrize(
     "kind", [sf.Integer(0, 9), sf.Text(), sf.Date("2020-01-01", "2020-12-31"), sf.Category("x")]
 )

@@ -23,6 +23,7 @@ from sfumato.metadata.column import (
     Real,
     Text,
 )
+from sfumato.metadata.physical_words import can_hold
 from sfumato.metadata.table import Table
 from sfumato.metadata.timestamp import Timestamp
 from sfumato.privacy.unit import Unit
@@ -207,6 +208,7 @@ def _require_readable(
         fits = ("text", "whole", "float", "decimal", "date", "boolean", "uuid", "null")
     else:
         fits = ("text", "whole", "float", "decimal", "boolean", "null")
+    require_word(table, column, kind, source.types[column], family)
     if family not in fits:
         stored = source.types[column]
         remedy = "Declare what it holds, or convert the column in the data."
@@ -216,6 +218,27 @@ def _require_readable(
             f"Column {column!r} of table {table!r} {said}, "
             f"and the data holds {plain_type(stored)}.",
             remedy=_REMEDIES.get(stored, remedy),
+        )
+
+
+def require_word(
+    table: str,
+    column: str,
+    kind: ColumnType,
+    physical: str,
+    family: str,
+) -> None:
+    """Refuses a column whose physical type can hold none of the declared words.
+
+    Raises:
+        InvalidDeclaration: decided by types alone, never by a row.
+    """
+    if not can_hold(kind, family):
+        raise InvalidDeclaration(
+            f"Column {column!r} of table {table!r} is declared as {kind!r}, and the data holds "
+            f"{plain_type(physical)}: no such value is written as one of these words.",
+            remedy="Declare sf.Boolean() for truth values; for numbers the numbers themselves, "
+            "which may have labels.",
         )
 
 

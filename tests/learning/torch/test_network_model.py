@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from sfumato.errors import UnknownName, WrongUse
-from sfumato.learning.frames import FrameColumn
+from sfumato.learning.frames import ColumnReport, FrameColumn
 from sfumato.learning.torch.network_model import NetworkModel, load, no_loss, require_released
 from sfumato.learning.torch.reading import Input, Reading
 from sfumato.learning.torch.recorded import Recorded
@@ -45,6 +45,15 @@ def test_a_number_is_between_its_bounds() -> None:
         number.predict_proba({"age": [10]})
     with pytest.raises(UnknownName, match="age"):
         number.predict({"pay": [1]})
+
+
+def test_an_empty_frame_one_row_and_a_report() -> None:
+    empty: Any = {"age": []}
+    assert model(3, ("a", "b", "c")).predict(empty) == []
+    assert model(1, ()).predict(empty).tolist() == []
+    assert model(3, ("a", "b", "c")).predict({"age": "20"}) == ["c"]
+    predicted, report = model(2, ("no", "yes")).predict({"age": [20, "x", None]}, report=True)
+    assert predicted == ["yes", "no", "no"] and report == (ColumnReport("age", 3, 1, 1),)
 
 
 def test_a_picture_is_read_as_its_numbers() -> None:
@@ -106,6 +115,16 @@ class Halved(nn.Module):
         return super().load_state_dict(state, *more, **others)
 
 
+class Halves(nn.Linear):
+    """Has two outputs, for a loss that takes both."""
+
+    def __init__(self) -> None:
+        super().__init__(1, 2)
+
+    def forward(self, x: Any) -> Any:
+        return super().forward(x).split(1, 1)
+
+
 @pytest.mark.parametrize(
     ("make", "said"),
     [
@@ -117,4 +136,5 @@ class Halved(nn.Module):
 def test_a_module_of_which_no_model_can_be_made_is_refused(make: Any, said: str) -> None:
     with pytest.raises(WrongUse, match=said):
         require_released(Recorded(make(), no_loss), READING)
-    require_released(Recorded(nn.Linear(1, 2), no_loss), READING)
+    for taken in (nn.Linear(1, 2), Halves()):
+        require_released(Recorded(taken, no_loss), READING)

@@ -43,6 +43,7 @@ from sfumato.learning.torch.training import NetworkTraining
 from sfumato.privacy.distance import Norm
 from sfumato.privacy.unit import Relation
 from sfumato.query.cost import Cost
+from sfumato.query.silence import SILENCE
 
 _MOST = 10**6
 # A rounded Gaussian is at most so wide.
@@ -205,7 +206,8 @@ class Network(Recipe[NetworkModel]):
         The lattice is for another noise (``_for_noise``): nothing that is tried hangs on it.
         """
         allowed = f"one that takes all inputs within the declared bounds: {_given(examples)}"
-        with trying(self.module, self.loss, allowed):
+        # as silent as the run: an anomaly of torch is no fault of the module there
+        with SILENCE, trying(self.module, self.loss, allowed):
             return self._checked(examples)
 
     def _checked(

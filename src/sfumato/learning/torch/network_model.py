@@ -3,6 +3,7 @@
 
 import copy
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from io import BytesIO
@@ -17,7 +18,7 @@ from torch import nn
 from sfumato.errors import WrongUse
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.features import Floats
-from sfumato.learning.frames import FrameColumn, column_of, read_columns
+from sfumato.learning.frames import FrameColumn, codes_of, read_columns, with_report
 from sfumato.learning.scorable import Scorable
 from sfumato.learning.stored import numbers, read_cost, text, texts, whole
 from sfumato.learning.torch.blocks import MOST_ROWS
@@ -28,7 +29,6 @@ from sfumato.learning.torch.made_up import trying
 from sfumato.learning.torch.outcomes import NetworkOutcomes
 from sfumato.learning.torch.reading import Input, Reading
 from sfumato.learning.torch.recorded import Recorded
-from sfumato.noise import Integers
 from sfumato.privacy.event import Json
 from sfumato.query.cost import Cost
 
@@ -45,6 +45,8 @@ _DAMAGED = (
 )
 # The names of arrays in a file: what the model reads, and the state of the module.
 _FORM, _STATE = "model", "state."
+# Outputs of one module in two copies are nearer than this.
+_NEAR = 1e-4
 # Rows that are predicted at once.
 _AT_ONCE = MOST_ROWS
 
@@ -81,6 +83,7 @@ class NetworkModel(Scorable):
         Raises:
             WrongUse: the label is a number: see ``predict``.
             UnknownName: the frame lacks a feature.
+            WrongUse: columns of unequal length, or of a type that holds no declared value.
         """
         if not self.classes:
             raise WrongUse("Probabilities of a number.", remedy="model.predict(frame)")
@@ -89,11 +92,14 @@ class NetworkModel(Scorable):
             scores = torch.cat([torch.zeros_like(scores), scores], 1)
         return np.asarray(torch.softmax(scores, 1).numpy())
 
-    def predict(
-        self,
-        frame: Any,
-    ) -> list[str] | Floats:
-        """The most probable class of each row; the number, if the label is one."""
+    def predict(self, frame: Any, *, report: bool = False) -> Any:
+        """The most probable class of each row; the number, if the label is one.
+
+        With ``report`` also what of each column is not known (``ColumnReport``), as a pair.
+        """
+        return with_report(self._predicted(frame), frame, self.columns, report=report)
+
+    def _predicted(self, frame: Any) -> list[str] | Floats:
         if self.classes:
             best = self.predict_proba(frame).argmax(axis=1)
             return [self.classes[place] for place in best]
@@ -147,11 +153,13 @@ class NetworkModel(Scorable):
         frame: Any,
     ) -> torch.Tensor:
         """The outputs of the module for each row, as (rows, outputs) in float64."""
-        codes: list[Integers] = []
-        for column in self.columns:
-            codes += column.features(column_of(frame, column.name))
+        codes = codes_of(frame, self.columns)
         given = torch.from_numpy(self.reading.floats(np.stack(codes, axis=1)))
-        return _outputs_of(self.module, given)
+        with torch.no_grad():
+            parts = [self.module(part) for part in given.split(_AT_ONCE)]
+        outputs = torch.cat(parts)
+        # -1 says nothing of an empty frame
+        return outputs.double().reshape(len(outputs), math.prod(outputs.shape[1:]))
 
 
 def require_released(
@@ -166,30 +174,22 @@ def require_released(
     x, _ = reading.drawn(_AT_ONCE, 1)
     try:
         module = network.plain(network.start)
-        outputs = _outputs_of(module, x)
         file = BytesIO()
         _write(file, {}, module)
         _, state = _contents(file.getvalue())
-        again = _outputs_of(_filled(network.plain(network.start), state), x)
+        again = _filled(network.plain(network.start), state)
+        with torch.no_grad():
+            outputs, others = module(x), again(x)
     except FAILURES as failure:
         raise WrongUse(
-            "A module that cannot predict in evaluation mode, or be saved and loaded.",
+            "A module that fails in evaluation mode, or where it is saved and loaded.",
             allowed="one whose state_dict holds numbers that NumPy has",
             remedy=f"It says: {type(failure).__name__}: {first_line(failure)}",
         ) from failure
-    if not torch.equal(outputs.nan_to_num(), again.nan_to_num()):
+    # several outputs are the owner's to compare
+    is_one = isinstance(outputs, torch.Tensor)
+    if is_one and not torch.allclose(outputs, others, rtol=_NEAR, atol=_NEAR, equal_nan=True):
         raise WrongUse("A module that predicts something else once it is saved and loaded.")
-
-
-def _outputs_of(
-    module: nn.Module,
-    x: torch.Tensor,
-) -> torch.Tensor:
-    """The outputs of a module for each row, as (rows, outputs) in float64."""
-    with torch.no_grad():
-        parts = [module(part) for part in x.split(_AT_ONCE)]
-    outputs = torch.cat(parts)
-    return outputs.double().reshape(len(outputs), -1)
 
 
 def _write(
