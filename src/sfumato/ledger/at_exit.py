@@ -13,7 +13,7 @@ from typing import Protocol
 from sfumato.errors import LedgerError
 
 
-class Interruptible(Protocol):
+class _Interruptible(Protocol):
     """A ledger with charges in progress."""
 
     def interrupt(self) -> None:
@@ -21,10 +21,10 @@ class Interruptible(Protocol):
         ...
 
 
-_OPEN: "weakref.WeakSet[Interruptible]" = weakref.WeakSet()
+_OPEN: "weakref.WeakSet[_Interruptible]" = weakref.WeakSet()
 
 
-def interrupt_at_exit(ledger: Interruptible) -> None:
+def interrupt_at_exit(ledger: _Interruptible) -> None:
     """Has a ledger interrupted at the end of the process, if it still exists.
 
     Call it after its store was opened, so that it is interrupted before the store closes itself.
