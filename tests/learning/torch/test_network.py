@@ -70,6 +70,16 @@ def pairwise(outputs: Any, labels: Any) -> Any:
     return nn.functional.softplus((outputs[:, 0] - outputs[:, :1]) * signs).mean(1)
 
 
+class Growing(Net):
+    """Divides by the largest pay that it ever saw."""
+
+    most = 1e-3
+
+    def forward(self, x: Any) -> Any:
+        self.most = max(self.most, float(x[:, 2].max()))
+        return super().forward(x) / self.most
+
+
 class Extra(Net):
     """Has a state that is no number."""
 
@@ -147,7 +157,8 @@ def test_what_is_refused_costs_nothing(tmp_path: Path) -> None:
             (lt.Network(Net().half(), LOSS, lt.Adam(), size=50), "half precision"),
             (lt.Network(Net(), pairwise, lt.Adam(), size=50), "A loss that compares rows"),
             (lt.Network(Net(), leaking, lt.Adam(), size=50), r"Rows move loss\.SEEN"),
-            (lt.Network(Extra(), LOSS, lt.Adam(), size=50), "be saved and loaded"),
+            (lt.Network(Growing(), LOSS, lt.Adam(), size=50), "once it has seen other rows"),
+            (lt.Network(Extra(), LOSS, lt.Adam(), size=50), "where it is saved and loaded"),
         ):
             with pytest.raises(WrongUse, match=said):
                 ln.fit(session, network, SELECT, **COST)

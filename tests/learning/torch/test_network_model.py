@@ -115,6 +115,16 @@ class Halved(nn.Module):
         return super().load_state_dict(state, *more, **others)
 
 
+class Halves(nn.Linear):
+    """Has two outputs, for a loss that takes both."""
+
+    def __init__(self) -> None:
+        super().__init__(1, 2)
+
+    def forward(self, x: Any) -> Any:
+        return super().forward(x).split(1, 1)
+
+
 @pytest.mark.parametrize(
     ("make", "said"),
     [
@@ -126,4 +136,5 @@ class Halved(nn.Module):
 def test_a_module_of_which_no_model_can_be_made_is_refused(make: Any, said: str) -> None:
     with pytest.raises(WrongUse, match=said):
         require_released(Recorded(make(), no_loss), READING)
-    require_released(Recorded(nn.Linear(1, 2), no_loss), READING)
+    for taken in (nn.Linear(1, 2), Halves()):
+        require_released(Recorded(taken, no_loss), READING)

@@ -239,7 +239,8 @@ def _unmoved(network: Recorded) -> Iterator[None]:
             raise WrongUse(
                 f"Rows are mixed by {name}, which a forward pass changes.",
                 allowed="modules whose parameters and buffers stay as they are",
-                remedy="Leave out max_norm of an embedding, and statistics of batches.",
+                remedy="Leave out max_norm of an embedding, and statistics of batches; or freeze "
+                "the part: part.requires_grad_(False).eval().",
             )
 
 
@@ -258,7 +259,8 @@ def _require_losses_alone(
 ) -> None:
     """Refuses a loss that compares rows: that of a row must be the same if the row is alone."""
     x, y = reading.drawn(rows, 1, network.device)
-    with torch.no_grad(), repeatable(network.device):
+    # a loss may take gradients itself
+    with repeatable(network.device):
         together = network.loss(network.module(x), y)
         outputs = network.module(x)
         for row in range(0, rows, rows // _ALONE):
@@ -266,7 +268,7 @@ def _require_losses_alone(
             if isinstance(outputs, torch.Tensor):
                 # a loss may write into what it is given
                 given = outputs[part].clone()
-                most += float(given.abs().nan_to_num().max())
+                most += float(given.detach().abs().nan_to_num().max())
             else:
                 given = network.module(x[part])
             alone = network.loss(given, y[part])
@@ -310,10 +312,10 @@ def _passed(
         for name, layer in network.module.named_modules()
     ]
     try:
-        with torch.no_grad(), repeatable(network.device):
+        with torch.set_grad_enabled(y is not None), repeatable(network.device):
             outputs = network.module(x)
             if y is not None:
-                seen.append(("the loss", y, network.loss(outputs, y)))
+                seen.append(("the loss", y, network.loss(outputs, y).detach()))
     finally:
         for hook in hooks:
             hook.remove()
@@ -336,7 +338,7 @@ def _noted(
         if isinstance(output, tuple) and output:
             output = output[0]
         if inputs and isinstance(inputs[0], torch.Tensor) and isinstance(output, torch.Tensor):
-            seen.append((name, inputs[0].clone(), output.clone()))
+            seen.append((name, inputs[0].detach().clone(), output.detach().clone()))
 
     return hook
 
