@@ -16,7 +16,7 @@ from tests.architecture.tokens import tokens
 # The targets are 60,000 and 40,000: CONTRIBUTING says what the difference is made of.
 CAPS = {
     "proof core": 89_200,
-    "proof options": 76_800,
+    "proof options": 79_100,
     "runtime core": 87_200,
     "runtime options": 24_700,
 }
