@@ -15,7 +15,7 @@ ENGINE_PEERS := opendp-polars smartnoise pipelinedp tumult
 # The tests start hundreds of processes: what those import is compiled once.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: docs torch demo demo-census demo-stream demo-synthetic demo-telemetry demo-learning demo-hospitals test durations coverage prove chaos lint format proofs corpus clean lock bench bench-noise bench-accounting bench-query bench-engines bench-largest bench-ledger bench-census bench-synopsis bench-synthetic bench-telemetry bench-telemetry-stored bench-learning figures
+.PHONY: docs torch installed demo demo-census demo-stream demo-synthetic demo-telemetry demo-learning demo-hospitals test durations coverage prove chaos lint format proofs corpus clean lock bench bench-noise bench-accounting bench-query bench-engines bench-largest bench-ledger bench-census bench-synopsis bench-synthetic bench-telemetry bench-telemetry-stored bench-learning figures
 
 demo: $(VENV)/.run
 	$(BIN)/sfumato demo --report demo-report.html
@@ -88,6 +88,18 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python tools/proofs.py check
+
+# What a user has: the wheel and requirements/run.txt alone, tried from an empty folder; two minutes.
+installed: .installed/.done
+	rm -rf .installed/wheel
+	.installed/bin/python -m hatchling build -t wheel -d .installed/wheel
+	.installed/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall .installed/wheel/*.whl
+	.installed/bin/python tools/installed.py .installed/bin
+
+.installed/.done: requirements/run.txt
+	$(PYTHON) -m venv --clear .installed
+	.installed/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/run.txt
+	@touch $@
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix-only --quiet .
@@ -181,7 +193,7 @@ figures: $(VENV)/.run
 	$(BIN)/python -m benchmarks.table_scale
 
 clean:
-	rm -rf $(VENV) .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis demo-report.html demo-census.html demo-telemetry.html demo-learning.html site
+	rm -rf $(VENV) .bench .installed .mypy_cache .ruff_cache .pytest_cache .hypothesis demo-report.html demo-census.html demo-telemetry.html demo-learning.html site
 
 $(VENV)/.run: requirements/run.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("sfumato needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'

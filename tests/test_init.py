@@ -3,6 +3,7 @@
 
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 
@@ -24,6 +25,27 @@ def loaded_after(code: str) -> set[str]:
 def test_every_public_name_loads(name: str) -> None:
     assert getattr(sfumato, name) is not None
     assert name in dir(sfumato)
+
+
+@pytest.mark.parametrize("room", ["audit", "learning", "synopsis", "synthetic", "telemetry"])
+def test_a_room_is_loaded_when_it_is_first_named(room: str) -> None:
+    code = f"import sfumato, sys; assert 'sfumato.{room}' not in sys.modules; sfumato.{room}"
+    assert loaded_after(f"{code}; assert 'sfumato.{room}' in sys.modules") <= set(HEAVY)
+    assert room in dir(sfumato)
+
+
+@pytest.mark.parametrize(
+    ("module", "package", "extra"),
+    [("learning.torch", "torch", "torch"), ("learning.sklearn", "sklearn", "sklearn")],
+)
+def test_a_room_without_its_package_names_the_extra(
+    module: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.startswith(f"sfumato.{module}")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ModuleNotFoundError, match=rf"sfumato\[{extra}\]"):
+        import_module(f"sfumato.{module}")
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -2,17 +2,24 @@
 """sfumato: questions about personal data, answered with differential privacy.
 
 Start with ``sf.Table``, ``sf.Budget`` and ``sf.connect``; read on in ``sfumato.query``.
-The names below are loaded when first used, so that ``import sfumato`` costs nothing.
+The names and rooms below are loaded when first used, so that ``import sfumato`` costs nothing.
 
 >>> import sfumato as sf
 >>> sf.Budget(epsilon=1)
 Budget(epsilon=1, delta=0)
+>>> sf.learning.NaiveBayes(bins=4).bins
+4
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from sfumato import audit as audit
+    from sfumato import learning as learning
+    from sfumato import synopsis as synopsis
+    from sfumato import synthetic as synthetic
+    from sfumato import telemetry as telemetry
     from sfumato.engines.local import Local as Local
     from sfumato.engines.prepare import prepare as prepare
     from sfumato.engines.spark import Spark as Spark
@@ -75,10 +82,15 @@ _HOME = {
     "prepare": "engines.prepare",
 }
 
+# Rooms that are used under their own name; the rest of the package is reached by these names.
+_ROOMS = ("audit", "learning", "synopsis", "synthetic", "telemetry")
+
 __all__ = [*_HOME, "__version__"]
 
 
 def __getattr__(name: str) -> object:
+    if name in _ROOMS:
+        return import_module(f"sfumato.{name}")  # which also binds the name
     if name not in _HOME:
         raise AttributeError(f"module 'sfumato' has no attribute {name!r}")
     value = getattr(import_module(f"sfumato.{_HOME[name]}"), name)
@@ -87,4 +99,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME])
+    return sorted({*globals(), *_HOME, *_ROOMS})

@@ -15,10 +15,10 @@ from tests.architecture.tokens import tokens
 
 # The targets are 60,000 and 40,000: CONTRIBUTING says what the difference is made of.
 CAPS = {
-    "proof core": 89_200,
-    "proof options": 79_100,
-    "runtime core": 87_200,
-    "runtime options": 24_700,
+    "proof core": 92_500,
+    "proof options": 80_000,
+    "runtime core": 89_750,
+    "runtime options": 24_950,
 }
 
 PATHS = {module_name(path).removeprefix("sfumato."): path for path in FILES}

@@ -69,9 +69,9 @@ def test_each_step_has_noise_of_its_own(tmp_path: Path, monkeypatch: pytest.Monk
     kept: dict[int, Integers] = {}
     plain = Reserved.take
 
-    def take(self: Reserved, *rest: Any, **more: Any) -> Integers | None:
-        noise = plain(self, *rest, **more)
-        return None if noise is None else kept.setdefault(noise.size, noise)
+    def take(self: Reserved, *rest: Any, **more: Any) -> tuple[Any, Integers | None]:
+        step, noise = plain(self, *rest, **more)
+        return step, None if noise is None else kept.setdefault(noise.size, noise)
 
     # the mutant hands out the first noise of a size again and again
     monkeypatch.setattr(Reserved, "take", take)

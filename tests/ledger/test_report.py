@@ -19,7 +19,15 @@ from sfumato.ledger.report import page
 from sfumato.ledger.report_text import LANGUAGES
 from sfumato.ledger.summary import summary
 from sfumato.privacy import Budget
-from tests.contracts.charges import concentrated, entries, in_state, opened, paid, pure
+from tests.contracts.charges import (
+    concentrated,
+    entries,
+    in_pieces,
+    in_state,
+    opened,
+    paid,
+    pure,
+)
 
 EVIL = "<script>alert('x')</script> & \"quoted\""
 
@@ -178,9 +186,40 @@ def test_a_ledger_that_lies_is_told_in_capitals(ledger: Ledger) -> None:
     assert '<p class="bad">' in html
 
 
-def test_gaussian_noise_is_told_as_unbounded(ledger: Ledger) -> None:
-    paid(ledger, concentrated("0.001", "g"))
-    assert "no bound in ε, ρ 0.001" in text(page(summary(ledger, "d")))
+def test_gaussian_noise_is_told_with_its_epsilon_at_the_delta_of_the_limit(
+    tmp_path: Path,
+) -> None:
+    # at rho 0.5 and half of delta 2e-6, the conversion is known: 5.2215 (accounting.md)
+    ledger = opened(tmp_path / "g.db", 10, "2e-6")
+    paid(ledger, concentrated("0.5", "g"))
+    said = text(page(summary(ledger, "d")))
+    assert said.count("ρ 0.5 (ε 5.2216 at δ 0.000002)") == 8
+    assert "were fixed in advance; whatever was asked, the limit holds" in said
+    assert "no bound" not in said
+
+
+def test_the_deltas_of_all_periods_belong_to_what_was_spent_in_all(tmp_path: Path) -> None:
+    ledger = opened(tmp_path / "g.db", 10, "1e-6")
+    paid(ledger, concentrated("0.25", "g"))
+    ledger.refresh("d", Budget(10, "1e-6"), reason="a new year")
+    paid(ledger, concentrated("0.25", "h"))
+    said = text(page(summary(ledger, "d")))
+    assert "Spent in all periods: ρ 0.5 (ε 5.2216 at δ 0.000002)." in said
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_is_reserved_is_on_the_page(tmp_path: Path, language: str) -> None:
+    ledger = opened(tmp_path / "l.db", 1, "1e-6")
+    words = LANGUAGES[language]
+    before = page(summary(ledger, "d"), language)
+    assert words["reserved"].split("{")[0] not in text(before)
+    in_state(ledger, "reserved", "one")
+    charge, fence = in_pieces(ledger, 3, "two")
+    ledger.suspend(charge, fence=fence)
+    after = page(summary(ledger, "d"), language)
+    # two charges of 0.1, whose rho is half of its square
+    assert words["reserved"].format(reserved="ε 0.2, ρ 0.01") in text(after)
+    assert {row[3] for row in cells(after).values()} == {"ε 0.2, ρ 0.01"}
 
 
 # What each language says around the values.
@@ -248,7 +287,7 @@ def test_every_number_is_the_one_of_the_rows(tmp_path: Path, language: str) -> N
     for name, values in expected.items():
         assert sentences[name].format(*values) in said, name
     table = cells(html)
-    spent = {name: row[1:4] for name, row in table.items()}
+    spent = {name: [*row[1:3], row[4]] for name, row in table.items()}
     assert spent == {
         LANGUAGES[language]["whole"]: ["ε 0.1, ρ 0.005", "ε 0.4, ρ 0.02", "4"],
         "research": ["ε 0.4, ρ 0.02", "ε 0.4, ρ 0.02", "4"],

@@ -245,6 +245,15 @@ def test_an_interruption_is_no_failure(ledger: Ledger) -> None:
     paid(ledger, pure("0.1"))
 
 
+def test_a_frozen_account_names_both_ways_to_thaw_it(ledger: Ledger) -> None:
+    ledger.freeze("d", purpose="unstated", analyst="owner", reason="an audit")
+    with pytest.raises(AccountFrozen) as refusal:
+        ledger.reserve(pure("0.1"))
+    shell = "sfumato ledger thaw --purpose 'unstated' --analyst 'owner'"
+    python = "Ledger.open(path).thaw('d', purpose='unstated', analyst='owner')"
+    assert refusal.value.remedy == f"Only the owner can thaw it: {shell}, or {python}"
+
+
 def test_thaw_unfreezes_and_refunds_nothing(ledger: Ledger) -> None:
     for index in range(3):
         in_state(ledger, FORFEITED, f"q{index}")

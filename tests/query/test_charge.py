@@ -12,15 +12,24 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from datetime import timedelta
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from sfumato.engines.stop import ENDLESS, Patience
-from sfumato.errors import Cancelled, EngineFailed, InvalidNumber, LeaseExpired, WrongUse
+from sfumato.errors import (
+    Cancelled,
+    EngineFailed,
+    InvalidDeclaration,
+    InvalidNumber,
+    LeaseExpired,
+    WrongUse,
+)
 from sfumato.ledger import Ledger
 from sfumato.ledger.store.base import COMMITTED, FORFEITED, VOIDED
 from sfumato.plan.stages import Bounded
+from sfumato.privacy.distance import Norm
 from sfumato.privacy.event import Composed
 from sfumato.query import charge
 from sfumato.query.charge import Terms, charged
@@ -67,6 +76,40 @@ def ends(ledger: Ledger) -> list[tuple[str, str]]:
 
 
 # --- a task that keeps its promise ---------------------------------------------------------------
+
+
+def test_an_event_or_a_plan_that_lies_is_refused_free(ledger: Ledger) -> None:
+    class Any(Fraction):
+        __slots__ = ()
+        __eq__, __hash__ = (lambda self, other: True), Fraction.__hash__
+
+    noise = adding(plan_of())
+    object.__setattr__(noise.noise, "scale", Any(1, 10**6))
+    event = noise.event(plan_of().parts[0].distance)
+    with pytest.raises(InvalidDeclaration):
+        asked(ledger, replace(measuring(honest), event=event))
+    wide = replace(plan_of(), parts=tuple(replace(part, groups=Int(1)) for part in plan_of().parts))
+    with pytest.raises(InvalidDeclaration):
+        asked(ledger, replace(measuring(honest), plan=wide))
+    assert charges(ledger) == []
+
+
+class Int(int):
+    """A whole number of a class of its own."""
+
+
+def test_a_plan_that_is_written_into_while_the_task_runs_changes_nothing(ledger: Ledger) -> None:
+    plan = plan_of()
+    noise = adding(plan)
+    event = noise.event(replace(cells(plan).distance(Norm.L1)))
+
+    def run(curator: Curator) -> bytes:
+        object.__setattr__(plan.parts[0].distance, "value", Fraction(1, 1000))
+        curator.measure(cells(plan), noise)
+        return b"measured at the distance that was proved"
+
+    given = replace(measuring(run), plan=plan, event=event)
+    assert asked(ledger, given).body.startswith(b"measured")
 
 
 def test_a_task_is_answered_once_and_given_again(ledger: Ledger) -> None:

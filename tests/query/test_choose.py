@@ -11,10 +11,11 @@ from sfumato.accounting.budget_gates import Charge, Gates
 from sfumato.errors import TargetUnreachable
 from sfumato.ledger.balance import Balance
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
+from sfumato.plan.statistic import Statistic
 from sfumato.privacy.budget import Budget
 from sfumato.query.choose import Planned, cheapest, plan_for_price, plans_for_target
 from sfumato.query.price import price
-from sfumato.query.target import Wanted
+from sfumato.query.target import Demand, Wanted
 from sfumato.sql.lower import understand
 from tests.contracts.people import dataset
 
@@ -28,7 +29,7 @@ def target(error: object, most: object, *, concentrated: bool = True) -> list[Pl
     """The plans that reach an error of a count."""
     asked = price(error=error, max_epsilon=most)
     assert asked.target is not None
-    goal = Wanted((asked.target.amount,), (Fraction(0),), ())
+    goal = Wanted(((Demand(Statistic.VALUE, asked.target.amount),),), (Fraction(0),), ())
     return plans_for_target(COUNT, DATASET, asked, goal, concentrated=concentrated)
 
 

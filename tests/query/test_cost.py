@@ -5,7 +5,9 @@ from fractions import Fraction
 
 import pytest
 
+from sfumato.accounting.budget_gates import NOTHING, Charge
 from sfumato.query.choose import Planned, plan_for_price
+from sfumato.query.cost import cost_of
 from sfumato.query.price import price
 from sfumato.sql.lower import understand
 from tests.contracts.people import dataset
@@ -84,10 +86,36 @@ def test_quantiles_and_open_groups_cost_what_was_stated(asked: dict[str, str]) -
     cost = planned("SELECT MEDIAN(age), QUANTILE_CONT(hours, 0.9) FROM people", **asked).cost
     ((name, stated),) = asked.items()
     assert 0 <= Fraction(stated) - Fraction(getattr(cost, name)) <= Fraction(1, 10**9)
-    assert {item["mechanism"] for item in cost.items} == {"exponential mechanism on a public grid"}
+    assert {item["mechanism"] for item in cost.items} == {
+        "exponential mechanism over the values of the range"
+    }
     cost = planned("SELECT job, COUNT(*) FROM people GROUP BY job", delta="1e-7", **asked).cost
     assert Fraction(cost.delta) <= Fraction(1, 10**7)
     assert "threshold" in cost.items[1]["mechanism"]
     # half for the keys
     assert abs(2 * Fraction(cost.items[1][name]) - Fraction(stated)) <= Fraction(stated) / 1000
     assert str(cost).endswith(f", delta = {float(cost.delta):.3g}")
+
+
+def test_a_part_that_was_paid_before_names_its_charge() -> None:
+    paid, new = {0: "a" * 32}, planned(epsilon="0.4")
+    parts, events = (
+        new.bounded.parts,
+        tuple(
+            item.event(part.distance)
+            for item, part in zip(new.mechanisms, new.bounded.parts, strict=True)
+        ),
+    )
+    half = cost_of(Charge(2 * 10**11, 2 * 10**10, 0), parts, events, paid)
+    assert str(half) == f"epsilon = 0.2 (the rest was paid before by charge {'a' * 12})"
+    assert not half.is_earlier
+    whole = cost_of(NOTHING, parts, events, {0: "a" * 32, 1: "b" * 32})
+    assert str(whole) == f"nothing now, paid before by charge {'a' * 12} and charge {'b' * 12}"
+    assert whole.is_earlier
+    for shown in (half._repr_html_(), whole._repr_html_()):
+        assert "<td>paid before</td>" in shown and "<td>0</td><td>0</td><td>0</td>" not in shown
+
+
+def test_a_page_has_no_unbounded_epsilon() -> None:
+    shown = planned(rho="0.01").cost._repr_html_()
+    assert "unbounded" not in shown and "none (Gaussian noise)" in shown

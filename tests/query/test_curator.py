@@ -5,6 +5,7 @@ Each attack with the mutant that it catches.
 """
 
 import copy
+import operator
 import os
 import pickle
 import threading
@@ -18,7 +19,8 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.errors import Cancelled, EngineFailed
+from sfumato.errors import Cancelled, EngineFailed, InvalidDeclaration
+from sfumato.exact.values import copied
 from sfumato.mechanisms.additive import AdditiveMechanism, gaussian
 from sfumato.mechanisms.grid import grid_quantiles
 from sfumato.mechanisms.selection import SelectionMechanism, exponential, permute_and_flip
@@ -29,7 +31,7 @@ from sfumato.plan.stages import Bounded
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import BestOf, Composed, Event
 from sfumato.privacy.unit import Relation
-from sfumato.query.cells import Cells, Units
+from sfumato.query.cells import Cells, Units, WeightedLeaves
 from sfumato.query.curator import Curator
 from sfumato.query.reserved import Reserved, drawn
 from sfumato.query.statistic import BoundedStatistic, GroupedScores, Opened
@@ -109,6 +111,62 @@ def reads_another_plan(curator: Curator, plan: Bounded) -> object:
     return curator.measure(cells(plan_of(AGES)), adding(plan_of(AGES)))
 
 
+class AnyNumber(Fraction):
+    """A number that equals any other."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = Fraction.__hash__
+
+
+def lies_about_its_scale(curator: Curator, plan: Bounded) -> object:
+    noise = DiscreteLaplace(Fraction(1, 10**6))
+    object.__setattr__(noise, "scale", AnyNumber(1, 10**6))
+    return curator.measure(cells(plan), AdditiveMechanism(noise))
+
+
+class AnyPlan(Bounded):
+    """A plan that equals any other."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = object.__hash__
+
+
+def wide(plan: Bounded) -> Bounded:
+    """The same plan where a unit moves 1,000."""
+    part = plan.parts[0]
+    far = replace(part, distance=replace(part.distance, value=Fraction(1000)))
+    return replace(plan, parts=(far,))
+
+
+def lies_about_its_plan(curator: Curator, plan: Bounded) -> object:
+    curator._opened = Opened(wide(plan), lambda: EXACT)
+    lie = object.__new__(AnyPlan)
+    for name in ("tracked", "norm", "refinement", "parts"):
+        object.__setattr__(lie, name, getattr(plan, name))
+    return curator.measure(Cells(lie, 0, cells(plan).groups), adding(plan))
+
+
+def writes_into_its_plan(curator: Curator, plan: Bounded) -> object:
+    far = wide(plan)
+    curator._opened = Opened(copied(far), lambda: EXACT, given=far)
+    object.__setattr__(far.parts[0].distance, "value", Fraction(1))
+    return curator.measure(cells(far), adding(plan))
+
+
+def counts_a_group_twice(curator: Curator, plan: Bounded) -> object:
+    twice = cells(plan)
+    object.__setattr__(twice, "groups", (*twice.groups, *twice.groups))
+    return curator.measure(twice, adding(plan))
+
+
 def reads_after_its_end(curator: Curator, plan: Bounded) -> object:
     curator.end()
     return curator.measure(cells(plan), adding(plan))
@@ -125,6 +183,10 @@ ATTACKS = {
         uses_noise_of_the_other_norm,
         brings_its_own_mechanism,
         reads_another_plan,
+        lies_about_its_scale,
+        lies_about_its_plan,
+        writes_into_its_plan,
+        counts_a_group_twice,
         reads_after_its_end,
     )
 }
@@ -133,7 +195,8 @@ ATTACKS = {
 def answered(attack: Callable[[Curator, Bounded], object]) -> bool:
     """Whether a curator answers all of it."""
     plan = plan_of()
-    curator = holding(plan, one(plan))
+    reserved = Reserved(Composed((copied(one(plan)),)))
+    curator = Curator("charge", reserved, Opened(copied(plan), lambda: EXACT, given=plan))
     try:
         attack(curator, plan)
     except EngineFailed as failure:
@@ -154,8 +217,11 @@ def test_a_call_that_is_not_the_next_step_of_the_reserved_event_is_not_answered(
     assert not answered(ATTACKS[attack])
 
 
-def takes_anything(self: Reserved, event: Event, *, sampled: bool = False) -> None:
+def takes_anything(
+    self: Reserved, event: Event, *, sampled: bool = False
+) -> tuple[Event, Integers | None]:
     """Every step is the next one."""
+    return event, None
 
 
 MUTANTS: dict[str, list[tuple[object, str, object]]] = {
@@ -176,6 +242,16 @@ MUTANTS: dict[str, list[tuple[object, str, object]]] = {
         (Reserved, "take", takes_anything),
         (Opened, "integers", lambda self, plan: EXACT),
     ],
+    "lies_about_its_scale": [("sfumato.query.reserved", "is_same", operator.eq)],
+    "lies_about_its_plan": [
+        (Opened, "own", lambda self, statistic: statistic),
+        ("sfumato.query.statistic", "is_same", operator.eq),
+    ],
+    "writes_into_its_plan": [
+        (Opened, "own", lambda self, statistic: statistic),
+        ("sfumato.query.statistic", "is_same", lambda value, own: True),
+    ],
+    "counts_a_group_twice": [(Opened, "own", lambda self, statistic: statistic)],
     "reads_after_its_end": [(Curator, "end", lambda self: "")],
 }
 
@@ -466,19 +542,20 @@ def middle(sql: str, groups: int) -> tuple[tuple[int, ...], ...]:
     plan = plan_of(sql)
     level = (Fraction(1, 2),)
     mechanism = grid_quantiles(Distance(Norm.LINF, Fraction(1)), groups, 10**4, level)
-    leaves = tuple(5 if age == 40 else 0 for age in range(100))
-    event = mechanism.event(cells(plan).distance(Norm.LINF), groups)
-    return holding(plan, event, read=lambda: ({(0,): leaves, (1,): leaves},)).quantiles(
-        cells(plan), mechanism
+    leaves = WeightedLeaves(cells(plan))
+    event = mechanism.event(leaves.distance(Norm.LINF), groups)
+    return holding(plan, event, read=lambda: ({(0,): (40, 5), (1,): (40, 5)},)).quantiles(
+        leaves, mechanism
     )
 
 
 def test_quantiles_are_selected_for_the_groups_of_a_unit() -> None:
     sql = "SELECT sex, MEDIAN(age) AS m FROM people GROUP BY sex"
     assert middle(sql, 1) == ((40,), (40,))
-    for other in (lambda: middle(sql, 2), lambda: middle(AGES, 1)):
-        with pytest.raises(EngineFailed):
-            other()
+    with pytest.raises(EngineFailed):
+        middle(sql, 2)
+    with pytest.raises(InvalidDeclaration):
+        middle(AGES, 1)
 
 
 TENTH = Fraction(1, 10)

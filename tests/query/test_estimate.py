@@ -16,7 +16,18 @@ from sfumato.metadata.column import Column, Integer
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from sfumato.plan.aggregate import Variance
 from sfumato.plan.reading import Kind, Reading
-from sfumato.plan.scalar import Arithmetic, Constant, Estimate, IsNull, Key, Operation, Scalar
+from sfumato.plan.scalar import (
+    Arithmetic,
+    Case,
+    Compare,
+    Comparison,
+    Constant,
+    Estimate,
+    IsNull,
+    Key,
+    Operation,
+    Scalar,
+)
 from sfumato.plan.statistic import Statistic
 from sfumato.plan.value import Value
 from sfumato.query.estimate import Range, Released, ranges_of, value_of
@@ -260,7 +271,7 @@ def test_totals_of_groups_have_wider_intervals(values: list[int], copies: int) -
                 assert highest - lowest >= (high - low) * Fraction(99, 100) or copies == 1
 
 
-def test_a_quantile_has_a_rank_error_and_the_whole_range_for_an_interval() -> None:
+def test_a_quantile_has_a_rank_error_and_no_interval() -> None:
     reading = Reading(
         Kind.QUANTILES,
         Fraction(1, 8),
@@ -272,12 +283,39 @@ def test_a_quantile_has_a_rank_error_and_the_whole_range_for_an_interval() -> No
     part = Released("QUANTILE", reading, None, ((4, 7),), (1,), (Fraction(1, 2), Fraction(1, 4)), 9)
     # the second lies in the last leaf, whose middle is beyond the range
     assert [part.point(0, place=place) for place in (0, 1)] == [12, 13]
-    assert part.interval(0, MISS) == (Fraction(39, 4), 13)
+    assert part.interval(0, MISS) is None
     # (leaves - 1) exp(-rate x) = miss, x in weights of 1/8 of a row
     for place, per_weight in enumerate((2, 4)):
         assert float(part.rank_error(place, MISS)) == pytest.approx(
             math.log(8 / 0.05) * per_weight / 8
         )
+
+
+def test_a_quantile_with_ends_has_an_interval_up_to_their_confidence() -> None:
+    reading = Reading(
+        Kind.QUANTILES,
+        Fraction(1, 8),
+        Fraction(12),
+        Fraction(5),
+        Fraction(98),
+        rounding=Fraction(2),
+    )
+    # 20 leaves at rate 1/2: an end misses with a third of 1% at 2 ln(6000) = 17.4 weights
+    part = Released("Q", reading, None, ((1, 0, 3),), (1,), (Fraction(1, 2),), 20, (18,))
+    assert part.interval(0, MISS) == part.interval(0, Fraction(1, 100)) == (10, 29)
+    assert part.interval(0, Fraction(1, 1000)) is None
+    # the three share the miss
+    assert float(part.rank_error(0, MISS)) == pytest.approx(math.log(19 * 3 / 0.05) * 2 / 8)
+    # the value itself may have been selected beyond an end
+    assert replace(part, values=((5, 0, 3),)).interval(0, MISS) == (10, 39)
+    # an expression of two quantiles shares it too
+    both = Arithmetic(Operation.SUBTRACT, Estimate(0), Estimate(1))
+    assert ranges_of(both, [part, part], [0], MISS)[0].interval == (-19, 19)
+    assert ranges_of(both, [part, part], [0], Fraction(1, 70))[0].interval is None
+    whole = replace(part, values=((1, 0, 17),))
+    assert ranges_of(Estimate(0), [whole], [0], MISS)[0].untold is False
+    least = replace(whole, reading=replace(reading, least=Fraction(10), upper=Fraction(97)))
+    assert ranges_of(Estimate(0), [least], [0], MISS)[0].untold is True
 
 
 def test_sum_over_count_of_one_release_is_its_mean() -> None:
@@ -397,7 +435,10 @@ def test_a_cell_whose_interval_is_the_whole_range_is_untold(
 ) -> None:
     part = mean(u, v, DiscreteLaplace(8), lower=10, span=90)
     (cell,) = ranges_of(Estimate(0, statistic), [part], [0], MISS)
-    assert cell.untold is (cell.interval == (10, 100))
+    low, high = cell.interval
+    # the estimate is cut where an integer is not positive, and the middle of the range is 55
+    at_an_end = (u <= 0 < u + v and high > 55) or (v <= 0 < u + v and low < 55)
+    assert cell.untold is (cell.interval == (10, 100) or at_an_end)
     (doubled,) = ranges_of(
         Arithmetic(Operation.MULTIPLY, Estimate(0), Constant(2)), [part], [0], MISS
     )
@@ -413,3 +454,55 @@ def test_a_spread_of_which_nothing_can_be_told_is_untold(values: list[int]) -> N
         (cell,) = ranges_of(Estimate(0, statistic), [part], [0], MISS)
         assert cell.interval is not None
         assert cell.untold is (cell.interval[0] <= 0 and cell.interval[1] >= top)
+
+
+# --- means at an end of their range -----------------------------------------------------------------
+
+
+def test_a_mean_at_an_end_of_its_range_is_untold_if_its_interval_reaches_beyond_the_middle() -> (
+    None
+):
+    noise = DiscreteLaplace(8)
+    for u, v, untold in ((-3, 500, False), (-3, 30, True), (30, -3, True), (500, 0, False)):
+        (cell,) = ranges_of(Estimate(0), [mean(u, v, noise)], [0], MISS)
+        assert cell.interval != (0, 1)
+        assert cell.untold is untold, (u, v, cell)
+
+
+def test_a_mean_at_an_end_that_is_told_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Released, "is_at_an_end", lambda *_: False)
+    (cell,) = ranges_of(Estimate(0), [mean(30, -3, DiscreteLaplace(8))], [0], MISS)
+    assert not cell.untold
+
+
+# --- NULL in an expression --------------------------------------------------------------------------
+
+_NULLIF = Case(
+    ((Compare(Comparison.EQ, Estimate(1), Constant(Fraction(0))), Constant(None)),), Estimate(1)
+)
+
+
+def test_a_ratio_with_nullif_has_the_interval_of_the_ratio() -> None:
+    parts = [count(200, DiscreteLaplace(3)), count(1000, DiscreteLaplace(3))]
+    ratio = Arithmetic(Operation.DIVIDE, Estimate(0), Estimate(1))
+    guarded = Arithmetic(Operation.DIVIDE, Estimate(0), _NULLIF)
+    less = Arithmetic(Operation.SUBTRACT, guarded, Constant(Fraction(1)))
+    (plain,), (same,), (shifted,) = (
+        ranges_of(one, parts, [0], MISS) for one in (ratio, guarded, less)
+    )
+    assert same == plain
+    assert plain.interval is not None
+    assert shifted.interval == tuple(end - 1 for end in plain.interval)
+    # the divisor may be zero: nothing is bounded
+    near_zero = [parts[0], count(2, DiscreteLaplace(3))]
+    assert ranges_of(guarded, near_zero, [0], MISS)[0].interval is None
+
+
+def test_a_null_branch_leaves_the_interval_of_the_others() -> None:
+    parts = [count(50, DiscreteLaplace(3))]
+    test = Compare(Comparison.GT, Estimate(0), Constant(Fraction(5)))
+    (plain,) = ranges_of(Estimate(0), parts, [0], MISS)
+    hidden = Case(((test, Estimate(0)),), Constant(None))
+    assert ranges_of(hidden, parts, [0], MISS)[0].interval == plain.interval
+    nothing = Case(((test, Constant(None)),), Constant(None))
+    assert ranges_of(nothing, parts, [0], MISS)[0].interval is None

@@ -76,9 +76,9 @@ def test_noise_belongs_to_the_additive_steps_in_their_order() -> None:
     noise = drawn(event, [4, None, 2])
     assert [None if each is None else len(each) for each in noise] == [4, None, 2]
     steps = Reserved(event, noise)
-    assert (steps.take(KEYS), steps.take(ONE)) == (None, None)
-    assert [steps.take(NOISE) is each for each in noise] == [True] * 3
-    assert steps.take(NOISE) is None
+    assert (steps.take(KEYS)[1], steps.take(ONE)[1]) == (None, None)
+    assert [steps.take(NOISE)[1] is each for each in noise] == [True] * 3
+    assert steps.take(NOISE)[1] is None
 
 
 def taken_ahead(monkeypatch: pytest.MonkeyPatch, steps: int) -> tuple[list[int], list[int]]:
@@ -94,7 +94,7 @@ def taken_ahead(monkeypatch: pytest.MonkeyPatch, steps: int) -> tuple[list[int],
     noise = drawn(Repeated(NOISE, steps + 1), [1] * steps)
     left, given, ahead = Reserved(Repeated(NOISE, steps + 1), noise), [], []
     for _ in range(steps):
-        found = left.take(NOISE)
+        _, found = left.take(NOISE)
         assert found is not None
         given.append(int(found[0]))
         ahead.append(len(begun) - len(given))
@@ -235,8 +235,8 @@ def test_the_noise_of_a_sample_is_drawn_before_too() -> None:
     noise = drawn(event, [1, 2, 3, 4])
     assert [len(each) for each in noise] == [1, 2, 3, 4]
     steps = Reserved(event, noise)
-    assert steps.take(NOISE) is noise[0]
+    assert steps.take(NOISE)[1] is noise[0]
     for place in (1, 2):
         steps.enter(HALF)
-        assert steps.take(other, sampled=True) is noise[place]
-    assert steps.take(NOISE) is noise[3]
+        assert steps.take(other, sampled=True)[1] is noise[place]
+    assert steps.take(NOISE)[1] is noise[3]

@@ -202,14 +202,15 @@ ATTACKS = (
 )
 
 
-def takes_anything(self: Reserved, event: Event, *, sampled: bool = False) -> None:
+def takes_anything(self: Reserved, event: Event, *, sampled: bool = False) -> tuple[Event, None]:
     """Every step is the next one."""
+    return event, None
 
 
 MUTANTS: dict[str, list[tuple[object, str, object]]] = {
     "of_all_units": [(Reserved, "take", takes_anything)],
     "of_a_larger_sample": [
-        (Reserved, "enter", lambda self, design: None),
+        (Reserved, "enter", lambda self, design: design),
         (Reserved, "take", takes_anything),
     ],
     "of_the_same_sample_again": [(Reserved, "take", takes_anything)],
@@ -255,7 +256,7 @@ def test_a_sample_for_the_other_relation_is_not_drawn(
         with pytest.raises(sf.SfumatoError):
             here.price(task)
         # an accountant that does not look is not enough
-        monkeypatch.setattr(Reserved, "enter", lambda self, design: None)
+        monkeypatch.setattr(Reserved, "enter", lambda self, design: design)
         curator = holding(here.dataset)[1]
         with pytest.raises(EngineFailed):
             curator.sample(task.design)

@@ -12,10 +12,13 @@ import pytest
 from sfumato.engines.base import Exact, Marginals
 from sfumato.engines.reference import Reference
 from sfumato.errors import InvalidDeclaration
+from sfumato.exact.values import copied
 from sfumato.plan.cube import BoundedCube
 from sfumato.plan.open_cube import OpenCube
+from sfumato.plan.stages import Bounded
+from sfumato.query.cells import Cells
 from sfumato.query.statistic import BoundedStatistic, Opened
-from tests.contracts.tasks import plan_of
+from tests.contracts.tasks import cells, plan_of
 from tests.synthetic.tiny import cube
 
 EXACT = ({(0,): (8_675_309,), (1,): (1,)},)
@@ -29,6 +32,26 @@ def test_only_the_plan_that_was_opened_is_read() -> None:
     assert reads == []
     assert opened.integers(plan) is opened.integers(plan_of()) is EXACT
     assert reads == [1]
+
+
+def test_a_statistic_of_sfumato_is_copied_with_the_plan_that_was_opened() -> None:
+    given = plan_of()
+    plan = copied(given)
+    opened = Opened(plan, lambda: EXACT, given=given)
+    statistic = cells(given)
+    own = opened.own(statistic)
+    assert own == statistic and own is not statistic and own.plan is plan
+    # one that was made for an equal plan is read, too
+    assert opened.own(cells(plan_of())).exact(opened) == [8_675_309, 1]
+
+    class Wider(Cells):
+        """The statistic of a task."""
+
+    outside = Wider(given, 0, statistic.groups)
+    assert opened.own(outside) is outside and outside.exact(opened) == [8_675_309, 1]
+    plan_of_a_lie = object.__new__(type("Lie", (Bounded,), {"__eq__": lambda self, other: True}))
+    with pytest.raises(InvalidDeclaration):
+        opened.integers(plan_of_a_lie)
 
 
 def test_what_is_opened_shows_and_hands_on_nothing() -> None:

@@ -21,7 +21,7 @@ from sfumato.ledger.account_status import Standing
 from sfumato.ledger.balance import charge_from_json, delta_text
 from sfumato.ledger.spend import Ledger
 from sfumato.ledger.store.base import Rows
-from sfumato.query.account import Account, amount_text
+from sfumato.query.account import Account, amount_text, reserved_text
 
 # How far back the last question of an asker is looked for.
 _RECENT = 10_000
@@ -63,30 +63,37 @@ def command(asking: Asking, form: str, *, details: bool, limits: str | None, rea
 
 def _lines(ledger: Ledger, budget: Account) -> Iterator[str]:
     """The asker's account, those above it, and how many questions are left."""
-    own = budget.standing
+    own, delta = budget.standing, budget.limit.delta
     scope = own.scope
-    yield f"you       {scope.analyst}, for {scope.purpose}: {_spent(own)}"
+    whole = ledger.standing(scope.dataset)
+    yield f"you       {scope.analyst}, for {scope.purpose}: {_spent(own, delta)}"
     left = f"one question of epsilon up to {decimal_text(own.left.epsilon)}"
     if own.left.rho:
         left += f", or of rho up to {decimal_text(own.left.rho)}"
-    if ledger.standing(scope.dataset).spent.delta:
+    if whole.spent.delta:
         left += f"; of delta up to {delta_text(own.left.delta)}"
     yield f"left      {left}"
     if own.reserved != NOTHING:
-        yield f"held      {amount_text(own.reserved)}: of runs that have not ended"
+        yield f"reserved  {reserved_text(own.reserved)}"
     if own.frozen:
         yield f"frozen    {own.frozen}"
-    purpose = ledger.standing(scope.dataset, scope.purpose)
-    yield f"above     the purpose {scope.purpose}: {_spent(purpose)}"
-    yield f"          the dataset {scope.dataset}: {_spent(ledger.standing(scope.dataset))}"
+    above = {
+        f"the purpose {scope.purpose}": ledger.standing(scope.dataset, scope.purpose),
+        f"the dataset {scope.dataset}": whole,
+    }
+    for index, (name, standing) in enumerate(above.items()):
+        yield f"{'' if index else 'above':<10}{name}: {_spent(standing, delta)}"
+        # what is reserved by others; what the asker reserved is in it
+        if standing.reserved != own.reserved:
+            yield f"          reserved {reserved_text(standing.reserved)}"
     last = ledger.store.read(partial(_last_cost, scope))
     if last is not None:
         yield _left_like(last, own)
 
 
-def _spent(standing: Standing) -> str:
-    """What an account has spent, of which limit."""
-    spent = amount_text(standing.spent)
+def _spent(standing: Standing, delta: Fraction) -> str:
+    """What an account has spent, of which limit; ``delta`` is that of the budget."""
+    spent = amount_text(standing.spent, delta)
     if standing.limit is None:
         return f"{spent} spent, no limit of its own"
     limit = f"epsilon {decimal_text(standing.limit.epsilon)}"

@@ -11,10 +11,11 @@ from sfumato.errors import WrongUse
 from sfumato.exact.rational import decimal_text
 from sfumato.ledger.account_status import Standing
 from sfumato.ledger.balance import delta_text, increments_text
+from sfumato.ledger.planned_epsilon import planned_text
 from sfumato.ledger.spend import Ledger
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.event import Json
-from sfumato.query.account import amount_text, amounts, left_amounts
+from sfumato.query.account import amounts, left_amounts, reserved_text
 
 
 def _name(_: click.Context, option: click.Parameter, value: str | None) -> str:
@@ -51,14 +52,24 @@ def _accounts(config: str, form: str) -> None:
     if form == "json":
         click.echo(as_json([_to_json(standing) for standing in standings]))
         return
+    deltas = {
+        standing.scope.dataset: standing.limit.delta
+        for standing in standings
+        if not standing.scope.parent and standing.limit is not None
+    }
     for standing in standings:
         limit = str(standing.limit) if standing.limit else "as above"
         spent = standing.spent
-        shown = f"epsilon {increments_text(spent.epsilon)}, rho {increments_text(spent.rho)}"
+        shown = f"rho {increments_text(spent.rho)}"
+        if spent.epsilon is not None:
+            shown = f"epsilon {increments_text(spent.epsilon)}, {shown}"
         if spent.delta:
             shown += f", delta {delta_text(spent.delta)}"
+        planned = planned_text(spent, deltas[standing.scope.dataset])
+        if planned:
+            shown += f" ({planned})"
         if standing.reserved != NOTHING:
-            shown += f"  held {amount_text(standing.reserved)}"
+            shown += f"  reserved {reserved_text(standing.reserved)}"
         frozen = f"  FROZEN ({standing.frozen})" if standing.frozen else ""
         say(f"{standing.scope.id}  limit {limit}  spent {shown}  left {_left(standing)}{frozen}")
 

@@ -34,8 +34,11 @@ def to_fraction(name: str, value: Number) -> Fraction:
     >>> to_fraction("epsilon", "1e-6")
     Fraction(1, 1000000)
     """
-    if isinstance(value, Fraction):
+    if type(value) is Fraction:
         return _sized(name, value)
+    if isinstance(value, Fraction):
+        # a subclass could equal one number and calculate as another
+        return _sized(name, Fraction(*map(index, Fraction.as_integer_ratio(value))))
     if not isinstance(value, float | str | Decimal):
         return _sized(name, Fraction(_whole(name, value)))
     text = float.__repr__(value) if isinstance(value, float) else str(value).strip()

@@ -10,13 +10,14 @@ from operator import add
 from pathlib import Path
 from typing import Any
 
-from sfumato.accounting.budget_gates import Charge
+from sfumato.accounting.budget_gates import NOTHING, Charge
 from sfumato.errors import WrongUse
 from sfumato.exact.rational import decimal_text
 from sfumato.exact.rounding import exp_up
 from sfumato.ledger.account_path import UNSTATED
 from sfumato.ledger.account_status import Standing
 from sfumato.ledger.balance import delta_text, increments_text
+from sfumato.ledger.planned_epsilon import planned_epsilon
 from sfumato.ledger.report_text import LANGUAGES
 from sfumato.ledger.request import SQL
 from sfumato.ledger.store.base import FORFEITED, SUSPENDED
@@ -64,20 +65,33 @@ def _promise(history: Summary, words: Words) -> str:
     lines = [
         _say(words, "protected", unit=_unit(history, words), relation=relation),
         _limit_in_words(history.bound, words),
+        *_amounts(history, words),
     ]
-    if root.earlier:
-        periods = str(len(root.earlier) + 1)
-        lines.append(_say(words, "lifetime", periods=periods, limit=_budget(root.limit)))
-        lines.append(_say(words, "spent-before", spent=_cost(_spent(root), words)))
-    elif history.bound != root.limit:
-        lines.append(_say(words, "lowered", limit=_budget(root.limit)))
-    lines.append(_say(words, "spent", spent=_cost(root.spent, words)))
     lines.append(_say(words, "left", left=_left(root) or words["nothing"]))
     if root.sharing:
         lines.append(words["sharing"])
     if root.frozen:
         lines.append(f"<strong>{_say(words, 'frozen', reason=root.frozen)}</strong>")
     return f"<h2>{words['promise']}</h2>{_gauge(root)}{_paragraphs(lines)}"
+
+
+def _amounts(history: Summary, words: Words) -> list[str]:
+    """What the dataset has spent and reserved, and in how many periods."""
+    root, delta, lines = history.standings[0], _delta(history), list[str]()
+    assert root.limit is not None, "a dataset has a limit"
+    if root.earlier:
+        periods = str(len(root.earlier) + 1)
+        lines.append(_say(words, "lifetime", periods=periods, limit=_budget(root.limit)))
+        before = _cost(_spent(root), words, _deltas(root, delta))
+        lines.append(_say(words, "spent-before", spent=before))
+    elif history.bound != root.limit:
+        lines.append(_say(words, "lowered", limit=_budget(root.limit)))
+    lines.append(_say(words, "spent", spent=_cost(root.spent, words, delta)))
+    if _spent(root).epsilon is None:
+        lines.append(words["planned"])
+    if root.reserved != NOTHING:
+        lines.append(_say(words, "reserved", reserved=_cost(root.reserved, words, delta)))
+    return lines
 
 
 def _unit(history: Summary, words: Words) -> str:
@@ -136,9 +150,14 @@ def _spent(standing: Standing) -> Charge:
     return reduce(add, (period.spent for period in standing.earlier), standing.spent)
 
 
+def _deltas(standing: Standing, delta: Fraction) -> Fraction:
+    """The sum of the deltas of the limits of all periods; ``delta`` where an account had none."""
+    return delta if standing.lifetime is None else standing.lifetime[1]
+
+
 def _accounts(history: Summary, words: Words) -> str:
     rows = [_account(standing, history, words) for standing in history.standings]
-    names = ("account", "limit", "used", "used-in-all", "charges", "state")
+    names = ("account", "limit", "used", "used-in-all", "reserved-now", "charges", "state")
     header = [words[name] for name in names]
     notes: list[str] = []
     if history.shared:
@@ -150,7 +169,7 @@ def _accounts(history: Summary, words: Words) -> str:
 
 def _account(standing: Standing, history: Summary, words: Words) -> tuple[str, ...]:
     """The cells of an account's row, indented by its depth."""
-    depth = len(standing.scope.parts) - 1
+    depth, delta = len(standing.scope.parts) - 1, _delta(history)
     name = standing.scope.parts[-1]
     if depth == 0:
         name = words["whole"]
@@ -159,28 +178,29 @@ def _account(standing: Standing, history: Summary, words: Words) -> tuple[str, .
     return (
         "\u2003" * depth + name,
         _budget(standing.limit) if standing.limit else words["bounded"],
-        _cost(standing.spent, words),
-        _cost(_spent(standing), words),
+        _cost(standing.spent, words, delta),
+        _cost(_spent(standing), words, _deltas(history.standings[0], delta)),
+        _cost(standing.reserved, words, delta) if standing.reserved != NOTHING else "",
         str(history.paid.get(standing.scope.id, 0)),
         words["closed"] if standing.frozen else words["open"],
     )
 
 
 def _releases(history: Summary, words: Words) -> str:
-    rows = [_release(question, words) for question in history.released]
+    rows = [_release(question, words, _delta(history)) for question in history.released]
     header = [words[name] for name in ("when", "who", "why", "what", "cost")]
     note = words["released-note"].format(shown=len(rows), all=history.charges)
     return f"<h2>{words['released']}</h2><p>{note}</p>{_table(header, rows)}"
 
 
-def _release(question: Released, words: Words) -> tuple[str, ...]:
+def _release(question: Released, words: Words, delta: Fraction) -> tuple[str, ...]:
     purpose = question.scope.purpose
     return (
         _time(question.at),
         question.scope.analyst,
         words["unstated"] if purpose == UNSTATED else purpose,
         _what(question, words),
-        _cost(question.cost, words),
+        _cost(question.cost, words, delta),
     )
 
 
@@ -307,14 +327,24 @@ def _row(tag: str, cells: Iterable[str]) -> str:
     return f"<tr>{inner}</tr>"
 
 
-def _cost(charge: Charge, words: Words) -> str:
-    epsilon = words["unbounded"]
+def _delta(history: Summary) -> Fraction:
+    """The delta of the limit of the dataset."""
+    limit = history.standings[0].limit
+    return Fraction(0) if limit is None else limit.delta
+
+
+def _cost(charge: Charge, words: Words, delta: Fraction) -> str:
+    """A sum of charges; its epsilon at ``delta`` if only its rho is bounded."""
+    amount = f"ρ {increments_text(charge.rho)}"
     if charge.epsilon is not None:
-        epsilon = f"ε {increments_text(charge.epsilon)}"
-    amount = f"{epsilon}, ρ {increments_text(charge.rho)}"
-    if not charge.delta:
+        amount = f"ε {increments_text(charge.epsilon)}, {amount}"
+    if charge.delta:
+        amount += f", δ {delta_text(charge.delta)}"
+    planned = planned_epsilon(charge, delta) if charge.epsilon is None else None
+    if planned is None:
         return amount
-    return f"{amount}, δ {delta_text(charge.delta)}"
+    both = {"epsilon": decimal_text(planned), "delta": decimal_text(delta)}
+    return f"{amount} ({words['planned-epsilon'].format(**both)})"
 
 
 def _budget(limit: Budget) -> str:

@@ -108,7 +108,12 @@ ENGLISH: Mapping[str, str] = {
     "unsound": "THE LEDGER DOES NOT SAY WHAT HAPPENED. {count} problems were found, the first: "
     "{first}",
     "head": "Head of all chains, to be compared with one kept elsewhere:",
-    "unbounded": "no bound in ε",
+    "reserved": "Reserved for questions and runs that have not ended: {reserved}. It counts as "
+    "spent.",
+    "reserved-now": "Reserved",
+    "planned-epsilon": "ε {epsilon} at δ {delta}",
+    "planned": "Gaussian noise has no ε of its own. The ε beside a ρ is that of questions that "
+    "were fixed in advance; whatever was asked, the limit holds.",
 }
 
 CHINESE: Mapping[str, str] = {
@@ -197,7 +202,10 @@ CHINESE: Mapping[str, str] = {
     "sound": "已重放账本的全部 {entries} 条记录：链条完整，每项代价与所做的事相符，每个账户等于其各项费用之和。",
     "unsound": "账本与实际发生的事不符。发现 {count} 个问题，第一个是：{first}",
     "head": "所有链的末端，请与另处保存的比较：",
-    "unbounded": "ε 无上界",
+    "reserved": "为尚未结束的问题和运行预留：{reserved}。预留的视为已用。",
+    "reserved-now": "预留",
+    "planned-epsilon": "δ {delta} 时 ε {epsilon}",
+    "planned": "高斯噪声本身没有 ε。ρ 旁的 ε 适用于事先确定的问题；无论问了什么，上限都成立。",
 }
 
 LANGUAGES: Mapping[str, Mapping[str, str]] = {"en": ENGLISH, "zh": CHINESE}

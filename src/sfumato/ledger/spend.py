@@ -21,6 +21,7 @@ from sfumato.ledger.account_path import Scope, lineage_of
 from sfumato.ledger.account_status import Standing, standing_of
 from sfumato.ledger.account_transaction import LockedAccounts, balance_of
 from sfumato.ledger.answers import write_tally
+from sfumato.ledger.at_exit import interrupt_at_exit
 from sfumato.ledger.balance import Balance, charge_from_text, gates_from_text
 from sfumato.ledger.closing import (
     EXCHANGED,
@@ -38,8 +39,9 @@ from sfumato.ledger.instalments import Instalments
 from sfumato.ledger.liveness import lease_milliseconds, require_live
 from sfumato.ledger.owner import readable
 from sfumato.ledger.pieces import fence_of
+from sfumato.ledger.remembered_head import LastEntry, RememberedHead
 from sfumato.ledger.request import Ready, Request
-from sfumato.ledger.signed_heads import Beside, Head, Key
+from sfumato.ledger.signed_heads import Beside, Head, Key, forgetful
 from sfumato.ledger.store.base import (
     COMMITTED,
     EXECUTING,
@@ -53,6 +55,7 @@ from sfumato.ledger.store.base import (
     Store,
 )
 from sfumato.ledger.store.open import Place, open_store
+from sfumato.ledger.store.sqlite import SQLite
 from sfumato.ledger.stored_answers import (
     MANY_OPEN,
     bind,
@@ -85,6 +88,7 @@ class Ledger(Instalments):
         an executing charge is never refunded
         three failures freeze the account
         an ended lease never gives back what was read
+        a process that ends in order leaves no failure
         a shared answer is paid by everybody but those who paid it
         several charges are taken together or not at all
         a charge is exchanged for a dearer one only if that is admitted
@@ -107,6 +111,7 @@ class Ledger(Instalments):
 
     def __init__(self, store: Store, *, lease: timedelta = LEASE, key: Key = None) -> None:
         self._beside = Beside(store.place, key) if store.exclusive else None
+        self.remembered = RememberedHead(store.identity) if store.exclusive else None
         super().__init__(store, HeadWatch(store, self._beside.key if self._beside else key))
         self._lease = lease_milliseconds(lease)
         # a lock for each question, held from its charge to its answer
@@ -117,7 +122,9 @@ class Ledger(Instalments):
             if not store.read_only:
                 require_live(store)
                 self.require_newest()
+                self._remember()
                 self._recover()
+                interrupt_at_exit(self)
         except BaseException:
             store.close()
             raise
@@ -158,9 +165,26 @@ class Ledger(Instalments):
             self._store.close()
 
     def require_newest(self) -> None:
-        """Refuses a ledger file that is behind the head beside it (LedgerCorrupt)."""
+        """Refuses a ledger file that is behind the head beside it, or the one that this user
+        remembers on this machine (LedgerIncomplete).
+        """
         if self._beside is not None:
             self._beside.require_not_older(self._store)
+        missing = self.not_remembered()
+        if missing:
+            raise forgetful(self._store.place, missing)
+
+    def not_remembered(self) -> str:
+        """What a ledger file lacks of what this user remembers on this machine; "" if nothing."""
+        if self.remembered is None:
+            return ""
+        return self._store.read(self.remembered.missing_from)
+
+    def _remember(self) -> None:
+        """Begins to remember the last entry outside the ledger's folder."""
+        remembered = self.remembered
+        if remembered is not None and isinstance(self._store, SQLite):
+            self._store.remember(lambda *last: remembered.note(LastEntry(*last)))
 
     def heads_beside(self) -> list[Head]:
         """The head beside a file, if there is one (LedgerCorrupt: it cannot be parsed)."""
@@ -384,6 +408,18 @@ class Ledger(Instalments):
                 close(rows, locked, row, INTERRUPTED if row.state == EXECUTING else "")
 
         self._write(transaction)
+
+    def interrupt(self) -> None:
+        """Closes the charges that this process works on, at the end of the process.
+
+        They are paid, and no failures: a signal that the process caught has ended it, say. A
+        process that was killed closes nothing, so at the next opening its charges are failures.
+        """
+        if self._store.exclusive:
+            self._close_all(lambda _: None, INTERRUPTED)
+        else:
+            for charge_id, fence in self.heartbeats.charges():
+                self.abandon(charge_id, fence=fence)
 
     def sweep(self) -> int:
         """Closes every charge whose lease has ended; returns how many."""

@@ -221,7 +221,7 @@ def _different(candidates: Sequence[Hashable]) -> set[Hashable]:
 
 
 def _capped(cap: int) -> int:
-    if isinstance(cap, bool) or not isinstance(cap, int) or cap < 1:
+    if type(cap) is not int or cap < 1:
         raise InvalidDeclaration(f"cap = {shown(cap)}.", allowed="an integer >= 1")
     return cap
 

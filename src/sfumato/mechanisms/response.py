@@ -64,11 +64,7 @@ class ResponseMechanism:
     categories: int
 
     def __post_init__(self) -> None:
-        if (
-            isinstance(self.categories, bool)
-            or not isinstance(self.categories, int)
-            or self.categories > _MOST
-        ):
+        if type(self.categories) is not int or self.categories > _MOST:
             raise InvalidDeclaration(
                 f"categories = {shown(self.categories)}.", allowed="an integer from 2 to 2^31"
             )

@@ -146,6 +146,6 @@ def union(events: int, confidence: Number) -> Fraction:
 
 def count(name: str, value: int) -> int:
     """``value`` if it is an integer >= 1, else ``InvalidNumber``; ``name`` is used in the error."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+    if type(value) is not int or value < 1:
         raise InvalidNumber(f"{name} = {shown(value)}.", allowed="an integer >= 1")
     return value

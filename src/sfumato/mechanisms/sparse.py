@@ -77,7 +77,7 @@ class SparseVectorMechanism:
     monotone: bool = False
 
     def __post_init__(self) -> None:
-        if isinstance(self.threshold, bool) or not isinstance(self.threshold, int):
+        if type(self.threshold) is not int:
             raise InvalidNumber(f"threshold = {shown(self.threshold)}.", allowed="an integer")
         count("positives", self.positives)
 

@@ -153,6 +153,6 @@ def _summed(distance: Distance, cells: int, norm: Norm) -> Distance:
 
 
 def _counted(cells: int) -> int:
-    if isinstance(cells, bool) or not isinstance(cells, int) or cells < 1:
+    if type(cells) is not int or cells < 1:
         raise InvalidDeclaration(f"A vector of {shown(cells)} cells.", allowed="an integer >= 1")
     return cells

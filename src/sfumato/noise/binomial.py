@@ -41,7 +41,7 @@ class Binomial:
 
     def __init__(self, trials: int, probability: Number) -> None:
         bias = positive("probability", probability)
-        if isinstance(trials, bool) or not isinstance(trials, int) or trials < 1 or bias >= 1:
+        if type(trials) is not int or trials < 1 or bias >= 1:
             raise InvalidNumber(
                 f"A binomial of {shown(trials)} trials of probability {bias}.",
                 allowed="trials >= 1, 0 < probability < 1",

@@ -209,8 +209,7 @@ def _least_magnitude(epsilon: Fraction, sensitivity: int) -> int:
 
 def _whole(name: str, value: int, most: int | None) -> int:
     """``value`` if it is an integer from 1 to ``most``, else ``InvalidNumber``."""
-    is_integer = isinstance(value, int) and not isinstance(value, bool)
-    if not is_integer or value < 1 or (most is not None and value > most):
+    if type(value) is not int or value < 1 or (most is not None and value > most):
         upper = "" if most is None else f" and at most the sensitivity, {most}"
         raise InvalidNumber(f"{name} = {shown(value)}.", allowed=f"an integer >= 1{upper}")
     return value

@@ -67,7 +67,7 @@ class Truncated:
                 allowed="DiscreteLaplace, DiscreteGaussian or Geometric",
             )
         for name, value in (("lower", self.lower), ("upper", self.upper)):
-            if isinstance(value, bool) or not isinstance(value, int):
+            if type(value) is not int:
                 raise InvalidNumber(f"{name} = {shown(value)}.", allowed="an integer")
         if not self.lower <= 0 <= self.upper:
             raise InvalidNumber(

@@ -177,7 +177,7 @@ Guarantee: TypeAlias = (
 
 def _amount(name: str, value: Number) -> Fraction:
     """A number >= 0. A Fraction was computed and may have any length; others are user input."""
-    number = value if isinstance(value, Fraction) else to_fraction(name, value)
+    number = value if type(value) is Fraction else to_fraction(name, value)
     if number < 0:
         raise InvalidNumber(f"{name} = {value}.", allowed="0 or greater")
     return number

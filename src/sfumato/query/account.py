@@ -4,10 +4,11 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
-from sfumato.accounting.budget_gates import Charge, Left
+from sfumato.accounting.budget_gates import NOTHING, Charge, Left
 from sfumato.exact.rational import decimal_text
 from sfumato.ledger.account_status import Standing
 from sfumato.ledger.balance import Balance, delta_text, increments_text
+from sfumato.ledger.planned_epsilon import planned_epsilon, planned_text
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.event import Json
 from sfumato.query.render import html_table
@@ -42,8 +43,16 @@ class Account:
         return delta_text(self.balance.spent.delta)
 
     @property
+    def planned(self) -> Fraction | None:
+        """The epsilon at the limit's delta of what is spent, had it been fixed in advance.
+
+        Rounded up. None on a pure account.
+        """
+        return planned_epsilon(self.balance.spent, self.limit.delta)
+
+    @property
     def reserved(self) -> str:
-        """The epsilon that is reserved for questions in progress."""
+        """The epsilon that is reserved for questions and runs that have not ended."""
         return increments_text(self.balance.reserved.epsilon)
 
     @property
@@ -62,6 +71,7 @@ class Account:
         return {
             "limit": _limit_to_json(self.limit),
             "spent": amounts(self.balance.spent),
+            "planned": None if self.planned is None else decimal_text(self.planned),
             "reserved": amounts(self.balance.reserved),
             "own": {
                 "account": self.standing.scope.id,
@@ -87,11 +97,15 @@ class Account:
             most = delta_text(gates.delta_events)
             spent.append(f"delta {self.spent_delta} of {most} for questions (both gates)")
         if self.balance.spent.epsilon is None:
+            planned = planned_text(self.balance.spent, self.limit.delta)
+            spent += [planned] if planned else []
             spent.append(
                 "no epsilon is added up since Gaussian noise was bought: the zCDP gate alone counts"
             )
         lines = [f"limit     {self.limit}", f"spent     {spent[0]}"]
         lines += [f"          {line}" for line in spent[1:]]
+        if self.balance.reserved != NOTHING:
+            lines.append(f"reserved  {reserved_text(self.balance.reserved)}")
         lines += self._own_lines()
         lines.append(f"left      one question of epsilon up to {decimal_text(self.left)}")
         if self.left_rho:
@@ -113,7 +127,10 @@ class Account:
         paid = f"epsilon {increments_text(own.spent.epsilon)}"
         if own.spent.epsilon is None:
             paid = f"rho {increments_text(own.spent.rho)}"
-        return [f"own       {own.scope.id}: {paid} of {own.limit}"]
+        lines = [f"own       {own.scope.id}: {paid} of {own.limit}"]
+        if own.reserved != NOTHING:
+            lines.append(f"          reserved {reserved_text(own.reserved)}")
+        return lines
 
 
 def amounts(charge: Charge) -> dict[str, Json]:
@@ -129,18 +146,37 @@ def amounts(charge: Charge) -> dict[str, Json]:
     }
 
 
-def amount_text(charge: Charge) -> str:
+def amount_text(charge: Charge, delta: Fraction = Fraction(0)) -> str:
     """A charge in words: its epsilon, or else its rho; and its delta if it has one.
+
+    A rho is followed by its epsilon at ``delta``, that of the budget, if it was fixed in advance.
 
     >>> amount_text(Charge(None, 125 * 10**9, 10**18))
     'rho 0.125, delta 0.000001'
+    >>> amount_text(Charge(None, 125 * 10**9, 0), Fraction("1e-6"))
+    'rho 0.125 (epsilon 2.4905 at delta 0.000001 if fixed in advance)'
     """
     amount = f"epsilon {increments_text(charge.epsilon)}"
     if charge.epsilon is None:
         amount = f"rho {increments_text(charge.rho)}"
     if charge.delta:
         amount += f", delta {delta_text(charge.delta)}"
-    return amount
+    planned = planned_text(charge, delta)
+    return f"{amount} ({planned})" if planned else amount
+
+
+def reserved_text(charge: Charge) -> str:
+    """What is reserved, at each gate, and for what.
+
+    >>> reserved_text(Charge(10**12, 5 * 10**11, 0))
+    'epsilon 1, rho 0.5: for questions and runs that have not ended'
+    """
+    amounts = [f"rho {increments_text(charge.rho)}"]
+    if charge.epsilon is not None:
+        amounts.insert(0, f"epsilon {increments_text(charge.epsilon)}")
+    if charge.delta:
+        amounts.append(f"delta {delta_text(charge.delta)}")
+    return f"{', '.join(amounts)}: for questions and runs that have not ended"
 
 
 def left_amounts(left: Left) -> dict[str, Json]:

@@ -328,11 +328,8 @@ class Answer:
         value = row[place]
         label = key(row[keys[0]]) if keys else "all"
         series = ", ".join(key(row[at]) for at in keys[1:])
-        low = high = None
-        # the interval of a quantile is one of ranks, not of values
-        if "rank_error" not in error:
-            low = error["low"]
-            high = error["high"]
+        low = error["low"]
+        high = error["high"]
         point = float(cast(float, value or 0))
         return Bar(label, series, point, low, high, untold=is_untold(error))
 
@@ -342,7 +339,7 @@ class Answer:
 
     def _paid(self) -> str:
         """A remark that an answer was paid before; empty for a new one."""
-        if self.recalled:
+        if self.recalled and not self.cost.is_earlier:
             return " (paid before, nothing now)"
         return ""
 

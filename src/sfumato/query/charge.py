@@ -14,6 +14,7 @@ from typing import TypeVar
 from sfumato.engines.base import Engine, Marginals, UnitRows
 from sfumato.engines.stop import ENDLESS, Patience
 from sfumato.errors import Cancelled, EngineFailed, InProgress, Refused, WrongUse
+from sfumato.exact.values import copied
 from sfumato.ledger.heartbeat import Heartbeat
 from sfumato.ledger.request import Request
 from sfumato.ledger.spend import Ledger
@@ -27,7 +28,8 @@ from sfumato.query.claims import require_proved
 from sfumato.query.curator import CANCELLED, ENGINE, Curator
 from sfumato.query.payer import Payer, abandon
 from sfumato.query.reserved import Reserved, drawn, stated
-from sfumato.query.statistic import NO_PLAN, Opened
+from sfumato.query.silence import SILENCE
+from sfumato.query.statistic import NO_PLAN, Opened, Plan
 from sfumato.query.task import Names, Stored, Task, named, sized
 
 T = TypeVar("T")
@@ -83,8 +85,8 @@ def charged(
         Cancelled: the caller waits no longer.
         EngineFailed: the task or the engine failed; the charge is forfeited.
     """
-    # each property is read once, so that what is charged is what is run
-    event = task.event
+    # each property is read once, and copied, so that what is charged is what is run
+    event = copied(task.event)
     size = sized(task.size)
     names = terms.names or asker.names(*named(task), event)
     request = replace(asker.request(event, names, terms.key), line=task.line)
@@ -155,24 +157,28 @@ def opened_plan(
 ) -> Opened:
     """Opens the plan of a task; whatever can fail without reading the data fails here, free."""
     patience.require()
-    plan = task.ready(asker.dataset)
-    if plan is NO_PLAN:
+    # what is tried there is tried under the settings of the run
+    with SILENCE:
+        given = task.ready(asker.dataset)
+    if given is NO_PLAN:
         return Opened(NO_PLAN)
+    plan = copied(given)
     require_proved(plan, asker.dataset)
     engine.wait(patience)
     if isinstance(plan, BoundedCube):
-        return Opened(plan, cube=engine.cube(plan, patience))
+        return Opened(plan, cube=engine.cube(plan, patience), given=given)
     if isinstance(plan, BoundedRows):
-        return Opened(plan, rows=engine.rows(plan, token(), patience))
+        return Opened(plan, rows=engine.rows(plan, token(), patience), given=given)
     if isinstance(plan, OpenCube):
-        return _opened_cube(plan, engine, patience)
+        return _opened_cube(plan, given, engine, patience)
     if isinstance(plan, OpenRows):
-        return _opened_rows(plan, engine, patience)
-    return Opened(plan, engine.ready(plan, token(), patience))
+        return _opened_rows(plan, given, engine, patience)
+    return Opened(plan, engine.ready(plan, token(), patience), given=given)
 
 
 def _opened_cube(
     plan: OpenCube,
+    given: Plan,
     engine: Engine,
     patience: Patience,
 ) -> Opened:
@@ -184,11 +190,12 @@ def _opened_cube(
     def opener(cube: BoundedCube) -> AbstractContextManager[Marginals]:
         return engine.cube(cube, patience)
 
-    return Opened(plan, reads=reads, cubes=opener)
+    return Opened(plan, reads=reads, cubes=opener, given=given)
 
 
 def _opened_rows(
     plan: OpenRows,
+    given: Plan,
     engine: Engine,
     patience: Patience,
 ) -> Opened:
@@ -201,7 +208,7 @@ def _opened_rows(
     def opener(rows: BoundedRows) -> AbstractContextManager[UnitRows]:
         return engine.rows(rows, key, patience)
 
-    return Opened(plan, reads=reads, listed=opener)
+    return Opened(plan, reads=reads, listed=opener, given=given)
 
 
 def _carried_out(order: _Order, opened: Opened, ledger: Ledger) -> Stored:
@@ -238,12 +245,13 @@ def run_task(
 ) -> tuple[bytes | None, str]:
     """Runs a task on open data: returns its bytes, or None and the reason of the failure.
 
-    The text of an exception is dropped, since it could quote exact integers.
+    No row is seen by a warning, a log line or a setting of the process (``silence``), and the text
+    of an exception is dropped, since it could quote exact integers.
     """
     body: bytes | None = None
     failed = ENGINE
     try:
-        with opened:
+        with SILENCE, opened:
             try:
                 made = task.run(curator)
             finally:

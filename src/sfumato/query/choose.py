@@ -28,6 +28,7 @@ from sfumato.query.estimate import Released
 from sfumato.query.passes.layout import layout_notes
 from sfumato.query.pipeline import UNPREPARED, compile_plan
 from sfumato.query.price import Price
+from sfumato.query.quantile_leaves import with_leaves
 from sfumato.query.target import Wanted
 
 Mechanism: TypeAlias = AdditiveMechanism | GridQuantiles | ThresholdMechanism
@@ -116,15 +117,21 @@ def plan_for_price(
     dataset: Dataset,
     price: Price,
     kept: Mapping[str, int] = UNPREPARED,
+    *,
+    collects_codes: bool = True,
 ) -> Planned:
-    """The plan with the least error at a stated epsilon or rho; ``kept`` are the prepared layouts.
+    """The plan with the least error at a stated epsilon or rho.
+
+    ``kept`` are the prepared layouts, ``collects_codes`` is that of the engine.
 
     Raises:
-        WrongUse: there is a delta, but nothing in the question spends one.
+        WrongUse: there is a delta, but nothing in the question spends one; or an interval of
+            quantiles, and there are none.
         MissingDeclaration: there is no delta, but the groups are not public.
     """
     norm = Norm.L1 if price.epsilon is not None else Norm.L2
     raw = _counted(question.raw)
+    raw = with_leaves(raw, ends=price.interval, collects_codes=collects_codes)
     _require_delta(raw, price)
     bounded = compile_plan(raw, dataset, norm, kept)
     total = price.epsilon if price.epsilon is not None else price.rho
@@ -215,7 +222,8 @@ def _weight(part: Part, bounded: Bounded) -> Fraction:
     value = part.distance.value
     pure = bounded.norm is Norm.L1
     if isinstance(part.aggregate, Quantiles):
-        ratio = value * part.groups * len(part.aggregate.levels) / scale
+        selections = len(part.aggregate.levels) * (3 if part.aggregate.has_ends else 1)
+        ratio = value * part.groups * selections / scale
         if pure:
             return ratio
         return ratio**2 / part.groups
@@ -234,7 +242,8 @@ def _mechanism(
     pure = bounded.norm is Norm.L1
     if isinstance(part.aggregate, Quantiles):
         make = grid_quantiles if pure else concentrated_grid_quantiles
-        return make(part.distance, part.groups, cost, part.aggregate.levels)
+        levels = part.aggregate.levels
+        return make(part.distance, part.groups, cost, levels, ends=part.aggregate.has_ends)
     if isinstance(part.aggregate, CountUnits) and bounded.tracked.raw.is_open:
         assert delta is not None, "required before"
         show = threshold_geometric if pure else threshold_gaussian
@@ -288,7 +297,7 @@ def _costs(bounded: Bounded, wanted: Wanted, max_epsilon: Fraction) -> list[Frac
     most = max_epsilon if bounded.norm is Norm.L1 else max_epsilon**2 / 2
     costs = []
     for index, part in enumerate(bounded.parts):
-        meets = _within(wanted, wanted.reach(index, part, bounded.refinement))
+        meets = wanted.test(index, part.aggregate, bounded.refinement)
         cost = _least(part, bounded.norm, GRIDS[bounded.norm], most, meets)
         if cost is None:
             return None
@@ -296,11 +305,6 @@ def _costs(bounded: Bounded, wanted: Wanted, max_epsilon: Fraction) -> list[Frac
     if sum(costs) <= most:
         return costs
     return None
-
-
-def _within(wanted: Wanted, reach: int) -> Callable[[Noise], bool]:
-    """The test whether a noise meets the wanted error, at most ``reach`` in its integers."""
-    return lambda noise: reach >= 0 and wanted.meets(noise, reach)
 
 
 def _unreachable(candidates: Sequence[Bounded], wanted: Wanted, price: Price) -> TargetUnreachable:
@@ -314,7 +318,7 @@ def _unreachable(candidates: Sequence[Bounded], wanted: Wanted, price: Price) ->
         return any(_costs(bounded, times, most) is not None for bounded in candidates)
 
     smallest_one = ""
-    if most >= _EPSILON_GRID * len(wanted.amounts) and buys(_FARTHEST):
+    if most >= _EPSILON_GRID * len(wanted.demands) and buys(_FARTHEST):
         parts = smallest(lambda steps: steps > 0 and buys(steps), below=64)
         factor = Fraction(parts, 64)
         least = target.amount * factor

@@ -41,6 +41,8 @@ _SHOWN = ("release", "mechanism", "parameter", "sensitivity", "epsilon", "rho", 
 NEW: Mapping[int, str] = MappingProxyType({})
 # A device that holds another value: one fewer of the one, one more of the other.
 _REPLACED = Distance(Norm.L1, Fraction(2), Relation.REPLACE_ONE)
+# The mechanism of an item that an earlier charge paid for; its parameter names the charge.
+_EARLIER = "read from an earlier answer"
 _NORMS = {Norm.L1: "L1", Norm.L2: "squared L2", Norm.LINF: "Linf"}
 
 
@@ -66,17 +68,45 @@ class Cost:
             "items": [dict(item) for item in self.items],
         }
 
+    @property
+    def earlier(self) -> tuple[str, ...]:
+        """The charges that paid for parts that are read again, as their items name them."""
+        return tuple(dict.fromkeys(item["parameter"] for item in self.items if is_earlier(item)))
+
+    @property
+    def is_earlier(self) -> bool:
+        """Whether earlier charges paid for every part."""
+        return bool(self.items) and all(map(is_earlier, self.items))
+
     def _repr_html_(self) -> str:
-        body = [list(map(item.__getitem__, _SHOWN)) for item in self.items]
+        body = [_cells(item) for item in self.items]
         return f"{html_table(_SHOWN, body)}<p>{html.escape(str(self))}</p>"
 
     def __str__(self) -> str:
+        earlier = " and ".join(self.earlier)
+        if self.is_earlier:
+            return f"nothing now, paid before by {earlier}"
         spent = f"epsilon = {self.epsilon}"
         if self.epsilon == "unbounded":
             spent = f"rho = {self.rho}"
-        if self.delta == "0":
-            return spent
-        return f"{spent}, delta = {float_up(Fraction(self.delta)):.3g}"
+        if self.delta != "0":
+            spent += f", delta = {float_up(Fraction(self.delta)):.3g}"
+        return f"{spent} (the rest was paid before by {earlier})" if earlier else spent
+
+
+def is_earlier(item: Mapping[str, str]) -> bool:
+    """Whether an earlier charge paid for the item of a part."""
+    return item["mechanism"] == _EARLIER
+
+
+def _cells(item: Mapping[str, str]) -> list[str]:
+    """The cells of an item for people."""
+    cells = dict(item)
+    if is_earlier(item):
+        cells |= {"epsilon": "paid before", "rho": "", "delta": ""}
+    elif item["epsilon"] == "unbounded":
+        cells["epsilon"] = "none (Gaussian noise)"
+    return [cells[name] for name in _SHOWN]
 
 
 def cost_of(
@@ -150,7 +180,7 @@ def _paid_item(part: Part, charge: str) -> dict[str, str]:
     distance = part.distance
     return {
         "release": part.aggregate.title,
-        "mechanism": "read from an earlier answer",
+        "mechanism": _EARLIER,
         "parameter": f"charge {charge[:12]}",
         "sensitivity": f"{_NORMS[distance.norm]} {distance.value} steps",
         **dict.fromkeys(("epsilon", "rho", "delta"), "0"),
@@ -187,7 +217,7 @@ def _described(event: Event) -> tuple[str, str, Distance]:
             every = [repeated.event for repeated in selections if isinstance(repeated, Repeated)]
             rates = _distinct(str(step.rate) for step in every if isinstance(step, Selection))
             levels = f"{len(selections)} selections a group, {times} groups"
-            name = "exponential mechanism on a public grid"
+            name = "exponential mechanism over the values of the range"
             return name, f"rate {rates}, {levels}", distance
         case Selection(rule, rate, distance, _):
             return f"selection by {rule.value.replace('_', ' ')}", f"rate {rate}", distance

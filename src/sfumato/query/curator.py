@@ -15,16 +15,16 @@ import numpy as np
 
 from sfumato.engines.base import Codes
 from sfumato.errors import Cancelled, EngineFailed, InvalidDeclaration
+from sfumato.exact.values import copied
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.mechanisms.grid import GridQuantiles
 from sfumato.mechanisms.selection import SelectionMechanism
 from sfumato.mechanisms.threshold import ThresholdMechanism
 from sfumato.noise import SYSTEM, Integers
 from sfumato.noise.entropy import below
-from sfumato.plan.aggregate import Quantiles
 from sfumato.privacy.distance import Norm
-from sfumato.privacy.event import BestOf, Design, Event
-from sfumato.query.cells import Cells, Units
+from sfumato.privacy.event import AdditiveNoise, BestOf, Design, Event
+from sfumato.query.cells import Units, WeightedLeaves
 from sfumato.query.cycle import Cycle, Turning
 from sfumato.query.reserved import Reserved
 from sfumato.query.statistic import BoundedStatistic, GroupedScores, Opened
@@ -60,7 +60,8 @@ class Curator:
 
     Every call computes the event of its mechanism on its statistic. If that is not the next step
     of the reserved event, or if anything else fails, the call raises one constant message, no
-    later call is answered, and the charge is forfeited, whatever the task does then.
+    later call is answered, and the charge is forfeited, whatever the task does then. What answers
+    is a copy of the statistic, and the mechanism of the reserved step.
 
     Guarantees:
         a call that is not the next step of the reserved event is not answered
@@ -136,12 +137,13 @@ class Curator:
         def step() -> Integers | tuple[int, ...]:
             _require(mechanism, AdditiveMechanism)
             opened = self._opened_for(of)
-            event = mechanism.event(statistic.distance(mechanism.norm))
-            noise = self._reserved.take(event, sampled=of is not None)
-            exact = statistic.exact(opened)
+            own = self._opened.own(statistic)
+            event = mechanism.event(copied(own.distance(mechanism.norm)))
+            reserved, noise = self._reserved.take(event, sampled=of is not None)
+            exact = own.exact(opened)
             if isinstance(exact, np.ndarray):
-                return mechanism.release_many(exact, noise)
-            return mechanism.release(exact, None if noise is None else noise.tolist())
+                return _mechanism_of(reserved).release_many(exact, noise)
+            return _mechanism_of(reserved).release(exact, None if noise is None else noise.tolist())
 
         return self._carried_out(step)
 
@@ -153,8 +155,8 @@ class Curator:
         """The index of a candidate with a high score, selected privately."""
 
         def step() -> int:
-            self._take_selection(scored, mechanism)
-            return mechanism.release(scored.exact(self._opened))
+            own = self._opened.own(scored)
+            return self._take_selection(own, mechanism).release(own.exact(self._opened))
 
         return self._carried_out(step)
 
@@ -168,26 +170,23 @@ class Curator:
         def step() -> tuple[int, ...]:
             if not isinstance(scored, GroupedScores):
                 raise InvalidDeclaration("Scores of one group.", allowed="GroupedScores")
-            self._take_selection(scored, mechanism)
-            return mechanism.release_each(scored.exact(self._opened))
+            own = self._opened.own(scored)
+            return self._take_selection(own, mechanism).release_each(own.exact(self._opened))
 
         return self._carried_out(step)
 
-    def quantiles(self, leaves: Cells, mechanism: GridQuantiles) -> tuple[tuple[int, ...], ...]:
-        """For each group, the grid leaf selected for each quantile level."""
+    def quantiles(
+        self, leaves: WeightedLeaves, mechanism: GridQuantiles
+    ) -> tuple[tuple[int, ...], ...]:
+        """For each group, the leaf selected for each quantile level, and for ends if there are."""
 
         def step() -> tuple[tuple[int, ...], ...]:
             _require(mechanism, GridQuantiles)
-            part = leaves.part
-            if not isinstance(part.aggregate, Quantiles):
-                raise InvalidDeclaration("Quantiles of what has no leaves.")
-            self._reserved.take(mechanism.event(leaves.distance(Norm.LINF), part.groups))
-            exact = leaves.exact(self._opened)
-            size = part.aggregate.width
-            return tuple(
-                mechanism.release(exact[start : start + size])
-                for start in range(0, len(exact), size)
-            )
+            own, selecting = self._opened.own(leaves), copied(mechanism)
+            part = own.part
+            self._reserved.take(selecting.event(copied(own.distance(Norm.LINF)), part.groups))
+            exact = own.exact(self._opened)
+            return tuple(selecting.release(*group, part.aggregate.width) for group in exact)
 
         return self._carried_out(step)
 
@@ -196,13 +195,15 @@ class Curator:
 
         def step() -> dict[Codes, int]:
             _require(mechanism, ThresholdMechanism)
-            if mechanism.keys < counted.groups:
-                raise InvalidDeclaration(f"A threshold for {mechanism.keys} groups a unit.")
-            self._reserved.take(mechanism.event(counted.distance(Norm.LINF)))
-            exact = counted.exact(self._opened)
+            own = self._opened.own(counted)
+            reserved, _ = self._reserved.take(mechanism.event(copied(own.distance(Norm.LINF))))
+            showing = ThresholdMechanism(reserved.additive.noise, reserved.threshold, reserved.keys)
+            if showing.keys < own.groups:
+                raise InvalidDeclaration(f"A threshold for {showing.keys} groups a unit.")
+            exact = own.exact(self._opened)
             if isinstance(exact, tuple):
-                return mechanism.release_many(*exact)
-            return mechanism.release(exact)
+                return showing.release_many(*exact)
+            return showing.release(exact)
 
         return self._carried_out(step)
 
@@ -214,8 +215,9 @@ class Curator:
             _require(ticks, Ticks)
             if self._past is None:
                 raise InvalidDeclaration("A tick of what is no stream.")
-            noise = self._reserved.take(ticks.event(mechanism))
-            return ticks.drawn(self._opened, self._past, mechanism, noise)
+            own = self._opened.own(ticks)
+            reserved, noise = self._reserved.take(own.event(mechanism))
+            return own.drawn(self._opened, self._past, _mechanism_of(reserved.noise), noise)
 
         return self._carried_out(step)
 
@@ -227,8 +229,8 @@ class Curator:
         """
 
         def step() -> Sample:
-            self._reserved.enter(design)
-            self._sample = (Sample(), self._opened.sample(design))
+            reserved = self._reserved.enter(design)
+            self._sample = (Sample(), self._opened.sample(reserved))
             return self._sample[0]
 
         return self._carried_out(step)
@@ -249,8 +251,10 @@ class Curator:
             _require(cycle, Cycle)
             if self._past is not None:
                 raise InvalidDeclaration("A cycle in a stream of ticks, which is paid once.")
-            noise = self._reserved.take(cycle.event(mechanism))
-            self._turn = (Turn(), Turning(cycle, mechanism, self._opened, noise))
+            own = copied(cycle)
+            reserved, noise = self._reserved.take(own.event(mechanism))
+            turning = Turning(own, _mechanism_of(reserved.noise), self._opened, noise)
+            self._turn = (Turn(), turning)
             return self._turn[0]
 
         return self._carried_out(step)
@@ -265,7 +269,7 @@ class Curator:
         def step() -> Integers:
             if self._turn is None or turn is not self._turn[0]:
                 raise InvalidDeclaration("A cycle that is not the last one of this curator.")
-            return self._turn[1].next(statistic)
+            return self._turn[1].next(self._opened.own(statistic))
 
         return self._carried_out(step)
 
@@ -286,11 +290,11 @@ class Curator:
 
         def step() -> tuple[int, Outcome]:
             _require(event, BestOf)
-            self._reserved.take(event)
+            reserved, _ = self._reserved.take(event)
             found: list[tuple[int, int, bytes]] = []
-            for _ in range(event.law.sample_one()):
-                place = below(len(event.events), SYSTEM)
-                score, body = self._outcome(event.events[place], partial(run, place))
+            for _ in range(reserved.law.sample_one()):
+                place = below(len(reserved.events), SYSTEM)
+                score, body = self._outcome(reserved.events[place], partial(run, place))
                 found = [max([*found, (score, place, body)])]
             score, place, body = found[0]
             return place, (score, body)
@@ -330,12 +334,14 @@ class Curator:
         self,
         scored: BoundedStatistic[Any],
         mechanism: SelectionMechanism,
-    ) -> None:
-        """Takes the step of a selection."""
+    ) -> SelectionMechanism:
+        """Takes the step of a selection, and returns its mechanism."""
         _require(mechanism, SelectionMechanism)
-        if mechanism.monotone and not scored.is_monotone:
+        event = mechanism.event(copied(scored.distance(Norm.LINF)))
+        reserved, _ = self._reserved.take(event)
+        if reserved.monotone and not scored.is_monotone:
             raise InvalidDeclaration("Scores that are not proved to move in one direction.")
-        self._reserved.take(mechanism.event(scored.distance(Norm.LINF)))
+        return SelectionMechanism(reserved.rule, reserved.rate, monotone=reserved.monotone)
 
     def _opened_for(self, of: Sample | None) -> Opened:
         """The data; with ``of``, the last sample drawn from it."""
@@ -390,3 +396,10 @@ def _require(mechanism: object, kind: type) -> None:
         raise InvalidDeclaration(
             f"A mechanism of kind {type(mechanism).__name__}.", allowed=kind.__name__
         )
+
+
+def _mechanism_of(reserved: object) -> AdditiveMechanism:
+    """The mechanism of a reserved step that adds noise."""
+    if not isinstance(reserved, AdditiveNoise):
+        raise InvalidDeclaration("Noise that no mechanism adds.")
+    return AdditiveMechanism(reserved.noise, reserved.cells)

@@ -14,6 +14,7 @@ import numpy as np
 
 from sfumato.errors import InvalidDeclaration
 from sfumato.exact.rounding import sqrt_up
+from sfumato.exact.values import copied
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.mechanisms.encoder import LOW_BITS, SquareRoot, most_times
 from sfumato.noise import Integers
@@ -121,7 +122,7 @@ class Turning:
             InvalidDeclaration: no step is left, or sums of another distance or size.
         """
         cycle, step = self._cycle, self._step
-        if step == cycle.steps or statistic.distance(Norm.L2) != cycle.apart:
+        if step == cycle.steps or copied(statistic.distance(Norm.L2)) != cycle.apart:
             raise InvalidDeclaration("A sum that the cycle does not have.")
         self._step += 1
         sums = statistic.exact(self._batches(step % cycle.separation))

@@ -18,6 +18,8 @@ from sfumato.plan.scalar import (
     Arithmetic,
     Case,
     Coalesce,
+    Compare,
+    Comparison,
     Constant,
     Estimate,
     Extreme,
@@ -49,8 +51,9 @@ class Released:
     """The noisy integers of one part, with the noise law and the reading that interpret them.
 
     Quantiles have no ``noise``: their leaves, out of ``leaves``, were selected at ``rates``, one
-    for each level. ``copies`` is the number of releases that were added in each row: 1, except
-    for totals of several groups.
+    for each level. If there are ``shifts``, the leaves of the levels are followed by the lower ends
+    of their intervals, then by the upper ones, selected so many weights off. ``copies`` is the
+    number of releases that were added in each row: 1, except for totals of several groups.
     """
 
     title: str
@@ -60,6 +63,7 @@ class Released:
     copies: tuple[int, ...]
     rates: tuple[Fraction, ...] = ()
     leaves: int = 0
+    shifts: tuple[int, ...] = ()
 
     def point(
         self,
@@ -73,7 +77,7 @@ class Released:
         if read.kind is Kind.NUMBER:
             return values[0] * read.unit
         if read.kind is Kind.QUANTILES:
-            return min(read.lower + read.span * values[place], read.upper)
+            return min(self._middle(values[place]), read.upper)
         if statistic is Statistic.COUNT:
             return sum(values) * read.unit
         if statistic is Statistic.SUM:
@@ -90,11 +94,26 @@ class Released:
         """The interval of a group without rows, which says nothing; None for counts and sums."""
         if statistic in (Statistic.COUNT, Statistic.SUM):
             return None
+        if self.shifts:
+            return self.reading.least, self.reading.upper
         zeros = _WITHOUT_ROWS.get(self.reading.kind)
         if zeros is None:
             return None
         empty = replace(self, values=(zeros,), copies=(1,))
         return empty.interval(0, miss, statistic)
+
+    def is_at_an_end(self, row: int, statistic: Statistic, interval: Range) -> bool:
+        """Whether a mean is at an end of its range, and its interval reaches beyond the middle.
+
+        Such an estimate was cut at that end, and tells less than the range alone.
+        """
+        read = self.reading
+        if statistic not in (Statistic.VALUE, Statistic.MEAN) or read.kind not in _WITHOUT_ROWS:
+            return False
+        point = self.point(row, statistic)
+        low, high = interval
+        middle = (read.lower + read.upper) / 2
+        return (point == read.lower and high > middle) or (point == read.upper and low < middle)
 
     def interval(
         self,
@@ -102,19 +121,17 @@ class Released:
         miss: Fraction,
         statistic: Statistic = Statistic.VALUE,
         place: int = 0,
-    ) -> Range:
+    ) -> Range | None:
         """An interval that contains the bounded statistic with probability at least 1 - miss.
 
-        For a quantile it is the whole range, since only its rank is known (``rank_error``).
+        None if it cannot be told: of a quantile whose ends were not selected, or for less.
         """
         values = self.values[row]
         read = self.reading
         if self.noise is None:
-            return read.least, read.upper
-        if read.kind is Kind.NUMBER:
-            return self._around(row, (read.unit,), miss)
-        if statistic is Statistic.COUNT:
-            return self._around(row, (read.unit,) * len(values), miss)
+            return self._between_ends(row, place, miss)
+        if read.kind is Kind.NUMBER or statistic is Statistic.COUNT:
+            return self._around(row, linear_weights(read, statistic, len(values)), miss)
         if statistic is Statistic.SUM:
             return self._sum_interval(row, miss)
         if statistic in _SPREAD:
@@ -127,8 +144,32 @@ class Released:
 
     def rank_error(self, place: int, miss: Fraction) -> Fraction:
         """The error of a quantile's rank in rows, exceeded with probability at most ``miss``."""
-        ranks = union(self.leaves - 1, 1 - miss)
-        return ranks / self.rates[place] * self.reading.unit
+        events = (self.leaves - 1) * (3 if self.shifts else 1)
+        return union(events, 1 - miss) / self.rates[place] * self.reading.unit
+
+    def leaf(self, row: int, place: int) -> Range:
+        """The least and the greatest value of the leaf that was selected for a quantile."""
+        middle = self._middle(self.values[row][place])
+        far = self.reading.rounding
+        return middle - far, min(middle + far, self.reading.upper)
+
+    def _middle(self, leaf: int) -> Fraction:
+        """The middle of a leaf."""
+        return self.reading.lower + self.reading.span * leaf
+
+    def _between_ends(self, row: int, place: int, miss: Fraction) -> Range | None:
+        """The interval of a quantile, from the lower end's leaf to that of the upper end.
+
+        It contains the leaf of the quantile itself, which may have been selected beyond an end.
+        """
+        if not self.shifts:
+            return None
+        # each of the three selections may miss by a third
+        if union(3 * self.leaves, 1 - miss) > self.rates[place] * self.shifts[place]:
+            return None
+        levels = len(self.rates)
+        selected = [self.leaf(row, place + at * levels) for at in range(3)]
+        return min(low for low, _ in selected), max(high for _, high in selected)
 
     def _sum_interval(self, row: int, miss: Fraction) -> Range:
         """The interval of a sum, widened by the rounding of each row.
@@ -230,6 +271,17 @@ class Released:
         return (least**2, most**2)
 
 
+def linear_weights(reading: Reading, statistic: Statistic, width: int) -> tuple[Fraction, ...]:
+    """The weight of each of ``width`` integers in a number, or in the count or sum of a mean.
+
+    >>> linear_weights(Reading(Kind.NUMBER, Fraction(1, 2)), Statistic.VALUE, 1)
+    (Fraction(1, 2),)
+    """
+    if statistic is Statistic.SUM:
+        return _sum_coefficients(reading, width - 1)
+    return (reading.unit,) * width
+
+
 @lru_cache(maxsize=64)
 def _sum_coefficients(reading: Reading, places: int) -> tuple[Fraction, ...]:
     """The weight of each integer in a sum: rows at ``lower`` plus their share of ``span``."""
@@ -273,8 +325,8 @@ def value_of(
 class Cell:
     """The interval of a cell; None if it is unbounded or the cell is not a number.
 
-    ``untold`` is set if a mean or spread in it has its whole range as interval: such an estimate
-    says nothing.
+    ``untold`` is set if a mean or spread in it says nothing: its interval is the whole range, or
+    it is a mean at one end of its range whose interval reaches beyond the middle.
     """
 
     interval: Range | None
@@ -295,21 +347,29 @@ def ranges_of(
     Guarantees:
         an expression of releases covers at least as often as stated
         a cell whose interval is the whole range is untold
+        a mean at an end of its range is untold if its interval reaches beyond the middle
     """
-    expression = _simplified(expression)
+    expression = simplified(expression)
     used = {leaf for leaf in leaves(expression) if isinstance(leaf, Estimate)}
     if not used:
         return [Cell(None)] * len(rows)
     share = miss / len(used)
     unknown = {leaf: parts[leaf.index].unknown(share, leaf.statistic) for leaf in used}
 
+    def is_untold(row: int, leaf: Estimate, interval: Range | None) -> bool:
+        if interval is None:
+            return False
+        if _covers(interval, unknown[leaf]):
+            return True
+        return parts[leaf.index].is_at_an_end(row, leaf.statistic, interval)
+
     def cell(row: int) -> Cell:
-        intervals: dict[Estimate, Range] = {}
+        intervals: dict[Estimate, Range | None] = {}
         untold = False
         for leaf in used:
             interval = parts[leaf.index].interval(row, share, leaf.statistic, leaf.place)
             intervals[leaf] = interval
-            untold |= _covers(interval, unknown[leaf])
+            untold |= is_untold(row, leaf, interval)
         return Cell(_range(expression, intervals.__getitem__), untold)
 
     return [cell(row) for row in rows]
@@ -323,18 +383,42 @@ def _covers(outer: Range, inner: Range | None) -> bool:
     return low <= inner[0] and inner[1] <= high
 
 
-def _simplified(expression: Scalar) -> Scalar:
-    """Replaces SUM / COUNT of one release by its mean, whose joint interval is narrower."""
+def simplified(expression: Scalar) -> Scalar:
+    """An expression of the same value, by which intervals are computed.
+
+    * SUM / COUNT of one release is its mean, whose joint interval is narrower.
+    * A divisor NULLIF(x, 0) is x: a division by zero is NULL anyway.
+    """
     match expression:
-        case Arithmetic(
-            Operation.DIVIDE, Estimate(one, Statistic.SUM), Estimate(other, Statistic.COUNT)
-        ) if one == other:
-            return Estimate(one, Statistic.MEAN)
+        case Arithmetic(Operation.DIVIDE, left, right):
+            left, right = simplified(left), _without_nullif(simplified(right))
+            match left, right:
+                case Estimate(one, Statistic.SUM), Estimate(other, Statistic.COUNT) if one == other:
+                    return Estimate(one, Statistic.MEAN)
+            return Arithmetic(Operation.DIVIDE, left, right)
+        case Arithmetic(op, left, right):
+            return Arithmetic(op, simplified(left), simplified(right))
+        case Case(branches, otherwise):
+            pairs = tuple((test, simplified(result)) for test, result in branches)
+            return Case(pairs, simplified(otherwise))
+        case Coalesce(operands):
+            return Coalesce(tuple(map(simplified, operands)))
+        case FloorDivide(operand, divisor):
+            return FloorDivide(simplified(operand), divisor)
         case _:
             return expression
 
 
-def _range(expression: Scalar, interval: Callable[[Estimate], Range]) -> Range | None:
+def _without_nullif(divisor: Scalar) -> Scalar:
+    """A divisor NULLIF(x, 0) as x; any other as it is."""
+    match divisor:
+        case Case(((Compare(Comparison.EQ, tested, Constant(0)), Constant(None)),), otherwise):
+            if tested == otherwise:
+                return otherwise
+    return divisor
+
+
+def _range(expression: Scalar, interval: Callable[[Estimate], Range | None]) -> Range | None:
     """The interval of an expression by interval arithmetic; None if it is unbounded."""
     match expression:
         case Estimate():
@@ -356,15 +440,25 @@ def _range(expression: Scalar, interval: Callable[[Estimate], Range]) -> Range |
             return _ends(_ranges(operands, interval), choose, choose)
         case Case(branches, otherwise):
             results = [result for _, result in branches]
-            return _ends(_ranges([*results, otherwise], interval), min, max)
+            return _any_of([*results, otherwise], interval)
         case Coalesce(operands):
-            return _ends(_ranges(operands, interval), min, max)
+            return _any_of(operands, interval)
         case _:
             return None
 
 
+def _any_of(
+    expressions: Sequence[Scalar], interval: Callable[[Estimate], Range | None]
+) -> Range | None:
+    """The interval of a value that is one of several; a NULL among them is no number."""
+    numbers = [one for one in expressions if one != Constant(None)]
+    if not numbers:
+        return None
+    return _ends(_ranges(numbers, interval), min, max)
+
+
 def _ranges(
-    expressions: Sequence[Scalar], interval: Callable[[Estimate], Range]
+    expressions: Sequence[Scalar], interval: Callable[[Estimate], Range | None]
 ) -> list[Range] | None:
     """The intervals of several expressions; None if one of them has none."""
     ranges = []

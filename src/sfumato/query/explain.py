@@ -20,6 +20,7 @@ from sfumato.plan.value import NEGLIGIBLE, GroupKey, Value
 from sfumato.privacy.distance import Norm
 from sfumato.privacy.unit import Relation
 from sfumato.query.choose import Planned
+from sfumato.query.cost import is_earlier
 from sfumato.query.lineage import Origin, origin
 
 # The summaries of a unit's rows in a sub-query that depend on how many rows the unit has.
@@ -363,6 +364,8 @@ def explain(planned: Planned, dataset: Dataset) -> str:
     lines += [f"Bounded: {line}" for line in bounding(bounded)]
     lines += [f"Bias: {line}" for line in (*bias(bounded), *planned.question.bias)]
     lines += [f"Note: {line}" for line in planned.notes]
+    if planned.cost.is_earlier:
+        return "\n".join([*lines, f"Cost: {planned.cost}."])
     gates = f"the pure gate books {planned.cost.epsilon}, the zCDP gate {planned.cost.rho}"
     if planned.cost.epsilon == "unbounded":
         gates = f"Gaussian noise closes the pure gate, the zCDP gate books {planned.cost.rho}"
@@ -372,6 +375,8 @@ def explain(planned: Planned, dataset: Dataset) -> str:
 
 def _described(part: Part, item: Mapping[str, str]) -> str:
     """The noise, sensitivity and cost of one part."""
+    if is_earlier(item):
+        return f"{part.aggregate.title}: {item['mechanism']}, which {item['parameter']} paid for."
     cost = f"epsilon {item['epsilon']}"
     if item["epsilon"] == "unbounded":
         cost = f"rho {item['rho']}"

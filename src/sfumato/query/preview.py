@@ -13,15 +13,17 @@ from sfumato.mechanisms.bernstein import share_error
 from sfumato.mechanisms.grid import GridQuantiles
 from sfumato.mechanisms.threshold import ThresholdMechanism
 from sfumato.metadata.dataset import Dataset
+from sfumato.plan.output import Item
 from sfumato.plan.reading import Kind, Reading
-from sfumato.plan.scalar import Estimate, Key
+from sfumato.plan.scalar import Estimate, Key, leaves
 from sfumato.plan.statistic import Statistic
 from sfumato.privacy.event import Json
 from sfumato.query.choose import Planned
 from sfumato.query.cost import Cost
-from sfumato.query.estimate import Released
+from sfumato.query.estimate import Released, simplified
 from sfumato.query.explain import explain
-from sfumato.query.render import html_table, number, text_table
+from sfumato.query.linear_form import linear_form
+from sfumato.query.render import UNTOLD, html_table, number, text_table
 
 _HEADER = ("column", "rows in group", "95% error")
 _GROUP_SIZES = (100, 1_000, 10_000, 100_000)
@@ -49,7 +51,9 @@ class Preview:
 
         For counts and sums it is exact, and the same in every cell. For means and variances it
         depends on the number of rows in the group, so there are several lines. For quantiles it is
-        the error of the rank, in rows. For an expression of several estimates it is None.
+        the error of the rank, in rows; with ``interval``, ``end_rank_error`` is that of the ends of
+        the interval. Multiples, sums and differences of the others have an error too; for any other
+        expression it is None.
         """
         fraction = to_fraction("confidence", confidence)
         level = positive("confidence", fraction, at_most=1 - Fraction(1, 10**12))
@@ -58,7 +62,30 @@ class Preview:
             if isinstance(item.expression, Estimate):
                 lines += self.of_estimate(item.name, item.expression, level, self._sizes())
             elif not isinstance(item.expression, Key):
-                lines.append(_line(item.name, None))
+                lines += self._of_expression(item, level)
+        return lines
+
+    def _of_expression(self, item: Item, level: Fraction) -> list[dict[str, Json]]:
+        """The expected error of an expression, if it is linear in estimates that have one."""
+        expression = simplified(item.expression)
+        form = linear_form(expression)
+        read = {leaf for leaf in leaves(expression) if isinstance(leaf, Estimate)}
+        quantiles = any(self._reading(estimate).kind is Kind.QUANTILES for estimate in read)
+        if form is None or quantiles:
+            return [_line(item.name, None)]
+        # as in an answer, the estimates share the probability that an interval misses
+        shared = 1 - (1 - level) / len(read)
+        widths: dict[Estimate, dict[int | None, Fraction]] = {}
+        for estimate in read:
+            widths[estimate] = dict(self._half_widths(estimate, shared, self._sizes()))
+        lines = []
+        zero = Fraction(0)
+        for size in max(widths.values(), key=len):
+            # a count or a sum has one error for groups of every size
+            of_size = {
+                leaf: halves.get(size, halves.get(None, zero)) for leaf, halves in widths.items()
+            }
+            lines.append(_line(item.name, form.half_width(of_size), size))
         return lines
 
     def of_estimate(
@@ -69,29 +96,45 @@ class Preview:
         sizes: Sequence[int],
     ) -> list[dict[str, Json]]:
         """The expected error of one estimate, with a line for each group size if it matters."""
-        bounded = self.planned.bounded
         mechanism = self.planned.mechanisms[estimate.index]
-        aggregate = bounded.parts[estimate.index].aggregate
-        reading = aggregate.reading(bounded.refinement)
         if isinstance(mechanism, GridQuantiles):
+            aggregate = self.planned.bounded.parts[estimate.index].aggregate
             ranks = mechanism.error(level, aggregate.width)[estimate.place]
-            return [_line(name, None) | {"rank_error": _shown(ranks * reading.unit)}]
+            unit = self._reading(estimate).unit
+            line = _line(name, None) | {"rank_error": _shown(ranks * unit)}
+            for shift in mechanism.shifts(aggregate.width)[estimate.place : estimate.place + 1]:
+                # an end is off its own rank by less than its distance from the level
+                line["end_rank_error"] = _shown(2 * shift * unit)
+            return [line]
+        halves = self._half_widths(estimate, level, sizes)
+        return [_line(name, half, size) for size, half in halves]
+
+    def _reading(self, estimate: Estimate) -> Reading:
+        """How the integers of an estimate are read."""
+        bounded = self.planned.bounded
+        return bounded.parts[estimate.index].aggregate.reading(bounded.refinement)
+
+    def _half_widths(
+        self, estimate: Estimate, level: Fraction, sizes: Sequence[int]
+    ) -> list[tuple[int | None, Fraction]]:
+        """The expected half-width of an estimate by group size; None: in every group."""
+        mechanism = self.planned.mechanisms[estimate.index]
+        assert not isinstance(mechanism, GridQuantiles), "a quantile has an error of its rank"
         if isinstance(mechanism, ThresholdMechanism):
-            return [_line(name, Fraction(mechanism.error(level)))]
+            return [(None, Fraction(mechanism.error(level)))]
+        reading = self._reading(estimate)
         statistic = estimate.statistic
         if reading.kind is Kind.NUMBER or statistic in (Statistic.COUNT, Statistic.SUM):
-            zeros = (0,) * aggregate.width
-            empty = Released("", reading, mechanism.noise, (zeros,), (1,))
-            _, half_width = empty.interval(0, 1 - level, statistic)
-            return [_line(name, half_width)]
+            width = self.planned.bounded.parts[estimate.index].aggregate.width
+            empty = Released("", reading, mechanism.noise, ((0,) * width,), (1,))
+            around = empty.interval(0, 1 - level, statistic)
+            assert around is not None, "an additive release has an interval"
+            return [(None, around[1])]
         miss = 1 - level
         if reading.kind is not Kind.MEAN:
             miss /= 3
         far = mechanism.error(1 - miss)
-        lines = []
-        for size in sizes:
-            lines.append(_line(name, _of_size(reading, statistic, far, size), size))
-        return lines
+        return [(size, _of_size(reading, statistic, far, size)) for size in sizes]
 
     def _sizes(self) -> list[int]:
         """The group sizes to show: round numbers, and the declared size of the table."""
@@ -162,10 +205,18 @@ def _shown(value: Fraction) -> float | int:
     return float_up(value)
 
 
+def _rows(count: Json) -> str:
+    """A number of rows as text."""
+    return f"{number(float(str(count)))} rows"
+
+
 def _in_words(line: dict[str, Json]) -> str:
     """The error of a line as text."""
     if "rank_error" in line:
-        return f"rank +- {number(float(str(line['rank_error'])))} rows"
+        ranks = f"rank +- {_rows(line['rank_error'])}"
+        if "end_rank_error" in line:
+            return f"{ranks}; interval within +- {_rows(line['end_rank_error'])}"
+        return f"{ranks}; interval {UNTOLD}"
     half = line["half_width"]
     if half is None:
         return "depends on the answers"

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import islice
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar, cast
 
 from sfumato.errors import InvalidDeclaration, WrongUse, shown
+from sfumato.exact.values import is_same
 from sfumato.noise import Integers
 from sfumato.privacy.event import (
     AdditiveNoise,
@@ -22,6 +23,7 @@ from sfumato.privacy.event import (
     Thresholded,
 )
 
+E = TypeVar("E", bound=Event)
 # The noise of each additive step, in order; for None, and beyond the end, it is drawn later.
 Drawn: TypeAlias = Iterable[Integers | None]
 # The draw of the noise of one step.
@@ -113,8 +115,8 @@ class Reserved:
     >>> from sfumato.privacy.event import PureEvent
     >>> one, half = PureEvent(Fraction(1)), PureEvent(Fraction(1, 2))
     >>> steps = Reserved(Composed((one, Repeated(half, 2))))
-    >>> steps.take(one), steps.take(half), steps.take(half)
-    (None, None, None)
+    >>> steps.take(one) == (one, None), steps.take(half) == steps.take(half) == (half, None)
+    (True, True)
     """
 
     __slots__ = ("_drawn", "_left", "_sampled")
@@ -125,35 +127,38 @@ class Reserved:
         self._drawn = iter(noise)
         self._sampled = False
 
-    def take(self, event: Event, *, sampled: bool = False) -> Integers | None:
-        """Takes the next step, which must be ``event``; returns its noise if it is already drawn.
+    def take(self, event: E, *, sampled: bool = False) -> tuple[E, Integers | None]:
+        """Takes the next step, which must be ``event``.
 
-        ``sampled`` states that the step is done on the sample that was entered last.
+        Returns the reserved step itself, of which a mechanism is made, and its noise if it is
+        already drawn. ``sampled`` states that the step is done on the sample that was entered last.
 
         Raises:
             InvalidDeclaration: the next step is another one, or none is left.
         """
-        step = self._next(lambda part: part == event, sampled=sampled)
-        if isinstance(step, AdditiveNoise | Stream):
-            return next(self._drawn, None)
-        return None
+        step = self._next(lambda part: is_same(event, part), sampled=sampled)
+        noise = next(self._drawn, None) if isinstance(step, AdditiveNoise | Stream) else None
+        # what is the same has the same type
+        return cast(E, step), noise
 
-    def enter(self, design: Design) -> None:
+    def enter(self, design: Design) -> Design:
         """Takes the next step, which must be a ``Sampled`` of this design.
 
-        Its inner steps come next, and all of them must be taken before any other step.
+        Its inner steps come next, and all of them must be taken before any other step. Returns
+        the reserved design.
 
         Raises:
             InvalidDeclaration: the next step is another one, or none is left.
         """
 
         def wanted(part: Event) -> bool:
-            return isinstance(part, Sampled) and part.design == design
+            return isinstance(part, Sampled) and is_same(design, part.design)
 
         step = self._next(wanted, sampled=False)
         assert isinstance(step, Sampled), "only such a step is wanted"
         self._left += [None, step.event]
         self._sampled = True
+        return step.design
 
     def _next(self, wanted: Callable[[Event], bool], *, sampled: bool) -> Event:
         """Takes the next step if it is ``wanted``, else raises and leaves none."""

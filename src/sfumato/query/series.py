@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Protocol, TypeAlias
 
 from sfumato.engines.base import Engine
-from sfumato.engines.stop import ENDLESS, Patience, Stop
+from sfumato.engines.stop import Patience, Stop, patience_of
 from sfumato.errors import (
     Cancelled,
     EngineFailed,
@@ -25,6 +25,7 @@ from sfumato.errors import (
     Refused,
     WrongUse,
 )
+from sfumato.exact.values import copied, is_same
 from sfumato.ledger.heartbeat import Heartbeat
 from sfumato.ledger.journal import canonical_json
 from sfumato.ledger.request import Request
@@ -164,7 +165,7 @@ class OpenSeries:
             LeaseExpired: it was idle for longer than the ledger's lease; open it again.
             Cancelled, EngineFailed: the place is lost, and the charge is suspended.
         """
-        patience = ENDLESS if stop is None and time_limit is None else Patience(stop, time_limit)
+        patience = patience_of(stop, time_limit)
         with self._worker.door.inside(), self._lock:
             if not self.left:
                 raise WrongUse(
@@ -179,7 +180,7 @@ class OpenSeries:
             if past is not None:
                 past.require()
             told = stated(part, task.cells), sized(task.size)
-            if task.event != part:
+            if not is_same(task.event, part):
                 raise WrongUse(
                     f"Piece {place} does not do what was reserved for it.",
                     allowed="the event of its place",
@@ -275,7 +276,7 @@ def opened_series(series: Series, worker: Worker, patience: Patience) -> OpenSer
         InProgress: another worker has it open.
         Others as ``charged``; nothing was charged.
     """
-    event = series.event
+    event = copied(series.event)
     asker = worker.asker
     ledger = worker.ledger
     places = places_of(event)

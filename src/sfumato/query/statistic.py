@@ -17,6 +17,7 @@ import numpy as np
 from sfumato.engines.base import Exact, Marginals
 from sfumato.engines.base import UnitRows as UnitRows
 from sfumato.errors import InvalidDeclaration
+from sfumato.exact.values import copied, is_ours, is_same
 from sfumato.mechanisms.sampling import chosen_units
 from sfumato.noise import Integers
 from sfumato.noise.uniform import below_many
@@ -29,6 +30,7 @@ from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import Design
 
 D = TypeVar("D")
+S = TypeVar("S")
 E = TypeVar("E", covariant=True)
 # The rows of units, as the statistics of rooms above know them.
 Rows: TypeAlias = UnitRows
@@ -59,18 +61,22 @@ class Opened:
     With ``NO_PLAN`` it holds nothing that a statistic could read. It is passed only to the
     ``exact`` method of statistics. An ``OpenCube`` has the questions of ``reads``, and ``cubes``
     opens a cube that it admits; so have ``OpenRows``, and ``listed`` opens rows that they admit.
+    ``given`` is the plan of the task, of which ``plan`` is a copy.
 
     Guarantees:
         only the plan that was opened is read
+        a statistic of sfumato is copied with the plan that was opened
     """
 
     __slots__ = (
+        "_accepted",
         "_cells",
         "_counted",
         "_cube",
         "_cubes",
         "_exact",
         "_free",
+        "_given",
         "_kept",
         "_left",
         "_listed",
@@ -92,8 +98,12 @@ class Opened:
         reads: Reads = _NO_READS,
         cubes: Opener | None = None,
         listed: Lister | None = None,
+        given: Plan | NoPlan | None = None,
     ) -> None:
         self._plan = plan
+        # the one last found to be the plan that is open, and the one of the task
+        self._accepted: object = plan
+        self._given = given or plan
         self._read = read
         self._cube = cube
         self._rows = rows
@@ -108,6 +118,18 @@ class Opened:
         self._free = MOST_KEPT
         self._units: UnitRows | None = None
         self._kept: dict[Hashable, Any] = {}
+
+    def own(self, value: S) -> S:
+        """A statistic, cycle or ticks of this room's, copied, with the plan that is open.
+
+        A statistic of a class outside is taken as it is: its proof answers for it.
+
+        Raises:
+            InvalidDeclaration: a part of it is not of an exact type, or its class refuses it.
+        """
+        if not is_ours(type(value)):
+            return value
+        return copied(value, {id(self._given): self._plan})
 
     def integers(self, plan: Bounded) -> Exact:
         """The exact integers of each part of a question; the data is read once.
@@ -217,40 +239,52 @@ class Opened:
 
     def _question(self, whole: OpenCube | OpenRows, plan: Bounded) -> Exact:
         """The exact integers of a question of an open plan; the data is read once."""
-        if plan not in whole.questions:
-            raise InvalidDeclaration("A question that the opened plan does not have.")
-        read: Exact | None = self._kept.get(plan)
-        if read is None:
-            read = self._kept[plan] = self._reads[plan]()
-        return read
+        for own in whole.questions:
+            if plan is own or is_same(plan, own):
+                read: Exact | None = self._kept.get(own)
+                if read is None:
+                    read = self._kept[own] = self._reads[own]()
+                return read
+        raise InvalidDeclaration("A question that the opened plan does not have.")
 
     def _turn_to(self, whole: OpenCube, cube: BoundedCube) -> None:
         """Makes ready to open a cube that an open cube admits; one that was open is closed."""
-        if self._cubes is None or not whole.admits(cube):
+        if cube is self._accepted:
+            return
+        own = copied(cube)
+        if self._cubes is None or not whole.admits(own):
             raise InvalidDeclaration("A cube of other rows, or with other bounds.")
-        if cube is self._counted or cube == self._counted:
+        self._accepted = cube
+        if own == self._counted:
             return
         self._left.close()
         self._marginals, self._cells, self._free = None, {}, MOST_KEPT
-        self._counted, self._cube = cube, self._cubes(cube)
+        self._counted, self._cube = own, self._cubes(own)
 
     def _turn_to_rows(self, whole: OpenRows, rows: BoundedRows) -> None:
         """Makes ready to open rows that open rows admit; those that were open are closed."""
-        if self._listed is None or not whole.admits(rows):
+        if rows is self._accepted:
+            return
+        own = copied(rows)
+        if self._listed is None or not whole.admits(own):
             raise InvalidDeclaration("Other rows, or rows with other bounds.")
-        if rows is self._counted or rows == self._counted:
+        self._accepted = rows
+        if own == self._counted:
             return
         self._left.close()
         # nothing that was computed of other values is kept
         self._units, self._kept = None, {}
-        self._counted, self._rows = rows, self._listed(rows)
+        self._counted, self._rows = own, self._listed(own)
 
     def _require(self, plan: Plan) -> None:
         """Raises InvalidDeclaration unless the plan is the one that was opened."""
-        if plan is not self._plan and plan != self._plan:
+        if plan is self._plan or plan is self._accepted:
+            return
+        if not is_same(plan, self._plan):
             raise InvalidDeclaration(
                 "A statistic of another plan.", allowed="the plan that the task opened"
             )
+        self._accepted = plan
 
     def __enter__(self) -> None:
         pass

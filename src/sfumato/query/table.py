@@ -247,24 +247,17 @@ def _errors(
     if not _is_released(expression):
         return [None] * len(rows)
     is_date = _is_date(expression, parts)
-    ranks = _rank_error(expression, parts, miss)
     errors: list[Json] = []
     cells = ranges_of(expression, parts, rows, miss)
     for row, cell in zip(rows, cells, strict=True):
         if cell.interval is None:
             error: dict[str, Json] = {"low": None, "high": None, "half_width": None}
         elif is_date:
-            low, high = cell.interval
-            first = day(math.floor(low))
-            last = day(math.ceil(high))
-            error = {
-                "low": first.isoformat(),
-                "high": last.isoformat(),
-                "half_width": None,
-            }
+            low, high = _end_forms(*cell.interval, is_date=True)
+            error = {"low": low, "high": high, "half_width": None}
         else:
             error = _ends(*cell.interval, value_of(expression, parts, row, []))
-        error |= ranks
+        error |= _rank_error(expression, parts, row, miss)
         if cell.untold:
             error["untold"] = True
         errors.append(error)
@@ -274,22 +267,41 @@ def _errors(
 def _ends(low: Fraction, high: Fraction, point: Value) -> dict[str, Json]:
     """The ends of an interval as floats rounded outward, and its half-width around the estimate."""
     middle = point if isinstance(point, Fraction | int) else low
-    return {
-        "low": _outward(low, up=False),
-        "high": _outward(high, up=True),
-        "half_width": _outward(max(high - middle, middle - low), up=True),
-    }
+    least, most = _end_forms(low, high, is_date=False)
+    half_width = _outward(max(high - middle, middle - low), up=True)
+    return {"low": least, "high": most, "half_width": half_width}
 
 
-def _rank_error(expression: Scalar, parts: Sequence[Released], miss: Fraction) -> dict[str, Json]:
-    """The error of a quantile's rank in rows (RULES 22); empty for any other expression."""
+def _end_forms(low: Fraction, high: Fraction, *, is_date: bool) -> tuple[Json, Json]:
+    """The ends of a range as JSON, rounded outward: to floats, or to days."""
+    if is_date:
+        return day(math.floor(low)).isoformat(), day(math.ceil(high)).isoformat()
+    return _outward(low, up=False), _outward(high, up=True)
+
+
+def _rank_error(
+    expression: Scalar,
+    parts: Sequence[Released],
+    row: int,
+    miss: Fraction,
+) -> dict[str, Json]:
+    """The error of a quantile's rank in rows (RULES 22); empty for any other expression.
+
+    On a grid it is the error of some value of the leaf, whose ends are stated too.
+    """
     if not isinstance(expression, Estimate):
         return {}
     part = parts[expression.index]
     if part.noise is not None:
         return {}
-    error = part.rank_error(expression.place, miss)
-    return {"rank_error": _outward(error, up=True)}
+    error: dict[str, Json] = {
+        "rank_error": _outward(part.rank_error(expression.place, miss), up=True)
+    }
+    if part.reading.rounding:
+        ends = part.leaf(row, expression.place)
+        low, high = _end_forms(*ends, is_date=part.reading.is_date)
+        error |= {"leaf_low": low, "leaf_high": high}
+    return error
 
 
 def _outward(value: Fraction, *, up: bool) -> Json:
@@ -311,7 +323,8 @@ def _warnings(output: Output, errors: Sequence[Json]) -> list[Json]:
             rows = "rows" if without > 1 else "row"
             lines.append(
                 f"{item.name}: in {without} {rows} it cannot be told, empty or not: "
-                "there are too few rows for this noise, and the interval is the whole range."
+                "there are too few rows for this noise, and the interval is the whole range, "
+                "or reaches beyond its middle from the end at which the value was cut."
             )
     return lines
 
@@ -346,7 +359,7 @@ def _beyond_noise(
 
 
 def is_untold(error: Json) -> bool:
-    """Whether a cell says nothing: its interval is the whole range."""
+    """Whether a cell says nothing, as ``Cell.untold``."""
     return isinstance(error, dict) and error.get("untold") is True
 
 
@@ -384,7 +397,7 @@ def _summed(part: Released, rows: Sequence[Sequence[int]]) -> Released:
 def _part_to_json(part: Released) -> Json:
     """The stored form of a released part."""
     read = part.reading
-    return {
+    form: dict[str, Json] = {
         "release": part.title,
         "kind": read.kind.value,
         "noise": None if part.noise is None else _noise_form(part.noise),
@@ -400,6 +413,9 @@ def _part_to_json(part: Released) -> Json:
         "values": [list(map(str, values)) for values in part.values],
         "copies": list[Json](part.copies),
     }
+    if part.shifts:
+        form["shifts"] = list[Json](part.shifts)
+    return form
 
 
 def _part_from_json(form: Mapping[str, Json]) -> Released:
@@ -427,6 +443,7 @@ def _part_from_json(form: Mapping[str, Json]) -> Released:
         tuple(cast(list[int], form["copies"])),
         tuple(Fraction(rate) for rate in cast(list[str], form["rates"])),
         cast(int, form["leaves"]),
+        tuple(cast(list[int], form.get("shifts", []))),
     )
 
 

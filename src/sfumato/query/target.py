@@ -5,7 +5,7 @@ A relative error is relative to a public number that the answer names: the decla
 table, or the first stored estimate of the same statement. It is never relative to an exact value.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import cast
@@ -24,16 +24,18 @@ from sfumato.plan.aggregate import (
 from sfumato.plan.question import Question
 from sfumato.plan.reading import Kind
 from sfumato.plan.relation import Scan
-from sfumato.plan.scalar import Estimate, Key
-from sfumato.plan.stages import Part
+from sfumato.plan.scalar import Estimate, Key, leaves
 from sfumato.plan.statistic import Statistic
 from sfumato.privacy.event import Json
 from sfumato.query.answer import Answer
-from sfumato.query.estimate import Released
+from sfumato.query.estimate import Released, linear_weights, simplified
+from sfumato.query.linear_form import LinearForm, linear_form
 from sfumato.query.price import Target
 from sfumato.query.table import parts_from_json
+from sfumato.query.tail_bounds import reach
 
 CONFIDENCE = Fraction(95, 100)
+_MISS = 1 - CONFIDENCE
 # The statistics that an aggregate has as a column of its own.
 _PLAIN = (Statistic.VALUE, Statistic.MEAN)
 
@@ -53,42 +55,93 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """The wanted error of each part, as a number of the answer, and group sizes for means.
+class Demand:
+    """The error that one column demands of a statistic of a part, and how often it may be exceeded.
 
-    Errors are half-widths at 95%, or if ``average`` roots of mean squared errors.
+    It is a half-width, exceeded with probability at most ``miss``.
     """
 
-    amounts: tuple[Fraction, ...]
+    statistic: Statistic
+    amount: Fraction
+    miss: Fraction = _MISS
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The wanted errors of each part, as numbers of the answer, and group sizes for means.
+
+    Errors are half-widths, or if ``average`` roots of mean squared errors.
+    """
+
+    demands: tuple[tuple[Demand, ...], ...]
     sizes: tuple[Fraction, ...]
     notes: tuple[str, ...]
     average: bool = False
 
-    def reach(
+    def test(
         self,
         index: int,
-        part: Part,
+        aggregate: Aggregate,
         fine: int,
-    ) -> int:
-        """The largest noise, in the integers of a part, that keeps its wanted error."""
-        amount = self.amounts[index]
-        aggregate = part.aggregate
-        if isinstance(aggregate, Mean):
-            # an error of 1 in the numerator moves the mean by at most step / size; RULES 22
-            return int(amount / aggregate.value.step * self.sizes[index] * fine) - 1
-        reading = aggregate.reading(fine)
-        assert reading.kind is Kind.NUMBER, "the error of a spread or a quantile is no target"
-        return int(amount / reading.unit)
+        copies: int = 1,
+    ) -> Callable[[Noise], bool]:
+        """The test whether a noise keeps every wanted error of a part.
 
-    def meets(self, noise: Noise, reach: int) -> bool:
-        """Whether a noise is within ``reach``: in 95% of draws, or in root mean square."""
+        ``copies`` is the number of noises that are added up in a cell.
+        """
+        reading = aggregate.reading(fine)
+        tests = []
+        for demand in self.demands[index]:
+            if reading.kind is Kind.MEAN and demand.statistic in _PLAIN:
+                rows = self.sizes[index] / reading.unit
+                tests.append(self._test_of_mean(demand, reading.span, rows, copies))
+            else:
+                weights = linear_weights(reading, demand.statistic, aggregate.width)
+                tests.append(self._test_of_sum(demand, weights, copies))
+        return lambda noise: all(keeps(noise) for keeps in tests)
+
+    def _test_of_mean(
+        self, demand: Demand, span: Fraction, rows: Fraction, copies: int
+    ) -> Callable[[Noise], bool]:
+        """The test of the error of a mean over so many ``rows``, in its integers."""
+        # an error of 1 in the numerator moves the mean by at most span / rows; RULES 22
+        share = demand.amount / span
+        if not self.average:
+            # in less than one answer of a hundred the released number of rows is too small by
+            # more than 7/4 of the error, which would make the interval wider than this
+            share /= 1 + Fraction(7, 4) * share
+        most = int(share * rows) - 1
+        if copies > 1 and not self.average:
+            # both integers are then bounded apart
+            return lambda noise: reach(noise, demand.miss / 2, copies=copies) <= most
+        return self._test_of_one(most, demand.miss, copies)
+
+    def _test_of_sum(
+        self, demand: Demand, weights: tuple[Fraction, ...], copies: int
+    ) -> Callable[[Noise], bool]:
+        """The test of the error of a number, or of the count or sum that a mean gives."""
+        if len(weights) == 1 and (copies == 1 or self.average):
+            return self._test_of_one(int(demand.amount / weights[0]), demand.miss, copies)
+        if not self.average:
+            return lambda noise: reach(noise, demand.miss, weights, copies) <= demand.amount
+        squares = copies * sum((weight * weight for weight in weights), Fraction(0))
+        most = demand.amount**2 / squares
+        return lambda noise: Fraction(noise.variance.upper) <= most
+
+    def _test_of_one(self, most: int, miss: Fraction, copies: int) -> Callable[[Noise], bool]:
+        """The test whether a noise is at most ``most``: often enough, or in root mean square."""
+        if most < 0:
+            return lambda noise: False
         if self.average:
-            return Fraction(noise.variance.upper) <= reach * reach
-        return noise.tail(reach).upper <= 1 - CONFIDENCE
+            return lambda noise: Fraction(noise.variance.upper) * copies <= most * most
+        return lambda noise: noise.tail(most).upper <= miss
 
     def times(self, factor: Fraction) -> "Wanted":
         """The same with every error multiplied by a factor."""
-        return replace(self, amounts=tuple(amount * factor for amount in self.amounts))
+        demands = []
+        for part in self.demands:
+            demands.append(tuple(replace(one, amount=one.amount * factor) for one in part))
+        return replace(self, demands=tuple(demands))
 
 
 def wanted(
@@ -100,52 +153,75 @@ def wanted(
     """The wanted error of every part.
 
     Raises:
-        UnsupportedSql: a column is computed from aggregates, or an aggregate is not shown.
+        UnsupportedSql: a column is no multiple, sum or difference of aggregates, or an aggregate
+            is not shown.
         NoReference: a relative error, or the error of a mean, has no public reference.
     """
-    _require_plain_aggregates(question)
+    forms = _required_forms(question)
+    aggregates = question.raw.aggregates
     size = _declared_size(question, dataset)
-    amounts = []
-    sizes = []
-    notes = []
-    for index, aggregate in enumerate(question.raw.aggregates):
-        reference = stored.get(index)
-        amount, note = _amount(aggregate, target, size, reference)
-        amounts.append(amount)
-        counted = size if dataset.tables[question.table].unit is None else None
-        sizes.append(_size(aggregate, counted, reference, average=target.average))
-        if note:
-            notes.append(note)
-        if isinstance(aggregate, Mean) and reference is None:
-            notes.append(
-                f"{aggregate.title}: the error holds as far as none of the declared "
-                f"{size or 0:,} values is missing."
-            )
+    demands: list[list[Demand]] = [[] for _ in aggregates]
+    notes: dict[str, None] = {}
+    for form in forms:
+        amount, note = _amount(form, aggregates, target, size, stored)
+        notes[note] = None
+        for estimate, weight in form.weights.items():
+            # the estimates of a column share its error, and the probability to exceed it
+            count = len(form.weights)
+            demand = Demand(estimate.statistic, amount / weight / count, _MISS / count)
+            demands[estimate.index].append(demand)
+    sizes = [Fraction(0)] * len(aggregates)
+    for index, aggregate in enumerate(aggregates):
+        if isinstance(aggregate, Mean) and any(one.statistic in _PLAIN for one in demands[index]):
+            sizes[index] = _size(aggregate, size, stored.get(index), average=target.average)
+            if index not in stored:
+                notes[_assumption(aggregate, size or 0, dataset, question.table)] = None
     if target.average:
-        notes.append(
+        notes[
             "The error is the root of the mean squared error over the cells of a column, "
             "not of every cell."
-        )
-    return Wanted(tuple(amounts), tuple(sizes), tuple(notes), target.average)
+        ] = None
+    every = tuple(tuple(part) for part in demands)
+    return Wanted(every, tuple(sizes), tuple(filter(None, notes)), target.average)
 
 
-def _require_plain_aggregates(question: Question) -> None:
-    """Raises UnsupportedSql unless each column is a key or an aggregate, and each is shown."""
+def _assumption(aggregate: Aggregate, size: int, dataset: Dataset, table: str) -> str:
+    """The note on what the error of a mean assumes about the rows behind it."""
+    left_out = "missing"
+    if dataset.tables[table].unit is not None:
+        left_out = "missing, or beyond the limits of its unit"
+    return (
+        f"{aggregate.title}: the error holds as far as none of the declared "
+        f"{size:,} values is {left_out}."
+    )
+
+
+def _required_forms(question: Question) -> list[LinearForm]:
+    """The linear forms of the columns that are no keys.
+
+    Raises:
+        UnsupportedSql: a column is not linear in aggregates, or an aggregate is not shown.
+    """
     aggregates = question.raw.aggregates
-    read = set()
+    forms = []
     plain = not any(isinstance(aggregate, Variance) for aggregate in aggregates)
     for item in question.output.items:
-        expression = item.expression
-        if isinstance(expression, Estimate) and expression.statistic in _PLAIN:
-            read.add(expression.index)
-        elif not isinstance(expression, Key):
+        if isinstance(item.expression, Key):
+            continue
+        form = linear_form(simplified(item.expression))
+        if form is None or not form.weights:
             plain = False
+            continue
+        forms.append(form)
+    read = {estimate.index for form in forms for estimate in form.weights}
     if not plain or read != set(range(len(aggregates))):
         raise UnsupportedSql(
-            "error= needs every aggregate as a column of its own, a count, a sum or a mean, "
-            "without arithmetic, HAVING or ORDER BY on others, and without a variance.",
+            "error= needs every aggregate in a column that is a count, a sum, a mean, or a "
+            "multiple, sum or difference of these, without HAVING or ORDER BY on others, and "
+            "without a variance.",
             remedy="Ask with epsilon=, or put each aggregate into a column of its own.",
         )
+    return forms
 
 
 def references(question: Question, answer: Answer | None) -> dict[int, Reference]:
@@ -154,8 +230,7 @@ def references(question: Question, answer: Answer | None) -> dict[int, Reference
         return {}
     shown = set()
     for item in question.output.items:
-        if isinstance(item.expression, Estimate):
-            shown.add(item.expression.index)
+        shown |= {leaf.index for leaf in leaves(item.expression) if isinstance(leaf, Estimate)}
     released = cast(dict[str, Json], answer.form["released"])
     found = {}
     for index, part in enumerate(parts_from_json(released["parts"])):
@@ -194,14 +269,47 @@ def _declared_size(question: Question, dataset: Dataset) -> int | None:
 
 
 def _amount(
+    form: LinearForm,
+    aggregates: Sequence[Aggregate],
+    target: Target,
+    size: int | None,
+    stored: Mapping[int, Reference],
+) -> tuple[Fraction, str]:
+    """The error that is left for the noise of a column, and a note on what it is relative to.
+
+    Raises:
+        NoReference: a relative error of a column that has no public reference.
+        UnsupportedSql: the column is rounded by more than the wanted error.
+    """
+    amount, note = target.amount, ""
+    if target.relative:
+        ((estimate, weight), *others) = form.weights.items()
+        percent = f"{decimal_text(target.amount * 100)}%"
+        if others or form.has_offset or estimate.statistic not in _PLAIN:
+            raise NoReference(
+                f"error={percent} of a column that is computed from several numbers has nothing "
+                "public to be relative to.",
+                allowed="a count, a sum, a mean, or a multiple of one",
+                remedy="Ask with an absolute error=.",
+            )
+        reference = stored.get(estimate.index)
+        amount, note = _relative(aggregates[estimate.index], target, size, reference)
+        amount *= weight
+    if amount <= form.slack:
+        raise UnsupportedSql(
+            "error= of a column that is rounded by more than that.",
+            remedy="Round to more digits, or ask for a larger error=.",
+        )
+    return amount - form.slack, note
+
+
+def _relative(
     aggregate: Aggregate,
     target: Target,
     size: int | None,
     stored: Reference | None,
 ) -> tuple[Fraction, str]:
-    """The wanted error of a part as a number, and a note on what it is relative to."""
-    if not target.relative:
-        return target.amount, ""
+    """The relative error of a part as a number, and a note on what it is relative to."""
     percent = f"{decimal_text(target.amount * 100)}%"
     if size is not None and isinstance(aggregate, CountRows):
         return target.amount * size, f"{percent} of the declared size {size:,} of the table."
@@ -225,9 +333,7 @@ def _size(
     *,
     average: bool,
 ) -> Fraction:
-    """The rows behind a mean: the declared size if each row is its own unit, or a stored one."""
-    if not isinstance(aggregate, Mean):
-        return Fraction(0)
+    """The rows behind a mean: the declared size, or a stored one."""
     if size is not None:
         return Fraction(size)
     if stored is not None and stored.size > 0:

@@ -191,13 +191,14 @@ class Finished:
                 require_only(node, "this", "decimals")
                 places = node.args.get("decimals")
                 if places is None:
-                    return _rounded(operand, 0)
-                return _rounded(operand, whole(places, "ROUND to digits", -30, 30))
+                    return rounded(operand, _ONE)
+                digits = whole(places, "ROUND to digits", -30, 30)
+                return rounded(operand, Fraction(10) ** -digits)
         kind = node.args["to"].sql(dialect="duckdb").lower()
         if kind in FLOATING:
             return operand
         if kind in WHOLE:
-            return _rounded(operand, 0)
+            return rounded(operand, _ONE)
         raise UnsupportedSql(
             f"A CAST to {kind.upper()[:20]}.",
             allowed="INTEGER, BIGINT, DOUBLE",
@@ -346,9 +347,9 @@ def _negated(operand: Scalar) -> Scalar:
     return Arithmetic(Operation.SUBTRACT, _ZERO, operand)
 
 
-def _rounded(operand: Scalar, places: int) -> Scalar:
-    """Returns the nearest multiple of 10^-places; halves are rounded away from zero."""
-    step = Constant(Fraction(10) ** -places)
+def rounded(operand: Scalar, size: Fraction) -> Scalar:
+    """Returns the nearest multiple of ``size``; halves are rounded away from zero."""
+    step = Constant(size)
 
     def up(number: Scalar) -> Scalar:
         multiples = Arithmetic(Operation.DIVIDE, number, step)

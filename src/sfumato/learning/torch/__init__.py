@@ -7,6 +7,13 @@ or of ``torch.func.vmap``; ``isolation`` checks what their proof needs of a modu
 the run, ``network_model`` what comes out.
 """
 
+try:
+    import torch as torch
+except ModuleNotFoundError:
+    raise ModuleNotFoundError(
+        "sfumato.learning.torch needs PyTorch: pip install 'sfumato[torch]'", name="torch"
+    ) from None
+
 from sfumato.learning.torch.adaptive import AdaptiveClip
 from sfumato.learning.torch.network import Network
 from sfumato.learning.torch.network_model import NetworkModel, load

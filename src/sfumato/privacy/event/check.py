@@ -11,7 +11,7 @@ from sfumato.privacy.distance import Distance, Norm
 
 def exact(name: str, value: Number) -> Fraction:
     """``value`` as an exact number; a Fraction may have any length."""
-    if isinstance(value, Fraction):
+    if type(value) is Fraction:
         return value
     return to_fraction(name, value)
 
@@ -26,7 +26,7 @@ def exact_positive(name: str, value: Number) -> Fraction:
 
 def check_count(name: str, value: int) -> None:
     """Refuses a value that is not an integer >= 1."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+    if type(value) is not int or value < 1:
         raise InvalidNumber(f"{name} = {shown(value)}.", allowed="an integer >= 1")
 
 

@@ -206,8 +206,7 @@ class RandomizedResponse:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", exact_positive("epsilon", self.epsilon))
-        is_int = isinstance(self.categories, int) and not isinstance(self.categories, bool)
-        if not is_int or self.categories < 2:
+        if type(self.categories) is not int or self.categories < 2:
             raise InvalidDeclaration(f"{self.categories} categories.", allowed="2 or more")
 
     @property

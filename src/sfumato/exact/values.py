@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Copies of frozen values, made of exact built-in types. Proof: values.proof.md.
+
+What a subclass calls equal proves nothing: it may equal one value and act as another.
+"""
+
+import sys
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from fractions import Fraction
+from functools import cache
+from inspect import signature
+from itertools import chain
+from types import NoneType
+from typing import Any, TypeAlias, TypeVar, cast
+
+import numpy as np
+
+from sfumato.errors import InvalidDeclaration
+
+T = TypeVar("T")
+# The copies of parts that are known already, by the id of the part.
+Known: TypeAlias = dict[int, Any]
+_Copier: TypeAlias = Callable[[Any, Known], object]
+
+# Types are compared by identity: the class of a class could lie about equality too.
+_PLAIN = frozenset(map(id, (int, bool, float, str, bytes, NoneType)))
+# What copies the values of a class, by the id of the class; the class is kept so that its id is.
+_COPIERS: dict[int, tuple[type, _Copier]] = {}
+
+
+def copied(value: T, known: Known | None = None) -> T:
+    """A copy of a frozen value, of built-in types and of classes of sfumato alone.
+
+    A dataclass is made by its constructor again, which refuses what it always refuses. An array,
+    and a field that is not compared, such as a network, are taken as they are.
+
+    Guarantees:
+        every part of a copy has exactly its type
+
+    Raises:
+        InvalidDeclaration: a part of another type, or one that its class refuses.
+
+    >>> copied((Fraction(1, 2), ("x", 1)))
+    (Fraction(1, 2), ('x', 1))
+    >>> class Code(int): ...
+    >>> copied((Code(1),))
+    Traceback (most recent call last):
+    ...
+    sfumato.errors.InvalidDeclaration: A value of type Code...
+    """
+    made: T = _copied(value, {} if known is None else known)
+    return made
+
+
+def is_same(value: object, own: object) -> bool:
+    """Whether a value has the types of ``own``, which is a copy, and equals it, part by part.
+
+    Guarantees:
+        what is the same has the same types
+
+    >>> is_same((1, "a"), (1, "a")), is_same((True, "a"), (1, "a"))
+    (True, False)
+    """
+    kind = type(own)
+    if type(value) is not kind:
+        return False
+    if id(kind) in _PLAIN:
+        return value == own
+    if isinstance(own, Fraction):
+        return is_same(cast(Fraction, value).as_integer_ratio(), own.as_integer_ratio())
+    if isinstance(own, tuple):
+        parts = cast(tuple[object, ...], value)
+        kinds = list(map(id, map(type, parts)))
+        if _PLAIN.issuperset(kinds):
+            return kinds == list(map(id, map(type, own))) and parts == own
+        return len(parts) == len(own) and all(map(is_same, parts, own))
+    if isinstance(own, Enum) or not is_dataclass(own):
+        return value is own
+    # mypy takes the __hash__ of a class for that of its instances
+    names = _compared(kind)  # type: ignore[arg-type]
+    return all(is_same(getattr(value, name), getattr(own, name)) for name in names)
+
+
+@cache
+def _compared(kind: Any) -> tuple[str, ...]:
+    """The names of the fields of a dataclass that are compared."""
+    return tuple(field.name for field in fields(kind) if field.compare)
+
+
+def is_ours(kind: type) -> bool:
+    """Whether a class is one of sfumato, by the module that it says it is of.
+
+    >>> is_ours(Fraction), is_ours(type("Fraction", (), {"__module__": "sfumato.exact.values"}))
+    (False, False)
+    """
+    module, name = kind.__module__, kind.__qualname__
+    if type(module) is not str or type(name) is not str or not module.startswith("sfumato."):
+        return False
+    return vars(sys.modules.get(module)).get(name) is kind
+
+
+def _copied(value: Any, known: Known) -> Any:
+    """The copy of a value; that of a dataclass is made once."""
+    kind = type(value)
+    if id(kind) in _PLAIN:
+        return value
+    if kind is tuple:
+        return _tuple(value, known)
+    if id(value) in known:
+        return known[id(value)]
+    entry = _COPIERS.get(id(kind))
+    if entry is None or entry[0] is not kind:
+        entry = _COPIERS[id(kind)] = (kind, _copier(kind))
+    copy = known[id(value)] = entry[1](value, known)
+    return copy
+
+
+def _tuple(value: tuple[Any, ...], known: Known) -> tuple[Any, ...]:
+    """The copy of a tuple; the tuple itself, if nothing in it or in its tuples can be changed."""
+    kinds = set(map(id, map(type, value)))
+    if kinds == {id(tuple)}:
+        kinds = set(map(id, map(type, chain.from_iterable(value))))
+    if kinds <= _PLAIN:
+        return value
+    copies = []
+    for part in value:
+        copies.append(_copied(part, known))
+    return tuple(copies)
+
+
+def _copier(kind: type) -> _Copier:
+    """What copies the values of a class.
+
+    Raises:
+        InvalidDeclaration: the class is none of sfumato.
+    """
+    if kind is Fraction:
+        return _fraction
+    if kind is np.ndarray:
+        return _array
+    if not is_ours(kind):
+        raise InvalidDeclaration(
+            f"A value of type {kind.__name__}.",
+            allowed="frozen values of sfumato, tuples, strings and numbers, of no subclass",
+        )
+    if issubclass(kind, Enum):
+        return _member
+    if not is_dataclass(kind):
+        return lambda value, known: value
+    return _dataclass(kind)
+
+
+def _fraction(value: Fraction, known: Known) -> Fraction:
+    """The copy of a fraction of exact integers."""
+    return Fraction(*_tuple(value.as_integer_ratio(), known))
+
+
+def _array(value: np.ndarray[Any, Any], known: Known) -> np.ndarray[Any, Any]:
+    """An array of numbers itself."""
+    if value.dtype.hasobject:
+        raise InvalidDeclaration("An array of objects.", allowed="arrays of numbers")
+    return value
+
+
+def _member(value: Enum, known: Known) -> Enum:
+    """A member of an enumeration itself; a forged one is refused."""
+    if not any(value is member for member in type(value)):
+        raise InvalidDeclaration(f"No member of {type(value).__name__}.")
+    return value
+
+
+def _dataclass(kind: Any) -> _Copier:
+    """What copies the values of a dataclass: by its constructor, if it takes all fields."""
+    taken = signature(kind).parameters
+    compared = _compared(kind)
+    is_made = set(compared) <= set(taken)
+    names = [each.name for each in fields(kind) if each.name in taken or not is_made]
+
+    def copy(value: Any, known: Known) -> Any:
+        parts = {}
+        for name in names:
+            part = getattr(value, name)
+            parts[name] = _copied(part, known) if name in compared else part
+        if is_made:
+            try:
+                return kind(**parts)
+            except (TypeError, ValueError) as failure:
+                raise InvalidDeclaration(f"A {kind.__name__} that is none.") from failure
+        made = object.__new__(kind)
+        for name, part in parts.items():
+            object.__setattr__(made, name, part)
+        return made
+
+    return copy
