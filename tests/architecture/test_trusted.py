@@ -15,10 +15,10 @@ from tests.architecture.tokens import tokens
 
 # The targets are 60,000 and 40,000: CONTRIBUTING says what the difference is made of.
 CAPS = {
-    "proof core": 90_800,
-    "proof options": 76_800,
-    "runtime core": 87_200,
-    "runtime options": 24_700,
+    "proof core": 91_800,
+    "proof options": 77_700,
+    "runtime core": 87_950,
+    "runtime options": 24_950,
 }
 
 PATHS = {module_name(path).removeprefix("sfumato."): path for path in FILES}

@@ -46,6 +46,7 @@ epsilon = 1
 table = "trips"
 tables = "trips"
 """
+LIMITS = "rows of a unit (rider) beyond 1 a tick and 30 ticks are left out; how many these are is private"
 ROWS = ["p,2026-11-01,A", "q,2026-11-01,B", "p,2026-11-02,A", "r,2026-11-02,A"]
 
 
@@ -59,7 +60,10 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_stream_is_planned_opened_advanced_and_shown(here, capsys):
     assert run(["stream", "plan", "weekly"]) == 0
-    assert "windows of 7 ticks over 30 ticks" in capsys.readouterr().out
+    planned = capsys.readouterr().out
+    assert "windows of 7 ticks over 30 ticks" in planned
+    assert "rows of a unit (rider) beyond 1 a tick and 1 ticks are left out" in planned
+    assert "rows = 1" in planned and "+- 10.583" in planned
     assert run(["stream", "plan", "endless"]) == 0
     assert "2,097,152 ticks (no end known" in capsys.readouterr().out
     assert run(["stream", "advance", "daily", "2026-11-01"]) == 2
@@ -70,11 +74,13 @@ def test_a_stream_is_planned_opened_advanced_and_shown(here, capsys):
     assert run(["stream", "advance", "daily", "2026-11-01"]) == 0
     assert run(["stream", "advance", "daily", "2026-11-02", "--format", "json"]) == 0
     out = capsys.readouterr().out
-    counts = {row["line"]: row["n"] for row in json.loads(out[out.index("[\n") :])}
+    advanced = json.loads(out[out.index("{\n") :])
+    counts = {row["line"]: row["n"] for row in advanced["counts"]}
+    assert advanced["limits"] == LIMITS
     assert [round(counts[line]) for line in ("A", "B", None)] == [3, 1, 0]
     for options in (["--window", "1"], ["--first", "2026-11-02", "--last", "2026-11-02"]):
         assert run(["stream", "show", "daily", *options, "--format", "json"]) == 0
-        assert round(json.loads(capsys.readouterr().out)[0]["n"]) == 2
+        assert round(json.loads(capsys.readouterr().out)["counts"][0]["n"]) == 2
     assert run(["stream", "show", "daily", "--at", "2026-11-01", "--output", "all.csv"]) == 0
     assert len((here / "all.csv").read_text().splitlines()) == 1 + 2 * 3
     # opened again, it is free

@@ -3,10 +3,11 @@
 
 import logging
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,6 +18,7 @@ from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.inspect_columns import read_through
 from sfumato.engines.leftovers import held_rows
 from sfumato.engines.prepared import Prepared
+from sfumato.engines.remote import is_remote
 from sfumato.errors import InvalidConfig, LedgerMissing, WrongUse
 from sfumato.ledger.spend import Ledger
 from sfumato.metadata.contract import Contract
@@ -24,6 +26,9 @@ from sfumato.metadata.dataset import Dataset
 from sfumato.query.data_check import DataCheck, check_data
 from sfumato.query.load import Declarations, read_declarations, read_section
 from sfumato.query.reckless import reckless
+
+if TYPE_CHECKING:
+    from sfumato.cli.stream_check import StreamCheck
 
 
 @click.command("check")
@@ -47,8 +52,13 @@ def command(config: str, *, counting: bool, in_json: bool) -> int:
     faults: tuple[str, ...] = ()
     if counting:
         # printed at once: what the ledger says later does not lose it
-        checked = _counted(declared.dataset)
-        click.echo(as_json(checked.to_json()) if in_json else f"{checked!r}\n")
+        checked, streams = _counted(declared.dataset, config, declared.streams)
+        if in_json:
+            click.echo(
+                as_json({**checked.to_json(), "streams": [each.to_json() for each in streams]})
+            )
+        else:
+            click.echo("\n\n".join([repr(checked), *map(repr, streams)]) + "\n")
         faults = checked.faults
     for line in _lines(declared, is_read=counting):
         if not in_json:
@@ -62,14 +72,23 @@ def command(config: str, *, counting: bool, in_json: bool) -> int:
     return 0
 
 
-def _counted(dataset: Dataset) -> DataCheck:
+def _counted(
+    dataset: Dataset, config: str, streams: Iterable[str]
+) -> tuple[DataCheck, list["StreamCheck"]]:
     """Counts how the data is read; the result is printed and stored nowhere."""
     with (
         watching("checking the data") as (limits, tell),
         _owners_log(),
         closing(DuckDB(dataset.tables, limits=limits)) as engine,
     ):
-        return check_data(engine, dataset.described, tell)
+        checked = check_data(engine, dataset.described, tell)
+        if not streams:
+            return checked, []
+        # imported here: it brings synopses, for which a file without streams need not wait
+        module = import_module("sfumato.cli.stream_check")
+        return checked, [
+            module.check_stream(engine, dataset.described, config, name) for name in streams
+        ]
 
 
 def _lines(declared: Declarations, *, is_read: bool) -> Iterator[str]:
@@ -82,6 +101,11 @@ def _lines(declared: Declarations, *, is_read: bool) -> Iterator[str]:
             read_through(engine, tables)
     for name, table in tables.items():
         yield f"table {name}: {table.source}\n  unit: {table.about}"
+        if table.unit is not None and (is_remote(table) or table.unit.spellings_apart):
+            yield (
+                "  ids: spellings that the database calls equal (a collation) are units of "
+                "their own; check --data counts them"
+            )
         for column, kind in table.columns.items():
             yield f"  {column}: {kind!r}"
     for notice in (*declared.dataset.notices, *reckless(declared.dataset, declared.budget)):

@@ -11,11 +11,12 @@ from sfumato.cli.language import say
 from sfumato.cli.options import as_json, config, require_outputs, table_or_json, write_text
 from sfumato.cli.waiting import waiting
 from sfumato.errors import InvalidConfig, UnknownName, WrongUse, shown
+from sfumato.metadata.dataset import Dataset
+from sfumato.privacy.event import Json
 from sfumato.query.load import load, read_declarations
-from sfumato.query.session import Session
 from sfumato.synopsis.counts import Counts
 from sfumato.synopsis.stream import Stream
-from sfumato.synopsis.stream_plan import StreamPlan, Windows, plan_stream
+from sfumato.synopsis.stream_plan import StreamPlan, Windows, compare_limits, plan_stream
 from sfumato.synopsis.tick_task import StreamSeries
 
 _REQUIRED = {"table", "time", "horizon"}
@@ -44,9 +45,11 @@ def command() -> None:
 @click.argument("name")
 @config
 def plan_command(name: str, config: str) -> None:
-    """Compare the encoders of the stream NAME; free."""
+    """Compare the encoders of the stream NAME, and limits of its units; free."""
     with load(config) as session:
-        say(repr(_planned(session, config, name)))
+        planned = planned_stream(session.dataset, config, name)
+        say(repr(planned))
+        say(compare_limits(session.dataset, planned))
 
 
 @command.command("open")
@@ -55,7 +58,7 @@ def plan_command(name: str, config: str) -> None:
 def open_command(name: str, config: str) -> None:
     """Open the stream NAME: all of its ticks are charged now."""
     with waiting() as engine, load(config, engine=engine) as session:
-        planned = _planned(session, config, name)
+        planned = planned_stream(session.dataset, config, name)
         with Stream(session, planned) as found:
             say(repr(found))
         say(repr(session.budget))
@@ -100,6 +103,7 @@ def show_command(
         when = None if at is None else _time(found, at)
         if output is not None:
             write_text(_csv(found), output)
+            say(found.plan.limits, err=True)
         if first is not None and last is not None:
             _write(found.between(_time(found, first), _time(found, last)), form)
         elif window is not None:
@@ -112,7 +116,7 @@ def show_command(
 def _opened(config: str, name: str) -> Iterator[Stream]:
     """The stream of a name, which must be paid for."""
     with waiting() as engine, load(config, engine=engine) as session:
-        planned = _planned(session, config, name)
+        planned = planned_stream(session.dataset, config, name)
         if not session.has_series(StreamSeries(planned, session.dataset)):
             raise WrongUse(
                 f"The stream {shown(name)} is not open, or another process is using it.",
@@ -122,7 +126,7 @@ def _opened(config: str, name: str) -> Iterator[Stream]:
             yield found
 
 
-def _planned(session: Session, config: str, name: str) -> StreamPlan:
+def planned_stream(dataset: Dataset, config: str, name: str) -> StreamPlan:
     """The plan of a stream that the file declares."""
     declared = read_declarations(config).streams
     if name not in declared:
@@ -134,7 +138,7 @@ def _planned(session: Session, config: str, name: str) -> StreamPlan:
         asked["horizon"] = None
     if "window" in asked:
         asked["wanted"] = Windows(asked.pop("window"))
-    return plan_stream(session.dataset, asked.pop("table"), **asked)
+    return plan_stream(dataset, asked.pop("table"), **asked)
 
 
 def _require_keys(name: str, asked: Mapping[str, Any]) -> None:
@@ -158,17 +162,20 @@ def _time(found: Stream, text: str) -> str | int:
 def _write(counts: Counts, form: str) -> None:
     """Writes counts to stdout."""
     if form == "json":
-        click.echo(as_json([_plain(row) for row in counts.to_dicts()]))
+        rows: list[Json] = [_plain(row) for row in counts.to_dicts()]
+        click.echo(as_json({"counts": rows, "limits": counts.limits}))
     else:
         say(repr(counts))
 
 
-def _plain(row: Mapping[str, object]) -> dict[str, Any]:
+def _plain(row: Mapping[str, object]) -> dict[str, Json]:
     """A row with values that JSON has."""
-    plain: dict[str, Any] = {}
+    plain: dict[str, Json] = {}
     for name, value in row.items():
-        known = value is None or isinstance(value, str | int | float)
-        plain[name] = value if known else str(value)
+        if value is None or isinstance(value, str | int | float):
+            plain[name] = value
+        else:
+            plain[name] = str(value)
     return plain
 
 

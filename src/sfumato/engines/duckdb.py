@@ -36,7 +36,7 @@ from sfumato.engines.relation import Tables, stored_columns
 from sfumato.engines.remote import fill
 from sfumato.engines.result_rows import Groups, Rows, columns, gather
 from sfumato.engines.rows import listed, mapped, write
-from sfumato.engines.served import ServerFailed
+from sfumato.engines.served import Served, ServerFailed
 from sfumato.engines.sources import Opened, opened
 from sfumato.engines.stop import ENDLESS, Patience
 from sfumato.engines.time_limit import Watch
@@ -93,12 +93,7 @@ class DuckDB:
         # spilled rows are personal data: the folder is ours, closed to others, deleted on close
         self._spill = tempfile.mkdtemp(prefix=spill_prefix(), dir=spill)
         self._process = os.getpid()
-        self._drop_spill = weakref.finalize(
-            self,
-            _drop,
-            self._spill,
-            self._process,
-        )
+        self._drop_spill = weakref.finalize(self, _drop, self._spill, self._process)
         self._lock = threading.Lock()
         # opens and describes sources; questions run in lanes
         self._connection = duckdb.connect(":memory:")
@@ -120,12 +115,7 @@ class DuckDB:
     def _open_sources(self) -> None:
         """Opens every table, and makes its rows visible in all lanes."""
         for name, table in self._tables.items():
-            self._opened[name] = opened(
-                self._connection,
-                name,
-                table,
-                folder=Path(self._spill),
-            )
+            self._opened[name] = opened(self._connection, name, table, folder=Path(self._spill))
             self._sources[name] = held(
                 self._connection,
                 self._tables,
@@ -160,6 +150,10 @@ class DuckDB:
         self._lanes.close()
         for lane in self._lanes.all:
             lane.connection.interrupt()
+
+    def served(self, table: str) -> Served | None:
+        """Returns how a remote table is read; None for any other. For the owner's check alone."""
+        return self._opened[table].served
 
     def unprotected(
         self,

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from sfumato.accounting.budget_gates import NOTHING, Charge
 from sfumato.errors import AccountFrozen, BudgetExceeded, ContractMismatch, LedgerUnavailable
-from sfumato.ledger.account_path import lineage_of
+from sfumato.ledger.account_path import lineage_of, scope_of
 from sfumato.ledger.balance import (
     Balance,
     Held,
@@ -203,8 +203,22 @@ def require_open(path: Iterable[AccountRow]) -> None:
         if row.frozen:
             raise AccountFrozen(
                 f"The account {row.id!r} is frozen: {row.frozen}.",
-                remedy="Only the owner can thaw it (sfumato ledger thaw).",
+                remedy=f"Only the owner can thaw it: {ways_to_thaw(row.id)}",
             )
+
+
+def ways_to_thaw(account_id: str) -> str:
+    """How the owner thaws an account, in the shell and in Python.
+
+    >>> ways_to_thaw("acs/research")
+    "sfumato ledger thaw --purpose 'research', or Ledger.open(path).thaw('acs', purpose='research')"
+    """
+    scope = scope_of(account_id)
+    below = {"purpose": scope.purpose, "analyst": scope.analyst}
+    named = {option: name for option, name in below.items() if name}
+    shell = "".join(f" --{option} {name!r}" for option, name in named.items())
+    python = "".join(f", {option}={name!r}" for option, name in named.items())
+    return f"sfumato ledger thaw{shell}, or Ledger.open(path).thaw({scope.dataset!r}{python})"
 
 
 def child(account_id: str) -> AccountRow:

@@ -43,7 +43,7 @@ class Heartbeat:
     """
 
     def __init__(self, ledger: _Renewed, charge_id: str, *, fence: int = 0) -> None:
-        self.ledger, self._charge, self._fence = ledger, charge_id, fence
+        self.ledger, self.charge, self.fence = ledger, charge_id, fence
 
     def __enter__(self) -> "Heartbeat":
         self._worker = threading.current_thread()
@@ -66,7 +66,7 @@ class Heartbeat:
         if time.monotonic() < self._due:
             return True
         try:
-            self.ledger.renew(self._charge, fence=self._fence)
+            self.ledger.renew(self.charge, fence=self.fence)
         except LeaseExpired:
             return False
         except LedgerError:
@@ -111,6 +111,11 @@ class Heartbeats:
         """Stops renewing a lease; one renewal may still be running."""
         with self._lock:
             self._beating.discard(heartbeat)
+
+    def charges(self) -> list[tuple[str, int]]:
+        """The charges whose leases are renewed, each with the fence of its worker."""
+        with self._lock:
+            return [(heartbeat.charge, heartbeat.fence) for heartbeat in self._beating]
 
     def look(self) -> bool:
         """Renews the leases that are due.

@@ -7,12 +7,15 @@ forfeited at full cost, or suspended if it has instalments. The state decides, n
 lease only says when others may close a charge. Proof: spend.proof.md.
 """
 
+import atexit
 import hashlib
 import json
+import weakref
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from typing import TypeVar
 
 from sfumato.accounting.budget_gates import NOTHING
@@ -73,6 +76,7 @@ T = TypeVar("T")
 
 LEASE = timedelta(hours=1)
 INTERRUPTED = "interrupted"
+_OPEN: "weakref.WeakSet[Ledger]" = weakref.WeakSet()
 
 
 class Ledger(Instalments):
@@ -85,6 +89,7 @@ class Ledger(Instalments):
         an executing charge is never refunded
         three failures freeze the account
         an ended lease never gives back what was read
+        a process that ends in order leaves no failure
         a shared answer is paid by everybody but those who paid it
         several charges are taken together or not at all
         a charge is exchanged for a dearer one only if that is admitted
@@ -118,6 +123,8 @@ class Ledger(Instalments):
                 require_live(store)
                 self.require_newest()
                 self._recover()
+                _OPEN.add(self)
+                _end_in_order()
         except BaseException:
             store.close()
             raise
@@ -385,6 +392,18 @@ class Ledger(Instalments):
 
         self._write(transaction)
 
+    def interrupt(self) -> None:
+        """Closes the charges that this process works on, at the end of the process.
+
+        They are paid, and no failures: a signal that the process caught has ended it, say. A
+        process that was killed closes nothing, so at the next opening its charges are failures.
+        """
+        if self._store.exclusive:
+            self._close_all(lambda _: None, INTERRUPTED)
+        else:
+            for charge_id, fence in self.heartbeats.charges():
+                self.abandon(charge_id, fence=fence)
+
     def sweep(self) -> int:
         """Closes every charge whose lease has ended; returns how many."""
         return self._close_all(lambda rows: rows.now(), EXPIRED)
@@ -450,3 +469,19 @@ class Ledger(Instalments):
             locked.require(sum(new, NOTHING), locked.lineage)
         costs = [request.cost for request in ready]
         locked.require(sum(costs, NOTHING), [account])
+
+
+@cache
+def _end_in_order() -> None:
+    """Interrupts the open ledgers when this process ends.
+
+    Called after a store was opened, so that it runs before the store closes itself.
+    """
+    atexit.register(_interrupt_all)
+
+
+def _interrupt_all() -> None:
+    for ledger in list(_OPEN):
+        # closed before, or of the parent of a fork
+        with suppress(LedgerError):
+            ledger.interrupt()

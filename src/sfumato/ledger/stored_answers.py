@@ -11,7 +11,7 @@ import hashlib
 
 from sfumato.errors import AccountFrozen, InProgress, KeyUsed, LedgerUnavailable, WrongUse
 from sfumato.ledger.account_path import lineage_of, scope_of
-from sfumato.ledger.account_transaction import LockedAccounts
+from sfumato.ledger.account_transaction import LockedAccounts, ways_to_thaw
 from sfumato.ledger.balance import charge_to_json
 from sfumato.ledger.binding import require_answer, require_key
 from sfumato.ledger.journal import canonical_json
@@ -232,7 +232,7 @@ def require_few_failures(rows: Rows, root: str, analyst: str) -> None:
         raise AccountFrozen(
             f"The account of {scope_of(root).dataset!r} is frozen for {analyst!r} after "
             f"{_FAILURES_BEFORE_FREEZE} failures.",
-            remedy="The owner looks at the log 'sfumato.owner' and runs: sfumato ledger thaw",
+            remedy=f"The owner looks at the log 'sfumato.owner', then: {ways_to_thaw(root)}",
         )
 
 

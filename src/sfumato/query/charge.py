@@ -30,6 +30,7 @@ from sfumato.query.claims import require_proved
 from sfumato.query.curator import CANCELLED, ENGINE, Curator
 from sfumato.query.payer import Payer, abandon
 from sfumato.query.reserved import Reserved, drawn, stated
+from sfumato.query.silence import SILENCE
 from sfumato.query.statistic import NO_PLAN, Opened, Plan, Reads
 from sfumato.query.task import Names, Stored, Task, named, sized
 
@@ -158,7 +159,9 @@ def opened_plan(
 ) -> Opened:
     """Opens the plan of a task; whatever can fail without reading the data fails here, free."""
     patience.require()
-    given = task.ready(asker.dataset)
+    # what is tried there is tried under the settings of the run
+    with SILENCE:
+        given = task.ready(asker.dataset)
     if given is NO_PLAN:
         return Opened(NO_PLAN)
     plan = copied(given)
@@ -251,12 +254,13 @@ def run_task(
 ) -> tuple[bytes | None, str]:
     """Runs a task on open data: returns its bytes, or None and the reason of the failure.
 
-    The text of an exception is dropped, since it could quote exact integers.
+    No row is seen by a warning, a log line or a setting of the process (``silence``), and the text
+    of an exception is dropped, since it could quote exact integers.
     """
     body: bytes | None = None
     failed = ENGINE
     try:
-        with opened:
+        with SILENCE, opened:
             try:
                 made = task.run(curator)
             finally:

@@ -238,7 +238,7 @@ def _table(name: str, form: object, folder: Path) -> Table:
 def _unit(where: str, form: object) -> Unit:
     """The declaration of a privacy unit."""
     unit = _require_mapping(form, where)
-    _known(unit, where, {"column", "via", "key", "name", *_LIMITS})
+    _known(unit, where, {"column", "via", "key", "name", "spellings_apart", *_LIMITS})
     if "column" not in unit:
         raise InvalidConfig(f"{where}: column is missing.", remedy='column = "person_id"')
     limits = {name: unit.get(name) for name in _LIMITS}
@@ -252,6 +252,7 @@ def _unit(where: str, form: object) -> Unit:
             via=unit.get("via"),
             key=unit.get("key"),
             name=unit.get("name"),
+            spellings_apart=unit.get("spellings_apart", False),
         )
 
 

@@ -27,8 +27,8 @@ _SHOWN = 20
 class Counts:
     """A count for each cell, all with the same standard error and half width of the interval.
 
-    An interval holds the count of the rows that were not dropped, with at least the confidence
-    that was asked for.
+    An interval holds the count of the rows that were not left out, with at least the confidence
+    that was asked for; ``limits`` says which rows are.
 
     >>> import numpy as np
     >>> from sfumato.metadata.column import Category, Column
@@ -42,6 +42,7 @@ class Counts:
     values: Floats
     standard_error: float
     half_width: float
+    limits: str = ""
 
     def __getitem__(self, cell: object) -> Estimate:
         """The count of one cell, given by its values: ``counts["A"]``, ``counts["A", 3]``.
@@ -91,15 +92,17 @@ class Counts:
         return pyarrow.Table.from_pylist(self.to_dicts())
 
     def __repr__(self) -> str:
+        note = f"\nnote: {self.limits}" if self.limits else ""
         if not self.axes:
-            return repr(self._estimate(self.value))
+            return f"{self._estimate(self.value)!r}{note}"
         body = []
         for cell, value in zip(self.cells[:_SHOWN], self.values.tolist(), strict=False):
             labels = ["missing" if label is None else str(label) for label in cell]
             body.append([*labels, number(value), f"+- {number(self.half_width)}"])
         table = text_table([*(axis.name for axis in self.axes), "n", "interval"], body)
         rest = len(self.values) - len(body)
-        return f"{table}\n{rest:,} more" if rest else table
+        more = f"\n{rest:,} more" if rest else ""
+        return f"{table}{more}{note}"
 
     @cached_property
     def _places(self) -> dict[tuple[Label, ...], int]:

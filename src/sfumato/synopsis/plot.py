@@ -63,8 +63,18 @@ def _names_of(labels: Sequence[str], groups: Sequence[tuple[int, int]]) -> list[
     return found
 
 
-def bands(title: str, axis: str, names: Sequence[str], rows: Sequence[Estimate]) -> Figure:
-    """A step for each value, or for each range of values, in the band of its interval."""
+def bands(
+    title: str,
+    axis: str,
+    names: Sequence[str],
+    rows: Sequence[Estimate],
+    *,
+    note: str = "",
+) -> Figure:
+    """A step for each value, or for each range of values, in the band of its interval.
+
+    Each sentence of the note, which end with semicolons, is a line below.
+    """
     low = min(0.0, *(row.low for row in rows))
     marks = ticks(low, max(*(row.high for row in rows), low + 1))
     step = (_WIDTH - _LEFT - _RIGHT) / len(rows)
@@ -86,10 +96,19 @@ def bands(title: str, axis: str, names: Sequence[str], rows: Sequence[Estimate])
         line.append(f"{'L' if line else 'M'}{left:.1f} {y(row.value):.1f}h{step:.2f}")
     parts.append(f'<path d="{"".join(line)}" fill="none" stroke="{_BLUE}" stroke-width="1.6"/>')
     parts += _below(names, step, _TOP + _HEIGHT)
-    caption = f"{xml_text(axis)}; band: 95% interval of each"
+    return _captioned(title, parts, f"{axis}; band: 95% interval of each; {note}")
+
+
+def _captioned(title: str, parts: Sequence[str], caption: str) -> Figure:
+    """A picture with lines of text below it, which end with semicolons."""
     bottom = _TOP + _HEIGHT + 38
-    parts.append(f'<text x="{_LEFT}" y="{bottom}" class="a">{caption}</text>')
-    return Figure(svg_document(bottom + 12, title, "".join(parts)))
+    first, *rest = caption.removesuffix("; ").split("; ")
+    texts = []
+    for place, words in enumerate([f"{first}; {rest[0]}", *rest[1:]]):
+        at = f'x="{_LEFT}" y="{bottom + 16 * place}" class="a"'
+        texts.append(f"<text {at}>{xml_text(words)}</text>")
+    height = bottom + 16 * len(texts) - 4
+    return Figure(svg_document(height, title, "".join([*parts, *texts])))
 
 
 def heat_map(

@@ -265,7 +265,8 @@ class Stream:
         words = ", ".join(map(str, cell))
         source = self.plan.source
         title = f"{source.table}: running total" + (f" of {words}" if words else "")
-        return bands(title, source.columns[0], list(map(str, shown)), rows)
+        names = list(map(str, shown))
+        return bands(title, source.columns[0], names, rows, note=self.plan.limits)
 
     def close(self) -> None:
         """Lets another process go on with the stream."""
@@ -284,7 +285,7 @@ class Stream:
         state = f"{len(self._ticks):,} of {best.ticks.steps:,} ticks"
         if self._ticks:
             state = f"{state}, until {self.ends[-1]}"
-        return f"{first}\n{state}; charge {self.charge[:12]}"
+        return f"{first}\n{state}; charge {self.charge[:12]}\n{self.plan.limits}"
 
     def _opened(self) -> OpenSeries:
         """Opens the series, and takes the rows that are stored."""
@@ -358,7 +359,8 @@ class Stream:
         far = self._reach(squared, after, upto, confidence) + self._decoder.rounding(after, upto)
         deviation = math.sqrt(float(noise.variance.upper) * squared)
         axes = self.plan.best.ticks.plan.rows.values[1:]
-        return Counts(axes, self._decoder.total(after, upto), deviation, far)
+        values = self._decoder.total(after, upto)
+        return Counts(axes, values, deviation, far, self.plan.limits)
 
     def _reach(
         self,

@@ -38,6 +38,8 @@ from sfumato.sql.lower import understand
 from sfumato.synopsis.decoders import Decoder, block_counts, buffered, decoder_of, levels, tree
 from sfumato.synopsis.one_table import require_one_table
 
+# How many powers of two are compared as participations.
+_DOUBLINGS = 7
 # The largest standard deviation of the noise, in lattice steps.
 _WIDEST = 2**56
 # The most rows of a unit in a tick, and the bases of trees that are tried.
@@ -174,6 +176,7 @@ class StreamPlan:
     >>> city = Dataset("city", {"trips": sf.Table("t.csv", columns={"day": sf.Integer(1, 9)})})
     >>> plan_stream(city, "trips", time="day", horizon=2, epsilon=1)
     running totals over 2 ticks, 1 cells; a unit counts in 1 ticks, 1 apart, with 1 rows each
+    every row counts once; one dated into a tick that is over is left out
     encoder              standard error...
     """
 
@@ -189,6 +192,42 @@ class StreamPlan:
         """The encoder with the least mean variance."""
         return self.candidates[0]
 
+    @property
+    def limits(self) -> str:
+        """Which rows are left out, from the declarations; how many these are is private."""
+        ticks = self.best.ticks
+        if ticks.plan.unit is None:
+            return "every row counts once; one dated into a tick that is over is left out"
+        apart = ""
+        if ticks.separation > 1:
+            apart = f", or in fewer than {ticks.separation:,} ticks after one that counted,"
+        return (
+            f"rows of a unit ({ticks.plan.unit}) beyond {ticks.plan.most:,} a tick and "
+            f"{ticks.participations:,} ticks{apart} are left out; how many these are is private"
+        )
+
+    def with_limits(self, dataset: Dataset, participations: int, rows: int) -> "StreamPlan":
+        """The same stream, of which a unit counts in other ticks, with other rows; free.
+
+        Raises:
+            As ``plan_stream``.
+        """
+        is_pure = self.allowance.norm is Norm.L1
+        return plan_stream(
+            dataset,
+            self.source.table,
+            time=self.source.columns[0],
+            by=self.source.columns[1:],
+            horizon=self.horizon,
+            epsilon=self.allowance.amount if is_pure else None,
+            rho=None if is_pure else self.allowance.amount,
+            participations=participations,
+            separation=self.best.ticks.separation,
+            rows=rows,
+            where=self.source.where,
+            wanted=self.wanted,
+        )
+
     def __repr__(self) -> str:
         body = []
         for each in self.candidates:
@@ -203,6 +242,7 @@ class StreamPlan:
             f"{self.wanted} over {ticks.steps:,} ticks{end}, {ticks.cells:,} cells; "
             f"a unit counts in {ticks.participations:,} ticks, {ticks.separation:,} apart, "
             f"with {ticks.plan.most:,} rows each\n"
+            f"{self.limits}\n"
             f"{text_table(header, body)}\nnothing was charged"
         )
 
@@ -258,6 +298,27 @@ def plan_stream(
         found.append(_candidate(name, ticks, allowed, ranges))
     best_first = sorted(found, key=attrgetter("mean"))
     return StreamPlan(asked, kind, wanted, horizon, allowed, tuple(best_first))
+
+
+def compare_limits(dataset: Dataset, plan: StreamPlan) -> str:
+    """A table of the error by how often a unit counts and with how many rows; free.
+
+    It follows from the declarations alone. Empty if each row is its own unit.
+    """
+    ticks = plan.best.ticks
+    if ticks.plan.unit is None:
+        return ""
+    steps = most_times(ticks.steps, MOST_TICKS, ticks.separation)
+    choices = {ticks.participations, *(2**power for power in range(_DOUBLINGS))}
+    sizes = sorted({1, ticks.plan.most, 2 * ticks.plan.most})
+    body = []
+    for participations in sorted(choice for choice in choices if choice <= steps):
+        errors = []
+        for rows in sizes:
+            best = plan.with_limits(dataset, participations, rows).best
+            errors.append(f"+- {number(math.sqrt(best.mean))}")
+        body.append([f"{participations:,}", *errors])
+    return text_table(["participations", *(f"rows = {rows:,}" for rows in sizes)], body)
 
 
 def _ranges(wanted: object, horizon: int | None) -> Ranges:

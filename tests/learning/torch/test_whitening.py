@@ -2,7 +2,7 @@
 """Whitening through a session: what it makes equal, what it costs, and bad input."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -107,18 +107,32 @@ class Mixing(nn.Module):
         return x - x.mean(0)
 
 
+class Leaking(nn.Module):
+    """Brings rows to the caller."""
+
+    seen: ClassVar[list[Any]] = []
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.seen[:] = [x]
+        return x
+
+
 def test_what_cannot_be_whitened_is_refused_before_the_charge(tmp_path: Path) -> None:
+    kept: Any = nn.Identity()
+    kept.last = torch.ones(1, requires_grad=True) * 2
     with connected(tmp_path, table(points(30))) as session:
         refused: list[tuple[nn.Module, int, str]] = [
             (Mixing(), 2, "Rows are mixed"),
             (nn.Dropout(0.5), 2, "another output"),
+            (Leaking(), 2, r"Rows move module\.Leaking\.seen"),
+            (kept, 2, "that cannot be copied"),
             (nn.Linear(3, 2), 1, "fails on made-up rows"),
             (nn.Linear(WIDTH, 3), 4, "4 directions of 3 outputs"),
             (nn.Linear(WIDTH, 1025), 4, "1,025 outputs"),
         ]
-        for module, kept, told in refused:
+        for module, count, told in refused:
             with pytest.raises(WrongUse, match=told):
-                ln.fit(session, lt.Whitening(module, kept), SELECT, rho=100)
+                ln.fit(session, lt.Whitening(module, count), SELECT, rho=100)
         with pytest.raises(WrongUse, match="predicts no column"):
             asked = {"label": "up", "rho": 1}
             ln.fit(session, lt.Whitening(nn.Identity(), 2), "SELECT v, up FROM t", **asked)
