@@ -51,6 +51,8 @@ ORDER = ["reserve", "draw", "execute", "run", "commit", "return"]
 class Recording:
     """The reference engine; writes down when it ran, and what the ledger held by then."""
 
+    collects_codes = True
+
     def __init__(self, log: list[str], ledger: Ledger) -> None:
         self._inner = Reference({"people": FRAME.to_pylist()})
         self._log, self._ledger = log, ledger

@@ -2,6 +2,7 @@
 """From released numbers to the table: HAVING, ORDER BY, LIMIT, OFFSET, types, bytes."""
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -227,7 +228,30 @@ def test_a_quantile_of_dates_is_shown_as_a_date() -> None:
     ]
     assert form["columns"][1]["type"] == "date"
     assert form["errors"][0][1]["rank_error"] > 0
+    assert (form["errors"][0][1]["low"], form["errors"][0][1]["high"]) == (None, None)
+    with_ends = replace(part, values=tuple((*days, 3, 150) for days in part.values), shifts=(99,))
+    form = body(output(), [with_ends])
     assert (form["errors"][0][1]["low"], form["errors"][0][1]["high"]) == (
         "1970-01-01",
-        "1970-07-19",
+        "1970-05-31",
     )
+
+
+def test_what_a_quantile_was_selected_with_is_stored_and_restored() -> None:
+    reading = Reading(Kind.QUANTILES, ONE, Fraction(2), Fraction(5), Fraction(98), rounding=2 * ONE)
+    part = Released("Q", reading, None, ((1, 0, 3),) * 5, (1,) * 5, (ONE,), 20, (99,))
+    (form,) = body(output(), [part])["released"]["parts"]
+    assert parts_from_json([form]) == [part]
+    # a release without ends has the form that it always had
+    (form,) = body(output(), [replace(part, values=((1,),) * 5, shifts=())])["released"]["parts"]
+    assert "shifts" not in form
+    assert parts_from_json([form])[0].shifts == ()
+
+
+def test_a_quantile_on_a_grid_states_both_ends_of_its_leaf() -> None:
+    reading = Reading(Kind.QUANTILES, ONE, Fraction(2), Fraction(5), Fraction(98), rounding=2 * ONE)
+    part = Released("Q", reading, None, ((1,), (19,)) * 3, (1,) * 6, (ONE,), 20)
+    first, last, *_ = (line[1] for line in body(output(), [part])["errors"])
+    assert (first["leaf_low"], first["leaf_high"]) == (5, 9)
+    # the last leaf ends with the range
+    assert (last["leaf_low"], last["leaf_high"]) == (95, 98)

@@ -34,7 +34,7 @@ from sfumato.engines.local import Local
 from sfumato.engines.prepared import Prepared, kept_tables, read_tables
 from sfumato.engines.relation import Tables, stored_columns
 from sfumato.engines.remote import fill
-from sfumato.engines.result_rows import Groups, Rows, columns, gather
+from sfumato.engines.result_rows import Groups, Rows, columns, gather, is_read_in_columns
 from sfumato.engines.rows import listed, mapped, write
 from sfumato.engines.served import Served, ServerFailed
 from sfumato.engines.sources import Opened, opened
@@ -79,6 +79,8 @@ class DuckDB:
             conformance suite.
         InvalidDeclaration: a declared column is missing from the data, or has another type there.
     """
+
+    collects_codes = True
 
     def __init__(
         self,
@@ -229,15 +231,9 @@ class DuckDB:
         emitted: Sequence[Statement],
         patience: Patience,
     ) -> Exact:
-        raw = plan.tracked.raw
-        fetch, read = (_columns, columns) if raw.is_open else (_rows, gather)
+        fetch, read = (_columns, columns) if is_read_in_columns(plan) else (_rows, gather)
         texts = [statement.sql for statement in emitted]
-        results = self._found(
-            fetch,
-            texts,
-            stored_columns(raw.relation),
-            patience,
-        )
+        results = self._found(fetch, texts, stored_columns(plan.tracked.raw.relation), patience)
         if results is None or not self._is_unchanged(plan):
             # outside the handler, so that not even the context of our error quotes its text
             raise EngineFailed()

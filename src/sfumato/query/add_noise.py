@@ -12,7 +12,7 @@ from sfumato.mechanisms.threshold import ThresholdMechanism
 from sfumato.plan.aggregate import CountUnits
 from sfumato.plan.reading import Kind, Reading
 from sfumato.plan.value import GroupKey
-from sfumato.query.cells import Cells, Units
+from sfumato.query.cells import Cells, Units, WeightedLeaves
 from sfumato.query.choose import Planned
 from sfumato.query.curator import Curator
 from sfumato.query.estimate import Released
@@ -101,8 +101,10 @@ def _released(
     reading = aggregate.reading(cells.plan.refinement)
     size = aggregate.width
     if isinstance(mechanism, GridQuantiles):
-        leaves = curator.quantiles(cells, mechanism)
-        return Released(aggregate.title, reading, None, leaves, once, mechanism.rates, size)
+        leaves = curator.quantiles(WeightedLeaves(cells), mechanism)
+        rates = mechanism.rates
+        shifts = mechanism.shifts(size)
+        return Released(aggregate.title, reading, None, leaves, once, rates, size, shifts)
     flat = curator.measure(cells, mechanism)
     starts = range(0, len(flat), size)
     values = tuple(flat[start : start + size] for start in starts)

@@ -354,11 +354,8 @@ class Answer:
         value = row[place]
         label = key(row[keys[0]]) if keys else "all"
         series = ", ".join(key(row[at]) for at in keys[1:])
-        low = high = None
-        # the interval of a quantile is one of ranks, not of values
-        if "rank_error" not in error:
-            low = error["low"]
-            high = error["high"]
+        low = error["low"]
+        high = error["high"]
         point = float(cast(float, value or 0))
         return Bar(label, series, point, low, high, untold=is_untold(error))
 

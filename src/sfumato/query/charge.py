@@ -180,7 +180,11 @@ def opened_plan(
     return Opened(plan, engine.ready(plan, token(), patience), given=given)
 
 
-def _reads(questions: Sequence[Bounded], engine: Engine, patience: Patience) -> Reads:
+def _reads(
+    questions: Sequence[Bounded],
+    engine: Engine,
+    patience: Patience,
+) -> Reads:
     """How each question of a plan with several is read."""
     return {each: engine.ready(each, token(), patience) for each in questions}
 

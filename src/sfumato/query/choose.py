@@ -36,6 +36,7 @@ from sfumato.query.grouping_levels import (
 from sfumato.query.passes.layout import layout_notes
 from sfumato.query.pipeline import UNPREPARED, compile_plan
 from sfumato.query.price import Price, Target
+from sfumato.query.quantile_leaves import with_leaves
 from sfumato.query.target import Wanted
 
 Mechanism: TypeAlias = AdditiveMechanism | GridQuantiles | ThresholdMechanism
@@ -200,15 +201,21 @@ def plan_for_price(
     dataset: Dataset,
     price: Price,
     kept: Mapping[str, int] = UNPREPARED,
+    *,
+    collects_codes: bool = True,
 ) -> Planned:
-    """The plan with the least error at a stated epsilon or rho; ``kept`` are the prepared layouts.
+    """The plan with the least error at a stated epsilon or rho.
+
+    ``kept`` are the prepared layouts, ``collects_codes`` is that of the engine.
 
     Raises:
-        WrongUse: there is a delta, but nothing in the question spends one.
+        WrongUse: there is a delta, but nothing in the question spends one; or an interval of
+            quantiles, and there are none.
         MissingDeclaration: there is no delta, but the groups are not public.
     """
     norm = Norm.L1 if price.epsilon is not None else Norm.L2
     raw = _counted(question.raw)
+    raw = with_leaves(raw, ends=price.interval, collects_codes=collects_codes)
     _require_delta(raw, price)
     bounded = compile_plan(raw, dataset, norm, kept)
     total = price.epsilon if price.epsilon is not None else price.rho
@@ -299,7 +306,8 @@ def _weight(part: Part, bounded: Bounded) -> Fraction:
     value = part.distance.value
     pure = bounded.norm is Norm.L1
     if isinstance(part.aggregate, Quantiles):
-        ratio = value * part.groups * len(part.aggregate.levels) / scale
+        selections = len(part.aggregate.levels) * (3 if part.aggregate.has_ends else 1)
+        ratio = value * part.groups * selections / scale
         if pure:
             return ratio
         return ratio**2 / part.groups
@@ -318,7 +326,8 @@ def _mechanism(
     pure = bounded.norm is Norm.L1
     if isinstance(part.aggregate, Quantiles):
         make = grid_quantiles if pure else concentrated_grid_quantiles
-        return make(part.distance, part.groups, cost, part.aggregate.levels)
+        levels = part.aggregate.levels
+        return make(part.distance, part.groups, cost, levels, ends=part.aggregate.has_ends)
     if isinstance(part.aggregate, CountUnits) and bounded.tracked.raw.is_open:
         assert delta is not None, "required before"
         show = threshold_geometric if pure else threshold_gaussian

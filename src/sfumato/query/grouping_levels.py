@@ -2,7 +2,7 @@
 """Chooses which levels of grouping sets are measured, so that every error is kept."""
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -109,22 +109,11 @@ class Grouping:
         """The levels with the least cost, and that cost within a few hundredths."""
         scales: dict[tuple[int, int, int], Fraction] = {}
 
-        def cost_of(level: tuple[int, ...], copies: int) -> Fraction:
-            bounded = self.bounded(level)
-            costs = []
-            for index, part in enumerate(bounded.parts):
-                # how wide the noise may be does not depend on the distance
-                name = index, bounded.refinement, copies
-                if name not in scales:
-                    meets = wanted.test(index, part.aggregate, bounded.refinement, copies)
-                    scales[name] = _widest(self.norm, meets)
-                scale = scales[name]
-                costs.append(part.distance.value / (scale if self.norm is Norm.L1 else 2 * scale))
-            return sum(costs, Fraction(0))
-
         def total(levels: set[tuple[int, ...]]) -> Fraction | float:
             served = self._served(levels)
-            costs = [cost_of(level, max(copies.values())) for level, copies in served.items()]
+            costs = []
+            for level, copies in served.items():
+                costs += self._rough_costs(level, max(copies.values()), wanted, scales)
             return sum(costs, Fraction(0)) if served else math.inf
 
         best = min(({self.every}, set(self.sets)), key=total)
@@ -133,6 +122,26 @@ class Grouping:
             if total(other) < total(best):
                 best = other
         return best, Fraction(total(best))
+
+    def _rough_costs(
+        self,
+        level: tuple[int, ...],
+        copies: int,
+        wanted: Wanted,
+        scales: dict[tuple[int, int, int], Fraction],
+    ) -> Iterator[Fraction]:
+        """About the least cost of each part of a level, of which so many groups are added up.
+
+        ``scales`` caches how wide a noise may be: that does not depend on the distance.
+        """
+        bounded = self.bounded(level)
+        for index, part in enumerate(bounded.parts):
+            name = index, bounded.refinement, copies
+            if name not in scales:
+                meets = wanted.test(index, part.aggregate, bounded.refinement, copies)
+                scales[name] = _widest(self.norm, meets)
+            scale = scales[name]
+            yield part.distance.value / (scale if self.norm is Norm.L1 else 2 * scale)
 
     def least_factor(self, wanted: Wanted, max_epsilon: Fraction) -> Fraction:
         """About the least factor by which every wanted error must grow to cost no more."""

@@ -25,7 +25,7 @@ from sfumato.query.estimate import Released, simplified
 from sfumato.query.explain import explain
 from sfumato.query.grouping_levels import level_name
 from sfumato.query.linear_form import linear_form
-from sfumato.query.render import html_table, number, text_table
+from sfumato.query.render import UNTOLD, html_table, number, text_table
 from sfumato.query.tail_bounds import reach
 
 _HEADER = ("column", "rows in group", "95% error")
@@ -54,8 +54,9 @@ class Preview:
 
         For counts and sums it is exact, and the same in every cell. For means and variances it
         depends on the number of rows in the group, so there are several lines. For quantiles it is
-        the error of the rank, in rows. Multiples, sums and differences of these have an error
-        too; for any other expression it is None.
+        the error of the rank, in rows; with ``interval``, ``end_rank_error`` is that of the ends of
+        the interval. Multiples, sums and differences of the others have an error too; for any other
+        expression it is None.
         """
         fraction = to_fraction("confidence", confidence)
         level = positive("confidence", fraction, at_most=1 - Fraction(1, 10**12))
@@ -163,8 +164,12 @@ class _Expected:
         if isinstance(mechanism, GridQuantiles):
             aggregate = self.measured.bounded.parts[estimate.index].aggregate
             ranks = mechanism.error(self.level, aggregate.width)[estimate.place]
-            error = _shown(ranks * self._reading(estimate).unit)
-            return [_line(name, None) | {"rank_error": error}]
+            unit = self._reading(estimate).unit
+            line = _line(name, None) | {"rank_error": _shown(ranks * unit)}
+            for shift in mechanism.shifts(aggregate.width)[estimate.place : estimate.place + 1]:
+                # an end is off its own rank by less than its distance from the level
+                line["end_rank_error"] = _shown(2 * shift * unit)
+            return [line]
         return [_line(name, half, size) for size, half in self._half_widths(estimate)]
 
     def _reading(self, estimate: Estimate) -> Reading:
@@ -185,8 +190,9 @@ class _Expected:
         if reading.kind is Kind.NUMBER or statistic in (Statistic.COUNT, Statistic.SUM):
             width = self.measured.bounded.parts[estimate.index].aggregate.width
             empty = Released("", reading, mechanism.noise, ((0,) * width,), (copies,))
-            _, half_width = empty.interval(0, miss, statistic)
-            return [(None, half_width)]
+            around = empty.interval(0, miss, statistic)
+            assert around is not None, "an additive release has an interval"
+            return [(None, around[1])]
         if reading.kind is not Kind.MEAN:
             miss /= 3
         elif copies > 1:
@@ -237,10 +243,18 @@ def _shown(value: Fraction) -> float | int:
     return float_up(value)
 
 
+def _rows(count: Json) -> str:
+    """A number of rows as text."""
+    return f"{number(float(str(count)))} rows"
+
+
 def _in_words(line: dict[str, Json]) -> str:
     """The error of a line as text."""
     if "rank_error" in line:
-        return f"rank +- {number(float(str(line['rank_error'])))} rows"
+        ranks = f"rank +- {_rows(line['rank_error'])}"
+        if "end_rank_error" in line:
+            return f"{ranks}; interval within +- {_rows(line['end_rank_error'])}"
+        return f"{ranks}; interval {UNTOLD}"
     half = line["half_width"]
     if half is None:
         return "depends on the answers"

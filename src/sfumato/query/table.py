@@ -172,7 +172,9 @@ def released_parts(released: Mapping[str, Json]) -> list[AnyReleased]:
 
 
 def _by_level(
-    parts: Sequence[Released], levels: int, members: Sequence[Sequence[int]]
+    parts: Sequence[Released],
+    levels: int,
+    members: Sequence[Sequence[int]],
 ) -> Iterator[ByLevel]:
     """One part for each aggregate, of the parts of each level; see ``Rows``."""
     count = len(parts) // levels
@@ -311,24 +313,17 @@ def _errors(
     if not _is_released(expression):
         return [None] * len(rows)
     is_date = _is_date(expression, parts)
-    ranks = _rank_error(expression, parts, miss)
     errors: list[Json] = []
     cells = ranges_of(expression, parts, rows, miss)
     for row, cell in zip(rows, cells, strict=True):
         if cell.interval is None:
             error: dict[str, Json] = {"low": None, "high": None, "half_width": None}
         elif is_date:
-            low, high = cell.interval
-            first = day(math.floor(low))
-            last = day(math.ceil(high))
-            error = {
-                "low": first.isoformat(),
-                "high": last.isoformat(),
-                "half_width": None,
-            }
+            low, high = _end_forms(*cell.interval, is_date=True)
+            error = {"low": low, "high": high, "half_width": None}
         else:
             error = _ends(*cell.interval, value_of(expression, parts, row, []))
-        error |= ranks
+        error |= _rank_error(expression, parts, row, miss)
         if cell.untold:
             error["untold"] = True
         errors.append(error)
@@ -338,24 +333,41 @@ def _errors(
 def _ends(low: Fraction, high: Fraction, point: Value) -> dict[str, Json]:
     """The ends of an interval as floats rounded outward, and its half-width around the estimate."""
     middle = point if isinstance(point, Fraction | int) else low
-    return {
-        "low": _outward(low, up=False),
-        "high": _outward(high, up=True),
-        "half_width": _outward(max(high - middle, middle - low), up=True),
-    }
+    least, most = _end_forms(low, high, is_date=False)
+    half_width = _outward(max(high - middle, middle - low), up=True)
+    return {"low": least, "high": most, "half_width": half_width}
+
+
+def _end_forms(low: Fraction, high: Fraction, *, is_date: bool) -> tuple[Json, Json]:
+    """The ends of a range as JSON, rounded outward: to floats, or to days."""
+    if is_date:
+        return day(math.floor(low)).isoformat(), day(math.ceil(high)).isoformat()
+    return _outward(low, up=False), _outward(high, up=True)
 
 
 def _rank_error(
-    expression: Scalar, parts: Sequence[AnyReleased], miss: Fraction
+    expression: Scalar,
+    parts: Sequence[AnyReleased],
+    row: int,
+    miss: Fraction,
 ) -> dict[str, Json]:
-    """The error of a quantile's rank in rows (RULES 22); empty for any other expression."""
+    """The error of a quantile's rank in rows (RULES 22); empty for any other expression.
+
+    On a grid it is the error of some value of the leaf, whose ends are stated too.
+    """
     if not isinstance(expression, Estimate):
         return {}
     part = parts[expression.index]
     if part.noise is not None:
         return {}
-    error = part.rank_error(expression.place, miss)
-    return {"rank_error": _outward(error, up=True)}
+    error: dict[str, Json] = {
+        "rank_error": _outward(part.rank_error(expression.place, miss), up=True)
+    }
+    if part.reading.rounding:
+        ends = part.leaf(row, expression.place)
+        low, high = _end_forms(*ends, is_date=part.reading.is_date)
+        error |= {"leaf_low": low, "leaf_high": high}
+    return error
 
 
 def _outward(value: Fraction, *, up: bool) -> Json:
@@ -477,7 +489,7 @@ def _summed(part: Released, rows: Sequence[Sequence[int]]) -> Released:
 def _part_to_json(part: Released) -> Json:
     """The stored form of a released part."""
     read = part.reading
-    return {
+    form: dict[str, Json] = {
         "release": part.title,
         "kind": read.kind.value,
         "noise": None if part.noise is None else _noise_form(part.noise),
@@ -493,6 +505,9 @@ def _part_to_json(part: Released) -> Json:
         "values": [list(map(str, values)) for values in part.values],
         "copies": list[Json](part.copies),
     }
+    if part.shifts:
+        form["shifts"] = list[Json](part.shifts)
+    return form
 
 
 def _part_from_json(form: Mapping[str, Json]) -> Released:
@@ -520,6 +535,7 @@ def _part_from_json(form: Mapping[str, Json]) -> Released:
         tuple(cast(list[int], form["copies"])),
         tuple(Fraction(rate) for rate in cast(list[str], form["rates"])),
         cast(int, form["leaves"]),
+        tuple(cast(list[int], form.get("shifts", []))),
     )
 
 

@@ -65,7 +65,10 @@ def is_within(
 
 
 def _bound(
-    noise: Noise, miss: Fraction, weights: Sequence[Fraction], copies: int
+    noise: Noise,
+    miss: Fraction,
+    weights: Sequence[Fraction],
+    copies: int,
 ) -> Fraction | None:
     """A bound as ``reach`` by the moments of the noise; None for laws without one."""
     tail = math.log(2 / float(miss))

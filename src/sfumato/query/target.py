@@ -101,7 +101,11 @@ class Wanted:
         return lambda noise: all(keeps(noise) for keeps in tests)
 
     def _test_of_mean(
-        self, demand: Demand, span: Fraction, rows: Fraction, copies: int
+        self,
+        demand: Demand,
+        span: Fraction,
+        rows: Fraction,
+        copies: int,
     ) -> Callable[[Noise], bool]:
         """The test of the error of a mean over so many ``rows``, in its integers."""
         # an error of 1 in the numerator moves the mean by at most span / rows; RULES 22
@@ -120,7 +124,10 @@ class Wanted:
         return self._test_of_one(most, demand.miss, copies)
 
     def _test_of_sum(
-        self, demand: Demand, weights: tuple[Fraction, ...], copies: int
+        self,
+        demand: Demand,
+        weights: tuple[Fraction, ...],
+        copies: int,
     ) -> Callable[[Noise], bool]:
         """The test of the error of a number, or of the count or sum that a mean gives."""
         if len(weights) == 1 and (copies == 1 or self.average):
@@ -135,7 +142,12 @@ class Wanted:
         square = demand.amount**2 / squares
         return lambda noise: Fraction(noise.variance.upper) <= square
 
-    def _test_of_one(self, most: int, miss: Fraction, copies: int) -> Callable[[Noise], bool]:
+    def _test_of_one(
+        self,
+        most: int,
+        miss: Fraction,
+        copies: int,
+    ) -> Callable[[Noise], bool]:
         """The test whether a noise is at most ``most``: often enough, or in root mean square."""
         if most < 0:
             return lambda noise: False
@@ -192,7 +204,12 @@ def wanted(
     return Wanted(every, tuple(sizes), tuple(filter(None, notes)), target.average)
 
 
-def _assumption(aggregate: Aggregate, size: int, dataset: Dataset, table: str) -> str:
+def _assumption(
+    aggregate: Aggregate,
+    size: int,
+    dataset: Dataset,
+    table: str,
+) -> str:
     """The note on what the error of a mean assumes about the rows behind it."""
     left_out = "missing"
     if dataset.tables[table].unit is not None:
