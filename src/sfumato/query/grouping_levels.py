@@ -111,7 +111,7 @@ class Grouping:
 
         def total(levels: set[tuple[int, ...]]) -> Fraction | float:
             served = self._served(levels)
-            costs = []
+            costs: list[Fraction] = []
             for level, copies in served.items():
                 costs += self._rough_costs(level, max(copies.values()), wanted, scales)
             return sum(costs, Fraction(0)) if served else math.inf
