@@ -31,13 +31,13 @@ SELECT = "SELECT a, n, b, s, y FROM t"
 Row = tuple[Any, ...]
 
 
-def session(folder: Path, rows: Sequence[Row]) -> sf.Session:
-    """A session over rows of a unit and of every column."""
+def session(folder: Path, rows: Sequence[Row], most: int = 2) -> sf.Session:
+    """A session over rows of a unit and of every column, at most so many of a unit."""
     columns = zip(*rows, strict=True)
     kinds = [pa.string(), pa.float64(), pa.int64(), pa.int64(), *[pa.string()] * 4]
     arrays = [pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)]
     source = pa.table(dict(zip(("u", *COLUMNS), arrays, strict=True)))
-    unit = sf.Unit("u", max_rows_total=2)
+    unit = sf.Unit("u", max_rows_total=most)
     return sf.connect(
         {"t": sf.Table(source, unit, columns=COLUMNS)},
         dataset="d",
@@ -62,6 +62,37 @@ class Inverse(nn.Module):
 def margin(output: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
     """A loss whose gradients are infinite with either sign, so that two of a unit have no sum."""
     return (1 - 2 * label) * output[:, 0]
+
+
+class Keeping(nn.Module):
+    """A module that keeps the last rows that it saw,."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.out = nn.Linear(1, 1)
+        self.last: torch.Tensor | None = None
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.last = x.detach()
+        made: torch.Tensor = self.out(x)
+        return made
+
+
+class KeepingLoss:
+    """A loss that keeps the last outputs and labels that it saw."""
+
+    def __init__(self) -> None:
+        self.last: tuple[torch.Tensor, torch.Tensor] | None = None
+
+    def __call__(self, output: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
+        self.last = output.detach(), label.detach()
+        return margin(output, label)
+
+
+def _kept(here: sf.Session) -> object:
+    """The model of a module that keeps rows, with the module and the loss of the caller."""
+    module, loss = Keeping(), KeepingLoss()
+    return network(module, loss)(here), module, loss
 
 
 def fits(recipe: Any, label: str | None = "y", **cost: Any) -> Callable[[sf.Session], object]:
@@ -154,5 +185,6 @@ KINDS: Mapping[str, Callable[[sf.Session], object]] = {
     "score": lambda here: ln.score(here, public_model(), SELECT, label="y", epsilon=1),
     "choose": lambda here: ln.choose(here, [public_model()] * 2, SELECT, label="y", epsilon=1),
     "network": network(Inverse()),
+    "network that keeps rows": _kept,
     "refusals": _refused,
 }

@@ -149,7 +149,7 @@ class Client:
         if state is None:
             # a clock that is behind would begin in an epoch that the device has answered in
             if now >= self._earliest:
-                self._store.save(_State(max(epoch + 1, 0)).to_bytes())
+                self._store.save(_State.waiting(epoch).to_bytes())
             return None
         used = state.used if period == state.period else 0
         late = state.period != _NONE and period < state.period
@@ -228,6 +228,11 @@ class _State:
     used: int = 0
     epoch: int = _NONE
     answer: bytes = b""
+
+    @classmethod
+    def waiting(cls, epoch: int) -> "_State":
+        """The state of a device that answers from the epoch after this one on; the first is 0."""
+        return cls(max(epoch + 1, 0))
 
     def to_bytes(self) -> bytes:
         """The bytes of the store, with a checksum."""
