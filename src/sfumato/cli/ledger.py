@@ -26,6 +26,7 @@ from sfumato.ledger.store.open_mark import incomplete, shortfall_in
 from sfumato.ledger.verified import Verified
 from sfumato.ledger.verify import Report
 from sfumato.ledger.verify import verify as verify_ledger
+from sfumato.ledger.waiting import WAIT, open_when_free
 from sfumato.metadata.server import is_address
 from sfumato.query.account import amount_text
 from sfumato.query.load import Declarations, load, read_declarations
@@ -85,7 +86,11 @@ def opened(config: str) -> Iterator[tuple[Ledger, Declarations]]:
     Yields the ledger and the declarations.
     """
     declared = read_declarations(config)
-    ledger = Ledger.open(declared.ledger, create=False, key=declared.ledger_key)
+    ledger = open_when_free(
+        declared.ledger,
+        WAIT,
+        lambda: Ledger.open(declared.ledger, create=False, key=declared.ledger_key),
+    )
     try:
         yield ledger, declared
     finally:
@@ -123,7 +128,9 @@ def reading(config: str) -> Iterator[tuple[Ledger, Declarations]]:
     Yields the ledger and the declarations.
     """
     declared = read_declarations(config)
-    ledger = Ledger.open(declared.ledger, read_only=True)
+    ledger = open_when_free(
+        declared.ledger, WAIT, lambda: Ledger.open(declared.ledger, read_only=True)
+    )
     try:
         yield ledger, declared
     finally:

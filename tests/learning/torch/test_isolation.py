@@ -71,6 +71,26 @@ class Writing(nn.Module):
         return self.out(x)
 
 
+class Backwards(Counting):
+    """Keeps the sum of what its gradients are."""
+
+    def forward(self, x: Any) -> Any:
+        found = self.out(x)
+        if found.requires_grad:
+            found.register_hook(self.keep)
+        return found
+
+    def keep(self, gradient: Any) -> None:
+        self.seen += gradient.abs().sum()
+
+
+class Fused(nn.Module):
+    """Goes another way where nothing is noted, as torch's fused kernels do."""
+
+    def forward(self, x: Any) -> Any:
+        return x if self._forward_hooks else x - x[5]
+
+
 class Largest(nn.Module):
     """Divides by the largest number that it ever saw."""
 
@@ -218,6 +238,11 @@ def test_without_the_check_of_layers_the_gradients_still_tell(
         )
 
 
+def test_what_a_backward_pass_writes_is_refused() -> None:
+    with pytest.raises(WrongUse, match="the buffer seen"):
+        require_isolated(sums(Backwards()))
+
+
 def test_without_a_look_at_parameters_rows_are_written_into_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -236,6 +261,8 @@ def test_a_network_that_remembers_rows_is_refused(monkeypatch: pytest.MonkeyPatc
             require_forgetful(network, READING, rows)
     with pytest.raises(WrongUse, match="once it has seen other rows"):
         require_outputs_apart(sums(Largest()).network, READING, rows)
+    with pytest.raises(WrongUse, match="which depends on other rows"):
+        require_outputs_apart(sums(nn.Sequential(Fused(), linear())).network, READING, rows)
     # what is kept and never read again is taken
     require_outputs_apart(sums(Keeping()).network, READING, rows)
     # the mutant compares a network with itself

@@ -262,7 +262,7 @@ def _unmoved(network: Recorded) -> Iterator[None]:
     for name in {**before, **after}:
         if name not in before or name not in after or not _same(before[name], after[name]):
             raise WrongUse(
-                f"Rows are mixed by {name}, which a forward pass changes.",
+                f"Rows are mixed by {name}, which a pass changes.",
                 allowed="modules whose parameters and buffers stay as they are",
                 remedy="Leave out max_norm of an embedding, and statistics of batches; or freeze "
                 "the part: part.requires_grad_(False).eval().",
