@@ -19,9 +19,11 @@ from typing import Any, TypeAlias
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from sfumato.telemetry.client import Client
 from sfumato.telemetry.oracles.form import oracle_to_json
-from sfumato.telemetry.signing import signed_task
-from sfumato.telemetry.task import ReportTask, task_from_bytes
+from sfumato.telemetry.signing import SignedTask, signed_task
+from sfumato.telemetry.store import MemoryStore
+from sfumato.telemetry.task import ReportTask, report_task, task_from_bytes
 from tools.telemetry_vectors import FOLDER, SECRET, START
 
 KEY = ec.generate_private_key(ec.SECP256R1())
@@ -30,6 +32,8 @@ PUBLIC = KEY.public_key().public_bytes(
 )
 Form: TypeAlias = dict[str, Any]
 NAMES = sorted(path.stem for path in FOLDER.glob("*.json") if path.stem != "signed")
+# Before everything that the vectors ask.
+EARLIER = START - 1_000_000
 # Longer is no answer.
 PATIENCE = 120
 
@@ -71,7 +75,7 @@ class Result:
 def opening(task: ReportTask, **changes: object) -> Form:
     """What a client of a task is opened with."""
     given: Form = {
-        "signed": signed_task(task, KEY).to_bytes().decode(),
+        "signed": signed_task(task, KEY, signed_at=EARLIER).to_bytes().decode(),
         "secret": SECRET.hex(),
         "trusted": [PUBLIC.decode()],
         "published": [task.hash.hex()],
@@ -144,6 +148,39 @@ def common_cases() -> Iterator[Case]:
         yield Case(opened_early(good | change), None)
     late = [{"seconds": task.expires, "value": "a"}]
     yield Case({"ask": "reports", "open": good, "turns": late}, None)
+    yield from clock_cases()
+
+
+def reports_of(signed: SignedTask, turns: Sequence[Form]) -> list[str | None]:
+    """What the client of this package sends, in hexadecimal."""
+    seconds = iter([turns[0]["seconds"], *(turn["seconds"] for turn in turns)])
+    client = Client(
+        signed,
+        SECRET,
+        MemoryStore(),
+        trusted=[KEY.public_key()],
+        published=[signed.task.hash.hex()],
+        max_epsilon=1000,
+        clock=lambda: next(seconds),
+    )
+    reports = [client.report(turn["value"]) for turn in turns]
+    return [None if report is None else report.hex() for report in reports]
+
+
+def clock_cases() -> Iterator[Case]:
+    """An empty store, and a clock before and at the moment at which a task was signed."""
+    task = report_task("clock", "?", ["a", "b"], epsilon=1, start=START, periods=2, memory=1)
+    signed_at = START - 100
+    signed = signed_task(task, KEY, signed_at=signed_at)
+    given = opening(task, signed=signed.to_bytes().decode())
+    for first in (signed_at - 1, signed_at):
+        turns: list[Form] = [
+            {"seconds": second, "value": "a"} for second in (first, START, START + task.period)
+        ]
+        asking = {"ask": "reports", "open": given, "turns": turns}
+        yield Case(asking, reports_of(signed, turns))
+    changed = signed.to_bytes().decode().replace(str(signed_at), str(signed_at - 1))
+    yield Case(opened_early(given | {"signed": changed}), None)
 
 
 def answers_of(program: Sequence[str], requests: Sequence[Form]) -> list[Form]:

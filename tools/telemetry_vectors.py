@@ -97,7 +97,7 @@ def reports(task: ReportTask, values: list[object]) -> list[dict[str, object]]:
     key = ec.generate_private_key(ec.SECP256R1())
     now = [START - 1.0]
     client = Client(
-        signed_task(task, key),
+        signed_task(task, key, signed_at=START - 1_000_000),
         SECRET,
         MemoryStore(),
         trusted=[key.public_key()],
@@ -203,7 +203,7 @@ def signed() -> dict[str, object]:
     )
     body = vector("signed", EMOJI, category(len(EMOJI) + 1, 1), memory=0)["task"]
     task = task_from_bytes(str(body).encode())
-    good = signed_task(task, key).to_bytes().decode()
+    good = signed_task(task, key, signed_at=START - 1_000_000).to_bytes().decode()
     wrong = good.replace("Which?", "Which!")
     return {"key": public.decode(), "signed": good, "changed": wrong}
 

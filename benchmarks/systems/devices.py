@@ -63,7 +63,7 @@ def _client(name: str, epsilon: float, _: int) -> Call:
     key = ec.generate_private_key(ec.SECP256R1())
     ticks = count(-1)
     client = Client(
-        signed_task(task, key),
+        signed_task(task, key, signed_at=0),
         secrets.token_bytes(32),
         MemoryStore(),
         trusted=[key.public_key()],

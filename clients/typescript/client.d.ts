@@ -16,8 +16,10 @@ export interface Options {
   trusted: readonly string[];
   /** Hashes (hexadecimal) of all tasks that everybody gets. */
   published: Iterable<string>;
-  /** What the device may tell in its whole life; a decimal. */
+  /** Of this task alone: the most that the device may tell of it in its whole life; a decimal. */
   maxEpsilon: number | string;
+  /** When the application was installed, in seconds since 1970: no true clock is before. */
+  installed?: number;
   /** Seconds since 1970. */
   clock?: () => number;
 }

@@ -60,12 +60,13 @@ export class Client {
   #store;
   #clock;
   #aggregator;
+  #earliest;
   #queue = Promise.resolve();
 
   constructor(given) {
     [this.#task, this.#hash, this.#key] = [given.task, given.hash, given.key];
     [this.#store, this.#clock] = [given.store, given.clock];
-    this.#aggregator = given.aggregator;
+    [this.#aggregator, this.#earliest] = [given.aggregator, given.earliest];
   }
 
   /** A client of a signed task; throws TaskRefused for one that the device must not answer. */
@@ -74,7 +75,7 @@ export class Client {
     const clock = options.clock ?? (() => Date.now() / 1000);
     const key = await secretKey(secret);
     const most = fraction(String(maxEpsilon));
-    const body = await verifiedTask(signed, trusted);
+    const { body, signedAt } = await verifiedTask(signed, trusted);
     const task = readTask(body);
     const hash = sha256(utf8(body));
     if (![...published].includes(hex(hash))) throw new TaskRefused("not in the published list");
@@ -84,13 +85,15 @@ export class Client {
       : task.periods * task.reports;
     if (isDearer(task.oracle, draws, most)) throw new TaskRefused("dearer than maxEpsilon");
     const aggregator = task.aggregator && (await importPoint(task.aggregator));
-    return new Client({ task, hash, key, store, clock, aggregator });
+    const earliest = Math.max(signedAt, options.installed ?? 0);
+    return new Client({ task, hash, key, store, clock, aggregator, earliest });
   }
 
   /** A client of another device, with a store of its own; the task is not verified again. */
   async device(secret, store) {
     const [task, hash, key] = [this.#task, this.#hash, await secretKey(secret)];
-    return new Client({ task, hash, key, store, clock: this.#clock, aggregator: this.#aggregator });
+    const [clock, aggregator, earliest] = [this.#clock, this.#aggregator, this.#earliest];
+    return new Client({ task, hash, key, store, clock, aggregator, earliest });
   }
 
   /** The report of the value that the device has now, or null; one call after the other. */
@@ -108,6 +111,8 @@ export class Client {
     const epoch = Math.floor(period / (task.memory || 1));
     const state = stateOf(await this.#store.load(), payloadSize(task.oracle));
     if (state === null) {
+      // a clock that is behind would begin in an epoch that the device has answered in
+      if (now < this.#earliest) return null;
       const first = Math.max(epoch + 1, 0);
       const fresh = { first, period: NONE, used: 0, epoch: NONE, answer: new Uint8Array() };
       await this.#store.save(stateBytes(fresh));

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signed tasks: the signature, the canonical form, and weights that give the stated law.
-import { concat, fromBase64, utf8 } from "./bytes.js";
+import { fromBase64, utf8 } from "./bytes.js";
 import { fraction, sizeOf, textsOf } from "./domain.js";
 
 const { subtle } = globalThis.crypto;
 const WHOLE = 1n << 64n;
 const CURVE = { name: "ECDSA", namedCurve: "P-256" };
 const SIGNATURE = { name: "ECDSA", hash: "SHA-256" };
-const CONTEXT = utf8("sfumato telemetry task 1\n");
+// The first is that of tasks that do not say when they were signed.
+const CONTEXT = "sfumato telemetry task 1\n";
+const TIMED = "sfumato telemetry task 2\n";
 
 /** A task that this device must not answer. */
 export class TaskRefused extends Error {
@@ -21,12 +23,18 @@ const require = (holds, reason) => {
   if (!holds) throw new TaskRefused(reason);
 };
 
+const isWhole = (number, least, most) =>
+  Number.isSafeInteger(number) && number >= least && number <= most;
+
+const hasNames = (object, names) =>
+  object !== null && typeof object === "object" && Object.keys(object).sort().join() === names;
+
 const verifier = (pem) => {
   const body = pem.replace(/-----[A-Z ]+-----/g, "").replace(/\s/g, "");
   return subtle.importKey("spki", fromBase64(body), CURVE, false, ["verify"]);
 };
 
-/** The canonical task, as a text, if one of the keys (PEM) has signed it. */
+/** The canonical task, as a text, and when it was signed, if one of the keys (PEM) has signed it. */
 export const verifiedTask = async (signed, trusted) => {
   let form;
   let signature;
@@ -36,11 +44,18 @@ export const verifiedTask = async (signed, trusted) => {
   } catch {
     throw new TaskRefused("no signed task");
   }
-  require(Object.keys(form).sort().join() === "signature,task", "no signed task");
+  const isTimed = form.signed_at !== undefined;
+  const names = isTimed ? "signature,signed_at,task" : "signature,task";
+  require(hasNames(form, names), "no signed task");
+  const signedAt = isTimed ? form.signed_at : 0;
+  require(isWhole(signedAt, 0, 2 ** 40), "when it was signed");
   require(typeof form.task === "string" && btoa(atob(form.signature)) === form.signature, "unsigned");
-  const text = concat(CONTEXT, utf8(form.task));
+  const head = isTimed ? `${TIMED}${signedAt}\n` : CONTEXT;
+  const text = utf8(head + form.task);
   for (const pem of trusted) {
-    if (await subtle.verify(SIGNATURE, await verifier(pem), signature, text)) return form.task;
+    if (await subtle.verify(SIGNATURE, await verifier(pem), signature, text)) {
+      return { body: form.task, signedAt };
+    }
   }
   throw new TaskRefused("not signed with a trusted key");
 };
@@ -52,12 +67,6 @@ const canonical = (value) => {
   const names = Object.keys(value).sort();
   return `{${names.map((name) => `${JSON.stringify(name)}:${canonical(value[name])}`).join()}}`;
 };
-
-const isWhole = (number, least, most) =>
-  Number.isSafeInteger(number) && number >= least && number <= most;
-
-const hasNames = (object, names) =>
-  object !== null && typeof object === "object" && Object.keys(object).sort().join() === names;
 
 /** The text `kind` of an object: a list of one text would name the same property. */
 const kindOf = (form) => (typeof form?.kind === "string" ? form.kind : "");

@@ -21,6 +21,7 @@ from sfumato.accounting.calibrate import Quick
 from sfumato.accounting.curve import Curve, privacy_curve
 from sfumato.accounting.loss import Atoms, Gaussian, Pair, Ramp, Sampled, epsilon_at
 from sfumato.accounting.loss.tuning import Part, aim
+from sfumato.accounting.renyi import epsilon_from_renyi
 from sfumato.errors import InvalidDeclaration, InvalidNumber
 from sfumato.exact.bracket import Bracket
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, DiscreteStaircase
@@ -57,6 +58,11 @@ L1, L2, LINF = (Distance(norm, Fraction(1)) for norm in (Norm.L1, Norm.L2, Norm.
 
 def gaussian(sigma: str) -> ContinuousNoise:
     return ContinuousNoise(ContinuousLaw.GAUSSIAN, Fraction(sigma), L2)
+
+
+def gaussian_replaced(sigma: str) -> ContinuousNoise:
+    distance = Distance(Norm.L2, Fraction(1), Relation.REPLACE_ONE)
+    return ContinuousNoise(ContinuousLaw.GAUSSIAN, Fraction(sigma), distance)
 
 
 def laplace(scale: str) -> ContinuousNoise:
@@ -438,13 +444,73 @@ def test_tiny_losses_have_tiny_curves(scale: str) -> None:
         assert 0 <= privacy_curve(event).delta(0).upper <= 1e-9
 
 
-def test_noise_that_hides_nothing_is_refused() -> None:
-    for event in (
-        laplace("1/1000"),
-        Repeated(SampledEvent(PoissonSample(Fraction(1, 10)), gaussian("1/1000")), 2),
-    ):
-        with pytest.raises((InvalidNumber, InvalidDeclaration)):
-            privacy_curve(event).epsilon("1e-6")
+def test_noise_of_every_scale_has_a_curve() -> None:
+    for pure in (laplace("1/1000"), PureEvent(Fraction(1000))):
+        assert 999 < privacy_curve(pure).epsilon("1e-6").upper <= 1000
+    # two steps of rate 1e-4 draw a unit twice with probability 1e-8, and once as good as surely
+    # for an attacker who sees noise of a thousandth: one Gaussian of mu = 1000
+    once = privacy_curve(gaussian("1/1000")).epsilon("1e-6")
+    two = SampledEvent(PoissonSample(Fraction(1, 10**4)), gaussian("1/1000"))
+    assert once.upper <= privacy_curve(Repeated(two, 2)).epsilon("1e-6").upper < 1.01 * once.upper
+    assert privacy_curve(Repeated(two, 2)).epsilon("2e-4").upper == 0
+    # of a plan that holds other noise too, the pure part is added
+    mixed = privacy_curve(Composed((Repeated(two, 2), laplace("2")))).epsilon("1e-6")
+    twice = privacy_curve(Repeated(gaussian("1/1000"), 2)).epsilon("1e-6")
+    assert mixed.upper <= twice.upper + 0.5 + 1e-6
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        Composed((sgd("1/100", "2", 100), gaussian("8"))),
+        Composed((sgd("1/100", "2", 100), laplace("8"))),
+        Repeated(
+            SampledEvent(
+                PoissonSample(Fraction(9, 10)), AdditiveNoise(DiscreteLaplace(100), LINF, cells=100)
+            ),
+            100,
+        ),
+        Repeated(BoundedRange(Fraction(1, 10)), 100),
+        Repeated(AdditiveNoise(DiscreteGaussian(3), L2), 7),
+        Group(sgd("1/100", "2", 1), 3),
+        Repeated(SampledEvent(FixedSample(30, 1000), gaussian_replaced("2")), 5000),
+    ],
+    ids=lambda event: type(event).__name__,
+)
+def test_an_upper_end_is_never_above_that_of_renyi_divergences(event: Event) -> None:
+    found = privacy_curve(event)
+    for delta in ("1e-6", "1e-60"):
+        implied = float(epsilon_from_renyi(event, delta))
+        upper = found.epsilon(delta).upper
+        assert upper <= 1.0001 * implied
+        assert found.delta(Fraction(upper)).upper <= 1.3 * float(delta)
+
+
+def test_a_long_training_has_the_epsilon_of_renyi_divergences_at_tiny_deltas() -> None:
+    event = sgd("1/1000", "1", 10_000)
+    implied = float(epsilon_from_renyi(event, "1e-35"))
+    assert privacy_curve(event).epsilon("1e-35").upper <= implied * (1 + 1e-12)
+
+
+def test_a_renyi_bound_that_is_left_out_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    event = sgd("1/1000", "1", 10_000)
+    monkeypatch.setattr(curve, "imply_curve", lambda event: curve.Normal(Fraction(10**9)))
+    assert privacy_curve(event).epsilon("1e-35").upper > 6000
+
+
+def test_an_epsilon_that_hides_nothing_has_a_delta() -> None:
+    # floats of the lattice overflow there
+    assert privacy_curve(sgd("1/1000", "0.1", 100)).delta(1595).upper <= 1e-40
+
+
+def test_a_plan_has_one_curve_however_it_is_written() -> None:
+    step = SampledEvent(FixedSample(50, 1000), gaussian_replaced("3"))
+    alone = privacy_curve(step)
+    for same in (Composed((step,)), Repeated(step, 1), Composed((Composed((Repeated(step, 1),)),))):
+        assert privacy_curve(same) == alone
+    five = privacy_curve(Repeated(step, 5))
+    parts = (Repeated(step, 2), Composed((step, Repeated(Repeated(step, 2), 1))))
+    assert privacy_curve(Composed(parts)) == five
 
 
 def test_where_there_is_no_pair_the_exact_costs_speak() -> None:

@@ -15,10 +15,10 @@ from tests.architecture.tokens import tokens
 
 # The targets are 60,000 and 40,000: CONTRIBUTING says what the difference is made of.
 CAPS = {
-    "proof core": 90_800,
-    "proof options": 76_800,
-    "runtime core": 87_450,
-    "runtime options": 24_700,
+    "proof core": 92_900,
+    "proof options": 80_000,
+    "runtime core": 89_750,
+    "runtime options": 24_950,
 }
 
 PATHS = {module_name(path).removeprefix("sfumato."): path for path in FILES}

@@ -12,6 +12,7 @@ from sfumato.engines.reference import Reference
 from sfumato.plan.aggregate import CountUnits, Quantiles
 from sfumato.plan.stages import Bounded, Part
 from sfumato.privacy.distance import Norm
+from tests.contracts.leaves import dense
 
 # what a reference says that is not asked (of an engine that is broken on purpose)
 AGREED: Exact = ()
@@ -43,11 +44,10 @@ def moves(plan: Bounded, one: Exact, other: Exact) -> list[Move]:
 
 
 def _shares(plan: Bounded, part: Part, one: Mapping, other: Mapping) -> Iterator[Fraction]:
-    zeros = (0,) * part.aggregate.width
-    apart = [
-        [a - b for a, b in zip(one.get(group, zeros), other.get(group, zeros), strict=True)]
-        for group in {*one, *other}
-    ]
+    apart = []
+    for group in {*one, *other}:
+        both = [dense(part.aggregate, each.get(group, ())) for each in (one, other)]
+        apart.append([a - b for a, b in zip(*both, strict=True)])
     claimed = part.distance.value
     steps = 1 if part.distance.relation is sf.AddRemove else 2
     if isinstance(part.aggregate, Quantiles):

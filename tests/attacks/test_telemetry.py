@@ -48,7 +48,7 @@ def task(oracle, domain=VALUES, **fields):
 
 def opened(kind, asked, published, clock=lambda: START - 1):
     return kind(
-        signed_task(asked, KEY),
+        signed_task(asked, KEY, signed_at=0),
         bytes(32),
         MemoryStore(),
         trusted=[KEY.public_key()],

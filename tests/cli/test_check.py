@@ -2,6 +2,8 @@
 """``sfumato check``: whether the declarations fit; it makes and charges nothing."""
 
 import json
+import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -56,6 +58,24 @@ def test_it_says_what_a_boolean_without_spellings_does_not_read(shell: Shell) ->
     ran = shell.run("check")
     assert (ran.code, ran.out.count("note: people.n")) == (0, 1)
     assert "note: people.n: true is written true, True, TRUE or 1" in ran.out
+
+
+def test_it_says_that_ids_are_compared_by_their_code_points(shell: Shell) -> None:
+    with closing(sqlite3.connect(shell.folder / "people.db")) as connection, connection:
+        connection.execute("CREATE TABLE people (who TEXT COLLATE NOCASE, age, sex, born, job)")
+        row = 1, "F", "1960-01-01", "clerk"
+        places = "?, ?, ?, ?, ?"
+        people = [("Bob", *row), ("bob", *row)]
+        connection.executemany(f"INSERT INTO people VALUES ({places})", people)
+    shell.configure('"people.csv"', '"people.db"\ntable = "people"')
+    said = "spellings that the database calls equal (a collation) are units of their own"
+    assert said not in shell.run("check").out
+    shell.configure('table = "people"', 'table = "people"\nunit = {column = "who"}')
+    assert said in shell.run("check").out
+    ran = shell.run("check", "--data")
+    assert "who: the source calls 1 spellings equal to others (a collation)" in ran.out
+    (table,) = json.loads(shell.run("check", "--data", "--json").out)["tables"]
+    assert table["unit"]["respelled"] == {"who": 1}
 
 
 def test_it_agrees_with_the_ledger_and_leaves_it_as_it_is(shell: Shell) -> None:

@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Values of files as the columns of a model read them."""
 
-import datetime
 from fractions import Fraction
 
 import pyarrow as pa
 import pytest
 
-from sfumato.cli.frame_file import frame_of, read_rows, require_rows_file, unread, write_rows
+from sfumato.cli.frame_file import (
+    read_rows,
+    require_columns,
+    require_rows_file,
+    unread,
+    write_rows,
+)
 from sfumato.errors import UnknownName, WrongUse
-from sfumato.learning.frames import FrameColumn
+from sfumato.learning.frames import FrameColumn, codes_of
 from sfumato.plan.rows import MISSING
 
 COLUMNS = (
@@ -24,16 +29,19 @@ def test_strings_are_read_as_the_columns_say(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("age;code;smoker;born\n40;01;true;1970-01-02\nN;1;FALSE;soon\n;;;\n")
     rows = read_rows(str(path), ";")
-    frame = frame_of(rows, COLUMNS)
-    assert frame == {
-        "age": [40.0, None, None],
-        "code": ["01", "1", ""],
-        "smoker": ["True", "False", ""],
-        "born": [datetime.date(1970, 1, 2), None, None],
-    }
-    codes = {each.name: each.codes(frame[each.name]).tolist() for each in COLUMNS}
-    assert codes["code"] == [0, MISSING, MISSING] and codes["smoker"] == [1, 0, MISSING]
-    assert [note.split("'")[1] for note in unread(rows, COLUMNS)] == ["age", "code", "born"]
+    codes = [each.tolist() for each in codes_of(rows, COLUMNS)]
+    assert codes == [
+        [40, MISSING, MISSING],
+        [0, MISSING, MISSING],
+        [1, 0, MISSING],
+        [1, MISSING, MISSING],
+    ]
+    assert unread(rows, COLUMNS) == [
+        f"note: 1 of 3 values of {name!r} are {said}"
+        for name in ("age", "code", "smoker", "born")
+        for said in ("no value that the model knows, and count as missing", "missing")
+        if (name, said) != ("smoker", "no value that the model knows, and count as missing")
+    ]
 
 
 def test_values_with_a_type_stay(tmp_path):
@@ -45,7 +53,13 @@ def test_values_with_a_type_stay(tmp_path):
     )
     write_rows(rows, str(tmp_path / "rows.parquet"))
     back = read_rows(str(tmp_path / "rows.parquet"))
-    assert frame_of(back, columns) == rows.to_pydict() and unread(back, columns) == []
+    assert [each.tolist() for each in codes_of(back, columns)] == [
+        *([1, MISSING], [1, 0]),
+        *([1, MISSING], [2, MISSING]),
+    ]
+    assert unread(back, columns) == [
+        f"note: 1 of 2 values of {name!r} are missing" for name in ("age", "p")
+    ]
     write_rows(rows.drop_columns(["p"]), str(tmp_path / "rows.csv"))
     assert read_rows(str(tmp_path / "rows.csv"))["smoker"].to_pylist() == ["true", "false"]
 
@@ -57,9 +71,9 @@ def test_what_is_no_file_of_rows_is_refused(tmp_path):
         with pytest.raises(WrongUse):
             read_rows(str(tmp_path / path))
     with pytest.raises(WrongUse, match="Lists"):
-        frame_of(read_rows(str(tmp_path / "rows.csv")), [FrameColumn("p", 0, length=1)])
+        require_columns(read_rows(str(tmp_path / "rows.csv")), [FrameColumn("p", 0, length=1)])
     with pytest.raises(UnknownName):
-        frame_of(read_rows(str(tmp_path / "rows.csv")), COLUMNS)
+        require_columns(read_rows(str(tmp_path / "rows.csv")), COLUMNS)
     with pytest.raises(WrongUse, match="written"):
         write_rows(pa.table({"a": [1]}), str(tmp_path / "no" / "folder.csv"))
     require_rows_file(None)

@@ -6,6 +6,7 @@ import shutil
 from dataclasses import replace
 
 import apsw
+import pytest
 
 from sfumato.ledger import Ledger
 from tests.contracts.charges import pure
@@ -61,6 +62,42 @@ def test_a_head_kept_elsewhere_is_checked(shell: Shell) -> None:
     shell.configure('ledger = "ledger.db"', 'ledger = "old.db"')
     ran = shell.run("ledger", "verify", "--head", "kept.json")
     assert (ran.code, "this is an older copy" in ran.err) == (3, True)
+
+
+def test_verify_says_what_outside_of_the_folder_was_compared(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell.run("query", COUNT, "--epsilon", "1")
+    remembered, nothing = "that this user charged on this machine", "nothing outside its folder"
+    said = shell.run("ledger", "verify").out
+    assert remembered in said and nothing not in said
+    shell.run("ledger", "head", "--output", "kept.json")
+    monkeypatch.setenv("XDG_STATE_HOME", "/dev/null/state")
+    said = shell.run("ledger", "verify").out
+    assert nothing in said and remembered not in said
+    said = shell.run("ledger", "verify", "--head", "kept.json", "--known", "pins").out
+    assert nothing not in said and remembered not in said
+
+
+def test_a_folder_that_was_restored_as_a_whole_is_refused_until_it_is_recovered(
+    shell: Shell,
+) -> None:
+    def copy(source: str, target: str) -> None:
+        for end in ("", ".head", ".key"):
+            shutil.copy(shell.folder / f"{source}{end}", shell.folder / f"{target}{end}")
+
+    shell.run("query", COUNT, "--epsilon", "1")
+    copy("ledger.db", "older.db")
+    shell.run("query", COUNT, "--epsilon", "2")
+    copy("older.db", "ledger.db")
+    again = shell.run("query", COUNT, "--epsilon", "3")
+    assert (again.code, "recover --accept-loss" in again.err) == (3, True)
+    assert "which this user charged" in shell.run("ledger", "verify").err
+    recovered = shell.run("ledger", "recover", "--accept-loss", "--reason", "the disk died")
+    assert "missing: entry" in recovered.out
+    assert "is frozen" in shell.run("query", COUNT, "--epsilon", "3").err
+    shell.run("ledger", "thaw")
+    assert shell.run("query", COUNT, "--epsilon", "3").code == 0
 
 
 def test_the_ledger_and_its_key_are_pinned_at_first_use(shell: Shell) -> None:

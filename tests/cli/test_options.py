@@ -42,20 +42,23 @@ def test_a_priced_command_takes_each_price_as_the_text_that_was_written() -> Non
         "max_epsilon": "1/3",
         "clipped": False,
         "on_average": False,
+        "interval": False,
     }
 
 
 def test_an_error_is_asked_on_average_where_the_option_says_so() -> None:
-    assert asked(on_average=False, clipped=False, error="5", max_epsilon="1") == {
+    assert asked(on_average=False, clipped=False, interval=False, error="5", max_epsilon="1") == {
+        "interval": False,
         "error": "5",
         "max_epsilon": "1",
     }
-    assert asked(on_average=True, clipped=False, error="5%", max_epsilon="1") == {
+    assert asked(on_average=True, clipped=False, interval=True, error="5%", max_epsilon="1") == {
+        "interval": True,
         "error": OnAverage("5%"),
         "max_epsilon": "1",
     }
     with pytest.raises(WrongUse, match="without an error"):
-        asked(on_average=True, clipped=False, error=None, epsilon="1")
+        asked(on_average=True, clipped=False, interval=False, error=None, epsilon="1")
 
 
 def test_json_is_indented_and_keeps_every_letter() -> None:

@@ -23,7 +23,7 @@ def test_reports_reach_the_collector_though_both_are_killed(tmp_path: Path) -> N
         "emoji", "?", ["a", "b"], epsilon=2, start=int(time.time()) - 3600, periods=4,
         min_batch=100, aggregator=AGGREGATOR.public_key(),
     )  # fmt: skip
-    collector_port = declare(tmp_path, signed_task(task, KEY))
+    collector_port = declare(tmp_path, signed_task(task, KEY, signed_at=0))
     port = declare_shuffler(tmp_path, collector_port)
     reports = sealed_batch(task, 150, period=0)
     shuffler = started(tmp_path, port, "shuffle")
@@ -83,7 +83,7 @@ def test_a_collector_that_does_not_answer_has_acknowledged_nothing() -> None:
 
 def test_a_shuffler_of_tasks_that_are_not_sealed_does_not_start(shell: Shell) -> None:
     task = report_task("emoji", "?", ["a"], epsilon=2, start=0, periods=1)
-    declare(shell.folder, signed_task(task, KEY))
+    declare(shell.folder, signed_task(task, KEY, signed_at=0))
     declare_shuffler(shell.folder, 9)
     ran = shell.run("shuffle", "-c", str(shell.folder / "telemetry.toml"))
     assert ran.code != 0 and "could read its reports" in ran.err

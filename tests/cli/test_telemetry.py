@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``sfumato telemetry``: from a declaration to a signed task to estimates."""
 
+import json
 import re
 from pathlib import Path
 
@@ -111,6 +112,28 @@ def test_what_is_signed_is_charged_once(phones: Shell) -> None:
     )  # fmt: skip
 
 
+def test_the_hash_is_printed_and_written_for_the_clients(phones: Shell) -> None:
+    published = ("--published", "published.json")
+    ran = phones.run(*SIGN, *published)
+    daily = signed(phones).task.hash.hex()
+    assert f"hash {daily}\n" in ran.out and "wrote published.json" in ran.out
+    path = phones.folder / "published.json"
+    assert json.loads(path.read_text()) == [daily]
+    emoji = ("telemetry", "sign", "emoji", "--key", "owner.key", "-o", "emoji.task", *published)
+    for words in (emoji, (*SIGN, *published)):
+        assert phones.run(*words).code == 0
+    other = SignedTask.from_bytes((phones.folder / "emoji.task").read_bytes()).task.hash.hex()
+    assert json.loads(path.read_text()) == sorted([daily, other])
+    spent = phones.run("budget").out
+    for body in ("{}", '["a1"]', "[1]", "no"):
+        path.write_text(body)
+        ran = phones.run(
+            "telemetry", "sign", "hidden", "--key", "owner.key", "-o", "h.task", *published
+        )
+        assert ran.code == 2 and "no list of published tasks" in ran.err
+    assert phones.run("budget").out == spent and path.read_text() == "no"
+
+
 def test_a_task_that_the_budget_does_not_pay_is_not_signed(phones: Shell) -> None:
     phones.configure('epsilon = "10"', 'epsilon = "3.9"')
     ran = phones.run(*SIGN)
@@ -135,6 +158,10 @@ def test_estimates_are_of_what_the_collector_stored(phones: Shell) -> None:
     ran = phones.run("telemetry", "estimate", "daily.task", "reports")
     assert "1,200 reports, 100 duplicates" in ran.out
     (heart,) = re.findall(r"heart +([\d,]+)  \[", ran.out)
+    # marked as in the chart: at 5% for the three values together
+    marked = re.findall(r"\]  +(\S+) *(may be nobody's)?\n", ran.out)
+    assert len(marked) == 3
+    assert all((float(p_value) > 0.05 / 3) == bool(mark) for p_value, mark in marked)
     # 1,200 devices hold it; the standard error of an epsilon of 2 is 32
     assert 1_000 < int(heart.replace(",", "")) < 1_400
     one = phones.run(

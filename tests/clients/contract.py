@@ -17,7 +17,7 @@ from sfumato.telemetry.domain import domain_of
 from sfumato.telemetry.signing import signed_task
 from sfumato.telemetry.task import report_task
 from tools import telemetry_conformance as conformance
-from tools.telemetry_conformance import KEY, Form, opening
+from tools.telemetry_conformance import EARLIER, KEY, Form, opening
 from tools.telemetry_vectors import SECRET, START
 
 Ask = Callable[[Sequence[Form]], list[Form]]
@@ -36,6 +36,12 @@ def signed_json(body, signature=None):
         parts = [part.to_bytes(32, "big") for part in decode_dss_signature(der)]
         signature = b"".join(parts)
     return json.dumps({"signature": base64.b64encode(signature).decode(), "task": body})
+
+
+def wrong_moments(signed):
+    """A signed task that says that it was signed at another moment, or at none."""
+    moments = [EARLIER + 1, None, "0", -1, 1.5, True, 2**41, [0]]
+    return [json.dumps(signed | {"signed_at": moment}) for moment in moments]
 
 
 def canonical(form):
@@ -261,11 +267,11 @@ class ClientContract:
     def test_tasks_that_a_device_must_not_answer(self, ask: Ask) -> None:
         task = small()
         other = ec.generate_private_key(ec.SECP256R1())
-        signed = json.loads(signed_task(task, KEY).to_bytes())
+        signed = json.loads(signed_task(task, KEY, signed_at=EARLIER).to_bytes())
         unfit = json.loads(signed["task"])
         unfit["oracle"]["truth"] = str(int(unfit["oracle"]["truth"]) + 1)
         late = [{"seconds": task.expires, "value": "a"}]
-        foreign = signed_task(task, other).to_bytes().decode()
+        foreign = signed_task(task, other, signed_at=EARLIER).to_bytes().decode()
         body, lone = signed["task"], json.dumps(signed).replace('\\"?\\"', f'\\"{LONE}\\"')
         assert LONE in lone
         cases = [
@@ -284,6 +290,7 @@ class ClientContract:
             (opening(task, signed=signed_json(body, bytes(63))), EARLY, "trusted key"),
             (opening(task, signed=json.dumps({"task": body})), EARLY, "no signed task"),
             (opening(task, signed=lone), EARLY, ""),
+            *((opening(task, signed=bad), EARLY, "") for bad in wrong_moments(signed)),
             (opening(task, signed=signed_json(canonical(unfit))), EARLY, "do not fit"),
             (opening(task, secret="00" * 31), EARLY, "32 bytes"),
             (opening(task, maxEpsilon="0"), EARLY, ""),

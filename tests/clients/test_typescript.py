@@ -104,11 +104,11 @@ def test_no_generator_but_that_of_the_system():
 
 def test_the_client_is_small():
     # as one bundle: no imports, comments, indentation. Names stay as they are: a minifier (esbuild
-    # 0.28) makes 7,954 bytes of the 10,590 that these are
+    # 0.28) makes 7,954 bytes of 10,590 such
     lines = [
         line.strip()
         for path in sorted(SOURCES.glob("*.js"))
         for line in path.read_text("utf-8").splitlines()
         if line.strip() and not line.strip().startswith(("//", "/**", "import "))
     ]
-    assert len(gzip.compress("\n".join(lines).encode(), 9)) < 10_650
+    assert len(gzip.compress("\n".join(lines).encode(), 9)) < 10_800

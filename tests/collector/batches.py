@@ -32,7 +32,7 @@ NOW = START + PERIOD + 40_000.0
 def asked(name: str = "emoji", **other: Any) -> SignedTask:
     usual = {"epsilon": 2, "start": START, "periods": 4, "min_batch": 2}
     task = report_task(name, "Which?", ["smile", "heart", "moon"], **(usual | other))
-    return signed_task(task, KEY)
+    return signed_task(task, KEY, signed_at=0)
 
 
 def batch(task: ReportTask, count: int, period: int = 1, value: int = 1) -> list[bytes]:

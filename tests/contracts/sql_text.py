@@ -279,6 +279,8 @@ def expression_of(node: exp.Expr) -> sql.Expression:
 def _idiom(node: exp.Expr) -> sql.Expression | None:
     """The node of ours that several words stand for; None if they stand for themselves."""
     match node:
+        case exp.Collate(this=exp.Cast() as cast, expression=exp.Identifier(this="C")):
+            return sql.CodePoints(expression_of(cast.this))
         case exp.Try():
             return sql.Opaque(expression_of(node.this))
         case exp.TryCast(this=exp.Sub(this=exp.Paren(this=exp.Add() as added))) if (

@@ -78,6 +78,7 @@ class Given:
 
     exact: Exact
     reads: list[Bounded] = field(default_factory=list)
+    collects_codes: bool = True
 
     def wait(self, patience: Patience = ENDLESS) -> None:
         pass

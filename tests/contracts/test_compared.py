@@ -48,8 +48,8 @@ def test_quantiles_that_are_a_row_off_are_found(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(
         unnoised,
         "_leaves",
-        lambda weights, levels: honest(
-            weights, [min(each + Fraction(1, 8), Fraction(1)) for each in levels]
+        lambda integers, levels: honest(
+            integers, [min(each + Fraction(1, 8), Fraction(1)) for each in levels]
         ),
     )
     found = compare(seed=QUANTILES, worlds=1, each=12)

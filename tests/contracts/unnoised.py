@@ -35,11 +35,13 @@ def rows_unnoised(
     groups = every_group(bounded.tracked.raw.keys)
     parts = []
     for part, integers in zip(bounded.parts, exact, strict=True):
-        zeros = (0,) * part.aggregate.width
         reading = part.aggregate.reading(bounded.refinement)
-        values = tuple(tuple(map(int, dict(integers).get(group, zeros))) for group in groups)
+        found = dict(integers)
         if isinstance(part.aggregate, Quantiles):
-            values = tuple(_leaves(each, part.aggregate.levels) for each in values)
+            values = tuple(_leaves(found.get(group, ()), part.aggregate.levels) for group in groups)
+        else:
+            zeros = (0,) * part.aggregate.width
+            values = tuple(tuple(map(int, found.get(group, zeros))) for group in groups)
         parts.append(Released(part.aggregate.title, reading, None, values, (1,) * len(groups)))
 
     rows = merged(question.output, parts, groups)
@@ -57,11 +59,9 @@ def rows_unnoised(
     return [(codes, [cell(each, row) for each in items]) for row, codes in enumerate(rows.codes)]
 
 
-def _leaves(weights: Sequence[int], levels: Sequence[Fraction]) -> tuple[int, ...]:
+def _leaves(integers: Sequence[int], levels: Sequence[Fraction]) -> tuple[int, ...]:
     """Of each level q the leaf of the row with the rank ceil(q n); none where there are no rows."""
-    upto = list(accumulate(weights))
-    return (
-        tuple(bisect_left(upto, max(level * upto[-1], Fraction(1))) for level in levels)
-        if upto[-1]
-        else ()
+    leaves, upto = integers[0::2], list(accumulate(map(int, integers[1::2])))
+    return tuple(
+        leaves[bisect_left(upto, max(level * upto[-1], Fraction(1)))] for level in levels if upto
     )

@@ -23,8 +23,8 @@ from tests.contracts.world import plan
 class Asker:
     """One source under one declaration: plans over it, by both engines."""
 
-    def __init__(self, source, columns, unit=None):
-        self.table = sf.Table(source, unit=unit, columns=columns)
+    def __init__(self, source, columns, unit=None, **options):
+        self.table = sf.Table(source, unit=unit, columns=columns, **options)
         self.tables = {"people": self.table}
         listed = tuple(Column(name, kind) for name, kind in columns.items())
         self.scan = Scan("people", "", listed, owner_of(Dataset("data", self.tables), "people"))

@@ -69,6 +69,38 @@ def refused(session, sql=ASKED):
 PLAIN = {"mood[]": "ENUM", "STRUCT(a mood)": "STRUCT"}
 
 
+WORDS = sf.Category("no", "yes")
+
+
+@pytest.mark.parametrize("physical", [pa.bool_(), pa.int64(), pa.uint8()])
+@pytest.mark.parametrize("rows", [[], [None], [1, 0]])
+def test_a_type_that_holds_none_of_the_words_is_refused_whatever_the_rows_are(
+    tmp_path, physical, rows
+):
+    source = pa.table({"a": pa.array(rows, pa.int64()).cast(physical)})
+    with pytest.raises(InvalidDeclaration, match="no such value") as refusal:
+        connect(tmp_path, source, {"a": WORDS})
+    assert "sf.Boolean()" in refusal.value.remedy and not (tmp_path / "ledger.db").exists()
+
+
+@pytest.mark.parametrize("physical", [pa.float64(), pa.string()])
+def test_text_and_floats_are_never_refused(tmp_path, physical):
+    # pandas makes floats of integers where one is missing: a refusal would tell one row
+    source = pa.table({"a": pa.array([None], physical)})
+    connect(tmp_path, source, {"a": WORDS}).close()
+
+
+def test_words_that_a_type_can_hold_are_answered(tmp_path):
+    source = pa.table({"a": [True, False, True], "b": [1, 0, 1], "c": [1, 2, 2]})
+    columns = {
+        "a": sf.Category({"true": "yes", "false": "no"}),
+        "b": sf.Boolean(),
+        "c": sf.Category({"1": "male", "2": "female"}),
+    }
+    with connect(tmp_path, source, columns) as session:
+        assert answer(session, "SELECT COUNT(*) FROM t WHERE a = 'yes' AND b AND c = 'male'") == [1]
+
+
 @pytest.mark.parametrize(
     "kind", [sf.Integer(0, 9), sf.Text(), sf.Date("2020-01-01", "2020-12-31"), sf.Category("x")]
 )
@@ -82,6 +114,77 @@ def test_a_list_is_no_value_whatever_it_is_of(tmp_path, physical, kind):
         DuckDB({"t": sf.Table(path, table="t", columns={"a": kind})})
     assert CANARY not in str(refusal.value)
     assert refusal.value.problem.endswith(f"holds {PLAIN.get(physical, physical)}.")
+
+
+# --- ids whose collation calls several spellings equal ----------------------------------------
+
+
+def hospital(tmp_path, collated, collation="NOCASE"):
+    """The tables of a DuckDB file without rows, of which one column has a collation."""
+    path = tmp_path / f"{collated}.duckdb"
+    kinds = dict.fromkeys(("patients.pid", "visits.id", "visits.pid", "notes.visit"), "VARCHAR")
+    kinds[collated] += f" COLLATE {collation}"
+    with duckdb.duckdb.connect(str(path)) as connection:
+        connection.execute(f"CREATE TABLE patients (pid {kinds['patients.pid']})")
+        visits = f"id {kinds['visits.id']}, pid {kinds['visits.pid']}"
+        connection.execute(f"CREATE TABLE visits ({visits}, ward VARCHAR COLLATE {collation})")
+        connection.execute(f"CREATE TABLE notes (visit {kinds['notes.visit']})")
+
+    columns = {"visits": {"ward": sf.Text()}}
+
+    def tables(*apart):
+        units = {
+            "patients": sf.Unit("pid", spellings_apart="patients" in apart),
+            "visits": sf.Unit("pid", spellings_apart="visits" in apart),
+            "notes": sf.Unit("visit", via="visits.pid", key="id", spellings_apart="notes" in apart),
+        }
+        return {
+            name: sf.Table(path, unit=unit, table=name, columns=columns.get(name, {}))
+            for name, unit in units.items()
+        }
+
+    return tables
+
+
+# the column with the collation, and the table whose unit it is part of
+NAMING = {
+    "patients.pid": "patients",
+    "visits.pid": "visits",
+    "visits.id": "notes",
+    "notes.visit": "notes",
+}
+
+
+@pytest.mark.parametrize("collated", NAMING)
+def test_an_id_with_a_collation_is_refused_unless_spellings_are_declared_apart(tmp_path, collated):
+    tables = hospital(tmp_path, collated)
+    table, _, column = collated.partition(".")
+    declared_apart = NAMING[collated]
+    for others in ((), set(tables()) - {declared_apart}):
+        with pytest.raises(InvalidDeclaration, match="COLLATE") as refusal:
+            DuckDB(tables(*others))
+        assert f"Column {column!r} of table {table!r} names units" in refusal.value.problem
+        assert "spellings_apart=True" in refusal.value.remedy
+    DuckDB(tables(declared_apart)).close()
+
+
+@pytest.mark.parametrize("collation", ["NOCASE", "NOACCENT", "NFC", "de", "NOCASE.NOACCENT.de"])
+def test_every_collation_of_an_id_is_seen_without_a_row(tmp_path, collation):
+    with pytest.raises(InvalidDeclaration, match="COLLATE"):
+        DuckDB(hospital(tmp_path, "patients.pid", collation)())
+
+
+@pytest.mark.parametrize("physical", ["VARCHAR", "VARCHAR COLLATE C", "ENUM ('a', 'A')", "BIGINT"])
+def test_an_id_that_is_equal_by_code_points_needs_no_declaration(tmp_path, physical):
+    path = tmp_path / "ids.duckdb"
+    with duckdb.duckdb.connect(str(path)) as connection:
+        connection.execute(f"CREATE TABLE t (who {physical})")
+    DuckDB({"t": sf.Table(path, unit=sf.Unit("who"), table="t")}).close()
+
+
+def test_a_collation_that_is_not_looked_for_is_noticed(tmp_path, monkeypatch):
+    monkeypatch.setattr(declared, "_require_code_points", lambda *_: None)
+    DuckDB(hospital(tmp_path, "patients.pid")()).close()
 
 
 # --- what does not fit any more --------------------------------------------------------------

@@ -125,6 +125,7 @@ def test_idioms_mean_what_they_say():
         sql_tree.FirstOf((sql_tree.number(4), sql_tree.NULL), greatest=False): None,
         sql_tree.Element(sql_tree.ListOf((sql_tree.number(5),)), sql_tree.number(2)): None,
         sql_tree.Opaque(sql_tree.number(7)): 7,
+        sql_tree.CodePoints(sql_tree.Constant("a")): "a",
     }
     for node, value in idioms.items():
         assert duckdb.connect().execute(f"SELECT {printed(node)}").fetchone() == (value,)

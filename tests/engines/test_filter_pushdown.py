@@ -379,7 +379,7 @@ def asked(relation, sources=PHYSICAL):
 
 def test_tests_of_one_column_are_asked_of_the_table_and_others_stay():
     texts = {
-        "people.c": ["(CAST(\"c\" AS VARCHAR) IN ('a'))"],
+        "people.c": ['(CAST("c" AS VARCHAR) COLLATE "C" IN (\'a\'))'],
         "people.n": ['((("n" <= 1)) AND TRY_CAST("n" AS VARCHAR) NOT IN (\'N\'))'],
     }
     assert asked(Filter(PEOPLE, And((LETTER, And((FEW, BOTH)))))) == (Filter(PEOPLE, BOTH), texts)
@@ -430,7 +430,7 @@ def test_rows_are_dropped_below_what_takes_each_by_itself():
     letter = Member(read(STAYS, "stays.c").expression, (0,))
     assert asked(Filter(joined, letter)) == (
         joined,
-        {"stays.c": ["(CAST(\"c\" AS VARCHAR) IN ('a'))"]},
+        {"stays.c": ['(CAST("c" AS VARCHAR) COLLATE "C" IN (\'a\'))']},
     )
 
 

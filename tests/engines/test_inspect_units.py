@@ -4,6 +4,7 @@
 from collections import Counter, defaultdict
 from contextlib import closing
 
+import duckdb
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -52,6 +53,27 @@ def test_units_and_rows_without_one_are_counted():
     facts = facts_of(visits(sf.Unit("person")))
     assert (facts.rows, facts.units, facts.unnamed, facts.without_partner) == (9, 3, 1, 0)
     assert (facts.used, facts.limits) == (8, ())
+
+
+IDS = ["Bob", "bob", "BOB", "bob", "Ann", None, "é", "e\u0301"]
+
+
+@pytest.mark.parametrize(
+    ("collation", "extra"), [("NOCASE", 2), ("NFC", 1), ("NOCASE.NOACCENT.NFC", 3), ("C", 0)]
+)
+def test_spellings_that_a_collation_calls_equal_are_counted(tmp_path, collation, extra):
+    path = tmp_path / "ids.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(f"CREATE TABLE visits (person VARCHAR COLLATE {collation}, place INT)")
+        connection.executemany("INSERT INTO visits VALUES (?, 1)", [[name] for name in IDS])
+    unit = sf.Unit(["person", "place"], spellings_apart=True)
+    facts = facts_of(Dataset("d", {"visits": sf.Table(path, unit=unit, table="visits")}))
+    assert facts.units == 6
+    assert facts.respelled == ((("person", extra),) if extra else ())
+
+
+def test_a_file_has_no_collation_to_count():
+    assert facts_of(visits(sf.Unit("person", spellings_apart=True))).respelled == ()
 
 
 def test_limits_of_rows_without_groups():

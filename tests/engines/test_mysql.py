@@ -192,6 +192,26 @@ def test_every_value_has_a_declared_meaning(run, url, kind):
     assert codes(url, declared) == Counter(values.values())
 
 
+# a column, and how many of the spellings its comparison calls equal to another one
+EQUAL = {
+    "varchar(9) COLLATE utf8mb4_nopad_bin": 0,
+    # blanks at the end do not count
+    "varchar(9) COLLATE utf8mb4_bin": 1,
+    "varchar(9) COLLATE utf8mb4_general_ci": 4,
+    "text COLLATE utf8mb4_unicode_ci": 4,
+    "varchar(9) CHARACTER SET latin1": 4,
+}
+
+
+@pytest.mark.parametrize("kind", EQUAL)
+def test_a_collation_of_the_server_joins_no_spellings(run, url, kind):
+    words = ["ab", "AB", "aB", "ab ", "é", "e"]
+    made(run, kind, [*map(repr, words), "NULL"])
+    assert codes(url, sf.Text()) == Counter([*words, None])
+    table = served("t", sf.Table(url, unit=sf.Unit("v"), table="t"))
+    assert room.count_respellings(table, "v") == EQUAL[kind]
+
+
 def test_an_instant_is_the_same_whatever_zone_the_server_is_set_to(run, url):
     run("SET GLOBAL time_zone = '+05:30'")
     try:

@@ -225,6 +225,36 @@ def test_every_value_has_a_declared_meaning(url, stored_type):
     assert codes(url, kind) == Counter(values.values())
 
 
+# a column, and how many of the spellings its comparison calls equal to another one
+EQUAL = {
+    "text": 0,
+    'text COLLATE "und-x-icu"': 0,
+    "text COLLATE without_case": 2,
+    "varchar(9) COLLATE without_case": 2,
+}
+
+
+@pytest.mark.parametrize("stored_type", EQUAL)
+def test_a_collation_of_the_server_joins_no_spellings(url, stored_type):
+    words = ["ab", "AB", "aB", "é", "e"]
+    execute(
+        url,
+        "CREATE COLLATION without_case (provider = icu, locale = 'und-u-ks-level2', "
+        "deterministic = false)",
+        f"CREATE TABLE t (v {stored_type})",
+        f"INSERT INTO t VALUES {', '.join(f'({word!r})' for word in words)}, (NULL)",
+    )
+    assert codes(url, sf.Text()) == Counter([*words, None])
+    table = served("t", sf.Table(url, unit=sf.Unit("v"), table="t"))
+    assert room.count_respellings(table, "v") == EQUAL[stored_type]
+
+
+def test_a_number_that_is_written_in_two_ways_is_two_spellings(url):
+    execute(url, "CREATE TABLE t (v numeric)", "INSERT INTO t VALUES (1.5), (1.50), (2), (2.0)")
+    table = served("t", sf.Table(url, unit=sf.Unit("v"), table="t"))
+    assert room.count_respellings(table, "v") == 1
+
+
 @pytest.mark.parametrize("kind", ["date", "timestamp"])
 def test_a_day_that_is_not_cut_is_noticed(url, monkeypatch, kind):
     monkeypatch.setitem(room._READ, kind, ("{0}", room._READ[kind][1]))

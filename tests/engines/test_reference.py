@@ -15,6 +15,7 @@ import sfumato as sf
 from sfumato.engines.reference import Reference, rows_of
 from sfumato.metadata.column import Column, Integer, Text
 from sfumato.plan.aggregate import (
+    CodeQuantiles,
     CountDistinct,
     CountRows,
     CountUnits,
@@ -96,7 +97,8 @@ def test_rows_as_units_are_added_up():
     )
     assert found == {(): (4, 3, -1, 14, 10, 100, 24, 68, 4)}
     assert ask(rows, FREE, CountDistinct(VALUE), Quantiles(VALUE, (Fraction(1, 2),))) == {
-        (): (3, 1, 0, 0, 0, 0, 0, 1, 0, 1)
+        # a leaf and its weight in turn
+        (): (3, 0, 1, 6, 1, 8, 1)
     }
 
 
@@ -276,7 +278,7 @@ def test_leaves_are_weighed_and_cut():
     # weight 2/3, for two rows of the three within the row limit; of three values two count: each
     # floor((2f/3) 2 / 3)
     share = 2 * FINE // 3 * 2 // 3
-    leaves = [share, 0, 0, 0, 0, 0, 0, 0, 2 * share]
+    leaves = [0, share, 8, 2 * share]
     for norm in (Norm.L1, Norm.L2):
         found = ask(
             rows, OWNED, Quantiles(VALUE, (Fraction(1, 2),)), keys=(by(OWNED, "letter"),), limits=(2, 1, None), norm=norm, fine=FINE
@@ -284,12 +286,13 @@ def test_leaves_are_weighed_and_cut():
         assert found == {(0,): tuple(leaves)}
 
 
-def test_leaves_are_coarse_where_there_are_many_values():
+def test_leaves_have_as_many_codes_as_the_plan_says():
     wide = Column("number", Integer(0, 5_000))
     scan = Scan("t", "", (wide,))
-    quantiles = Quantiles(Value.of(wide), (Fraction(1, 2),))
-    found = ask([{"number": 4}, {"number": 5}, {"number": 9_999}], scan, quantiles)[()]
-    assert (len(found), found[0], found[1], found[-1], sum(found)) == (1_001, 1, 1, 1, 3)
+    rows = [{"number": 4}, {"number": 5}, {"number": 9_999}]
+    for leaf, found in ((5, (0, 1, 1, 1, 1000, 1)), (1, (4, 1, 5, 1, 5000, 1))):
+        quantiles = CodeQuantiles(Value.of(wide), (Fraction(1, 2),), leaf)
+        assert ask(rows, scan, quantiles)[()] == found
 
 
 def test_a_tie_goes_to_null():

@@ -49,7 +49,7 @@ def test_rows_of_statements_become_parts():
         2: {(1,): (6, 7)},
     }
     assert gather(MIXED, (1,), [(1, 0, 4), (2, 7, 1), (1, 3, 2)]) == {
-        1: {(1,): (4, 0, 0, 2, 0, 0, 0, 0), (2,): (0, 0, 0, 0, 0, 0, 0, 1)}
+        1: {(1,): (0, 4, 3, 2), (2,): (7, 1)}
     }
 
 
@@ -87,8 +87,45 @@ def test_leaves_of_some_groups_are_theirs():
         {"k": [1, 2, 1], "leaf": [0, 7, 3], "n": pa.array([4, 1, 2], pa.decimal128(38))}
     )
     (part,) = columns(MIXED, (1,), leaves).values()
-    assert part.of([(1,)]) == {(1,): (4, 0, 0, 2, 0, 0, 0, 0)}
-    assert part[2,] == (0, 0, 0, 0, 0, 0, 0, 1)
+    assert part.of([(1,)]) == {(1,): (0, 4, 3, 2)}
+    assert part[2,] == (7, 1)
+    found = part.leaves([(2,), (1,), (5,)])
+    assert [[array.tolist() for array in pair] for pair in found] == [
+        [[7], [1]],
+        [[0, 3], [4, 2]],
+        [[], []],
+    ]
+
+
+ROWS_OF_LEAVES = st.dictionaries(
+    st.tuples(st.sampled_from([None, "a", "b"]), st.integers(0, 2) | st.none(), st.integers(0, 7)),
+    st.integers(0, 2**56),
+    max_size=30,
+)
+
+
+@settings(deadline=None)
+@given(ROWS_OF_LEAVES, st.data())
+def test_leaves_of_columns_are_those_of_their_rows(rows, data):
+    keys = list(zip(*rows, strict=True)) or [(), (), ()]
+    given_columns = pa.table(
+        {
+            "word": pa.array(keys[0], pa.string()),
+            "code": pa.array(keys[1], pa.int8()),
+            "leaf": pa.array(keys[2], pa.int64()),
+            "n": pa.array([*map(Decimal, rows.values())], pa.decimal128(38)),
+        }
+    )
+    by_both = plan(PEOPLE, Quantiles(N, MEDIAN), keys=(LETTERS, LETTERS))
+    (part,) = columns(by_both, (0,), given_columns).values()
+    asked = st.tuples(st.sampled_from([None, "a", "b", "c"]), st.integers(0, 200) | st.none())
+    groups = data.draw(st.lists(asked, unique=True))
+    expected = []
+    for word, code in groups:
+        own = {leaf: n for (*group, leaf), n in rows.items() if group == [word, code] and n}
+        expected.append([sorted(own), [own[leaf] for leaf in sorted(own)]])
+    found = part.leaves(groups)
+    assert [[array.tolist() for array in pair] for pair in found] == expected
 
 
 def test_what_does_not_fit_is_no_number_of_units():

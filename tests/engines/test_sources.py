@@ -73,6 +73,25 @@ def test_a_pattern_is_the_files_that_it_means(asker, folder, pattern, expected):
     assert everything(asker, folder / pattern) == {(): expected}
 
 
+@pytest.mark.parametrize("source", [".", "**/*.parquet", "*/**/*.parquet", "deep*/**/x.parquet"])
+def test_a_link_to_a_folder_is_refused_where_it_is_not_followed(asker, folder, source, caplog):
+    write(folder.parent / "elsewhere" / "five.parquet", a=[5], b=["z"])
+    (folder / "deep" / CANARY).symlink_to(folder.parent / "elsewhere")
+    with pytest.raises(InvalidSource, match="a symbolic link to a folder") as refusal:
+        asker(folder / source, COLUMNS).duckdb(asker(folder, COLUMNS).counts())
+    assert CANARY not in str(refusal.value) and CANARY in caplog.text
+
+
+def test_a_link_that_is_named_or_a_writers_is_followed_or_left(asker, folder):
+    write(folder.parent / "elsewhere" / "five.parquet", a=[5], b=["z"])
+    (folder / "_old").symlink_to(folder.parent / "elsewhere")
+    asked = asker(folder, COLUMNS)
+    assert asked.duckdb(asked.counts())[()] == (3, 3, 2, 7)
+    (folder / "more").symlink_to(folder.parent / "elsewhere")
+    asked = asker(folder / "mor*" / "five.parquet", COLUMNS)
+    assert asked.duckdb(asked.counts())[()] == (1, 1, 1, 5)
+
+
 @pytest.mark.parametrize(
     "name", ["nowhere", "nowhere/*.parquet", "*.nothing", "deep/**x/*.parquet", "deep**"]
 )

@@ -327,6 +327,8 @@ UNHELD = [
     (sf.Text(), pa.float64()),
     (sf.Text(), pa.list_(pa.int64())),
     (sf.Category("a"), pa.timestamp("us", "UTC")),
+    (sf.Category("no", "yes"), pa.bool_()),
+    (sf.Category("no", "yes"), pa.int32()),
     (sf.Text(), pa.struct([("x", pa.int64())])),
 ]
 

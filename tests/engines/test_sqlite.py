@@ -176,6 +176,16 @@ def test_every_value_has_a_declared_meaning(path, kind):
     assert codes(path, kind) == Counter(VALUES[kind].values())
 
 
+@pytest.mark.parametrize(("collation", "equal"), [("BINARY", 0), ("NOCASE", 2), ("RTRIM", 1)])
+def test_a_collation_of_the_file_joins_no_spellings(path, collation, equal):
+    words = ["ab", "AB", "aB", "ab ", "1"]
+    listed = ", ".join(f"({word!r})" for word in words)
+    execute(path, f"CREATE TABLE t (v TEXT COLLATE {collation})", f"INSERT INTO t VALUES {listed}")
+    assert codes(path, sf.Text()) == Counter(words)
+    table = sf.Table(path, unit=sf.Unit("v"), columns={}, table="t")
+    assert room.count_respellings(served("t", table), "v") == equal
+
+
 @pytest.mark.parametrize("kind", [WHOLE, HALVES, LETTERS], ids=lambda kind: type(kind).__name__)
 def test_a_value_that_is_not_read_totally_is_noticed(path, kind, monkeypatch):
     monkeypatch.setattr(room, "_VALUE", "CAST({0} AS TEXT)")

@@ -20,9 +20,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.engines import sql_tree, value_sql
+from sfumato.engines import duckdb_printer, sql_tree, value_sql
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.duckdb_printer import printed, quote, text
+from sfumato.engines.reference import Reference
 from sfumato.engines.value_codes import NUMBER_PATTERN, code_of, text_of
 from sfumato.engines.value_sql import Source, named
 from sfumato.errors import EngineFailed
@@ -31,7 +32,7 @@ from sfumato.metadata.date_format import FORMATS
 from sfumato.metadata.file_text import DECIMALS, PLAIN, THOUSANDS, Numerals
 from sfumato.plan.aggregate import CountDistinct, CountRows, CountUnits
 from sfumato.plan.relation import Filter
-from sfumato.plan.scalar import Compare, Comparison, Constant
+from sfumato.plan.scalar import Compare, Comparison, Constant, Like, Member
 from sfumato.plan.value import GroupKey
 from sfumato.testing.strategies import column_types, values
 from tests.contracts.effort import examples
@@ -193,6 +194,72 @@ def test_nan_is_missing_whatever_a_file_says_of_its_numbers(asker, tmp_path, wid
 def test_a_reading_that_believes_the_file_is_noticed(asker, tmp_path, monkeypatch):
     monkeypatch.setattr(value_sql, "_raw", lambda column, family: value_sql.stored(column))
     assert not agree_on_every_few(asker, tmp_path, pa.float64(), 1)
+
+
+# A column of a DuckDB file may have a collation, by which several spellings are equal. Each is a
+# text of its own for the reference.
+SPELLINGS = ["ab", "AB", "aB", "ab ", "é", "e\u0301", "É", "e", "ß", "ss", None]
+COLLATIONS = ["NOCASE", "NOACCENT", "NOCASE.NOACCENT", "NFC", "de", "icu_noaccent"]
+
+
+def agree_on_spellings(asker, folder, collation):
+    """Whether a table of a collation has the integers of the reference."""
+    path = folder / f"{collation}.duckdb"
+    rows = [{"x": word, "who": who} for word in SPELLINGS for who in SPELLINGS[::2]]
+    with duckdb.connect(str(path)) as connection:
+        stored_type = f"VARCHAR COLLATE {collation}"
+        connection.execute(f"CREATE TABLE t (x {stored_type}, who {stored_type})")
+        connection.executemany("INSERT INTO t VALUES ($x, $who)", rows)
+    unit = sf.Unit("who", spellings_apart=True)
+    texts = (sf.Text(), None), (sf.Text(missing="AB"), unit)
+    for kind, owner in (*texts, (sf.Category(*SPELLINGS[1:-1], missing="ab"), unit)):
+        ask = asker(path, {"x": kind}, owner, table="t")
+        value = ask.value("x")
+        tests: list[object] = [Member(value.expression, (0, 3))]
+        if isinstance(kind, sf.Text):
+            tests = [
+                Member(value.expression, ("AB", "É")),
+                Like(value.expression, "A%"),
+                Compare(Comparison.LT, value.expression, Constant("b")),
+            ]
+        aggregates = CountRows(), CountUnits(), CountDistinct(value)
+        keys = (GroupKey(value, None, True),)
+        plans = [ask.plan(*aggregates, keys=keys, limits=(None, 99, None))]
+        plans += [ask.plan(*aggregates, source=Filter(ask.scan, test)) for test in tests]
+        reference = Reference({"people": rows})
+        with closing(DuckDB(ask.tables)) as engine:
+            if any(engine.run(plan, "key") != reference.run(plan, "key") for plan in plans):
+                return False
+    return True
+
+
+@pytest.mark.parametrize("collation", COLLATIONS)
+def test_texts_are_equal_only_if_their_code_points_are(asker, tmp_path, collation):
+    assert agree_on_spellings(asker, tmp_path, collation)
+
+
+@pytest.mark.parametrize("collation", COLLATIONS)
+def test_a_cast_keeps_the_collation_and_is_noticed(asker, tmp_path, monkeypatch, collation):
+    def cast(node):
+        return ["CAST(", node.value, " AS VARCHAR)"]
+
+    monkeypatch.setitem(duckdb_printer._RULES, sql_tree.CodePoints, cast)
+    assert not agree_on_spellings(asker, tmp_path, collation)
+
+
+def test_a_default_collation_changes_no_reading(asker, tmp_path, monkeypatch):
+    opened = DuckDB._open_sources
+
+    def without_case(engine):
+        engine._connection.execute("SET default_collation = 'NOCASE'")
+        opened(engine)
+
+    monkeypatch.setattr(DuckDB, "_open_sources", without_case)
+    assert agree_on_spellings(asker, tmp_path, "NOACCENT")
+    words = pa.table({"x": SPELLINGS})
+    ask = asker(words, {"x": sf.Text()})
+    plan = ask.plan(CountRows(), keys=(GroupKey(ask.value("x"), None, True),))
+    assert ask.duckdb(plan) == ask.reference(plan, words.to_pylist())
 
 
 EDGES = json.loads((Path(__file__).parent / "corpus" / "texts.json").read_text(encoding="utf-8"))

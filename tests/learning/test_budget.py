@@ -11,11 +11,14 @@ from scipy.stats import norm
 from sfumato.accounting.budget_gates import INCREMENTS
 from sfumato.accounting.order_price import price
 from sfumato.errors import InvalidNumber, WrongUse
+from sfumato.exact.rounding import sqrt_up
 from sfumato.learning.budget import Budgeted, budgeted
-from sfumato.learning.order import FullBatch, Poisson, event_of
+from sfumato.learning.order import Fixed, FullBatch, Poisson, event_of
 from sfumato.mechanisms.additive import rounded_gaussian
+from sfumato.noise import RoundedGaussian
 from sfumato.privacy import Distance, Norm
-from sfumato.privacy.event import Block, Repeated
+from sfumato.privacy.event import AdditiveNoise, Block, Composed, Repeated
+from sfumato.privacy.unit import Relation
 
 ORDERS = [Fraction(12)]
 UNIT = Distance(Norm.L2, Fraction(2**20))
@@ -67,7 +70,25 @@ def test_other_costs_are_refused(asked: dict[str, object], refusal: type[Excepti
         budgeted(**asked)
 
 
-def test_an_epsilon_for_which_samples_have_no_bound_is_refused_in_plain_words() -> None:
+def test_an_epsilon_that_hides_nothing_needs_some_noise() -> None:
     budget = Budgeted(epsilon=Fraction(1000), delta=Fraction(1, 10**6))
-    with pytest.raises(InvalidNumber, match="a smaller epsilon"):
-        budget.multiplier(Poisson("0.01"), 10, ())
+    # P(drawn more than 5 times of 10) < 1e-6 / 4, and 5 Gaussians of mu^2 = 331 cost about 1000
+    assert 1 / 18.2 > budget.multiplier(Poisson("0.01"), 10, ()) > 1 / 25
+
+
+@pytest.mark.parametrize("sizes", [(1,), (1, 2)])
+@pytest.mark.parametrize(("epsilon", "delta"), [("0.1", "1e-6"), ("1", "1e-4")])
+@pytest.mark.parametrize("order", [Fixed(50, 1000), Poisson("0.05")])
+def test_what_a_run_charges_is_certified(
+    order: Fixed | Poisson, sizes: tuple[int, ...], epsilon: str, delta: str
+) -> None:
+    budget = budgeted(epsilon=epsilon, delta=delta)
+    multiplier = budget.multiplier(order, sum(sizes), ())
+    relation = Relation.REPLACE_ONE if isinstance(order, Fixed) else Relation.ADD_REMOVE
+    # as a run does: another distance, sigma rounded up to a whole number, a part a checkpoint
+    unit = Distance(Norm.L2, Fraction(3 * 2**20 + 7), relation)
+    sigma = Fraction(math.ceil(multiplier * sqrt_up(unit.value)))
+    step = event_of(order, AdditiveNoise(RoundedGaussian(sigma), unit))
+    plan = Composed(tuple(Repeated(step, size) for size in sizes))
+    charge = price(budget.whole(plan), ())
+    assert charge.epsilon == Fraction(epsilon) * INCREMENTS

@@ -8,7 +8,7 @@ import numpy as np
 
 from sfumato import learning as ln
 from sfumato.learning.components import Components
-from sfumato.learning.frames import FrameColumn
+from sfumato.learning.frames import ColumnReport, FrameColumn
 from sfumato.learning.points import Box
 from sfumato.query.cost import Cost
 
@@ -28,6 +28,14 @@ def test_rows_go_there_and_back() -> None:
     found = MODEL.transform(frame)
     assert np.allclose(found[:2], [[0, 0.5], [1, -1]]) and np.isnan(found[2]).all()
     assert np.allclose(MODEL.inverse(found[:2]), [[100, 10], [25, 20]])
+
+
+def test_an_empty_frame_one_row_and_a_report() -> None:
+    assert MODEL.transform({"age": [], "pay": []}).shape == (0, 2)
+    assert MODEL.transform({"age": 100, "pay": "10"}).tolist() == [[0.0, 0.5]]
+    found, report = MODEL.transform({"age": [9, "?"], "pay": [1, None]}, report=True)
+    assert np.isnan(found[1]).all()
+    assert report == (ColumnReport("age", 2, 0, 1), ColumnReport("pay", 2, 1, 0))
 
 
 def test_saved_components_are_the_same(tmp_path: Path) -> None:

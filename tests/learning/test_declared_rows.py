@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato import learning as ln
-from sfumato.errors import UnknownName, WrongUse
+from sfumato.errors import LedgerBusy, UnknownName, WrongUse
+from sfumato.learning import declared_rows
 from sfumato.learning.declared_rows import Declared, read_column
 from sfumato.learning.sklearn import Clusterer
+from sfumato.query.connect import connect
 
 UGLY = [None, float("nan"), float("inf"), -1e300, 10**400, "x", b"x", [], {}, pd.NaT, pd.NA]
 KINDS = [
@@ -58,6 +60,44 @@ def test_values_are_those_of_the_declaration() -> None:
     assert read_column(sf.Date("2000-01-01", "2020-01-01"), days) == [days[0]] * 3
 
 
+def test_texts_are_read_as_sources_are() -> None:
+    assert read_column(sf.Integer(0, 99), ["10", " 7 ", "1e1", "1_0", "inf", "x"]) == [
+        *(10, 7, 10),
+        *(None, None, None),
+    ]
+    assert read_column(sf.Real(0, 1), ["0.5", np.str_(".25")]) == [0.5, 0.25]
+    iso, written = sf.Date("2000-01-01", "2020-01-01"), "%d/%m/%Y"
+    day = datetime.date(2001, 2, 3)
+    assert read_column(iso, ["2001-02-03", "3/2/2001", "2001-02-30"]) == [day, None, None]
+    other = sf.Date("2000-01-01", "2020-01-01", format=written)
+    assert read_column(other, ["3/2/2001", "2001-02-03", "30/2/2001"]) == [day, None, None]
+
+
+def test_whole_numbers_are_places_where_no_class_is_one() -> None:
+    def reads(kind: Any, labels: Any) -> bool:
+        return Declared("l.db", "d", {"age": sf.Integer(0, 9)}, kind).reads_places(labels)
+
+    whole = np.array([0, 1])
+    assert reads(sf.Category("no", "yes"), whole) and reads(sf.Boolean(true="y", false="n"), whole)
+    assert not reads(sf.Category("no", "1"), whole) and not reads(sf.Boolean(), whole)
+    # a label stands for itself
+    assert not reads(sf.Category({"n": "no", "y": "1"}), whole)
+    for other in (whole.astype(float), whole.astype(bool), whole.astype(object), ["no"]):
+        assert not reads(sf.Category("no", "yes"), other)
+
+
+def test_places_are_those_of_the_classes_in_ascending_order() -> None:
+    rows = Declared("l.db", "d", {"age": sf.Integer(0, 9)}, sf.Category("yes", "no", "?"))
+    for labels in (np.array([0, 1, 2, 3, -1]), [0, 1, 2, 3, -1]):
+        assert rows._labels(labels, as_places=False) == ["?", "no", "yes", None, None]
+    # each is read by itself: True is no place
+    assert rows._labels([1, "yes", True, 1.0], as_places=False) == ["no", "yes", None, None]
+    numbers = Declared("l.db", "d", {"age": sf.Integer(0, 9)}, sf.Integer(3, 4)).of_classes
+    assert numbers._labels(np.array([3, 4, 0]), as_places=False) == ["3", "4", None]
+    assert numbers._labels(np.array([0, 1, 3]), as_places=True) == ["3", "4", None]
+    assert numbers._labels(["3", True], as_places=True) == [None, None]
+
+
 def declared(folder: Path, **more: Any) -> Declared:
     columns = {"age": sf.Integer(0, 99), "label": sf.Boolean()}
     return Declared(folder / "l.db", "d", columns, sf.Boolean(), sf.Budget(1), **more)
@@ -80,6 +120,31 @@ def test_a_frame_is_read_by_name_and_an_array_by_place(tmp_path: Path) -> None:
     expected = {"age": [5], "label": ["True"]}
     assert declared(tmp_path).frame(given_frame) == expected
     assert declared(tmp_path).frame([[5, 1]]) == expected
+
+
+def test_a_ledger_of_another_process_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[str] = []
+
+    def busy(*tables: Any, **more: Any) -> Any:
+        looks.append(more["version"])
+        if len(looks) < 3:
+            raise LedgerBusy("held")
+        return connect(*tables, **more)
+
+    monkeypatch.setattr(declared_rows, "connect", busy)
+    monkeypatch.setattr(declared_rows, "_PAUSE", 0)
+    with declared(tmp_path).session([[1, 1]], [True], "v") as session:
+        assert session.budget.spent == "0" and looks == ["v"] * 3
+    # no longer than is said
+    looks.clear()
+    with pytest.raises(LedgerBusy):
+        declared(tmp_path, wait=0).session([[1, 1]], [True], "v")
+    assert looks == ["v"]
+    for wait in (-1, float("nan"), float("inf"), True, "1"):
+        with pytest.raises(WrongUse, match="wait="):
+            declared(tmp_path, wait=wait)
 
 
 def test_what_is_refused(tmp_path: Path) -> None:

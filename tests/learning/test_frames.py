@@ -2,6 +2,7 @@
 """Frames are read with the codes of the declarations."""
 
 import datetime
+import json
 import math
 from decimal import Decimal
 from fractions import Fraction
@@ -13,8 +14,10 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.errors import UnknownName
-from sfumato.learning.frames import FrameColumn, column_of
+from sfumato.engines.value_codes import DATE_PATTERN, NUMBER_PATTERN
+from sfumato.errors import UnknownName, WrongUse
+from sfumato.learning import frames
+from sfumato.learning.frames import ColumnReport, FrameColumn, codes_of, column_of, unread_values
 from sfumato.metadata.column import Column
 from sfumato.plan.rows import MISSING
 from sfumato.plan.value import Value
@@ -29,18 +32,51 @@ def column(kind: Any) -> FrameColumn:
     [
         (sf.Category("a", "b"), ["b", "a", "c", None], [1, 0, MISSING, MISSING]),
         (sf.Boolean(), [True, False, None, "True"], [1, 0, MISSING, 1]),
-        (sf.Integer(0, 9), [3, 2.6, None, math.nan, "4"], [3, 3, MISSING, MISSING, MISSING]),
+        (sf.Integer(0, 9), [3, 2.6, None, math.nan, "4"], [3, 3, MISSING, MISSING, 4]),
+        (
+            sf.Integer(0, 9),
+            ["1_0", "inf", " 7 ", "2.5e0", "\u0663", b"1"],
+            [*[MISSING] * 2, 7, 2, *[MISSING] * 2],
+        ),
+        (
+            sf.Integer(0, 99, missing=["99", "N"]),
+            [99, 99.0, "99", "N", 98, True],
+            [*[MISSING] * 4, 98, 1],
+        ),
+        (sf.Boolean(), [1, 0, 1.0, "false", 2], [1, 0, 1, 0, MISSING]),
+        (
+            sf.Boolean(true="1", false="2", missing="9"),
+            [1, "2", 9, 0, "True"],
+            [1, 0, MISSING, MISSING, 1],
+        ),
+        (sf.Category({"1": "F", "2": "M"}), [1, "2", "F", 3, 2.0], [0, 1, 0, MISSING, 1]),
+        (sf.Category("true", "no"), [True, np.True_, "True", False], [0, 0, MISSING, MISSING]),
+        # a label stands for itself
+        (sf.Category({"1": "2", "2": "1"}), ["1", 2], [1, 0]),
         (sf.Real(0, 1, step="1/4"), [0.5, math.inf, -math.inf], [2, 2**53, -(2**53)]),
         (
             sf.Date("2000-01-01", "2001-01-01"),
-            [datetime.date(1970, 1, 3), None, "2000-01-01"],
-            [2, MISSING, MISSING],
+            [datetime.date(1970, 1, 3), None, "1970-01-03", "1970-1-3", "1970-02-30"],
+            [2, MISSING, 2, MISSING, MISSING],
         ),
     ],
 )
 def test_values_have_their_codes(kind: Any, values: list[Any], codes: list[int]) -> None:
     assert column(kind).codes(values).tolist() == codes
-    assert FrameColumn.from_json(column(kind).to_json()) == column(kind)
+    stored = FrameColumn.from_json(json.loads(json.dumps(column(kind).to_json())))
+    assert stored == column(kind) and stored.codes(values).tolist() == codes
+
+
+def test_texts_are_numbers_and_dates_as_the_engines_read_them() -> None:
+    assert (frames._NUMBER, frames._DAY) == (NUMBER_PATTERN, DATE_PATTERN)
+
+
+def test_a_file_of_an_earlier_model_has_no_words() -> None:
+    form = column(sf.Boolean(missing="N")).to_json()
+    del form["words"], form["missing"]
+    earlier = FrameColumn.from_json(form)
+    assert earlier == column(sf.Boolean())
+    assert earlier.codes([True, 1, "false", "N"]).tolist() == [1, 1, 0, MISSING]
 
 
 ODD: list[Any] = [
@@ -92,3 +128,48 @@ def test_a_column_of_lists_has_a_feature_for_each_number() -> None:
     assert second.tolist() == [5, 18, MISSING, MISSING, MISSING, MISSING, 1]
     assert [codes.tolist() for codes in column.features([])] == [[], []]
     assert FrameColumn("x", 0).features([1, 2])[0].tolist() == [1, 2]
+
+
+AGE, SEX = column(sf.Integer(0, 99)), FrameColumn.of(Value.of(Column("sex", sf.Category("F", "M"))))
+PIXELS = FrameColumn("pixels", 0, length=2)
+BOTH = (AGE, SEX)
+
+
+def read(frame: Any, columns: Any = BOTH) -> list[list[int]]:
+    return [each.tolist() for each in codes_of(frame, columns)]
+
+
+def test_one_row_is_a_mapping_of_values() -> None:
+    assert read({"x": 3, "sex": "M"}) == [[3], [1]]
+    assert read({"x": None, "sex": np.str_("F"), "more": [1, 2]}) == [[MISSING], [0]]
+    assert (
+        read({"pixels": [1, 2]}, (PIXELS,)) == read({"pixels": [[1, 2]]}, (PIXELS,)) == [[1], [2]]
+    )
+    assert read({"pixels": np.array([1, 2]), "x": np.int64(7)}, (PIXELS, AGE)) == [[1], [2], [7]]
+
+
+def test_an_empty_frame_gives_nothing() -> None:
+    empty: Any = pd.DataFrame({"x": [], "sex": []})
+    assert read(empty) == read({"x": [], "sex": []}) == read(pa.table(empty)) == [[], []]
+    assert read({"pixels": []}, (PIXELS,)) == [[], []]
+
+
+def test_columns_of_unequal_length_are_refused() -> None:
+    for frame in ({"x": [1, 2], "sex": ["F"]}, {"x": [1, 2], "sex": ["F"] * 3}):
+        with pytest.raises(WrongUse, match=r"unequal length: 'x' has 2 values, and 'sex' [13]"):
+            read(frame)
+    with pytest.raises(UnknownName, match="sex"):
+        read({"x": 1})
+
+
+@pytest.mark.parametrize("values", [np.array([True]), np.array([1]), pa.array([0]), pd.Series([1])])
+def test_a_type_that_holds_no_declared_value_is_refused(values: Any) -> None:
+    with pytest.raises(WrongUse, match="none of its declared values"):
+        read({"x": [1], "sex": values})
+
+
+def test_what_is_unknown_and_missing_is_counted_by_column() -> None:
+    frame = pd.DataFrame({"x": ["1", "?", "", None], "sex": ["F", "f", "M", None]})
+    assert unread_values(frame, BOTH) == (ColumnReport("x", 4, 2, 1), ColumnReport("sex", 4, 1, 1))
+    lists = {"pixels": [[1, 2], [1], None]}
+    assert unread_values(lists, (PIXELS,)) == (ColumnReport("pixels", 3, 1, 1),)

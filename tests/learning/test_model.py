@@ -10,7 +10,7 @@ import pytest
 import sfumato as sf
 from sfumato.errors import UnknownName, WrongUse
 from sfumato.learning.features import Binned, Features, Line, Listed
-from sfumato.learning.frames import FrameColumn
+from sfumato.learning.frames import ColumnReport, FrameColumn
 from sfumato.learning.load import load
 from sfumato.learning.model import Model
 from sfumato.query.cost import Cost
@@ -53,6 +53,20 @@ def test_a_number_is_predicted_within_its_bounds() -> None:
     assert np.allclose(number.predict(FRAME), [10.0, 15.0, 20.0])
     with pytest.raises(WrongUse):
         number.predict_proba(FRAME)
+
+
+def test_an_empty_frame_one_row_and_a_report() -> None:
+    empty: dict[str, Any] = {"age": [], "pay": [], "city": []}
+    assert model().predict(empty) == []
+    assert model(classes=(), bounds=(10.0, 20.0)).predict(empty).tolist() == []
+    assert model().predict({"age": 60, "pay": "5", "city": "west"}) == ["yes"]
+    predicted, report = model().predict(FRAME, report=True)
+    assert predicted == ["no", "yes", "yes"]
+    assert report == (
+        ColumnReport("age", 3, 1, 0),
+        ColumnReport("pay", 3, 0, 0),
+        ColumnReport("city", 3, 0, 1),
+    )
 
 
 def test_a_saved_model_is_the_same(tmp_path: Path) -> None:

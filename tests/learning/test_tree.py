@@ -12,7 +12,7 @@ import pytest
 from sfumato import learning as ln
 from sfumato.errors import UnknownName, WrongUse
 from sfumato.learning.features import Binned, Features, Listed
-from sfumato.learning.frames import FrameColumn
+from sfumato.learning.frames import ColumnReport, FrameColumn
 from sfumato.learning.tree import Tree
 from sfumato.query.cost import Cost
 
@@ -33,6 +33,14 @@ def test_a_row_is_predicted_by_its_leaf() -> None:
     assert MODEL.predict_proba(FRAME)[:, 1].tolist() == [0.1, 0.7, 0.4, 0.8]
     with pytest.raises(UnknownName, match="age"):
         MODEL.predict({"city": ["north"]})
+
+
+def test_an_empty_frame_one_row_and_a_report() -> None:
+    assert MODEL.predict({"city": [], "age": []}) == []
+    assert MODEL.predict({"city": "south", "age": "20"}) == ["no"]
+    predicted, report = MODEL.predict(FRAME, report=True)
+    assert predicted == MODEL.predict(FRAME)
+    assert report == (ColumnReport("city", 4, 0, 1), ColumnReport("age", 4, 1, 0))
 
 
 def test_a_saved_tree_is_the_same(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from sfumato import learning as ln
 from sfumato.errors import WrongUse
 from sfumato.learning.features import Binned, Features, Listed
-from sfumato.learning.frames import FrameColumn
+from sfumato.learning.frames import ColumnReport, FrameColumn
 from sfumato.learning.trees import Grown, Trees
 from sfumato.query.cost import Cost
 
@@ -34,6 +34,14 @@ def test_a_row_is_predicted_by_the_mean_of_its_leaves() -> None:
     assert MODEL.predict_proba(FRAME)[:, 1].tolist() == [0.125, 0.5, 0.25, 0.625]
     # the first of equal ones
     assert MODEL.predict(FRAME) == ["no", "no", "no", "yes"]
+
+
+def test_an_empty_frame_one_row_and_a_report() -> None:
+    assert MODEL.predict({"city": [], "age": []}) == []
+    assert MODEL.predict({"city": "south", "age": "20"}) == ["no"]
+    predicted, report = MODEL.predict(FRAME, report=True)
+    assert predicted == MODEL.predict(FRAME)
+    assert report == (ColumnReport("city", 4, 0, 1), ColumnReport("age", 4, 1, 0))
 
 
 def test_saved_trees_are_the_same(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import sfumato as sf
 from sfumato.engines.reference import Reference
 from sfumato.metadata.column import Column
 from sfumato.plan.aggregate import (
+    CodeQuantiles,
     CountDistinct,
     CountRows,
     CountUnits,
@@ -21,12 +22,14 @@ from sfumato.plan.aggregate import (
     Quantiles,
     Sum,
     Variance,
+    quantiles,
 )
 from sfumato.plan.relation import Scan
 from sfumato.plan.stages import Bounded, Limits, Part, Raw, Tracked
 from sfumato.plan.value import Value
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.query import stability
+from tests.contracts.leaves import dense
 
 HALF = (Fraction(1, 2),)
 TEXT = Value.of(Column("x", sf.Text()))
@@ -63,8 +66,9 @@ WIDE, DAYS = number(0, 5000), Value.of(Column("x", sf.Date("2019-01-01", "2019-1
         (Variance(WIDE, 2**10), 3, 10**6, True),
         (Quantiles(SIGNED, HALF), 11, 1, True),
         (Quantiles(DAYS, HALF), 365, 1, True),
+        (CodeQuantiles(WIDE, HALF), 5001, 1, True),
         # 5001 codes in leaves of 5
-        (Quantiles(WIDE, HALF), 1001, 1, True),
+        (CodeQuantiles(WIDE, HALF, 5), 1001, 1, True),
     ],
 )
 def test_the_most_that_a_row_adds(aggregate, integers, most, positive):
@@ -84,13 +88,31 @@ def test_an_aggregate_reads_one_value_or_none():
 
 
 @given(st.integers(-(2**40), 2**40), st.integers(1, 2**41))
-def test_levels_and_leaves_are_at_most_1024_or_a_millionth_and_hold_every_code(low, whole):
+def test_levels_are_at_most_a_millionth_and_hold_every_code(low, whole):
     value = number(low, low + whole)
-    spread, grid = Variance(value), Quantiles(value, HALF)
+    spread = Variance(value)
     assert (spread.levels - 1) * spread.coarse < whole <= spread.levels * spread.coarse
     assert spread.levels <= 2**26 and Mean(value).levels == whole
     assert spread.coarse == 1 or spread.coarse * 10**6 < whole
-    assert whole // grid.coarse == grid.leaves - 1 <= 1023
+
+
+@given(st.integers(-(2**40), 2**40), st.integers(1, 2**41), st.integers(1, 2**20))
+def test_leaves_hold_every_code_once(low, whole, leaf):
+    grid = CodeQuantiles(number(low, low + whole), HALF, leaf)
+    assert (grid.leaves - 1) * leaf <= whole < grid.leaves * leaf
+
+
+def test_quantiles_of_few_codes_keep_the_class_that_their_answers_were_stored_with():
+    few, many = number(1, 1024), number(0, 1024)
+    assert quantiles(few, HALF) == Quantiles(few, HALF)
+    assert quantiles(many, HALF) == CodeQuantiles(many, HALF, leaf=1, ends=False)
+    assert quantiles(few, HALF, ends=True) == CodeQuantiles(few, HALF, ends=True)
+    assert quantiles(few, HALF, leaf=2) == CodeQuantiles(few, HALF, leaf=2)
+    # the answers of before had leaves of several codes
+    with pytest.raises(ValueError, match="wide"):
+        Quantiles(many, HALF)
+    with pytest.raises(ValueError, match="at least one code"):
+        CodeQuantiles(many, HALF, leaf=0)
 
 
 def integers(aggregate, code):
@@ -103,11 +125,8 @@ def integers(aggregate, code):
         (Part(aggregate, Distance(Norm.L1, 1), 1),),
     )
     value = str(Fraction(code) * aggregate.value.step)
-    return (
-        Reference({"t": [{"x": str(float(Fraction(value)))}]})
-        .run(plan, "key")[0]
-        .get((), (0,) * aggregate.width)
-    )
+    (found,) = Reference({"t": [{"x": str(float(Fraction(value)))}]}).run(plan, "key")
+    return dense(aggregate, found.get((), ()))
 
 
 def within(aggregate):

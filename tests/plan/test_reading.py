@@ -4,7 +4,7 @@
 from fractions import Fraction
 
 from sfumato.metadata.column import Column, Date, Integer, Real
-from sfumato.plan.aggregate import CountRows, Mean, Quantiles, Sum, Variance
+from sfumato.plan.aggregate import CodeQuantiles, CountRows, Mean, Quantiles, Sum, Variance
 from sfumato.plan.reading import Kind, Reading
 from sfumato.plan.value import Value
 
@@ -34,9 +34,11 @@ def test_readings_turn_integers_into_values():
 
 def test_coarse_levels_stand_for_their_middle():
     income = Value.of(Column("income", Integer(0, 4 * 1024 - 1)))
-    assert Quantiles(income, (Fraction(1, 2),)).coarse == 4
-    quantiles = Quantiles(income, (Fraction(1, 2),)).reading(1)
+    quantiles = CodeQuantiles(income, (Fraction(1, 2),), leaf=4).reading(1)
     assert (quantiles.lower, quantiles.least, quantiles.upper) == (Fraction(3, 2), 0, 4 * 1024 - 1)
+    assert (quantiles.span, quantiles.rounding) == (4, Fraction(3, 2))
+    every = CodeQuantiles(income, (Fraction(1, 2),)).reading(1)
+    assert (every.lower, every.span, every.rounding) == (0, 1, 0)
     coarse = Variance(income, 2**10).reading(1)
     assert (coarse.lower, coarse.rounding) == (Fraction(3, 2), Fraction(3, 2))
     assert Variance(income).reading(1).rounding == 0

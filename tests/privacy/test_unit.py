@@ -31,6 +31,7 @@ BOUNDS = st.none() | st.just(AUTO) | st.integers(1, 2**31)
 @st.composite
 def units(draw):
     bounds = {name: draw(BOUNDS) for name in LIMITS}
+    bounds["spellings_apart"] = draw(st.booleans())
     if draw(st.booleans()):
         path = f"{draw(st.sampled_from(['a', 'b']))}.{draw(NAMES)}"
         return Unit(draw(NAMES), **bounds, via=path, key=draw(st.none() | NAMES))
@@ -40,7 +41,7 @@ def units(draw):
 
 def identity(one):
     """All of a unit but its limits."""
-    return one.columns, one.via, one.key, one.name
+    return one.columns, one.via, one.key, one.name, one.spellings_apart
 
 
 @pytest.mark.parametrize("limits", [(1,), (1, 1), (None, None, 1), (9, 9, 1), (AUTO, AUTO, 1)])
@@ -63,23 +64,39 @@ def test_a_unit_keeps_what_it_was_given(column, rows, groups):
         groups,
         None,
     )
-    assert identity(unit) == ((column,), None, None, column)
+    assert identity(unit) == ((column,), None, None, column, False)
 
 
 def test_several_columns_name_a_unit_together():
     day = Unit(["person_id", "day"], max_rows=9, name="person_day")
-    assert identity(day) == (("person_id", "day"), None, None, "person_day")
+    assert identity(day) == (("person_id", "day"), None, None, "person_day", False)
     assert day == Unit(("person_id", "day"), 9, name="person_day")
     assert (day.column, Unit(["person_id", "day"]).name) == ("person_id, day", "person_id, day")
 
 
 def test_a_unit_can_be_that_of_another_table():
     visit = Unit("visit_id", via="visits.patient_id")
-    assert identity(visit) == (("visit_id",), "visits.patient_id", "visit_id", None)
+    assert identity(visit) == (("visit_id",), "visits.patient_id", "visit_id", None, False)
     assert visit.target == ("visits", "patient_id")
     assert Unit("visit", via="visits.patient_id", key="id").key == "id"
     assert Unit("id", via="t.a.b, c").target == ("t", "a.b, c")
     assert Unit("id").target is None
+
+
+def test_spellings_that_are_declared_apart_are_part_of_the_contract():
+    apart = Unit("id", spellings_apart=True)
+    assert str(Unit("id")) == "id"
+    assert str(apart) == '("id" spellings apart)'
+    assert repr(apart) == "Unit('id', spellings_apart=True)"
+    assert apart.limited(max_rows=1, max_groups=None, max_rows_total=None).spellings_apart
+    link = Unit("visit", via="visits.patient", key="id", spellings_apart=True)
+    assert str(link) == '("visit" via "visits.patient" by "id" spellings apart)'
+
+
+@pytest.mark.parametrize("apart", [1, "yes", None], ids=repr)
+def test_spellings_are_apart_or_not(apart):
+    with pytest.raises(InvalidDeclaration, match="spellings_apart="):
+        Unit("id", spellings_apart=apart)
 
 
 @pytest.mark.parametrize("column", ["", None, 3, b"id", [], ["id", ""], ["id", 3], {"id"}])

@@ -19,7 +19,7 @@ from sfumato.metadata.dataset import Dataset
 from sfumato.plan.stages import Bounded
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.query.add_noise import every_group
-from sfumato.query.cells import Cells, Units
+from sfumato.query.cells import Cells, Units, WeightedLeaves
 from sfumato.query.pipeline import compile_plan
 from sfumato.query.statistic import Opened
 from sfumato.sql.lower import understand
@@ -69,6 +69,62 @@ def test_the_cells_of_a_part_move_by_at_most_its_proved_distance(norm: Norm, wha
     assert (taxi if norm is Norm.L1 else square) <= statistic.distance(norm).value
     if norm is Norm.L1:
         assert largest <= statistic.distance(Norm.LINF).value
+
+
+def weights(plan: Bounded, rows: list[dict[str, object]]) -> list[dict[int, int]]:
+    """The weight of each leaf in each group."""
+    found = Reference({"people": rows}).run(plan, "key")
+    exact = WeightedLeaves(cells(plan)).exact(Opened(plan, lambda: found))
+    return [dict(zip(*map(list, pair), strict=True)) for pair in exact]
+
+
+def heaviest(plan: Bounded) -> int:
+    """The most that a set of leaves of a group moves when a unit of any small table leaves."""
+    most = 0
+    for size in range(5):
+        for rows in itertools.combinations(PEOPLE, size):
+            for unit in {row["person"] for row in rows}:
+                others = [row for row in rows if row["person"] != unit]
+                for one, other in zip(weights(plan, [*rows]), weights(plan, others), strict=True):
+                    moved = [one.get(leaf, 0) - other.get(leaf, 0) for leaf in {*one, *other}]
+                    most = max(most, sum(each for each in moved if each > 0), -sum(moved))
+    return most
+
+
+def quantiles_by_sex() -> Bounded:
+    people = declared(sf.AddRemove)
+    sql = "SELECT sex, MEDIAN(age) AS m FROM people GROUP BY sex"
+    return compile_plan(understand(sql, people).raw, people, Norm.L1)
+
+
+def test_the_leaves_of_a_group_move_by_at_most_their_proved_distance(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan = quantiles_by_sex()
+    claimed = WeightedLeaves(cells(plan)).distance(Norm.LINF).value
+    assert 0 < heaviest(plan) <= claimed
+    # a mutant of the leaves: each counts twice
+    honest = WeightedLeaves.exact
+    monkeypatch.setattr(
+        WeightedLeaves,
+        "exact",
+        lambda self, opened: [(leaves, 2 * own) for leaves, own in honest(self, opened)],
+    )
+    assert heaviest(plan) > claimed
+
+
+def test_leaves_are_those_of_columns_and_of_groups_without_rows() -> None:
+    plan = quantiles_by_sex()
+    table = pa.table({"k": [1, 1], "leaf": [3, 1], "n": pa.array([5, 7], pa.decimal128(38))})
+    statistic = WeightedLeaves(cells(plan))
+    (part,) = columns(plan, (0,), table).values()
+    first, second = statistic.exact(Opened(plan, lambda: (part,)))
+    assert [array.tolist() for array in (*first, *second)] == [[], [], [1, 3], [7, 5]]
+    flat = ({(1,): (1, 7, 3, 5)},)
+    first, second = statistic.exact(Opened(plan, lambda: flat))
+    assert [array.tolist() for array in (*first, *second)] == [[], [], [1, 3], [7, 5]]
+    with pytest.raises(InvalidDeclaration, match="Leaves"):
+        WeightedLeaves(cells(plan_of(BY_SEX)))
 
 
 def test_a_group_twice_would_move_further_and_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

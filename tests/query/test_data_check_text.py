@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report of a check of the data, as a newcomer reads it."""
 
+from dataclasses import replace
+
 import pytest
 
 import sfumato as sf
@@ -110,6 +112,15 @@ def test_the_units_and_their_limits():
         "  max_groups=2, GROUP BY ward: 25.0% (2) of the units are over it and lose no row",
         "  max_groups is sf.AUTO: a question learns it, so nothing is counted",
     ]
+
+
+def test_spellings_that_the_source_calls_equal_are_counted_for_each_column():
+    facts = UnitFacts(sf.Unit("p"), 4, unnamed=0, without_partner=0, units=3)
+    (_, line) = unit_lines(replace(facts, respelled=(("p", 1_200),)))
+    assert line == (
+        "  p: the source calls 1,200 spellings equal to others (a collation); "
+        "each is an id of its own here"
+    )
 
 
 def test_it_says_that_no_unit_is_over_a_limit():

@@ -271,7 +271,7 @@ def test_totals_of_groups_have_wider_intervals(values: list[int], copies: int) -
                 assert highest - lowest >= (high - low) * Fraction(99, 100) or copies == 1
 
 
-def test_a_quantile_has_a_rank_error_and_the_whole_range_for_an_interval() -> None:
+def test_a_quantile_has_a_rank_error_and_no_interval() -> None:
     reading = Reading(
         Kind.QUANTILES,
         Fraction(1, 8),
@@ -283,12 +283,39 @@ def test_a_quantile_has_a_rank_error_and_the_whole_range_for_an_interval() -> No
     part = Released("QUANTILE", reading, None, ((4, 7),), (1,), (Fraction(1, 2), Fraction(1, 4)), 9)
     # the second lies in the last leaf, whose middle is beyond the range
     assert [part.point(0, place=place) for place in (0, 1)] == [12, 13]
-    assert part.interval(0, MISS) == (Fraction(39, 4), 13)
+    assert part.interval(0, MISS) is None
     # (leaves - 1) exp(-rate x) = miss, x in weights of 1/8 of a row
     for place, per_weight in enumerate((2, 4)):
         assert float(part.rank_error(place, MISS)) == pytest.approx(
             math.log(8 / 0.05) * per_weight / 8
         )
+
+
+def test_a_quantile_with_ends_has_an_interval_up_to_their_confidence() -> None:
+    reading = Reading(
+        Kind.QUANTILES,
+        Fraction(1, 8),
+        Fraction(12),
+        Fraction(5),
+        Fraction(98),
+        rounding=Fraction(2),
+    )
+    # 20 leaves at rate 1/2: an end misses with a third of 1% at 2 ln(6000) = 17.4 weights
+    part = Released("Q", reading, None, ((1, 0, 3),), (1,), (Fraction(1, 2),), 20, (18,))
+    assert part.interval(0, MISS) == part.interval(0, Fraction(1, 100)) == (10, 29)
+    assert part.interval(0, Fraction(1, 1000)) is None
+    # the three share the miss
+    assert float(part.rank_error(0, MISS)) == pytest.approx(math.log(19 * 3 / 0.05) * 2 / 8)
+    # the value itself may have been selected beyond an end
+    assert replace(part, values=((5, 0, 3),)).interval(0, MISS) == (10, 39)
+    # an expression of two quantiles shares it too
+    both = Arithmetic(Operation.SUBTRACT, Estimate(0), Estimate(1))
+    assert ranges_of(both, [part, part], [0], MISS)[0].interval == (-19, 19)
+    assert ranges_of(both, [part, part], [0], Fraction(1, 70))[0].interval is None
+    whole = replace(part, values=((1, 0, 17),))
+    assert ranges_of(Estimate(0), [whole], [0], MISS)[0].untold is False
+    least = replace(whole, reading=replace(reading, least=Fraction(10), upper=Fraction(97)))
+    assert ranges_of(Estimate(0), [least], [0], MISS)[0].untold is True
 
 
 def test_sum_over_count_of_one_release_is_its_mean() -> None:

@@ -138,7 +138,7 @@ source = "visits.parquet"
 unit = {column = "patient_id", via = "patients.id", key = "id", max_rows = "auto"}
 [tables.days]
 source = "days.parquet"
-unit = {column = ["patient", "day"], max_groups = 3, max_rows_total = "auto"}
+unit = {column = ["patient", "day"], max_groups = 3, max_rows_total = "auto", spellings_apart = true}
 [tables.drugs]
 source = "drugs.parquet"
 public = true
@@ -150,7 +150,9 @@ def test_units_over_several_tables_can_be_written(tmp_path: Path) -> None:
     assert {name: table.unit for name, table in tables.items()} == {
         "patients": sf.Unit("id", max_rows=1, name="patient"),
         "visits": sf.Unit("patient_id", max_rows=sf.AUTO, via="patients.id", key="id"),
-        "days": sf.Unit(["patient", "day"], max_groups=3, max_rows_total=sf.AUTO),
+        "days": sf.Unit(
+            ["patient", "day"], max_groups=3, max_rows_total=sf.AUTO, spellings_apart=True
+        ),
         "drugs": None,
     }
     assert [name for name, table in tables.items() if table.public] == ["drugs"]
@@ -161,6 +163,7 @@ def test_units_over_several_tables_can_be_written(tmp_path: Path) -> None:
     [
         ('key = "id"', "key = 5", "tables.visits.unit: key=5"),
         ('via = "patients.id"', 'via = "patients"', "tables.visits.unit: via='patients'"),
+        ("apart = true", 'apart = "yes"', "tables.days.unit: spellings_apart='yes'"),
         ('via = "patients.id"', "via = 1", "tables.visits.unit: via=1"),
         ('max_rows = "auto"', 'max_rows = "AUTO"', "tables.visits.unit: max_rows = 'AUTO'"),
         (

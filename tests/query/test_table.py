@@ -2,6 +2,7 @@
 """From released numbers to the table: HAVING, ORDER BY, LIMIT, OFFSET, types, bytes."""
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.plan.output import Item, Order, Output
 from sfumato.plan.scalar import Compare, Comparison, Constant, Estimate, Key
 from sfumato.query.answer import Answer
-from sfumato.query.estimate import Kind, Reading, Released
+from sfumato.query.estimate import TOTAL, Kind, Reading, Released
 from sfumato.query.table import Rows, answer_body, error_rows, load_body, merged, parts_from_json
 from tests.contracts.people import EXACTLY, FRAME, session
 from tests.contracts.released import means, numbers
@@ -201,7 +202,7 @@ def test_a_total_is_the_sum_of_its_parts() -> None:
     sets = ((0, 1), (0,), ())
     rows = merged(output(sets=sets), [part], CUBE)
     (total,) = rows.parts
-    assert list(rows.codes) == [*CUBE, (0, None), (1, None), (None, None)]
+    assert list(rows.codes) == [*CUBE, (0, TOTAL), (1, TOTAL), (TOTAL, TOTAL)]
     assert rows.members[6:] == ((0, 1, 2), (3, 4, 5), (0, 1, 2, 3, 4, 5))
     assert total.values == ((1,), (2,), (3,), (10,), (20,), (30,), (6,), (60,), (66,))
     assert total.copies == (1,) * 6 + (3, 3, 6)
@@ -227,7 +228,30 @@ def test_a_quantile_of_dates_is_shown_as_a_date() -> None:
     ]
     assert form["columns"][1]["type"] == "date"
     assert form["errors"][0][1]["rank_error"] > 0
+    assert (form["errors"][0][1]["low"], form["errors"][0][1]["high"]) == (None, None)
+    with_ends = replace(part, values=tuple((*days, 3, 150) for days in part.values), shifts=(99,))
+    form = body(output(), [with_ends])
     assert (form["errors"][0][1]["low"], form["errors"][0][1]["high"]) == (
         "1970-01-01",
-        "1970-07-19",
+        "1970-05-31",
     )
+
+
+def test_what_a_quantile_was_selected_with_is_stored_and_restored() -> None:
+    reading = Reading(Kind.QUANTILES, ONE, Fraction(2), Fraction(5), Fraction(98), rounding=2 * ONE)
+    part = Released("Q", reading, None, ((1, 0, 3),) * 5, (1,) * 5, (ONE,), 20, (99,))
+    (form,) = body(output(), [part])["released"]["parts"]
+    assert parts_from_json([form]) == [part]
+    # a release without ends has the form that it always had
+    (form,) = body(output(), [replace(part, values=((1,),) * 5, shifts=())])["released"]["parts"]
+    assert "shifts" not in form
+    assert parts_from_json([form])[0].shifts == ()
+
+
+def test_a_quantile_on_a_grid_states_both_ends_of_its_leaf() -> None:
+    reading = Reading(Kind.QUANTILES, ONE, Fraction(2), Fraction(5), Fraction(98), rounding=2 * ONE)
+    part = Released("Q", reading, None, ((1,), (19,)) * 3, (1,) * 6, (ONE,), 20)
+    first, last, *_ = (line[1] for line in body(output(), [part])["errors"])
+    assert (first["leaf_low"], first["leaf_high"]) == (5, 9)
+    # the last leaf ends with the range
+    assert (last["leaf_low"], last["leaf_high"]) == (95, 98)

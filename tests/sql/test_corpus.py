@@ -11,12 +11,12 @@ from sfumato import errors
 from sfumato.errors import Refused
 from sfumato.metadata.column import Text
 from sfumato.plan.aggregate import (
+    CodeQuantiles,
     CountDistinct,
     CountRows,
     CountUnits,
     CountValues,
     Mean,
-    Quantiles,
     Sum,
     Variance,
 )
@@ -66,10 +66,10 @@ def test_a_refusal_leads_to_a_statement_that_is_answered(name):
 
 SHAPES = {
     "A01": (Scan, (CountRows,)), "A02": (Scan, (CountUnits,)), "A05": (Scan, (Mean, CountRows)), "A07": (Scan, (CountRows,)),
-    "A12": (Scan, (Quantiles,)), "A14": (Scan, (Variance,)), "A15": (Scan, (CountValues, CountRows)), "A16": (Scan, (Sum,)),
+    "A12": (Scan, (CodeQuantiles,)), "A14": (Scan, (Variance,)), "A15": (Scan, (CountValues, CountRows)), "A16": (Scan, (Sum,)),
     "A19": (Filter, (CountRows,)), "A20": (UnitJoin, (Mean,)), "A21": (PublicJoin, (CountRows,)), "A23": (PerUnit, (Mean,)),
     "A24": (PerUnit, (CountRows,)), "A25": (Filter, (CountRows,)), "A28": (Scan, (CountDistinct,)), "A29": (Scan, (Sum, CountRows)),
-    "A31": (Semi, (CountRows,)), "A36": (Scan, (Quantiles,)), "A37": (Semi, (CountRows,)), "A40": (Filter, (Mean,)),
+    "A31": (Semi, (CountRows,)), "A36": (Scan, (CodeQuantiles,)), "A37": (Semi, (CountRows,)), "A40": (Filter, (Mean,)),
 }  # fmt: skip
 
 

@@ -53,9 +53,9 @@ def test_nothing_is_signed_before_its_life_is_charged(phones, monkeypatch):
     # the charge is durable when the key signs
     seen = []
 
-    def watched(made, key):
+    def watched(made, key, **more):
         seen.append(phones.budget.spent)
-        return signed_task(made, key)
+        return signed_task(made, key, **more)
 
     monkeypatch.setattr(charge, "signed_task", watched)
     sign(phones, task(), KEY)

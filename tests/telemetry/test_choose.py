@@ -5,8 +5,10 @@ import math
 
 import pytest
 
+import sfumato as sf
 from sfumato.errors import InvalidDeclaration, InvalidNumber, TargetUnreachable
-from sfumato.telemetry.choose import candidates, spread
+from sfumato.telemetry import report_task
+from sfumato.telemetry.choose import candidates, chosen, spread
 from sfumato.telemetry.oracles import bit, category, hashed, unary
 
 
@@ -31,6 +33,27 @@ def test_the_first_has_the_least_variance_and_fits(epsilon, values, size):
     assert all(one.oracle.size <= size for one in found)
     assert found[0].variance <= min(one.variance for one in found) * (1 + 1e-5)
     assert {one.oracle.values for one in found} == {values}
+
+
+@pytest.mark.parametrize("epsilon", ["0.1", "0.5", 1, 2, 4, 8])
+@pytest.mark.parametrize("values", [2, 10, 100, 1000, 65_536])
+@pytest.mark.parametrize("size", [4, 64])
+def test_auto_takes_the_smallest_report_within_two_percent_of_the_least_error(
+    epsilon, values, size
+):
+    taken = chosen(values, epsilon, size)
+    errors = {each.oracle: math.sqrt(each.variance) for each in candidates(values, epsilon, size)}
+    as_good = [each for each, error in errors.items() if error <= 1.02 * min(errors.values())]
+    assert taken.oracle in as_good
+    assert taken.oracle.size == min(each.size for each in as_good)
+    task = report_task(
+        "t", "?", range_of(values), epsilon=epsilon, report_bytes=size, start=0, periods=1
+    )
+    assert task.oracle == taken.oracle
+
+
+def range_of(values):
+    return sf.Integer(0, values - 1)
 
 
 @pytest.mark.parametrize(("epsilon", "values"), [(4, 1 << 20), (1, 1 << 20), (0.5, 300_000)])

@@ -8,12 +8,21 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import TaskRefused, WrongUse
-from sfumato.telemetry import Client, MemoryStore, Texts, report_task, signed_task
+from sfumato.telemetry import (
+    Client,
+    MemoryStore,
+    SignedTask,
+    Texts,
+    report_task,
+    signed_task,
+)
 from sfumato.telemetry.client import _State
 from sfumato.telemetry.oracles import bit, category, hashed, projective, rappor, unary
 from sfumato.telemetry.report import HEADER
@@ -51,7 +60,9 @@ def client(asked, clock, store=None, secret=SECRET, **fields):
         "max_epsilon": 10_000,
         "clock": clock,
     }
-    return Client(signed_task(asked, KEY), secret, store or MemoryStore(), **(usual | fields))
+    return Client(
+        signed_task(asked, KEY, signed_at=0), secret, store or MemoryStore(), **(usual | fields)
+    )
 
 
 def begun(asked, store=None, secret=SECRET):
@@ -91,7 +102,7 @@ def averaged(kind):
     asked = task(projective, periods=1000, memory=1000, expires=1_000_000 + 2000 * DAY)
     clock = Clock()
     made = kind(
-        signed_task(asked, KEY),
+        signed_task(asked, KEY, signed_at=0),
         SECRET,
         MemoryStore(),
         trusted=[KEY.public_key()],
@@ -150,7 +161,7 @@ def test_a_client_that_begins_at_once_would_answer_twice():
     clock, answers = Clock(0), set()
     for value in VALUES:
         made = Forgetful(
-            signed_task(asked, KEY),
+            signed_task(asked, KEY, signed_at=0),
             SECRET,
             MemoryStore(),
             trusted=[KEY.public_key()],
@@ -161,6 +172,70 @@ def test_a_client_that_begins_at_once_would_answer_twice():
         answers.add(made.report(value)[HEADER:])
     # the values of one epoch show in several answers: what the silence prevents
     assert len(answers) > 1
+
+
+def told_with_losses(asked, signed_at, kind=Client):
+    """The answers of each epoch, where each day the store is lost, and the clock is at 1970."""
+    clock, store, answers = Clock(), MemoryStore(), {}
+    made = kind(
+        signed_task(asked, KEY, signed_at=signed_at),
+        SECRET,
+        store,
+        trusted=[KEY.public_key()],
+        published={asked.hash.hex()},
+        max_epsilon=28,
+        clock=clock,
+    )
+    for day in range(-1, 28):
+        clock.days = day
+        sent = made.report(VALUES[day % 7])
+        if sent is not None:
+            answers.setdefault(day // 7, set()).add(sent[HEADER:])
+        store._state = None
+        clock.days = -1_000_000 / DAY
+        assert made.report(VALUES[day % 7]) is None
+    return answers
+
+
+class Trusting(Client):
+    """Takes every clock for a true one."""
+
+    def __init__(self, *given, **named):
+        super().__init__(*given, **named)
+        self._earliest = 0
+
+
+def test_a_clock_that_is_known_to_be_wrong_begins_nothing():
+    asked = task(memory=7, oracle=category(8, "3"))
+    # with the store of a day lost, no day may answer: who answers may have answered before
+    assert told_with_losses(asked, 1_000_000 - 2 * DAY) == {}
+    told = told_with_losses(asked, 1_000_000 - 2 * DAY, Trusting)
+    assert max(len(answers) for answers in told.values()) > 1
+
+
+@pytest.mark.parametrize("named", [{"signed_at": 900_000}, {"signed_at": 0, "installed": 900_000}])
+def test_a_clock_from_the_signing_on_begins_the_first_epoch(named):
+    asked, clock, store = task(memory=7), Clock(), MemoryStore()
+    more = dict(named)
+    signed = signed_task(asked, KEY, signed_at=more.pop("signed_at"))
+    usual = {"trusted": [KEY.public_key()], "published": {asked.hash.hex()}, "max_epsilon": 28}
+    made = Client(signed, SECRET, store, clock=clock, **usual, **more)
+    clock.days = -100_001 / DAY
+    assert made.report("v1") is None and store.load() is None
+    clock.days = -100_000 / DAY
+    assert made.report("v1") is None and _State.from_bytes(store.load(), asked).first == 0
+    clock.days = 0
+    assert made.report("v1") is not None
+    assert made.device(SECRET[::-1], MemoryStore())._earliest == 900_000
+
+
+def test_a_task_of_an_earlier_version_keeps_its_rule():
+    asked, clock, store = task(memory=7), Clock(-11), MemoryStore()
+    der = KEY.sign(b"sfumato telemetry task 1\n" + asked.to_bytes(), ec.ECDSA(hashes.SHA256()))
+    signature = b"".join(part.to_bytes(32, "big") for part in decode_dss_signature(der))
+    usual = {"trusted": [KEY.public_key()], "published": {asked.hash.hex()}, "max_epsilon": 28}
+    made = Client(SignedTask(asked, signature), SECRET, store, clock=clock, **usual)
+    assert made.signed_at is None and made.report("v1") is None and store.load() is not None
 
 
 def test_a_clock_that_goes_back_draws_nothing_again():

@@ -30,7 +30,9 @@ def test_a_key_is_read_from_an_object_from_bytes_and_from_a_file(tmp_path):
         (PUBLIC, public_key, point_text),
     ):
         (tmp_path / "key.pem").write_bytes(body)
-        for given in (body, tmp_path / "key.pem", str(tmp_path / "key.pem")):
+        # a text is PEM, as for the clients in other languages, or the path of a file
+        texts = (body.decode(), str(tmp_path / "key.pem"))
+        for given in (body, tmp_path / "key.pem", *texts):
             assert point(read(given)) == point_text(KEY.public_key())
 
 

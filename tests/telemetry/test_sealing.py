@@ -72,7 +72,7 @@ def test_the_suite_is_that_of_the_rfc():
 def test_what_the_client_sends_the_aggregator_opens():
     asked, now = task(), [999]
     client = Client(
-        signed_task(asked, OWNER), bytes(32), MemoryStore(), trusted=[OWNER.public_key()],
+        signed_task(asked, OWNER, signed_at=0), bytes(32), MemoryStore(), trusted=[OWNER.public_key()],
         published=[asked.hash.hex()], max_epsilon=9, clock=lambda: now[0],
     )  # fmt: skip
     assert client.report("yes") is None

@@ -3,11 +3,16 @@
 
 import base64
 import json
+import time
+from dataclasses import replace
 
 import pytest
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
-from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
+from cryptography.hazmat.primitives.asymmetric.utils import (
+    decode_dss_signature,
+    encode_dss_signature,
+)
 
 from sfumato.errors import InvalidDeclaration, TaskRefused, WrongUse
 from sfumato.telemetry import SignedTask, report_task, signed_task, verified
@@ -45,12 +50,39 @@ def test_a_task_that_was_changed_after_it_was_signed_is_refused():
 
 
 def test_a_signature_is_what_webcrypto_verifies():
-    signed = signed_task(TASK, KEY)
+    signed = signed_task(TASK, KEY, signed_at=1_234)
     assert len(signed.signature) == 64
     first, second = (int.from_bytes(signed.signature[at : at + 32], "big") for at in (0, 32))
-    text = b"sfumato telemetry task 1\n" + TASK.to_bytes()
+    text = b"sfumato telemetry task 2\n1234\n" + TASK.to_bytes()
     der = encode_dss_signature(first, second)
     KEY.public_key().verify(der, text, ec.ECDSA(hashes.SHA256()))
+
+
+def test_a_signature_is_of_the_moment_at_which_it_was_made():
+    before = int(time.time())
+    signed = signed_task(TASK, KEY)
+    assert before <= signed.signed_at <= time.time()
+    for moment in (signed.signed_at - 1, 0, None):
+        with pytest.raises(TaskRefused):
+            verified(replace(signed, signed_at=moment), [KEY.public_key()])
+    for moment in (-1, 2**41, 1.5, True, "0"):
+        with pytest.raises(WrongUse, match="signed_at"):
+            signed_task(TASK, KEY, signed_at=moment)
+        form = json.loads(signed.to_bytes()) | {"signed_at": moment}
+        with pytest.raises(InvalidDeclaration):
+            SignedTask.from_bytes(json.dumps(form).encode())
+
+
+def test_a_task_of_an_earlier_version_does_not_say_when_it_was_signed():
+    der = KEY.sign(b"sfumato telemetry task 1\n" + TASK.to_bytes(), ec.ECDSA(hashes.SHA256()))
+    signature = b"".join(part.to_bytes(32, "big") for part in decode_dss_signature(der))
+    earlier = SignedTask(TASK, signature)
+    assert list(json.loads(earlier.to_bytes())) == ["signature", "task"]
+    assert verified(earlier.to_bytes(), [KEY.public_key()]) == earlier
+    assert earlier.signed_at is None
+    # it is none of a moment
+    with pytest.raises(TaskRefused):
+        verified(replace(earlier, signed_at=0), [KEY.public_key()])
 
 
 def test_keys_come_as_objects_bytes_and_files(tmp_path):

@@ -35,7 +35,8 @@ def test_frequent_words_are_found_and_absent_ones_are_not():
     found = simulate(task(), counts, entropy=Replay(1)).texts([*WORDS, *ABSENT])
     listed = found.found("0.999")
     assert set(WORDS[:6]) <= set(listed) <= set(WORDS)
-    row = found.to_arrow().to_pylist()[0]
+    row = found.to_dicts()[0]
+    assert found.to_dicts() == found.to_arrow().to_pylist()
     assert row["value"] == "word 0" and row["low"] < 100_000 < row["high"] and row["p_value"] < 1e-9
 
 

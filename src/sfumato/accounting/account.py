@@ -219,7 +219,8 @@ def _sampled(event: Sampled) -> Profile:
         raise _no_rule(
             event,
             "what is sampled has no pure loss to amplify",
-            "Read privacy_curve (a plan fixed in advance) or renyi (a RenyiFilter takes it).",
+            "Read privacy_curve (a plan fixed in advance) or renyi (a RenyiFilter takes it); both "
+            "take PoissonSample and FixedSample.",
         )
     if isinstance(design, PoissonSample) and design.relation is Relation.REPLACE_ONE:
         return _swapped(inner.epsilon, inner.delta, design.rate)

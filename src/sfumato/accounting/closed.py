@@ -18,6 +18,7 @@ from sfumato.accounting.gaussian import gaussian_delta
 from sfumato.accounting.normal import normal_excess
 from sfumato.accounting.own_delta import NONE, OwnDelta
 from sfumato.accounting.profile import Profile
+from sfumato.accounting.renyi import delta_from_renyi, epsilon_from_renyi
 from sfumato.accounting.zcdp import approx_from_zcdp
 from sfumato.errors import InvalidNumber
 from sfumato.exact.bracket import Bounds, Bracket
@@ -33,7 +34,7 @@ from sfumato.exact.rounding import (
     sqrt_up,
 )
 from sfumato.noise import DiscreteGaussian
-from sfumato.privacy.event import Shuffled
+from sfumato.privacy.event import Event, Shuffled
 from sfumato.privacy.guarantee import PureDP, ZeroConcentratedDP
 
 _SMALLEST = Fraction(1, 10**300)
@@ -54,6 +55,12 @@ class Curve(Protocol):
     def delta(self, epsilon: Number) -> Bounds:
         """The least delta at ``epsilon`` >= 0."""
         ...
+
+
+class Estimated(Curve, Protocol):
+    """A curve that also estimates epsilon quickly, to start a search."""
+
+    def roughly(self, delta: Number) -> float: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,8 +249,12 @@ class Between:
     neighbours that exist.
     """
 
-    above: Curve
+    above: Estimated
     below: Curve
+
+    def roughly(self, delta: Number) -> float:
+        """A quick estimate of the upper bound."""
+        return self.above.roughly(delta)
 
     def epsilon(self, delta: Number) -> Bounds:
         return Bounds(self.below.epsilon(delta).lower, self.above.epsilon(delta).upper)
@@ -254,16 +265,15 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class Least:
-    """The smaller of two upper bounds of one plan, without a lower bound."""
+    """The least of several upper bounds of one plan, without a lower bound."""
 
-    one: Curve
-    other: Curve
+    curves: tuple[Curve, ...]
 
     def epsilon(self, delta: Number) -> Bounds:
-        return Bounds(None, min(self.one.epsilon(delta).upper, self.other.epsilon(delta).upper))
+        return Bounds(None, min(curve.epsilon(delta).upper for curve in self.curves))
 
     def delta(self, epsilon: Number) -> Bounds:
-        return Bounds(None, min(self.one.delta(epsilon).upper, self.other.delta(epsilon).upper))
+        return Bounds(None, min(curve.delta(epsilon).upper for curve in self.curves))
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,6 +299,22 @@ class Converted:
         if pure is not None:
             bounds.append(guaranteed_delta(PureDP(pure), loss).delta)
         return OwnDelta.of(self.profile.delta).added(Bounds(None, float_up(min(bounds))))
+
+
+@dataclass(frozen=True, slots=True)
+class Diverging:
+    """The upper bound that the Renyi divergences of an event imply; no lower bound."""
+
+    event: Event
+
+    def epsilon(self, delta: Number) -> Bounds:
+        spare, _ = spare_of(delta, NONE)
+        if spare == 0:
+            raise no_finite_epsilon()
+        return Bounds(None, float_up(epsilon_from_renyi(self.event, spare)))
+
+    def delta(self, epsilon: Number) -> Bounds:
+        return Bounds(None, float_up(delta_from_renyi(self.event, epsilon)))
 
 
 def _searched(
@@ -341,6 +367,7 @@ def no_finite_epsilon() -> InvalidNumber:
     return InvalidNumber(
         "No epsilon holds at this delta: some noise of the plan has no largest loss.",
         allowed="a delta greater than 0",
+        remedy='State a delta, such as "1e-7", or use Laplace noise.',
     )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 
-from sfumato.accounting.account import account, check_relations
+from sfumato.accounting.account import check_relations
 from sfumato.accounting.closed import (
     Between,
     Converted,
@@ -29,6 +29,7 @@ from sfumato.accounting.closed import (
 )
 from sfumato.accounting.dominating_pairs import MOST_VARIANCE, FixedPlan
 from sfumato.accounting.fixed_scores import FixedScores
+from sfumato.accounting.implied import find_pairs, gather_equal, imply_curve, is_sharp
 from sfumato.accounting.log_concave import LogConcave
 from sfumato.accounting.loss import (
     Lattice,
@@ -55,8 +56,7 @@ from sfumato.accounting.loss.tuning import (
     separated,
 )
 from sfumato.accounting.profile import Profile
-from sfumato.accounting.renyi import profile_of
-from sfumato.errors import InvalidNumber
+from sfumato.errors import InvalidDeclaration, InvalidNumber
 from sfumato.exact.bracket import Bounds, Bracket
 from sfumato.exact.rational import Number, positive
 from sfumato.exact.rounding import float_down, float_up
@@ -70,7 +70,6 @@ from sfumato.privacy.event import (
     FixedSample,
     Nonadaptive,
     PoissonSample,
-    Repeated,
     Sampled,
     Shuffled,
 )
@@ -89,12 +88,17 @@ _LOOKS = 3
 _NEARLY, _WORTH = 1.0, 0.8
 # The width for curves that only guide a search, where accuracy would waste time.
 _ROUGHLY = 1e-2
+# The largest squared mu of Gaussians whose sum with other losses is put on a lattice: beyond it
+# epsilon is in the thousands.
+_MOST_SQUARED = 10**4
 # The largest squared mu of Gaussians that is accounted for; above it no protection is left.
 _LEAST_NOISE = 10**12
 # The most mechanisms with fixed scores for which a plan is given their tighter bound.
 _MOST_FIXED = 10**6
 # The share of the allowed loss of weight that is spent on losses with long tails on both sides.
 _TRAVEL_LOST = 0.1
+# The quotient of the bounds of a delta below which no other bound is looked for.
+_FLAT = 1.1
 # The largest epsilon of a curve; a delta for a larger one is read here.
 _FARTHEST = Fraction(10**6)
 # The smallest pure epsilon in all; the squares of smaller ones underflow.
@@ -106,8 +110,10 @@ def privacy_curve(event: Event, *, width: Number = WIDTH) -> Curve:
 
     It is the curve of the worst mechanism that the event describes (its dominating pair), plus the
     deltas that events spend themselves. ``width`` is the target distance of the bounds, relative to
-    epsilon, where losses are rounded to a lattice; closed forms and pure sums are tighter. Beyond
-    an epsilon of 500, which hides nothing, the lower bound may be 0.
+    epsilon, where losses are rounded to a lattice; closed forms and pure sums are tighter. The
+    upper bound is the least of all that are known: also of those that the event's costs and its
+    Renyi divergences imply. Beyond an epsilon of 500, which hides nothing, the lower bound may be
+    0.
 
     Guarantees:
         a curve lies between its bounds
@@ -118,6 +124,9 @@ def privacy_curve(event: Event, *, width: Number = WIDTH) -> Curve:
         mixed relations have no curve
         a fixed sample keeps its amplified curve
         every delta has an epsilon
+        an upper end is never above that of renyi divergences
+        noise of every scale has a curve
+        a plan has one curve however it is written
 
     Raises:
         InvalidDeclaration: an event without a rule; mixed neighbour relations.
@@ -135,27 +144,34 @@ def privacy_curve(event: Event, *, width: Number = WIDTH) -> Curve:
     relative = positive("width", width, at_most=_WIDEST)
     if relative < _NARROWEST:
         raise InvalidNumber(f"A width of {float(relative):.6g}.", allowed="from 1e-6 to 1/100")
+    event = gather_equal(event)
     closed = _closed(event, width)
     if closed is not None:
         return closed
-    plan = FixedPlan.of(event)
+    plan = find_pairs(event)
     if plan is None:
-        return Converted(account(event))
+        return imply_curve(event)
     if plan.size > MOST_EVENTS:
-        raise InvalidNumber(f"A plan of {plan.size} events.", allowed=f"at most {MOST_EVENTS}")
+        raise InvalidNumber(
+            f"A plan of {plan.size} events.",
+            allowed=f"at most {MOST_EVENTS}",
+            remedy="Read epsilon_from_renyi of the plan, which takes any number.",
+        )
     if plan.squared > _LEAST_NOISE:
         raise InvalidNumber(
             "Gaussian noise that hides nothing: a squared mu of "
             f"{plan.squared.numerator // plan.squared.denominator}.",
             allowed=f"at most {_LEAST_NOISE} in all",
+            remedy="Use more noise or fewer releases.",
         )
     if plan.pairs and plan.pure is not None and plan.pure < _FAINTEST:
         return Converted(Profile.pure(plan.pure, plan.own.upper))
     if not plan.pairs:
-        return Normal(plan.squared, plan.own, plan.reached)
+        whole = Normal(plan.squared, plan.own, plan.reached)
+        return whole if is_sharp(plan) or plan.own.upper else Least((whole, imply_curve(event)))
     curve = _Composed(plan, float(relative), event)
     below = plan.one_way
-    return curve if below is None else Between(curve, _Composed(below, float(relative), event))
+    return curve if below is None else Between(curve, _Composed(below, float(relative)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,11 +185,14 @@ class _Way:
 
 @dataclass(frozen=True, slots=True)
 class _Composed:
-    """A curve computed from privacy loss distributions."""
+    """A curve computed from privacy loss distributions, and from what ``event`` implies.
+
+    Without an event other bounds are left out: of a rough reading, or where only the lower is read.
+    """
 
     plan: FixedPlan
     width: float
-    event: Event
+    event: Event | None = None
 
     def epsilon(self, delta: Number) -> Bounds:
         spare, most = spare_of(delta, self.plan.own)
@@ -184,53 +203,87 @@ class _Composed:
             # amplified losses are rounded up, by much less than the spacing of floats
             least = math.nextafter(float_down(self.plan.pure), 0.0)
             return self._shown(Bracket(least if most == spare else 0.0, pure))
-        worst = self._worst(partial(epsilon_at, delta=float(spare)), delta=float(spare))
+        worst = self._read(partial(epsilon_at, delta=float(spare)), delta=float(spare))
         upper = min(worst.upper, pure)
+        if not is_sharp(self.plan) or worst.upper > (1 + self.width) * worst.lower:
+            upper = min(upper, self._apart(spare), self._implied(lambda of: of.epsilon(delta)))
         if upper == math.inf:
-            upper = self._apart(spare)
+            raise InvalidNumber(
+                f"No epsilon is proved at delta = {float(spare):.6g}.",
+                allowed="from about 1e-25 on",
+                remedy="State a larger delta, or read the plan in parts.",
+            )
         # the lower bound holds only if rounding the events' own deltas changes the delta by less
         # than a float
         told = most <= spare * (1 + Fraction(1, 2**52))
-        return self._shown(Bracket(min(worst.lower, pure) if told else 0.0, upper))
+        return self._shown(Bracket(min(worst.lower, upper) if told else 0.0, upper))
 
     def roughly(self, delta: Number) -> float:
         """A quick estimate of the least epsilon, to start a search."""
-        return replace(self, width=max(self.width, _ROUGHLY)).epsilon(delta).upper
+        rough = replace(self, width=max(self.width, _ROUGHLY), event=None)
+        return rough.epsilon(delta).upper
 
     def _shown(self, bracket: Bracket) -> Bounds:
         """Bounds whose lower end is kept only if neighbours attain it."""
         return bracket if self.plan.reached else Bounds(None, bracket.upper)
 
+    def _implied(self, read: Callable[[Curve], Bounds]) -> float:
+        """What costs and Renyi divergences imply; infinite where they imply nothing."""
+        if self.event is None:
+            return math.inf
+        try:
+            return read(imply_curve(self.event)).upper
+        except (InvalidDeclaration, InvalidNumber):
+            # a part without a rule; a delta below what events spend of their own
+            return math.inf
+
     def _apart(self, spare: Fraction) -> float:
-        """A trivial bound beyond which rounding proves nothing: bounded losses at their largest,
-        Gaussians exactly.
-        """
+        """A coarse bound: bounded losses at their largest, Gaussians exactly."""
         bounded, squared, outside = self.plan.apart()
         if spare <= outside:
-            cost = profile_of(self.event)
-            if cost is not None:
-                return Converted(replace(cost, delta=Fraction(0))).epsilon(spare).upper
-            raise InvalidNumber(
-                f"No epsilon is proved at delta = {float(spare):.6g}.",
-                allowed="from about 1e-25 on",
-            )
+            return math.inf
         return float_up(bounded + Fraction(Normal(squared).epsilon(spare - outside).upper))
 
     def delta(self, epsilon: Number) -> Bounds:
         loss = loss_of(epsilon)
-        bracket = Bracket(0.0, 0.0)
-        if self.plan.pure is None or loss < self.plan.pure:
-            near = float(min(loss, _FARTHEST))
-            bracket = self._worst(partial(delta_at, epsilon=near), epsilon=near)
-            bracket = bracket if loss <= _FARTHEST else Bracket(0.0, bracket.upper)
-        return self.plan.own.added(self._shown(bracket))
+        if self.plan.pure is not None and loss >= self.plan.pure:
+            return self.plan.own.added(self._shown(Bracket(0.0, 0.0)))
+        near = float(min(loss, _FARTHEST))
+        bracket = self._read(partial(delta_at, epsilon=near), epsilon=near)
+        lower = bracket.lower if loss <= _FARTHEST else 0.0
+        bounds = self.plan.own.added(self._shown(Bracket(lower, bracket.upper)))
+        if is_sharp(self.plan) and bracket.upper <= _FLAT * bracket.lower:
+            return bounds
+        apart = self.plan.own.added(Bounds(None, self._delta_apart(loss)))
+        upper = min(bounds.upper, apart.upper, self._implied(lambda of: of.delta(loss)))
+        return Bounds(None if bounds.lower is None else min(bounds.lower, upper), upper)
 
-    def _worst(
+    def _delta_apart(self, loss: Fraction) -> float:
+        """The delta of ``_apart`` at an epsilon."""
+        bounded, squared, outside = self.plan.apart()
+        left = Normal(squared).delta(max(loss - bounded, Fraction(0))).upper
+        return 1.0 if loss < bounded else float_up(min(outside + Fraction(left), Fraction(1)))
+
+    def _read(
         self,
         read: Callable[[Lattice], Bracket],
         *,
         delta: float | None = None,
         epsilon: float = 0.0,
+    ) -> Bracket:
+        """The bracket of the worse direction; of all numbers where Gaussians hide nothing, or where
+        floats overflow, which happens beyond epsilons that hide anything.
+        """
+        unknown = Bracket(0.0, math.inf if delta else 1.0)
+        if self.plan.squared > _MOST_SQUARED:
+            return unknown
+        try:
+            return self._worst(read, delta=delta, epsilon=epsilon)
+        except ArithmeticError:
+            return unknown
+
+    def _worst(
+        self, read: Callable[[Lattice], Bracket], *, delta: float | None, epsilon: float
     ) -> Bracket:
         """The bracket of the worse direction, removing a unit or adding one; starts with the one
         that is estimated worse.
@@ -309,7 +362,17 @@ def _both(one: Bracket, other: Bracket) -> Bracket:
 
 
 def _sum(parts: Sequence[Part], goal: Aim, *, exchanged: bool) -> Lattice:
-    """The loss of all parts on one lattice."""
+    """The loss of all parts on one lattice, with a smaller tilt where floats overflow."""
+    for gentler in (1, 16, 256):
+        try:
+            return _tilted(parts, replace(goal, tilt=goal.tilt / gentler), exchanged=exchanged)
+        except ArithmeticError:
+            continue
+    raise OverflowError("losses of a plan that hides nothing")
+
+
+def _tilted(parts: Sequence[Part], goal: Aim, *, exchanged: bool) -> Lattice:
+    """The loss of all parts on one lattice, by the tilt of ``goal``."""
     step = goal.step(parts)
     times = sum(part.times for part in parts)
     sums: list[Lattice] = []
@@ -365,8 +428,6 @@ def _apart(
 
 def _closed(event: Event, width: Number) -> Curve | None:
     """The curve of an event that needs no lattice; else None."""
-    while isinstance(event, Repeated) and event.times == 1:
-        event = event.event
     shift = _lone_shift(event)
     if (
         shift is not None
@@ -410,7 +471,7 @@ def _nonadaptive(event: Nonadaptive, width: Number) -> Curve:
         return any_scores
     if len(plan.pairs) == 1:
         return FixedScores(widest, plan.size, plan.pure, plan.exists)
-    return Least(FixedScores(widest, plan.size, plan.pure, reached=False), any_scores)
+    return Least((FixedScores(widest, plan.size, plan.pure, reached=False), any_scores))
 
 
 def _lone_shift(event: Event) -> int | None:

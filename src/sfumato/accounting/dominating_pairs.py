@@ -193,14 +193,12 @@ def _is_ranged(pair: AnyPair) -> bool:
 
 def _one(pair: Atoms | Ramp, pure: Fraction, times: int = 1, *, exists: bool = True) -> FixedPlan:
     """The plan of ``times`` uses of one pair, whose largest loss is ``pure``."""
-    pairs = ((pair, times),)
-    return FixedPlan(pairs, pure=times * pure, exists=exists)
+    return FixedPlan(((pair, times),), pure=times * pure, exists=exists)
 
 
 def _unbounded(pair: AnyPair, times: int = 1, *, exists: bool = True) -> FixedPlan:
     """The plan of ``times`` uses of one pair whose losses have no largest one."""
-    pairs = ((pair, times),)
-    return FixedPlan(pairs, pure=None, exists=exists)
+    return FixedPlan(((pair, times),), pure=None, exists=exists)
 
 
 def _known(event: Event) -> FixedPlan | None:
@@ -358,6 +356,10 @@ def _sampled(event: kinds.Sampled) -> FixedPlan | None:
         return inner
     inner = _merged(event.event) or inner
     lone = _lone_pair(inner)
+    own = OwnDelta.of(design.rate * inner.own.upper)
+    if lone is None and not inner.pairs:
+        # Gaussians too narrow for a pair: their sample counts as the whole
+        return replace(inner, own=own, exists=False)
     if lone is None:
         return _known(event)
     pair: AnyPair = Replaced(lone, float(design.rate))
@@ -367,7 +369,7 @@ def _sampled(event: kinds.Sampled) -> FixedPlan | None:
     summed = isinstance(event.event, kinds.AdditiveNoise | kinds.ContinuousNoise)
     return FixedPlan(
         pairs=((pair, 1),),
-        own=OwnDelta.of(design.rate * inner.own.upper),
+        own=own,
         pure=None if inner.pure is None else account(event).epsilon,
         exists=inner.exists and not inner.own.upper and (poisson or summed),
     )
@@ -392,8 +394,8 @@ def _replaced(event: kinds.Sampled) -> FixedPlan | None:
     rate = float(event.design.rate)
     if inner is None or inner.own.upper:
         return _known(event)
-    if event.design.rate > MOST_RATE:
-        # a rate near 1: bounded by two steps without sampling
+    if event.design.rate > MOST_RATE or inner.squared > MAX_MU**2:
+        # a rate near 1, or noise too narrow for a pair: bounded by two steps without sampling
         if _is_normal(event.event) and inner.squared:
             exists = inner.exists and rate == 1
             return FixedPlan(squared=4 * inner.squared, pure=None, exists=exists)
@@ -475,8 +477,7 @@ def _repeated(event: kinds.Repeated) -> FixedPlan | None:
 
 
 def _bounded_range(event: kinds.BoundedRange) -> FixedPlan:
-    pair = Ramp(_as_float(event.eta), tips=False)
-    return _one(pair, event.eta)
+    return _one(Ramp(_as_float(event.eta), tips=False), event.eta)
 
 
 def _response(event: kinds.RandomizedResponse) -> FixedPlan:

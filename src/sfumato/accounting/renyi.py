@@ -16,6 +16,7 @@ from typing import Any
 from sfumato.accounting.account import account, check_relations
 from sfumato.accounting.convert import approx_from_pure, approx_from_renyi
 from sfumato.accounting.decimals import DOWN, ONE, UP, above, exp_above, exp_below, log_above
+from sfumato.accounting.delta import delta_at
 from sfumato.accounting.divergence import (
     HUGE,
     laplace_divergence,
@@ -28,7 +29,7 @@ from sfumato.accounting.profile import Profile
 from sfumato.accounting.zcdp import conversion_cost
 from sfumato.errors import InvalidDeclaration, shown
 from sfumato.exact.rational import Number, positive
-from sfumato.exact.rounding import log_up
+from sfumato.exact.rounding import log_down, log_up
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, RoundedGaussian
 from sfumato.privacy.distance import Norm
 from sfumato.privacy.event import (
@@ -119,6 +120,24 @@ def epsilon_from_renyi(event: Event, delta: Number) -> Fraction:
     if profile is not None and profile.epsilon is not None and profile.delta == 0:
         epsilon = min(epsilon, approx_from_pure(PureDP(profile.epsilon), slack).epsilon)
     return epsilon
+
+
+def delta_from_renyi(event: Event, epsilon: Number) -> Fraction:
+    """The least delta at epsilon over a grid of Renyi orders.
+
+    >>> from sfumato.privacy import Distance
+    >>> one = Distance(Norm.L2, Fraction(1))
+    >>> step = ContinuousNoise(ContinuousLaw.GAUSSIAN, Fraction("1.1"), one)
+    >>> run = Repeated(Sampled(PoissonSample(Fraction("0.01")), step), 1000)
+    >>> f"{float(delta_from_renyi(run, 2)):.2g}"
+    '9e-07'
+    """
+    loss = PureDP(epsilon).epsilon
+    # the logarithm of delta at an order
+    order = _best_order(
+        lambda at: (at - 1) * (renyi(event, at) - loss + log_up(1 - 1 / at)) - log_down(at)
+    )
+    return delta_at(RenyiDP(order, renyi(event, order)), loss).delta
 
 
 def _best_order(cost: Callable[[Fraction], Fraction]) -> Fraction:
@@ -319,7 +338,14 @@ def _moments(event: Event, order: int) -> list[Decimal]:
     moments = [Decimal(1), Decimal(1)]
     if _concentrated(event):
         return _growing(UP, exp_above(2 * account(event).rho), order)
-    return moments + [exp_above((k - 1) * bound(event, Fraction(k))) for k in range(2, order + 1)]
+    return moments + [_moment(event, k) for k in range(2, order + 1)]
+
+
+# cached, since a search over orders needs the moments of all smaller ones at each
+@lru_cache(maxsize=4096)
+def _moment(event: Event, order: int) -> Decimal:
+    """An upper bound of the mean of (P/Q)^order under Q."""
+    return exp_above((order - 1) * bound(event, Fraction(order)))
 
 
 def _growing(context: Context, square: Decimal, order: int) -> list[Decimal]:

@@ -10,6 +10,7 @@ import click
 
 from sfumato.cli.options import config
 from sfumato.engines.local import Local
+from sfumato.ledger.waiting import WAIT
 from sfumato.query.load import load
 from sfumato.query.session import Session
 
@@ -23,19 +24,35 @@ class Asking:
     config: str
     analyst: str | None = None
     purpose: str | None = None
+    wait: float = WAIT
 
     def session(self, engine: Local | None = None) -> Session:
         """Opens a session of this asker."""
-        return load(self.config, analyst=self.analyst, purpose=self.purpose, engine=engine)
+        return load(
+            self.config,
+            analyst=self.analyst,
+            purpose=self.purpose,
+            engine=engine,
+            wait=self.wait,
+        )
 
 
 def asks(command: Command) -> Command:
-    """Adds ``-c``, ``--analyst`` and ``--purpose``; the command gets them as ``asking``."""
+    """Adds ``-c`` and who asks, what for and how long it waits; the command has ``asking``."""
 
     @wraps(command)
-    def called(*, config: str, analyst: str | None, purpose: str | None, **others: Any) -> Any:
-        return command(asking=Asking(config, analyst, purpose), **others)
+    def called(
+        *, config: str, analyst: str | None, purpose: str | None, wait: float, **others: Any
+    ) -> Any:
+        return command(asking=Asking(config, analyst, purpose, wait), **others)
 
     named = click.option("--analyst", help="Who asks [default: analyst of the file, or owner].")
     meant = click.option("--purpose", help="What the question is for; its account pays.")
-    return config(named(meant(called)))
+    waits = click.option(
+        "--wait",
+        type=float,
+        default=WAIT,
+        show_default=True,
+        help="Seconds to wait for a ledger file that another process has open.",
+    )
+    return config(named(meant(waits(called))))

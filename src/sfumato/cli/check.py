@@ -18,6 +18,7 @@ from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.inspect_columns import read_through
 from sfumato.engines.leftovers import held_rows
 from sfumato.engines.prepared import Prepared
+from sfumato.engines.remote import is_remote
 from sfumato.errors import InvalidConfig, LedgerMissing, WrongUse
 from sfumato.ledger.spend import Ledger
 from sfumato.metadata.contract import Contract
@@ -100,6 +101,11 @@ def _lines(declared: Declarations, *, is_read: bool) -> Iterator[str]:
             read_through(engine, tables)
     for name, table in tables.items():
         yield f"table {name}: {table.source}\n  unit: {table.about}"
+        if table.unit is not None and (is_remote(table) or table.unit.spellings_apart):
+            yield (
+                "  ids: spellings that the database calls equal (a collation) are units of "
+                "their own; check --data counts them"
+            )
         for column, kind in table.columns.items():
             yield f"  {column}: {kind!r}"
     for notice in (*declared.dataset.notices, *reckless(declared.dataset, declared.budget)):

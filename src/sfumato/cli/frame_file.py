@@ -4,22 +4,17 @@
 The rows are those of whoever runs the command: what is said about them is said to their holder.
 """
 
-import datetime
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from pyarrow import csv, parquet
 
 from sfumato.errors import UnknownName, WrongUse, shown
-from sfumato.learning.frames import FrameColumn
-from sfumato.plan.rows import MISSING
+from sfumato.learning.frames import FrameColumn, unread_values
 
 _CSV, _PARQUET = ".csv", ".parquet"
 _ENDINGS = f"{_CSV}, {_PARQUET}"
-_TRUTHS = ("False", "True")
 
 
 def read_rows(path: str, delimiter: str | None = None) -> pa.Table:
@@ -62,14 +57,13 @@ def require_rows_file(path: str | None) -> None:
         raise WrongUse(f"{shown(path)} is no file of rows.", allowed=_ENDINGS)
 
 
-def frame_of(rows: pa.Table, columns: Sequence[FrameColumn]) -> dict[str, list[Any]]:
-    """The values that a model reads, by column; strings of a file are read as the column says.
+def require_columns(rows: pa.Table, columns: Sequence[FrameColumn]) -> None:
+    """Refuses rows that a model cannot read.
 
     Raises:
         UnknownName: the rows lack a column.
         WrongUse: lists of numbers in a CSV file.
     """
-    found = {}
     for column in columns:
         if column.name not in rows.column_names:
             raise UnknownName(
@@ -77,24 +71,20 @@ def frame_of(rows: pa.Table, columns: Sequence[FrameColumn]) -> dict[str, list[A
                 allowed=", ".join(each.name for each in columns),
                 remedy="The columns are those of the SELECT of the model, under the same names.",
             )
-        read = _reader(column)
-        found[column.name] = [read(value) for value in rows[column.name].to_pylist()]
-    return found
+        if column.length and pa.types.is_string(rows[column.name].type):
+            raise WrongUse("Lists of numbers in a CSV file.", remedy="Write the rows as Parquet.")
 
 
 def unread(rows: pa.Table, columns: Sequence[FrameColumn]) -> list[str]:
-    """A note on each column with values that the model does not know, as they count as missing."""
+    """A note on each column with values that are missing, or that the model does not know."""
     notes = []
-    frame = frame_of(rows, columns)
-    for column in columns:
-        given = rows[column.name].to_pylist()
-        codes = column.features(frame[column.name])
-        missing = np.array(codes)[0] == MISSING
-        present = np.array([value not in (None, "") for value in given], bool)
-        odd = int((missing & present).sum())
-        if odd:
-            notes.append(f"note: {odd:,} of {len(given):,} values of {column.name!r} are no value "
-                         "that the model knows, and count as missing")  # fmt: skip
+    for each in unread_values(rows, columns):
+        if each.unknown:
+            notes.append(f"note: {each.unknown:,} of {each.values:,} values of {each.name!r} are "
+                         "no value that the model knows, and count as missing")  # fmt: skip
+        if each.missing:
+            notes.append(f"note: {each.missing:,} of {each.values:,} values of {each.name!r} are "
+                         "missing")  # fmt: skip
     return notes
 
 
@@ -105,46 +95,3 @@ def _read_csv(path: str, delimiter: str) -> pa.Table:
         names = opened.schema.names
     strings = csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
     return csv.read_csv(path, parse_options=parsed, convert_options=strings)
-
-
-def _reader(column: FrameColumn) -> Callable[[Any], Any]:
-    """What reads a value of a column."""
-    if column.length:
-        return _list
-    if column.texts == _TRUTHS:
-        return _truth
-    if column.texts:
-        return lambda value: value
-    return _date if column.is_date else _number
-
-
-def _list(value: Any) -> Any:
-    """A list of numbers."""
-    if isinstance(value, str):
-        raise WrongUse("Lists of numbers in a CSV file.", remedy="Write the rows as Parquet.")
-    return value
-
-
-def _truth(value: Any) -> Any:
-    """A truth value."""
-    return value.strip().capitalize() if isinstance(value, str) else value
-
-
-def _date(value: Any) -> Any:
-    """A date; None if it is none."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return datetime.date.fromisoformat(value.strip())
-    except ValueError:
-        return None
-
-
-def _number(value: Any) -> Any:
-    """A number; None if it is none."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return float(value)
-    except ValueError:
-        return None

@@ -26,6 +26,7 @@ from sfumato.ledger.store.open_mark import incomplete, shortfall_in
 from sfumato.ledger.verified import Verified
 from sfumato.ledger.verify import Report
 from sfumato.ledger.verify import verify as verify_ledger
+from sfumato.ledger.waiting import WAIT, open_when_free
 from sfumato.metadata.server import is_address
 from sfumato.query.account import amount_text
 from sfumato.query.load import Declarations, load, read_declarations
@@ -85,7 +86,11 @@ def opened(config: str) -> Iterator[tuple[Ledger, Declarations]]:
     Yields the ledger and the declarations.
     """
     declared = read_declarations(config)
-    ledger = Ledger.open(declared.ledger, create=False, key=declared.ledger_key)
+    ledger = open_when_free(
+        declared.ledger,
+        WAIT,
+        lambda: Ledger.open(declared.ledger, create=False, key=declared.ledger_key),
+    )
     try:
         yield ledger, declared
     finally:
@@ -123,7 +128,9 @@ def reading(config: str) -> Iterator[tuple[Ledger, Declarations]]:
     Yields the ledger and the declarations.
     """
     declared = read_declarations(config)
-    ledger = Ledger.open(declared.ledger, read_only=True)
+    ledger = open_when_free(
+        declared.ledger, WAIT, lambda: Ledger.open(declared.ledger, read_only=True)
+    )
     try:
         yield ledger, declared
     finally:
@@ -171,6 +178,7 @@ def verify(
             key = key or pinned.key
         since = _verified_before(state, pinned, kept)
         report = verify_ledger(ledger, kept, key=key or "", since=since)
+        remembered = ledger.remembered is not None and ledger.remembered.last() is not None
     say(f"{report.entries} entries, {report.charges} charges, head {report.head}")
     _require_sound(report, place)
     say(
@@ -179,8 +187,7 @@ def verify(
     )
     if since is not None:
         say(f"since the verification of {state}; entries before it were not read again")
-    for path, head in zip(heads, kept, strict=True):
-        say(f"on the chain: {path}, of {head.at}, signed by {head.public_key}")
+    _say_compared(dict(zip(heads, kept, strict=True)), remembered=remembered)
     pin = _pin(identity, kept, pinned)
     if pin != pinned:
         say(f"pinned in {pins.path}: ledger {identity}, key {kept[0].public_key}")
@@ -191,6 +198,16 @@ def verify(
         pin = replace(pin, state=report.verified.digest)
     if pin != pinned:
         pins.keep(place, pin)
+
+
+def _say_compared(heads: dict[str, Head], *, remembered: bool) -> None:
+    """Says what from outside of its folder a sound ledger was compared with."""
+    for path, head in heads.items():
+        say(f"on the chain: {path}, of {head.at}, signed by {head.public_key}")
+    if remembered:
+        say("on the chain: the last entry that this user charged on this machine")
+    elif not heads:
+        say("nothing outside its folder was compared: a head kept elsewhere would show an old copy")
 
 
 def _require_sound(report: Report, place: str) -> None:

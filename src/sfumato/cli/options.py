@@ -60,14 +60,19 @@ def priced(command: F) -> F:
     command = click.option(
         "--clipped", is_flag=True, help="Only statistics of clipped values, at the whole cost."
     )(command)
+    command = click.option(
+        "--interval", is_flag=True, help="Spend a part of the cost on intervals of quantiles."
+    )(command)
     for name, text in reversed(_PRICES):
         command = click.option(name, help=text)(command)
     return command
 
 
-def asked(*, on_average: bool, clipped: bool, **price: str | None) -> dict[str, Any]:
+def asked(
+    *, on_average: bool, clipped: bool, interval: bool, **price: str | None
+) -> dict[str, Any]:
     """Returns the options for the price as keyword arguments of ``Session.query``."""
-    asked: dict[str, Any] = dict(price)
+    asked: dict[str, Any] = {**price, "interval": interval}
     if clipped:
         asked["values"] = Clipped
     if not on_average:

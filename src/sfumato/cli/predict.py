@@ -8,7 +8,13 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
-from sfumato.cli.frame_file import frame_of, read_rows, require_rows_file, unread, write_rows
+from sfumato.cli.frame_file import (
+    read_rows,
+    require_columns,
+    require_rows_file,
+    unread,
+    write_rows,
+)
 from sfumato.cli.language import say
 from sfumato.cli.options import require_spared, write_bytes
 from sfumato.engines.files import is_same
@@ -59,16 +65,16 @@ def said(model: Loaded, rows: pa.Table) -> pa.Table:
         UnknownName: the rows lack a feature.
         WrongUse: they have a column of a name that is added.
     """
-    frame = frame_of(rows, model.columns)
+    require_columns(rows, model.columns)
     found = rows
-    for name, values in _columns(model, frame).items():
+    for name, values in _columns(model, rows).items():
         if name in rows.column_names:
             raise WrongUse(f"The rows have a column {name!r} already.", remedy="Rename it.")
         found = found.append_column(name, pa.array(values))
     return found
 
 
-def _columns(model: Loaded, frame: dict[str, list[object]]) -> dict[str, object]:
+def _columns(model: Loaded, frame: pa.Table) -> dict[str, object]:
     """The columns that a model adds."""
     if isinstance(model, Clusters):
         return {"cluster": model.predict(frame)}

@@ -2,6 +2,8 @@
 """``sfumato telemetry``: plans, signs and adds up what devices report."""
 
 import csv
+import json
+import re
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from functools import partial
@@ -40,6 +42,7 @@ from sfumato.telemetry.rows import Reports
 
 # The delta of one shuffled batch that is shown.
 _DELTA = "1e-9"
+_HASH = re.compile(r"[0-9a-f]{64}")
 _some = click.IntRange(min=1)
 _devices = click.option(
     "--devices", type=_some, required=True, help="About how many devices report."
@@ -109,20 +112,42 @@ def _simulate(
 @click.argument("name")
 @click.option("--key", required=True, help="The private key of the owner, PEM (P-256).")
 @click.option("--output", "-o", required=True, help="The file of the signed task.")
-def _sign(asking: Asking, name: str, key: str, output: str) -> None:
+@click.option("--published", help="The JSON list of all hashes, for clients: made, or added to.")
+def _sign(asking: Asking, name: str, key: str, output: str, published: str | None) -> None:
     """Charge the life of a device for the task NAME, and sign it; signing it again is free.
 
     The task is of [telemetry.NAME]; a key: openssl ecparam -name prime256v1 -genkey -noout.
     """
-    require_outputs(asking.config, output)
+    require_outputs(asking.config, output, published)
     task = read_task(asking.config, name)
+    hashes = {*_hashes(published), task.hash.hex()}
     with asking.session() as session:
         signed = sign(session, task, _key(key))
         budget = repr(session.budget).splitlines()[-1]
     write_file(output, signed.to_bytes())
     say(_life(task))
+    say(f"hash {task.hash.hex()}")
     say(f"wrote {output}")
+    if published:
+        write_file(published, json.dumps(sorted(hashes), indent=1).encode() + b"\n")
+        say(f"wrote {published}")
     say(budget)
+
+
+def _hashes(path: str | None) -> list[str]:
+    """The hashes of a file of published tasks; none if there is no file yet."""
+    if path is None or not Path(path).exists():
+        return []
+    try:
+        found = json.loads(Path(path).read_bytes())
+        if isinstance(found, list) and all(_HASH.fullmatch(each) for each in found):
+            return found
+    except (OSError, ValueError, TypeError):
+        pass
+    raise WrongUse(
+        f"{shown(path)} is no list of published tasks.",
+        allowed='a JSON list of hashes of 64 hexadecimal digits: ["a1..."]',
+    )
 
 
 @command.command("estimate")

@@ -22,7 +22,9 @@ from sfumato.telemetry.estimate_plot import estimate_chart, largest
 from sfumato.telemetry.oracles.levels import LevelsOracle
 from sfumato.telemetry.oracles.mean import MeanOracle
 
-_HEADER = ("value", "estimate", "95% interval", "p-value of absent")
+_HEADER = ("value", "estimate", "95% interval", "p-value of absent", "note")
+# What the chart of the estimates does not draw in blue.
+_MAY_BE_ABSENT = "may be nobody's"
 _QUANTILES = ("0.25", "0.5", "0.75")
 
 
@@ -121,7 +123,9 @@ def _table(found: Estimates | TextEstimates, top: int) -> str:
     rows = []
     for row in ordered[:top]:
         estimate, low, high = (number(round(row[name])) for name in ("estimate", "low", "high"))
-        rows.append([str(row["value"]), estimate, f"[{low}, {high}]", f"{row['p_value']:.2g}"])
+        held = "" if row["p_value"] <= found.found_level else _MAY_BE_ABSENT
+        p_value = f"{row['p_value']:.2g}"
+        rows.append([str(row["value"]), estimate, f"[{low}, {high}]", p_value, held])
     return text_table(_HEADER, rows, top)
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from sfumato.cli.near_names import near
 from sfumato.errors import InvalidConfig, shown
 from sfumato.exact.rational import Number, to_fraction
-from sfumato.telemetry import Lattice, Listed, Texts, Words, candidates, oracles
-from sfumato.telemetry.choose import REPORT_BYTES
+from sfumato.telemetry import Lattice, Listed, Texts, Words, oracles
+from sfumato.telemetry.choose import REPORT_BYTES, chosen
 from sfumato.telemetry.oracles.form import AnyOracle
 
 # What makes the oracle of a name; each takes its options by name.
@@ -76,9 +76,8 @@ class OracleConfig:
         return _VALUES[kind](domain.size, self._paid, **options)
 
     def _best(self, domain: Listed | Lattice) -> AnyOracle:
-        """The oracle of least variance."""
-        found = candidates(domain.size, self._paid, self.report_bytes)
-        return found[0].oracle
+        """The smallest report whose error is within 2% of the least."""
+        return chosen(domain.size, self._paid, self.report_bytes).oracle
 
     @property
     def _paid(self) -> Number:

@@ -97,6 +97,14 @@ class Engine(Protocol):
     >>> engine.close()
     """
 
+    @property
+    def collects_codes(self) -> bool:
+        """Whether it returns every code that has a row, however many: quantiles need them.
+
+        Where it does not, they are read on a grid.
+        """
+        ...
+
     def wait(self, patience: Patience = ENDLESS) -> None:
         """Blocks until a plan could start at once; reserves nothing.
 
@@ -114,7 +122,9 @@ class Engine(Protocol):
         data are raised here, by ``ready`` itself.
 
         Groups are in ascending order, and a group whose integers are all zero is absent. So the
-        number of rows and their order affect the result through the integers only.
+        number of rows and their order affect the result through the integers only. The integers of
+        quantiles are leaves and their weights in turn, by ascending leaf, without those of no
+        weight.
 
         ``sampling_key`` decides which groups of a unit are kept where some must be dropped. The
         privacy proof requires neither its secrecy nor its randomness (RULES 19). The returned
@@ -188,6 +198,16 @@ def tidy(groups: Mapping[Codes, tuple[int, ...]]) -> dict[Codes, tuple[int, ...]
         if any(integers):
             tidied[group] = integers
     return tidied
+
+
+def flattened(weights: Mapping[int, int]) -> tuple[int, ...]:
+    """Returns leaves and their weights in turn, by ascending leaf, without those of no weight.
+
+    >>> flattened({7: 2, 1: 5, 3: 0})
+    (1, 5, 7, 2)
+    """
+    pairs = sorted(weights.items())
+    return tuple(chain.from_iterable(pair for pair in pairs if pair[1]))
 
 
 def _nulls_first_in_group(group: Codes) -> list[tuple[bool, int, str]]:

@@ -2,15 +2,16 @@
 """Compares the columns of a source with the declaration of its table."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import duckdb
 
-from sfumato.engines.duckdb_printer import quote, text
+from sfumato.engines import sql_tree as sql
+from sfumato.engines.duckdb_printer import printed, quote, text
 from sfumato.engines.files import no_column, unreadable
 from sfumato.engines.sources import Opened, opened, opened_again
-from sfumato.engines.value_sql import Source
+from sfumato.engines.value_sql import Source, stored
 from sfumato.errors import InvalidDeclaration, InvalidSource
 from sfumato.metadata.column import (
     Array,
@@ -22,8 +23,10 @@ from sfumato.metadata.column import (
     Real,
     Text,
 )
+from sfumato.metadata.physical_words import can_hold
 from sfumato.metadata.table import Table
 from sfumato.metadata.timestamp import Timestamp
+from sfumato.privacy.unit import Unit
 
 _MILLISECONDS = "TIMESTAMP of milliseconds"
 # Arrow's names of the types that DuckDB converts to microseconds.
@@ -70,8 +73,10 @@ def held(
             f"is declared as {kind!r}",
         )
     # columns that name units, and keys by which units are looked up, are read as strings
-    for column in owner_columns(tables, name):
+    for unit, column in named_owners(tables, name):
         _require_readable(name, source, column, Text(), "names units")
+        if not unit.spellings_apart and source.family(column) == "text":
+            _require_code_points(connection, source, name, column)
     return source
 
 
@@ -105,15 +110,45 @@ def held_again(
 
 def owner_columns(tables: Mapping[str, Table], name: str) -> list[str]:
     """Returns the columns of a table that name its units, or by which others look theirs up."""
+    return [column for _, column in named_owners(tables, name)]
+
+
+def named_owners(tables: Mapping[str, Table], name: str) -> Iterator[tuple[Unit, str]]:
+    """Yields the ``owner_columns`` of a table, each with the unit that names it."""
     unit = tables[name].unit
-    columns = [] if unit is None else list(unit.columns)
+    if unit is not None:
+        for column in unit.columns:
+            yield unit, column
     for other in tables.values():
         link = other.unit
         if link is None or link.target is None or not link.key:
             continue
         if link.target[0] == name:
-            columns.append(link.key)
-    return columns
+            yield link, link.key
+
+
+def _require_code_points(
+    connection: duckdb.DuckDBPyConnection, source: Source, name: str, column: str
+) -> None:
+    """Refuses an id whose column has a collation, by which DuckDB may call several texts equal.
+
+    DuckDB does not compare texts of two collations: it says so when a statement is bound, before
+    it reads a row. No catalogue and no DESCRIBE has the collation of a column.
+    """
+    raw = stored(column)
+    compared = printed(sql.CodePoints(raw).equals(raw))
+    try:
+        connection.execute(f"DESCRIBE SELECT {compared} FROM {source.sql}").fetchall()
+        return
+    except duckdb.BinderException:
+        pass
+    raise InvalidDeclaration(
+        f"Column {column!r} of table {name!r} names units, and the data gives it a collation "
+        "(COLLATE), by which several spellings may be one id.",
+        allowed="ids that are equal only if they are spelled the same",
+        remedy="Store one spelling of each id, in a column without COLLATE; or, if each spelling "
+        "is a unit of its own, declare sf.Unit(..., spellings_apart=True).",
+    )
 
 
 def plain_type(physical: str) -> str:
@@ -173,6 +208,7 @@ def _require_readable(
         fits = ("text", "whole", "float", "decimal", "date", "boolean", "uuid", "null")
     else:
         fits = ("text", "whole", "float", "decimal", "boolean", "null")
+    require_word(table, column, kind, source.types[column], family)
     if family not in fits:
         stored = source.types[column]
         remedy = "Declare what it holds, or convert the column in the data."
@@ -182,6 +218,27 @@ def _require_readable(
             f"Column {column!r} of table {table!r} {said}, "
             f"and the data holds {plain_type(stored)}.",
             remedy=_REMEDIES.get(stored, remedy),
+        )
+
+
+def require_word(
+    table: str,
+    column: str,
+    kind: ColumnType,
+    physical: str,
+    family: str,
+) -> None:
+    """Refuses a column whose physical type can hold none of the declared words.
+
+    Raises:
+        InvalidDeclaration: decided by types alone, never by a row.
+    """
+    if not can_hold(kind, family):
+        raise InvalidDeclaration(
+            f"Column {column!r} of table {table!r} is declared as {kind!r}, and the data holds "
+            f"{plain_type(physical)}: no such value is written as one of these words.",
+            remedy="Declare sf.Boolean() for truth values; for numbers the numbers themselves, "
+            "which may have labels.",
         )
 
 

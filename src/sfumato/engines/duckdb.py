@@ -34,9 +34,9 @@ from sfumato.engines.local import Local
 from sfumato.engines.prepared import Prepared, kept_tables, read_tables
 from sfumato.engines.relation import Tables, stored_columns
 from sfumato.engines.remote import fill
-from sfumato.engines.result_rows import Groups, Rows, columns, gather
+from sfumato.engines.result_rows import Groups, Rows, columns, gather, is_read_in_columns
 from sfumato.engines.rows import listed, mapped, write
-from sfumato.engines.served import ServerFailed
+from sfumato.engines.served import Served, ServerFailed
 from sfumato.engines.sources import Opened, opened
 from sfumato.engines.stop import ENDLESS, Patience
 from sfumato.engines.time_limit import Watch
@@ -80,6 +80,8 @@ class DuckDB:
         InvalidDeclaration: a declared column is missing from the data, or has another type there.
     """
 
+    collects_codes = True
+
     def __init__(
         self,
         tables: Mapping[str, Table],
@@ -93,12 +95,7 @@ class DuckDB:
         # spilled rows are personal data: the folder is ours, closed to others, deleted on close
         self._spill = tempfile.mkdtemp(prefix=spill_prefix(), dir=spill)
         self._process = os.getpid()
-        self._drop_spill = weakref.finalize(
-            self,
-            _drop,
-            self._spill,
-            self._process,
-        )
+        self._drop_spill = weakref.finalize(self, _drop, self._spill, self._process)
         self._lock = threading.Lock()
         # opens and describes sources; questions run in lanes
         self._connection = duckdb.connect(":memory:")
@@ -120,12 +117,7 @@ class DuckDB:
     def _open_sources(self) -> None:
         """Opens every table, and makes its rows visible in all lanes."""
         for name, table in self._tables.items():
-            self._opened[name] = opened(
-                self._connection,
-                name,
-                table,
-                folder=Path(self._spill),
-            )
+            self._opened[name] = opened(self._connection, name, table, folder=Path(self._spill))
             self._sources[name] = held(
                 self._connection,
                 self._tables,
@@ -160,6 +152,10 @@ class DuckDB:
         self._lanes.close()
         for lane in self._lanes.all:
             lane.connection.interrupt()
+
+    def served(self, table: str) -> Served | None:
+        """Returns how a remote table is read; None for any other. For the owner's check alone."""
+        return self._opened[table].served
 
     def unprotected(
         self,
@@ -235,15 +231,9 @@ class DuckDB:
         emitted: Sequence[Statement],
         patience: Patience,
     ) -> Exact:
-        raw = plan.tracked.raw
-        fetch, read = (_columns, columns) if raw.is_open else (_rows, gather)
+        fetch, read = (_columns, columns) if is_read_in_columns(plan) else (_rows, gather)
         texts = [statement.sql for statement in emitted]
-        results = self._found(
-            fetch,
-            texts,
-            stored_columns(raw.relation),
-            patience,
-        )
+        results = self._found(fetch, texts, stored_columns(plan.tracked.raw.relation), patience)
         if results is None or not self._is_unchanged(plan):
             # outside the handler, so that not even the context of our error quotes its text
             raise EngineFailed()

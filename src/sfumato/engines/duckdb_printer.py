@@ -12,6 +12,7 @@ from sfumato.engines.sql_tree import (
     Call,
     Case,
     Cast,
+    CodePoints,
     Column,
     Concat,
     Constant,
@@ -214,6 +215,10 @@ def _opaque(node: Opaque) -> Pieces:
     return ["TRY(", node.value, ")"]
 
 
+def _code_points(node: CodePoints) -> Pieces:
+    return ["CAST(", node.value, ' AS VARCHAR) COLLATE "C"']
+
+
 def _round_half_even(node: RoundHalfEven) -> Pieces:
     return ["TRY_CAST((", node.value, f" + {_ROUNDER}) - {_ROUNDER} AS BIGINT)"]
 
@@ -367,6 +372,7 @@ _RULES: Mapping[type[Any], Callable[[Any], Pieces]] = {
     Case: _case,
     Call: _call,
     Opaque: _opaque,
+    CodePoints: _code_points,
     RoundHalfEven: _round_half_even,
     HexNumber: _hex_number,
     WholeNumber: _whole_number,

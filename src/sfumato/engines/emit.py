@@ -2,7 +2,7 @@
 """SQL trees for a bounded plan: every intermediate value is an integer. Proof: emit.proof.md.
 
 All parts that are linear in the rows share one statement with the counts of units; each distinct
-count and each histogram of quantiles has a statement of its own. In a prepared layout every row
+count and each set of leaves of quantiles has a statement of its own. In a prepared layout every row
 counts by itself, as where rows are units; there a count of units is a statement of its own. No row
 can make a statement fail. A window function is used only where a limit can bind.
 """
@@ -366,7 +366,7 @@ def _leaves(
     keys = key_names(plan)
     assert not isinstance(kind, Text), "a text has no leaf"
     above = sql.Paren(shifted(typed(aggregate.value), kind.lower_code))
-    leaf = above // aggregate.coarse
+    leaf: sql.Expression = above // aggregate.coarse if aggregate.coarse > 1 else above
     source = rows_in_groups(plan, tables, {"leaf": leaf})
     if is_plain(plan):
         present = replace(select([sql.Star()], source), where=_LEAF.is_present)

@@ -10,13 +10,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from sfumato.engines import sql_tree as sql
+from sfumato.engines.declared import named_owners
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.duckdb_printer import printed
 from sfumato.engines.expression import alias
 from sfumato.engines.layout import MOST_GROUPS
 from sfumato.engines.relation import UNIT, Tables, rows, stored_columns
+from sfumato.engines.remote import count_respellings
 from sfumato.engines.result_rows import Rows
-from sfumato.engines.value_sql import Source, named
+from sfumato.engines.value_sql import Source, named, stored
 from sfumato.metadata.column import Column, Real, Text
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.owner import owner_of
@@ -67,6 +69,9 @@ class UnitFacts:
         without_partner: rows whose key leads to no unit of the other table (``via=``).
         units: the units that have rows.
         limits: one for each declared limit and each way to form groups.
+        respelled: the columns that name units, or by which units are looked up, each with the
+            number of spellings that the source calls equal to another one (a collation), and that
+            are ids of their own here; without the columns that have none.
 
     >>> UnitFacts(Unit("person"), rows=9, unnamed=1, without_partner=0, units=4).used
     8
@@ -78,6 +83,7 @@ class UnitFacts:
     without_partner: int
     units: int
     limits: tuple[LimitFacts, ...] = ()
+    respelled: tuple[tuple[str, int], ...] = ()
 
     @property
     def used(self) -> int:
@@ -124,7 +130,36 @@ def inspect_units(engine: DuckDB, dataset: Dataset, table: str, unit: Unit) -> U
         without_partner=with_name - used,
         units=units,
         limits=tuple(limits),
+        respelled=tuple(_respelled(engine, dataset, table)),
     )
+
+
+def _respelled(engine: DuckDB, dataset: Dataset, table: str) -> Iterator[tuple[str, int]]:
+    """Yields the columns of ``UnitFacts.respelled`` with their numbers.
+
+    Only a database has collations; one of a DuckDB file is refused unless it is declared.
+    """
+    served = engine.served(table)
+    for unit, column in dict.fromkeys(named_owners(dataset.tables, table)):
+        number = 0
+        if served is not None:
+            number = count_respellings(served, column)
+        elif unit.spellings_apart:
+            query = partial(_respellings, table, column)
+            ((number,),) = engine.unprotected({table: {column}}, query)
+        if number:
+            yield column, int(number)
+
+
+def _respellings(table: str, column: str, sources: Mapping[str, Source]) -> str:
+    """Counts the texts of a column that its collation calls equal to another one."""
+    source = sources[table]
+    if source.family(column) != "text":
+        return "SELECT 0"
+    raw = stored(column)
+    spellings = sql.Aggregate("count", (sql.CodePoints(raw),), distinct=True)
+    ids = sql.Aggregate("count", (raw,), distinct=True)
+    return printed(sql.Select((spellings - ids,), sql.Item(sql.Table(source.sql))))
 
 
 def inspect_groups(

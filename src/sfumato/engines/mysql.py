@@ -167,6 +167,15 @@ def _fetch(
             cursor._result.unbuffered_active = False
 
 
+def count_respellings(table: Served, column: str) -> int:
+    """Counts the values of a column that the server calls equal to another one, read apart."""
+    read, _ = table.columns[column]
+    counts = f"COUNT(DISTINCT CAST({read} AS BINARY)) - COUNT(DISTINCT {_quoted(column)})"
+    with _connected(table.origin) as connection:
+        rows = _rows(connection, f"SELECT {counts} FROM {table.relation}")
+    return int(rows[0][0])
+
+
 def _decoded(
     decode: Callable[[bytes], object],
     cells: Sequence[bytes | None],

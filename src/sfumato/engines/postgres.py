@@ -189,6 +189,15 @@ def _fetch(
             yield list(zip(*rows, strict=True))
 
 
+def count_respellings(table: Served, column: str) -> int:
+    """Counts the values of a column that the server calls equal to another one, read apart."""
+    read, _ = table.columns[column]
+    counts = f'count(DISTINCT ({read})::text COLLATE "C") - count(DISTINCT {quote(column)})'
+    with _connected(table.origin) as connection:
+        rows = connection.execute(f"SELECT {counts} FROM {table.relation}".encode()).fetchall()
+    return int(rows[0][0])
+
+
 @contextmanager
 def _connected(server: object) -> Iterator["psycopg.Connection[Any]"]:
     """Opens a read-only connection that sees every row of a table or fails."""

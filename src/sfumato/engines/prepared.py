@@ -29,7 +29,7 @@ from sfumato.plan.show import canonical
 from sfumato.plan.stages import Bounded
 from sfumato.privacy.event import Json
 
-FORMAT = 2
+FORMAT = 3
 MANIFEST = "layout.json"
 _AGAIN = "Run sfumato prepare again (sf.prepare), or leave prepared= out."
 _MAGIC = b"PAR1"

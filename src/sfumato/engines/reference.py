@@ -15,7 +15,7 @@ from operator import add
 
 import numpy as np
 
-from sfumato.engines.base import Codes, Exact, UnitRows, nulls_first, tidy
+from sfumato.engines.base import Codes, Exact, UnitRows, flattened, nulls_first, tidy
 from sfumato.engines.reference_order import hashed, place, unit_rows
 from sfumato.engines.reference_rows import Row, Tables, rows
 from sfumato.engines.stop import ENDLESS, Patience
@@ -59,6 +59,8 @@ class Reference:
 
     ``layouts`` describes the tables that have a prepared layout.
     """
+
+    collects_codes = True
 
     def __init__(self, tables: Tables, layouts: Mapping[str, Sample] | None = None) -> None:
         self._tables = tables
@@ -260,8 +262,7 @@ def _plain(plan: Bounded, aggregate: Aggregate, inside: list[Row]) -> tuple[int,
         case CountDistinct(value):
             return (len(set(_codes(value, inside))) * plan.refinement,)
         case Quantiles():
-            leaves = _leaves(aggregate, inside)
-            return tuple(leaves[leaf] * plan.refinement for leaf in range(aggregate.leaves))
+            return flattened(_leaves(aggregate, inside, plan.refinement))
         case Linear():
             return tuple(integer * plan.refinement for integer in _linear(aggregate, inside, None))
         case _:
@@ -292,6 +293,8 @@ def _summed(
             for group in unit.first:
                 kept[group] |= unit.distinct(aggregate, group)
         return {group: (len(values) * fine,) for group, values in kept.items()}
+    if isinstance(aggregate, Quantiles):
+        return _summed_leaves(aggregate, contributions)
     totals: dict[Codes, tuple[int, ...]] = {}
     for unit in contributions:
         for group in unit.shown:
@@ -299,6 +302,17 @@ def _summed(
             before = totals.get(group, (0,) * len(amounts))
             totals[group] = tuple(map(add, before, amounts))
     return totals
+
+
+def _summed_leaves(
+    aggregate: Quantiles, contributions: "list[_Unit]"
+) -> dict[Codes, tuple[int, ...]]:
+    """Computes the weights of the leaves of each group, added up over the units."""
+    totals: dict[Codes, Counter[int]] = defaultdict(Counter)
+    for unit in contributions:
+        for group in unit.shown:
+            totals[group].update(unit.leaves(aggregate, group))
+    return {group: flattened(weights) for group, weights in totals.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,16 +349,18 @@ class _Unit:
         match aggregate:
             case CountUnits():
                 return [self.plan.refinement if group in self.first else 0]
-            case Quantiles(value):
-                count = len(_codes(value, own))
-                leaves = _leaves(aggregate, own)
-                share = self.weight(Norm.L1) * _at_most(count, limit) // max(count, 1)
-                return [leaves[leaf] * share for leaf in range(aggregate.leaves)]
             case Linear():
                 weight = self.weight(self.plan.norm)
                 return [integer * weight for integer in _linear(aggregate, own, limit)]
             case _:
                 raise TypeError(f"{type(aggregate).__name__} is not added up by weight")
+
+    def leaves(self, aggregate: Quantiles, group: Codes) -> Counter[int]:
+        """Returns the weights that the unit adds to the leaves of a group."""
+        own = self.shown[group]
+        count = len(_codes(aggregate.value, own))
+        few = _at_most(count, self.plan.tracked.limits.rows)
+        return _leaves(aggregate, own, self.weight(Norm.L1) * few // max(count, 1))
 
     def weight(self, norm: Norm) -> int:
         """Returns the weight of the unit, for f the refinement of the plan (RULES 13).
@@ -408,14 +424,14 @@ def _clipped(value: Value, total: int, limit: int) -> int:
     return min(max(total, low), high)
 
 
-def _leaves(aggregate: Quantiles, inside: Sequence[Row]) -> dict[int, int]:
-    """Counts the rows in each leaf."""
+def _leaves(aggregate: Quantiles, inside: Sequence[Row], weight: int) -> Counter[int]:
+    """Adds up the weights of the rows in each leaf."""
     kind = aggregate.value.type
-    counts = dict.fromkeys(range(aggregate.leaves), 0)
+    weights: Counter[int] = Counter()
     assert not isinstance(kind, Text), "a text has no leaf"
     for code in _numbers(aggregate.value, inside):
-        counts[(code - kind.lower_code) // aggregate.coarse] += 1
-    return counts
+        weights[(code - kind.lower_code) // aggregate.coarse] += weight
+    return weights
 
 
 def _codes(value: Value, inside: Iterable[Row]) -> list[int | str]:

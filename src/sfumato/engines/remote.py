@@ -6,7 +6,7 @@ into one that DuckDB can store, so no row can make a copy fail.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import duckdb
 from sfumato.engines import mysql, postgres, sqlite
 from sfumato.engines.files import is_sqlite
 from sfumato.engines.served import Fetch, Reader, Served, ServerFailed
+from sfumato.errors import InvalidSource
 from sfumato.metadata.server import Server
 from sfumato.metadata.table import Table
 
@@ -62,6 +63,23 @@ def fill(
                 # with its present columns: this lane may have created it with others
                 connection.execute(table.empty)
                 _copy(connection, fetch, table, list(columns), going)
+
+
+def count_respellings(table: Served, column: str) -> int:
+    """Counts the texts of a remote column that the database calls equal to another one.
+
+    Each is read as a text of its own. Of several spellings all but one are counted; the count is
+    exact, for the owner only. A column that is read as a number or a day has none.
+
+    Raises:
+        InvalidSource: the database cannot be read.
+    """
+    if table.types[column] != "VARCHAR":
+        return 0
+    with suppress(ServerFailed):
+        return _reader(table.origin).count_respellings(table, column)
+    # after the handler, whose error is no part of this one
+    raise InvalidSource(f"{table.name}.{column} cannot be read to its end.")
 
 
 def _reader(source: object) -> Reader:

@@ -2,7 +2,8 @@
 """Converts the result of a statement to the integers of each part. Proof: result_rows.proof.md.
 
 Declared groups are few. Groups that are not declared can be a hundred million, of which some are
-released: they stay in columns until it is known which (``Columns``).
+released: they stay in columns until it is known which (``Columns``). So do the leaves of
+quantiles, which can be as many.
 """
 
 from collections import defaultdict
@@ -11,7 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from sfumato.engines.base import Codes, tidy
+import numpy as np
+
+from sfumato.engines.base import Codes, flattened, tidy
 from sfumato.noise.law import Integers
 from sfumato.plan.aggregate import Quantiles
 from sfumato.plan.stages import Bounded
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
 
 Rows: TypeAlias = Sequence[tuple[Any, ...]]
 Groups: TypeAlias = Mapping[Codes, tuple[int, ...]]
+# Leaves with a weight, ascending, and their weights.
+Leaves: TypeAlias = tuple[Integers, Integers]
 
 
 @dataclass(frozen=True)
@@ -38,10 +43,10 @@ class _Place:
         end = self.start + self.size
         if not self.is_leaf:
             return {row[:keys]: row[start:end] for row in result}
-        cells: dict[Codes, list[int]] = defaultdict(([0] * self.size).copy)
+        weights: dict[Codes, dict[int, int]] = defaultdict(dict)
         for row in result:
-            cells[row[:keys]][row[keys]] = row[keys + 1]
-        return {group: tuple(leaves) for group, leaves in cells.items()}
+            weights[row[:keys]][row[keys]] = row[keys + 1]
+        return {group: flattened(leaves) for group, leaves in weights.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,16 +73,41 @@ class Columns(Mapping[Codes, tuple[int, ...]]):
 
     def of(self, groups: Sequence[Codes]) -> Groups:
         """Returns the integers of some groups; a group without integers may be absent."""
-        import pyarrow.compute  # only questions with open keys need it
+        return self.place.read(_tuples(self._rows_of(groups))) if groups else {}
+
+    def leaves(self, groups: Sequence[Codes]) -> list[Leaves]:
+        """Returns the leaves with a weight and their weights, of each of some groups."""
+        import pyarrow  # only questions with very many rows need it
+
+        *keys, leaf, weight = self._rows_of(groups).columns
+        # of one value, so that there is a key
+        every = leaf.cast("int64"), weight.cast("int64"), pyarrow.nulls(len(leaf))
+        table = pyarrow.table([*every, *keys], [*map(str, range(3 + len(keys)))])
+        by_group = table.group_by(table.column_names[2:]).aggregate([("0", "list"), ("1", "list")])
+        listed = by_group.column("0_list"), by_group.column("1_list")
+        found: dict[Codes, Leaves] = {}
+        groups_found = _tuples(by_group.select(table.column_names[2:]))
+        for group, *arrays in zip(groups_found, *listed, strict=True):
+            leaves, weights = (array.values.to_numpy() for array in arrays)
+            order = np.argsort(leaves)
+            order = order[weights[order] > 0]
+            found[group[1:]] = leaves[order], weights[order]
+        nothing = np.zeros(0, np.int64)
+        return [found.get(group, (nothing, nothing)) for group in groups]
+
+    def _rows_of(self, groups: Sequence[Codes]) -> "pyarrow.Table":
+        """Returns the rows of some groups; rows of others may be among them."""
+        import pyarrow.compute  # only questions with very many rows need it
 
         table = self.table
         for key, codes in enumerate(zip(*groups, strict=True)):
             column = table.column(key)
+            if pyarrow.types.is_integer(column.type):
+                # declared codes may need more bits than those that occur
+                column = column.cast("int64")
             wanted = pyarrow.array(set(codes), column.type)
             table = table.filter(pyarrow.compute.is_in(column, wanted))
-        if groups:
-            return self.place.read(_tuples(table))
-        return {}
+        return table
 
     @cached_property
     def _all(self) -> Groups:
@@ -91,6 +121,12 @@ class Columns(Mapping[Codes, tuple[int, ...]]):
 
     def __len__(self) -> int:
         return len(self._all)
+
+
+def is_read_in_columns(plan: Bounded) -> bool:
+    """Whether the results of a plan stay in columns, because they may have very many rows."""
+    raw = plan.tracked.raw
+    return raw.is_open or any(isinstance(each, Quantiles) for each in raw.aggregates)
 
 
 def gather(

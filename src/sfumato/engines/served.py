@@ -100,3 +100,13 @@ class Reader(Protocol):
                 database is in it.
         """
         ...
+
+    def count_respellings(self, table: Served, column: str) -> int:
+        """Counts the values that the database calls equal to another one and that we read apart.
+
+        Of several spellings of a value all but one are counted, over all rows. For the owner only.
+
+        Raises:
+            ServerFailed: the database fails.
+        """
+        ...

@@ -101,6 +101,7 @@ def opened(
     files = files_of(path)
     if files is None:
         return _from_one_file(connection, name, table, path, folder)
+    _require_no_linked_folder(name, path)
     seen = marks(files)
     return Opened(
         _from_files(connection, name, path, files),
@@ -233,6 +234,28 @@ def files_of(path: Path) -> list[Path] | None:
     if _PATTERN & set(str(path)) and path.suffix.lower() != ".csv":
         return _files(file for file in _meant(path) if _is_data(Path(file.name)))
     return None
+
+
+def _require_no_linked_folder(name: str, place: Path) -> None:
+    """Refuses symbolic links to folders, which neither a folder nor ** of a pattern follows.
+
+    The files behind them would be left out without a word.
+    """
+    base = Path(str(place).partition("**")[0])
+    bases = [place]
+    if not place.is_dir():
+        bases = [path for path in _meant(base) if path.is_dir()] if base != place else []
+    for folder in bases:
+        for path in folder.rglob("*"):
+            if path.is_symlink() and path.is_dir() and _is_data(path.relative_to(folder)):
+                _OWNER.error("table %s: %s is a symbolic link", name, path)
+                raise InvalidSource(
+                    f"Table {name!r}: {shown(place)} has a symbolic link to a folder, "
+                    "whose files would be left out.",
+                    allowed="folders and files, and symbolic links to files",
+                    remedy="Name its files by a pattern without **, or replace the link by the "
+                    "folder; the log 'sfumato.owner' has its name.",
+                )
 
 
 def holds(place: Path, path: Path) -> bool:

@@ -25,7 +25,7 @@ from sfumato.engines.declared import owner_columns
 from sfumato.engines.emit import Statement, queries
 from sfumato.engines.interruption import is_cancelled_job, is_interrupt
 from sfumato.engines.lanes import Lanes
-from sfumato.engines.result_rows import Groups, Rows, columns, gather
+from sfumato.engines.result_rows import Groups, Rows, columns, gather, is_read_in_columns
 from sfumato.engines.spark_cube import opened_cube
 from sfumato.engines.spark_frame import frame_of, require_moments, require_plain
 from sfumato.engines.spark_kind import identifier, largest_code
@@ -208,6 +208,8 @@ class SparkEngine:
         InvalidDeclaration: a declared column is missing from the data, or has another type there.
     """
 
+    collects_codes = False
+
     def __init__(
         self,
         tables: Mapping[str, Table],
@@ -320,7 +322,7 @@ class SparkEngine:
         return self.ready(plan, sampling_key)()
 
     def _run(self, plan: Bounded, emitted: Sequence[Statement], patience: Patience) -> Exact:
-        fetch, read = (_columns, columns) if plan.tracked.raw.is_open else (_rows, gather)
+        fetch, read = (_columns, columns) if is_read_in_columns(plan) else (_rows, gather)
         texts = [statement.sql for statement in emitted]
         results = self._found(fetch, texts, patience)
         parts: dict[int, Groups] = {}

@@ -47,6 +47,13 @@ _PART = 2**22
 _MOST_DIGITS = 15
 
 
+def _code_points(node: sql.CodePoints, write: Writer) -> Typed:
+    """Prints the text itself: a source is read in the plain collation, UTF8_BINARY."""
+    text = write(node.value)
+    required(text, Kind.VARCHAR)
+    return text
+
+
 def _opaque(node: sql.Opaque, write: Writer) -> Typed:
     """Prints the value itself: on Spark, sources are read without statistics."""
     if not isinstance(node.value, sql.Column | sql.Case) and not _is_coalesce(node.value):
@@ -396,6 +403,7 @@ CALLS: Mapping[str, Callable[[sql.Call, Writer], Typed]] = {
 }
 FUNCTIONS: Rules = {
     sql.Opaque: _opaque,
+    sql.CodePoints: _code_points,
     sql.Concat: _joined,
     sql.HexNumber: _hex_number,
     sql.WholeNumber: _whole_number,

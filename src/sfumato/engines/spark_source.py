@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato.engines.declared import owner_columns, plain_type
+from sfumato.engines.declared import owner_columns, plain_type, require_word
 from sfumato.engines.duckdb_printer import quote
 from sfumato.engines.files import no_column
 from sfumato.engines.spark_kind import Kind, identifier, literal
@@ -142,6 +142,7 @@ def _readable(
             fits = _TEXTS if isinstance(kind, Text) else (*_TEXTS, "DOUBLE")
         if stored not in fits:
             raise _unheld(table, column, physical, kind)
+        require_word(table, column, kind, physical, Source("", {column: stored}).family(column))
     if stored == "VARCHAR":
         # bytes that are not UTF-8 are missing: they have no code points to compare
         text = raw if family == physical else f"CAST({raw} AS STRING)"

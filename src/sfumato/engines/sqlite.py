@@ -126,6 +126,16 @@ def _fetch(
             yield [*map(_texts, wanted), one]
 
 
+def count_respellings(table: Served, column: str) -> int:
+    """Counts the values of a column that its collation calls equal to another one."""
+    stored = f"t.{quote(column)}"
+    counts = f"COUNT(DISTINCT {stored} COLLATE BINARY) - COUNT(DISTINCT {stored})"
+    with _connected(table.origin) as connection:
+        statement = f"SELECT {counts} FROM {table.relation} AS t NOT INDEXED"
+        rows = connection.execute(statement).fetchall()
+    return int(rows[0][0])
+
+
 def _texts(cells: Sequence[object]) -> list[str | None]:
     texts: list[str | None] = []
     for value in cells:

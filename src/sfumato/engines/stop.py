@@ -145,3 +145,14 @@ class Patience:
 
 # The patience of a caller that waits for ever.
 ENDLESS = Patience()
+
+
+def patience_of(stop: Stop | None, time_limit: float | None) -> Patience:
+    """The patience of a caller who may have stated how long to wait; raises as ``Patience``.
+
+    >>> patience_of(None, None) is ENDLESS
+    True
+    """
+    if stop is None and time_limit is None:
+        return ENDLESS
+    return Patience(stop, time_limit)

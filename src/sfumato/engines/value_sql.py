@@ -139,9 +139,8 @@ def reading(
         case Date():
             read = _day(raw, family, kind)
         case Timestamp():
-            stored_text = text_reading(raw, family) if family == "text" else raw
             nanoseconds = source.types[column].upper().endswith("_NS")
-            read = moment_reading(stored_text, family, nanoseconds=nanoseconds, form=kind.format)
+            read = moment_reading(raw, family, nanoseconds=nanoseconds, form=kind.format)
         case Category() | Boolean() | Text():
             read = text_reading(raw, family)
         case Array():
@@ -244,21 +243,30 @@ def stored(column: str) -> sql.Column:
 
 
 def _raw(column: str, family: str) -> sql.Expression:
-    """Returns a column so that DuckDB ignores the min/max statistics of its Parquet file.
+    """Returns a stored value as every reading takes it; a text is compared by its code points.
 
-    These statistics leave NaN out. With them DuckDB would decide that a test for NaN is false, and
-    one row would change what another one means.
+    DuckDB ignores the min/max statistics that a Parquet file has of a float. These leave NaN out.
+    With them DuckDB would decide that a test for NaN is false, and one row would change what
+    another one means.
+
+    Guarantees:
+        texts are equal only if their code points are
     """
+    if family == "text":
+        return sql.CodePoints(stored(column))
     if family == "float":
         return sql.Opaque(stored(column))
     return stored(column)
 
 
 def text_reading(raw: sql.Expression, family: str) -> sql.Expression:
-    """Returns the string by which a value is compared; an integral float has no fraction."""
+    """Returns the string by which a value of ``_raw`` is compared.
+
+    An integral float has no fraction.
+    """
     match family:
         case "text":
-            return sql.Cast(raw, sql.SqlType.VARCHAR)
+            return raw
         case "float":
             return _float_text(raw)
         case "decimal":

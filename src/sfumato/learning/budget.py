@@ -11,7 +11,7 @@ from sfumato.accounting.budget_gates import INCREMENTS
 from sfumato.accounting.calibrate import least_noise
 from sfumato.accounting.curve import privacy_curve
 from sfumato.accounting.order_price import price as price_at
-from sfumato.errors import InvalidDeclaration, InvalidNumber, WrongUse
+from sfumato.errors import InvalidNumber, WrongUse
 from sfumato.exact.rational import Number
 from sfumato.exact.rounding import sqrt_up
 from sfumato.learning.order import FullBatch, Order, event_of
@@ -69,15 +69,8 @@ class Budgeted:
         """
         if self.epsilon is not None and self.delta is not None:
             target = ApproxDP(self.epsilon, self.delta)
-            try:
-                found = least_noise(target, partial(_plan, order, releases), curve=privacy_curve)
-            except InvalidDeclaration as unknown:
-                raise InvalidNumber(
-                    f"epsilon = {float(self.epsilon):g} for {releases:,} releases of samples: so "
-                    "little noise would do that its cost has no proved bound.",
-                    allowed="a smaller epsilon, a larger rate, or FullBatch()",
-                ) from unknown
-            return max(found.value, _LEAST)
+            noise = least_noise(target, partial(_plan, order, releases), curve=privacy_curve)
+            return max(noise.value, _LEAST)
         assert self.rho is not None, "a rho, or an epsilon with a delta"
         if isinstance(order, FullBatch):
             return sqrt_up(Fraction(releases) / (2 * self.rho))

@@ -11,7 +11,7 @@ import numpy as np
 from sfumato.errors import WrongUse
 from sfumato.learning.coreset import squares
 from sfumato.learning.features import Floats
-from sfumato.learning.frames import FrameColumn, column_of, read_columns
+from sfumato.learning.frames import FrameColumn, codes_of, read_columns, with_report
 from sfumato.learning.points import STEPS, Box, Points
 from sfumato.learning.stored import numbers, read_cost, text, wholes, write
 from sfumato.noise import Integers
@@ -49,16 +49,19 @@ class Clusters:
         """The centers in the units of the columns; a date is its number of days since 1970."""
         return units_of(self.places, self.columns, self.box)
 
-    def predict(self, frame: Any) -> Integers:
+    def predict(self, frame: Any, *, report: bool = False) -> Any:
         """The place of the nearest center of each row; -1 where a number is missing.
+
+        With ``report`` also what of each column is not known (``ColumnReport``), as a pair.
 
         Raises:
             UnknownName: the frame lacks a column.
+            WrongUse: columns of unequal length.
         """
         points = points_of(frame, self.columns, self.box)
         nearest = squares(points.matrix / STEPS, self.places).argmin(axis=1)
         found: Integers = np.where(points.known, nearest, -1)
-        return found
+        return with_report(found, frame, self.columns, report=report)
 
     def plot(self, *_: Any) -> Any:
         """Refused: there is no curve for each column.
@@ -118,10 +121,7 @@ def points_of(
     box: Box,
 ) -> Points:
     """The rows of a frame as points of a box."""
-    codes: list[Integers] = []
-    for column in columns:
-        codes += column.features(column_of(frame, column.name))
-    return box.points(codes)
+    return box.points(codes_of(frame, columns))
 
 
 def units_of(

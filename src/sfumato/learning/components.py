@@ -11,7 +11,7 @@ import numpy as np
 from sfumato.errors import WrongUse
 from sfumato.learning.clusters import points_of, read_box, units_of
 from sfumato.learning.features import Floats
-from sfumato.learning.frames import FrameColumn, read_columns
+from sfumato.learning.frames import FrameColumn, read_columns, with_report
 from sfumato.learning.points import STEPS, Box
 from sfumato.learning.stored import numbers, read_cost, text, write
 from sfumato.privacy.event import Json
@@ -44,16 +44,19 @@ class Components:
         told = f"(cost: {self.cost}, charge {self.charge})"
         return f"{len(self.axes)} components of {names} {told}"
 
-    def transform(self, frame: Any) -> Floats:
+    def transform(self, frame: Any, *, report: bool = False) -> Any:
         """The coordinates of each row along the axes; NaN where a number is missing.
+
+        With ``report`` also what of each column is not known (``ColumnReport``), as a pair.
 
         Raises:
             UnknownName: the frame lacks a column.
+            WrongUse: columns of unequal length.
         """
         points = points_of(frame, self.columns, self.box)
         found: Floats = (points.matrix / STEPS - self.mean) @ self.axes.T
         found[~points.known] = np.nan
-        return found
+        return with_report(found, frame, self.columns, report=report)
 
     def inverse(self, coordinates: Floats) -> Floats:
         """The numbers, in the units of the columns, of rows with these coordinates."""

@@ -7,6 +7,8 @@ read by itself: what one row becomes does not depend on another.
 
 import datetime
 import math
+import re
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -15,9 +17,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from sfumato.errors import UnknownName, WrongUse, shown, without_secrets
-from sfumato.learning.frames import column_of
+from sfumato.errors import LedgerBusy, UnknownName, WrongUse, shown, without_secrets
+from sfumato.learning.frames import column_of, day_of, is_missing, look_up, number_of, text_of
+from sfumato.learning.physical_types import family_of, require_word
 from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer, Real
+from sfumato.metadata.date_format import date_pattern, places
+from sfumato.metadata.physical_words import can_hold_word
 from sfumato.metadata.table import Table
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.unit import AddRemove, Relation, Unit
@@ -26,6 +31,8 @@ from sfumato.query.session import Session
 
 TABLE = "examples"
 _FARTHEST = 2.0**52
+# Seconds between two looks at a ledger that another process holds.
+_PAUSE = 0.1
 # Labels that are integers have at most so many classes.
 _MOST_CLASSES = 1000
 # A value of Python, or None if it is missing.
@@ -38,8 +45,9 @@ class Declared:
 
     Every fit is charged to ``dataset`` in ``ledger``, within ``budget``. ``columns`` declares each
     feature, in the order of the columns of an array; ``label`` declares ``y``. ``unit`` names the
-    columns of a frame that say whose a row is; without it each row is a unit. Its ``repr`` shows
-    no password of the ledger.
+    columns of a frame that say whose a row is; without it each row is a unit. A ledger in a file
+    belongs to one process at a time: the others (``n_jobs=2``) wait for it, at most ``wait``
+    seconds. Its ``repr`` shows no password of the ledger.
 
     >>> from sfumato.metadata.column import Integer
     >>> Declared("l.db", "clinic", {"age": Integer(0, 99)}, Boolean(), Budget(1)).names
@@ -53,6 +61,9 @@ class Declared:
     budget: Budget | None = None
     unit: Unit | None = None
     relation: Relation = field(default=AddRemove, kw_only=True)
+    wait: float = field(default=600, kw_only=True)
+    # whether the classes are those of an Integer: truth values are 0 and 1
+    is_integer: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.ledger, str | Path) or not str(self.ledger):
@@ -61,6 +72,8 @@ class Declared:
                 allowed="the path of a file, or a postgresql:// address",
                 remedy="No estimator fits without a ledger, which counts what all of them cost.",
             )
+        if type(self.wait) not in (int, float) or not 0 <= self.wait < math.inf:
+            raise WrongUse(f"wait={shown(self.wait)}.", allowed="seconds, 0 or more")
         for name, kind in [*self.columns.items(), ("label", self.label)]:
             if kind is not None:
                 _require_readable(name, kind)
@@ -70,7 +83,9 @@ class Declared:
 
     def __repr__(self) -> str:
         ledger = without_secrets(str(self.ledger))
-        told = [f"{each.name}={getattr(self, each.name)!r}" for each in fields(self)[1:]]
+        told = [
+            f"{each.name}={getattr(self, each.name)!r}" for each in fields(self)[1:] if each.repr
+        ]
         return f"Declared({', '.join([repr(ledger), *told])})"
 
     @property
@@ -116,7 +131,16 @@ class Declared:
         """The same with a label of classes: those of an integer are its values."""
         if not isinstance(self.label, Integer):
             return self
-        return replace(self, label=Category(*self.classes))
+        classes = replace(self, label=Category(*self.classes))
+        object.__setattr__(classes, "is_integer", True)
+        return classes
+
+    def reads_places(self, labels: Any) -> bool:
+        """Whether labels are places of the classes in ascending order: by types alone.
+
+        Whole numbers are, where no class is written as one: ensembles of scikit-learn hand them in.
+        """
+        return family_of(labels) == "whole" and not can_hold_word(_known(self.label), "whole")
 
     @property
     def _ids(self) -> tuple[str, ...]:
@@ -131,8 +155,19 @@ class Declared:
         """Whose each row is, as a session reads it; nothing where each row is a unit."""
         return {name: _texts(column_of(rows, name)) for name in self._ids}
 
-    def session(self, rows: Any, labels: Any, version: str) -> Session:
-        """A session over rows and their labels."""
+    def session(
+        self,
+        rows: Any,
+        labels: Any,
+        version: str,
+        *,
+        as_places: bool = False,
+    ) -> Session:
+        """A session over rows and their labels; ``as_places``: labels are places of classes.
+
+        Raises:
+            WrongUse: a type that can hold none of the declared values.
+        """
         arrays = {}
         declared = dict(self.columns)
         for name, values in self._columns(rows).items():
@@ -141,26 +176,65 @@ class Declared:
             arrays[name] = pa.array(texts, pa.string())
         if self.label is not None:
             declared[self.target] = self.label
-            values = read_column(self.label, _one_column(labels))
-            arrays[self.target] = _arrow(self.label, values)
+            arrays[self.target] = _arrow(self.label, self._labels(labels, as_places=as_places))
         if len({len(array) for array in arrays.values()}) != 1:
             raise WrongUse("X and y of different numbers of rows.")
-        return connect(
-            {TABLE: Table(pa.table(arrays), self.unit, declared)},
-            dataset=self.dataset,
-            ledger=self.ledger,
-            budget=self.budget,
-            relation=self.relation,
-            version=version,
-        )
+        return self._connected(Table(pa.table(arrays), self.unit, declared), version)
+
+    def _connected(self, rows: Table, version: str) -> Session:
+        """A session over a table, when no other process holds the ledger any more."""
+        latest = time.monotonic() + self.wait
+        while True:
+            try:
+                return connect(
+                    {TABLE: rows},
+                    dataset=self.dataset,
+                    ledger=self.ledger,
+                    budget=self.budget,
+                    relation=self.relation,
+                    version=version,
+                )
+            except LedgerBusy:
+                if time.monotonic() >= latest:
+                    raise
+            time.sleep(_PAUSE)
 
     def _columns(self, rows: Any) -> dict[str, list[Any]]:
         """The values of each feature: by name in a frame, by place in an array."""
-        if isinstance(rows, Mapping) or hasattr(rows, "columns") or hasattr(rows, "column_names"):
+        columns = {}
+        is_frame = hasattr(rows, "columns") or hasattr(rows, "column_names")
+        if isinstance(rows, Mapping) or is_frame:
             found = {name: column_of(rows, name) for name in self.names}
+            columns = {name: rows[name] for name in self.names}
         else:
-            found = self._of_array(rows)
+            found = columns = self._of_array(rows)
+        for name, kind in self.columns.items():
+            if isinstance(kind, Category | Boolean):
+                require_word(name, _known(kind), columns[name])
         return {name: read_column(self.columns[name], values) for name, values in found.items()}
+
+    def _labels(self, labels: Any, *, as_places: bool) -> list[Any]:
+        """The labels as the declaration reads them; None where it does not."""
+        kind = self.label
+        assert kind is not None, "asked for a label alone"
+        values = _one_column(labels)
+        if not isinstance(kind, Category | Boolean):
+            return read_column(kind, values)
+        are_places = as_places or not can_hold_word(_known(kind), "whole")
+        if not (as_places or self.is_integer or self.reads_places(labels)):
+            require_word("y", _known(kind), labels)
+        classes = sorted(self.classes)
+        read = _reader(kind)
+
+        def read_label(value: Any) -> Any:
+            is_truth = isinstance(value, bool | np.bool_)
+            if are_places and isinstance(value, int | np.integer) and not is_truth:
+                return classes[value] if 0 <= value < len(classes) else None
+            if as_places:
+                return None
+            return read(int(value) if is_truth and self.is_integer else value)
+
+        return [read_label(value) for value in values]
 
     def _of_array(self, rows: Any) -> dict[str, Any]:
         """The columns of an array."""
@@ -195,38 +269,28 @@ def read_column(kind: ColumnType, values: Any) -> list[Any]:
 def _reader(kind: ColumnType) -> Read:
     """How a value of a column is read."""
     if isinstance(kind, Category | Boolean):
-        # the codes of the strings that the data may have
-        known = dict(kind.texts())
-        values: dict[str | None, Any] = {text: kind.decode(code) for text, code in known.items()}
-        if isinstance(kind, Category):
-            # a label of the declaration stands for itself
-            values = {**{label: label for label in kind.labels}, **values}
-        return lambda value: values.get(_text(value))
+        known = _known(kind)
+        return lambda value: look_up(known, value, None)
     if isinstance(kind, Date):
-        return _day
+        return lambda value: _day(value, kind.format)
     if isinstance(kind, Integer):
         return _whole
     return _number
 
 
-def _text(value: Any) -> str | None:
-    """The string of a value that is one of several; None if it has none that can be stored.
-
-    A whole number has no decimals.
-    """
-    if isinstance(value, float | np.floating) and math.isfinite(value) and value == int(value):
-        value = int(value)
-    try:
-        text = str(value)
-        text.encode()
-    except Exception:  # noqa: BLE001 - whatever a value of the data does
-        # an integer of too many digits, half of a surrogate pair, an object of somebody's own
-        return None
-    return text
+def _known(kind: ColumnType | None) -> dict[str, Any]:
+    """What each string of the data means; a label of the declaration stands for itself."""
+    assert isinstance(kind, Category | Boolean), "a kind of declared words"
+    words = {word: kind.decode(code) for word, code in kind.texts()}
+    if isinstance(kind, Category):
+        return {**{label: label for label in kind.labels}, **words}
+    return words
 
 
 def _number(value: Any) -> float | None:
-    """A number that is not further away than every declaration."""
+    """A number, or a text that is one, not further away than every declaration."""
+    if isinstance(value, str):
+        value = number_of(value)
     if not isinstance(value, int | float | np.integer | np.floating | np.bool_):
         return None
     # numpy would make a float of 16 bits of the limits, with a warning
@@ -242,8 +306,10 @@ def _whole(value: Any) -> int | None:
     return None if found is None else round(found)
 
 
-def _day(value: Any) -> datetime.date | None:
-    """The day of a date or a moment."""
+def _day(value: Any, form: str | None) -> datetime.date | None:
+    """The day of a date or a moment, or of a text that is written as declared."""
+    if isinstance(value, str):
+        return _written_day(value, form)
     if isinstance(value, np.datetime64):
         value = value.astype("datetime64[D]").item()
     if isinstance(value, datetime.datetime):
@@ -251,18 +317,20 @@ def _day(value: Any) -> datetime.date | None:
     return value if isinstance(value, datetime.date) else None
 
 
+def _written_day(value: str, form: str | None) -> datetime.date | None:
+    """The day of a text of the declared format, by default YYYY-MM-DD."""
+    if form is None:
+        return day_of(value)
+    match = re.fullmatch(date_pattern(form), value, re.ASCII)
+    if match is None:
+        return None
+    year, month, day = (match[place].zfill(2) for place in places(form))
+    return day_of(f"{year}-{month}-{day}")
+
+
 def _texts(values: Sequence[Any]) -> list[str | None]:
     """The ids of units; a missing one is missing, and so is one without a text."""
-    return [None if _is_missing(value) else _text(value) for value in values]
-
-
-def _is_missing(value: Any) -> bool:
-    """Whether a value is none; ``pandas.NA`` does not even say whether it equals itself."""
-    try:
-        return value is None or bool(value != value)
-    except Exception:  # noqa: BLE001 - whatever a value of the data does
-        # a signalling NaN of Decimal, an array, an object of somebody's own
-        return True
+    return [None if is_missing(value) else text_of(value) for value in values]
 
 
 def _arrow(kind: ColumnType, values: list[Any]) -> pa.Array:

@@ -3,14 +3,17 @@
 
 import datetime
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from sfumato.errors import UnknownName
+from sfumato.errors import UnknownName, WrongUse
+from sfumato.learning.physical_types import require_word
 from sfumato.learning.stored import text, texts, whole
 from sfumato.metadata.coded import Coded
 from sfumato.metadata.column import EPOCH, LONGEST_ARRAY, Array, Boolean, Category, Date
@@ -21,13 +24,20 @@ from sfumato.privacy.event import Json
 
 # The least step of a column.
 _FINEST = Fraction(1, 10**18)
+# What is a number and a date in a text: as every engine reads them (engines/value_codes.py).
+_NUMBER = r"[ \t\n\f\r]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t\n\f\r]*"
+_DAY = r"([1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])-[0-9]{2}-[0-9]{2}"
+# The strings of a Boolean, of which a file of an earlier model says no more.
+_TRUTHS = ("False", "True")
 
 
 @dataclass(frozen=True, slots=True)
 class FrameColumn:
     """A column of a frame: the strings of its codes, or the step of its numbers.
 
-    ``length``: its values are lists of so many numbers; 0 if they are single values.
+    ``length``: its values are lists of so many numbers; 0 if they are single values. ``words`` are
+    the declared strings of the data with their codes, and ``missing`` those that mean a missing
+    value; files of earlier models have neither.
 
     >>> FrameColumn("sex", 0, ("F", "M")).codes(["M", None, "?"]).tolist() == [1, MISSING, MISSING]
     True
@@ -39,24 +49,24 @@ class FrameColumn:
     step: Fraction = Fraction(1)
     is_date: bool = False
     length: int = 0
+    words: tuple[tuple[str, int], ...] = field(default=(), compare=False)
+    missing: tuple[str, ...] = field(default=(), compare=False)
 
     @classmethod
     def of(cls, value: Value) -> "FrameColumn":
         """The column of a frame that holds a value of the fitted rows."""
         kind = value.type
-        if isinstance(kind, Category | Boolean):
-            codes = range(kind.lower_code, kind.upper_code + 1)
-            return cls(value.name, kind.lower_code, tuple(str(kind.decode(code)) for code in codes))
         if isinstance(kind, Array):
             return cls(value.name, kind.lower_code, step=kind.step, length=kind.length)
         assert isinstance(kind, Coded), "features are checked before"
-        return cls(
-            value.name,
-            kind.lower_code,
-            (),
-            kind.step,
-            isinstance(kind, Date),
-        )
+        missing = kind.missing or ()
+        if isinstance(kind, Category | Boolean):
+            codes = range(kind.lower_code, kind.upper_code + 1)
+            decoded = tuple(str(kind.decode(code)) for code in codes)
+            words = kind.texts()
+            return cls(value.name, kind.lower_code, decoded, words=words, missing=missing)
+        is_date = isinstance(kind, Date)
+        return cls(value.name, kind.lower_code, (), kind.step, is_date, missing=missing)
 
     def features(self, values: Sequence[object]) -> list[Integers]:
         """The codes of each feature that reads the column: one, or one for each number of a list.
@@ -74,13 +84,33 @@ class FrameColumn:
         """The codes of values; what is missing or unknown has the code of a missing value."""
         read: Callable[[Any], int] = self._number
         if self.texts:
-            known: dict[str | None, int] = {}
-            for place, each in enumerate(self.texts):
-                known[each] = self.lower + place
-            return np.array([known.get(_text(value), MISSING) for value in values], np.int64)
-        if self.is_date:
+            known = self.known
+            read = lambda value: look_up(known, value, MISSING)  # noqa: E731
+        elif self.is_date:
             read = _day
-        return np.array([read(value) for value in values], np.int64)
+        codes = np.array([read(value) for value in values], np.int64)
+        if self.missing:
+            markers = set(self.missing)
+            codes[[text_of(value) in markers for value in values]] = MISSING
+        return codes
+
+    @property
+    def known(self) -> dict[str, int]:
+        """The code of each string: those of the data, and the labels that stand for them."""
+        labels = {label: self.lower + place for place, label in enumerate(self.texts)}
+        words = self.words
+        if not words and self.texts == _TRUTHS:
+            words = Boolean().texts()
+        # a label stands for itself: frames of predictions have had labels before words
+        return {**dict(words), **labels}
+
+    def count_unread(self, values: Sequence[object]) -> "ColumnReport":
+        """How many values are missing, and how many are none that the model knows."""
+        unread = self.features(values)[0] == MISSING
+        markers = {"", *self.missing}
+        missing = [is_missing(value) or text_of(value) in markers for value in values]
+        absent = int((unread & np.array(missing, bool)).sum())
+        return ColumnReport(self.name, len(values), absent, int(unread.sum()) - absent)
 
     def _list(self, value: Any) -> list[object]:
         """The numbers of a list; as many missing ones if it is missing or of another length."""
@@ -108,6 +138,8 @@ class FrameColumn:
             "step": str(self.step),
             "is_date": self.is_date,
             "length": self.length,
+            "words": [[word, code] for word, code in self.words],
+            "missing": list(self.missing),
         }
 
     @classmethod
@@ -127,7 +159,28 @@ class FrameColumn:
             step,
             bool(form["is_date"]),
             whole(form.get("length", 0), 0, LONGEST_ARRAY),
+            tuple((text(word), whole(code)) for word, code in form.get("words", ())),
+            texts(form.get("missing", ())),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnReport:
+    """The number of ``values`` of a column, of those that are missing, and of those that are
+    ``unknown``: no value that the model knows. Both count as missing.
+
+    >>> ColumnReport("age", 10, missing=1, unknown=2)
+    age: 10 values, 1 missing, 2 unknown
+    """
+
+    name: str
+    values: int
+    missing: int
+    unknown: int
+
+    def __repr__(self) -> str:
+        counted = f"{self.missing:,} missing, {self.unknown:,} unknown"
+        return f"{self.name}: {self.values:,} values, {counted}"
 
 
 def read_columns(
@@ -160,6 +213,68 @@ def _names(columns: Sequence[FrameColumn]) -> list[str]:
     return found
 
 
+def codes_of(frame: Any, columns: Sequence[FrameColumn]) -> list[Integers]:
+    """The codes of each feature, for the rows of a frame, or for one row as a mapping of values.
+
+    Raises:
+        UnknownName: the frame has no such column.
+        WrongUse: columns of unequal length; a type that holds no declared value.
+    """
+    codes: list[Integers] = []
+    for column, values in zip(columns, _values_of(frame, columns), strict=True):
+        codes += column.features(values)
+    return codes
+
+
+def unread_values(frame: Any, columns: Sequence[FrameColumn]) -> tuple[ColumnReport, ...]:
+    """How many values of each column of a frame a model does not know.
+
+    Raises:
+        As ``codes_of``.
+    """
+    values = _values_of(frame, columns)
+    return tuple(column.count_unread(each) for column, each in zip(columns, values, strict=True))
+
+
+def with_report(
+    predicted: Any,
+    frame: Any,
+    columns: Sequence[FrameColumn],
+    *,
+    report: bool,
+) -> Any:
+    """What is predicted; with ``report`` also, as a pair, what of each column is not known."""
+    return (predicted, unread_values(frame, columns)) if report else predicted
+
+
+def _values_of(frame: Any, columns: Sequence[FrameColumn]) -> list[list[object]]:
+    """The values of each column of a frame."""
+    if isinstance(frame, Mapping) and all(
+        _is_single(frame.get(column.name), column) for column in columns
+    ):
+        # one row
+        frame = {name: [value] for name, value in frame.items()}
+    values = []
+    for column in columns:
+        values.append(column_of(frame, column.name))
+        if column.texts:
+            require_word(column.name, [*column.known], frame[column.name])
+        if len(values[-1]) != len(values[0]):
+            raise WrongUse(
+                f"Columns of unequal length: {columns[0].name!r} has {len(values[0]):,} values, "
+                f"and {column.name!r} {len(values[-1]):,}.",
+                allowed="one value of each column for each row",
+            )
+    return values
+
+
+def _is_single(value: Any, column: FrameColumn) -> bool:
+    """Whether a value of a mapping is that of one row, not the list of a column."""
+    if column.length and isinstance(value, Sequence | np.ndarray):
+        return bool(len(value)) and not isinstance(value[0], Sequence | np.ndarray)
+    return isinstance(value, str | bytes) or not hasattr(value, "__iter__")
+
+
 def column_of(frame: Any, name: str) -> list[object]:
     """The values of a column of a mapping of lists, or of a frame of Arrow, pandas or polars.
 
@@ -176,17 +291,65 @@ def column_of(frame: Any, name: str) -> list[object]:
     return list(column)
 
 
-def _text(value: object) -> str | None:
-    """The text of a value; None if it has none."""
+def look_up(known: Mapping[str, Any], value: Any, absent: Any) -> Any:
+    """What stands for the string of a value; a truth value may also be written as in Python."""
+    found = known.get(text_of(value) or "", absent)
+    if found is absent and isinstance(value, bool | np.bool_):
+        return known.get(str(bool(value)), absent)
+    return found
+
+
+def text_of(value: Any) -> str | None:
+    """The string of a value, as the engines compare it; None if it has none that can be stored.
+
+    >>> text_of(2.0), text_of(True), text_of("x"), text_of("\ud800")
+    ('2', 'true', 'x', None)
+    """
     try:
-        return str(value)
+        if isinstance(value, bool | np.bool_):
+            return "true" if value else "false"
+        if isinstance(value, float | np.floating) and math.isfinite(value) and value == int(value):
+            value = int(value)
+        if isinstance(value, Decimal):
+            return re.sub(r"\.0+$", "", format(value, "f"))
+        found = str(value)
+        found.encode()
     except Exception:  # noqa: BLE001 - an integer of too many digits, an object of somebody's own
+        return None
+    return found
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is none; ``pandas.NA`` does not even say whether it equals itself."""
+    try:
+        return value is None or bool(value != value)
+    except Exception:  # noqa: BLE001 - a signalling NaN of Decimal, an object of somebody's own
+        return True
+
+
+def number_of(value: str) -> float:
+    """The number that a text is, as sources are read; NaN if it is none.
+
+    >>> number_of(" 1.5e3 "), number_of("1_000"), number_of("inf")
+    (1500.0, nan, nan)
+    """
+    return float(value) if re.fullmatch(_NUMBER, value, re.ASCII) else math.nan
+
+
+def day_of(value: str) -> datetime.date | None:
+    """The day that a text is, written YYYY-MM-DD; None if it is none."""
+    try:
+        is_written = re.fullmatch(_DAY, value, re.ASCII)
+        return datetime.date.fromisoformat(value) if is_written else None
+    except ValueError:
         return None
 
 
 def _float(value: Any) -> float:
-    """A number as a float; NaN for what is no number: a text, a list, ``pandas.NA``."""
-    if isinstance(value, str | bytes):
+    """A number as a float; NaN for what is no number: another text, a list, ``pandas.NA``."""
+    if isinstance(value, str):
+        return number_of(value)
+    if isinstance(value, bytes):
         return math.nan
     try:
         return float(value)
@@ -197,7 +360,9 @@ def _float(value: Any) -> float:
 
 
 def _day(value: Any) -> int:
-    """The code of a date."""
+    """The code of a date, or of a text that is one."""
+    if isinstance(value, str):
+        value = day_of(value)
     # a missing date of pandas is a date, and is not itself
     if isinstance(value, datetime.date) and value == value:
         return value.toordinal() - EPOCH.toordinal()

@@ -15,11 +15,10 @@ from sfumato.errors import WrongUse
 from sfumato.learning.curve_plot import Curve, curves_chart
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.features import Binned, Feature, Features, Floats, Line, Listed
-from sfumato.learning.frames import FrameColumn, column_of, read_columns
+from sfumato.learning.frames import FrameColumn, codes_of, read_columns, with_report
 from sfumato.learning.outcomes import WeightOutcomes, integer_weights, predicted
 from sfumato.learning.scorable import Scorable
 from sfumato.learning.stored import FORMAT, numbers, read_cost, text, texts, whole, wholes
-from sfumato.noise import Integers
 from sfumato.plan.rows import MISSING
 from sfumato.plan.show import form
 from sfumato.privacy.event import Json
@@ -67,6 +66,7 @@ class Model(Scorable):
         Raises:
             WrongUse: the label is a number: see ``predict``.
             UnknownName: the frame lacks a feature.
+            WrongUse: columns of unequal length, or of a type that holds no declared value.
         """
         if not self.classes:
             raise WrongUse("Probabilities of a number.", remedy="model.predict(frame)")
@@ -77,8 +77,14 @@ class Model(Scorable):
         found: Floats = shares / shares.sum(axis=1, keepdims=True)
         return found
 
-    def predict(self, frame: Any) -> list[str] | Floats:
-        """The most probable class of each row; the number, if the label is one."""
+    def predict(self, frame: Any, *, report: bool = False) -> Any:
+        """The most probable class of each row; the number, if the label is one.
+
+        With ``report`` also what of each column is not known (``ColumnReport``), as a pair.
+        """
+        return with_report(self._predicted(frame), frame, self.columns, report=report)
+
+    def _predicted(self, frame: Any) -> list[str] | Floats:
         if self.classes:
             best = self.predict_proba(frame).argmax(axis=1)
             return [self.classes[place] for place in best]
@@ -89,9 +95,7 @@ class Model(Scorable):
 
     def _scored(self, frame: Any) -> Floats:
         """The scores of each row."""
-        codes: list[Integers] = []
-        for column in self.columns:
-            codes += column.features(column_of(frame, column.name))
+        codes = codes_of(frame, self.columns)
         scale = self.features.scale
         found = np.zeros((len(codes[0]), len(self.scores)))
         padded = np.pad(self.scores, ((0, 0), (0, 1)))

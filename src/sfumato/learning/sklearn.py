@@ -4,13 +4,16 @@
 Needs scikit-learn (the extra ``sklearn``); no other module imports it. ``Classifier`` and
 ``Regressor`` predict a label, ``Clusterer`` and ``Projection`` describe rows. ``Declared`` says
 which ledger pays and how the columns are declared; ``Folds`` divides rows for a cross-validation.
+
+The guarantee is of the rows that ``fit`` is handed. Each must be another person, or carry its id
+(``Declared(unit=)``), and each step before must read a row alone. What scikit-learn itself fits
+around an estimator (scalers, final estimators, calibrators, the classes of an ensemble) is not
+private. No check may look at rows, so ``fit`` always warns where there is no ``unit=``.
 """
 
-import hashlib
-import uuid
-import weakref
+import warnings
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
@@ -30,72 +33,58 @@ from sfumato.exact.rational import Number
 from sfumato.learning.declared_rows import Declared
 from sfumato.learning.features import Floats
 from sfumato.learning.fit import fit
+from sfumato.learning.folds import Folds
 from sfumato.learning.recipe import Recipe
+from sfumato.learning.row_versions import VERSIONS
 from sfumato.learning.score import score
 from sfumato.noise import Integers
 from sfumato.query.cost import Cost
 
-__all__ = ["Classifier", "Clusterer", "Declared", "Folds", "Projection", "Regressor"]
+__all__ = [
+    "Classifier",
+    "Clusterer",
+    "Declared",
+    "Folds",
+    "Projection",
+    "Regressor",
+    "RowsArePersons",
+    "private_score",
+]
 
+_ROWS_ARE_PERSONS = (
+    "Each row counts as another person: there is no unit=. Copies of a row (oversampling, "
+    "bootstrap=True) and rows made of several (SMOTE) break the stated epsilon, and so does a step "
+    "that learns from all rows (a scaler, an imputer). What Stacking, Calibrated and Voting fit to "
+    "labels is not private. Declared(unit=) bounds copies that carry the id of their person."
+)
 Own = TypeVar("Own", bound="_Estimator")
 # What a setting of the recipe is called by set_params and by a grid.
 _OF_RECIPE = "recipe__"
 
 
-class _Versions:
-    """The version of the data that a pair of objects is, for as long as both exist.
+class RowsArePersons(UserWarning):
+    """Each row of a fit counts as another person, since ``Declared`` has no ``unit=``.
 
-    Rows are never compared: whether two arrays are equal is a fact about private data, and a charge
-    that depends on it would tell it.
+    >>> issubclass(RowsArePersons, UserWarning)
+    True
     """
 
-    def __init__(self) -> None:
-        self.pairs: list[tuple[_Watched, str]] = []
 
-    def of(self, rows: Any, labels: Any, stated: str | None) -> str:
-        """The version of rows and labels: the stated one, or one that no other pair has.
+class _Priced:
+    """A method ``score`` that an estimator lacks where it has no price.
 
-        Raises:
-            WrongUse: other objects had the stated version before, and still exist.
-        """
-        self.pairs = [pair for pair in self.pairs if pair[0].exists]
-        for watched, version in self.pairs:
-            if watched.is_of(rows, labels):
-                if stated in (None, version):
-                    return version
-            elif version == stated:
-                raise WrongUse(
-                    f"version={shown(stated)} of other rows than before.",
-                    remedy="A version names one set of rows. Leave it out in a cross-validation.",
-                )
-        found = stated or uuid.uuid4().hex
-        try:
-            self.pairs.append((_Watched(rows, labels), found))
-        except TypeError:
-            # a list cannot be watched: it is another one each time
-            return found
-        return found
+    scikit-learn looks for a score before the first fit of a search, which is then refused free.
+    """
 
+    def __init__(self, method: Callable[..., float]) -> None:
+        self.method = method
+        self.__doc__ = method.__doc__
 
-class _Watched:
-    """Rows and labels that are not kept alive."""
-
-    def __init__(self, rows: Any, labels: Any) -> None:
-        self.rows = weakref.ref(rows)
-        self.labels = None if labels is None else weakref.ref(labels)
-
-    @property
-    def exists(self) -> bool:
-        """Whether both still exist."""
-        return self.rows() is not None and (self.labels is None or self.labels() is not None)
-
-    def is_of(self, rows: Any, labels: Any) -> bool:
-        """Whether these are the objects."""
-        watched = None if self.labels is None else self.labels()
-        return self.rows() is rows and watched is labels
-
-
-_VERSIONS = _Versions()
+    def __get__(self, estimator: Any, owner: type | None = None) -> Any:
+        if estimator is None:
+            return self.method
+        estimator._require_price()
+        return self.method.__get__(estimator, owner)
 
 
 class _Estimator(BaseEstimator):  # type: ignore[misc]
@@ -143,11 +132,21 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
     def _rows(self) -> Declared:
         """The declarations, checked for this kind of estimator."""
 
-    def _fitted(self, rows: Any, labels: Any, version: str | None) -> None:
+    def _fitted(
+        self,
+        rows: Any,
+        labels: Any,
+        version: str | None,
+        *,
+        as_places: bool = False,
+    ) -> None:
         """Fits the model under one charge."""
         declared = self._rows
         target = None if declared.label is None else declared.target
-        with declared.session(rows, labels, _VERSIONS.of(rows, labels, version)) as session:
+        if declared.unit is None:
+            warnings.warn(_ROWS_ARE_PERSONS, RowsArePersons, stacklevel=3)
+        version = VERSIONS.of(rows, labels, version)
+        with declared.session(rows, labels, version, as_places=as_places) as session:
             self.model_ = fit(
                 session,
                 self.recipe,
@@ -169,27 +168,37 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
 class _Supervised(_Estimator):
     """An estimator of a label."""
 
-    def fit(self: Own, X: Any, y: Any, *, version: str | None = None) -> Own:
+    def fit(self: Own, X: Any, y: Any, *, version: str | None = None, **unread: Any) -> Own:
         """Fits the recipe to the rows of ``X`` and their labels, and charges the ledger once.
 
         The same two objects again are free, and so is a stated ``version`` of the data, in this
         process or another. Anything else is a new charge; rows are not compared.
 
         Raises:
+            WrongUse: ``sample_weight``; a type of ``X`` or ``y`` that holds no declared value.
             BudgetExceeded: the account cannot pay; nothing was charged.
             Others as ``learning.fit``.
         """
-        self._fitted(X, y, version)
+        _require_no_more(unread)
+        self._fitted(X, y, version, as_places=self._reads_places(y))
         return self
+
+    def _reads_places(self, labels: Any) -> bool:
+        """Whether labels are places of the classes."""
+        return False
 
 
 class Classifier(ClassifierMixin, _Supervised):  # type: ignore[misc]
     """A recipe that predicts a class, as a classifier of scikit-learn.
 
     ``fit`` is charged what ``epsilon``, ``rho`` and ``delta`` say. ``score`` reads private labels
-    too: each call is charged ``score_epsilon``, and refused without it. So all folds of
-    ``cross_val_score`` and ``GridSearchCV`` are charged, or refused when the budget ends. Settings
-    of the recipe are parameters: ``recipe__depth``.
+    too: each call is charged ``score_epsilon``, and refused without it, before the first fit of a
+    search. So all folds of ``cross_val_score`` and ``GridSearchCV`` are charged, or refused when
+    the budget ends. Settings of the recipe are parameters: ``recipe__depth``.
+
+    Ensembles hand in places of the classes in ascending order, 0, 1 and so on, and read such places
+    back. So it is where no declared class is a whole number; ``encoded=True`` says it of classes
+    that are, as those of ``sf.Integer(1, 5)``.
 
     >>> import tempfile
     >>> import sfumato as sf
@@ -213,6 +222,7 @@ class Classifier(ClassifierMixin, _Supervised):  # type: ignore[misc]
         rho: Number | None = None,
         delta: Number | None = None,
         score_epsilon: Number | None = None,
+        encoded: bool = False,
     ) -> None:
         self.recipe = recipe
         self.declared = declared
@@ -220,16 +230,22 @@ class Classifier(ClassifierMixin, _Supervised):  # type: ignore[misc]
         self.rho = rho
         self.delta = delta
         self.score_epsilon = score_epsilon
+        self.encoded = encoded
 
     @property
     def _rows(self) -> Declared:
         return self.declared.of_classes
 
+    def _reads_places(self, labels: Any) -> bool:
+        self.encoded_ = self.encoded or self._rows.reads_places(labels)
+        return self.encoded_
+
     @property
     def classes_(self) -> Any:
-        """The declared classes, in ascending order."""
+        """The declared classes, in ascending order; their places, if ``fit`` was handed these."""
         check_is_fitted(self)
-        return np.sort(np.array(self.declared.classes))
+        classes = np.sort(np.array(self.declared.classes))
+        return np.arange(len(classes)) if self.encoded_ else classes
 
     def predict(self, X: Any) -> Any:
         """The most probable class of each row; free."""
@@ -243,6 +259,16 @@ class Classifier(ClassifierMixin, _Supervised):  # type: ignore[misc]
         order = np.argsort(np.array(self.declared.classes), kind="stable")
         return shares[:, order]
 
+    def _require_price(self) -> None:
+        """Refuses a score that nobody pays for."""
+        if self.score_epsilon is None:
+            raise WrongUse(
+                "A score without score_epsilon: it would read labels that nobody pays for.",
+                remedy="Classifier(..., score_epsilon='0.1'); for public rows: "
+                "sklearn.metrics.accuracy_score(y, model.predict(X)).",
+            )
+
+    @_Priced
     def score(self, X: Any, y: Any, *, version: str | None = None) -> float:
         """A noisy share of right predictions, charged ``score_epsilon``.
 
@@ -251,14 +277,9 @@ class Classifier(ClassifierMixin, _Supervised):  # type: ignore[misc]
             BudgetExceeded: the account cannot pay; nothing was charged.
         """
         check_is_fitted(self)
-        if self.score_epsilon is None:
-            raise WrongUse(
-                "A score without score_epsilon: it would read labels that nobody pays for.",
-                remedy="Classifier(..., score_epsilon='0.1'); for public rows: "
-                "sklearn.metrics.accuracy_score(y, model.predict(X)).",
-            )
         declared = self._rows
-        with declared.session(X, y, _VERSIONS.of(X, y, version)) as session:
+        version = VERSIONS.of(X, y, version)
+        with declared.session(X, y, version, as_places=self.encoded_) as session:
             counted = score(
                 session,
                 self.model_,
@@ -304,16 +325,21 @@ class Regressor(RegressorMixin, _Supervised):  # type: ignore[misc]
         found: Floats = np.asarray(self.model_.predict(frame))
         return found
 
-    def score(self, X: Any, y: Any) -> float:
-        """Refused: nothing here measures the error of a number under a charge.
-
-        Raises:
-            WrongUse: always.
-        """
+    def _require_price(self) -> None:
+        """Refuses every score: nothing here measures the error of a number under a charge."""
         raise WrongUse(
             "The score of a number on private rows.",
             remedy="For public rows: sklearn.metrics.r2_score(y, model.predict(X)).",
         )
+
+    @_Priced
+    def score(self, X: Any, y: Any) -> float:
+        """Refused, before the first fit of a search.
+
+        Raises:
+            WrongUse: always.
+        """
+        raise NotImplementedError("refused by _require_price")
 
 
 class _Unsupervised(_Estimator):
@@ -340,13 +366,15 @@ class _Unsupervised(_Estimator):
             raise WrongUse("A label, which this estimator does not read.", remedy="Leave it out.")
         return self.declared
 
-    def fit(self: Own, X: Any, y: Any = None, *, version: str | None = None) -> Own:
+    def fit(self: Own, X: Any, y: Any = None, *, version: str | None = None, **unread: Any) -> Own:
         """Fits the recipe to the rows of ``X``, and charges the ledger once; ``y`` is not read.
 
         Raises:
+            WrongUse: ``sample_weight``; a type of ``X`` that holds no declared value.
             BudgetExceeded: the account cannot pay; nothing was charged.
             Others as ``learning.fit``.
         """
+        _require_no_more(unread)
         self._fitted(X, None, version)
         return self
 
@@ -409,47 +437,36 @@ class Projection(TransformerMixin, _Unsupervised):  # type: ignore[misc]
         return found
 
 
-class Folds:
-    """Divides rows into folds by a hash of each row's unit, or of its features without one.
+def private_score(model: Any, X: Any, y: Any) -> float:
+    """The charged score of a ``Classifier``, or of a pipeline that ends in one: ``scoring=``.
 
-    What one person's rows are decides their fold, and no other row's. So each training set differs
-    by that person alone, and the charges of all folds add up to a guarantee. In ``StratifiedKFold``
-    and ``KFold`` one row more moves others to other folds.
+    It is what ``scoring=None`` means for them. A model of scikit-learn around an estimator counts
+    exact labels, which nobody pays for: it is refused.
 
-    >>> import sfumato as sf
-    >>> folds = Folds(Declared("l.db", "town", {"age": sf.Integer(0, 99)}), 5)
-    >>> sum(len(test) for _, test in folds.split(np.arange(100)[:, np.newaxis]))
-    100
+    Raises:
+        WrongUse: another model; no ``score_epsilon``.
+
+    >>> private_score(object(), [], [])
+    Traceback (most recent call last):
+    sfumato.errors.WrongUse: The private score of an object.
     """
+    last = model.steps[-1][1] if hasattr(model, "steps") else model
+    if not isinstance(last, Classifier):
+        raise WrongUse(
+            f"The private score of an {type(last).__name__}.",
+            allowed="a Classifier, or a pipeline that ends in one",
+            remedy="Score each Classifier by itself; for public rows: scoring='accuracy'.",
+        )
+    last._require_price()
+    counted: float = model.score(X, y)
+    return counted
 
-    def __init__(self, declared: Declared, n_splits: int = 5) -> None:
-        if type(n_splits) is not int or not 2 <= n_splits <= 100:
-            raise WrongUse(f"n_splits={shown(n_splits)}.", allowed="a whole number from 2 to 100")
-        self.declared = declared
-        self.n_splits = n_splits
 
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """The number of folds."""
-        return self.n_splits
-
-    def split(
-        self,
-        X: Any,
-        y: Any = None,
-        groups: Any = None,
-    ) -> Iterator[tuple[Integers, Integers]]:
-        """For each fold the places of the rows that are kept, and of those that are held out."""
-        fold = np.array([self._fold(row) for row in zip(*self._read(X), strict=True)])
-        for held in range(self.n_splits):
-            yield np.flatnonzero(fold != held), np.flatnonzero(fold == held)
-
-    def _read(self, rows: Any) -> list[Any]:
-        """The columns that decide."""
-        if self.declared.unit is None:
-            return list(self.declared.frame(rows).values())
-        return list(self.declared.owners(rows).values())
-
-    def _fold(self, row: tuple[Any, ...]) -> int:
-        """The fold of a row."""
-        digest = hashlib.blake2b(repr(row).encode(), digest_size=8).digest()
-        return int.from_bytes(digest, "big") % self.n_splits
+def _require_no_more(unread: dict[str, Any]) -> None:
+    """Refuses parameters of ``fit`` that are not read."""
+    if unread:
+        raise WrongUse(
+            f"fit with {shown(min(unread))}.",
+            allowed="X, y, version=",
+            remedy="A weight makes copies of a person, which no price covers.",
+        )

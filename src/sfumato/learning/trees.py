@@ -13,7 +13,7 @@ import numpy as np
 from sfumato.errors import WrongUse
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.features import Features, Floats
-from sfumato.learning.frames import FrameColumn, column_of, read_columns
+from sfumato.learning.frames import FrameColumn, codes_of, read_columns, with_report
 from sfumato.learning.model import read_features, written_features
 from sfumato.learning.scorable import Scorable
 from sfumato.learning.splits import coordinates_of
@@ -73,19 +73,22 @@ class Trees(Scorable):
 
         Raises:
             UnknownName: the frame lacks a feature.
+            WrongUse: columns of unequal length, or of a type that holds no declared value.
         """
         votes = self._votes(frame).astype(np.float64)
         found: Floats = votes / votes.sum(axis=1, keepdims=True)
         return found
 
-    def predict(self, frame: Any) -> list[str]:
-        """The most probable class of each row."""
-        return [self.classes[place] for place in self._votes(frame).argmax(axis=1)]
+    def predict(self, frame: Any, *, report: bool = False) -> Any:
+        """The most probable class of each row.
+
+        With ``report`` also what of each column is not known (``ColumnReport``), as a pair.
+        """
+        found = [self.classes[place] for place in self._votes(frame).argmax(axis=1)]
+        return with_report(found, frame, self.columns, report=report)
 
     def _votes(self, frame: Any) -> Integers:
-        codes: list[Integers] = []
-        for column in self.columns:
-            codes += column.features(column_of(frame, column.name))
+        codes = codes_of(frame, self.columns)
         coordinates = coordinates_of(self.features, codes)
         return votes_of(self.features, coordinates, self._levels, self._each)
 

@@ -16,6 +16,7 @@ import apsw
 
 from sfumato.errors import LedgerCorrupt, LedgerIncomplete, LedgerUnavailable, WrongUse, shown
 from sfumato.ledger.archive import history, transfer
+from sfumato.ledger.remembered_head import RememberedHead
 from sfumato.ledger.signed_heads import Head, Signer, write_durably
 from sfumato.ledger.spend import Ledger
 from sfumato.ledger.store.base import LOSS, Rows, Store
@@ -89,9 +90,14 @@ def restore(
     _require_free(place)
     with _reading(source) as copy:
         _require_sound(copy)
-        lacking = copy.read(lambda rows: lacks(rows, heads))
+        remembered = RememberedHead(copy.identity)
+        forgotten = copy.read(remembered.missing_from)
+        lacking = copy.read(lambda rows: lacks(rows, heads)) + ([forgotten] if forgotten else [])
     if lacking and not accept_loss:
         raise incomplete_copy(f"The backup {shown(str(source))}", lacking)
+    if forgotten:
+        # accepted as lost: every dataset is frozen before the ledger is at its place
+        remembered.forget()
     if is_postgres(str(place)):
         _restore_to_server(str(source), str(place), lacking)
     else:

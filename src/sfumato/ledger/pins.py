@@ -7,13 +7,13 @@ the ledger cannot write to.
 """
 
 import json
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from sfumato.errors import WrongUse, shown
 from sfumato.ledger.journal import canonical_json
+from sfumato.ledger.remembered_head import state_folder
 from sfumato.ledger.signed_heads import Head, write_durably
 from sfumato.privacy.event import Json
 
@@ -116,8 +116,7 @@ class Known:
 
 def default_path() -> Path:
     """The file with a user's pins: in XDG_STATE_HOME, by default ~/.local/state."""
-    state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
-    return Path(state).expanduser() / "sfumato" / "known_ledgers.json"
+    return state_folder() / "known_ledgers.json"
 
 
 def _is_key(text: str) -> bool:

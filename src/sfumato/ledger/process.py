@@ -12,6 +12,7 @@ from pathlib import Path
 from sfumato.errors import WrongUse, shown
 from sfumato.ledger.signed_heads import Key
 from sfumato.ledger.spend import Ledger
+from sfumato.ledger.waiting import open_when_free, require_free
 from sfumato.metadata.server import SERVERS
 
 # The open ledgers by process, device and inode: a fork has its own, and two names of a file share
@@ -29,10 +30,25 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
-def borrow(place: str | Path, key: Key = None) -> Ledger:
+def wait_for(place: str | Path, wait: float) -> None:
+    """Waits until no other process has a ledger file open; holds nothing.
+
+    Raises:
+        LedgerBusy: after ``wait`` seconds it is still open.
+    """
+    if isinstance(place, str) and place.startswith(SERVERS):
+        return
+    with _GUARD:
+        is_open = _name(place) in _OPEN
+    if not is_open:
+        open_when_free(place, wait, lambda: require_free(place))
+
+
+def borrow(place: str | Path, key: Key = None, *, wait: float = 0) -> Ledger:
     """The shared ledger at a place, created if there is none.
 
     ``key`` signs its heads (``Ledger.open``); later borrowers may give the same key or none.
+    ``wait`` is how long it waits for another process to close it, in seconds.
 
     Raises:
         LedgerError: it cannot be opened; another process holds it, or somebody here opened it
@@ -41,6 +57,11 @@ def borrow(place: str | Path, key: Key = None) -> Ledger:
     """
     if isinstance(place, str) and place.startswith(SERVERS):
         return Ledger.open(place, key=key)
+    return open_when_free(place, wait, lambda: _borrow(place, key))
+
+
+def _borrow(place: str | Path, key: Key) -> Ledger:
+    """``borrow`` of a file that is free or open here."""
     with _GUARD:
         name = _name(place)
         if name in _OPEN:

@@ -13,6 +13,7 @@ from sfumato.ledger.head_sinks import Sink
 from sfumato.ledger.head_watch import behind, replace_heads
 from sfumato.ledger.liveness import recovered_reason, require_live
 from sfumato.ledger.owner import require_reason
+from sfumato.ledger.remembered_head import RememberedHead
 from sfumato.ledger.signed_heads import Beside, Key
 from sfumato.ledger.store.base import LOSS, SUCCESSOR, UNFINISHED, Rows
 from sfumato.ledger.store.sqlite import SQLite
@@ -46,10 +47,18 @@ def recover(place: str | Path, *, reason: str, sinks: Sequence[Sink] = (), key: 
         )
         if unfinished or successor:
             require_live(store)
-        why = loss or _behind(beside, store) or store.read(lambda rows: behind(sinks, rows))
+        remembered = RememberedHead(store.identity)
+        why = (
+            loss
+            or _behind(beside, store)
+            or store.read(remembered.missing_from)
+            or store.read(lambda rows: behind(sinks, rows))
+        )
         if not why:
             raise WrongUse(f"The ledger {store.place!r} lacks nothing.", remedy="Open it.")
         store.write(lambda rows: _freeze(rows, why, reason))
+        # every dataset is frozen on disk: what was remembered is accepted as lost
+        remembered.forget()
         beside.keep(store)
         head = beside.head()
         if head is not None:

@@ -238,16 +238,21 @@ class Beside:
         head = self.head()
         missing = store.read(lambda rows: list(head.differences(rows))) if head else []
         if missing:
-            raise LedgerIncomplete(
-                f"The ledger {shown(self._place)} forgets what was spent: {missing[0]}.",
-                remedy=f"Restore the newest copy. If it is lost: {WAY_OUT}",
-            )
+            raise forgetful(self._place, missing[0])
 
     def keep(self, store: Store) -> None:
         """Signs and stores the present head."""
         head = store.read(lambda rows: Signer(self.key).sign(store.identity, rows))
         if head.chains:
             write_durably(self._head, head.to_text().encode())
+
+
+def forgetful(place: str, missing: str) -> LedgerIncomplete:
+    """The error for a ledger file that lacks what a head knows; says how the owner overrides."""
+    return LedgerIncomplete(
+        f"The ledger {shown(place)} forgets what was spent: {missing}.",
+        remedy=f"Restore the newest copy. If it is lost: {WAY_OUT}",
+    )
 
 
 def write_durably(path: str | Path, content: bytes) -> None:

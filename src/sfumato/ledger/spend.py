@@ -7,15 +7,12 @@ forfeited at full cost, or suspended if it has instalments. The state decides, n
 lease only says when others may close a charge. Proof: spend.proof.md.
 """
 
-import atexit
 import hashlib
 import json
-import weakref
 from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
 from datetime import timedelta
 from fractions import Fraction
-from functools import cache, partial
+from functools import partial
 from typing import TypeVar
 
 from sfumato.accounting.budget_gates import NOTHING
@@ -24,6 +21,7 @@ from sfumato.ledger.account_path import Scope, lineage_of
 from sfumato.ledger.account_status import Standing, standing_of
 from sfumato.ledger.account_transaction import LockedAccounts, balance_of
 from sfumato.ledger.answers import write_tally
+from sfumato.ledger.at_exit import interrupt_at_exit
 from sfumato.ledger.balance import Balance, charge_from_text, gates_from_text
 from sfumato.ledger.closing import (
     EXCHANGED,
@@ -41,8 +39,9 @@ from sfumato.ledger.instalments import Instalments
 from sfumato.ledger.liveness import lease_milliseconds, require_live
 from sfumato.ledger.owner import readable
 from sfumato.ledger.pieces import fence_of
+from sfumato.ledger.remembered_head import LastEntry, RememberedHead
 from sfumato.ledger.request import Ready, Request
-from sfumato.ledger.signed_heads import Beside, Head, Key
+from sfumato.ledger.signed_heads import Beside, Head, Key, forgetful
 from sfumato.ledger.store.base import (
     COMMITTED,
     EXECUTING,
@@ -56,6 +55,7 @@ from sfumato.ledger.store.base import (
     Store,
 )
 from sfumato.ledger.store.open import Place, open_store
+from sfumato.ledger.store.sqlite import SQLite
 from sfumato.ledger.stored_answers import (
     MANY_OPEN,
     bind,
@@ -76,7 +76,6 @@ T = TypeVar("T")
 
 LEASE = timedelta(hours=1)
 INTERRUPTED = "interrupted"
-_OPEN: "weakref.WeakSet[Ledger]" = weakref.WeakSet()
 
 
 class Ledger(Instalments):
@@ -112,6 +111,7 @@ class Ledger(Instalments):
 
     def __init__(self, store: Store, *, lease: timedelta = LEASE, key: Key = None) -> None:
         self._beside = Beside(store.place, key) if store.exclusive else None
+        self.remembered = RememberedHead(store.identity) if store.exclusive else None
         super().__init__(store, HeadWatch(store, self._beside.key if self._beside else key))
         self._lease = lease_milliseconds(lease)
         # a lock for each question, held from its charge to its answer
@@ -122,9 +122,9 @@ class Ledger(Instalments):
             if not store.read_only:
                 require_live(store)
                 self.require_newest()
+                self._remember()
                 self._recover()
-                _OPEN.add(self)
-                _end_in_order()
+                interrupt_at_exit(self)
         except BaseException:
             store.close()
             raise
@@ -165,9 +165,26 @@ class Ledger(Instalments):
             self._store.close()
 
     def require_newest(self) -> None:
-        """Refuses a ledger file that is behind the head beside it (LedgerCorrupt)."""
+        """Refuses a ledger file that is behind the head beside it, or the one that this user
+        remembers on this machine (LedgerIncomplete).
+        """
         if self._beside is not None:
             self._beside.require_not_older(self._store)
+        missing = self.not_remembered()
+        if missing:
+            raise forgetful(self._store.place, missing)
+
+    def not_remembered(self) -> str:
+        """What a ledger file lacks of what this user remembers on this machine; "" if nothing."""
+        if self.remembered is None:
+            return ""
+        return self._store.read(self.remembered.missing_from)
+
+    def _remember(self) -> None:
+        """Begins to remember the last entry outside the ledger's folder."""
+        remembered = self.remembered
+        if remembered is not None and isinstance(self._store, SQLite):
+            self._store.remember(lambda *last: remembered.note(LastEntry(*last)))
 
     def heads_beside(self) -> list[Head]:
         """The head beside a file, if there is one (LedgerCorrupt: it cannot be parsed)."""
@@ -469,19 +486,3 @@ class Ledger(Instalments):
             locked.require(sum(new, NOTHING), locked.lineage)
         costs = [request.cost for request in ready]
         locked.require(sum(costs, NOTHING), [account])
-
-
-@cache
-def _end_in_order() -> None:
-    """Interrupts the open ledgers when this process ends.
-
-    Called after a store was opened, so that it runs before the store closes itself.
-    """
-    atexit.register(_interrupt_all)
-
-
-def _interrupt_all() -> None:
-    for ledger in list(_OPEN):
-        # closed before, or of the parent of a fork
-        with suppress(LedgerError):
-            ledger.interrupt()

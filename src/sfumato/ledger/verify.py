@@ -67,7 +67,8 @@ def verify(
     If the newest rows are removed from every table consistently, the result is a ledger that was
     once valid: only a head stored elsewhere detects this. Such a head must be of this ledger and
     signed with ``key`` (by default that of the first head). The head beside a file, signed with any
-    key, is compared too. For a ledger in a file, charges wait until this ends. If the file was
+    key, is compared too, and what this user remembers of it on this machine. For a ledger in a
+    file, charges wait until this ends. If the file was
     opened read-only, its pages are checked in parallel, on another core.
 
     ``since`` is the result of an earlier verification (``Report.verified``). Then only newer
@@ -105,6 +106,8 @@ def verify(
         heads = (*heads, *ledger.heads_beside())
     except LedgerCorrupt as error:
         replay.problems.append(f"the head beside the ledger: {error.problem}")
+    missing = ledger.not_remembered()
+    replay.problems += [missing] if missing else []
     damage = _beside(lambda: _damage(ledger, pages=since is None))
     try:
         report = ledger.store.read(lambda rows: _check(rows, replay, heads))

@@ -13,22 +13,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise, zip_longest
-from typing import TypeAlias
 
 import numpy as np
 
 from sfumato.errors import InvalidDeclaration, InvalidNumber
 from sfumato.exact.rational import Number, positive, to_fraction
+from sfumato.mechanisms.rank_runs import Runs, draw_point, rank_runs
 from sfumato.mechanisms.rows import Rows, on_lattice, rows_apart
 from sfumato.mechanisms.selection import union
 from sfumato.metadata.column import Integer
 from sfumato.noise import SYSTEM, Entropy, Integers
-from sfumato.noise.entropy import below, words
-from sfumato.noise.select import exponential
+from sfumato.noise.entropy import words
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import Composed, Rule, Selection
-
-Candidates: TypeAlias = tuple[Integers, Integers, Integers]
 
 # The largest denominator of q: a rank times this fits an int64.
 _PARTS = 10**6
@@ -290,29 +287,10 @@ def _choose(
     entropy: Entropy,
 ) -> int:
     """Draws a point between ``ends`` with probability proportional to exp(-rate x rank error)."""
-    starts, widths, errors = _pieces(rows, ends, q)
-    piece = exponential(-errors, rate / q.denominator, entropy, weights=widths)
-    return int(starts[piece]) + below(int(widths[piece]), entropy)
+    return draw_point(_pieces(rows, ends, q), rate / q.denominator, entropy)
 
 
-def _pieces(rows: Integers, ends: tuple[int, int], q: Fraction) -> Candidates:
-    """Runs of points with equal rank errors: starts, widths, and errors times q's denominator.
-
-    Each distinct row is a run of one point, and so are the gaps between them, if not empty.
-    """
+def _pieces(rows: Integers, ends: tuple[int, int], q: Fraction) -> Runs:
+    """The runs of points with equal rank errors, each row having the weight 1."""
     values, counts = np.unique(rows, return_counts=True)
-    upto = np.cumsum(counts)
-    passed = np.concatenate(([0], upto))
-    gap_starts = np.concatenate(([ends[0]], values + 1))
-    gap_stops = np.concatenate((values, [ends[1] + 1]))
-    starts = np.concatenate((values, gap_starts))
-    stops = np.concatenate((values + 1, gap_stops))
-    less = np.concatenate((upto - counts, passed))
-    more = len(rows) - np.concatenate((upto, passed))
-    parts = q.denominator
-    over = q.numerator
-    too_high = parts * less - over * len(rows)
-    too_low = parts * more - (parts - over) * len(rows)
-    errors = np.maximum(np.maximum(too_high, too_low), 0)
-    kept = stops > starts
-    return starts[kept], (stops - starts)[kept], errors[kept]
+    return rank_runs(values, counts, ends, q)

@@ -10,6 +10,7 @@ with ``stages``: a question is ``Raw`` (understood), ``Tracked`` (its unit is kn
 
 from sfumato.plan.aggregate import (
     Aggregate,
+    CodeQuantiles,
     CountDistinct,
     CountRows,
     CountUnits,
@@ -41,6 +42,7 @@ __all__ = [
     "Bounded",
     "BoundedCube",
     "BoundedRows",
+    "CodeQuantiles",
     "CountDistinct",
     "CountRows",
     "CountUnits",

@@ -16,7 +16,8 @@ from sfumato.metadata.column import Date, Text
 from sfumato.plan.reading import Kind, Reading
 from sfumato.plan.value import Value
 
-_LEAVES = 2**10
+# Quantiles of values with at most so many codes are ``Quantiles``.
+SMALL = 2**10
 
 
 class Aggregate:
@@ -352,35 +353,52 @@ class Variance(Linear):
 
 @dataclass(frozen=True, slots=True)
 class Quantiles(Aggregate):
-    """Quantiles of a value: the weight of the rows in each of ``leaves`` cells of a public grid.
+    """Quantiles of a value: the weight of the rows in each leaf, for the leaves that have any.
 
-    Leaf j has the ``coarse`` codes that begin at lower + j coarse. ``levels`` are the requested
-    quantiles, ascending; each is selected separately from the same leaves (RULES 17).
+    The leaves are the candidates; here each is one of at most ``SMALL`` codes (``CodeQuantiles``
+    has more). ``levels`` are the requested quantiles, ascending; each is selected separately from
+    the same weights (RULES 17). The integers of a group are the number of a leaf, its weight, the
+    number of the next one, and so on.
+
+    Raises:
+        ValueError: a value with more codes than that.
 
     >>> from sfumato.metadata.column import Column, Integer
-    >>> age = Value.of(Column("age", Integer(0, 4095)))
-    >>> median = Quantiles(age, (Fraction(1, 2),))
-    >>> median.coarse, median.leaves
-    (4, 1024)
+    >>> age = Value.of(Column("age", Integer(0, 120)))
+    >>> Quantiles(age, (Fraction(1, 2),)).leaves
+    121
     """
 
     value: Value
     levels: tuple[Fraction, ...]
 
+    def __post_init__(self) -> None:
+        if self.codes > SMALL:
+            raise ValueError("quantiles of a wide value are CodeQuantiles")
+
     @property
     def coarse(self) -> int:
-        if isinstance(self.value.type, Text):
-            return 1
-        return -(-self.value.type.size // _LEAVES)
+        return 1
+
+    @property
+    def has_ends(self) -> bool:
+        """Whether the ends of an interval are selected for each level, too."""
+        return False
+
+    @property
+    def codes(self) -> int:
+        """The number of codes of the value."""
+        assert not isinstance(self.value.type, Text), "lowering admits no text here"
+        return self.value.type.size
 
     @property
     def leaves(self) -> int:
         """The number of leaves."""
-        assert not isinstance(self.value.type, Text), "lowering admits no text here"
-        return -(-self.value.type.size // self.coarse)
+        return -(-self.codes // self.coarse)
 
     @property
     def width(self) -> int:
+        """The number of leaves, of which those without weight are left out."""
         return self.leaves
 
     @property
@@ -392,7 +410,7 @@ class Quantiles(Aggregate):
         return True
 
     @property
-    def read(self) -> Value:
+    def read(self) -> Value | None:
         return self.value
 
     @property
@@ -404,16 +422,67 @@ class Quantiles(Aggregate):
         """The middles of the leaves."""
         kind = self.value.type
         assert not isinstance(kind, Text), "lowering admits no text here"
-        middle = kind.lower_code + Fraction(self.coarse - 1, 2)
+        half = Fraction(self.coarse - 1, 2)
         return Reading(
             Kind.QUANTILES,
             unit=Fraction(1, fine),
-            lower=middle * kind.step,
+            lower=(kind.lower_code + half) * kind.step,
             span=self.coarse * kind.step,
             upper=kind.upper_code * kind.step,
             is_date=isinstance(kind, Date),
             least=kind.lower_code * kind.step,
+            rounding=half * kind.step,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class CodeQuantiles(Quantiles):
+    """Quantiles of a value of any number of codes.
+
+    A leaf has ``leaf`` codes: leaf j those that begin at lower + j leaf. It is one code, except
+    where the codes with rows could be too many to be collected. With ``ends``, the ends of an
+    interval are selected for each level, too.
+
+    >>> from sfumato.metadata.column import Column, Integer
+    >>> income = Value.of(Column("income", Integer(0, 4095)))
+    >>> CodeQuantiles(income, (Fraction(1, 2),)).leaves
+    4096
+    >>> CodeQuantiles(income, (Fraction(1, 2),), leaf=10).leaves
+    410
+    """
+
+    leaf: int = 1
+    ends: bool = False
+
+    def __post_init__(self) -> None:
+        if self.leaf < 1:
+            raise ValueError("a leaf has at least one code")
+
+    @property
+    def coarse(self) -> int:
+        return self.leaf
+
+    @property
+    def has_ends(self) -> bool:
+        return self.ends
+
+
+def quantiles(
+    value: Value,
+    levels: tuple[Fraction, ...],
+    *,
+    leaf: int = 1,
+    ends: bool = False,
+) -> Quantiles:
+    """Quantiles of a value, of the class that its answers are stored with.
+
+    Up to ``SMALL`` codes a leaf always was one code, so answers of before stay those of that class.
+    """
+    kind = value.type
+    assert not isinstance(kind, Text), "lowering admits no text here"
+    if leaf == 1 and not ends and kind.size <= SMALL:
+        return Quantiles(value, levels)
+    return CodeQuantiles(value, levels, leaf, ends)
 
 
 def _of_shares(aggregate: Mean | Variance, kind: Kind, whole: int) -> Reading:

@@ -51,6 +51,10 @@ class Unit:
     Two tables are about the same units if their units have the same ``name``; by default it is
     the name of the id column. With ``via`` it is None, as the other table's unit has the name.
 
+    Ids are compared by their code points: "Bob" and "bob" are two units. A DuckDB column whose
+    collation calls them equal is refused, unless ``spellings_apart`` states that each spelling of
+    an id, or of ``key``, is a unit of its own.
+
     ``max_rows`` limits the rows of a unit per group (Linf), ``max_groups`` the groups of a unit
     (L0), ``max_rows_total`` its rows per query. The limits are enforced on the data, never
     assumed. None means no limit; a question that needs one is refused. ``sf.AUTO``: the limit is
@@ -72,6 +76,7 @@ class Unit:
     via: str | None
     key: str | None
     name: str | None
+    spellings_apart: bool
 
     def __init__(
         self,
@@ -83,8 +88,14 @@ class Unit:
         via: str | None = None,
         key: str | None = None,
         name: str | None = None,
+        spellings_apart: bool = False,
     ) -> None:
         columns = _columns(column)
+        if not isinstance(spellings_apart, bool):
+            raise InvalidDeclaration(
+                f"spellings_apart={shown(spellings_apart)} of the unit.", allowed="True or False"
+            )
+        object.__setattr__(self, "spellings_apart", spellings_apart)
         for limit, value in (
             ("max_rows", max_rows),
             ("max_groups", max_groups),
@@ -123,7 +134,14 @@ class Unit:
     def limited(self, *, max_rows: Bound, max_groups: Bound, max_rows_total: Bound) -> "Unit":
         """The same unit with other limits."""
         limits = (max_rows, max_groups, max_rows_total)
-        return Unit(self.columns, *limits, via=self.via, key=self.key, name=self.name)
+        return Unit(
+            self.columns,
+            *limits,
+            via=self.via,
+            key=self.key,
+            name=self.name,
+            spellings_apart=self.spellings_apart,
+        )
 
     def __str__(self) -> str:
         """A canonical string that identifies the unit in the ledger's contract.
@@ -132,13 +150,16 @@ class Unit:
             units of one text are the same
         """
         column = self.columns[0]
-        if self.name == self.column == column and not column.startswith("("):
+        is_plain = self.name == self.column == column and not self.spellings_apart
+        if is_plain and not column.startswith("("):
             return column
         text = ", ".join(map(_quoted, self.columns))
         if self.via is not None and self.key is not None:
             text += f" via {_quoted(self.via)} by {_quoted(self.key)}"
         if self.name is not None and self.name != self.column:
             text += f" as {_quoted(self.name)}"
+        if self.spellings_apart:
+            text += " spellings apart"
         return f"({text})"
 
     def __repr__(self) -> str:
@@ -148,6 +169,8 @@ class Unit:
             value = getattr(self, field)
             if value is not None and value != usual.get(field):
                 items.append(f"{field}={value!r}")
+        if self.spellings_apart:
+            items.append("spellings_apart=True")
         return f"Unit({', '.join(items)})"
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import pyarrow
 
 MARKS = "marks"
+# What an answer states of the error of a cell, as it is named in the columns of a file.
+_ENDS = ("low", "high", "rank_error", "leaf_low", "leaf_high")
 _TIMES = ("timestamp", "local time")
 # The types of released values whose intervals have ends of the same type; others have numbers.
 _OWN_ENDS = ("date", *_TIMES)
@@ -61,7 +63,8 @@ def filled(
     """Returns the columns of an answer, each by its type.
 
     With ``errors``, the stored intervals of the cells, each released column ``n`` is followed by
-    ``n_low`` and ``n_high``. If a cell cannot be told, the last column, ``marks``, names it.
+    ``n_low`` and ``n_high``; of a quantile by ``n_rank_error`` too, and on a grid by the ends of
+    its leaf. If a cell or its interval cannot be told, the last column, ``marks``, names it.
     """
     taken = {str(column["name"]) for column in columns}
     found = []
@@ -72,9 +75,10 @@ def filled(
         if errors is not None and column["released"]:
             cells = [cast(dict[str, Json], line[place]) for line in errors]
             own = kind if kind in _OWN_ENDS else "real"
-            for end in ("low", "high"):
-                free = _free(f"{name}_{end}", taken)
-                found.append(Filled(free, own, [cell[end] for cell in cells]))
+            for end, type_of_end in zip(_ENDS, (own, own, "real", own, own), strict=True):
+                if end in ("low", "high") or any(end in cell for cell in cells):
+                    free = _free(f"{name}_{end}", taken)
+                    found.append(Filled(free, type_of_end, [cell[end] for cell in cells]))
     marks = [_marks(columns, line) for line in errors or ()]
     if any(marks):
         found.append(Filled(_free(MARKS, taken), "text", marks))
@@ -95,6 +99,8 @@ def _marks(columns: Sequence[dict[str, Json]], line: Sequence[Json]) -> str:
     for column, error in zip(columns, line, strict=True):
         if is_untold(error):
             untold.append(f"{column['name']}: {UNTOLD}")
+        elif isinstance(error, dict) and "rank_error" in error and error["low"] is None:
+            untold.append(f"interval of {column['name']}: {UNTOLD}")
     return "; ".join(untold)
 
 

@@ -6,12 +6,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias
 
+import numpy as np
+
 from sfumato.engines.base import Codes
-from sfumato.engines.result_rows import Columns
+from sfumato.engines.result_rows import Columns, Leaves
 from sfumato.errors import InvalidDeclaration
 from sfumato.exact.values import copied
 from sfumato.noise import Integers
-from sfumato.plan.aggregate import CountUnits
+from sfumato.plan.aggregate import CountUnits, Quantiles
 from sfumato.plan.stages import Bounded, Part
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.query.statistic import BoundedStatistic, Opened
@@ -69,6 +71,42 @@ class Cells(BoundedStatistic[list[int]]):
         by_group = integers.of(self.groups) if isinstance(integers, Columns) else integers
         zeros = (0,) * self.part.aggregate.width
         return [value for group in self.groups for value in by_group.get(group, zeros)]
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedLeaves(BoundedStatistic[list[Leaves]]):
+    """The leaves with a weight and their weights, of cells that are quantiles, by group.
+
+    Guarantees:
+        the leaves of a group move by at most their proved distance
+
+    Raises:
+        InvalidDeclaration: the cells are of no quantiles.
+    """
+
+    cells: Cells
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.cells.part.aggregate, Quantiles):
+            raise InvalidDeclaration("Leaves of what has none.", allowed="quantiles")
+
+    @property
+    def part(self) -> Part:
+        """The part of the plan whose leaves these are."""
+        return self.cells.part
+
+    def distance(self, norm: Norm) -> Distance:
+        """The proved distance, in Linf: of the weight of any set of leaves of a group."""
+        return self.cells.distance(norm)
+
+    def exact(self, opened: Opened) -> list[Leaves]:
+        """The leaves and weights of every group; none for a group without rows."""
+        cells = self.cells
+        integers = opened.integers(cells.plan)[cells.place]
+        if isinstance(integers, Columns):
+            return integers.leaves(cells.groups)
+        flat = [np.array(integers.get(group, ()), np.int64) for group in cells.groups]
+        return [(pairs[0::2], pairs[1::2]) for pairs in flat]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,10 @@ from sfumato.engines.spark_frame import shared_session
 from sfumato.errors import InvalidDeclaration, LedgerIncomplete, WrongUse, shown
 from sfumato.ledger.account_path import UNSTATED
 from sfumato.ledger.head_sinks import ALLOWED, Sink, sink_at
-from sfumato.ledger.process import borrow, give_back
+from sfumato.ledger.process import borrow, give_back, wait_for
 from sfumato.ledger.signed_heads import Key
 from sfumato.ledger.spend import Ledger
+from sfumato.ledger.waiting import WAIT, require_wait
 from sfumato.metadata.contract import Contract
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.server import is_address
@@ -54,6 +55,7 @@ def connect(
     ledger_key: Key = None,
     ledger_heads: Sequence[str] = (),
     without_heads: str = "",
+    wait: float = WAIT,
 ) -> Session:
     """Opens a session over declared tables.
 
@@ -87,6 +89,9 @@ def connect(
             than one of these heads is refused.
         without_heads: the owner's reason to continue although no published head can be read; it
             is written to the journal.
+        wait: how many seconds to wait for a ledger file that another process has open. Nothing is
+            held meanwhile, and Ctrl-C ends it. A file that this process has opened otherwise is
+            refused at once.
 
     Raises:
         InvalidDeclaration, InvalidSource: a table is not as declared, or a layout is stale.
@@ -97,12 +102,15 @@ def connect(
     """
     require_names(analyst=analyst, purpose=purpose)
     _require_kinds(tables, budget, prepared, ledger, ledger_key)
-    sinks = _sinks(ledger_heads)
+    sinks, wait = _sinks(ledger_heads), require_wait(wait)
     declared = _apart(Dataset(dataset, tables, relation, version))
+    if not isinstance(ledger, Ledger):
+        # before the data is opened, so that nothing is held meanwhile
+        wait_for(ledger, wait)
     with ExitStack() as failed:
         opened_engine, kept = _engine(declared, engine, prepared)
         failed.callback(opened_engine.close)
-        opened, let_go = _opened(ledger, ledger_key)
+        opened, let_go = _opened(ledger, ledger_key, wait)
         failed.callback(let_go, opened)
         silence = _compared(opened, sinks, without_heads)
         limit = _adopt(opened, declared, budget, closed=closed, other_people=other_people)
@@ -155,11 +163,13 @@ def _limit(ledger: Ledger, dataset: str, budget: Budget | None) -> Budget:
     return limit
 
 
-def _opened(ledger: str | Path | Ledger, key: Key) -> tuple[Ledger, Callable[[Ledger], object]]:
+def _opened(
+    ledger: str | Path | Ledger, key: Key, wait: float
+) -> tuple[Ledger, Callable[[Ledger], object]]:
     """The open ledger, and what to call with it when the session is closed."""
     if isinstance(ledger, Ledger):
         return ledger, _keep
-    return borrow(ledger, key), give_back
+    return borrow(ledger, key, wait=wait), give_back
 
 
 def _states(folder: str | Path | None, ledger: str | Path | Ledger) -> Path | None:

@@ -217,7 +217,7 @@ def _described(event: Event) -> tuple[str, str, Distance]:
             every = [repeated.event for repeated in selections if isinstance(repeated, Repeated)]
             rates = _distinct(str(step.rate) for step in every if isinstance(step, Selection))
             levels = f"{len(selections)} selections a group, {times} groups"
-            name = "exponential mechanism on a public grid"
+            name = "exponential mechanism over the values of the range"
             return name, f"rate {rates}, {levels}", distance
         case Selection(rule, rate, distance, _):
             return f"selection by {rule.value.replace('_', ' ')}", f"rate {rate}", distance

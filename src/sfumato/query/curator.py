@@ -22,10 +22,9 @@ from sfumato.mechanisms.selection import SelectionMechanism
 from sfumato.mechanisms.threshold import ThresholdMechanism
 from sfumato.noise import SYSTEM, Integers
 from sfumato.noise.entropy import below
-from sfumato.plan.aggregate import Quantiles
 from sfumato.privacy.distance import Norm
 from sfumato.privacy.event import AdditiveNoise, BestOf, Design, Event
-from sfumato.query.cells import Cells, Units
+from sfumato.query.cells import Units, WeightedLeaves
 from sfumato.query.cycle import Cycle, Turning
 from sfumato.query.reserved import Reserved
 from sfumato.query.statistic import BoundedStatistic, GroupedScores, Opened
@@ -176,22 +175,18 @@ class Curator:
 
         return self._carried_out(step)
 
-    def quantiles(self, leaves: Cells, mechanism: GridQuantiles) -> tuple[tuple[int, ...], ...]:
-        """For each group, the grid leaf selected for each quantile level."""
+    def quantiles(
+        self, leaves: WeightedLeaves, mechanism: GridQuantiles
+    ) -> tuple[tuple[int, ...], ...]:
+        """For each group, the leaf selected for each quantile level, and for ends if there are."""
 
         def step() -> tuple[tuple[int, ...], ...]:
             _require(mechanism, GridQuantiles)
             own, selecting = self._opened.own(leaves), copied(mechanism)
             part = own.part
-            if not isinstance(part.aggregate, Quantiles):
-                raise InvalidDeclaration("Quantiles of what has no leaves.")
             self._reserved.take(selecting.event(copied(own.distance(Norm.LINF)), part.groups))
             exact = own.exact(self._opened)
-            size = part.aggregate.width
-            return tuple(
-                selecting.release(exact[start : start + size])
-                for start in range(0, len(exact), size)
-            )
+            return tuple(selecting.release(*group, part.aggregate.width) for group in exact)
 
         return self._carried_out(step)
 

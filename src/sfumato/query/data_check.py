@@ -254,5 +254,6 @@ def _units_to_json(facts: UnitFacts) -> dict[str, Json]:
         "units": facts.units,
         "unnamed": facts.unnamed,
         "without_partner": facts.without_partner,
+        "respelled": dict(facts.respelled),
         "limits": limits,
     }

@@ -136,6 +136,11 @@ def unit_lines(facts: UnitFacts) -> list[str]:
             f"  {counted(facts.without_partner, facts.rows)} of the rows have a {unit.column} "
             f"without a partner in {unit.via}: not used"
         )
+    for column, number in facts.respelled:
+        lines.append(
+            f"  {column}: the source calls {number:,} spellings equal to others (a collation); "
+            "each is an id of its own here"
+        )
     over = [limit for limit in facts.limits if limit.over]
     lines += [_limit_line(limit, facts.units) for limit in over]
     if facts.limits and not over:

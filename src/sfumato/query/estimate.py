@@ -4,6 +4,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
 from typing import TypeAlias
@@ -24,6 +25,7 @@ from sfumato.plan.scalar import (
     Estimate,
     Extreme,
     FloorDivide,
+    Grouping,
     Leaf,
     Operation,
     Scalar,
@@ -35,6 +37,16 @@ from sfumato.query.interval import share_interval
 from sfumato.query.tail_bounds import reach
 
 Range: TypeAlias = tuple[Fraction, Fraction]
+
+
+class Total(Enum):
+    """What a row of grouping sets has in place of a key that it adds up."""
+
+    TOTAL = "total"
+
+
+TOTAL = Total.TOTAL
+Group: TypeAlias = Sequence[int | str | Total | None]
 
 _SAMPLE = (Statistic.VARIANCE_OF_SAMPLE, Statistic.DEVIATION_OF_SAMPLE)
 _ROOT = (Statistic.DEVIATION, Statistic.DEVIATION_OF_SAMPLE)
@@ -51,8 +63,9 @@ class Released:
     """The noisy integers of one part, with the noise law and the reading that interpret them.
 
     Quantiles have no ``noise``: their leaves, out of ``leaves``, were selected at ``rates``, one
-    for each level. ``copies`` is the number of releases that were added in each row: 1, except
-    for totals of several groups.
+    for each level. If there are ``shifts``, the leaves of the levels are followed by the lower ends
+    of their intervals, then by the upper ones, selected so many weights off. ``copies`` is the
+    number of releases that were added in each row: 1, except for totals of several groups.
     """
 
     title: str
@@ -62,6 +75,12 @@ class Released:
     copies: tuple[int, ...]
     rates: tuple[Fraction, ...] = ()
     leaves: int = 0
+    shifts: tuple[int, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """The number of rows."""
+        return len(self.values)
 
     def point(
         self,
@@ -75,7 +94,7 @@ class Released:
         if read.kind is Kind.NUMBER:
             return values[0] * read.unit
         if read.kind is Kind.QUANTILES:
-            return min(read.lower + read.span * values[place], read.upper)
+            return min(self._middle(values[place]), read.upper)
         if statistic is Statistic.COUNT:
             return sum(values) * read.unit
         if statistic is Statistic.SUM:
@@ -92,6 +111,8 @@ class Released:
         """The interval of a group without rows, which says nothing; None for counts and sums."""
         if statistic in (Statistic.COUNT, Statistic.SUM):
             return None
+        if self.shifts:
+            return self.reading.least, self.reading.upper
         zeros = _WITHOUT_ROWS.get(self.reading.kind)
         if zeros is None:
             return None
@@ -117,15 +138,15 @@ class Released:
         miss: Fraction,
         statistic: Statistic = Statistic.VALUE,
         place: int = 0,
-    ) -> Range:
+    ) -> Range | None:
         """An interval that contains the bounded statistic with probability at least 1 - miss.
 
-        For a quantile it is the whole range, since only its rank is known (``rank_error``).
+        None if it cannot be told: of a quantile whose ends were not selected, or for less.
         """
         values = self.values[row]
         read = self.reading
         if self.noise is None:
-            return read.least, read.upper
+            return self._between_ends(row, place, miss)
         if read.kind is Kind.NUMBER or statistic is Statistic.COUNT:
             return self._around(row, linear_weights(read, statistic, len(values)), miss)
         if statistic is Statistic.SUM:
@@ -140,8 +161,32 @@ class Released:
 
     def rank_error(self, place: int, miss: Fraction) -> Fraction:
         """The error of a quantile's rank in rows, exceeded with probability at most ``miss``."""
-        ranks = union(self.leaves - 1, 1 - miss)
-        return ranks / self.rates[place] * self.reading.unit
+        events = (self.leaves - 1) * (3 if self.shifts else 1)
+        return union(events, 1 - miss) / self.rates[place] * self.reading.unit
+
+    def leaf(self, row: int, place: int) -> Range:
+        """The least and the greatest value of the leaf that was selected for a quantile."""
+        middle = self._middle(self.values[row][place])
+        far = self.reading.rounding
+        return middle - far, min(middle + far, self.reading.upper)
+
+    def _middle(self, leaf: int) -> Fraction:
+        """The middle of a leaf."""
+        return self.reading.lower + self.reading.span * leaf
+
+    def _between_ends(self, row: int, place: int, miss: Fraction) -> Range | None:
+        """The interval of a quantile, from the lower end's leaf to that of the upper end.
+
+        It contains the leaf of the quantile itself, which may have been selected beyond an end.
+        """
+        if not self.shifts:
+            return None
+        # each of the three selections may miss by a third
+        if union(3 * self.leaves, 1 - miss) > self.rates[place] * self.shifts[place]:
+            return None
+        levels = len(self.rates)
+        selected = [self.leaf(row, place + at * levels) for at in range(3)]
+        return min(low for low, _ in selected), max(high for _, high in selected)
 
     def _sum_interval(self, row: int, miss: Fraction) -> Range:
         """The interval of a sum, widened by the rounding of each row.
@@ -243,6 +288,80 @@ class Released:
         return (least**2, most**2)
 
 
+@dataclass(frozen=True, slots=True)
+class ByLevel:
+    """One aggregate of grouping sets that were measured apart.
+
+    Each row is a row of one of the levels: ``places`` has its level and its row there. It is read
+    as a ``Released`` is.
+    """
+
+    levels: tuple[Released, ...]
+    places: tuple[tuple[int, int], ...]
+
+    @property
+    def title(self) -> str:
+        """The title of the aggregate."""
+        return self.levels[0].title
+
+    @property
+    def reading(self) -> Reading:
+        """How the integers are read; levels may count in different units."""
+        return self.levels[0].reading
+
+    @property
+    def noise(self) -> Noise | None:
+        """The noise of the first level."""
+        return self.levels[0].noise
+
+    @property
+    def count(self) -> int:
+        """The number of rows."""
+        return len(self.places)
+
+    def point(
+        self,
+        row: int,
+        statistic: Statistic = Statistic.VALUE,
+        place: int = 0,
+    ) -> Fraction:
+        """As ``Released.point``."""
+        level, inner = self.places[row]
+        return self.levels[level].point(inner, statistic, place)
+
+    def unknown(self, miss: Fraction, statistic: Statistic) -> Range | None:
+        """As ``Released.unknown``: the same in every level."""
+        return self.levels[0].unknown(miss, statistic)
+
+    def is_at_an_end(self, row: int, statistic: Statistic, interval: Range) -> bool:
+        """As ``Released.is_at_an_end``."""
+        level, inner = self.places[row]
+        return self.levels[level].is_at_an_end(inner, statistic, interval)
+
+    def interval(
+        self,
+        row: int,
+        miss: Fraction,
+        statistic: Statistic = Statistic.VALUE,
+        place: int = 0,
+    ) -> Range | None:
+        """As ``Released.interval``."""
+        level, inner = self.places[row]
+        return self.levels[level].interval(inner, miss, statistic, place)
+
+    def leaf(self, row: int, place: int) -> Range:
+        """As ``Released.leaf``; grouping sets have no quantiles."""
+        level, inner = self.places[row]
+        return self.levels[level].leaf(inner, place)
+
+    def rank_error(self, place: int, miss: Fraction) -> Fraction:
+        """As ``Released.rank_error``; grouping sets have no quantiles."""
+        return self.levels[0].rank_error(place, miss)
+
+
+AnyReleased: TypeAlias = Released | ByLevel
+
+
 def linear_weights(reading: Reading, statistic: Statistic, width: int) -> tuple[Fraction, ...]:
     """The weight of each of ``width`` integers in a number, or in the count or sum of a mean.
 
@@ -279,16 +398,20 @@ def _weighed(values: Sequence[int], coefficients: Sequence[Fraction]) -> Fractio
 
 def value_of(
     expression: Scalar,
-    parts: Sequence[Released],
+    parts: Sequence[AnyReleased],
     row: int,
-    codes: Sequence[int | str | None],
+    codes: Group,
 ) -> Value:
     """The value of an output expression in a row, from the estimates and the group's keys."""
 
     def lookup(leaf: Leaf) -> Value:
         if isinstance(leaf, Estimate):
             return parts[leaf.index].point(row, leaf.statistic, leaf.place)
-        return codes[getattr(leaf, "index", 0)]
+        if isinstance(leaf, Grouping):
+            digits = ["1" if codes[key] is TOTAL else "0" for key in leaf.keys]
+            return int("".join(digits), base=2)
+        code = codes[getattr(leaf, "index", 0)]
+        return None if isinstance(code, Total) else code
 
     return evaluate(expression, lookup)
 
@@ -307,7 +430,7 @@ class Cell:
 
 def ranges_of(
     expression: Scalar,
-    parts: Sequence[Released],
+    parts: Sequence[AnyReleased],
     rows: Sequence[int],
     miss: Fraction,
 ) -> list[Cell]:
@@ -328,13 +451,15 @@ def ranges_of(
     share = miss / len(used)
     unknown = {leaf: parts[leaf.index].unknown(share, leaf.statistic) for leaf in used}
 
-    def is_untold(row: int, leaf: Estimate, interval: Range) -> bool:
+    def is_untold(row: int, leaf: Estimate, interval: Range | None) -> bool:
+        if interval is None:
+            return False
         if _covers(interval, unknown[leaf]):
             return True
         return parts[leaf.index].is_at_an_end(row, leaf.statistic, interval)
 
     def cell(row: int) -> Cell:
-        intervals: dict[Estimate, Range] = {}
+        intervals: dict[Estimate, Range | None] = {}
         untold = False
         for leaf in used:
             interval = parts[leaf.index].interval(row, share, leaf.statistic, leaf.place)
@@ -388,7 +513,7 @@ def _without_nullif(divisor: Scalar) -> Scalar:
     return divisor
 
 
-def _range(expression: Scalar, interval: Callable[[Estimate], Range]) -> Range | None:
+def _range(expression: Scalar, interval: Callable[[Estimate], Range | None]) -> Range | None:
     """The interval of an expression by interval arithmetic; None if it is unbounded."""
     match expression:
         case Estimate():
@@ -417,7 +542,9 @@ def _range(expression: Scalar, interval: Callable[[Estimate], Range]) -> Range |
             return None
 
 
-def _any_of(expressions: Sequence[Scalar], interval: Callable[[Estimate], Range]) -> Range | None:
+def _any_of(
+    expressions: Sequence[Scalar], interval: Callable[[Estimate], Range | None]
+) -> Range | None:
     """The interval of a value that is one of several; a NULL among them is no number."""
     numbers = [one for one in expressions if one != Constant(None)]
     if not numbers:
@@ -426,7 +553,7 @@ def _any_of(expressions: Sequence[Scalar], interval: Callable[[Estimate], Range]
 
 
 def _ranges(
-    expressions: Sequence[Scalar], interval: Callable[[Estimate], Range]
+    expressions: Sequence[Scalar], interval: Callable[[Estimate], Range | None]
 ) -> list[Range] | None:
     """The intervals of several expressions; None if one of them has none."""
     ranges = []

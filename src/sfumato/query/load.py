@@ -11,6 +11,7 @@ from typing import Any
 from sfumato.engines.local import Local
 from sfumato.errors import InvalidConfig, SfumatoError, shown
 from sfumato.ledger.account_path import UNSTATED
+from sfumato.ledger.waiting import WAIT
 from sfumato.metadata.column import Array, Boolean, Category, ColumnType, Date, Integer, Real, Text
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.server import is_address, path_of
@@ -84,10 +85,11 @@ def load(
     analyst: str | None = None,
     purpose: str | None = None,
     engine: Local | None = None,
+    wait: float = WAIT,
 ) -> Session:
     """Opens the session that a file declares; paths in it are relative to the file.
 
-    ``analyst``, ``purpose`` and ``engine`` are those of ``connect``. Without them, the file's
+    ``analyst``, ``purpose``, ``engine`` and ``wait`` are those of ``connect``. Without them, the file's
     ``analyst`` and ``purpose`` are used, and those of ``connect`` where it has none.
 
     Raises:
@@ -119,6 +121,7 @@ def load(
         ledger_key=declared.ledger_key,
         ledger_heads=declared.ledger_heads,
         without_heads=declared.without_heads,
+        wait=wait,
     )
 
 
@@ -238,7 +241,7 @@ def _table(name: str, form: object, folder: Path) -> Table:
 def _unit(where: str, form: object) -> Unit:
     """The declaration of a privacy unit."""
     unit = _require_mapping(form, where)
-    _known(unit, where, {"column", "via", "key", "name", *_LIMITS})
+    _known(unit, where, {"column", "via", "key", "name", "spellings_apart", *_LIMITS})
     if "column" not in unit:
         raise InvalidConfig(f"{where}: column is missing.", remedy='column = "person_id"')
     limits = {name: unit.get(name) for name in _LIMITS}
@@ -252,6 +255,7 @@ def _unit(where: str, form: object) -> Unit:
             via=unit.get("via"),
             key=unit.get("key"),
             name=unit.get("name"),
+            spellings_apart=unit.get("spellings_apart", False),
         )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias
 
-from sfumato.errors import InvalidNumber, WrongUse
+from sfumato.errors import InvalidNumber, WrongUse, shown
 from sfumato.exact.rational import Number, positive, to_fraction
 
 _LEAST, _MOST = Fraction(1, 10**12), Fraction(10**6)
@@ -43,7 +43,7 @@ class Price:
     """A price: exactly one of ``epsilon``, ``rho`` and ``target``.
 
     ``most`` is the most epsilon that a target may cost. ``delta`` may be spent on showing groups
-    that are not public.
+    that are not public. If ``interval`` is set, it also pays for the intervals of quantiles.
     """
 
     epsilon: Fraction | None = None
@@ -51,6 +51,7 @@ class Price:
     target: Target | None = None
     most: Fraction | None = None
     delta: Fraction | None = None
+    interval: bool = False
 
     def scaled(self, share: Fraction) -> "Price":
         """A share of the price for one of several questions; a delta is not shared."""
@@ -63,6 +64,23 @@ class Price:
         epsilon = None if self.epsilon is None else self.epsilon * share
         rho = None if self.rho is None else self.rho * share
         return replace(self, epsilon=epsilon, rho=rho)
+
+    def buying(self, *, interval: bool) -> "Price":
+        """The price, of which a part buys the intervals of quantiles if ``interval``.
+
+        Raises:
+            WrongUse: that is not a Boolean, or the price is a wanted error.
+        """
+        if not isinstance(interval, bool) or (interval and self.target is not None):
+            raise WrongUse(
+                f"interval={shown(interval)}{'' if self.target is None else ' with error='}.",
+                allowed="True or False, beside epsilon= or rho=",
+            )
+        return replace(self, interval=interval)
+
+    def without_extras(self) -> "Price":
+        """The price of a question that another one needs: without delta, and without intervals."""
+        return replace(self, delta=None, interval=False)
 
     def shared(self, share: Fraction) -> "Price":
         """A share of the price, rounded down to what the ledger counts without rounding.

@@ -50,11 +50,16 @@ def interval(error: Json) -> str:
     """The interval of a cell for people; empty for a key."""
     if not isinstance(error, dict):
         return ""
+    bounds = f"[{number(error['low'])}, {number(error['high'])}]"
     if "rank_error" in error:
-        return f"rank +- {number(error['rank_error'])} rows"
+        ranks = f"rank +- {number(error['rank_error'])} rows"
+        if "leaf_low" in error:
+            leaf = f"[{number(error['leaf_low'])}, {number(error['leaf_high'])}]"
+            ranks = f"{ranks} of a value in {leaf}"
+        return f"{ranks}; interval {UNTOLD if error['low'] is None else bounds}"
     if error["low"] is None:
         return "unbounded"
-    return f"[{number(error['low'])}, {number(error['high'])}]"
+    return bounds
 
 
 def estimate(value: Json, error: Json) -> str:

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Protocol, TypeAlias
 
 from sfumato.engines.base import Engine
-from sfumato.engines.stop import ENDLESS, Patience, Stop
+from sfumato.engines.stop import Patience, Stop, patience_of
 from sfumato.errors import (
     Cancelled,
     EngineFailed,
@@ -165,7 +165,7 @@ class OpenSeries:
             LeaseExpired: it was idle for longer than the ledger's lease; open it again.
             Cancelled, EngineFailed: the place is lost, and the charge is suspended.
         """
-        patience = ENDLESS if stop is None and time_limit is None else Patience(stop, time_limit)
+        patience = patience_of(stop, time_limit)
         with self._worker.door.inside(), self._lock:
             if not self.left:
                 raise WrongUse(

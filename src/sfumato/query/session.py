@@ -12,7 +12,7 @@ from pathlib import Path
 from sqlglot import exp
 
 from sfumato.engines.base import Engine
-from sfumato.engines.stop import ENDLESS, Patience, Stop
+from sfumato.engines.stop import ENDLESS, Patience, Stop, patience_of
 from sfumato.errors import SfumatoError, WrongUse, shown
 from sfumato.exact.rational import Number
 from sfumato.ledger.account_path import UNSTATED, Scope
@@ -139,15 +139,17 @@ class Session(Shown):
         delta: Number | None = None,
         error: Wish | None = None,
         max_epsilon: Number | None = None,
+        interval: bool = False,
         values: Values = Values.TABLE,
     ) -> Preview:
         """The cost and the expected error of a question, for free and without reading the data."""
         self._door.require_open()
         asked = price(epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon)
+        asked = asked.buying(interval=interval)
         question = Resolver(sql, parameters, asked, self.dataset, require_values(values))
         step = question.resolve(previewed)
         planned = self._planned(step)
-        return Preview(planned, step.dataset, self._engine.statement(planned.bounded))
+        return Preview(planned, step.dataset, planned.statement(self._engine.statement))
 
     def query(
         self,
@@ -159,6 +161,7 @@ class Session(Shown):
         delta: Number | None = None,
         error: Wish | None = None,
         max_epsilon: Number | None = None,
+        interval: bool = False,
         values: Values = Values.TABLE,
         key: str | None = None,
         stop: Stop | None = None,
@@ -170,7 +173,8 @@ class Session(Shown):
         discrete Gaussian noise), or ``error`` with ``max_epsilon``. An error buys the lowest cost
         whose 95% half-width is at most ``error`` in every cell, or on average over the cells with
         ``sf.OnAverage(error)``; it is a number, or a percentage of a public number such as "5%".
-        ``delta``, beside ``epsilon`` or ``rho``, pays for groups that are not public.
+        ``delta``, beside ``epsilon`` or ``rho``, pays for groups that are not public; with
+        ``interval``, a part of the cost buys an interval of each quantile.
         ``parameters`` are the values of ``$1``, ``?`` or ``:name`` in the statement.
 
         Sums, means and variances of a column with a clip have a second column, of the clipped
@@ -198,10 +202,12 @@ class Session(Shown):
             EngineFailed: the engine failed; the cost stays spent.
         """
         self._door.require_open()
-        patience = ENDLESS if stop is None and time_limit is None else Patience(stop, time_limit)
+        patience = patience_of(stop, time_limit)
         asked = price(epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon)
+        asked = asked.buying(interval=interval)
         require_values(values)
-        name = name_of(sql, parameters, asked, self._asker, values)
+        naming = partial(name_of, sql, parameters, asked, self._asker, values)
+        name = naming()
         known = self._known.find(name)
         if known is not None:
             body = self._ledger.recall(replace(known, key=key) if key else known)
@@ -212,7 +218,7 @@ class Session(Shown):
             answer, as_asked = persistently(
                 lambda: self._asked_once(question, key or "", patience), patience
             )
-        if name == name_of(sql, parameters, asked, self._asker, values):
+        if name == naming():
             # still the same day
             self._known.keep(name, as_asked)
         return answer
@@ -476,7 +482,8 @@ class Session(Shown):
         dataset = step.dataset
         price = step.price
         if price.target is None:
-            return [plan_for_price(question, dataset, price, self._kept)]
+            collects = self._engine.collects_codes
+            return [plan_for_price(question, dataset, price, self._kept, collects_codes=collects)]
         earlier = self._stored(question)
         goal = wanted(question, dataset, price.target, references(question, earlier))
         balances = self._ledger.balances(*self._path)

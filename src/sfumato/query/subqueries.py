@@ -114,7 +114,7 @@ class Resolver:
         notes: list[str] = []
 
         def scalar(query: exp.Select) -> Scalar:
-            step = self._step(query, None, replace(share, delta=None))
+            step = self._step(query, None, share.without_extras())
             value, note = self._scalar(step)
             notes.append(note)
             return value
@@ -164,7 +164,7 @@ class Resolver:
         learnt: dict[str, int] = {}
         notes = []
         for name, question in wanted:
-            price = replace(step.price.shared(SHARE), delta=None)
+            price = step.price.shared(SHARE).without_extras()
             learning = Step(question, step.dataset, price, step.guessed, name)
             groups = declared_groups(step.question.raw) if name == "max_groups" else None
             learnt[name], note = self._limit(learning, groups)
@@ -234,7 +234,7 @@ class Clips:
             return None
         _require_few(self.learnt + 1)
         table, name = origin
-        price = replace(self._price.scaled(SHARE), delta=None).in_whole_tenths()
+        price = self._price.scaled(SHARE).without_extras().in_whole_tenths()
         question = learning(table, name, self._dataset)
         limit = f"clip of column {name!r}"
         step = Step(question, self._dataset, price, limit=limit, at_any_price=True)

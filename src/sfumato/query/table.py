@@ -4,16 +4,20 @@
 import json
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TypeAlias, cast
+from itertools import accumulate, chain
+from typing import cast
 
+from sfumato.engines.base import Codes
 from sfumato.exact.rational import two_digits
 from sfumato.exact.rounding import float_down, float_up
 from sfumato.ledger.journal import canonical_json
 from sfumato.noise import DiscreteGaussian, Noise
 from sfumato.plan.evaluate import day
+from sfumato.plan.levels import Level
 from sfumato.plan.output import Item, Order, Output
 from sfumato.plan.reading import Kind, Reading
 from sfumato.plan.scalar import (
@@ -22,6 +26,7 @@ from sfumato.plan.scalar import (
     Compare,
     Constant,
     Estimate,
+    Grouping,
     IsNull,
     Key,
     Like,
@@ -36,26 +41,35 @@ from sfumato.plan.show import canonical
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import AdditiveNoise, Json, event_from_json, event_to_json
 from sfumato.query.asker import FORMAT
-from sfumato.query.estimate import Released, ranges_of, value_of
+from sfumato.query.estimate import (
+    TOTAL,
+    AnyReleased,
+    ByLevel,
+    Group,
+    Released,
+    ranges_of,
+    value_of,
+)
 from sfumato.query.rounding import Move, is_beyond
 
 _DEFAULT_MISS = Fraction(5, 100)
 # Integers from here on are shown as floats, since a float may not hold them.
 _LARGEST = 10**300
 
-Group: TypeAlias = Sequence[int | str | None]
-
 
 @dataclass(frozen=True, slots=True)
 class Rows:
     """The rows of an answer before HAVING and LIMIT.
 
-    For each row, ``codes`` are its keys and ``members`` the groups of which it is the sum.
+    For each row, ``codes`` are its keys and ``members`` the groups of which it is the sum. If
+    levels were measured apart, ``released`` has the parts of each, and ``members`` number the
+    groups of all levels in turn.
     """
 
-    parts: tuple[Released, ...]
+    parts: tuple[AnyReleased, ...]
     codes: tuple[Group, ...]
     members: tuple[tuple[int, ...], ...]
+    released: tuple[Released, ...] = ()
 
 
 def answer_body(
@@ -84,9 +98,11 @@ def answer_body(
             "order": list[Json](order),
             "members": [list[Json](each) for each in rows.members],
             "output": canonical(output),
-            "parts": [_part_to_json(part) for part in parts],
+            **_stored_parts(rows),
         },
     }
+    if output.sets:
+        body["totals"] = [_totals(output, groups[row]) for row in order]
     body["notes"] = [*cast(list[Json], facts["notes"]), *_warnings(output, errors)]
     body["bias"] = [
         *cast(list[Json], facts["bias"]),
@@ -95,7 +111,25 @@ def answer_body(
     return canonical_json(body).encode()
 
 
-def _column(item: Item, parts: Sequence[Released], key_types: Sequence[str]) -> Json:
+def _stored_parts(rows: Rows) -> dict[str, Json]:
+    """The stored form of the parts; ``levels`` is the number of levels that were measured apart."""
+    if not rows.released:
+        alone = [part for part in rows.parts if isinstance(part, Released)]
+        return {"parts": [_part_to_json(part) for part in alone]}
+    parts: list[Json] = [_part_to_json(part) for part in rows.released]
+    return {"parts": parts, "levels": len(rows.released) // len(rows.parts)}
+
+
+def _totals(output: Output, codes: Group) -> Json:
+    """The names of the columns of keys that a row adds up."""
+    names: list[Json] = []
+    for item in output.items:
+        if isinstance(item.expression, Key) and codes[item.expression.index] is TOTAL:
+            names.append(item.name)
+    return names
+
+
+def _column(item: Item, parts: Sequence[AnyReleased], key_types: Sequence[str]) -> Json:
     """The JSON of a column; ``released`` if its cells have noise and an interval."""
     kind = _type(item.expression, parts, key_types)
     return {
@@ -107,7 +141,7 @@ def _column(item: Item, parts: Sequence[Released], key_types: Sequence[str]) -> 
 
 def error_rows(
     output: Output,
-    parts: Sequence[Released],
+    parts: Sequence[AnyReleased],
     order: Sequence[int],
     miss: Fraction,
 ) -> list[Json]:
@@ -127,7 +161,37 @@ def parts_from_json(forms: Json) -> list[Released]:
     return [_part_from_json(cast(dict[str, Json], form)) for form in forms]
 
 
-def _rows(output: Output, parts: Sequence[Released], groups: Sequence[Group]) -> list[int]:
+def released_parts(released: Mapping[str, Json]) -> list[AnyReleased]:
+    """Restores the parts of a stored answer, one for each aggregate."""
+    parts = parts_from_json(released["parts"])
+    levels = cast(int, released.get("levels", 0))
+    if not levels:
+        return list(parts)
+    members = cast(list[list[int]], released["members"])
+    return list(_by_level(parts, levels, members))
+
+
+def _by_level(
+    parts: Sequence[Released],
+    levels: int,
+    members: Sequence[Sequence[int]],
+) -> Iterator[ByLevel]:
+    """One part for each aggregate, of the parts of each level; see ``Rows``."""
+    count = len(parts) // levels
+    ends = list(accumulate(parts[level * count].count for level in range(levels)))
+    places: list[tuple[int, int]] = []
+    own: list[list[list[int]]] = [[] for _ in range(levels)]
+    for groups in members:
+        level = bisect_right(ends, groups[0])
+        start = ends[level - 1] if level else 0
+        places.append((level, len(own[level])))
+        own[level].append([group - start for group in groups])
+    for place in range(count):
+        summed = [_summed(parts[level * count + place], own[level]) for level in range(levels)]
+        yield ByLevel(tuple(summed), tuple(places))
+
+
+def _rows(output: Output, parts: Sequence[AnyReleased], groups: Sequence[Group]) -> list[int]:
     """The shown rows in order: HAVING, ORDER BY, OFFSET and LIMIT applied to released numbers."""
     kept = list(range(len(groups)))
     if output.having is not None:
@@ -142,7 +206,7 @@ def _rows(output: Output, parts: Sequence[Released], groups: Sequence[Group]) ->
 def _sorted(
     rows: list[int],
     order: Order,
-    parts: Sequence[Released],
+    parts: Sequence[AnyReleased],
     groups: Sequence[Group],
 ) -> list[int]:
     values = {row: value_of(order.expression, parts, row, groups[row]) for row in rows}
@@ -156,7 +220,7 @@ def _sorted(
 
 def _shown_row(
     output: Output,
-    parts: Sequence[Released],
+    parts: Sequence[AnyReleased],
     row: int,
     groups: Sequence[Group],
     shown: Sequence[Sequence[Json]],
@@ -167,7 +231,7 @@ def _shown_row(
 
 def _cell(
     expression: Scalar,
-    parts: Sequence[Released],
+    parts: Sequence[AnyReleased],
     row: int,
     groups: Sequence[Group],
     shown: Sequence[Sequence[Json]],
@@ -180,7 +244,7 @@ def _cell(
     return _number(value)
 
 
-def _is_date(expression: Scalar, parts: Sequence[Released]) -> bool:
+def _is_date(expression: Scalar, parts: Sequence[AnyReleased]) -> bool:
     """Whether an expression is a quantile of dates."""
     return isinstance(expression, Estimate) and parts[expression.index].reading.is_date
 
@@ -204,7 +268,7 @@ def _finite(value: float) -> float:
     return min(max(value, -sys.float_info.max), sys.float_info.max)
 
 
-def _type(expression: Scalar, parts: Sequence[Released], key_types: Sequence[str]) -> str:
+def _type(expression: Scalar, parts: Sequence[AnyReleased], key_types: Sequence[str]) -> str:
     """The type of a column of the answer."""
     match expression:
         case Key(index):
@@ -233,13 +297,15 @@ def _type(expression: Scalar, parts: Sequence[Released], key_types: Sequence[str
             if is_whole:
                 return "integer"
             return "real"
+        case Grouping():
+            return "integer"
         case _:
             return "real"
 
 
 def _errors(
     expression: Scalar,
-    parts: Sequence[Released],
+    parts: Sequence[AnyReleased],
     rows: Sequence[int],
     miss: Fraction,
 ) -> list[Json]:
@@ -247,24 +313,17 @@ def _errors(
     if not _is_released(expression):
         return [None] * len(rows)
     is_date = _is_date(expression, parts)
-    ranks = _rank_error(expression, parts, miss)
     errors: list[Json] = []
     cells = ranges_of(expression, parts, rows, miss)
     for row, cell in zip(rows, cells, strict=True):
         if cell.interval is None:
             error: dict[str, Json] = {"low": None, "high": None, "half_width": None}
         elif is_date:
-            low, high = cell.interval
-            first = day(math.floor(low))
-            last = day(math.ceil(high))
-            error = {
-                "low": first.isoformat(),
-                "high": last.isoformat(),
-                "half_width": None,
-            }
+            low, high = _end_forms(*cell.interval, is_date=True)
+            error = {"low": low, "high": high, "half_width": None}
         else:
             error = _ends(*cell.interval, value_of(expression, parts, row, []))
-        error |= ranks
+        error |= _rank_error(expression, parts, row, miss)
         if cell.untold:
             error["untold"] = True
         errors.append(error)
@@ -274,22 +333,41 @@ def _errors(
 def _ends(low: Fraction, high: Fraction, point: Value) -> dict[str, Json]:
     """The ends of an interval as floats rounded outward, and its half-width around the estimate."""
     middle = point if isinstance(point, Fraction | int) else low
-    return {
-        "low": _outward(low, up=False),
-        "high": _outward(high, up=True),
-        "half_width": _outward(max(high - middle, middle - low), up=True),
-    }
+    least, most = _end_forms(low, high, is_date=False)
+    half_width = _outward(max(high - middle, middle - low), up=True)
+    return {"low": least, "high": most, "half_width": half_width}
 
 
-def _rank_error(expression: Scalar, parts: Sequence[Released], miss: Fraction) -> dict[str, Json]:
-    """The error of a quantile's rank in rows (RULES 22); empty for any other expression."""
+def _end_forms(low: Fraction, high: Fraction, *, is_date: bool) -> tuple[Json, Json]:
+    """The ends of a range as JSON, rounded outward: to floats, or to days."""
+    if is_date:
+        return day(math.floor(low)).isoformat(), day(math.ceil(high)).isoformat()
+    return _outward(low, up=False), _outward(high, up=True)
+
+
+def _rank_error(
+    expression: Scalar,
+    parts: Sequence[AnyReleased],
+    row: int,
+    miss: Fraction,
+) -> dict[str, Json]:
+    """The error of a quantile's rank in rows (RULES 22); empty for any other expression.
+
+    On a grid it is the error of some value of the leaf, whose ends are stated too.
+    """
     if not isinstance(expression, Estimate):
         return {}
     part = parts[expression.index]
     if part.noise is not None:
         return {}
-    error = part.rank_error(expression.place, miss)
-    return {"rank_error": _outward(error, up=True)}
+    error: dict[str, Json] = {
+        "rank_error": _outward(part.rank_error(expression.place, miss), up=True)
+    }
+    if part.reading.rounding:
+        ends = part.leaf(row, expression.place)
+        low, high = _end_forms(*ends, is_date=part.reading.is_date)
+        error |= {"leaf_low": low, "leaf_high": high}
+    return error
 
 
 def _outward(value: Fraction, *, up: bool) -> Json:
@@ -363,12 +441,38 @@ def merged(output: Output, parts: Sequence[Released], groups: Sequence[Group]) -
     for kept in output.sets:
         classes: dict[Group, list[int]] = {}
         for row, codes in enumerate(groups):
-            shown = tuple(code if place in kept else None for place, code in enumerate(codes))
+            shown = tuple(code if place in kept else TOTAL for place, code in enumerate(codes))
             classes.setdefault(shown, []).append(row)
         rows += classes.items()
     keys = tuple(group for group, _ in rows)
     members = tuple(tuple(added) for _, added in rows)
     return Rows(tuple(_summed(part, members) for part in parts), keys, members)
+
+
+def stacked(
+    output: Output,
+    parts: Sequence[Released],
+    levels: Sequence[Level],
+    groups: Sequence[Sequence[Codes]],
+) -> Rows:
+    """The rows of every grouping set, each read from the level that serves it.
+
+    ``parts`` are those of each level in turn, and ``groups`` the groups of each.
+    """
+    starts = list(accumulate(map(len, groups), initial=0))
+    width = len(set(chain.from_iterable(output.sets)))
+    rows: list[tuple[Group, list[int]]] = []
+    for place, kept in enumerate(output.sets):
+        (number,) = [number for number, level in enumerate(levels) if place in level.sets]
+        classes: dict[Group, list[int]] = {}
+        for group, codes in enumerate(groups[number], starts[number]):
+            by_key = dict(zip(levels[number].keys, codes, strict=True))
+            shown = tuple(by_key[key] if key in kept else TOTAL for key in range(width))
+            classes.setdefault(shown, []).append(group)
+        rows += classes.items()
+    members = tuple(tuple(added) for _, added in rows)
+    whole = tuple(_by_level(parts, len(levels), members))
+    return Rows(whole, tuple(group for group, _ in rows), members, tuple(parts))
 
 
 def _summed(part: Released, rows: Sequence[Sequence[int]]) -> Released:
@@ -385,7 +489,7 @@ def _summed(part: Released, rows: Sequence[Sequence[int]]) -> Released:
 def _part_to_json(part: Released) -> Json:
     """The stored form of a released part."""
     read = part.reading
-    return {
+    form: dict[str, Json] = {
         "release": part.title,
         "kind": read.kind.value,
         "noise": None if part.noise is None else _noise_form(part.noise),
@@ -401,6 +505,9 @@ def _part_to_json(part: Released) -> Json:
         "values": [list(map(str, values)) for values in part.values],
         "copies": list[Json](part.copies),
     }
+    if part.shifts:
+        form["shifts"] = list[Json](part.shifts)
+    return form
 
 
 def _part_from_json(form: Mapping[str, Json]) -> Released:
@@ -428,6 +535,7 @@ def _part_from_json(form: Mapping[str, Json]) -> Released:
         tuple(cast(list[int], form["copies"])),
         tuple(Fraction(rate) for rate in cast(list[str], form["rates"])),
         cast(int, form["leaves"]),
+        tuple(cast(list[int], form.get("shifts", []))),
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sfumato.accounting import order_price
 from sfumato.engines.base import Engine
-from sfumato.engines.stop import ENDLESS, Patience, Stop
+from sfumato.engines.stop import Stop, patience_of
 from sfumato.errors import BudgetExceeded, UnknownName, shown
 from sfumato.exact.rational import Number
 from sfumato.ledger.account_path import scope_of
@@ -62,7 +62,7 @@ class Tasks:
         """
         self._door.require_open()
         require_task(task)
-        patience = ENDLESS if stop is None and time_limit is None else Patience(stop, time_limit)
+        patience = patience_of(stop, time_limit)
         with self._door.inside():
             terms = Terms(key or "", patience)
             stored = charged(task, self._asker, self._engine, self._ledger, terms)
@@ -110,7 +110,7 @@ class Tasks:
         """
         self._door.require_open()
         require_members(series, "series", SERIES)
-        patience = ENDLESS if stop is None and time_limit is None else Patience(stop, time_limit)
+        patience = patience_of(stop, time_limit)
         with self._door.inside():
             return opened_series(series, self._worker, patience)
 

@@ -17,9 +17,9 @@ from sfumato.plan.aggregate import (
     CountUnits,
     CountValues,
     Mean,
-    Quantiles,
     Sum,
     Variance,
+    quantiles,
 )
 from sfumato.plan.relation import UNLIMITED, PerUnit, Ranked, Relation, Summary, below
 from sfumato.plan.scalar import And, Estimate, Field, Scalar, leaves
@@ -254,7 +254,7 @@ def shared(asks: Iterable[Ask]) -> tuple[tuple[Aggregate, ...], dict[Ask, Estima
                 estimates[ask] = Estimate(_place(places, release), statistic)
             case Level(value, level):
                 every = tuple(sorted(levels[value]))
-                index = _place(places, Quantiles(value, every))
+                index = _place(places, quantiles(value, every))
                 estimates[ask] = Estimate(index, place=every.index(level))
             case _:
                 estimates[ask] = Estimate(_place(places, ask))

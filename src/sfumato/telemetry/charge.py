@@ -65,8 +65,16 @@ class DeviceLife:
         return self.task.to_bytes()
 
 
-def sign(session: Session, task: ReportTask, key: PrivateKey) -> SignedTask:
+def sign(
+    session: Session,
+    task: ReportTask,
+    key: PrivateKey,
+    *,
+    signed_at: int | None = None,
+) -> SignedTask:
     """Charges the whole life of a device, then signs the task; signing it again is free.
+
+    ``signed_at`` is the present moment, unless it is stated for made-up devices.
 
     Guarantees:
         nothing is signed before its life is charged
@@ -91,4 +99,4 @@ def sign(session: Session, task: ReportTask, key: PrivateKey) -> SignedTask:
     # a key that cannot sign is found out before the charge
     secret = private_key(key)
     session.ask(DeviceLife(task))
-    return signed_task(task, secret)
+    return signed_task(task, secret, signed_at=signed_at)

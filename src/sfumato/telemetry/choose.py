@@ -16,6 +16,8 @@ from sfumato.telemetry.oracles.unary import unary
 
 # The most that a report may weigh, in bytes, if nothing else is said.
 REPORT_BYTES = 64
+# An error that is so much larger than the least is as good, where the report is smaller.
+_AS_GOOD = 1.02
 _MAKERS: tuple[Callable[[int, Fraction], FrequencyOracle], ...] = (
     category,
     projective,
@@ -81,6 +83,19 @@ def candidates(
             allowed="4 bytes and more",
         )
     return tuple(sorted(found, key=_rank))
+
+
+def chosen(values: int, epsilon: Number, report_bytes: int = REPORT_BYTES) -> Candidate:
+    """The smallest report whose error is within 2% of the least: what ``sf.AUTO`` takes.
+
+    >>> chosen(65_536, 1).oracle.kind, chosen(65_536, 1).oracle.size
+    ('projective', 3)
+    """
+    ranked = candidates(values, epsilon, report_bytes)
+    most = ranked[0].variance * _AS_GOOD**2
+    return min(
+        (each for each in ranked if each.variance <= most), key=lambda each: each.oracle.size
+    )
 
 
 def _rank(candidate: Candidate) -> tuple[float, int]:

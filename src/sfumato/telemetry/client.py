@@ -36,19 +36,25 @@ _NONE = (1 << 32) - 1
 
 
 class Client:
-    """Reports the values of one device for one task.
+    """Reports the values of one device for one task; ``max_epsilon`` is of this task alone.
 
     ``secret`` is 32 random bytes that never leave the device, the same for all its tasks.
     ``trusted`` are the public keys of whoever may ask; ``published`` the list of the hashes (in
-    hexadecimal) of all tasks that everybody gets; ``max_epsilon`` what the device may tell in its
-    whole life. One store serves one task.
+    hexadecimal) of all tasks that everybody gets; ``max_epsilon`` the most that the device may
+    tell of this task in its whole life. To cap the sum over tasks, state what the others leave of
+    it (``client.task.life_epsilon``). One store serves one task.
 
-    A device that is new, or whose store was lost, is silent until the next epoch begins.
+    A device that is new, or whose store was lost, is silent until the next epoch begins. So its
+    clock must not be behind then. A clock before the moment at which the task was signed, or
+    before ``installed`` (seconds since 1970, of the application on this device), is known to be
+    wrong: then nothing is sent or written. Tasks of earlier versions do not say when they were
+    signed (``client.signed_at`` is None): of them ``installed`` alone is compared.
 
     Guarantees:
         an epoch has one answer whatever the values are
         a period has at most the stated reports
         a lost store is silent until the next epoch
+        a clock that is known to be wrong begins nothing
         a clock that goes back draws nothing again
         silence does not depend on the value
         every report of a task has the same size
@@ -64,7 +70,8 @@ class Client:
     >>> key = ec.generate_private_key(ec.SECP256R1())
     >>> task = report_task("t", "?", ["yes", "no"], epsilon=1, start=1_000_000, periods=7)
     >>> today = [999_999]
-    >>> client = Client(signed_task(task, key), bytes(32), MemoryStore(),
+    >>> signed = signed_task(task, key, signed_at=900_000)
+    >>> client = Client(signed, bytes(32), MemoryStore(),
     ...                 trusted=[key.public_key()], published=[task.hash.hex()], max_epsilon=7,
     ...                 clock=lambda: today[0])
     >>> client.report("yes") is None
@@ -84,9 +91,12 @@ class Client:
         published: Collection[str],
         max_epsilon: Number,
         clock: Callable[[], float] = time.time,
+        installed: float = 0,
     ) -> None:
         self._secret = _whole(secret)
-        self.task = verified(task, trusted).task
+        signed = verified(task, trusted)
+        self.task, self.signed_at = signed.task, signed.signed_at
+        self._earliest = max(signed.signed_at or 0, installed)
         self._hash = self.task.hash
         self._layout = Layout.of(self.task)
         self._store = store
@@ -137,7 +147,9 @@ class Client:
         epoch = task.epoch_of(period)
         state = self._state()
         if state is None:
-            self._store.save(_State(max(epoch + 1, 0)).to_bytes())
+            # a clock that is behind would begin in an epoch that the device has answered in
+            if now >= self._earliest:
+                self._store.save(_State.waiting(epoch).to_bytes())
             return None
         used = state.used if period == state.period else 0
         late = state.period != _NONE and period < state.period
@@ -216,6 +228,11 @@ class _State:
     used: int = 0
     epoch: int = _NONE
     answer: bytes = b""
+
+    @classmethod
+    def waiting(cls, epoch: int) -> "_State":
+        """The state of a device that answers from the epoch after this one on; the first is 0."""
+        return cls(max(epoch + 1, 0))
 
     def to_bytes(self) -> bytes:
         """The bytes of the store, with a checksum."""

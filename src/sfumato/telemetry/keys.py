@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from sfumato.errors import WrongUse
 
-# A key as an object, as PEM, or the path of a PEM file.
+# A key as an object, as PEM (text or bytes, as all clients take it), or the path of a PEM file.
 PrivateKey: TypeAlias = ec.EllipticCurvePrivateKey | bytes | str | Path
 PublicKey: TypeAlias = ec.EllipticCurvePublicKey | bytes | str | Path
 
@@ -53,7 +53,7 @@ def public_key(key: PublicKey) -> ec.EllipticCurvePublicKey:
         return found
     raise WrongUse(
         "The key is no public key of the curve P-256.",
-        allowed="a PEM file, its bytes, or a key of the package cryptography",
+        allowed="PEM, the path of a PEM file, or a key of the package cryptography",
         remedy="openssl ec -in telemetry.pem -pubout -out telemetry.pub",
     )
 
@@ -62,6 +62,8 @@ def _pem(key: object) -> bytes:
     """The bytes of a key: given, or in a file."""
     if isinstance(key, bytes):
         return key
+    if isinstance(key, str) and key.lstrip().startswith("-----BEGIN "):
+        return key.encode()
     if isinstance(key, str | Path):
         return Path(key).read_bytes()
     raise TypeError("key")

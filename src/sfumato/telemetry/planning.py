@@ -10,7 +10,7 @@ from sfumato.errors import TargetUnreachable, WrongUse, shown
 from sfumato.exact.rational import Number, decimal_text, positive
 from sfumato.noise.law import open_unit
 from sfumato.query.plot import Figure
-from sfumato.telemetry.choose import REPORT_BYTES, Candidate, candidates
+from sfumato.telemetry.choose import REPORT_BYTES, Candidate, chosen
 from sfumato.telemetry.domain import Declared, domain_of
 from sfumato.telemetry.error_plot import ErrorLine, error_chart
 
@@ -51,7 +51,7 @@ class TelemetryPlan:
             values = self.candidate.oracle.values
             best = self.candidate
             if times != 1:
-                best = candidates(values, epsilon, max(REPORT_BYTES, best.oracle.size))[0]
+                best = chosen(values, epsilon, max(REPORT_BYTES, best.oracle.size))
             name = f"epsilon {decimal_text(epsilon)} ({best.oracle.kind})"
             lines.append(ErrorLine(name, factor * math.sqrt(best.variance)))
         title = "Half the width of an interval, against the number of devices"
@@ -83,7 +83,7 @@ def plan(
     size = domain_of(domain).size
 
     def half_width(thousandths: int) -> float:
-        best = candidates(size, Fraction(thousandths, 1000), report_bytes)[0]
+        best = chosen(size, Fraction(thousandths, 1000), report_bytes)
         return factor * math.sqrt(best.variance)
 
     if half_width(_MOST) > wanted:
@@ -99,5 +99,5 @@ def plan(
             high = middle
         else:
             low = middle
-    best = candidates(size, Fraction(high, 1000), report_bytes)[0]
+    best = chosen(size, Fraction(high, 1000), report_bytes)
     return TelemetryPlan(Fraction(high, 1000), best, devices, half_width(high))

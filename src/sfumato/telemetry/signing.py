@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Signed tasks: ECDSA with P-256 and SHA-256 over the canonical JSON of a task.
 
-A signature is 64 bytes, r and s as big-endian numbers, as WebCrypto writes it.
+A signature is 64 bytes, r and s as big-endian numbers, as WebCrypto writes it. What is signed
+also states when: no true clock of a device that has the task is before that.
 """
 
 import base64
 import json
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -17,18 +19,25 @@ from cryptography.hazmat.primitives.asymmetric.utils import (
 )
 from cryptography.hazmat.primitives.hashes import SHA256
 
-from sfumato.errors import InvalidDeclaration, TaskRefused
+from sfumato.errors import InvalidDeclaration, TaskRefused, WrongUse, shown
+from sfumato.privacy.event import Json
 from sfumato.telemetry.keys import PrivateKey, PublicKey, private_key, public_key
 from sfumato.telemetry.task import ReportTask, task_from_bytes
 
-# What is signed begins with this, so that no signature means anything else.
+# What is signed begins with this, so that no signature means anything else. The first is that of
+# tasks that do not say when they were signed.
 _CONTEXT = b"sfumato telemetry task 1\n"
+_TIMED = b"sfumato telemetry task 2\n"
 _NUMBER = 32
+# Seconds since 1970, as those of a task.
+_LATEST = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
 class SignedTask:
     """A task with the signature of its owner, as it is published.
+
+    ``signed_at`` is when it was signed, in seconds since 1970; earlier versions did not say.
 
     >>> from cryptography.hazmat.primitives.asymmetric import ec
     >>> from sfumato.telemetry.task import report_task
@@ -41,13 +50,14 @@ class SignedTask:
 
     task: ReportTask
     signature: bytes
+    signed_at: int | None = None
 
     def to_bytes(self) -> bytes:
-        """JSON of the canonical task, as a text, and the signature in base64."""
-        form = {
-            "signature": base64.b64encode(self.signature).decode(),
-            "task": self.task.to_bytes().decode(),
-        }
+        """JSON of the canonical task, as a text, the signature in base64, and when it was made."""
+        form: dict[str, Json] = {"signature": base64.b64encode(self.signature).decode()}
+        if self.signed_at is not None:
+            form["signed_at"] = self.signed_at
+        form["task"] = self.task.to_bytes().decode()
         return json.dumps(form, ensure_ascii=False, separators=(",", ":")).encode()
 
     @classmethod
@@ -59,19 +69,35 @@ class SignedTask:
         """
         try:
             form = json.loads(body)
-            if form.keys() == {"signature", "task"}:
+            signed_at = form.pop("signed_at", None)
+            is_moment = signed_at is None or _is_moment(signed_at)
+            if form.keys() == {"signature", "task"} and is_moment:
                 signature = base64.b64decode(form["signature"], validate=True)
-                return cls(task_from_bytes(form["task"].encode()), signature)
+                return cls(task_from_bytes(form["task"].encode()), signature, signed_at)
         except (ValueError, TypeError, AttributeError, RecursionError):
             pass
         raise InvalidDeclaration("These bytes are no signed telemetry task.")
 
+    @property
+    def signed_text(self) -> bytes:
+        """The bytes that the signature is of."""
+        if self.signed_at is None:
+            return _CONTEXT + self.task.to_bytes()
+        return _TIMED + b"%d\n" % self.signed_at + self.task.to_bytes()
 
-def signed_task(task: ReportTask, key: PrivateKey) -> SignedTask:
+
+def signed_task(
+    task: ReportTask,
+    key: PrivateKey,
+    *,
+    signed_at: int | None = None,
+) -> SignedTask:
     """Signs a task. ``charge.sign`` charges it first; devices should get no other.
 
+    ``signed_at`` is the present moment, unless it is stated for a test.
+
     Raises:
-        WrongUse: the key is no private key of P-256.
+        WrongUse: the key is no private key of P-256; a moment that is none.
 
     >>> from sfumato.telemetry.task import report_task
     >>> task = report_task("t", "?", ["a"], epsilon=1, start=0, periods=1)
@@ -79,9 +105,13 @@ def signed_task(task: ReportTask, key: PrivateKey) -> SignedTask:
     64
     """
     secret = private_key(key)
-    der = secret.sign(_CONTEXT + task.to_bytes(), ec.ECDSA(SHA256()))
+    moment = int(time.time()) if signed_at is None else signed_at
+    if not _is_moment(moment):
+        raise WrongUse(f"signed_at={shown(moment)}.", allowed="seconds since 1970, from 0 to 2^40")
+    unsigned = SignedTask(task, b"", moment)
+    der = secret.sign(unsigned.signed_text, ec.ECDSA(SHA256()))
     signature = b"".join(part.to_bytes(_NUMBER, "big") for part in decode_dss_signature(der))
-    return SignedTask(task, signature)
+    return replace(unsigned, signature=signature)
 
 
 def verified(signed: SignedTask | bytes, trusted: Sequence[PublicKey]) -> SignedTask:
@@ -117,7 +147,12 @@ def _is_signed(signed: SignedTask, key: ec.EllipticCurvePublicKey) -> bool:
     second = int.from_bytes(signed.signature[_NUMBER:], "big")
     der = encode_dss_signature(first, second)
     try:
-        key.verify(der, _CONTEXT + signed.task.to_bytes(), ec.ECDSA(SHA256()))
+        key.verify(der, signed.signed_text, ec.ECDSA(SHA256()))
     except InvalidSignature:
         return False
     return True
+
+
+def _is_moment(value: object) -> bool:
+    """Whether a value is a whole number of seconds since 1970."""
+    return type(value) is int and 0 <= value <= _LATEST

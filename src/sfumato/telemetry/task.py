@@ -19,7 +19,7 @@ from sfumato.exact.rational import Number, positive
 from sfumato.exact.rounding import log_up
 from sfumato.privacy.event import Event, Json, Repeated
 from sfumato.privacy.unit import AUTO, Auto
-from sfumato.telemetry.choose import REPORT_BYTES, candidates
+from sfumato.telemetry.choose import REPORT_BYTES, chosen
 from sfumato.telemetry.domain import (
     OTHER,
     Declared,
@@ -272,7 +272,7 @@ def report_task(
     other: str = OTHER,
     aggregator: PublicKey | None = None,
 ) -> ReportTask:
-    """A task; with ``sf.AUTO``, the oracle of least exact variance for an epsilon and a size.
+    """A task; with ``sf.AUTO``, the smallest report whose exact error is within 2% of the least.
 
     ``epsilon`` is what one draw may cost; ``candidates`` shows what each oracle would give.
     ``other`` is the label of all texts that are not in the list. With ``aggregator``, a public key
@@ -289,7 +289,7 @@ def report_task(
                 "A task without an epsilon.", allowed="epsilon=1, or an oracle that has its own"
             )
         exact = positive("epsilon", epsilon)
-        oracle = candidates(values.size, exact, report_bytes)[0].oracle
+        oracle = chosen(values.size, exact, report_bytes).oracle
     elif epsilon is not None:
         raise InvalidDeclaration(
             "An epsilon beside an oracle, which has its own.", remedy="Leave epsilon= out."

@@ -93,6 +93,11 @@ class TextEstimates:
         }
         return pa.table({name: pa.array(column) for name, column in columns.items()})
 
+    def to_dicts(self) -> list[dict[str, object]]:
+        """The table as one dictionary a text."""
+        rows: list[dict[str, object]] = self.to_arrow().to_pylist()
+        return rows
+
     @property
     def found_level(self) -> float:
         """The largest p-value of a text that is found, with the confidence for all together."""

@@ -30,7 +30,7 @@ class Door(BaseHTTPRequestHandler):
 def test_each_device_reports_once_in_batches(tmp_path: Path, capsys) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
     task = report_task("t", "?", ["a", "b"], epsilon=8, start=int(time.time()) - 60, periods=1)
-    (tmp_path / "t.task").write_bytes(signed_task(task, key).to_bytes())
+    (tmp_path / "t.task").write_bytes(signed_task(task, key, signed_at=0).to_bytes())
     public = key.public_key().public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     )

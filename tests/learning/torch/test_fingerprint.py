@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from sfumato.learning.torch.fingerprint import fingerprint
+from sfumato.learning.torch.fingerprint import fingerprint, parts_by_name
 from sfumato.learning.torch.reading import Input, Reading
 
 
@@ -120,12 +120,26 @@ def test_every_member_of_a_class_counts() -> None:
         def __init__(self, rate: int) -> None:
             self.rate = rate
 
+    class Slotted:
+        __slots__ = ("rate",)
+
+        def __init__(self, rate: int) -> None:
+            self.rate = rate
+
+    def attributed(rate: int) -> Any:
+        def function() -> None: ...
+
+        function.rate = rate  # type: ignore[attr-defined]
+        return function
+
     pairs: list[tuple[Any, Any]] = [
         ({1}, {2}),
         (np.zeros(2), np.ones(2)),
         (torch.relu, torch.tanh),
         (nn.ReLU, nn.Tanh),
         (Settings(1), Settings(2)),
+        (Slotted(1), Slotted(2)),
+        (attributed(1), attributed(2)),
         (cached_property(lambda self: 1), cached_property(lambda self: 2)),
     ]
     for one, other in pairs:
@@ -139,3 +153,13 @@ def test_addresses_and_what_a_logger_remembers_do_not_count() -> None:
     before = fingerprint(logging)
     getLogger("tests.fingerprint").info("asked whether it is on")
     assert fingerprint(logging) == before
+
+
+def test_names_lead_to_the_parts() -> None:
+    module = nn.Sequential(made("x * self.weight", kinds={"a": [1]}))
+    names = [*parts_by_name(module=module)]
+    wanted = ["module", "module.0.Made.forward", "module.0.weight", "module.0.kinds.a"]
+    assert [name for name in names if name in wanted] == wanted
+    changed = made("x * self.weight", kinds={"a": [2]})
+    one, other = (parts_by_name(m=each) for each in (module[0], changed))
+    assert [name for name in one if one[name] != other[name]] == ["m.kinds.a"]

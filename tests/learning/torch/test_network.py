@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks through a session: charged once, recalled, resumed, refused before the charge."""
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -18,10 +19,12 @@ from sfumato.learning import FullBatch, Poisson
 from sfumato.learning import torch as lt
 from sfumato.learning.torch import training as runs
 from sfumato.learning.torch.adaptive_training import AdaptivePiece
+from sfumato.learning.torch.fingerprint import fingerprint
 from sfumato.ledger import Ledger
 from sfumato.ledger.verify import verify
 from sfumato.noise import NegativeBinomial
 from tests.learning.rows import SELECT, connected, frame
+from tests.learning.torch.nets import Keeping
 
 BUDGET = sf.Budget(10, "1e-5")
 LOSS = nn.CrossEntropyLoss(reduction="none")
@@ -52,6 +55,51 @@ class Waking(nn.Module):
         if self.out.weight.abs().max() > 1:
             x = x - x.mean(0)
         return self.out(x)
+
+
+SEEN: list[Any] = []
+
+
+def leaking(outputs: Any, labels: Any) -> Any:
+    """Brings labels to the caller."""
+    SEEN[:] = [labels]
+    return LOSS(outputs, labels)
+
+
+def pairwise(outputs: Any, labels: Any) -> Any:
+    """Each row beside all others."""
+    signs = (labels[:, None] - labels[None, :]).sign()
+    return nn.functional.softplus((outputs[:, 0] - outputs[:, :1]) * signs).mean(1)
+
+
+class Shown(Net):
+    """Keeps rows in its class."""
+
+    seen: ClassVar[list[Any]] = []
+
+    def forward(self, x: Any) -> Any:
+        self.seen[:] = [x]
+        return super().forward(x)
+
+
+class Growing(Net):
+    """Divides by the largest pay that it ever saw."""
+
+    most = 1e-3
+
+    def forward(self, x: Any) -> Any:
+        self.most = max(self.most, float(x[:, 2].max()))
+        return super().forward(x) / self.most
+
+
+class Extra(Net):
+    """Has a state that is no number."""
+
+    def get_extra_state(self) -> Any:
+        return "a word"
+
+    def set_extra_state(self, state: Any) -> None:
+        pass
 
 
 def recipe(**settings: Any) -> lt.Network:
@@ -119,6 +167,10 @@ def test_what_is_refused_costs_nothing(tmp_path: Path) -> None:
             ),
             (lt.Network(Net(), nn.CrossEntropyLoss(), lt.Adam(), size=50), "A loss of shape"),
             (lt.Network(Net().half(), LOSS, lt.Adam(), size=50), "half precision"),
+            (lt.Network(Net(), pairwise, lt.Adam(), size=50), "A loss that compares rows"),
+            (lt.Network(Net(), leaking, lt.Adam(), size=50), r"Rows move loss\.SEEN"),
+            (lt.Network(Growing(), LOSS, lt.Adam(), size=50), "once it has seen other rows"),
+            (lt.Network(Extra(), LOSS, lt.Adam(), size=50), "where it is saved and loaded"),
         ):
             with pytest.raises(WrongUse, match=said):
                 ln.fit(session, network, SELECT, **COST)
@@ -136,6 +188,54 @@ def test_what_is_refused_costs_nothing(tmp_path: Path) -> None:
             with pytest.raises(InvalidNumber, match="times what one unit adds"):
                 ln.fit(session, recipe(order=order), SELECT, label="ill", rho="1e-9")
         assert session.budget.spent == "0"
+
+
+class Loss:
+    """Keeps labels, and counts its calls."""
+
+    last: Any = None
+    calls = 0
+
+    def __call__(self, outputs: Any, labels: Any) -> Any:
+        self.calls += 1
+        self.last = labels
+        return LOSS(outputs, labels)
+
+
+def test_a_model_and_a_loss_keep_no_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not the last rows, nor the number of batches or of runs."""
+    module, loss = Keeping(3, 2), Loss()
+    network = lt.Network(module, loss, lt.SGD(1e-3), size=300, steps=2, checkpoints=2)
+    with connected(tmp_path, frame(300), BUDGET) as session:
+        fitted = ln.fit(session, network, SELECT, **COST)
+        # a secret number of runs, each with a score
+        monkeypatch.setattr(NegativeBinomial, "sample_one", lambda self: 3)
+        tuned = ln.tune(session, [network], SELECT, label="ill", rho=1, runs=2).model
+        ln.score(session, fitted, SELECT, label="ill", epsilon=1)
+        leaking = replace(fitted, module=Shown())
+        with pytest.raises(WrongUse, match=r"Rows move module\.Shown\.seen"):
+            ln.score(session, leaking, SELECT, label="ill", epsilon=1)
+        assert fitted.predict(frame(5)) and tuned.predict(frame(5))
+        again = ln.fit(session, network, SELECT, **COST)
+    assert (loss.last, loss.calls, module.last, module.calls) == (None, 0, None, 0)
+    assert (again.module.last, again.module.calls) == (None, 0)
+    # predicted once, with five rows that are the caller's own
+    for model in (fitted, tuned):
+        assert (len(model.module.last), model.module.calls) == (5, 1)
+
+
+def test_a_part_in_evaluation_mode_is_another_recipe(tmp_path: Path) -> None:
+    part = nn.Sequential(nn.Linear(3, 3), nn.Dropout(0.5)).requires_grad_(requires_grad=False)
+    module = nn.Sequential(part, nn.Linear(3, 2))
+    network = lt.Network(module, LOSS, lt.SGD(0.1), size=300, steps=2, checkpoints=1)
+    parts = (module, LOSS, network.optimizer, 300)
+    assert network._made_of == fingerprint(*parts)
+    # the attribute alone counted before the part was carried out in another way
+    part.eval()
+    assert network._made_of != fingerprint(*parts)
+    with connected(tmp_path, frame(300), BUDGET) as session:
+        model = ln.fit(session, network, SELECT, **COST)
+        assert len(model.predict(frame(5))) == 5
 
 
 def test_an_adaptive_clip_is_itemised_and_resumed(

@@ -10,9 +10,10 @@ import torch
 from torch import nn
 
 from sfumato.errors import UnknownName, WrongUse
-from sfumato.learning.frames import FrameColumn
-from sfumato.learning.torch.network_model import NetworkModel, load
+from sfumato.learning.frames import ColumnReport, FrameColumn
+from sfumato.learning.torch.network_model import NetworkModel, load, no_loss, require_released
 from sfumato.learning.torch.reading import Input, Reading
+from sfumato.learning.torch.recorded import Recorded
 from sfumato.query.cost import Cost
 
 READING = Reading((Input(0, 10, 20, is_class=False),), Input(1, 0, 1, is_class=True))
@@ -46,6 +47,15 @@ def test_a_number_is_between_its_bounds() -> None:
         number.predict({"pay": [1]})
 
 
+def test_an_empty_frame_one_row_and_a_report() -> None:
+    empty: Any = {"age": []}
+    assert model(3, ("a", "b", "c")).predict(empty) == []
+    assert model(1, ()).predict(empty).tolist() == []
+    assert model(3, ("a", "b", "c")).predict({"age": "20"}) == ["c"]
+    predicted, report = model(2, ("no", "yes")).predict({"age": [20, "x", None]}, report=True)
+    assert predicted == ["yes", "no", "no"] and report == (ColumnReport("age", 3, 1, 1),)
+
+
 def test_a_picture_is_read_as_its_numbers() -> None:
     inputs = tuple(Input(place, 0, 255, is_class=False) for place in range(4))
     columns = (FrameColumn("pixels", 0, length=4),)
@@ -72,3 +82,59 @@ def test_a_saved_network_predicts_the_same_in_a_module_of_the_same_layers(tmp_pa
         (tmp_path / "no.sfm").write_bytes(damaged)
         with pytest.raises(WrongUse, match="no network"):
             load(tmp_path / "no.sfm", fresh)
+
+
+class Training(nn.Module):
+    """Works in training mode alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.out = nn.Linear(1, 2)
+
+    def forward(self, x: Any) -> Any:
+        if not self.training:
+            raise ValueError("no evaluation")
+        return self.out(x)
+
+
+class Halved(nn.Module):
+    """Has a buffer of a type that NumPy lacks, or a state that it does not read again."""
+
+    def __init__(self, *, forgets: bool = False) -> None:
+        super().__init__()
+        self.forgets, self.out = forgets, nn.Linear(1, 2)
+        if not forgets:
+            self.register_buffer("short", torch.ones(1, dtype=torch.bfloat16))
+
+    def forward(self, x: Any) -> Any:
+        return self.out(x)
+
+    def load_state_dict(self, state: Any, *more: Any, **others: Any) -> Any:
+        if self.forgets:
+            state = {name: value + 1 for name, value in state.items()}
+        return super().load_state_dict(state, *more, **others)
+
+
+class Halves(nn.Linear):
+    """Has two outputs, for a loss that takes both."""
+
+    def __init__(self) -> None:
+        super().__init__(1, 2)
+
+    def forward(self, x: Any) -> Any:
+        return super().forward(x).split(1, 1)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (Training, "It says: ValueError: no evaluation"),
+        (Halved, "It says: TypeError: Got unsupported ScalarType BFloat16"),
+        (lambda: Halved(forgets=True), "predicts something else"),
+    ],
+)
+def test_a_module_of_which_no_model_can_be_made_is_refused(make: Any, said: str) -> None:
+    with pytest.raises(WrongUse, match=said):
+        require_released(Recorded(make(), no_loss), READING)
+    for taken in (nn.Linear(1, 2), Halves()):
+        require_released(Recorded(taken, no_loss), READING)

@@ -2,7 +2,7 @@
 """Whitening through a session: what it makes equal, what it costs, and bad input."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,7 @@ from sfumato.learning.examples_of import Examples
 from sfumato.learning.points import STEPS
 from sfumato.learning.recipe import Asked, OneRelease
 from sfumato.learning.scatter import SQUARE
+from sfumato.learning.torch.fingerprint import fingerprint
 from sfumato.metadata.dataset import Dataset
 from sfumato.query.cost import Cost
 
@@ -70,6 +71,17 @@ def test_directions_vary_alike_and_a_layer_is_trained_behind_them(tmp_path: Path
     assert repr(found).startswith("2 of 4 directions, whitened (cost: rho = ")
 
 
+def test_features_in_evaluation_mode_are_another_task() -> None:
+    columns = {"v": sf.Array((WIDTH,), 0, 1, step="0.001"), "up": sf.Boolean()}
+    data = Dataset("d", {"t": sf.Table(table(points(9)), columns=columns)})
+    examples = Examples.of(data, SELECT, None)
+    features = nn.BatchNorm1d(WIDTH, affine=False).eval()
+    task = lt.Whitening(features, 2).task(examples, Asked(rho=1), [2])  # type: ignore[list-item]
+    assert task.box.made_of != fingerprint(features)
+    plain = lt.Whitening(nn.Identity(), 2).task(examples, Asked(rho=1), [2])  # type: ignore[list-item]
+    assert plain.box.made_of == fingerprint(nn.Identity())
+
+
 def test_what_noise_hides_is_added_to_variances() -> None:
     columns = {"v": sf.Array((WIDTH,), 0, 1, step="0.001"), "up": sf.Boolean()}
     data = Dataset("d", {"t": sf.Table(table(points(9)), columns=columns)})
@@ -107,18 +119,32 @@ class Mixing(nn.Module):
         return x - x.mean(0)
 
 
+class Leaking(nn.Module):
+    """Brings rows to the caller."""
+
+    seen: ClassVar[list[Any]] = []
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.seen[:] = [x]
+        return x
+
+
 def test_what_cannot_be_whitened_is_refused_before_the_charge(tmp_path: Path) -> None:
+    kept: Any = nn.Identity()
+    kept.last = torch.ones(1, requires_grad=True) * 2
     with connected(tmp_path, table(points(30))) as session:
         refused: list[tuple[nn.Module, int, str]] = [
             (Mixing(), 2, "Rows are mixed"),
             (nn.Dropout(0.5), 2, "another output"),
+            (Leaking(), 2, r"Rows move module\.Leaking\.seen"),
+            (kept, 2, "that cannot be copied"),
             (nn.Linear(3, 2), 1, "fails on made-up rows"),
             (nn.Linear(WIDTH, 3), 4, "4 directions of 3 outputs"),
             (nn.Linear(WIDTH, 1025), 4, "1,025 outputs"),
         ]
-        for module, kept, told in refused:
+        for module, count, told in refused:
             with pytest.raises(WrongUse, match=told):
-                ln.fit(session, lt.Whitening(module, kept), SELECT, rho=100)
+                ln.fit(session, lt.Whitening(module, count), SELECT, rho=100)
         with pytest.raises(WrongUse, match="predicts no column"):
             asked = {"label": "up", "rho": 1}
             ln.fit(session, lt.Whitening(nn.Identity(), 2), "SELECT v, up FROM t", **asked)

@@ -8,5 +8,5 @@ SELECT COUNT(DISTINCT user_id) FROM events
 --   replace-one: L1 1 under epsilon, L2 sqrt(1) under rho
 -- SELECT count(*) * 1
 -- FROM (SELECT unit, count(*) AS n
--- FROM (SELECT s.unit FROM (SELECT CAST("user_id" AS VARCHAR) AS unit FROM "events") AS s WHERE s.unit IS NOT NULL)
+-- FROM (SELECT s.unit FROM (SELECT CAST("user_id" AS VARCHAR) COLLATE "C" AS unit FROM "events") AS s WHERE s.unit IS NOT NULL)
 -- GROUP BY unit)

@@ -8,5 +8,5 @@ SELECT SUM(amount) FROM events
 --   replace-one: L1 20480000 under epsilon, L2 sqrt(419430400000000) under rho
 -- SELECT coalesce(sum(CASE WHEN s_v0 < 0 THEN 0 WHEN s_v0 > 20480000 THEN 20480000 ELSE s_v0 END), 0) * 1
 -- FROM (SELECT unit, count(*) AS n, coalesce(TRY_CAST(sum(v0) AS BIGINT), 0) AS s_v0
--- FROM (SELECT unit, "c_amount" AS v0 FROM (SELECT CASE WHEN s."c_amount" BETWEEN 0 AND 2048000 THEN TRY_CAST((s."c_amount" + 6755399441055744.0::DOUBLE) - 6755399441055744.0::DOUBLE AS BIGINT) WHEN s."c_amount" < 0 THEN 0 WHEN s."c_amount" <= 'inf'::DOUBLE THEN 2048000 END AS "c_amount", s.unit FROM (SELECT TRY_CAST(TRY("amount") AS DOUBLE) * 4096.0::DOUBLE AS "c_amount", CAST("user_id" AS VARCHAR) AS unit FROM "events") AS s WHERE s.unit IS NOT NULL))
+-- FROM (SELECT unit, "c_amount" AS v0 FROM (SELECT CASE WHEN s."c_amount" BETWEEN 0 AND 2048000 THEN TRY_CAST((s."c_amount" + 6755399441055744.0::DOUBLE) - 6755399441055744.0::DOUBLE AS BIGINT) WHEN s."c_amount" < 0 THEN 0 WHEN s."c_amount" <= 'inf'::DOUBLE THEN 2048000 END AS "c_amount", s.unit FROM (SELECT TRY_CAST(TRY("amount") AS DOUBLE) * 4096.0::DOUBLE AS "c_amount", CAST("user_id" AS VARCHAR) COLLATE "C" AS unit FROM "events") AS s WHERE s.unit IS NOT NULL))
 -- GROUP BY unit)

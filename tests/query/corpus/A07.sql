@@ -8,7 +8,7 @@ SELECT product, COUNT(*) AS n FROM events GROUP BY product
 --   replace-one: L1 100 under epsilon, L2 sqrt(1000) under rho
 -- SELECT k0, amount * 1
 -- FROM (WITH found AS MATERIALIZED (SELECT unit, k0, count(*) AS n
--- FROM (SELECT * FROM (SELECT unit, "c_product" AS k0 FROM (SELECT s."c_product" AS "c_product", s.unit FROM (SELECT CAST("product" AS VARCHAR) AS "c_product", CAST("user_id" AS VARCHAR) AS unit FROM "events") AS s WHERE s.unit IS NOT NULL)) WHERE k0 IS NOT NULL)
+-- FROM (SELECT * FROM (SELECT unit, "c_product" AS k0 FROM (SELECT s."c_product" AS "c_product", s.unit FROM (SELECT CAST("product" AS VARCHAR) COLLATE "C" AS "c_product", CAST("user_id" AS VARCHAR) COLLATE "C" AS unit FROM "events") AS s WHERE s.unit IS NOT NULL)) WHERE k0 IS NOT NULL)
 -- GROUP BY unit, k0),
 -- o AS MATERIALIZED (SELECT *, row_number() OVER (ORDER BY k0 NULLS FIRST) AS r FROM (SELECT k0, TRY_CAST('0x' || substr(m, 1, 8) AS BIGINT) AS a, TRY_CAST('0x' || substr(m, 9, 8) AS BIGINT) AS b FROM (SELECT k0, md5('<sampling key>' || '|' || coalesce(CAST(k0 AS VARCHAR), 'N')) AS m FROM (SELECT k0 FROM found GROUP BY k0)))),
 -- placed AS (SELECT found.unit, ((((a * y + b) % 2147483647) >> 7) * 2147483648 + r) * 256 + least(n, 10) AS p

@@ -6,7 +6,7 @@ SELECT MEDIAN(amount) FROM events WHERE region = 'R01'
 -- QUANTILE(amount, 0.5)
 --   add-remove: Linf 10 in each of the 1 groups of a unit under epsilon, Linf 10 in each of the 1 groups of a unit under rho
 --   replace-one: Linf 10 in each of the 1 groups of a unit under epsilon, Linf 10 in each of the 1 groups of a unit under rho
--- WITH found AS MATERIALIZED (SELECT unit, ("c_amount" - (0)) // 2001 AS leaf FROM (SELECT CASE WHEN s."c_amount" BETWEEN 0 AND 2048000 THEN TRY_CAST((s."c_amount" + 6755399441055744.0::DOUBLE) - 6755399441055744.0::DOUBLE AS BIGINT) WHEN s."c_amount" < 0 THEN 0 WHEN s."c_amount" <= 'inf'::DOUBLE THEN 2048000 END AS "c_amount", s.unit FROM (SELECT TRY_CAST(TRY("amount") AS DOUBLE) * 4096.0::DOUBLE AS "c_amount", CAST("user_id" AS VARCHAR) AS unit FROM "events" WHERE (CAST("region" AS VARCHAR) IN ('R01'))) AS s WHERE s.unit IS NOT NULL))
+-- WITH found AS MATERIALIZED (SELECT unit, ("c_amount" - (0)) AS leaf FROM (SELECT CASE WHEN s."c_amount" BETWEEN 0 AND 2048000 THEN TRY_CAST((s."c_amount" + 6755399441055744.0::DOUBLE) - 6755399441055744.0::DOUBLE AS BIGINT) WHEN s."c_amount" < 0 THEN 0 WHEN s."c_amount" <= 'inf'::DOUBLE THEN 2048000 END AS "c_amount", s.unit FROM (SELECT TRY_CAST(TRY("amount") AS DOUBLE) * 4096.0::DOUBLE AS "c_amount", CAST("user_id" AS VARCHAR) COLLATE "C" AS unit FROM "events" WHERE (CAST("region" AS VARCHAR) COLLATE "C" IN ('R01'))) AS s WHERE s.unit IS NOT NULL))
 -- SELECT leaf, sum(coalesce(share, 1048576)) FROM found AS f LEFT JOIN (SELECT unit, weight * least(held, 10) // nullif(held, 0) AS share
 -- FROM (SELECT *, 1048576::BIGINT AS weight
 -- FROM (SELECT unit, count(*) AS n, count(leaf) AS held

@@ -8,5 +8,5 @@ SELECT COUNT(*) FROM events WHERE user_id IN (SELECT user_id FROM users WHERE ag
 --   replace-one: L1 10 under epsilon, L2 sqrt(100) under rho
 -- SELECT coalesce(sum(least(n, 10)), 0) * 1
 -- FROM (SELECT unit, count(*) AS n
--- FROM (SELECT l.* FROM (SELECT s.unit FROM (SELECT CAST("user_id" AS VARCHAR) AS unit FROM "events") AS s WHERE s.unit IS NOT NULL) AS l SEMI JOIN (SELECT s.unit FROM (SELECT CAST("user_id" AS VARCHAR) AS unit FROM "users" WHERE (CAST("age_band" AS VARCHAR) IN ('18-24'))) AS s WHERE s.unit IS NOT NULL) AS r ON l.unit = r.unit)
+-- FROM (SELECT l.* FROM (SELECT s.unit FROM (SELECT CAST("user_id" AS VARCHAR) COLLATE "C" AS unit FROM "events") AS s WHERE s.unit IS NOT NULL) AS l SEMI JOIN (SELECT s.unit FROM (SELECT CAST("user_id" AS VARCHAR) COLLATE "C" AS unit FROM "users" WHERE (CAST("age_band" AS VARCHAR) COLLATE "C" IN ('18-24'))) AS s WHERE s.unit IS NOT NULL) AS r ON l.unit = r.unit)
 -- GROUP BY unit)

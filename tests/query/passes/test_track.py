@@ -5,7 +5,6 @@ What mixes units is refused.
 """
 
 from dataclasses import replace
-from fractions import Fraction
 
 import pytest
 
@@ -13,7 +12,7 @@ import sfumato as sf
 from sfumato.errors import MissingDeclaration, UnsupportedSql
 from sfumato.metadata.column import Column
 from sfumato.metadata.dataset import Dataset
-from sfumato.plan.aggregate import CountRows, Quantiles
+from sfumato.plan.aggregate import CountRows
 from sfumato.plan.owner import Owner, owner_of
 from sfumato.plan.relation import (
     Filter,
@@ -33,7 +32,7 @@ from sfumato.plan.value import GroupKey, Value
 from sfumato.privacy.distance import Norm
 from sfumato.query.passes import Context
 from sfumato.query.passes import track as module
-from sfumato.query.passes.track import MAX_GROUPS, MAX_LEAVES, track
+from sfumato.query.passes.track import MAX_GROUPS, track
 
 AGE = Column("age", sf.Integer(0, 9))
 SEX = Column("sex", sf.Category("f", "m"))
@@ -118,18 +117,6 @@ def test_as_many_groups_as_allowed_and_no_more():
         tracked(ROWS, key(wide, every))
     assert "100,000" in refusal.value.allowed
     assert "fewer columns" in refusal.value.remedy
-
-
-def test_as_many_leaves_as_allowed_and_no_more():
-    grid = Quantiles(Value.of(Column("v", sf.Integer(1, 1024))), (Fraction(1, 2),))
-    most = MAX_LEAVES // 1024
-    wide, every = Column("k", sf.Integer(0, most)), tuple(range(most + 1))
-    assert tracked(ROWS, key(wide, every[1:]), aggregates=(grid,)).groups == most
-    with pytest.raises(
-        UnsupportedSql, match=r"grid of 1,024 values in each of 4,097 groups"
-    ) as refusal:
-        tracked(ROWS, key(wide, every), aggregates=(CountRows(), grid))
-    assert "4,194,304" in refusal.value.allowed
 
 
 MIXED = {

@@ -41,13 +41,15 @@ public final class Client {
   private final Task task;
   private final Store store;
   private final Clock clock;
+  private final long earliest;
   private final Mac mac;
   private final Words system = Words.system();
 
-  private Client(Task task, byte[] secret, Store store, Clock clock) {
+  private Client(Task task, byte[] secret, Store store, Clock clock, long earliest) {
     this.task = task;
     this.store = store;
     this.clock = clock;
+    this.earliest = earliest;
     try {
       mac = Mac.getInstance("HmacSHA256");
       mac.init(new SecretKeySpec(secret, "HmacSHA256"));
@@ -63,7 +65,7 @@ public final class Client {
 
   /** Returns a client of another device, with a store of its own; the task is not verified again. */
   public Client device(byte[] secret, Store store) {
-    return new Client(task, whole(secret), Objects.requireNonNull(store), clock);
+    return new Client(task, whole(secret), Objects.requireNonNull(store), clock, earliest);
   }
 
   private static byte[] whole(byte[] secret) {
@@ -94,7 +96,10 @@ public final class Client {
     long epoch = task.epochOf(period);
     State state = State.of(store.load(), task.oracle.size());
     if (state == null) {
-      store.save(State.fresh(Math.max(epoch + 1, 0)).bytes());
+      // a clock that is behind would begin in an epoch that the device has answered in
+      if (now >= earliest) {
+        store.save(State.fresh(Math.max(epoch + 1, 0)).bytes());
+      }
       return null;
     }
     long used = period == state.period ? state.used : 0;
@@ -175,6 +180,7 @@ public final class Client {
     private final Set<String> published = new HashSet<>();
     private Fraction maxEpsilon;
     private Clock clock = Clock.systemUTC();
+    private long installed;
 
     private Builder() {}
 
@@ -208,7 +214,7 @@ public final class Client {
       return this;
     }
 
-    /** Sets what the device may tell in its whole life: a decimal such as "7" or "0.5". */
+    /** Sets the most that the device may tell of this task alone in its life: "7" or "0.5". */
     public Builder maxEpsilon(String decimal) {
       maxEpsilon = Fraction.parse(decimal);
       return this;
@@ -217,6 +223,12 @@ public final class Client {
     /** Sets the clock; that of the system without it. */
     public Builder clock(Clock given) {
       clock = Objects.requireNonNull(given);
+      return this;
+    }
+
+    /** Sets when the application was installed, in seconds since 1970: no true clock is before. */
+    public Builder installed(long second) {
+      installed = second;
       return this;
     }
 
@@ -232,13 +244,14 @@ public final class Client {
       if (!isWhole) {
         throw new IllegalStateException("A client needs signed, secret, store and maxEpsilon.");
       }
-      Task task = Task.read(Signed.verified(signed, trusted));
+      Signed read = Signed.verified(signed, trusted);
+      Task task = Task.read(read.body);
       TaskRefused.unless(published.contains(Bytes.hex(task.hash)), "not in the published list");
       boolean isOver = clock.instant().getEpochSecond() >= task.expires;
       TaskRefused.unless(!isOver, "expired");
       boolean isDearer = Loss.isDearer(task.oracle.loss(), task.draws(), maxEpsilon);
       TaskRefused.unless(!isDearer, "dearer than maxEpsilon");
-      return new Client(task, secret, store, clock);
+      return new Client(task, secret, store, clock, Math.max(read.signedAt, installed));
     }
   }
 }

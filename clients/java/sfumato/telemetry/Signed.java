@@ -11,29 +11,47 @@ import java.security.spec.X509EncodedKeySpec;
 import java.util.Arrays;
 import java.util.Base64;
 import java.util.List;
+import java.util.Map;
 
 /** Signatures of tasks: ECDSA with P-256 and SHA-256. */
 final class Signed {
-  private static final byte[] CONTEXT = Bytes.utf8("sfumato telemetry task 1\n");
+  /** The first is that of tasks that do not say when they were signed. */
+  private static final String CONTEXT = "sfumato telemetry task 1\n";
+
+  private static final String TIMED = "sfumato telemetry task 2\n";
   private static final int NUMBER = 32;
 
-  private Signed() {}
+  /** The canonical task. */
+  final String body;
 
-  /** The canonical task, as a text, if one of the keys has signed it. */
-  static String verified(String signed, List<ECPublicKey> trusted) throws TaskRefused {
-    Form form;
+  /** When it was signed, in seconds since 1970; 0 if it does not say. */
+  final long signedAt;
+
+  private Signed(String body, long signedAt) {
+    this.body = body;
+    this.signedAt = signedAt;
+  }
+
+  /** The task and when it was signed, if one of the keys has signed both. */
+  static Signed verified(String signed, List<ECPublicKey> trusted) throws TaskRefused {
+    Object read;
     try {
-      form = Form.of(Json.parse(signed), "no signed task", "signature", "task");
+      read = Json.parse(signed);
     } catch (IllegalArgumentException none) {
       throw new TaskRefused("no signed task");
     }
+    boolean isTimed = read instanceof Map && ((Map<?, ?>) read).containsKey("signed_at");
+    String[] names = {"signature", "task", "signed_at"};
+    Form form = Form.of(read, "no signed task", Arrays.copyOf(names, isTimed ? 3 : 2));
+    long signedAt = isTimed ? form.whole("signed_at", 0, 1L << 40) : 0;
     String body = form.text("task");
+    String head = isTimed ? TIMED + signedAt + "\n" : CONTEXT;
     byte[] signature = base64(form.text("signature"), "unsigned");
     // a lone surrogate would be signed as another text than is read
     TaskRefused.unless(Bytes.isUnicode(body), "no canonical task");
     for (ECPublicKey key : trusted) {
-      if (isSigned(body, signature, key)) {
-        return body;
+      if (isSigned(head + body, signature, key)) {
+        return new Signed(body, signedAt);
       }
     }
     throw new TaskRefused("not signed with a trusted key");
@@ -50,15 +68,14 @@ final class Signed {
     }
   }
 
-  private static boolean isSigned(String body, byte[] signature, ECPublicKey key) {
+  private static boolean isSigned(String text, byte[] signature, ECPublicKey key) {
     if (signature.length != 2 * NUMBER || !isInRange(signature)) {
       return false;
     }
     try {
       Signature check = Signature.getInstance("SHA256withECDSAinP1363Format");
       check.initVerify(key);
-      check.update(CONTEXT);
-      check.update(Bytes.utf8(body));
+      check.update(Bytes.utf8(text));
       return check.verify(signature);
     } catch (GeneralSecurityException none) {
       return false;

@@ -266,6 +266,17 @@ class Opaque(Expression):
 
 
 @dataclass(frozen=True, slots=True)
+class CodePoints(Expression):
+    """A stored text as a string that is compared by its code points.
+
+    A column of a DuckDB file may have a collation, by which several strings are equal; a cast to
+    VARCHAR keeps it.
+    """
+
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True)
 class RoundHalfEven(Expression):
     """A double of magnitude below 2^51 as the nearest BIGINT, ties to even.
 

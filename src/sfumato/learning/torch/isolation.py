@@ -6,6 +6,7 @@ Proof: gradients.proof.md.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,7 +21,17 @@ from sfumato.learning.torch.recorded import Recorded
 
 # The range of what is added to weights to try other ones.
 _FAR = 0.2
-_REMEDY = "Layers that treat each example by itself: nn.GroupNorm in place of nn.BatchNorm."
+_REMEDY = (
+    "Layers that treat each example by itself: nn.GroupNorm in place of nn.BatchNorm; or freeze "
+    "the part, with its statistics: part.requires_grad_(False).eval()."
+)
+# A row's loss may differ by these shares of itself and of the row's largest output, if it is alone.
+_ROUNDED, _ROUNDED_OUTPUT = 1e-3, 1e-5
+# So many rows are alone.
+_ALONE = 16
+# Batches in which each row stands at two places.
+_BATCHES = 8
+_PLACE = "of a row, which depends on its place in a batch"
 # What each module was given and returned: name, input and output with the rows in the first axis.
 Passed: TypeAlias = list[tuple[str, torch.Tensor, torch.Tensor]]
 
@@ -34,7 +45,15 @@ def require_isolated(sums: GradientSums) -> None:
     Raises:
         WrongUse: as ``require_rows_apart``, or the loss or a gradient mixes rows.
     """
+    # what is refused here hangs on released weights alone, not on rows of an earlier piece
+    sums.network.renew()
     sums.load()
+    with _unmoved(sums.network), repeatable(sums.network.device):
+        _require_isolated(sums)
+
+
+def _require_isolated(sums: GradientSums) -> None:
+    """Refuses a network in which rows mix, at the weights that it has."""
     require_rows_apart(sums.network, sums.reading, sums.rows)
     x, y = sums.reading.drawn(sums.rows, 1, sums.network.device)
     before = _arrays(sums, x, y)
@@ -45,19 +64,54 @@ def require_isolated(sums: GradientSums) -> None:
     order = _moved(sums.rows)
     after = _arrays(sums, x[order], y[order])
     if not all(_same(one[order], two) for one, two in zip(before, after, strict=True)):
-        raise _mixed("the gradient of a row, which depends on its place in a batch")
+        raise _mixed(f"the gradient {_PLACE}")
+    for pair, batch in _twins(sums.reading, sums.rows, sums.network.device):
+        if not all(_same(array[pair[0]], array[pair[1]]) for array in _arrays(sums, *batch)):
+            raise _mixed(f"the gradient {_PLACE}")
 
 
 def require_isolated_elsewhere(sums: GradientSums) -> None:
     """``require_isolated`` at other weights: weights of 0 at the start hide what mixes rows.
 
     Raises:
-        WrongUse: as ``require_isolated``.
+        WrongUse: as ``require_isolated``, or the loss compares rows.
     """
     start = sums.network.start
     places = np.arange(len(start)) * GOLDEN
-    require_isolated(sums.at(start + _FAR * (places % 1 - 0.5)))
+    elsewhere = sums.at(start + _FAR * (places % 1 - 0.5))
+    elsewhere.load()
+    _require_losses_alone(sums.network, sums.reading, sums.rows)
+    require_isolated(elsewhere)
     sums.network.load(start)
+
+
+def require_forgetful(
+    network: Recorded,
+    reading: Reading,
+    rows: int,
+) -> None:
+    """Refuses a network whose outputs or losses hang on the rows that it saw before.
+
+    It must have seen some; afterwards it is as new.
+
+    Raises:
+        WrongUse: it names the layer.
+    """
+    x, y = reading.drawn(rows, 1, network.device)
+    fresh, labels = reading.drawn(rows, 2, network.device)
+    # one row alone, all of whose numbers may be small
+    small = x[1:2].expand_as(x).clone()
+    batches = ((x, y), (torch.zeros_like(x), y), (fresh, labels), (small, y))
+    used = [_passed(network, *batch) for batch in batches]
+    for batch, seen in zip(batches, used, strict=True):
+        network.renew()
+        for (name, _, output), (_, _, before) in zip(_passed(network, *batch), seen, strict=True):
+            if not _same(output, before):
+                raise WrongUse(
+                    f"{name} returns another output once it has seen other rows.",
+                    allowed="a module and a loss without memory",
+                    remedy="What they keep may not be read again.",
+                )
 
 
 def require_rows_apart(
@@ -69,10 +123,11 @@ def require_rows_apart(
 
     Raises:
         WrongUse: it names the layer; or a loss that is not one number for each row, random
-            numbers, buffers that change, half precision.
+            numbers, parameters or buffers that change, half precision.
     """
-    _require_losses(network, *reading.drawn(rows, 1, network.device))
-    _require_forward(network, reading, rows)
+    with _unmoved(network):
+        _require_losses(network, *reading.drawn(rows, 1, network.device))
+        _require_forward(network, reading, rows)
 
 
 def require_outputs_apart(
@@ -86,14 +141,25 @@ def require_outputs_apart(
         outputs that mix rows are refused
 
     Raises:
-        WrongUse: it mixes rows, draws random numbers, or changes its buffers.
+        WrongUse: it mixes rows, draws random numbers, changes its parameters or buffers, or
+            remembers rows.
     """
-    _require_forward(network, reading, rows)
-    x, _ = reading.drawn(rows, 1, network.device)
+    x, y = reading.drawn(rows, 1, network.device)
     order = _moved(rows)
-    with torch.no_grad(), repeatable(network.device):
-        if not _same(network.module(x)[order], network.module(x[order])):
-            raise _mixed("the output of a row, which depends on its place in a batch")
+    with _unmoved(network), torch.no_grad(), repeatable(network.device):
+        _require_forward(network, reading, rows)
+        # layers may take other kernels where nothing is noted
+        outputs = network.module(x)
+        for kept, (other, _) in _variants(reading, x, y):
+            if not _same(outputs[kept], network.module(other)[kept]):
+                raise _mixed("the output of a row, which depends on other rows")
+        if not _same(outputs[order], network.module(x[order])):
+            raise _mixed(f"the output {_PLACE}")
+        for pair, (twins, _) in _twins(reading, rows, network.device):
+            outputs = network.module(twins)
+            if not _same(outputs[pair[0]], outputs[pair[1]]):
+                raise _mixed(f"the output {_PLACE}")
+    require_forgetful(network, reading, rows)
 
 
 def _require_forward(
@@ -103,11 +169,9 @@ def _require_forward(
 ) -> None:
     """Refuses a module that mixes rows in its forward pass."""
     x, y = reading.drawn(rows, 1, network.device)
-    buffers = [value.clone() for value in network.module.buffers()]
     _require_steady(network, x)
     for kept, other in _variants(reading, x, y):
         _require_layers(network, (x, other[0]), kept)
-    _require_buffers(network, buffers)
 
 
 def _variants(
@@ -131,8 +195,23 @@ def _variants(
 
 def _moved(rows: int) -> torch.Tensor:
     """An order of rows in which every row has another place."""
-    # a prime stride; chunks are multiples of 16
+    # a prime stride; chunks are multiples of 64
     return (97 * torch.arange(rows) + 5) % rows
+
+
+def _twins(
+    reading: Reading,
+    rows: int,
+    device: torch.device,
+) -> Iterator[tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]]:
+    """Pairs of places, and batches in which both places of a pair have the same row."""
+    for seed in range(3, 3 + _BATCHES):
+        x, y = reading.drawn(rows, seed, device)
+        # an odd stride, and an even number of rows: every place is in one pair
+        places = (37 * (2 * seed + 1) * torch.arange(rows) + seed) % rows
+        pair = places.reshape(-1, 2).T
+        x[pair[1]], y[pair[1]] = x[pair[0]], y[pair[0]]
+        yield pair, (x, y)
 
 
 def _require_losses(
@@ -168,19 +247,63 @@ def _require_steady(
         if not _same(output, second):
             raise WrongUse(
                 f"{name} returns another output for the same input.",
-                allowed="a module without randomness",
-                remedy="Leave dropout out (p=0): the noise regularises.",
+                allowed="a module without randomness and without memory",
+                remedy="Leave dropout out (p=0): the noise regularises. A part that is frozen may "
+                "keep it: part.requires_grad_(False).eval().",
             )
 
 
-def _require_buffers(
+@contextmanager
+def _unmoved(network: Recorded) -> Iterator[None]:
+    """Refuses a network whose parameters or buffers are in the end not what they were."""
+    before = {name: value.clone() for name, value in _state(network)}
+    yield
+    after = dict(_state(network))
+    for name in {**before, **after}:
+        if name not in before or name not in after or not _same(before[name], after[name]):
+            raise WrongUse(
+                f"Rows are mixed by {name}, which a pass changes.",
+                allowed="modules whose parameters and buffers stay as they are",
+                remedy="Leave out max_norm of an embedding, and statistics of batches; or freeze "
+                "the part: part.requires_grad_(False).eval().",
+            )
+
+
+def _state(network: Recorded) -> Iterator[tuple[str, torch.Tensor]]:
+    """The parameters and buffers, by what they are called."""
+    for name, value in network.module.named_parameters():
+        yield f"the parameter {name}", value.detach()
+    for name, value in network.module.named_buffers():
+        yield f"the buffer {name}", value.detach()
+
+
+def _require_losses_alone(
     network: Recorded,
-    buffers: Sequence[torch.Tensor],
+    reading: Reading,
+    rows: int,
 ) -> None:
-    """Refuses a network whose buffers are not what they were."""
-    for (name, now), before in zip(network.module.named_buffers(), buffers, strict=True):
-        if not _same(before, now):
-            raise _mixed(f"the buffer {name}, which a forward pass changes")
+    """Refuses a loss that compares rows: that of a row must be the same if the row is alone."""
+    x, y = reading.drawn(rows, 1, network.device)
+    # a loss may take gradients itself
+    with repeatable(network.device):
+        together = network.loss(network.module(x), y)
+        outputs = network.module(x)
+        for row in range(0, rows, rows // _ALONE):
+            part, most = slice(row, row + 1), 1.0
+            if isinstance(outputs, torch.Tensor):
+                # a loss may write into what it is given
+                given = outputs[part].clone()
+                most += float(given.detach().abs().nan_to_num().max())
+            else:
+                given = network.module(x[part])
+            alone = network.loss(given, y[part])
+            near = {"rtol": _ROUNDED, "atol": _ROUNDED_OUTPUT * most, "equal_nan": True}
+            if alone.shape != (1,) or not torch.allclose(alone, together[part], **near):
+                raise WrongUse(
+                    "A loss that compares rows: that of a row is another number if it is alone.",
+                    allowed="a loss that is a function of each row, and not of how many there are",
+                    remedy="To rank pairs, give each row of the SELECT both of a pair.",
+                )
 
 
 def _require_layers(
@@ -201,8 +324,11 @@ def _require_layers(
 def _passed(
     network: Recorded,
     x: torch.Tensor,
+    y: torch.Tensor | None = None,
 ) -> Passed:
-    """What each module is given and returns in one forward pass, in the order in which they end."""
+    """What each module is given and returns in one forward pass, in the order in which they end;
+    with labels, also what the loss returns.
+    """
     seen: Passed = []
     hooks = [
         layer.register_forward_hook(
@@ -211,8 +337,10 @@ def _passed(
         for name, layer in network.module.named_modules()
     ]
     try:
-        with torch.no_grad(), repeatable(network.device):
-            network.module(x)
+        with torch.set_grad_enabled(y is not None), repeatable(network.device):
+            outputs = network.module(x)
+            if y is not None:
+                seen.append(("the loss", y, network.loss(outputs, y).detach()))
     finally:
         for hook in hooks:
             hook.remove()
@@ -235,7 +363,7 @@ def _noted(
         if isinstance(output, tuple) and output:
             output = output[0]
         if inputs and isinstance(inputs[0], torch.Tensor) and isinstance(output, torch.Tensor):
-            seen.append((name, inputs[0].clone(), output.clone()))
+            seen.append((name, inputs[0].detach().clone(), output.detach().clone()))
 
     return hook
 

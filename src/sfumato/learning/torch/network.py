@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import nn
 
-from sfumato.errors import InvalidNumber, SfumatoError, WrongUse, shown
+from sfumato.errors import InvalidNumber, WrongUse, shown
 from sfumato.exact.rational import Number, to_fraction
 from sfumato.exact.rounding import sqrt_up
 from sfumato.learning.budget import Budgeted
@@ -24,20 +24,26 @@ from sfumato.learning.run import checkpointed
 from sfumato.learning.torch.adaptive import AdaptiveClip, AdaptiveSums
 from sfumato.learning.torch.adaptive_training import AdaptiveTraining, parts_of
 from sfumato.learning.torch.blocks import MOST_ROWS
-from sfumato.learning.torch.choice import FAILURES, first_line, needs_whole
+from sfumato.learning.torch.choice import needs_whole
 from sfumato.learning.torch.device import device_of
 from sfumato.learning.torch.fingerprint import fingerprint
 from sfumato.learning.torch.gradients import GradientSums, lattice_for
-from sfumato.learning.torch.isolation import require_isolated_elsewhere, require_rows_apart
-from sfumato.learning.torch.network_model import NetworkModel
+from sfumato.learning.torch.isolation import (
+    require_forgetful,
+    require_isolated_elsewhere,
+    require_rows_apart,
+)
+from sfumato.learning.torch.made_up import trying
+from sfumato.learning.torch.network_model import NetworkModel, require_released
 from sfumato.learning.torch.optimizers import Optimizer
 from sfumato.learning.torch.reading import Input, Reading
-from sfumato.learning.torch.recorded import Loss, Recorded
+from sfumato.learning.torch.recorded import Loss, Recorded, modes_kept
 from sfumato.learning.torch.stream import NetworkStream, cycle_of
 from sfumato.learning.torch.training import NetworkTraining
 from sfumato.privacy.distance import Norm
 from sfumato.privacy.unit import Relation
 from sfumato.query.cost import Cost
+from sfumato.query.silence import SILENCE
 
 _MOST = 10**6
 # A rounded Gaussian is at most so wide.
@@ -53,7 +59,7 @@ class Network(Recipe[NetworkModel]):
     returns one number for each row. ``size`` is about how many units there are: a public number,
     since the data's own is private; gradients are divided by it. The gradient of each unit is
     clipped to ``clip``; an ``AdaptiveClip`` follows a quantile of them, at a share of the cost.
-    The module is copied: the caller's own is never changed. It is trained on the device on which
+    Module and loss are copied: the caller's own see no row. It is trained on the device on which
     it is: a CPU, or one GPU of CUDA. With ``order=Cyclic(20)``,
     ``noise=MatrixNoise(20)`` is noise that later steps take away in part.
 
@@ -183,7 +189,7 @@ class Network(Recipe[NetworkModel]):
         A clip is in no form (``plan.show``), and clips that are near each other may need the same
         noise: so it is in here. A clip of 1 is not, as it was before others were.
         """
-        parts = (self.module, self.loss, self.optimizer, self.size)
+        parts = (self.module, self.loss, self.optimizer, self.size, *modes_kept(self.module))
         if isinstance(self.clip, AdaptiveClip):
             return fingerprint(*parts, f"adaptive {_settings(self.clip)}")
         clip = to_fraction("clip", self.clip)
@@ -199,16 +205,10 @@ class Network(Recipe[NetworkModel]):
 
         The lattice is for another noise (``_for_noise``): nothing that is tried hangs on it.
         """
-        try:
+        allowed = f"one that takes all inputs within the declared bounds: {_given(examples)}"
+        # as silent as the run: an anomaly of torch is no fault of the module there
+        with SILENCE, trying(self.module, self.loss, allowed):
             return self._checked(examples)
-        except SfumatoError:
-            raise
-        except FAILURES as failure:
-            raise WrongUse(
-                "A module, or its loss, that fails on made-up rows.",
-                allowed=f"one that takes all inputs within the declared bounds: {_given(examples)}",
-                remedy=f"It says: {type(failure).__name__}: {first_line(failure)}",
-            ) from failure
 
     def _checked(
         self,
@@ -233,6 +233,8 @@ class Network(Recipe[NetworkModel]):
             sums = summed(whole=False)
         # the first piece checks the weights of the start
         require_isolated_elsewhere(sums)
+        require_forgetful(network, reading, MOST_ROWS)
+        require_released(network, reading)
         return sums
 
     def planned(
@@ -275,9 +277,8 @@ def _run_of(
     sums = training.sums
 
     def made(body: bytes, cost: Cost, charge: str) -> NetworkModel:
-        sums.network.load(training.weights(body))
         return NetworkModel(
-            sums.network.plain(),
+            sums.network.plain(training.weights(body)),
             sums.reading,
             examples.columns,
             examples.classes,

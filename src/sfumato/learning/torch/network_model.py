@@ -3,11 +3,12 @@
 
 import copy
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from zipfile import BadZipFile
 
 import numpy as np
@@ -17,16 +18,17 @@ from torch import nn
 from sfumato.errors import WrongUse
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.features import Floats
-from sfumato.learning.frames import FrameColumn, column_of, read_columns
+from sfumato.learning.frames import FrameColumn, codes_of, read_columns, with_report
 from sfumato.learning.scorable import Scorable
 from sfumato.learning.stored import numbers, read_cost, text, texts, whole
 from sfumato.learning.torch.blocks import MOST_ROWS
+from sfumato.learning.torch.choice import FAILURES, first_line
 from sfumato.learning.torch.fingerprint import fingerprint
 from sfumato.learning.torch.isolation import require_outputs_apart
+from sfumato.learning.torch.made_up import trying
 from sfumato.learning.torch.outcomes import NetworkOutcomes
 from sfumato.learning.torch.reading import Input, Reading
 from sfumato.learning.torch.recorded import Recorded
-from sfumato.noise import Integers
 from sfumato.privacy.event import Json
 from sfumato.query.cost import Cost
 
@@ -43,6 +45,8 @@ _DAMAGED = (
 )
 # The names of arrays in a file: what the model reads, and the state of the module.
 _FORM, _STATE = "model", "state."
+# Outputs of one module in two copies are nearer than this.
+_NEAR = 1e-4
 # Rows that are predicted at once.
 _AT_ONCE = MOST_ROWS
 
@@ -79,6 +83,7 @@ class NetworkModel(Scorable):
         Raises:
             WrongUse: the label is a number: see ``predict``.
             UnknownName: the frame lacks a feature.
+            WrongUse: columns of unequal length, or of a type that holds no declared value.
         """
         if not self.classes:
             raise WrongUse("Probabilities of a number.", remedy="model.predict(frame)")
@@ -87,11 +92,14 @@ class NetworkModel(Scorable):
             scores = torch.cat([torch.zeros_like(scores), scores], 1)
         return np.asarray(torch.softmax(scores, 1).numpy())
 
-    def predict(
-        self,
-        frame: Any,
-    ) -> list[str] | Floats:
-        """The most probable class of each row; the number, if the label is one."""
+    def predict(self, frame: Any, *, report: bool = False) -> Any:
+        """The most probable class of each row; the number, if the label is one.
+
+        With ``report`` also what of each column is not known (``ColumnReport``), as a pair.
+        """
+        return with_report(self._predicted(frame), frame, self.columns, report=report)
+
+    def _predicted(self, frame: Any) -> list[str] | Floats:
         if self.classes:
             best = self.predict_proba(frame).argmax(axis=1)
             return [self.classes[place] for place in best]
@@ -112,14 +120,15 @@ class NetworkModel(Scorable):
         """The statistic of right predictions.
 
         Raises:
-            WrongUse: a module that mixes rows.
+            WrongUse: a module that mixes or keeps rows.
         """
-        network = Recorded(self.module, no_loss)
         places = zip(self.reading.inputs, examples.places, strict=True)
         inputs = tuple(replace(each, place=place) for each, place in places)
         label = replace(self.reading.label, place=examples.label.place)
         reading = Reading(inputs, label)
-        require_outputs_apart(network, reading, MOST_ROWS)
+        with trying(self.module, no_loss, "one that takes all inputs within the declared bounds"):
+            network = Recorded(self.module, no_loss)
+            require_outputs_apart(network, reading, MOST_ROWS)
         return NetworkOutcomes(examples.plan, examples.label, reading, network)
 
     def save(
@@ -136,27 +145,77 @@ class NetworkModel(Scorable):
             "cost": self.cost.to_json(),
             "charge": self.charge,
         }
-        arrays = {
-            f"{_STATE}{name}": value.detach().cpu().numpy()
-            for name, value in self.module.state_dict().items()
-        }
-        arrays[_FORM] = np.frombuffer(json.dumps(form).encode(), np.uint8)
         with Path(path).open("wb") as file:
-            np.savez(file, allow_pickle=False, **arrays)
+            _write(file, form, self.module)
 
     def _outputs(
         self,
         frame: Any,
     ) -> torch.Tensor:
         """The outputs of the module for each row, as (rows, outputs) in float64."""
-        codes: list[Integers] = []
-        for column in self.columns:
-            codes += column.features(column_of(frame, column.name))
+        codes = codes_of(frame, self.columns)
         given = torch.from_numpy(self.reading.floats(np.stack(codes, axis=1)))
         with torch.no_grad():
             parts = [self.module(part) for part in given.split(_AT_ONCE)]
         outputs = torch.cat(parts)
-        return outputs.double().reshape(len(outputs), -1)
+        # -1 says nothing of an empty frame
+        return outputs.double().reshape(len(outputs), math.prod(outputs.shape[1:]))
+
+
+def require_released(
+    network: Recorded,
+    reading: Reading,
+) -> None:
+    """Refuses a module of which no model could be returned, saved and loaded.
+
+    Raises:
+        WrongUse: it says what fails.
+    """
+    x, _ = reading.drawn(_AT_ONCE, 1)
+    try:
+        module = network.plain(network.start)
+        file = BytesIO()
+        _write(file, {}, module)
+        _, state = _contents(file.getvalue())
+        again = _filled(network.plain(network.start), state)
+        with torch.no_grad():
+            outputs, others = module(x), again(x)
+    except FAILURES as failure:
+        raise WrongUse(
+            "A module that fails in evaluation mode, or where it is saved and loaded.",
+            allowed="one whose state_dict holds numbers that NumPy has",
+            remedy=f"It says: {type(failure).__name__}: {first_line(failure)}",
+        ) from failure
+    # several outputs are the owner's to compare
+    is_one = isinstance(outputs, torch.Tensor)
+    if is_one and not torch.allclose(outputs, others, rtol=_NEAR, atol=_NEAR, equal_nan=True):
+        raise WrongUse("A module that predicts something else once it is saved and loaded.")
+
+
+def _write(
+    file: BinaryIO,
+    form: Mapping[str, Json],
+    module: nn.Module,
+) -> None:
+    """Writes a form and the state of a module."""
+    arrays = {
+        f"{_STATE}{name}": value.detach().cpu().numpy()
+        for name, value in module.state_dict().items()
+    }
+    arrays[_FORM] = np.frombuffer(json.dumps(form).encode(), np.uint8)
+    np.savez(file, allow_pickle=False, **arrays)
+
+
+def _contents(written: bytes) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    """The form and the state that were written."""
+    with np.load(BytesIO(written), allow_pickle=False) as arrays:
+        form = json.loads(arrays[_FORM].tobytes())
+        state = {
+            name.removeprefix(_STATE): torch.from_numpy(arrays[name])
+            for name in arrays.files
+            if name != _FORM
+        }
+    return form, state
 
 
 def no_loss(
@@ -186,13 +245,7 @@ def load(
     no such file
     """
     try:
-        with np.load(BytesIO(Path(path).read_bytes()), allow_pickle=False) as arrays:
-            form = json.loads(arrays[_FORM].tobytes())
-            state = {
-                name.removeprefix(_STATE): torch.from_numpy(arrays[name])
-                for name in arrays.files
-                if name != _FORM
-            }
+        form, state = _contents(Path(path).read_bytes())
         if form["format"] != _FORMAT:
             raise ValueError("another format")
         return _read(form, _filled(module, state))

@@ -11,13 +11,14 @@ import copy
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import torch
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from sfumato.errors import WrongUse
 from sfumato.learning.features import Floats
 from sfumato.learning.torch.blocks import Block, Vectors
 from sfumato.learning.torch.device import device_of, repeatable
@@ -35,16 +36,23 @@ from sfumato.learning.torch.unrolled import Seen, Tape, attention, padded
 
 # Weights beyond it are cut.
 _LARGEST = 1e30
-# What layers of a copy have in the place of their own ``forward``.
-_OURS = (padded, attention, recurrent, one_step)
+# Layers that drop out by a setting of their own.
+_DROPPING = (nn.MultiheadAttention, *RECURRENT)
 Loss: TypeAlias = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+Brought = TypeVar("Brought")
 
 
 class Recorded:
     """A copy of a module in training mode, whose parameters are set before each step.
 
-    Slots are the parameters that are trained, each once, in the order of ``named_parameters``. All
-    is computed on ``device``, where the parameters are.
+    Parts in which nothing is trained keep the mode in which they come. Slots are the parameters
+    that are trained, each once, in the order of ``named_parameters``. All is computed on
+    ``device``, where the parameters are.
+
+    Another copy, of the module and of its loss, never sees a row: models are made of it.
+
+    Raises:
+        WrongUse: a module or a loss that cannot be copied.
     """
 
     def __init__(
@@ -52,18 +60,22 @@ class Recorded:
         module: nn.Module,
         loss: Loss,
     ) -> None:
-        self.module = copy.deepcopy(module).train()
-        self.device = device_of(self.module)
-        self.loss = loss
-        self._tape = Tape()
-        for layer in self.module.modules():
-            self._replace_forward(layer)
-        self.named = {
-            name: value for name, value in self.module.named_parameters() if value.requires_grad
-        }
+        self._unused: tuple[nn.Module, Loss] = (_copied(module), _copied(loss))
+        self.device = device_of(module)
+        self.renew()
         self.sizes = tuple(value.numel() for value in self.named.values())
         self.width = sum(self.sizes)
         self.start = self.weights
+
+    def renew(self) -> None:
+        """Takes new copies, at the weights of the start, in the place of those that saw rows."""
+        module, loss = self._unused
+        self.module, self.loss = _copied(module), _copied(loss)
+        _set_modes(self.module)
+        self._tape = Tape()
+        for layer in self.module.modules():
+            self._replace_forward(layer)
+        self.named = _trained(self.module)
         self.stem, self._rest = _divided(self.module)
 
     def begun(
@@ -94,13 +106,19 @@ class Recorded:
         elif type(layer) in CELLS and in_lines(layer):
             layer.forward = partial(one_step, layer, self._tape)
 
-    def plain(self) -> nn.Module:
-        """The module as it was brought, with the weights of now, in evaluation mode on the CPU."""
-        found = copy.deepcopy(self.module).eval().cpu()
-        for layer in found.modules():
-            if getattr(vars(layer).get("forward"), "func", None) in _OURS:
-                del layer.forward
-        return found
+    def plain(
+        self,
+        weights: Floats,
+    ) -> nn.Module:
+        """The module as it was brought, with these weights, in evaluation mode on the CPU.
+
+        Guarantees:
+            a model holds nothing of rows but its weights
+        """
+        module, _ = self._unused
+        made = _copied(module)
+        _fill(_trained(made), weights)
+        return made.eval().cpu()
 
     @property
     def weights(self) -> Floats:
@@ -113,11 +131,7 @@ class Recorded:
         weights: Floats,
     ) -> None:
         """Sets the weights of all slots; what float32 does not hold is cut, what is none is 0."""
-        parts = torch.from_numpy(weights).split(self.sizes)
-        with torch.no_grad():
-            for value, part in zip(self.named.values(), parts, strict=True):
-                value.copy_(part.view(value.shape))
-                value.clamp_(-_LARGEST, _LARGEST).nan_to_num_()
+        _fill(self.named, weights)
 
     def bookkeeping(
         self,
@@ -225,6 +239,67 @@ class Recorded:
                 ]
             )
         return [torch.stack(parts) for parts in zip(*rows, strict=True)]
+
+
+def _copied(brought: Brought) -> Brought:
+    """A copy of a module or of a loss.
+
+    Raises:
+        WrongUse: it cannot be copied.
+    """
+    try:
+        return copy.deepcopy(brought)
+    except Exception as failure:
+        raise WrongUse(
+            f"A {type(brought).__name__} that cannot be copied: {type(failure).__name__}.",
+            allowed="a module and a loss that copy.deepcopy takes",
+            remedy="What it keeps of an earlier run may be in a graph of torch: make it anew.",
+        ) from failure
+
+
+def modes_kept(module: nn.Module) -> tuple[str, ...]:
+    """The names of parts in evaluation mode in which nothing is trained.
+
+    >>> modes_kept(nn.Sequential(nn.Dropout().eval(), nn.Linear(2, 2).eval()))
+    ('0',)
+    """
+    names = []
+    for name, layer in module.named_modules():
+        is_trained = any(value.requires_grad for value in layer.parameters())
+        if not layer.training and not is_trained:
+            names.append(name)
+    return tuple(names)
+
+
+def _set_modes(module: nn.Module) -> None:
+    """Training mode; parts in which nothing is trained stay in evaluation mode."""
+    names = modes_kept(module)
+    module.train()
+    for name in names:
+        layer: Any = module.get_submodule(name)
+        if type(layer) in _DROPPING:
+            # trained without dropout is the same function, without the kernels of evaluation
+            # mode, which compute several layers at once
+            layer.dropout = 0.0
+        elif type(layer) is not nn.TransformerEncoderLayer:
+            layer.training = False
+
+
+def _trained(module: nn.Module) -> dict[str, nn.Parameter]:
+    """The parameters that are trained, by their names."""
+    return {name: value for name, value in module.named_parameters() if value.requires_grad}
+
+
+def _fill(
+    slots: Mapping[str, nn.Parameter],
+    weights: Floats,
+) -> None:
+    """Writes weights into slots, one after the other."""
+    parts = torch.from_numpy(weights).split([value.numel() for value in slots.values()])
+    with torch.no_grad():
+        for value, part in zip(slots.values(), parts, strict=True):
+            value.copy_(part.view(value.shape))
+            value.clamp_(-_LARGEST, _LARGEST).nan_to_num_()
 
 
 def _divided(module: nn.Module) -> tuple[nn.Module | None, nn.Module]:

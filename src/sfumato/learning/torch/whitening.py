@@ -16,20 +16,20 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from sfumato.errors import SfumatoError, WrongUse, shown
+from sfumato.errors import WrongUse, shown
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.features import Floats
 from sfumato.learning.pca import MOST_NUMBERS, Spread, directions, spread
 from sfumato.learning.recipe import Asked, OneRelease, Planned, Recipe
 from sfumato.learning.torch.blocks import MOST_ROWS
-from sfumato.learning.torch.choice import FAILURES, first_line
 from sfumato.learning.torch.fingerprint import fingerprint
 from sfumato.learning.torch.isolation import require_outputs_apart
+from sfumato.learning.torch.made_up import trying
 from sfumato.learning.torch.network import inputs_of
 from sfumato.learning.torch.network_model import no_loss
 from sfumato.learning.torch.outputs import Outputs
 from sfumato.learning.torch.reading import Input, Reading
-from sfumato.learning.torch.recorded import Recorded
+from sfumato.learning.torch.recorded import Recorded, modes_kept
 from sfumato.query.cost import Cost
 
 # A module without a label has this one, which is never read.
@@ -120,25 +120,19 @@ class Whitening(Recipe[Whitened]):
         """
         examples.require_unlabelled("Whitening")
         reading = Reading(inputs_of(examples), _NO_LABEL)
-        network = Recorded(self.features, no_loss)
-        try:
+        allowed = "one that takes all inputs within the declared bounds"
+        with trying(self.features, no_loss, allowed):
+            network = Recorded(self.features, no_loss)
             require_outputs_apart(network, reading, MOST_ROWS)
             made_up, _ = reading.drawn(1, 1, network.device)
             width = network.module(made_up).flatten(1).shape[1]
-        except SfumatoError:
-            raise
-        except FAILURES as failure:
-            raise WrongUse(
-                "A module that fails on made-up rows.",
-                allowed="one that takes all inputs within the declared bounds",
-                remedy=f"It says: {type(failure).__name__}: {first_line(failure)}",
-            ) from failure
         if not self.kept <= width <= MOST_NUMBERS:
             raise WrongUse(
                 f"{self.kept} directions of {width:,} outputs.",
                 allowed="at most as many as outputs, which are at most 1,024",
             )
-        box = Outputs(reading, fingerprint(self.features), width, self.reach, network)
+        made_of = fingerprint(self.features, *modes_kept(self.features))
+        box = Outputs(reading, made_of, width, self.reach, network)
         return spread(examples, box, asked.budget, orders)
 
     def planned(

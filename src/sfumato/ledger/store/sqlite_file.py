@@ -62,6 +62,9 @@ def hold(name: str, path: str, held: list[int], *, create: bool) -> None:
     except OSError:
         os.close(descriptor)
         raise busy(path) from None
+    if name != path:
+        # says since when the ledger is open (``waiting``)
+        os.utime(descriptor)
     held.append(descriptor)
 
 

@@ -83,6 +83,8 @@ class SQLiteRows(SqlRows):
         self._transaction: list[Write] = []
         self._tables = Tables(connection)
         self._entries = 0
+        # the number and hash of the last entry of the last commit that appended any
+        self.last = (0, "")
         self._epoch = time.time_ns() // 10**6 - time.monotonic_ns() // 10**6
 
     def load(self) -> None:
@@ -124,7 +126,10 @@ class SQLiteRows(SqlRows):
         """Records that the batch is on disk."""
         for row in self.held.changed():
             known = self.held.known.get(row.id)
-            self._entries += row.seq - (known.seq if known else 0)
+            new = row.seq - (known.seq if known else 0)
+            if new:
+                self._entries += new
+                self.last = (row.seq, row.head)
         self.held.commit(keep=lambda _: True)
         self._charges.commit(keep=_is_unended)
         self._failed.commit(keep=Failed.is_any)

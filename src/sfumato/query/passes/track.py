@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from sfumato.errors import MissingDeclaration, UnsupportedSql
 from sfumato.metadata.dataset import Dataset
-from sfumato.plan.aggregate import Quantiles
 from sfumato.plan.owner import owner_of
 from sfumato.plan.relation import Filter, PublicJoin, Relation, Scan, Union, is_single
 from sfumato.plan.scope import nodes
@@ -15,8 +14,6 @@ from sfumato.privacy.unit import Auto, Bound
 from sfumato.query.passes import Context
 
 MAX_GROUPS = 100_000
-# The most groups times leaves that the quantiles of one question may read.
-MAX_LEAVES = 2**22
 
 
 def track(plan: Raw, context: Context) -> Tracked:
@@ -79,15 +76,6 @@ def _groups(plan: Raw) -> int | None:
             allowed=f"at most {MAX_GROUPS:,}",
             remedy="Group by fewer columns, or by ones with fewer declared values.",
         )
-    for aggregate in plan.aggregates:
-        if isinstance(aggregate, Quantiles) and groups * aggregate.leaves > MAX_LEAVES:
-            grid = f"on a grid of {aggregate.leaves:,} values in each of {groups:,} groups"
-            raise UnsupportedSql(
-                f"Quantiles of {aggregate.value.name} {grid}.",
-                allowed=f"at most {MAX_LEAVES:,} values in all",
-                remedy="Group by fewer columns, or cut the values to a narrower range: "
-                "LEAST(column, 100).",
-            )
     return groups
 
 

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Remembers the last entry of each ledger file in a folder of the user who charges it.
+
+The head beside a ledger (``signed_heads``) is restored with the ledger's folder. This one is kept
+beside the pins, so that a ledger whose whole folder is older is refused on the machine and account
+that charged it. It holds numbers and a hash: no path, name, statement or time.
+
+It is written after the entry is on disk, without a flush. After a power failure it may be older
+than the ledger, never newer. There are two slots with checksums, written in turn: a torn one counts
+as absent. What cannot be read or written is logged and locks no ledger.
+"""
+
+import hashlib
+import logging
+import os
+import weakref
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from sfumato.ledger.store.base import Rows
+
+_OWNER = logging.getLogger("sfumato.owner")
+_TITLE = "sfumato-remembered-head 1"
+_DIGITS = 20
+# So many ledgers are remembered; those that were charged longest ago are forgotten.
+_MOST = 1000
+
+
+def _checksum(line: str) -> str:
+    return hashlib.sha256(line.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class LastEntry:
+    """The last entry of a ledger: how many it had then, and the entry's number and hash.
+
+    An entry contains the hash of the one before it, and a file is a sequence of states, so a ledger
+    that has this entry has all that it had then.
+    """
+
+    entries: int
+    seq: int
+    hash: str
+
+    def to_bytes(self) -> bytes:
+        """A slot, of constant length."""
+        line = f"{_TITLE} {self.entries:0{_DIGITS}d} {self.seq:0{_DIGITS}d} {self.hash}"
+        return f"{line} {_checksum(line)}\n".encode()
+
+    @classmethod
+    def from_bytes(cls, slot: bytes) -> Self | None:
+        """The entry in a slot; None if it is torn."""
+        with suppress(ValueError):
+            line, _, checksum = slot.decode().removesuffix("\n").rpartition(" ")
+            if checksum == _checksum(line):
+                _, _, entries, seq, digest = line.split(" ")
+                return cls(int(entries), int(seq), digest)
+        return None
+
+    def is_in(self, rows: Rows) -> bool:
+        """Whether a ledger has this entry."""
+        entries = (rows.entry(chain, self.seq) for chain in rows.chains())
+        return any(entry is not None and entry.hash == self.hash for entry in entries)
+
+
+_LENGTH = len(LastEntry(0, 0, "0" * 64).to_bytes())
+
+
+class RememberedHead:
+    """What this machine and account remember of one ledger, by its identity.
+
+    Guarantees:
+        a ledger that lacks the remembered entry is noticed
+        a remembered head names nobody and no place
+        a torn or unreadable head is absent
+        a folder that cannot be written changes nothing
+    """
+
+    def __init__(self, identity: str) -> None:
+        # hashed, since an identity is read from a file that somebody may have edited
+        name = hashlib.sha256(identity.encode()).hexdigest()
+        self.path = state_folder() / "ledger_heads" / name
+        self._descriptor = -1
+        self._slot = 0
+        self._is_kept = True
+
+    def last(self) -> LastEntry | None:
+        """The newest remembered entry; None if there is none."""
+        slots = self._slots()
+        found = [entry for entry in slots if entry is not None]
+        if slots and not found:
+            _OWNER.warning("The remembered head %s cannot be read: it is ignored.", self.path)
+        return max(found, key=lambda entry: entry.entries, default=None)
+
+    def missing_from(self, rows: Rows) -> str:
+        """What a ledger lacks; "" if it has the remembered entry, or none is remembered."""
+        last = self.last()
+        if last is None or last.is_in(rows):
+            return ""
+        return (
+            f"entry {last.seq}, which this user charged on this machine, is not in it: it is an "
+            "older copy, or a copy of it was charged"
+        )
+
+    def note(self, last: LastEntry) -> None:
+        """Remembers an entry that is on disk."""
+        if not self._is_kept:
+            return
+        try:
+            if self._descriptor < 0:
+                self._open()
+            os.pwrite(self._descriptor, last.to_bytes(), self._slot * _LENGTH)
+            self._slot = 1 - self._slot
+        except OSError as error:
+            self._is_kept = False
+            _OWNER.info("The head %s is not remembered (%s).", self.path, error.strerror)
+
+    def forget(self) -> None:
+        """Forgets the ledger, after the owner has accepted a loss."""
+        with suppress(OSError):
+            self.path.unlink()
+
+    def _slots(self) -> list[LastEntry | None]:
+        """The entries of the slots that were written; None for one that is torn."""
+        try:
+            content = self.path.read_bytes()
+        except OSError:
+            return []
+        parts = [content[:_LENGTH], content[_LENGTH:]]
+        return [LastEntry.from_bytes(part) for part in parts if part]
+
+    def _open(self) -> None:
+        """Opens the file, and creates it and its folder if necessary.
+
+        Raises:
+            OSError: there is no folder for it.
+        """
+        slots = self._slots()
+        newest = max(slots, key=lambda entry: entry.entries if entry else -1, default=None)
+        # the older slot is written first
+        self._slot = 1 - slots.index(newest) if newest else 0
+        folder = self.path.parent
+        if not folder.is_dir():
+            # a home that does not exist is not made
+            state_folder().parent.parent.parent.stat()
+            folder.mkdir(mode=0o700, parents=True)
+        if not self.path.exists():
+            _make_room(folder)
+        self._descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o600)
+        weakref.finalize(self, os.close, self._descriptor)
+
+
+def state_folder() -> Path:
+    """The folder of a user's pins and remembered heads.
+
+    In XDG_STATE_HOME, by default in ~/.local/state; of a user without a home, one that cannot be.
+    """
+    state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+    try:
+        return Path(state).expanduser().absolute() / "sfumato"
+    except RuntimeError:
+        # this user has no home
+        return Path(os.devnull) / "sfumato"
+
+
+def _make_room(folder: Path) -> None:
+    """Forgets the ledgers that were charged longest ago, if too many are remembered."""
+    heads = sorted(folder.iterdir(), key=lambda head: head.stat().st_mtime, reverse=True)
+    for head in heads[_MOST - 1 :]:
+        head.unlink(missing_ok=True)

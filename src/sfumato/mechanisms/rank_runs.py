@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The points of a range by their rank errors, as runs of equal ones. Proof: rank_runs.proof.md."""
+
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.noise import Entropy
+from sfumato.noise.entropy import below
+from sfumato.noise.select import exponential
+
+# Python integers where a product could exceed 64 bits, else int64.
+Whole: TypeAlias = NDArray[Any]
+# Of each run: its first point, its number of points, and their rank error times q's denominator.
+Runs: TypeAlias = tuple[Whole, Whole, Whole]
+
+_ADDABLE = 2**61
+
+
+def rank_runs(
+    values: Whole,
+    weights: Whole,
+    ends: tuple[int, int],
+    q: Fraction,
+    shift: int = 0,
+) -> Runs:
+    """The runs of all points between ``ends``, ends included.
+
+    ``values`` are the points that have a weight, ascending. With N the sum of the weights, the
+    rank error of a point is the distance of q N + ``shift`` from its ranks: from the weight before
+    it to the weight up to it. Each value is a run of one point, and so is each gap that is not
+    empty.
+
+    >>> starts, widths, errors = rank_runs(np.array([5]), np.array([2]), (0, 9), Fraction(1, 2))
+    >>> [starts.tolist(), widths.tolist(), errors.tolist()]
+    [[5, 0, 6], [1, 5, 4], [0, 2, 2]]
+    """
+    total = total_weight(weights)
+    exact = np.int64 if q.denominator * (total + abs(shift)) < _ADDABLE else object
+    ranks_end = np.cumsum(weights.astype(exact))
+    passed = np.concatenate((np.zeros(1, exact), ranks_end))
+    gap_starts = np.concatenate(([ends[0]], values + 1))
+    gap_stops = np.concatenate((values, [ends[1] + 1]))
+    starts = np.concatenate((values, gap_starts))
+    widths = np.concatenate((values + 1, gap_stops)) - starts
+    before = np.concatenate((passed[:-1], passed))
+    upto = np.concatenate((ranks_end, passed))
+    aim = q.numerator * total + q.denominator * shift
+    off = np.maximum(q.denominator * before - aim, aim - q.denominator * upto)
+    is_run = widths > 0
+    return starts[is_run], widths[is_run], np.maximum(off[is_run], 0)
+
+
+def draw_point(runs: Runs, rate: Fraction, entropy: Entropy) -> int:
+    """A point with probability proportional to exp(-rate x its error), as the runs state it.
+
+    >>> from sfumato.noise import SYSTEM
+    >>> draw_point((np.array([5, 0]), np.array([1, 5]), np.array([0, 10**6])), Fraction(1), SYSTEM)
+    5
+    """
+    starts, widths, errors = runs
+    run = exponential(-errors, rate, entropy, weights=widths)
+    return int(starts[run]) + below(int(widths[run]), entropy)
+
+
+def total_weight(weights: Whole) -> int:
+    """The sum of weights that are at least 0, whatever its size.
+
+    >>> total_weight(np.array([2**62, 2**62]))
+    9223372036854775808
+    """
+    if weights.dtype == np.int64 and len(weights) * int(weights.max(initial=0)) < _ADDABLE:
+        return int(weights.sum())
+    return sum(weights.tolist())

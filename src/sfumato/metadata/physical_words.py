@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a column of some physical type can hold declared words: decided by types, never by rows.
+
+A column of truth values declared as ``Category("no", "yes")`` has no declared value, whatever its
+rows are. A column of texts, or of floats, may: what it holds is private.
+"""
+
+import re
+from collections.abc import Iterable
+
+from sfumato.metadata.column import Boolean, Category, ColumnType
+
+# The texts of the values of a family of physical types, where few texts are possible.
+_TEXTS = {"boolean": "true|false", "whole": "0|-?[1-9][0-9]*"}
+
+
+def can_hold(kind: ColumnType, family: str) -> bool:
+    """Whether a value of a family of physical types may be a declared one.
+
+    Only truth values and whole numbers (``boolean``, ``whole``) under declared words are decided.
+
+    >>> can_hold(Category("no", "yes"), "whole"), can_hold(Category("no", "1"), "whole")
+    (False, True)
+    >>> can_hold(Category("no", "yes"), "boolean"), can_hold(Category("no", "yes"), "float")
+    (False, True)
+    """
+    if not isinstance(kind, Category | Boolean):
+        return True
+    return can_hold_word((word for word, _ in kind.texts()), family)
+
+
+def can_hold_word(words: Iterable[str], family: str) -> bool:
+    """Whether a value of a family of physical types may be written as one of some words.
+
+    >>> can_hold_word(["male", "2"], "whole"), can_hold_word(["02", "2.0"], "whole")
+    (True, False)
+    """
+    pattern = _TEXTS.get(family)
+    if pattern is None:
+        return True
+    return any(re.fullmatch(pattern, word, re.ASCII) for word in words)

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a machine and account remember of a ledger: a whole folder of an older time is refused."""
+
+import logging
+import os
+import shutil
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sfumato.errors import LedgerIncomplete
+from sfumato.ledger import Ledger, remembered_head
+from sfumato.ledger.backup import backup, restore
+from sfumato.ledger.recover import recover
+from sfumato.ledger.remembered_head import LastEntry, RememberedHead, state_folder
+from sfumato.ledger.signed_heads import Signer
+from tests.contracts.charges import entries, opened, paid, pure
+from tests.contracts.images import crash_image
+
+FULL = "ab" * 32
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in which this user remembers ledgers."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state" / "sfumato" / "ledger_heads"
+
+
+@pytest.fixture
+def place(home: Path, tmp_path: Path) -> Iterator[Path]:
+    """A closed ledger in a folder, charged once; ``older`` beside it is a copy from before."""
+    live = tmp_path / "live"
+    live.mkdir()
+    with closing(opened(live / "l.db")) as ledger:
+        paid(ledger, pure("0.1", "first"))
+    shutil.copytree(live, tmp_path / "older")
+    with closing(Ledger.open(live / "l.db")) as ledger:
+        paid(ledger, pure("0.9", "second"))
+    yield live / "l.db"
+
+
+def go_back(place: Path) -> None:
+    """Restores the older copy of the whole folder."""
+    shutil.rmtree(place.parent)
+    shutil.copytree(place.parent.with_name("older"), place.parent)
+
+
+def test_a_ledger_that_lacks_the_remembered_entry_is_noticed(place: Path) -> None:
+    Ledger.open(place).close()
+    go_back(place)
+    with pytest.raises(LedgerIncomplete, match="this user charged on this machine") as refusal:
+        Ledger.open(place)
+    assert "a copy of it was charged" in str(refusal.value)
+    assert "sfumato ledger recover --accept-loss" in str(refusal.value)
+
+
+def test_a_copy_that_charged_looks_the_same(place: Path, tmp_path: Path) -> None:
+    shutil.copytree(place.parent, tmp_path / "copy")
+    with closing(Ledger.open(tmp_path / "copy" / "l.db")) as ledger:
+        ledger.freeze("d", reason="a charge of the copy")
+    with pytest.raises(LedgerIncomplete, match="a copy of it was charged"):
+        Ledger.open(place)
+
+
+def test_a_ledger_that_is_newer_than_what_is_remembered_charges(place: Path, home: Path) -> None:
+    (head,) = home.iterdir()
+    known = head.read_bytes()
+    with closing(Ledger.open(place)) as ledger:
+        ledger.freeze("d", reason="more entries")
+    head.write_bytes(known)
+    with closing(Ledger.open(place)) as ledger:
+        assert ledger.thaw("d") == 0
+
+
+def test_a_remembered_head_names_nobody_and_no_place(place: Path, home: Path) -> None:
+    (head,) = home.iterdir()
+    assert stat.S_IMODE(head.stat().st_mode) == 0o600
+    assert stat.S_IMODE(home.stat().st_mode) == 0o700
+    with closing(Ledger.open(place)) as ledger:
+        identity, last = ledger.store.identity, entries(ledger)[-1]
+    # title, counts, hashes: each word of both slots is one of them
+    for line in head.read_text().splitlines():
+        title, form, number, seq, digest, checksum = line.split(" ")
+        assert (title, form) == ("sfumato-remembered-head", "1")
+        assert number.isdigit() and seq.isdigit()
+        assert len(bytes.fromhex(digest)) == len(bytes.fromhex(checksum)) == 32
+    assert last.hash in head.read_text()
+    assert identity not in head.read_text() + head.name
+
+
+def test_it_is_written_after_the_entry_is_on_disk(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[bool] = []
+
+    def note(self: RememberedHead, last: LastEntry) -> None:
+        # what another process would read now, if this one died
+        image = crash_image(tmp_path / "l.db", tmp_path / f"image {len(seen)}")
+        with closing(Ledger.open(image, read_only=True)) as copy:
+            seen.append(entries(copy)[-1].hash == last.hash)
+
+    with closing(opened(tmp_path / "l.db")) as ledger:
+        monkeypatch.setattr(RememberedHead, "note", note)
+        paid(ledger, pure("0.1"))
+    assert seen == [True] * 3
+
+
+@pytest.mark.parametrize("torn", [0, 1])
+def test_a_torn_slot_is_absent_and_the_other_counts(place: Path, home: Path, torn: int) -> None:
+    (head,) = home.iterdir()
+    content = bytearray(head.read_bytes())
+    slots = [LastEntry.from_bytes(bytes(content[:198])), LastEntry.from_bytes(bytes(content[198:]))]
+    content[198 * torn + 50] ^= 1
+    head.write_bytes(content)
+    with closing(Ledger.open(place)) as ledger:
+        found = RememberedHead(ledger.store.identity).last()
+    assert found is not None and found == slots[1 - torn]
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\x00" * 198, b"a word", b"x" * 396, b"y" * 5000])
+def test_a_torn_or_unreadable_head_is_absent(
+    place: Path, home: Path, content: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    (head,) = home.iterdir()
+    head.write_bytes(content)
+    go_back(place)
+    with caplog.at_level(logging.WARNING, "sfumato.owner"):
+        # as before there was any: nothing locks the ledger
+        Ledger.open(place).close()
+    assert ("is ignored" in caplog.text) == bool(content)
+
+
+def test_a_folder_that_cannot_be_written_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    for state in (tmp_path / "file", tmp_path / "no" / "home" / "at" / "all"):
+        monkeypatch.setenv("XDG_STATE_HOME", str(state))
+        name = f"{len(state.parts)}.db"
+        with closing(opened(tmp_path / name)) as ledger:
+            paid(ledger, pure("0.1"))
+        Ledger.open(tmp_path / name).close()
+    assert (tmp_path / "file").read_text() == "" and not (tmp_path / "no").exists()
+
+
+def test_a_user_without_a_home_remembers_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setenv("HOME", "/home/ann")
+    assert state_folder() == Path("/home/ann/.local/state/sfumato")
+
+    def no_home(path: Path) -> Path:
+        raise RuntimeError("no home")
+
+    monkeypatch.setattr(Path, "expanduser", no_home)
+    assert not RememberedHead("x").path.exists()
+    RememberedHead("x").note(LastEntry(1, 1, FULL))
+
+
+def test_a_recovered_ledger_is_remembered_anew(place: Path, home: Path) -> None:
+    go_back(place)
+    missing = recover(place, reason="the disk died")
+    assert "this user charged on this machine" in missing
+    with closing(Ledger.open(place)) as ledger:
+        assert ledger.standing("d").frozen
+        ledger.thaw("d", reason="counted as nothing")
+        paid(ledger, pure("0.2", "third"))
+    Ledger.open(place).close()
+    go_back(place)
+    with pytest.raises(LedgerIncomplete):
+        Ledger.open(place)
+
+
+def test_a_backup_that_lacks_the_remembered_entry_is_refused(home: Path, tmp_path: Path) -> None:
+    place, copy = tmp_path / "l.db", tmp_path / "b"
+    with closing(opened(place)) as ledger:
+        paid(ledger, pure("0.1", "first"))
+        head = backup(place, copy, Signer(tmp_path / "key"))
+        paid(ledger, pure("0.2", "second"))
+    with pytest.raises(LedgerIncomplete, match="this user charged on this machine"):
+        restore(copy, tmp_path / "new.db", [head])
+    lost = restore(copy, tmp_path / "new.db", [head], accept_loss=True)
+    assert len(lost) == 1
+    with closing(Ledger.open(tmp_path / "new.db")) as ledger:
+        assert ledger.standing("d").frozen
+
+
+def test_a_reader_compares_too_when_it_is_asked(place: Path) -> None:
+    go_back(place)
+    with closing(Ledger.open(place, read_only=True)) as ledger, pytest.raises(LedgerIncomplete):
+        ledger.require_newest()
+
+
+def test_the_ledgers_charged_longest_ago_are_forgotten(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remembered_head, "_MOST", 3)
+    for number in range(5):
+        head = RememberedHead(str(number))
+        head.note(LastEntry(1, 1, FULL))
+        os.utime(head.path, (number, number))
+    kept = [RememberedHead(str(number)).last() is not None for number in range(5)]
+    assert kept == [False, False, True, True, True]
+
+
+@given(st.integers(0, 10**19), st.integers(0, 10**19), st.binary(min_size=32, max_size=32))
+def test_a_slot_is_read_as_it_was_written(entries: int, seq: int, digest: bytes) -> None:
+    last = LastEntry(entries, seq, digest.hex())
+    assert len(last.to_bytes()) == 198
+    assert LastEntry.from_bytes(last.to_bytes()) == last
+
+
+@given(st.integers(0, 197), st.integers(1, 255))
+def test_a_slot_with_another_byte_is_torn(place: int, change: int) -> None:
+    slot = bytearray(LastEntry(7, 5, FULL).to_bytes())
+    slot[place] ^= change
+    assert LastEntry.from_bytes(bytes(slot)) is None
+
+
+def test_slots_are_written_in_turn_also_by_the_next_process(home: Path) -> None:
+    for first in (1, 3, 5):
+        head = RememberedHead("one")
+        for number in (first, first + 1):
+            head.note(LastEntry(number, number, FULL))
+            newest = RememberedHead("one").last()
+            assert newest is not None and newest.entries == number
+        slots = RememberedHead("one")._slots()
+        assert sorted(each.entries for each in slots if each) == [first, first + 1]
+
+
+def test_threads_that_charge_at_once_leave_the_last_entry(home: Path, tmp_path: Path) -> None:
+    with closing(opened(tmp_path / "l.db")) as ledger:
+        threads = [
+            threading.Thread(target=paid, args=(ledger, pure("0.01", f"q{number}")))
+            for number in range(8)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        found = RememberedHead(ledger.store.identity).last()
+        assert found is not None and found.hash == entries(ledger)[-1].hash
