@@ -19,9 +19,10 @@ from sfumato.plan.reading import Kind, Reading
 from sfumato.plan.scalar import Estimate, leaves
 from sfumato.plan.statistic import Statistic
 from sfumato.privacy.event import Json
+from sfumato.query.cell_interval import simplified
 from sfumato.query.choose import Measured, Planned
 from sfumato.query.cost import Cost
-from sfumato.query.estimate import Released, simplified
+from sfumato.query.estimate import Released
 from sfumato.query.explain import explain
 from sfumato.query.grouping_levels import level_name
 from sfumato.query.linear_form import linear_form
