@@ -149,7 +149,8 @@ class Session(Shown):
         question = Resolver(sql, parameters, asked, self.dataset, require_values(values))
         step = question.resolve(previewed)
         planned = self._planned(step)
-        return Preview(planned, step.dataset, self._engine.statement(planned.bounded))
+        statement = self._engine.statement(planned.bounded)
+        return Preview(planned, step.dataset, statement, self.balances)
 
     def query(
         self,
