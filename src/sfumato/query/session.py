@@ -148,9 +148,8 @@ class Session(Shown):
         asked = asked.buying(interval=interval)
         question = Resolver(sql, parameters, asked, self.dataset, require_values(values))
         step = question.resolve(previewed)
-        planned = self._planned(step)
-        statement = self._engine.statement(planned.bounded)
-        return Preview(planned, step.dataset, statement, self.balances)
+        plan = self._planned(step)
+        return Preview(plan, step.dataset, self._engine.statement(plan.bounded), self.balances)
 
     def query(
         self,
