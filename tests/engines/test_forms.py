@@ -200,6 +200,26 @@ def test_links_by_the_collation_are_noticed(tmp_path):
     assert links_differ(tmp_path)
 
 
+@pytest.mark.parametrize(("left", "right"), [("NOCASE", "C"), ("C", "de"), ("NOCASE", "de")])
+def test_columns_of_two_collations_are_joined_by_code_points(tmp_path, left, right):
+    rows = {"t": [{"w": "ab"}, {"w": "É"}], "p": [{"w": word} for word in ("aB", "AB", "ab", "e")]}
+    path = tmp_path / "both.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        for name, collation in (("t", left), ("p", right)):
+            connection.execute(f"CREATE TABLE {name} (w VARCHAR COLLATE {collation})")
+            connection.executemany(f"INSERT INTO {name} VALUES ($w)", rows[name])
+    tables = {
+        name: sf.Table(path, table=name, columns={"w": sf.Text()}, public=name == "p")
+        for name in rows
+    }
+    dataset = Dataset("d", tables)
+    raw = understand("SELECT COUNT(*) AS n FROM t JOIN p USING (w)", dataset).raw
+    plan = compile_plan(raw, dataset, Norm.L1)
+    with closing(DuckDB(tables)) as engine:
+        (counts,) = engine.run(plan, KEY)
+    assert counts == {(): (1,)}
+
+
 # --- what the forms notice ---------------------------------------------------------------------
 
 

@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato import learning as ln
-from sfumato.errors import UnknownName, WrongUse
+from sfumato.errors import LedgerBusy, UnknownName, WrongUse
+from sfumato.learning import declared_rows
 from sfumato.learning.declared_rows import Declared, read_column
 from sfumato.learning.sklearn import Clusterer
+from sfumato.query.connect import connect
 
 UGLY = [None, float("nan"), float("inf"), -1e300, 10**400, "x", b"x", [], {}, pd.NaT, pd.NA]
 KINDS = [
@@ -118,6 +120,31 @@ def test_a_frame_is_read_by_name_and_an_array_by_place(tmp_path: Path) -> None:
     expected = {"age": [5], "label": ["True"]}
     assert declared(tmp_path).frame(given_frame) == expected
     assert declared(tmp_path).frame([[5, 1]]) == expected
+
+
+def test_a_ledger_of_another_process_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[str] = []
+
+    def busy(*tables: Any, **more: Any) -> Any:
+        looks.append(more["version"])
+        if len(looks) < 3:
+            raise LedgerBusy("held")
+        return connect(*tables, **more)
+
+    monkeypatch.setattr(declared_rows, "connect", busy)
+    monkeypatch.setattr(declared_rows, "_PAUSE", 0)
+    with declared(tmp_path).session([[1, 1]], [True], "v") as session:
+        assert session.budget.spent == "0" and looks == ["v"] * 3
+    # no longer than is said
+    looks.clear()
+    with pytest.raises(LedgerBusy):
+        declared(tmp_path, wait=0).session([[1, 1]], [True], "v")
+    assert looks == ["v"]
+    for wait in (-1, float("nan"), float("inf"), True, "1"):
+        with pytest.raises(WrongUse, match="wait="):
+            declared(tmp_path, wait=wait)
 
 
 def test_what_is_refused(tmp_path: Path) -> None:

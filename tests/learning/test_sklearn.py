@@ -106,6 +106,15 @@ def test_every_fold_is_charged_for_its_fit_and_its_score(tmp_path: Path) -> None
     assert spent(model) == "6" and search.best_estimator_.recipe.depth in (1, 2)
 
 
+@pytest.mark.long
+def test_processes_that_share_a_ledger_in_a_file_lose_no_fit(tmp_path: Path) -> None:
+    model = boolean(tmp_path)
+    scores = cross_val_score(model, X, ABOVE, cv=Folds(model.declared, 4), n_jobs=2)
+    assert scores.shape == (4,) and scores.min() > 0.8
+    with model.declared.session(X, ABOVE, "look") as look:
+        assert look.budget.spent == "32"
+
+
 def test_folds_that_the_budget_does_not_reach_are_refused(tmp_path: Path) -> None:
     model = classifier(tmp_path, budget=2)
     with pytest.warns(FitFailedWarning, match="1 fits failed"):

@@ -6,7 +6,9 @@ read by itself: what one row becomes does not depend on another.
 """
 
 import datetime
+import math
 import re
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -15,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from sfumato.errors import UnknownName, WrongUse, shown, without_secrets
+from sfumato.errors import LedgerBusy, UnknownName, WrongUse, shown, without_secrets
 from sfumato.learning.frames import column_of, day_of, is_missing, look_up, number_of, text_of
 from sfumato.learning.physical_types import family_of, require_word
 from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer, Real
@@ -29,6 +31,8 @@ from sfumato.query.session import Session
 
 TABLE = "examples"
 _FARTHEST = 2.0**52
+# Seconds between two looks at a ledger that another process holds.
+_PAUSE = 0.1
 # Labels that are integers have at most so many classes.
 _MOST_CLASSES = 1000
 # A value of Python, or None if it is missing.
@@ -41,8 +45,9 @@ class Declared:
 
     Every fit is charged to ``dataset`` in ``ledger``, within ``budget``. ``columns`` declares each
     feature, in the order of the columns of an array; ``label`` declares ``y``. ``unit`` names the
-    columns of a frame that say whose a row is; without it each row is a unit. Its ``repr`` shows
-    no password of the ledger.
+    columns of a frame that say whose a row is; without it each row is a unit. A ledger in a file
+    belongs to one process at a time: the others (``n_jobs=2``) wait for it, at most ``wait``
+    seconds. Its ``repr`` shows no password of the ledger.
 
     >>> from sfumato.metadata.column import Integer
     >>> Declared("l.db", "clinic", {"age": Integer(0, 99)}, Boolean(), Budget(1)).names
@@ -56,6 +61,7 @@ class Declared:
     budget: Budget | None = None
     unit: Unit | None = None
     relation: Relation = field(default=AddRemove, kw_only=True)
+    wait: float = field(default=600, kw_only=True)
     # whether the classes are those of an Integer: truth values are 0 and 1
     is_integer: bool = field(default=False, init=False, repr=False)
 
@@ -66,6 +72,8 @@ class Declared:
                 allowed="the path of a file, or a postgresql:// address",
                 remedy="No estimator fits without a ledger, which counts what all of them cost.",
             )
+        if type(self.wait) not in (int, float) or not 0 <= self.wait < math.inf:
+            raise WrongUse(f"wait={shown(self.wait)}.", allowed="seconds, 0 or more")
         for name, kind in [*self.columns.items(), ("label", self.label)]:
             if kind is not None:
                 _require_readable(name, kind)
@@ -171,14 +179,25 @@ class Declared:
             arrays[self.target] = _arrow(self.label, self._labels(labels, as_places=as_places))
         if len({len(array) for array in arrays.values()}) != 1:
             raise WrongUse("X and y of different numbers of rows.")
-        return connect(
-            {TABLE: Table(pa.table(arrays), self.unit, declared)},
-            dataset=self.dataset,
-            ledger=self.ledger,
-            budget=self.budget,
-            relation=self.relation,
-            version=version,
-        )
+        return self._connected(Table(pa.table(arrays), self.unit, declared), version)
+
+    def _connected(self, rows: Table, version: str) -> Session:
+        """A session over a table, when no other process holds the ledger any more."""
+        latest = time.monotonic() + self.wait
+        while True:
+            try:
+                return connect(
+                    {TABLE: rows},
+                    dataset=self.dataset,
+                    ledger=self.ledger,
+                    budget=self.budget,
+                    relation=self.relation,
+                    version=version,
+                )
+            except LedgerBusy:
+                if time.monotonic() >= latest:
+                    raise
+            time.sleep(_PAUSE)
 
     def _columns(self, rows: Any) -> dict[str, list[Any]]:
         """The values of each feature: by name in a frame, by place in an array."""

@@ -4,6 +4,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
 from typing import TypeAlias
@@ -24,6 +25,7 @@ from sfumato.plan.scalar import (
     Estimate,
     Extreme,
     FloorDivide,
+    Grouping,
     Leaf,
     Operation,
     Scalar,
@@ -35,6 +37,16 @@ from sfumato.query.interval import share_interval
 from sfumato.query.tail_bounds import reach
 
 Range: TypeAlias = tuple[Fraction, Fraction]
+
+
+class Total(Enum):
+    """What a row of grouping sets has in place of a key that it adds up."""
+
+    TOTAL = "total"
+
+
+TOTAL = Total.TOTAL
+Group: TypeAlias = Sequence[int | str | Total | None]
 
 _SAMPLE = (Statistic.VARIANCE_OF_SAMPLE, Statistic.DEVIATION_OF_SAMPLE)
 _ROOT = (Statistic.DEVIATION, Statistic.DEVIATION_OF_SAMPLE)
@@ -64,6 +76,11 @@ class Released:
     rates: tuple[Fraction, ...] = ()
     leaves: int = 0
     shifts: tuple[int, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """The number of rows."""
+        return len(self.values)
 
     def point(
         self,
@@ -271,6 +288,80 @@ class Released:
         return (least**2, most**2)
 
 
+@dataclass(frozen=True, slots=True)
+class ByLevel:
+    """One aggregate of grouping sets that were measured apart.
+
+    Each row is a row of one of the levels: ``places`` has its level and its row there. It is read
+    as a ``Released`` is.
+    """
+
+    levels: tuple[Released, ...]
+    places: tuple[tuple[int, int], ...]
+
+    @property
+    def title(self) -> str:
+        """The title of the aggregate."""
+        return self.levels[0].title
+
+    @property
+    def reading(self) -> Reading:
+        """How the integers are read; levels may count in different units."""
+        return self.levels[0].reading
+
+    @property
+    def noise(self) -> Noise | None:
+        """The noise of the first level."""
+        return self.levels[0].noise
+
+    @property
+    def count(self) -> int:
+        """The number of rows."""
+        return len(self.places)
+
+    def point(
+        self,
+        row: int,
+        statistic: Statistic = Statistic.VALUE,
+        place: int = 0,
+    ) -> Fraction:
+        """As ``Released.point``."""
+        level, inner = self.places[row]
+        return self.levels[level].point(inner, statistic, place)
+
+    def unknown(self, miss: Fraction, statistic: Statistic) -> Range | None:
+        """As ``Released.unknown``: the same in every level."""
+        return self.levels[0].unknown(miss, statistic)
+
+    def is_at_an_end(self, row: int, statistic: Statistic, interval: Range) -> bool:
+        """As ``Released.is_at_an_end``."""
+        level, inner = self.places[row]
+        return self.levels[level].is_at_an_end(inner, statistic, interval)
+
+    def interval(
+        self,
+        row: int,
+        miss: Fraction,
+        statistic: Statistic = Statistic.VALUE,
+        place: int = 0,
+    ) -> Range | None:
+        """As ``Released.interval``."""
+        level, inner = self.places[row]
+        return self.levels[level].interval(inner, miss, statistic, place)
+
+    def leaf(self, row: int, place: int) -> Range:
+        """As ``Released.leaf``; grouping sets have no quantiles."""
+        level, inner = self.places[row]
+        return self.levels[level].leaf(inner, place)
+
+    def rank_error(self, place: int, miss: Fraction) -> Fraction:
+        """As ``Released.rank_error``; grouping sets have no quantiles."""
+        return self.levels[0].rank_error(place, miss)
+
+
+AnyReleased: TypeAlias = Released | ByLevel
+
+
 def linear_weights(reading: Reading, statistic: Statistic, width: int) -> tuple[Fraction, ...]:
     """The weight of each of ``width`` integers in a number, or in the count or sum of a mean.
 
@@ -307,16 +398,20 @@ def _weighed(values: Sequence[int], coefficients: Sequence[Fraction]) -> Fractio
 
 def value_of(
     expression: Scalar,
-    parts: Sequence[Released],
+    parts: Sequence[AnyReleased],
     row: int,
-    codes: Sequence[int | str | None],
+    codes: Group,
 ) -> Value:
     """The value of an output expression in a row, from the estimates and the group's keys."""
 
     def lookup(leaf: Leaf) -> Value:
         if isinstance(leaf, Estimate):
             return parts[leaf.index].point(row, leaf.statistic, leaf.place)
-        return codes[getattr(leaf, "index", 0)]
+        if isinstance(leaf, Grouping):
+            digits = ["1" if codes[key] is TOTAL else "0" for key in leaf.keys]
+            return int("".join(digits), base=2)
+        code = codes[getattr(leaf, "index", 0)]
+        return None if isinstance(code, Total) else code
 
     return evaluate(expression, lookup)
 
@@ -335,7 +430,7 @@ class Cell:
 
 def ranges_of(
     expression: Scalar,
-    parts: Sequence[Released],
+    parts: Sequence[AnyReleased],
     rows: Sequence[int],
     miss: Fraction,
 ) -> list[Cell]:

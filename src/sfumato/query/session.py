@@ -149,7 +149,8 @@ class Session(Shown):
         question = Resolver(sql, parameters, asked, self.dataset, require_values(values))
         step = question.resolve(previewed)
         plan = self._planned(step)
-        return Preview(plan, step.dataset, self._engine.statement(plan.bounded), self.balances)
+        statement = plan.statement(self._engine.statement)
+        return Preview(plan, step.dataset, statement, self.balances)
 
     def query(
         self,

@@ -47,8 +47,9 @@ class Options:
         columns: the columns to synthesise; by default all with declared values.
         bins: for an ordered column, the number of its bins, ``Quantiles(32)`` for bins that the
             charge finds, or the first value of each bin but the first. By default, columns with
-            more than 256 values have 64 bins of one width, and those with more than 4,096 have
-            ``Quantiles(32)``.
+            more than 256 values have ``Quantiles(64)``, and those with more than 4,096
+            ``Quantiles(32)``: a frequent value has a bin of its own. If a constraint tests them,
+            they have 64 bins of one width.
         rounds: how many marginals of two columns are measured; by default, as many as the cost
             pays for. With 24, a fit is fast.
         check: the share of the cost that is spent on marginals that the fit never sees.
@@ -383,6 +384,8 @@ def _asked(plan: _Planned) -> dict[str, Any]:
         "left_out": [name for name in declared if name not in schema.names],
         "protected": " ".join(protection(plan.dataset, schema.plan.unit)),
     }
+    if schedule.neighbours:
+        asked["neighbours"] = True
     if plan.opening is not None:
         asked["opening"] = plan.opening.told(schema)
     if plan.triples:
@@ -411,6 +414,7 @@ def _task_of(
         told["limit"],
         told["faint"],
         Fraction(told["check"]),
+        told.get("neighbours", False),
     )
     constraints: list[Constraint | Public] = [Constraint(test) for test in told["constraints"]]
     constraints += [Public.remade(each) for each in told.get("public", [])]

@@ -117,12 +117,32 @@ class Preview:
                 continue
             found.append(f"{one.name} can be missing")
         found += self._opened
+        found += self._lost
         plan = self.task.schema.plan
         if isinstance(plan, UnitTable):
             found.append(f"rows of a unit beyond {plan.most:,} are dropped")
         elif plan.unit is not None:
             found.append(f"rows of a unit beyond {plan.most:,} weigh less")
         return tuple(found)
+
+    @property
+    def _lost(self) -> list[str]:
+        """What the rows will not have, by the declarations alone."""
+        lost = []
+        opened = {tree.column.name for tree in self.opening.trees} if self.opening else set()
+        for one in self.task.schema.axes:
+            if one.bins < one.kind.size and one.name not in opened:
+                lost.append(f"{one.name}: a frequent value inside one of its bins is not kept")
+        rules = self.task.rules if isinstance(self.task, FitTask) else ()
+        ruled = {place for rule in rules for place in rule.columns}
+        for place in sorted(ruled):
+            one = self.task.schema.axes[place]
+            if not one.is_nullable:
+                lost.append(
+                    f"{one.name}: a constraint tests it, and no missing= is declared: "
+                    "rows that lack it get a value"
+                )
+        return lost
 
     @property
     def _opened(self) -> list[str]:

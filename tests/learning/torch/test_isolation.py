@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks that mix rows are refused by the name of the layer; those that do not are taken."""
 
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -8,13 +10,14 @@ import torch
 from torch import nn
 
 from sfumato.errors import WrongUse
-from sfumato.learning.torch import isolation
+from sfumato.learning.torch import device, gradients, isolation
 from sfumato.learning.torch.isolation import (
     require_forgetful,
     require_isolated,
     require_isolated_elsewhere,
     require_outputs_apart,
 )
+from sfumato.learning.torch.recorded import Recorded
 from tests.learning.torch.nets import (
     CLASSES,
     LOSS,
@@ -66,6 +69,26 @@ class Writing(nn.Module):
             with torch.no_grad():
                 self.tail.copy_(x[:3, 0])
         return self.out(x)
+
+
+class Backwards(Counting):
+    """Keeps the sum of what its gradients are."""
+
+    def forward(self, x: Any) -> Any:
+        found = self.out(x)
+        if found.requires_grad:
+            found.register_hook(self.keep)
+        return found
+
+    def keep(self, gradient: Any) -> None:
+        self.seen += gradient.abs().sum()
+
+
+class Fused(nn.Module):
+    """Goes another way where nothing is noted, as torch's fused kernels do."""
+
+    def forward(self, x: Any) -> Any:
+        return x if self._forward_hooks else x - x[5]
 
 
 class Largest(nn.Module):
@@ -215,6 +238,11 @@ def test_without_the_check_of_layers_the_gradients_still_tell(
         )
 
 
+def test_what_a_backward_pass_writes_is_refused() -> None:
+    with pytest.raises(WrongUse, match="the buffer seen"):
+        require_isolated(sums(Backwards()))
+
+
 def test_without_a_look_at_parameters_rows_are_written_into_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -233,6 +261,8 @@ def test_a_network_that_remembers_rows_is_refused(monkeypatch: pytest.MonkeyPatc
             require_forgetful(network, READING, rows)
     with pytest.raises(WrongUse, match="once it has seen other rows"):
         require_outputs_apart(sums(Largest()).network, READING, rows)
+    with pytest.raises(WrongUse, match="which depends on other rows"):
+        require_outputs_apart(sums(nn.Sequential(Fused(), linear())).network, READING, rows)
     # what is kept and never read again is taken
     require_outputs_apart(sums(Keeping()).network, READING, rows)
     # the mutant compares a network with itself
@@ -311,3 +341,52 @@ def test_what_is_frozen_in_evaluation_mode_is_taken(make: Any) -> None:
 def test_a_frozen_part_in_evaluation_mode_is_taken_where_gradients_are_whole() -> None:
     part = encoded().requires_grad_(False).eval()
     require_isolated(sums(nn.Sequential(part, nn.Linear(WIDTH, CLASSES)), whole=True))
+
+
+ACTIVATIONS = (nn.ELU(), nn.SiLU(), nn.Sigmoid(), nn.Softplus(), nn.Mish(), nn.GELU(), nn.Tanh())
+
+
+@pytest.fixture(params=[1, 3, 8])
+def threads(request: pytest.FixtureRequest) -> Any:
+    """The number of torch's threads during a test."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(before)
+
+
+def activated(width: int, layer: nn.Module) -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(WIDTH, width), layer, nn.Linear(width, CLASSES))
+
+
+@pytest.mark.parametrize("width", [1, 257, 1025])
+def test_stock_activations_of_any_width_are_taken_on_any_number_of_threads(
+    threads: int, width: int
+) -> None:
+    for layer in ACTIVATIONS:
+        require_outputs_apart(Recorded(activated(width, layer), LOSS), READING, 256)
+    require_isolated(sums(activated(width, nn.SiLU())))
+
+
+def test_units_with_several_rows_are_taken_on_any_number_of_threads(threads: int) -> None:
+    require_isolated(sums(activated(257, nn.SiLU()), most=2))
+
+
+def test_rows_that_are_cut_by_numbers_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    # a mutant that leaves torch all its threads
+    monkeypatch.setattr(device, "_MOST_THREADS", 64)
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        with pytest.raises(WrongUse, match="Rows are mixed"):
+            require_outputs_apart(Recorded(activated(1024, nn.SiLU()), LOSS), READING, 256)
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("size", [1, 10**5, 10**6, 10**8])
+def test_chunks_are_whole_pieces_of_two_threads(size: int) -> None:
+    statistic = sums(linear(), most=2)
+    lattice = gradients.lattice_for(size, statistic.lattice.clip, Fraction(1))
+    assert replace(statistic, lattice=lattice).rows in (64, 128, 192, 256)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks through a session: charged once, recalled, resumed, refused before the charge."""
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,7 @@ from sfumato.learning import FullBatch, Poisson
 from sfumato.learning import torch as lt
 from sfumato.learning.torch import training as runs
 from sfumato.learning.torch.adaptive_training import AdaptivePiece
+from sfumato.learning.torch.fingerprint import fingerprint
 from sfumato.ledger import Ledger
 from sfumato.ledger.verify import verify
 from sfumato.noise import NegativeBinomial
@@ -68,6 +70,16 @@ def pairwise(outputs: Any, labels: Any) -> Any:
     """Each row beside all others."""
     signs = (labels[:, None] - labels[None, :]).sign()
     return nn.functional.softplus((outputs[:, 0] - outputs[:, :1]) * signs).mean(1)
+
+
+class Shown(Net):
+    """Keeps rows in its class."""
+
+    seen: ClassVar[list[Any]] = []
+
+    def forward(self, x: Any) -> Any:
+        self.seen[:] = [x]
+        return super().forward(x)
 
 
 class Growing(Net):
@@ -200,6 +212,9 @@ def test_a_model_and_a_loss_keep_no_rows(tmp_path: Path, monkeypatch: pytest.Mon
         monkeypatch.setattr(NegativeBinomial, "sample_one", lambda self: 3)
         tuned = ln.tune(session, [network], SELECT, label="ill", rho=1, runs=2).model
         ln.score(session, fitted, SELECT, label="ill", epsilon=1)
+        leaking = replace(fitted, module=Shown())
+        with pytest.raises(WrongUse, match=r"Rows move module\.Shown\.seen"):
+            ln.score(session, leaking, SELECT, label="ill", epsilon=1)
         assert fitted.predict(frame(5)) and tuned.predict(frame(5))
         again = ln.fit(session, network, SELECT, **COST)
     assert (loss.last, loss.calls, module.last, module.calls) == (None, 0, None, 0)
@@ -213,9 +228,11 @@ def test_a_part_in_evaluation_mode_is_another_recipe(tmp_path: Path) -> None:
     part = nn.Sequential(nn.Linear(3, 3), nn.Dropout(0.5)).requires_grad_(requires_grad=False)
     module = nn.Sequential(part, nn.Linear(3, 2))
     network = lt.Network(module, LOSS, lt.SGD(0.1), size=300, steps=2, checkpoints=1)
-    before = network._made_of
+    parts = (module, LOSS, network.optimizer, 300)
+    assert network._made_of == fingerprint(*parts)
+    # the attribute alone counted before the part was carried out in another way
     part.eval()
-    assert network._made_of != before
+    assert network._made_of != fingerprint(*parts)
     with connected(tmp_path, frame(300), BUDGET) as session:
         model = ln.fit(session, network, SELECT, **COST)
         assert len(model.predict(frame(5))) == 5

@@ -18,6 +18,7 @@ from sfumato.learning.examples_of import Examples
 from sfumato.learning.points import STEPS
 from sfumato.learning.recipe import Asked, OneRelease
 from sfumato.learning.scatter import SQUARE
+from sfumato.learning.torch.fingerprint import fingerprint
 from sfumato.metadata.dataset import Dataset
 from sfumato.query.cost import Cost
 
@@ -68,6 +69,17 @@ def test_directions_vary_alike_and_a_layer_is_trained_behind_them(tmp_path: Path
         right = np.array(model.predict(table(values))) == (values[:, 3] > 0.5).astype(str)
     assert right.mean() > 0.9
     assert repr(found).startswith("2 of 4 directions, whitened (cost: rho = ")
+
+
+def test_features_in_evaluation_mode_are_another_task() -> None:
+    columns = {"v": sf.Array((WIDTH,), 0, 1, step="0.001"), "up": sf.Boolean()}
+    data = Dataset("d", {"t": sf.Table(table(points(9)), columns=columns)})
+    examples = Examples.of(data, SELECT, None)
+    features = nn.BatchNorm1d(WIDTH, affine=False).eval()
+    task = lt.Whitening(features, 2).task(examples, Asked(rho=1), [2])  # type: ignore[list-item]
+    assert task.box.made_of != fingerprint(features)
+    plain = lt.Whitening(nn.Identity(), 2).task(examples, Asked(rho=1), [2])  # type: ignore[list-item]
+    assert plain.box.made_of == fingerprint(nn.Identity())
 
 
 def test_what_noise_hides_is_added_to_variances() -> None:
