@@ -21,11 +21,12 @@ from sfumato.plan.statistic import Statistic
 from sfumato.privacy.event import Json
 from sfumato.query.choose import Measured, Planned
 from sfumato.query.cost import Cost
-from sfumato.query.estimate import Released, simplified
+from sfumato.query.estimate import Released
 from sfumato.query.explain import explain
 from sfumato.query.grouping_levels import level_name
 from sfumato.query.left_after import Balances, left_now
 from sfumato.query.linear_form import linear_form
+from sfumato.query.output_intervals import simplified
 from sfumato.query.render import UNTOLD, html_table, number, text_table
 from sfumato.query.tail_bounds import reach
 

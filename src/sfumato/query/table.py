@@ -41,15 +41,8 @@ from sfumato.plan.show import canonical
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import AdditiveNoise, Json, event_from_json, event_to_json
 from sfumato.query.asker import FORMAT
-from sfumato.query.estimate import (
-    TOTAL,
-    AnyReleased,
-    ByLevel,
-    Group,
-    Released,
-    ranges_of,
-    value_of,
-)
+from sfumato.query.estimate import TOTAL, AnyReleased, ByLevel, Group, Released
+from sfumato.query.output_intervals import ranges_of, value_of
 from sfumato.query.rounding import Move, is_beyond
 
 _DEFAULT_MISS = Fraction(5, 100)
