@@ -149,8 +149,7 @@ class Session(Shown):
         question = Resolver(sql, parameters, asked, self.dataset, require_values(values))
         step = question.resolve(previewed)
         plan = self._planned(step)
-        statement = plan.statement(self._engine.statement)
-        return Preview(plan, step.dataset, statement, self.balances)
+        return Preview(plan, step.dataset, plan.statement(self._engine.statement), self.balances)
 
     def query(
         self,
