@@ -15,8 +15,8 @@ from sfumato.plan.scalar import Value
 from sfumato.privacy.distance import Norm
 from sfumato.query.add_noise import every_group
 from sfumato.query.answer_rows import merged
-from sfumato.query.cell_interval import value_of
 from sfumato.query.estimate import Released
+from sfumato.query.output_intervals import value_of
 from sfumato.query.pipeline import compile_plan
 from sfumato.query.table import Group
 

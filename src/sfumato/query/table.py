@@ -37,8 +37,8 @@ from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import AdditiveNoise, Json, event_from_json, event_to_json
 from sfumato.query.answer_rows import Rows, by_level
 from sfumato.query.asker import FORMAT
-from sfumato.query.cell_interval import ranges_of, value_of
 from sfumato.query.estimate import TOTAL, AnyReleased, Group, Released
+from sfumato.query.output_intervals import ranges_of, value_of
 from sfumato.query.rounding import Move, is_beyond
 
 _DEFAULT_MISS = Fraction(5, 100)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values and intervals of expressions of released numbers. Post-processing."""
+"""Values and intervals of output expressions, from released parts. Post-processing."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
