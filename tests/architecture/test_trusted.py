@@ -15,7 +15,7 @@ from tests.architecture.tokens import tokens
 
 # The targets are 60,000 and 40,000: CONTRIBUTING says what the difference is made of.
 CAPS = {
-    "proof core": 92_500,
+    "proof core": 92_900,
     "proof options": 80_000,
     "runtime core": 89_750,
     "runtime options": 24_950,

@@ -13,7 +13,6 @@ from dataclasses import replace
 from fractions import Fraction
 from operator import attrgetter
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -685,7 +684,7 @@ SEVERAL = (
 def forms(asker: Asker, bounded: Bounded) -> tuple[list[str], list[str]]:
     """The forms of the parts of a plan, computed together and each by itself."""
     each = [form(asker._alone(bounded, place, {})) for place in range(len(bounded.parts))]
-    return asker.part_forms(SimpleNamespace(bounded=bounded), form(bounded)), each
+    return asker.part_forms(bounded, form(bounded)), each
 
 
 def test_parts_whose_forms_are_written_together_have_the_forms_of_each_by_itself(

@@ -138,7 +138,7 @@ def test_a_part_under_other_bounds_is_not_reused(
         # a key that forgets the relation below the aggregate
         monkeypatch.setattr(
             "sfumato.query.release.Asker.part_forms",
-            lambda asker, plan, _: [str(each) for each in plan.bounded.parts],
+            lambda asker, bounded, _: [str(each) for each in bounded.parts],
         )
         smokers = COUNTED.replace("sex", "smoker")
         asked.query(smokers, epsilon=1)

@@ -15,8 +15,9 @@ from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.plan.output import Item, Order, Output
 from sfumato.plan.scalar import Compare, Comparison, Constant, Estimate, Key
 from sfumato.query.answer import Answer
-from sfumato.query.estimate import Kind, Reading, Released
-from sfumato.query.table import Rows, answer_body, error_rows, load_body, merged, parts_from_json
+from sfumato.query.answer_rows import Rows, merged
+from sfumato.query.estimate import TOTAL, Kind, Reading, Released
+from sfumato.query.table import answer_body, error_rows, load_body, parts_from_json
 from tests.contracts.people import EXACTLY, FRAME, session
 from tests.contracts.released import means, numbers
 
@@ -202,7 +203,7 @@ def test_a_total_is_the_sum_of_its_parts() -> None:
     sets = ((0, 1), (0,), ())
     rows = merged(output(sets=sets), [part], CUBE)
     (total,) = rows.parts
-    assert list(rows.codes) == [*CUBE, (0, None), (1, None), (None, None)]
+    assert list(rows.codes) == [*CUBE, (0, TOTAL), (1, TOTAL), (TOTAL, TOTAL)]
     assert rows.members[6:] == ((0, 1, 2), (3, 4, 5), (0, 1, 2, 3, 4, 5))
     assert total.values == ((1,), (2,), (3,), (10,), (20,), (30,), (6,), (60,), (66,))
     assert total.copies == (1,) * 6 + (3, 3, 6)

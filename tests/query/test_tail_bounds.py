@@ -9,7 +9,7 @@ import pytest
 
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.query import tail_bounds as module
-from sfumato.query.tail_bounds import reach
+from sfumato.query.tail_bounds import is_within, reach
 
 MISS = Fraction(1, 20)
 
@@ -68,3 +68,14 @@ def test_a_reach_of_one_noise_for_the_sum_is_noticed(monkeypatch):
     module.reach.cache_clear()
     assert beyond(noise, 5, reach(noise, MISS, copies=5)) > float(MISS)
     module.reach.cache_clear()
+
+
+@pytest.mark.parametrize("noise", [DiscreteLaplace(6), DiscreteGaussian(sigma_squared=50)])
+@pytest.mark.parametrize("copies", [1, 2, 5])
+@pytest.mark.parametrize("weights", [(Fraction(1),), (Fraction(1, 3), Fraction(-2))])
+def test_within_is_the_reach_without_the_search(noise, copies, weights):
+    far = reach(noise, MISS, weights, copies)
+    for most in (far, far + Fraction(1, 7), 2 * far):
+        assert is_within(noise, most, MISS, weights, copies)
+    for most in (far - Fraction(1, 10**6), far / 2, Fraction(0), Fraction(-1)):
+        assert not is_within(noise, most, MISS, weights, copies)

@@ -3,12 +3,15 @@
 tried.
 """
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.errors import MissingDeclaration
 from sfumato.metadata.column import Column, Date, Integer, Text
+from sfumato.metadata.dataset import Dataset
+from sfumato.metadata.table import Table
 from sfumato.metadata.timestamp import Timestamp
 from sfumato.metadata.zones import DAY
 from sfumato.plan.evaluate import date_trunc, evaluate
@@ -28,6 +31,7 @@ from sfumato.plan.scalar import (
 )
 from sfumato.sql import key_domain as room
 from sfumato.sql.key_domain import MOST_GROUPS, image, may_be_missing
+from sfumato.sql.lower import understand
 from sfumato.sql.timestamps import local_day, part_of, trunc
 from sfumato.sql.typed import read
 from tests.contracts.effort import examples
@@ -160,3 +164,23 @@ def test_a_part_of_a_timestamp_has_the_groups_that_where_leaves(zone, low, lengt
     assert set(days) == {*range(min(dates), max(dates) + 1)}
     months = image(trunc("month", moment).expression, tests)
     assert set(months) == {date_trunc(Part.MONTH, date) for date in days}
+
+
+@pytest.mark.parametrize(
+    ("part", "upper", "codes"),
+    [
+        ("YEAR", "2024-12-31", (2024,)),
+        ("MONTH", "2024-03-31", (1, 2, 3)),
+        ("QUARTER", "2024-06-30", (1, 2)),
+        ("WEEK", "2024-01-14", (1, 2)),
+        ("YEAR", "2026-01-01", (2024, 2025, 2026)),
+        ("WEEK", "2099-12-31", tuple(range(1, 54))),
+    ],
+)
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/Los_Angeles", "UTC"])
+def test_parts_of_a_local_date_have_no_impossible_groups(part, upper, codes, zone):
+    kind = Timestamp("2024-01-01", upper, zone=zone)
+    rows = pa.table({"ts": pa.array([], pa.timestamp("us"))})
+    declared = Dataset("d", {"t": Table(rows, columns={"ts": kind})})
+    question = understand(f"SELECT {part}(ts) AS y, COUNT(*) AS n FROM t GROUP BY y", declared)
+    assert question.raw.keys[0].codes == codes

@@ -212,3 +212,26 @@ def test_an_estimator_that_looks_at_the_exact_cube_is_noticed(tmp_path, monkeypa
         assert mean_square() > 0.2
         monkeypatch.setattr(Synopsis, "counts", COUNTS)
         assert mean_square() < 0.2
+
+
+def test_a_column_with_missing_values_has_their_group(tmp_path):
+    rows = pa.table({"job": ["a", "b", None, "a"], "sex": ["x", "y", "x", "y"]})
+    columns = {"job": sf.Category("a", "b", missing="N"), "sex": sf.Category("x", "y")}
+    table = sf.Table(rows, columns=columns)
+    sql = "SELECT job, COUNT(*) AS n FROM t GROUP BY job"
+    ledger = tmp_path / "ledger.db"
+    with sf.connect({"t": table}, dataset="d", budget=sf.Budget(9999), ledger=ledger) as session:
+        alone = synopsis.measure(session, "t", synopsis.cells("job"), epsilon=1000)
+        both = synopsis.measure(
+            session, "t", synopsis.cells("job") * synopsis.cells("sex"), epsilon=1000
+        )
+    answer = alone.query(sql).to_pydict()
+    assert answer["job"] == ["a", "b", None]
+    # epsilon is so large that a count is off by one with a chance below e^-300
+    assert [round(count) for count in answer["n"][:2]] == [2, 1]
+    assert math.isnan(answer["n"][2]) and answer["n_high"][2] == math.inf
+    whole = both.query(sql).to_pydict()
+    assert whole["job"] == ["a", "b", None]
+    assert [round(count) for count in whole["n"]] == [2, 1, 1]
+    with pytest.raises(UnsupportedSql, match="without a value"):
+        alone.query("SELECT COUNT(*) AS n FROM t WHERE job IS NULL")

@@ -13,7 +13,7 @@ from sfumato.query.allowance import allowance
 from sfumato.synthetic.estimate import MaximumEntropy
 from sfumato.synthetic.fitting import Base, Fitting, _weight_of
 from sfumato.synthetic.rows import Dice
-from sfumato.synthetic.schedule import Schedule
+from sfumato.synthetic.schedule import ALIKE_TOGETHER, Schedule
 from sfumato.synthetic.schema import schema_of
 from sfumato.synthetic.select import Candidate
 from sfumato.testing import Replay
@@ -136,10 +136,11 @@ def test_a_triple_that_is_in_no_clique_is_not_open():
     assert chain.open([(clique, one)], [(0, 2)]) == [(clique, one)]
 
 
-def test_where_little_is_spent_neighbours_are_counted_together():
+def test_where_little_is_spent_on_several_tables_neighbours_are_counted_together():
     """Ten values of 100 rows and a sigma of about 16: blocks of two values."""
     fine = base(rho="0.1")
-    coarse = replace(fine, schedule=replace(fine.schedule, neighbours=True))
+    several = replace(fine.schedule, neighbours=True, alike=ALIKE_TOGETHER)
+    coarse = replace(fine, schedule=several)
     least = 10 * fine.sigma[0]
     blocks = np.array(coarse.merges[0].blocks)
     assert 100 < least < 500 and 1 < coarse.sizes[0] < fine.sizes[0] == 10

@@ -181,10 +181,10 @@ def test_long_values_and_too_many_are_others():
 def test_columns_with_many_values_have_quantiles_unless_they_are_tested():
     columns = {"pay": sf.Integer(0, 10**6), "day": sf.Date("2000-01-01", "2009-12-31")}
     schema = schema_of(Dataset("d", {"t": sf.Table("t.csv", columns=columns)}), "t")
-    assert quantiles_of(schema, {}, []) == {"pay": 32}
-    assert quantiles_of(schema, {"pay": 10}, []) == {}
+    assert quantiles_of(schema, {}, []) == {"pay": 32, "day": 64}
+    assert quantiles_of(schema, {"pay": 10}, []) == {"day": 64}
     assert quantiles_of(schema, {"day": sy.Quantiles(4)}, []) == {"pay": 32, "day": 4}
-    assert quantiles_of(schema, {}, [sy.require("pay > 0")]) == {}
+    assert quantiles_of(schema, {}, [sy.require("pay > 0")]) == {"day": 64}
     with pytest.raises(WrongUse, match="constraint on 'pay'"):
         quantiles_of(schema, {"pay": sy.Quantiles(4)}, [sy.require("pay > 0")])
 

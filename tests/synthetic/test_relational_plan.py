@@ -31,8 +31,8 @@ def test_each_table_has_a_share_in_proportion_to_its_columns(tmp_path):
     with session(tmp_path) as opened:
         task = plan(opened)
         amounts = [part.schedule.allowance.amount for part in task.parts]
-        # of what is left of 4% for the bins of visits.cost: two and two numbers, three, two columns
-        left = Fraction("0.5") * Fraction(96, 100)
+        # 4% each for the bins of visits.day and visits.cost; two and two numbers, three, two columns
+        left = Fraction("0.5") * Fraction(92, 100)
         assert amounts == [left * 4 / 9, left * 3 / 9, left * 2 / 9]
         assert [part.schedule.rounds for part in task.parts] == [6, 9, 6]
         few = plan(opened, rho="0.00001")

@@ -21,6 +21,7 @@ from sfumato.plan.scalar import (
     Extreme,
     Field,
     FloorDivide,
+    Grouping,
     IsNull,
     Key,
     Leaf,
@@ -56,7 +57,7 @@ def evaluate(expression: Scalar, lookup: Callable[[Leaf], Value]) -> Value:
         return evaluate(operand, lookup)
 
     match expression:
-        case Field() | Key() | Estimate():
+        case Field() | Key() | Estimate() | Grouping():
             return lookup(expression)
         case Constant(value):
             return value

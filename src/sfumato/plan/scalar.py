@@ -84,6 +84,16 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
+class Grouping:
+    """Which of the group keys at positions ``keys`` a row of grouping sets adds up.
+
+    It is a number with one binary digit for each key, the first key's first: 1 if it is added up.
+    """
+
+    keys: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Constant:
     """A literal."""
 
@@ -224,6 +234,7 @@ Scalar: TypeAlias = (
     Field
     | Key
     | Estimate
+    | Grouping
     | Constant
     | Compare
     | Member
@@ -242,7 +253,7 @@ Scalar: TypeAlias = (
     | DatePart
     | DateTrunc
 )
-Leaf: TypeAlias = Field | Key | Estimate
+Leaf: TypeAlias = Field | Key | Estimate | Grouping
 
 # What each comparison of two values that are not NULL computes.
 COMPARE: Mapping[Comparison, Callable[[Any, Any], Any]] = {
@@ -264,7 +275,7 @@ def compares(op: Comparison, left: object, right: object) -> bool:
 def children(expression: Scalar) -> tuple[Scalar, ...]:
     """The operands of an expression, in order."""
     match expression:
-        case Field() | Key() | Estimate() | Constant():
+        case Field() | Key() | Estimate() | Grouping() | Constant():
             return ()
         case And(operands) | Or(operands) | Coalesce(operands) | Extreme(_, operands):
             return operands
@@ -289,7 +300,7 @@ def children(expression: Scalar) -> tuple[Scalar, ...]:
 
 def leaves(expression: Scalar) -> list[Leaf]:
     """All leaves of an expression, in order, with repeats."""
-    if isinstance(expression, Field | Key | Estimate):
+    if isinstance(expression, Field | Key | Estimate | Grouping):
         return [expression]
     return [leaf for child in children(expression) for leaf in leaves(child)]
 
@@ -301,7 +312,7 @@ def substituted(expression: Scalar, swap: Callable[[Leaf], Scalar]) -> Scalar:
         return substituted(operand, swap)
 
     match expression:
-        case Field() | Key() | Estimate():
+        case Field() | Key() | Estimate() | Grouping():
             return swap(expression)
         case Constant():
             return expression

@@ -22,6 +22,7 @@ _NODES: dict[str, type] = {
         output.Order,
         scalar.Key,
         scalar.Estimate,
+        scalar.Grouping,
         scalar.Constant,
         scalar.Compare,
         scalar.Member,

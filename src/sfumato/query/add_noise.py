@@ -38,25 +38,26 @@ def cells_of(planned: Planned) -> tuple[int | None, ...]:
     Guarantees:
         additive noise of declared groups is drawn before the read
     """
-    raw = planned.bounded.tracked.raw
-    if raw.is_open:
+    if planned.bounded.tracked.raw.is_open:
         return ()
-    groups = len(every_group(raw.keys))
     sizes = []
-    for mechanism, part in zip(planned.mechanisms, planned.bounded.parts, strict=True):
+    for mechanism, (bounded, place) in zip(planned.mechanisms, planned.sources, strict=True):
         if isinstance(mechanism, AdditiveMechanism):
-            sizes.append(groups * part.aggregate.width)
+            groups = every_group(bounded.tracked.raw.keys)
+            sizes.append(len(groups) * bounded.parts[place].aggregate.width)
     return tuple(sizes)
 
 
 def noisy(planned: Planned, curator: Curator) -> tuple[list[Codes], list[Released]]:
     """Releases a plan through the curator: the groups shown, and each part's integers in them.
 
+    If levels are measured apart, each part has the groups of its own level, and the groups that
+    are returned are those of the whole statement.
+
     Guarantees:
         only groups that pass the threshold are shown
     """
-    bounded = planned.bounded
-    raw = bounded.tracked.raw
+    raw = planned.bounded.tracked.raw
     counts: dict[Codes, int] = {}
     if raw.is_open:
         counts = _counts_above_threshold(planned, curator)
@@ -64,11 +65,12 @@ def noisy(planned: Planned, curator: Curator) -> tuple[list[Codes], list[Release
     else:
         groups = every_group(raw.keys)
     released = []
-    for place, mechanism in enumerate(planned.mechanisms):
+    for mechanism, (bounded, place) in zip(planned.mechanisms, planned.sources, strict=True):
         if isinstance(mechanism, ThresholdMechanism):
             part = _counts_as_part(counts, mechanism)
         else:
-            part = _released(mechanism, Cells(bounded, place, tuple(groups)), curator)
+            own = every_group(bounded.tracked.raw.keys) if planned.levels else groups
+            part = _released(mechanism, Cells(bounded, place, tuple(own)), curator)
         released.append(part)
     return groups, released
 

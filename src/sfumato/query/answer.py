@@ -27,10 +27,10 @@ from sfumato.query.answer_files import (
 )
 from sfumato.query.consistent import NOTE, consistent_error, consistent_rows, is_count
 from sfumato.query.cost import Cost
-from sfumato.query.estimate import Released
+from sfumato.query.estimate import AnyReleased
 from sfumato.query.plot import Bar, Figure, bar_chart
 from sfumato.query.render import cells, html_table, key, text_table
-from sfumato.query.table import error_rows, is_untold, load_body, parts_from_json
+from sfumato.query.table import error_rows, is_untold, load_body, released_parts
 
 if TYPE_CHECKING:
     import pandas
@@ -96,6 +96,29 @@ class Answer:
         return rows
 
     @property
+    def totals(self) -> list[list[str]]:
+        """For each row, the names of the columns of keys that it adds up (ROLLUP, CUBE).
+
+        Such a cell is None in ``rows`` and frames, as the group of missing values is; in tables,
+        CSV and charts it is "total".
+        """
+        return cast(list[list[str]], self.form.get("totals") or [[] for _ in self.rows])
+
+    def _with_totals(self, rows: Sequence[Sequence[Json]]) -> list[list[Json]]:
+        """The rows with the keys that they add up as texts."""
+        names = [str(column["name"]) for column in self.columns]
+        labels = {}
+        for place, name in enumerate(names):
+            # a declared value may have this name
+            values = {str(row[place]) for row in rows}
+            labels[name] = "(total)" if "total" in values else "total"
+        shown = []
+        for row, added in zip(rows, self.totals, strict=True):
+            cells = zip(names, row, strict=True)
+            shown.append([labels[name] if name in added else value for name, value in cells])
+        return shown
+
+    @property
     def cost(self) -> Cost:
         """The cost of the answer, with one item for each part."""
         form = cast(dict[str, Json], self.form["cost"])
@@ -148,16 +171,17 @@ class Answer:
         }
         return Answer(canonical_json(form).encode(), recalled=self.recalled)
 
-    def _released(self) -> tuple[Output, list[Released]]:
+    def _released(self) -> tuple[Output, list[AnyReleased]]:
         """The released parts, and the expressions that the answer computes from them."""
         released = cast(dict[str, Json], self.form["released"])
         output = restore_output(released["output"])
-        parts = parts_from_json(released["parts"])
-        return output, parts
+        return output, released_parts(released)
 
     def to_json(self) -> dict[str, Json]:
         """The answer as ``sfumato query --format json`` prints it."""
         form = {name: self.form[name] for name in _PRINTED}
+        if "totals" in self.form:
+            form["totals"] = self.form["totals"]
         form["columns"] = [
             {"name": column["name"], "type": column["type"]} for column in self.columns
         ]
@@ -210,7 +234,9 @@ class Answer:
         Raises:
             WrongUse: the file cannot be written.
         """
-        text = csv_text(self._filled(intervals=intervals))
+        rows = self._with_totals(self.told)
+        errors = cast(list[list[Json]], self.form["errors"]) if intervals else None
+        text = csv_text(filled(self.columns, rows, errors))
         if path is not None:
             write(path, text.encode())
         return text
@@ -301,7 +327,7 @@ class Answer:
         if f"{chosen}_clipped" in released:
             drawn = {"the table's own": drawn[""], "clipped": names.index(f"{chosen}_clipped")}
         bars = []
-        for row, line in zip(self.rows, errors, strict=True):
+        for row, line in zip(self._with_totals(self.rows), errors, strict=True):
             for more, place in drawn.items():
                 bar = self._bar(row, line, place, keys)
                 bars.append(replace(bar, series=", ".join(filter(None, (bar.series, more)))))
@@ -344,14 +370,16 @@ class Answer:
         return ""
 
     def __repr__(self) -> str:
-        header, body = cells(self.columns, self.form["rows"], self.form["errors"])
+        shown = cast(list[Json], self._with_totals(self.rows))
+        header, body = cells(self.columns, shown, self.form["errors"])
         lines = [text_table(header, body), self.receipt()]
         lines += [f"note: {note}" for note in self.notes]
         lines += [f"bias: {line}" for line in self.bias]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        header, body = cells(self.columns, self.form["rows"], self.form["errors"])
+        shown = cast(list[Json], self._with_totals(self.rows))
+        header, body = cells(self.columns, shown, self.form["errors"])
         cost = html.escape(self.receipt().removeprefix("cost "))
         shown_table = f"{html_table(header, body)}<p>{cost}</p>"
         notes = "".join(f"<li>{html.escape(line)}</li>" for line in (*self.notes, *self.bias))
@@ -364,7 +392,7 @@ def _cut(
     lines: Sequence[Json],
     rows: Sequence[Sequence[Json]],
     output: Output,
-    parts: Sequence[Released],
+    parts: Sequence[AnyReleased],
 ) -> list[Json]:
     """The intervals of an answer whose counts were made consistent: those of counts cut at 0."""
     counts = [is_count(item.expression, parts) for item in output.items]

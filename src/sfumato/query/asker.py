@@ -11,6 +11,7 @@ from sfumato.ledger.journal import canonical_json
 from sfumato.ledger.request import Request
 from sfumato.metadata.contract import Contract
 from sfumato.metadata.dataset import Dataset
+from sfumato.plan.levels import Levels
 from sfumato.plan.question import Question
 from sfumato.plan.relation import Filter, Relation, Scan, Semi, UnitJoin
 from sfumato.plan.scope import nodes
@@ -43,7 +44,7 @@ class Planned(Protocol):
     def question(self) -> Question: ...
 
     @property
-    def bounded(self) -> Bounded: ...
+    def plan(self) -> Bounded | Levels: ...
 
     @property
     def event(self) -> Event: ...
@@ -132,7 +133,7 @@ class Asker:
 
     def question_key(self, planned: Planned) -> str:
         """The key of an answer (RULES 21): plan, constants, bounds, mechanism, version, account."""
-        own, _ = self.question_keys(planned, form(planned.bounded))
+        own, _ = self.question_keys(planned, form(planned.plan))
         return own
 
     def question_keys(self, planned: Planned, plan: str) -> tuple[str, str]:
@@ -143,12 +144,12 @@ class Asker:
         shared = self._plan_key(_ANYBODY, plan, output, event)
         return own, shared
 
-    def part_forms(self, planned: Planned, plan: str) -> list[str]:
-        """The canonical form of each part as if it were asked alone.
+    def part_forms(self, bounded: Bounded, plan: str) -> list[str]:
+        """The canonical form of each part of a plan as if it were asked alone.
 
         It is empty if the part cannot be reused: the groups of an open plan depend on all parts.
+        ``plan`` is the form of the plan.
         """
-        bounded = planned.bounded
         if bounded.tracked.raw.is_open:
             return [""] * len(bounded.parts)
         # a plan with one part is in that form already: the compiler has pruned it
@@ -228,6 +229,8 @@ class Asker:
         )
 
 
-def aggregate_forms(bounded: Bounded) -> dict[int, str]:
+def aggregate_forms(plan: Bounded | Levels) -> dict[int, str]:
     """The canonical form of each aggregate by its ``id``, since a plan contains each repeatedly."""
-    return {id(part.aggregate): form(part.aggregate) for part in bounded.parts}
+    questions = (plan,) if isinstance(plan, Bounded) else plan.questions
+    parts = [part for bounded in questions for part in bounded.parts]
+    return {id(part.aggregate): form(part.aggregate) for part in parts}

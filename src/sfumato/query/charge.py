@@ -6,7 +6,7 @@ executing (durable), run, commit the bytes (durable), return them. Proof: charge
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -20,16 +20,18 @@ from sfumato.ledger.request import Request
 from sfumato.ledger.spend import Ledger
 from sfumato.noise.entropy import token
 from sfumato.plan.cube import BoundedCube
+from sfumato.plan.levels import Levels
 from sfumato.plan.open_cube import OpenCube
 from sfumato.plan.open_rows import OpenRows
 from sfumato.plan.rows import BoundedRows
+from sfumato.plan.stages import Bounded
 from sfumato.query.asker import Asker
 from sfumato.query.claims import require_proved
 from sfumato.query.curator import CANCELLED, ENGINE, Curator
 from sfumato.query.payer import Payer, abandon
 from sfumato.query.reserved import Reserved, drawn, stated
 from sfumato.query.silence import SILENCE
-from sfumato.query.statistic import NO_PLAN, Opened, Plan
+from sfumato.query.statistic import NO_PLAN, Opened, Plan, Reads
 from sfumato.query.task import Names, Stored, Task, named, sized
 
 T = TypeVar("T")
@@ -173,7 +175,18 @@ def opened_plan(
         return _opened_cube(plan, given, engine, patience)
     if isinstance(plan, OpenRows):
         return _opened_rows(plan, given, engine, patience)
+    if isinstance(plan, Levels):
+        return Opened(plan, reads=_reads(plan.questions, engine, patience), given=given)
     return Opened(plan, engine.ready(plan, token(), patience), given=given)
+
+
+def _reads(
+    questions: Sequence[Bounded],
+    engine: Engine,
+    patience: Patience,
+) -> Reads:
+    """How each question of a plan with several is read."""
+    return {each: engine.ready(each, token(), patience) for each in questions}
 
 
 def _opened_cube(
@@ -183,7 +196,7 @@ def _opened_cube(
     patience: Patience,
 ) -> Opened:
     """Opens a cube whose axes are chosen later."""
-    reads = {each: engine.ready(each, token(), patience) for each in plan.questions}
+    reads = _reads(plan.questions, engine, patience)
     # what is wrong with the tables themselves is found here, before the charge
     engine.cube(plan.cube, patience)
 
@@ -200,7 +213,7 @@ def _opened_rows(
     patience: Patience,
 ) -> Opened:
     """Opens rows whose values are chosen later; the same rows of a unit are kept each time."""
-    reads = {each: engine.ready(each, token(), patience) for each in plan.questions}
+    reads = _reads(plan.questions, engine, patience)
     key = token()
     # what is wrong with the tables themselves is found here, before the charge
     engine.rows(plan.rows, key, patience)

@@ -16,27 +16,31 @@ from sfumato.mechanisms.additive import AdditiveMechanism, gaussian, laplace
 from sfumato.mechanisms.grid import GridQuantiles, concentrated_grid_quantiles, grid_quantiles
 from sfumato.mechanisms.threshold import ThresholdMechanism, threshold_gaussian, threshold_geometric
 from sfumato.metadata.dataset import Dataset
-from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from sfumato.noise.search import smallest
 from sfumato.plan.aggregate import CountUnits, Quantiles
+from sfumato.plan.levels import Level, Levels
 from sfumato.plan.question import Question
 from sfumato.plan.stages import Bounded, Part, Raw
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import Composed, Event
 from sfumato.query.cost import Cost, cost_of
 from sfumato.query.estimate import Released
+from sfumato.query.grouping_levels import (
+    EPSILON_GRID,
+    Grouping,
+    LevelCost,
+    copies_of,
+    level_name,
+    size_of,
+)
 from sfumato.query.passes.layout import layout_notes
 from sfumato.query.pipeline import UNPREPARED, compile_plan
-from sfumato.query.price import Price
+from sfumato.query.price import Price, Target
 from sfumato.query.quantile_leaves import with_leaves
 from sfumato.query.target import Wanted
 
 Mechanism: TypeAlias = AdditiveMechanism | GridQuantiles | ThresholdMechanism
 
-# The least cost of an error is searched among multiples of these, so that it is a short decimal.
-_EPSILON_GRID, _RHO_GRID = Fraction(1, 10**6), Fraction(1, 10**9)
-# The increment of that search by the norm of the noise.
-GRIDS = {Norm.L1: _EPSILON_GRID, Norm.L2: _RHO_GRID}
 # What a twin of clipped values takes where its clip is close to the range: it makes the noise of
 # the part of the table's own values less than a tenth wider.
 SMALL_SHARE = {Norm.L1: Fraction(1, 12), Norm.L2: Fraction(1, 6)}
@@ -65,6 +69,42 @@ class Planned:
     mechanisms: tuple[Mechanism, ...]
     notes: tuple[str, ...] = ()
     stored: Mapping[int, Stored] = field(default_factory=dict)
+    levels: tuple[Level, ...] = ()
+
+    def statement(self, of_question: Callable[[Bounded], str]) -> str:
+        """The statements that are run, for people to read."""
+        return ";\n".join(of_question(bounded) for bounded in self.questions)
+
+    @property
+    def questions(self) -> tuple[Bounded, ...]:
+        """The bounded plan of each level, or of the whole question."""
+        return tuple(level.bounded for level in self.levels) or (self.bounded,)
+
+    @property
+    def sources(self) -> tuple[tuple[Bounded, int], ...]:
+        """The bounded plan of each part, and the position of the part in it."""
+        pairs = []
+        for bounded in self.questions:
+            pairs += [(bounded, place) for place in range(len(bounded.parts))]
+        return tuple(pairs)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Every part; if levels are measured apart, those of each level in turn."""
+        return tuple(bounded.parts[place] for bounded, place in self.sources)
+
+    @property
+    def plan(self) -> Bounded | Levels:
+        """What is read of the data."""
+        return Levels(self.levels) if self.levels else self.bounded
+
+    @property
+    def stores_parts(self) -> bool:
+        """Whether the answer contains its parts as they were released, so that they can be reused.
+
+        Rows of grouping sets that are not measured apart are sums of parts.
+        """
+        return bool(self.levels) or not self.question.output.sets
 
     @property
     def fresh(self) -> "Planned | None":
@@ -72,15 +112,26 @@ class Planned:
         if not self.stored:
             return self
         places = [place for place in range(len(self.mechanisms)) if place not in self.stored]
-        if not places:
-            return None
+        return self.only(places) if places else None
+
+    def only(self, places: Sequence[int]) -> "Planned":
+        """The plan of some of the parts."""
         mechanisms = tuple(self.mechanisms[place] for place in places)
-        return Planned(self.question, self.bounded.only(places), mechanisms)
+        if not self.levels:
+            return Planned(self.question, self.bounded.only(places), mechanisms)
+        levels = []
+        for level in self.levels:
+            parts = range(len(level.bounded.parts))
+            start = len(parts) * self.levels.index(level)
+            new = [place for place in parts if start + place in places]
+            if new:
+                levels.append(replace(level, bounded=level.bounded.only(new)))
+        return Planned(self.question, self.bounded, mechanisms, levels=tuple(levels))
 
     @property
     def events(self) -> tuple[Event, ...]:
         """The privacy event of each part."""
-        pairs = zip(self.mechanisms, self.bounded.parts, strict=True)
+        pairs = zip(self.mechanisms, self.parts, strict=True)
         return tuple(_event(mechanism, part) for mechanism, part in pairs)
 
     @property
@@ -100,7 +151,40 @@ class Planned:
     def cost(self) -> Cost:
         """The cost with one item for each part."""
         paid = {place: part.charge for place, part in self.stored.items()}
-        return cost_of(self.charge, self.bounded.parts, self.events, paid)
+        cost = cost_of(self.charge, self.parts, self.events, paid)
+        if not self.levels:
+            return cost
+        items = []
+        names = [level_name(self.question, level.keys) for level in self.levels]
+        count = len(cost.items) // len(names)
+        for place, item in enumerate(cost.items):
+            items.append({**item, "release": f"{item['release']}, {names[place // count]}"})
+        return replace(cost, items=tuple(items))
+
+    def measured(self, place: int) -> "Measured":
+        """How the grouping set at a position is measured."""
+        count = len(self.question.raw.aggregates)
+        sizes = [size_of(key) for key in self.question.raw.keys]
+        every = range(len(sizes))
+        for start, level in enumerate(self.levels):
+            if place in level.sets:
+                mechanisms = self.mechanisms[start * count : (start + 1) * count]
+                copies = copies_of(level.keys, self.question.output.sets[place], sizes)
+                return Measured(level.bounded, mechanisms, copies)
+        sets = self.question.output.sets
+        copies = copies_of(every, sets[place], sizes) if sets else 1
+        return Measured(self.bounded, self.mechanisms, copies)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """How a grouping set is measured: ``copies`` groups of a bounded plan are added up in each of
+    its own.
+    """
+
+    bounded: Bounded
+    mechanisms: tuple[Mechanism, ...]
+    copies: int = 1
 
 
 def _event(mechanism: Mechanism, part: Part) -> Event:
@@ -278,36 +362,41 @@ def plans_for_target(
             remedy="Ask with epsilon= or rho=; sfumato preview shows the error that it buys.",
         )
     norms = (Norm.L1, Norm.L2) if concentrated else (Norm.L1,)
-    candidates = [compile_plan(question.raw, dataset, norm, kept) for norm in norms]
+    candidates = [Grouping(question, dataset, norm, kept) for norm in norms]
     plans = []
-    for bounded in candidates:
-        costs = _costs(bounded, wanted, price.most)
-        if costs is not None:
-            pairs = zip(bounded.parts, costs, strict=True)
-            mechanisms = tuple(_mechanism(part, bounded, cost, None) for part, cost in pairs)
-            notes = (*question.notes, *wanted.notes, *layout_notes(bounded, dataset, kept))
-            plans.append(Planned(question, bounded, mechanisms, notes))
+    for grouping in candidates:
+        levels = grouping.cheapest(wanted, price.most)
+        if levels is not None:
+            plans.append(_planned(grouping, levels, wanted, kept))
     if not plans:
         raise _unreachable(candidates, wanted, price)
     return plans
 
 
-def _costs(bounded: Bounded, wanted: Wanted, max_epsilon: Fraction) -> list[Fraction] | None:
-    """The least cost of each part that meets its error; None if the sum is too much."""
-    most = max_epsilon if bounded.norm is Norm.L1 else max_epsilon**2 / 2
-    costs = []
-    for index, part in enumerate(bounded.parts):
-        meets = wanted.test(index, part.aggregate, bounded.refinement)
-        cost = _least(part, bounded.norm, GRIDS[bounded.norm], most, meets)
-        if cost is None:
-            return None
-        costs.append(cost)
-    if sum(costs) <= most:
-        return costs
-    return None
+def _planned(
+    grouping: Grouping,
+    levels: Sequence[LevelCost],
+    wanted: Wanted,
+    kept: Mapping[str, int],
+) -> Planned:
+    """The plan that measures these levels."""
+    mechanisms = []
+    for each in levels:
+        bounded = each.level.bounded
+        pairs = zip(bounded.parts, each.costs, strict=True)
+        mechanisms += [_mechanism(part, bounded, cost, None) for part, cost in pairs]
+    question, every = grouping.question, grouping.every
+    finest = grouping.bounded(every)
+    notes = (*question.notes, *wanted.notes, *layout_notes(finest, grouping.dataset, kept))
+    if [each.level.keys for each in levels] == [every]:
+        return Planned(question, finest, tuple(mechanisms), notes)
+    names = "; ".join(level_name(question, each.level.keys) for each in levels)
+    apart = f"Measured apart, each with noise of its own: {names}. So parts need not add up."
+    own = tuple(each.level for each in levels)
+    return Planned(question, finest, tuple(mechanisms), (*notes, apart), levels=own)
 
 
-def _unreachable(candidates: Sequence[Bounded], wanted: Wanted, price: Price) -> TargetUnreachable:
+def _unreachable(candidates: Sequence[Grouping], wanted: Wanted, price: Price) -> TargetUnreachable:
     """The refusal of an error, with the least error that max_epsilon buys, to two digits."""
     most = price.most
     target = price.target
@@ -315,20 +404,28 @@ def _unreachable(candidates: Sequence[Bounded], wanted: Wanted, price: Price) ->
 
     def buys(steps: int) -> bool:
         times = wanted.times(Fraction(steps, 64))
-        return any(_costs(bounded, times, most) is not None for bounded in candidates)
+        return any(each.cheapest(times, most) is not None for each in candidates)
 
     smallest_one = ""
-    if most >= _EPSILON_GRID * len(wanted.demands) and buys(_FARTHEST):
+    if candidates[0].question.output.sets:
+        # a search would plan all levels many times
+        factor = min(each.least_factor(wanted, most) for each in candidates)
+        smallest_one = _least_error(target, factor)
+    elif most >= EPSILON_GRID * len(wanted.demands) and buys(_FARTHEST):
         parts = smallest(lambda steps: steps > 0 and buys(steps), below=64)
-        factor = Fraction(parts, 64)
-        least = target.amount * factor
-        shown = f"{two_digits(least * 100)}%" if target.relative else two_digits(least)
-        smallest_one = f" The smallest that it buys is about {shown}."
+        smallest_one = _least_error(target, Fraction(parts, 64))
     return TargetUnreachable(
         f"No mechanism reaches this error with max_epsilon = {decimal_text(most)}.{smallest_one}",
         remedy="Allow a larger error= or a larger max_epsilon=; "
         "sfumato preview shows what an epsilon buys.",
     )
+
+
+def _least_error(target: Target, factor: Fraction) -> str:
+    """The sentence that names the least error that can be had: the wanted one times a factor."""
+    least = target.amount * factor
+    shown = f"{two_digits(least * 100)}%" if target.relative else two_digits(least)
+    return f" The smallest that it buys is about {shown}."
 
 
 def cheapest(plans: Sequence[Planned], balances: Sequence[Balance]) -> Planned:
@@ -378,26 +475,3 @@ def name_of(norm: Norm) -> str:
     if norm is Norm.L1:
         return "Laplace"
     return "Gaussian"
-
-
-def _least(
-    part: Part,
-    norm: Norm,
-    grid: Fraction,
-    most: Fraction,
-    meets: Callable[[Noise], bool],
-) -> Fraction | None:
-    """The least multiple of ``grid`` whose noise meets the error; None if ``most`` does not."""
-
-    def noise(cost: Fraction) -> Noise:
-        if norm is Norm.L1:
-            return DiscreteLaplace(part.distance.value / cost)
-        return DiscreteGaussian(sigma_squared=part.distance.value / (2 * cost))
-
-    def enough(steps: int) -> bool:
-        return steps > 0 and meets(noise(steps * grid))
-
-    if most < grid or not enough(int(most / grid)):
-        return None
-    # ``most`` is enough, so nothing beyond it is tested
-    return grid * smallest(lambda steps: steps >= most / grid or enough(steps), below=1)

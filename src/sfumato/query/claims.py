@@ -4,6 +4,7 @@
 from sfumato.errors import WrongUse
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.cube import BoundedCube
+from sfumato.plan.levels import Levels
 from sfumato.plan.open_cube import OpenCube
 from sfumato.plan.open_rows import OpenRows
 from sfumato.plan.rows import BoundedRows
@@ -36,7 +37,7 @@ def require_proved(plan: Plan, declarations: Dataset) -> None:
 def _is_proved(plan: Plan, declarations: Dataset) -> bool:
     """Whether the units and distances of a plan are those computed from the declarations."""
     # a subclass could override equality
-    if type(plan) not in (Bounded, BoundedCube, BoundedRows, OpenCube, OpenRows):
+    if type(plan) not in (Bounded, Levels, BoundedCube, BoundedRows, OpenCube, OpenRows):
         return False
     try:
         match plan:
@@ -44,6 +45,10 @@ def _is_proved(plan: Plan, declarations: Dataset) -> bool:
                 return _rows_hold(plan, declarations)
             case BoundedCube():
                 return _cube_holds(plan, declarations)
+            case Levels():
+                questions = plan.questions
+                are_questions = all(type(each) is Bounded for each in questions)
+                return are_questions and all(_is_proved(each, declarations) for each in questions)
             case OpenCube(opened, questions) | OpenRows(opened, questions):
                 claimed: tuple[Plan, ...] = (opened, *questions)
                 return all(_is_proved(each, declarations) for each in claimed)

@@ -16,7 +16,7 @@ from sfumato.plan.reading import Kind
 from sfumato.plan.scalar import Estimate, Scalar
 from sfumato.plan.statistic import Statistic
 from sfumato.privacy.event import Json
-from sfumato.query.estimate import Released
+from sfumato.query.estimate import AnyReleased
 
 NOTE = (
     "Counts are shown as whole numbers of 0 or more, totals as sums of these; "
@@ -25,7 +25,7 @@ NOTE = (
 
 
 def consistent_rows(
-    form: Mapping[str, Json], output: Output, parts: Sequence[Released]
+    form: Mapping[str, Json], output: Output, parts: Sequence[AnyReleased]
 ) -> list[list[Json]]:
     """The rows of an answer with each count rounded half up and cut at 0.
 
@@ -63,7 +63,7 @@ def consistent_error(error: Json, value: Json) -> Json:
     }
 
 
-def is_count(expression: Scalar, parts: Sequence[Released]) -> bool:
+def is_count(expression: Scalar, parts: Sequence[AnyReleased]) -> bool:
     """Whether a column is a released count, and not an expression of one."""
     if not isinstance(expression, Estimate):
         return False
@@ -73,7 +73,7 @@ def is_count(expression: Scalar, parts: Sequence[Released]) -> bool:
 
 
 def _whole(
-    estimate: Estimate, parts: Sequence[Released], members: Sequence[Sequence[int]]
+    estimate: Estimate, parts: Sequence[AnyReleased], members: Sequence[Sequence[int]]
 ) -> list[int]:
     """The whole count of each row; a total is a sum if each of its groups is a row itself."""
     part = parts[estimate.index]

@@ -2,8 +2,9 @@
 """Computes estimates and intervals from released integers. Post-processing."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
 from typing import TypeAlias
@@ -12,29 +13,22 @@ from sfumato.exact.rounding import sqrt_down, sqrt_up
 from sfumato.mechanisms import bernstein
 from sfumato.mechanisms.selection import union
 from sfumato.noise import Noise
-from sfumato.plan.evaluate import evaluate
 from sfumato.plan.reading import Kind, Reading
-from sfumato.plan.scalar import (
-    Arithmetic,
-    Case,
-    Coalesce,
-    Compare,
-    Comparison,
-    Constant,
-    Estimate,
-    Extreme,
-    FloorDivide,
-    Leaf,
-    Operation,
-    Scalar,
-    Value,
-    leaves,
-)
 from sfumato.plan.statistic import Statistic
 from sfumato.query.interval import share_interval
 from sfumato.query.tail_bounds import reach
 
 Range: TypeAlias = tuple[Fraction, Fraction]
+
+
+class Total(Enum):
+    """What a row of grouping sets has in place of a key that it adds up."""
+
+    TOTAL = "total"
+
+
+TOTAL = Total.TOTAL
+Group: TypeAlias = Sequence[int | str | Total | None]
 
 _SAMPLE = (Statistic.VARIANCE_OF_SAMPLE, Statistic.DEVIATION_OF_SAMPLE)
 _ROOT = (Statistic.DEVIATION, Statistic.DEVIATION_OF_SAMPLE)
@@ -64,6 +58,11 @@ class Released:
     rates: tuple[Fraction, ...] = ()
     leaves: int = 0
     shifts: tuple[int, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """The number of rows."""
+        return len(self.values)
 
     def point(
         self,
@@ -271,6 +270,80 @@ class Released:
         return (least**2, most**2)
 
 
+@dataclass(frozen=True, slots=True)
+class ByLevel:
+    """One aggregate of grouping sets that were measured apart.
+
+    Each row is a row of one of the levels: ``places`` has its level and its row there. It is read
+    as a ``Released`` is.
+    """
+
+    levels: tuple[Released, ...]
+    places: tuple[tuple[int, int], ...]
+
+    @property
+    def title(self) -> str:
+        """The title of the aggregate."""
+        return self.levels[0].title
+
+    @property
+    def reading(self) -> Reading:
+        """How the integers are read; levels may count in different units."""
+        return self.levels[0].reading
+
+    @property
+    def noise(self) -> Noise | None:
+        """The noise of the first level."""
+        return self.levels[0].noise
+
+    @property
+    def count(self) -> int:
+        """The number of rows."""
+        return len(self.places)
+
+    def point(
+        self,
+        row: int,
+        statistic: Statistic = Statistic.VALUE,
+        place: int = 0,
+    ) -> Fraction:
+        """As ``Released.point``."""
+        level, inner = self.places[row]
+        return self.levels[level].point(inner, statistic, place)
+
+    def unknown(self, miss: Fraction, statistic: Statistic) -> Range | None:
+        """As ``Released.unknown``: the same in every level."""
+        return self.levels[0].unknown(miss, statistic)
+
+    def is_at_an_end(self, row: int, statistic: Statistic, interval: Range) -> bool:
+        """As ``Released.is_at_an_end``."""
+        level, inner = self.places[row]
+        return self.levels[level].is_at_an_end(inner, statistic, interval)
+
+    def interval(
+        self,
+        row: int,
+        miss: Fraction,
+        statistic: Statistic = Statistic.VALUE,
+        place: int = 0,
+    ) -> Range | None:
+        """As ``Released.interval``."""
+        level, inner = self.places[row]
+        return self.levels[level].interval(inner, miss, statistic, place)
+
+    def leaf(self, row: int, place: int) -> Range:
+        """As ``Released.leaf``; grouping sets have no quantiles."""
+        level, inner = self.places[row]
+        return self.levels[level].leaf(inner, place)
+
+    def rank_error(self, place: int, miss: Fraction) -> Fraction:
+        """As ``Released.rank_error``; grouping sets have no quantiles."""
+        return self.levels[0].rank_error(place, miss)
+
+
+AnyReleased: TypeAlias = Released | ByLevel
+
+
 def linear_weights(reading: Reading, statistic: Statistic, width: int) -> tuple[Fraction, ...]:
     """The weight of each of ``width`` integers in a number, or in the count or sum of a mean.
 
@@ -303,195 +376,3 @@ def _weighed(values: Sequence[int], coefficients: Sequence[Fraction]) -> Fractio
     """The sum of the values times their coefficients."""
     products = [value * weight for value, weight in zip(values, coefficients, strict=True)]
     return sum(products[1:], products[0])
-
-
-def value_of(
-    expression: Scalar,
-    parts: Sequence[Released],
-    row: int,
-    codes: Sequence[int | str | None],
-) -> Value:
-    """The value of an output expression in a row, from the estimates and the group's keys."""
-
-    def lookup(leaf: Leaf) -> Value:
-        if isinstance(leaf, Estimate):
-            return parts[leaf.index].point(row, leaf.statistic, leaf.place)
-        return codes[getattr(leaf, "index", 0)]
-
-    return evaluate(expression, lookup)
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """The interval of a cell; None if it is unbounded or the cell is not a number.
-
-    ``untold`` is set if a mean or spread in it says nothing: its interval is the whole range, or
-    it is a mean at one end of its range whose interval reaches beyond the middle.
-    """
-
-    interval: Range | None
-    untold: bool = False
-
-
-def ranges_of(
-    expression: Scalar,
-    parts: Sequence[Released],
-    rows: Sequence[int],
-    miss: Fraction,
-) -> list[Cell]:
-    """The interval of an output expression in each row.
-
-    The miss probability is shared among the different releases in the expression (union bound),
-    so the interval holds whatever their joint distribution is.
-
-    Guarantees:
-        an expression of releases covers at least as often as stated
-        a cell whose interval is the whole range is untold
-        a mean at an end of its range is untold if its interval reaches beyond the middle
-    """
-    expression = simplified(expression)
-    used = {leaf for leaf in leaves(expression) if isinstance(leaf, Estimate)}
-    if not used:
-        return [Cell(None)] * len(rows)
-    share = miss / len(used)
-    unknown = {leaf: parts[leaf.index].unknown(share, leaf.statistic) for leaf in used}
-
-    def is_untold(row: int, leaf: Estimate, interval: Range | None) -> bool:
-        if interval is None:
-            return False
-        if _covers(interval, unknown[leaf]):
-            return True
-        return parts[leaf.index].is_at_an_end(row, leaf.statistic, interval)
-
-    def cell(row: int) -> Cell:
-        intervals: dict[Estimate, Range | None] = {}
-        untold = False
-        for leaf in used:
-            interval = parts[leaf.index].interval(row, share, leaf.statistic, leaf.place)
-            intervals[leaf] = interval
-            untold |= is_untold(row, leaf, interval)
-        return Cell(_range(expression, intervals.__getitem__), untold)
-
-    return [cell(row) for row in rows]
-
-
-def _covers(outer: Range, inner: Range | None) -> bool:
-    """Whether an interval contains another one; false if there is no other one."""
-    if inner is None:
-        return False
-    low, high = outer
-    return low <= inner[0] and inner[1] <= high
-
-
-def simplified(expression: Scalar) -> Scalar:
-    """An expression of the same value, by which intervals are computed.
-
-    * SUM / COUNT of one release is its mean, whose joint interval is narrower.
-    * A divisor NULLIF(x, 0) is x: a division by zero is NULL anyway.
-    """
-    match expression:
-        case Arithmetic(Operation.DIVIDE, left, right):
-            left, right = simplified(left), _without_nullif(simplified(right))
-            match left, right:
-                case Estimate(one, Statistic.SUM), Estimate(other, Statistic.COUNT) if one == other:
-                    return Estimate(one, Statistic.MEAN)
-            return Arithmetic(Operation.DIVIDE, left, right)
-        case Arithmetic(op, left, right):
-            return Arithmetic(op, simplified(left), simplified(right))
-        case Case(branches, otherwise):
-            pairs = tuple((test, simplified(result)) for test, result in branches)
-            return Case(pairs, simplified(otherwise))
-        case Coalesce(operands):
-            return Coalesce(tuple(map(simplified, operands)))
-        case FloorDivide(operand, divisor):
-            return FloorDivide(simplified(operand), divisor)
-        case _:
-            return expression
-
-
-def _without_nullif(divisor: Scalar) -> Scalar:
-    """A divisor NULLIF(x, 0) as x; any other as it is."""
-    match divisor:
-        case Case(((Compare(Comparison.EQ, tested, Constant(0)), Constant(None)),), otherwise):
-            if tested == otherwise:
-                return otherwise
-    return divisor
-
-
-def _range(expression: Scalar, interval: Callable[[Estimate], Range | None]) -> Range | None:
-    """The interval of an expression by interval arithmetic; None if it is unbounded."""
-    match expression:
-        case Estimate():
-            return interval(expression)
-        case Constant(value) if isinstance(value, int | Fraction) and not isinstance(value, bool):
-            return Fraction(value), Fraction(value)
-        case Arithmetic(op, left, right):
-            operands = _ranges((left, right), interval)
-            if operands is None:
-                return None
-            return _combine(op, *operands)
-        case FloorDivide(operand, divisor):
-            inner = _range(operand, interval)
-            if inner is None:
-                return None
-            return Fraction(inner[0] // divisor), Fraction(inner[1] // divisor)
-        case Extreme(greatest, operands):
-            choose = max if greatest else min
-            return _ends(_ranges(operands, interval), choose, choose)
-        case Case(branches, otherwise):
-            results = [result for _, result in branches]
-            return _any_of([*results, otherwise], interval)
-        case Coalesce(operands):
-            return _any_of(operands, interval)
-        case _:
-            return None
-
-
-def _any_of(
-    expressions: Sequence[Scalar], interval: Callable[[Estimate], Range | None]
-) -> Range | None:
-    """The interval of a value that is one of several; a NULL among them is no number."""
-    numbers = [one for one in expressions if one != Constant(None)]
-    if not numbers:
-        return None
-    return _ends(_ranges(numbers, interval), min, max)
-
-
-def _ranges(
-    expressions: Sequence[Scalar], interval: Callable[[Estimate], Range | None]
-) -> list[Range] | None:
-    """The intervals of several expressions; None if one of them has none."""
-    ranges = []
-    for expression in expressions:
-        one = _range(expression, interval)
-        if one is None:
-            return None
-        ranges.append(one)
-    return ranges
-
-
-def _ends(
-    ranges: Sequence[Range] | None,
-    lowest: Callable[[list[Fraction]], Fraction],
-    highest: Callable[[list[Fraction]], Fraction],
-) -> Range | None:
-    """The chosen lower end and upper end of several ranges."""
-    if ranges is None:
-        return None
-    lows = [low for low, _ in ranges]
-    highs = [high for _, high in ranges]
-    return lowest(lows), highest(highs)
-
-
-def _combine(op: Operation, left: Range, right: Range) -> Range | None:
-    """Interval arithmetic of one operation; None if the divisor may be zero."""
-    if op is Operation.ADD:
-        return left[0] + right[0], left[1] + right[1]
-    if op is Operation.SUBTRACT:
-        return left[0] - right[1], left[1] - right[0]
-    if op is Operation.DIVIDE:
-        if right[0] <= 0 <= right[1]:
-            return None
-        right = (1 / right[1], 1 / right[0])
-    corners = [one * other for one in left for other in right]
-    return min(corners), max(corners)

@@ -359,10 +359,12 @@ def explain(planned: Planned, dataset: Dataset) -> str:
     """The privacy and error properties of a planned question, as lines of text."""
     bounded = planned.bounded
     lines = [*protection(dataset, bounded.tracked.unit)]
-    for part, item in zip(bounded.parts, planned.cost.items, strict=True):
+    for part, item in zip(planned.parts, planned.cost.items, strict=True):
         lines.append(_described(part, item))
-    lines += [f"Bounded: {line}" for line in bounding(bounded)]
-    lines += [f"Bias: {line}" for line in (*bias(bounded), *planned.question.bias)]
+    bounds = [line for each in planned.questions for line in bounding(each)]
+    distortions = [line for each in planned.questions for line in bias(each)]
+    lines += [f"Bounded: {line}" for line in dict.fromkeys(bounds)]
+    lines += [f"Bias: {line}" for line in dict.fromkeys([*distortions, *planned.question.bias])]
     lines += [f"Note: {line}" for line in planned.notes]
     if planned.cost.is_earlier:
         return "\n".join([*lines, f"Cost: {planned.cost}."])
@@ -384,6 +386,6 @@ def _described(part: Part, item: Mapping[str, str]) -> str:
         cost += f", delta {item['delta']}"
     noise = "," if part.distance.norm is Norm.LINF else " noise of"
     return (
-        f"{part.aggregate.title}: {item['mechanism']}{noise} {item['parameter']} on integers, "
+        f"{item['release']}: {item['mechanism']}{noise} {item['parameter']} on integers, "
         f"{item['sensitivity']}; {cost}."
     )

@@ -13,7 +13,8 @@ from sfumato.metadata.dataset import Dataset
 from sfumato.noise.search import smallest
 from sfumato.privacy.distance import Norm
 from sfumato.query.allowance import Allowance
-from sfumato.query.choose import GRIDS, closing, name_of, share_of_left
+from sfumato.query.choose import closing, name_of, share_of_left
+from sfumato.query.grouping_levels import GRIDS
 from sfumato.query.marginals import MarginalsTask, marginals_task
 from sfumato.query.price import Price, Target
 from sfumato.query.target import CONFIDENCE

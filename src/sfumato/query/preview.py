@@ -2,8 +2,9 @@
 """Previews the cost and the error of a question from declarations alone (RULES 22)."""
 
 import html
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from sfumato.exact.rational import Number, positive, to_fraction
@@ -15,15 +16,19 @@ from sfumato.mechanisms.threshold import ThresholdMechanism
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.output import Item
 from sfumato.plan.reading import Kind, Reading
-from sfumato.plan.scalar import Estimate, Key, leaves
+from sfumato.plan.scalar import Estimate, leaves
 from sfumato.plan.statistic import Statistic
 from sfumato.privacy.event import Json
-from sfumato.query.choose import Planned
+from sfumato.query.choose import Measured, Planned
 from sfumato.query.cost import Cost
-from sfumato.query.estimate import Released, simplified
+from sfumato.query.estimate import Released
 from sfumato.query.explain import explain
+from sfumato.query.grouping_levels import level_name
+from sfumato.query.left_after import Balances, left_now
 from sfumato.query.linear_form import linear_form
+from sfumato.query.output_intervals import simplified
 from sfumato.query.render import UNTOLD, html_table, number, text_table
+from sfumato.query.tail_bounds import reach
 
 _HEADER = ("column", "rows in group", "95% error")
 _GROUP_SIZES = (100, 1_000, 10_000, 100_000)
@@ -40,6 +45,12 @@ class Preview:
     planned: Planned
     dataset: Dataset
     statement: str
+    balances: Balances | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def left(self) -> list[str]:
+        """What the accounts that pay have left now and would have left, at both gates."""
+        return left_now(self.balances, self.cost.charge)
 
     @property
     def cost(self) -> Cost:
@@ -47,7 +58,7 @@ class Preview:
         return self.planned.cost
 
     def error(self, confidence: Number = 0.95) -> list[dict[str, Json]]:
-        """The expected half-width of each column.
+        """The expected half-width of each column, and of each grouping set.
 
         For counts and sums it is exact, and the same in every cell. For means and variances it
         depends on the number of rows in the group, so there are several lines. For quantiles it is
@@ -57,35 +68,15 @@ class Preview:
         """
         fraction = to_fraction("confidence", confidence)
         level = positive("confidence", fraction, at_most=1 - Fraction(1, 10**12))
-        lines: list[dict[str, Json]] = []
-        for item in self.planned.question.output.items:
-            if isinstance(item.expression, Estimate):
-                lines += self.of_estimate(item.name, item.expression, level, self._sizes())
-            elif not isinstance(item.expression, Key):
-                lines += self._of_expression(item, level)
-        return lines
-
-    def _of_expression(self, item: Item, level: Fraction) -> list[dict[str, Json]]:
-        """The expected error of an expression, if it is linear in estimates that have one."""
-        expression = simplified(item.expression)
-        form = linear_form(expression)
-        read = {leaf for leaf in leaves(expression) if isinstance(leaf, Estimate)}
-        quantiles = any(self._reading(estimate).kind is Kind.QUANTILES for estimate in read)
-        if form is None or quantiles:
-            return [_line(item.name, None)]
-        # as in an answer, the estimates share the probability that an interval misses
-        shared = 1 - (1 - level) / len(read)
-        widths: dict[Estimate, dict[int | None, Fraction]] = {}
-        for estimate in read:
-            widths[estimate] = dict(self._half_widths(estimate, shared, self._sizes()))
+        question = self.planned.question
+        if not question.output.sets:
+            return self._expected(level, self._sizes()).lines(question.output.items)
         lines = []
-        zero = Fraction(0)
-        for size in max(widths.values(), key=len):
-            # a count or a sum has one error for groups of every size
-            of_size = {
-                leaf: halves.get(size, halves.get(None, zero)) for leaf, halves in widths.items()
-            }
-            lines.append(_line(item.name, form.half_width(of_size), size))
+        for place, keys in enumerate(question.output.sets):
+            expected = self._expected(level, self._sizes(), place)
+            name = level_name(question, keys)
+            for line in expected.lines(question.output.items):
+                lines.append({**line, "groups": name})
         return lines
 
     def of_estimate(
@@ -95,46 +86,15 @@ class Preview:
         level: Fraction,
         sizes: Sequence[int],
     ) -> list[dict[str, Json]]:
-        """The expected error of one estimate, with a line for each group size if it matters."""
-        mechanism = self.planned.mechanisms[estimate.index]
-        if isinstance(mechanism, GridQuantiles):
-            aggregate = self.planned.bounded.parts[estimate.index].aggregate
-            ranks = mechanism.error(level, aggregate.width)[estimate.place]
-            unit = self._reading(estimate).unit
-            line = _line(name, None) | {"rank_error": _shown(ranks * unit)}
-            for shift in mechanism.shifts(aggregate.width)[estimate.place : estimate.place + 1]:
-                # an end is off its own rank by less than its distance from the level
-                line["end_rank_error"] = _shown(2 * shift * unit)
-            return [line]
-        halves = self._half_widths(estimate, level, sizes)
-        return [_line(name, half, size) for size, half in halves]
+        """The expected error of one estimate, with a line for each group size if it matters.
 
-    def _reading(self, estimate: Estimate) -> Reading:
-        """How the integers of an estimate are read."""
-        bounded = self.planned.bounded
-        return bounded.parts[estimate.index].aggregate.reading(bounded.refinement)
+        Of grouping sets it is that of the first.
+        """
+        return self._expected(level, sizes).of_estimate(name, estimate)
 
-    def _half_widths(
-        self, estimate: Estimate, level: Fraction, sizes: Sequence[int]
-    ) -> list[tuple[int | None, Fraction]]:
-        """The expected half-width of an estimate by group size; None: in every group."""
-        mechanism = self.planned.mechanisms[estimate.index]
-        assert not isinstance(mechanism, GridQuantiles), "a quantile has an error of its rank"
-        if isinstance(mechanism, ThresholdMechanism):
-            return [(None, Fraction(mechanism.error(level)))]
-        reading = self._reading(estimate)
-        statistic = estimate.statistic
-        if reading.kind is Kind.NUMBER or statistic in (Statistic.COUNT, Statistic.SUM):
-            width = self.planned.bounded.parts[estimate.index].aggregate.width
-            empty = Released("", reading, mechanism.noise, ((0,) * width,), (1,))
-            around = empty.interval(0, 1 - level, statistic)
-            assert around is not None, "an additive release has an interval"
-            return [(None, around[1])]
-        miss = 1 - level
-        if reading.kind is not Kind.MEAN:
-            miss /= 3
-        far = mechanism.error(1 - miss)
-        return [(size, _of_size(reading, statistic, far, size)) for size in sizes]
+    def _expected(self, level: Fraction, sizes: Sequence[int], place: int = 0) -> "_Expected":
+        """The expected errors of the grouping set at a position, or of the whole question."""
+        return _Expected(self.planned.measured(place), level, sizes)
 
     def _sizes(self) -> list[int]:
         """The group sizes to show: round numbers, and the declared size of the table."""
@@ -154,16 +114,107 @@ class Preview:
         found = []
         for line in self.error():
             rows = "any" if line["rows"] is None else f"{line['rows']:,}"
-            found.append([str(line["column"]), rows, _in_words(line)])
+            column = ", ".join(str(line[name]) for name in ("column", "groups") if name in line)
+            found.append([column, rows, _in_words(line)])
         return found
 
     def _repr_html_(self) -> str:
-        said = html.escape(f"would cost {self.cost}; nothing was charged")
+        said = "<br>".join(map(html.escape, self._last))
         return f"{html_table(_HEADER, self.errors_in_words)}<p>{said}</p>"
 
     def __repr__(self) -> str:
         table = text_table(_HEADER, self.errors_in_words)
-        return f"{table}\nwould cost {self.cost}; nothing was charged"
+        return "\n".join([table, *self._last])
+
+    @property
+    def _last(self) -> list[str]:
+        """The last lines: the cost, and what is left."""
+        return [*self.left, f"would cost {self.cost}; nothing was charged"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Expected:
+    """The expected errors of one grouping set at a confidence level, for groups of these sizes."""
+
+    measured: Measured
+    level: Fraction
+    sizes: Sequence[int]
+
+    def lines(self, items: Sequence[Item]) -> list[dict[str, Json]]:
+        """The expected error of each column that has one."""
+        lines: list[dict[str, Json]] = []
+        for item in items:
+            if isinstance(item.expression, Estimate):
+                lines += self.of_estimate(item.name, item.expression)
+            elif any(isinstance(leaf, Estimate) for leaf in leaves(item.expression)):
+                lines += self._of_expression(item)
+        return lines
+
+    def _of_expression(self, item: Item) -> list[dict[str, Json]]:
+        """The expected error of an expression, if it is linear in estimates that have one."""
+        expression = simplified(item.expression)
+        form = linear_form(expression)
+        read = {leaf for leaf in leaves(expression) if isinstance(leaf, Estimate)}
+        quantiles = any(self._reading(estimate).kind is Kind.QUANTILES for estimate in read)
+        if form is None or quantiles:
+            return [_line(item.name, None)]
+        # as in an answer, the estimates share the probability that an interval misses
+        shared = replace(self, level=1 - (1 - self.level) / len(read))
+        widths = {estimate: dict(shared._half_widths(estimate)) for estimate in read}
+        lines = []
+        zero = Fraction(0)
+        for size in max(widths.values(), key=len):
+            # a count or a sum has one error for groups of every size
+            of_size = {
+                leaf: halves.get(size, halves.get(None, zero)) for leaf, halves in widths.items()
+            }
+            lines.append(_line(item.name, form.half_width(of_size), size))
+        return lines
+
+    def of_estimate(self, name: str, estimate: Estimate) -> list[dict[str, Json]]:
+        """The expected error of one estimate, with a line for each group size if it matters."""
+        mechanism = self.measured.mechanisms[estimate.index]
+        if isinstance(mechanism, GridQuantiles):
+            aggregate = self.measured.bounded.parts[estimate.index].aggregate
+            ranks = mechanism.error(self.level, aggregate.width)[estimate.place]
+            unit = self._reading(estimate).unit
+            line = _line(name, None) | {"rank_error": _shown(ranks * unit)}
+            for shift in mechanism.shifts(aggregate.width)[estimate.place : estimate.place + 1]:
+                # an end is off its own rank by less than its distance from the level
+                line["end_rank_error"] = _shown(2 * shift * unit)
+            return [line]
+        return [_line(name, half, size) for size, half in self._half_widths(estimate)]
+
+    def _reading(self, estimate: Estimate) -> Reading:
+        """How the integers of an estimate are read."""
+        bounded = self.measured.bounded
+        return bounded.parts[estimate.index].aggregate.reading(bounded.refinement)
+
+    def _half_widths(self, estimate: Estimate) -> list[tuple[int | None, Fraction]]:
+        """The expected half-width of an estimate by group size; None: in every group."""
+        mechanism = self.measured.mechanisms[estimate.index]
+        assert not isinstance(mechanism, GridQuantiles), "a quantile has an error of its rank"
+        if isinstance(mechanism, ThresholdMechanism):
+            return [(None, Fraction(mechanism.error(self.level)))]
+        reading = self._reading(estimate)
+        statistic = estimate.statistic
+        copies = self.measured.copies
+        miss = 1 - self.level
+        if reading.kind is Kind.NUMBER or statistic in (Statistic.COUNT, Statistic.SUM):
+            width = self.measured.bounded.parts[estimate.index].aggregate.width
+            empty = Released("", reading, mechanism.noise, ((0,) * width,), (copies,))
+            around = empty.interval(0, miss, statistic)
+            assert around is not None, "an additive release has an interval"
+            return [(None, around[1])]
+        if reading.kind is not Kind.MEAN:
+            miss /= 3
+        elif copies > 1:
+            # both integers of a sum of means are bounded apart
+            miss /= 2
+        far = mechanism.error(1 - miss)
+        if copies > 1:
+            far = math.ceil(reach(mechanism.noise, miss, copies=copies))
+        return [(size, _of_size(reading, statistic, far, size)) for size in self.sizes]
 
 
 def _line(name: str, half_width: Fraction | None, rows: int | None = None) -> dict[str, Json]:

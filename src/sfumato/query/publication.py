@@ -24,7 +24,7 @@ from sfumato.errors import (
     shown,
 )
 from sfumato.exact.rational import Number, decimal_text, positive
-from sfumato.ledger.balance import increments_text
+from sfumato.ledger.balance import Balance, increments_text
 from sfumato.query.account import Account
 from sfumato.query.answer import Answer
 from sfumato.query.choose import Mechanism, Planned
@@ -56,6 +56,8 @@ class Payer(Protocol):
 
     @property
     def query(self) -> Callable[..., Answer]: ...
+
+    def balances(self) -> list[Balance]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +306,7 @@ def _paid(
         (text, price), drafted = prices[name], drafts[name]
         read = _read(drafted, released)
         charge = _without(drafted.asked.planned, read) if read else drafted.most(price)
-        parts = drafted.asked.planned.bounded.parts
+        parts = drafted.asked.planned.parts
         titles = tuple(parts[place].aggregate.title for place in read)
         lines[name] = Line(name, text, price, drafted.preview, charge, titles, drafted.stored)
         released |= _released(drafted, read)
@@ -327,7 +329,7 @@ def _released(drafted: Drafted, read: Sequence[int]) -> dict[str, Mechanism]:
     """The parts that a question releases for others to read, by their keys."""
     planned = drafted.asked.planned
     # rows of grouping sets are sums of parts, and a question of several charges may end early
-    if planned.question.output.sets or not drafted.is_whole:
+    if not planned.stores_parts or not drafted.is_whole:
         return {}
     found = {}
     for place, key in enumerate(drafted.asked.parts):
@@ -339,10 +341,7 @@ def _released(drafted: Drafted, read: Sequence[int]) -> dict[str, Mechanism]:
 def _without(planned: Planned, read: Sequence[int]) -> Charge:
     """The charge of a question without the parts that it reads."""
     places = [place for place in range(len(planned.mechanisms)) if place not in read]
-    if not places:
-        return NOTHING
-    mechanisms = tuple(planned.mechanisms[place] for place in places)
-    return Planned(planned.question, planned.bounded.only(places), mechanisms).charge
+    return planned.only(places).charge if places else NOTHING
 
 
 def _dearness(drafted: Drafted) -> Fraction:

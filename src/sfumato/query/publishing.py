@@ -75,7 +75,7 @@ class Publishing(Owners):
         step = question.resolve(previewed)
         chosen = self._cheapest(self._asked(step), reusing=False)
         planned = chosen.planned
-        preview = Preview(planned, step.dataset, self._engine.statement(planned.bounded))
+        preview = Preview(planned, step.dataset, planned.statement(self._engine.statement))
         is_whole = not question.guesses
         if not is_whole:
             # with the answers of what it needs, if the asker has paid for all of them

@@ -12,20 +12,22 @@ from sfumato.ledger.spend import Ledger
 from sfumato.metadata.column import Text
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.timestamp import Timestamp
+from sfumato.plan.levels import Levels
 from sfumato.plan.show import form
 from sfumato.plan.stages import Bounded
 from sfumato.plan.value import GroupKey
 from sfumato.privacy.event import Event, Json
 from sfumato.query.add_noise import cells_of, every_group, noisy
+from sfumato.query.answer_rows import merged, stacked
 from sfumato.query.asker import Asker, aggregate_forms
 from sfumato.query.charge import Terms, charged
 from sfumato.query.choose import Planned
 from sfumato.query.curator import Curator
-from sfumato.query.estimate import Released
+from sfumato.query.estimate import Released, Total
 from sfumato.query.explain import bias, bounding, protection
 from sfumato.query.payer import Payer
 from sfumato.query.rounding import Move, move_of
-from sfumato.query.table import answer_body, merged
+from sfumato.query.table import answer_body
 from sfumato.query.task import Names
 
 # The type of a key column in an answer, by the name of the declared type.
@@ -59,8 +61,13 @@ class Asked:
     @classmethod
     def of(cls, planned: Planned, asker: Asker) -> "Asked":
         """Computes every key of a planned question once."""
-        plan = form(planned.bounded, aggregate_forms(planned.bounded))
-        forms = asker.part_forms(planned, plan)
+        plan = form(planned.plan, aggregate_forms(planned.plan))
+        forms = []
+        if planned.levels:
+            for level in planned.levels:
+                forms += asker.part_forms(level.bounded, form(level.bounded))
+        else:
+            forms = asker.part_forms(planned.bounded, plan)
         earlier = []
         for past in asker.earlier:
             question, shared = past.question_keys(planned, plan)
@@ -91,8 +98,7 @@ class Asked:
     def names(self) -> Names:
         """The keys of the answer, and of the parts that it releases for the first time."""
         planned = self.planned
-        # rows of grouping sets are sums of parts, so these parts cannot be reused
-        kept = () if planned.question.output.sets else self.parts
+        kept = self.parts if planned.stores_parts else ()
         new = tuple(key for place, key in enumerate(kept) if key and place not in planned.stored)
         if planned.stored:
             # another account must not get this answer for the price of its new parts alone
@@ -123,15 +129,17 @@ class _Preface:
         dataset = asked.asker.dataset
         bounded = planned.bounded
         question = planned.question
+        limits = [line for each in planned.questions for line in bounding(each)]
+        distortions = [line for each in planned.questions for line in bias(each)]
         facts: dict[str, Json] = {
             "dataset": dataset.name,
             "statement": question.text,
             "cost": planned.cost.to_json(),
             "protected": list[Json](protection(dataset, bounded.tracked.unit)),
-            "bounded": list[Json](bounding(bounded)),
-            "bias": list[Json]([*bias(bounded), *question.bias]),
+            "bounded": list[Json](dict.fromkeys(limits)),
+            "bias": list[Json](dict.fromkeys([*distortions, *question.bias])),
             "notes": list[Json](planned.notes),
-            "parts": [] if question.output.sets else list[Json](asked.parts),
+            "parts": list[Json](asked.parts) if planned.stores_parts else [],
         }
         key_types = [_key_type(key) for key in bounded.tracked.raw.keys]
         return cls(facts, key_types, [move_of(part.aggregate) for part in bounded.parts])
@@ -167,7 +175,7 @@ class SqlTask:
     def form(self) -> str:
         """The canonical form of the plan and its output; the keys are in ``Asked.names``."""
         planned = self.asked.planned
-        return f"[{form(planned.bounded)},{form(planned.question.output)}]"
+        return f"[{form(planned.plan)},{form(planned.question.output)}]"
 
     @property
     def event(self) -> Event:
@@ -184,9 +192,9 @@ class SqlTask:
         """Always None: groups may not be public, so the answer's size has no public bound."""
         return None
 
-    def ready(self, declarations: Dataset) -> Bounded:
+    def ready(self, declarations: Dataset) -> Bounded | Levels:
         """The plan of the parts that are not stored."""
-        return self.asked.fresh.bounded
+        return self.asked.fresh.plan
 
     def run(self, curator: Curator) -> bytes:
         """The answer as bytes."""
@@ -236,7 +244,12 @@ def _body(
     preface = task.preface
     output = planned.question.output
     keys = planned.bounded.tracked.raw.keys
-    rows = merged(output, list(_every_part(planned, released)), groups)
+    parts = list(_every_part(planned, released))
+    if not planned.levels:
+        rows = merged(output, parts, groups)
+    else:
+        every = [every_group(level.bounded.tracked.raw.keys) for level in planned.levels]
+        rows = stacked(output, parts, planned.levels, every)
     shown: list[list[Json]] = []
     for codes in rows.codes:
         shown.append([_shown(key, code) for key, code in zip(keys, codes, strict=True)])
@@ -247,15 +260,17 @@ def _body(
 def _every_part(planned: Planned, released: Sequence[Released]) -> Iterator[Released]:
     """The parts of an answer in order: those that are stored, and those ``released`` now."""
     new = iter(released)
-    for place in range(len(planned.bounded.parts)):
+    for place in range(len(planned.parts)):
         stored = planned.stored.get(place)
         yield next(new) if stored is None else stored.released
 
 
-def _shown(key: GroupKey, code: int | str | None) -> Json:
+def _shown(key: GroupKey, code: int | str | Total | None) -> Json:
     """The value of a key as an answer shows it; a date or timestamp as an ISO 8601 string."""
     kind = key.value.type
-    if code is None or isinstance(kind, Text) or isinstance(code, str):
+    if code is None or isinstance(code, Total):
+        return None
+    if isinstance(kind, Text) or isinstance(code, str):
         return code
     value = kind.decode(code)
     if isinstance(value, datetime.date):

@@ -101,7 +101,7 @@ def reuse(asked: Asked, shelf: Shelf) -> Asked:
         return asked
     notes = list(planned.notes)
     for place, part in stored.items():
-        name = planned.bounded.parts[place].aggregate.title
+        name = planned.parts[place].aggregate.title
         charge = f"charge {part.charge[:12]}"
         notes.append(f"{name} was released before ({charge}) and is read again, at no cost.")
     return replace(asked, planned=replace(planned, stored=stored, notes=tuple(notes)))

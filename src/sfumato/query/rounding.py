@@ -14,7 +14,7 @@ from sfumato.plan.scalar import Estimate, Field
 from sfumato.plan.statistic import Statistic
 from sfumato.plan.value import Value, is_of_range
 from sfumato.privacy.event import Json
-from sfumato.query.estimate import Released
+from sfumato.query.estimate import AnyReleased
 
 # The bias text mentions rounding that exceeds 1 / _PART of the noise.
 _PART = 10
@@ -59,7 +59,7 @@ def _nearest(value: Value) -> Fraction:
 
 def is_beyond(
     move: Move,
-    part: Released,
+    part: AnyReleased,
     row: int,
     read: Estimate,
     half_width: Json,

@@ -22,6 +22,7 @@ from sfumato.mechanisms.sampling import chosen_units
 from sfumato.noise import Integers
 from sfumato.noise.uniform import below_many
 from sfumato.plan.cube import BoundedCube
+from sfumato.plan.levels import Levels
 from sfumato.plan.open_cube import OpenCube
 from sfumato.plan.open_rows import OpenRows
 from sfumato.plan.rows import BoundedRows
@@ -35,7 +36,7 @@ E = TypeVar("E", covariant=True)
 # The rows of units, as the statistics of rooms above know them.
 Rows: TypeAlias = UnitRows
 # The plans for which the data can be opened.
-Plan: TypeAlias = Bounded | BoundedCube | BoundedRows | OpenCube | OpenRows
+Plan: TypeAlias = Bounded | Levels | BoundedCube | BoundedRows | OpenCube | OpenRows
 # How the questions of a plan are read, and how a cube is opened, and rows are.
 Reads: TypeAlias = Mapping[Bounded, Callable[[], Exact]]
 Opener: TypeAlias = Callable[[BoundedCube], AbstractContextManager[Marginals]]
@@ -59,8 +60,9 @@ class Opened:
     """The data of one charge, opened for one bounded plan on first use. A context manager.
 
     With ``NO_PLAN`` it holds nothing that a statistic could read. It is passed only to the
-    ``exact`` method of statistics. An ``OpenCube`` has the questions of ``reads``, and ``cubes``
-    opens a cube that it admits; so have ``OpenRows``, and ``listed`` opens rows that they admit.
+    ``exact`` method of statistics. ``Levels`` have the questions of ``reads``; so has an
+    ``OpenCube``, and ``cubes`` opens a cube that it admits; so have ``OpenRows``, and ``listed``
+    opens rows that they admit.
     ``given`` is the plan of the task, of which ``plan`` is a copy.
 
     Guarantees:
@@ -137,7 +139,7 @@ class Opened:
         Raises:
             InvalidDeclaration: the plan is not the one that was opened, or a question of it.
         """
-        if isinstance(self._plan, OpenCube | OpenRows):
+        if isinstance(self._plan, Levels | OpenCube | OpenRows):
             return self._question(self._plan, plan)
         self._require(plan)
         if self._exact is None:
@@ -237,8 +239,8 @@ class Opened:
 
         return batch
 
-    def _question(self, whole: OpenCube | OpenRows, plan: Bounded) -> Exact:
-        """The exact integers of a question of an open plan; the data is read once."""
+    def _question(self, whole: Levels | OpenCube | OpenRows, plan: Bounded) -> Exact:
+        """The exact integers of a question of a plan with several; the data is read once."""
         for own in whole.questions:
             if plan is own or is_same(plan, own):
                 read: Exact | None = self._kept.get(own)

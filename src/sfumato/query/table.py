@@ -5,9 +5,8 @@ import json
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TypeAlias, cast
+from typing import cast
 
 from sfumato.exact.rational import two_digits
 from sfumato.exact.rounding import float_down, float_up
@@ -22,6 +21,7 @@ from sfumato.plan.scalar import (
     Compare,
     Constant,
     Estimate,
+    Grouping,
     IsNull,
     Key,
     Like,
@@ -35,27 +35,15 @@ from sfumato.plan.scalar import (
 from sfumato.plan.show import canonical
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import AdditiveNoise, Json, event_from_json, event_to_json
+from sfumato.query.answer_rows import Rows, by_level
 from sfumato.query.asker import FORMAT
-from sfumato.query.estimate import Released, ranges_of, value_of
+from sfumato.query.estimate import TOTAL, AnyReleased, Group, Released
+from sfumato.query.output_intervals import ranges_of, value_of
 from sfumato.query.rounding import Move, is_beyond
 
 _DEFAULT_MISS = Fraction(5, 100)
 # Integers from here on are shown as floats, since a float may not hold them.
 _LARGEST = 10**300
-
-Group: TypeAlias = Sequence[int | str | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """The rows of an answer before HAVING and LIMIT.
-
-    For each row, ``codes`` are its keys and ``members`` the groups of which it is the sum.
-    """
-
-    parts: tuple[Released, ...]
-    codes: tuple[Group, ...]
-    members: tuple[tuple[int, ...], ...]
 
 
 def answer_body(
@@ -84,9 +72,11 @@ def answer_body(
             "order": list[Json](order),
             "members": [list[Json](each) for each in rows.members],
             "output": canonical(output),
-            "parts": [_part_to_json(part) for part in parts],
+            **_stored_parts(rows),
         },
     }
+    if output.sets:
+        body["totals"] = [_totals(output, groups[row]) for row in order]
     body["notes"] = [*cast(list[Json], facts["notes"]), *_warnings(output, errors)]
     body["bias"] = [
         *cast(list[Json], facts["bias"]),
@@ -95,7 +85,25 @@ def answer_body(
     return canonical_json(body).encode()
 
 
-def _column(item: Item, parts: Sequence[Released], key_types: Sequence[str]) -> Json:
+def _stored_parts(rows: Rows) -> dict[str, Json]:
+    """The stored form of the parts; ``levels`` is the number of levels that were measured apart."""
+    if not rows.released:
+        alone = [part for part in rows.parts if isinstance(part, Released)]
+        return {"parts": [_part_to_json(part) for part in alone]}
+    parts: list[Json] = [_part_to_json(part) for part in rows.released]
+    return {"parts": parts, "levels": len(rows.released) // len(rows.parts)}
+
+
+def _totals(output: Output, codes: Group) -> Json:
+    """The names of the columns of keys that a row adds up."""
+    names: list[Json] = []
+    for item in output.items:
+        if isinstance(item.expression, Key) and codes[item.expression.index] is TOTAL:
+            names.append(item.name)
+    return names
+
+
+def _column(item: Item, parts: Sequence[AnyReleased], key_types: Sequence[str]) -> Json:
     """The JSON of a column; ``released`` if its cells have noise and an interval."""
     kind = _type(item.expression, parts, key_types)
     return {
@@ -107,7 +115,7 @@ def _column(item: Item, parts: Sequence[Released], key_types: Sequence[str]) -> 
 
 def error_rows(
     output: Output,
-    parts: Sequence[Released],
+    parts: Sequence[AnyReleased],
     order: Sequence[int],
     miss: Fraction,
 ) -> list[Json]:
@@ -127,7 +135,17 @@ def parts_from_json(forms: Json) -> list[Released]:
     return [_part_from_json(cast(dict[str, Json], form)) for form in forms]
 
 
-def _rows(output: Output, parts: Sequence[Released], groups: Sequence[Group]) -> list[int]:
+def released_parts(released: Mapping[str, Json]) -> list[AnyReleased]:
+    """Restores the parts of a stored answer, one for each aggregate."""
+    parts = parts_from_json(released["parts"])
+    levels = cast(int, released.get("levels", 0))
+    if not levels:
+        return list(parts)
+    members = cast(list[list[int]], released["members"])
+    return list(by_level(parts, levels, members))
+
+
+def _rows(output: Output, parts: Sequence[AnyReleased], groups: Sequence[Group]) -> list[int]:
     """The shown rows in order: HAVING, ORDER BY, OFFSET and LIMIT applied to released numbers."""
     kept = list(range(len(groups)))
     if output.having is not None:
@@ -142,7 +160,7 @@ def _rows(output: Output, parts: Sequence[Released], groups: Sequence[Group]) ->
 def _sorted(
     rows: list[int],
     order: Order,
-    parts: Sequence[Released],
+    parts: Sequence[AnyReleased],
     groups: Sequence[Group],
 ) -> list[int]:
     values = {row: value_of(order.expression, parts, row, groups[row]) for row in rows}
@@ -156,7 +174,7 @@ def _sorted(
 
 def _shown_row(
     output: Output,
-    parts: Sequence[Released],
+    parts: Sequence[AnyReleased],
     row: int,
     groups: Sequence[Group],
     shown: Sequence[Sequence[Json]],
@@ -167,7 +185,7 @@ def _shown_row(
 
 def _cell(
     expression: Scalar,
-    parts: Sequence[Released],
+    parts: Sequence[AnyReleased],
     row: int,
     groups: Sequence[Group],
     shown: Sequence[Sequence[Json]],
@@ -180,7 +198,7 @@ def _cell(
     return _number(value)
 
 
-def _is_date(expression: Scalar, parts: Sequence[Released]) -> bool:
+def _is_date(expression: Scalar, parts: Sequence[AnyReleased]) -> bool:
     """Whether an expression is a quantile of dates."""
     return isinstance(expression, Estimate) and parts[expression.index].reading.is_date
 
@@ -204,7 +222,7 @@ def _finite(value: float) -> float:
     return min(max(value, -sys.float_info.max), sys.float_info.max)
 
 
-def _type(expression: Scalar, parts: Sequence[Released], key_types: Sequence[str]) -> str:
+def _type(expression: Scalar, parts: Sequence[AnyReleased], key_types: Sequence[str]) -> str:
     """The type of a column of the answer."""
     match expression:
         case Key(index):
@@ -233,13 +251,15 @@ def _type(expression: Scalar, parts: Sequence[Released], key_types: Sequence[str
             if is_whole:
                 return "integer"
             return "real"
+        case Grouping():
+            return "integer"
         case _:
             return "real"
 
 
 def _errors(
     expression: Scalar,
-    parts: Sequence[Released],
+    parts: Sequence[AnyReleased],
     rows: Sequence[int],
     miss: Fraction,
 ) -> list[Json]:
@@ -281,7 +301,7 @@ def _end_forms(low: Fraction, high: Fraction, *, is_date: bool) -> tuple[Json, J
 
 def _rank_error(
     expression: Scalar,
-    parts: Sequence[Released],
+    parts: Sequence[AnyReleased],
     row: int,
     miss: Fraction,
 ) -> dict[str, Json]:
@@ -361,37 +381,6 @@ def _beyond_noise(
 def is_untold(error: Json) -> bool:
     """Whether a cell says nothing, as ``Cell.untold``."""
     return isinstance(error, dict) and error.get("untold") is True
-
-
-def merged(output: Output, parts: Sequence[Released], groups: Sequence[Group]) -> Rows:
-    """The rows of every grouping set: sums, after the noise, over the groups that share its keys.
-
-    Guarantees:
-        a total is the sum of its parts
-    """
-    if not output.sets:
-        return Rows(tuple(parts), tuple(groups), tuple((row,) for row in range(len(groups))))
-    rows: list[tuple[Group, list[int]]] = []
-    for kept in output.sets:
-        classes: dict[Group, list[int]] = {}
-        for row, codes in enumerate(groups):
-            shown = tuple(code if place in kept else None for place, code in enumerate(codes))
-            classes.setdefault(shown, []).append(row)
-        rows += classes.items()
-    keys = tuple(group for group, _ in rows)
-    members = tuple(tuple(added) for _, added in rows)
-    return Rows(tuple(_summed(part, members) for part in parts), keys, members)
-
-
-def _summed(part: Released, rows: Sequence[Sequence[int]]) -> Released:
-    """A part with one row for each list of groups: the sums of their integers."""
-    values = []
-    copies = []
-    for groups in rows:
-        columns = zip(*(part.values[group] for group in groups), strict=True)
-        values.append(tuple(map(sum, columns)))
-        copies.append(sum(part.copies[group] for group in groups))
-    return replace(part, values=tuple(values), copies=tuple(copies))
 
 
 def _part_to_json(part: Released) -> Json:

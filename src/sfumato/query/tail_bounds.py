@@ -38,15 +38,47 @@ def reach(
         return weights[0] * noise.half_width(1 - miss)
     one = noise.half_width(1 - miss / (len(weights) * copies))
     union = sum(weights, Fraction(0)) * copies * one
+    bound = _bound(noise, miss, weights, copies)
+    return union if bound is None else min(union, bound)
+
+
+def is_within(
+    noise: Noise,
+    most: Fraction,
+    miss: Fraction,
+    coefficients: tuple[Fraction, ...] = (Fraction(1),),
+    copies: int = 1,
+) -> bool:
+    """Whether ``reach`` is at most ``most``, without the search for it.
+
+    >>> is_within(DiscreteLaplace(10), Fraction(30), Fraction(1, 20))
+    True
+    """
+    weights = [abs(coefficient) for coefficient in coefficients if coefficient]
+    if not weights or most < 0:
+        return most >= 0
+    count = len(weights) * copies
+    if noise.tail(int(most / (sum(weights, Fraction(0)) * copies))).upper <= miss / count:
+        return True
+    bound = None if count == 1 else _bound(noise, miss, weights, copies)
+    return bound is not None and bound <= most
+
+
+def _bound(
+    noise: Noise,
+    miss: Fraction,
+    weights: Sequence[Fraction],
+    copies: int,
+) -> Fraction | None:
+    """A bound as ``reach`` by the moments of the noise; None for laws without one."""
     tail = math.log(2 / float(miss))
     if isinstance(noise, DiscreteGaussian):
         squares = sum((weight * weight for weight in weights), Fraction(0))
         variance = float(noise.sigma_squared * squares * copies)
-        return min(union, Fraction(math.sqrt(2 * variance * tail) * _SLACK))
+        return Fraction(math.sqrt(2 * variance * tail) * _SLACK)
     if isinstance(noise, DiscreteLaplace):
-        bound = _laplace(float(noise.scale), [float(weight) for weight in weights], copies, tail)
-        return min(union, bound)
-    return union
+        return _laplace(float(noise.scale), [float(weight) for weight in weights], copies, tail)
+    return None
 
 
 def _laplace(

@@ -14,7 +14,7 @@ from sfumato.errors import NoReference, UnsupportedSql
 from sfumato.exact.rational import decimal_text
 from sfumato.exact.rounding import sqrt_down
 from sfumato.metadata.dataset import Dataset
-from sfumato.noise import Noise
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from sfumato.plan.aggregate import (
     Aggregate,
     CountRows,
@@ -24,15 +24,16 @@ from sfumato.plan.aggregate import (
 from sfumato.plan.question import Question
 from sfumato.plan.reading import Kind
 from sfumato.plan.relation import Scan
-from sfumato.plan.scalar import Estimate, Key, leaves
+from sfumato.plan.scalar import Estimate, leaves
 from sfumato.plan.statistic import Statistic
 from sfumato.privacy.event import Json
 from sfumato.query.answer import Answer
-from sfumato.query.estimate import Released, linear_weights, simplified
+from sfumato.query.estimate import AnyReleased, linear_weights
 from sfumato.query.linear_form import LinearForm, linear_form
+from sfumato.query.output_intervals import simplified
 from sfumato.query.price import Target
-from sfumato.query.table import parts_from_json
-from sfumato.query.tail_bounds import reach
+from sfumato.query.table import released_parts
+from sfumato.query.tail_bounds import is_within
 
 CONFIDENCE = Fraction(95, 100)
 _MISS = 1 - CONFIDENCE
@@ -101,7 +102,11 @@ class Wanted:
         return lambda noise: all(keeps(noise) for keeps in tests)
 
     def _test_of_mean(
-        self, demand: Demand, span: Fraction, rows: Fraction, copies: int
+        self,
+        demand: Demand,
+        span: Fraction,
+        rows: Fraction,
+        copies: int,
     ) -> Callable[[Noise], bool]:
         """The test of the error of a mean over so many ``rows``, in its integers."""
         # an error of 1 in the numerator moves the mean by at most span / rows; RULES 22
@@ -113,28 +118,43 @@ class Wanted:
         most = int(share * rows) - 1
         if copies > 1 and not self.average:
             # both integers are then bounded apart
-            return lambda noise: reach(noise, demand.miss / 2, copies=copies) <= most
+            return lambda noise: (
+                not _is_wider(noise, most)
+                and is_within(noise, Fraction(most), demand.miss / 2, copies=copies)
+            )
         return self._test_of_one(most, demand.miss, copies)
 
     def _test_of_sum(
-        self, demand: Demand, weights: tuple[Fraction, ...], copies: int
+        self,
+        demand: Demand,
+        weights: tuple[Fraction, ...],
+        copies: int,
     ) -> Callable[[Noise], bool]:
         """The test of the error of a number, or of the count or sum that a mean gives."""
         if len(weights) == 1 and (copies == 1 or self.average):
             return self._test_of_one(int(demand.amount / weights[0]), demand.miss, copies)
         if not self.average:
-            return lambda noise: reach(noise, demand.miss, weights, copies) <= demand.amount
+            most = demand.amount / max(map(abs, weights))
+            return lambda noise: (
+                not _is_wider(noise, most)
+                and is_within(noise, demand.amount, demand.miss, weights, copies)
+            )
         squares = copies * sum((weight * weight for weight in weights), Fraction(0))
-        most = demand.amount**2 / squares
-        return lambda noise: Fraction(noise.variance.upper) <= most
+        square = demand.amount**2 / squares
+        return lambda noise: Fraction(noise.variance.upper) <= square
 
-    def _test_of_one(self, most: int, miss: Fraction, copies: int) -> Callable[[Noise], bool]:
+    def _test_of_one(
+        self,
+        most: int,
+        miss: Fraction,
+        copies: int,
+    ) -> Callable[[Noise], bool]:
         """The test whether a noise is at most ``most``: often enough, or in root mean square."""
         if most < 0:
             return lambda noise: False
         if self.average:
             return lambda noise: Fraction(noise.variance.upper) * copies <= most * most
-        return lambda noise: noise.tail(most).upper <= miss
+        return lambda noise: not _is_wider(noise, most) and noise.tail(most).upper <= miss
 
     def times(self, factor: Fraction) -> "Wanted":
         """The same with every error multiplied by a factor."""
@@ -185,7 +205,12 @@ def wanted(
     return Wanted(every, tuple(sizes), tuple(filter(None, notes)), target.average)
 
 
-def _assumption(aggregate: Aggregate, size: int, dataset: Dataset, table: str) -> str:
+def _assumption(
+    aggregate: Aggregate,
+    size: int,
+    dataset: Dataset,
+    table: str,
+) -> str:
     """The note on what the error of a mean assumes about the rows behind it."""
     left_out = "missing"
     if dataset.tables[table].unit is not None:
@@ -194,6 +219,20 @@ def _assumption(aggregate: Aggregate, size: int, dataset: Dataset, table: str) -
         f"{aggregate.title}: the error holds as far as none of the declared "
         f"{size:,} values is {left_out}."
     )
+
+
+def _is_wider(noise: Noise, most: Fraction | int) -> bool:
+    """Whether a noise has a scale above ``most``, which it then exceeds in a third of all draws.
+
+    The tails of a wide noise take long to compute.
+    """
+    match noise:
+        case DiscreteLaplace(scale):
+            return scale > most + 1
+        case DiscreteGaussian():
+            return noise.sigma_squared > (most + 1) ** 2
+        case _:
+            return False
 
 
 def _required_forms(question: Question) -> list[LinearForm]:
@@ -206,7 +245,7 @@ def _required_forms(question: Question) -> list[LinearForm]:
     forms = []
     plain = not any(isinstance(aggregate, Variance) for aggregate in aggregates)
     for item in question.output.items:
-        if isinstance(item.expression, Key):
+        if not any(isinstance(leaf, Estimate) for leaf in leaves(item.expression)):
             continue
         form = linear_form(simplified(item.expression))
         if form is None or not form.weights:
@@ -233,17 +272,17 @@ def references(question: Question, answer: Answer | None) -> dict[int, Reference
         shown |= {leaf.index for leaf in leaves(item.expression) if isinstance(leaf, Estimate)}
     released = cast(dict[str, Json], answer.form["released"])
     found = {}
-    for index, part in enumerate(parts_from_json(released["parts"])):
-        if index in shown and part.values and part.noise is not None:
+    for index, part in enumerate(released_parts(released)):
+        if index in shown and part.count and part.noise is not None:
             found[index] = _reference(answer.charge_id[:12], part)
     return found
 
 
-def _reference(charge: str, part: Released) -> Reference:
+def _reference(charge: str, part: AnyReleased) -> Reference:
     """The mean estimate of a stored part, and the sizes of its groups."""
-    groups = range(len(part.values))
+    groups = range(part.count)
     points = [abs(part.point(group)) for group in groups]
-    sizes = [sum(values) * part.reading.unit for values in part.values]
+    sizes = [part.point(group, Statistic.COUNT) for group in groups]
     mean = sum(points, Fraction(0)) / len(points)
     return Reference(charge, mean, min(sizes), typical_size(sizes))
 

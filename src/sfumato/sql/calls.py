@@ -34,7 +34,8 @@ def calls(nodes: Iterable[exp.Expr | None]) -> list[exp.Expr]:
 def _is_call(node: exp.Expr) -> bool:
     """Whether a node is an aggregate call, with or without a wrapper such as FILTER."""
     if isinstance(node, exp.AggFunc):
-        return True
+        # which keys a row adds up is no statistic of the data
+        return not isinstance(node, exp.Grouping | exp.GroupingId)
     return isinstance(node, _WRAPPERS) and _is_call(node.this)
 
 

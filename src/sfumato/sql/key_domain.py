@@ -9,11 +9,12 @@ from math import prod
 from sfumato.errors import MissingDeclaration
 from sfumato.metadata.column import Column, Text
 from sfumato.metadata.timestamp import Timestamp
-from sfumato.plan.evaluate import date_trunc, evaluate
+from sfumato.plan.evaluate import FIRST_DAY, LAST_DAY, date_part, date_trunc, evaluate
 from sfumato.plan.scalar import (
     Case,
     Coalesce,
     Constant,
+    DatePart,
     DateTrunc,
     Field,
     Leaf,
@@ -35,6 +36,8 @@ _TRIED = 20_000
 # A part of a timestamp has some fifty nodes.
 _TRIED_TIMES = 4_000
 MOST_GROUPS = 100_000
+# So many days have every quarter, month, day and weekday, and an ISO week 53 (at most 7 years apart).
+_ALL_PARTS = 3_000
 _LONGEST = {Part.YEAR: 366, Part.QUARTER: 92, Part.MONTH: 31, Part.WEEK: 7}
 
 
@@ -63,6 +66,8 @@ def _codes(expression: Scalar, tests: Tests) -> Sequence[int]:
             return _tried(expression, fields, tests)
     if isinstance(expression, DateTrunc) and is_period:
         return tuple(_starts(expression, tests))
+    if isinstance(expression, DatePart):
+        return _parts(expression, tests)
     low, high = narrowed(expression, tests, _range(expression, tests)) or (0, -1)
     if high - low + 1 > MOST_GROUPS:
         raise MissingDeclaration(
@@ -191,6 +196,18 @@ class _Reader:
         """Returns the code of a column."""
         assert isinstance(leaf, Field), "a row has columns only"
         return self._row[leaf.column]
+
+
+def _parts(expression: DatePart, tests: Tests) -> Sequence[int]:
+    """Returns the parts of the days in a range of dates, ascending."""
+    ends = narrowed(expression.operand, tests, _range(expression.operand, tests))
+    if ends is None:
+        return ()
+    low, high = max(ends[0], FIRST_DAY), min(ends[1], LAST_DAY)
+    if expression.part is Part.YEAR:
+        return range(date_part(Part.YEAR, low), date_part(Part.YEAR, high) + 1)
+    days = range(low, min(high + 1, low + _ALL_PARTS))
+    return sorted({date_part(expression.part, day) for day in days})
 
 
 def _starts(expression: DateTrunc, tests: Tests) -> Iterator[int]:

@@ -27,6 +27,7 @@ from sfumato.plan.scalar import (
     Extreme,
     Field,
     FloorDivide,
+    Grouping,
     IsNull,
     Key,
     Like,
@@ -234,7 +235,7 @@ def _is_number(expression: Scalar) -> bool:
             | DateTrunc()
         ):
             return True
-        case Field() | Key() | Estimate():
+        case Field() | Key() | Estimate() | Grouping():
             return True
         case _:
             raise unknown(expression)

@@ -13,6 +13,7 @@ from sfumato.plan.scalar import (
     Arithmetic,
     Constant,
     Estimate,
+    Grouping,
     Key,
     Operation,
     Scalar,
@@ -142,12 +143,32 @@ class Outputs:
             if is_day:
                 return Day(estimate)
             return Number(estimate, _ONE)
+        if isinstance(node, exp.Grouping | exp.GroupingId):
+            return self._grouping(node)
         for place, key in enumerate(self._group.nodes):
             if type(node) is type(key) and (node is key or node == key):
                 return self._key(place)
         if isinstance(node, exp.Column):
             return self._column(node)
         return None
+
+    def _grouping(self, node: exp.Expr) -> Typed:
+        """Returns GROUPING of keys: which of them a row adds up.
+
+        Raises:
+            UnsupportedSql: an argument is not a key.
+        """
+        places = []
+        for argument in node.expressions:
+            typed = self._rows.value(argument)
+            if typed not in self._group.values:
+                raise UnsupportedSql(
+                    f"GROUPING of {written(argument)}.", allowed="keys of GROUP BY"
+                )
+            places.append(self._group.values.index(typed))
+        if not places:
+            raise UnsupportedSql("GROUPING without a key.", remedy="GROUPING(a key of GROUP BY)")
+        return Number(Grouping(tuple(places)), _ONE)
 
     def _column(self, node: exp.Column) -> Typed:
         """Returns the value of an alias or of a key.

@@ -46,9 +46,10 @@ class Grouping:
     places: Floats
 
     @property
-    def codes(self) -> tuple[int, ...]:
-        """The groups."""
-        return self.key.codes or ()
+    def codes(self) -> tuple[int | None, ...]:
+        """The groups; that of missing values, which is last, is None."""
+        codes = self.key.codes or ()
+        return (*codes, None) if self.key.missing else codes
 
     def cells(self, group: int) -> Floats:
         """1 for the cells of a group."""
@@ -161,7 +162,7 @@ class CellQuery:
         key = self.keys[place]
         kind = key.key.value.type
         assert not isinstance(kind, Text), "its codes are declared"
-        values = [kind.decode(code) for code in key.codes]
+        values = [None if code is None else kind.decode(code) for code in key.codes]
         return [values[group[place]] for group in self.groups]
 
 
@@ -292,9 +293,11 @@ def _passing(test: Scalar, sql: str, known: Sequence[str] | None) -> tuple[str, 
 def _grouping(key: GroupKey, sql: str, known: Sequence[str] | None) -> Grouping:
     """A key, with the group of each cell."""
     column = _column(key.value.expression, sql, "groups", known)
-    if key.codes is None or key.missing:
+    if key.codes is None:
         raise refused(sql, "groups of declared values")
     places: dict[Code, float] = {code: float(place) for place, code in enumerate(key.codes)}
+    if key.missing:
+        places[None] = float(len(key.codes))
     found = [places.get(code, -1.0) for code in _values(key.value.expression, column)]
     return Grouping(key, column.name, np.array(found))
 

@@ -327,6 +327,10 @@ class Synopsis:
         found = []
         for weights in asked:
             cells = weights.get(self.axis.value.name)
+            if cells is not None and len(asked) > 1 and cells[-1] and not cells[:-1].any():
+                # the group of missing values, beside those that are known
+                found.append(_UNKNOWN)
+                continue
             if cells is None or cells[-1]:
                 name = self.axis.value.name
                 raise UnsupportedSql(
@@ -337,6 +341,10 @@ class Synopsis:
                 )
             found.append(self._estimate(cells[:-1], miss))
         return found
+
+
+# The number of rows without a value, which the layers of one column do not count.
+_UNKNOWN = Estimate(math.nan, math.inf, 0.0, math.inf)
 
 
 def _nonnegative(counts: Floats) -> Floats:

@@ -5,7 +5,7 @@ A public marginal that constraints tie to other columns is drawn first, with its
 rest of each row is drawn given it. So both hold together.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -16,6 +16,7 @@ from sfumato.synthetic.estimate import Fitted
 from sfumato.synthetic.fitting import Base
 from sfumato.synthetic.public import PublicCells
 from sfumato.synthetic.rows import Dice, Given, sampled
+from sfumato.synthetic.tree import Clique
 
 # The least mass of a cell that can occur: where rounding lost all of a row, these are left.
 _LEAST = 1e-300
@@ -37,17 +38,29 @@ class Drawing:
         count: int,
         dice: Dice,
         counts: Sequence[Integers] | None = None,
+        wanted: Collection[int] | None = None,
     ) -> Integers:
         """The cells of so many rows; rests are divided as the single columns say.
 
-        ``counts`` are those of each public marginal; by default the nearest to its shares.
+        ``counts`` are those of each public marginal; by default the nearest to its shares. If only
+        some columns are ``wanted``, the others hold nothing of use.
         """
-        exact = self.public_counts(count) if counts is None else counts
-        rows = self._blocks(count, exact, dice)
+        if wanted is not None and not self.base.publics:
+            rows = sampled(self._rooted(tuple(sorted(wanted))), count, dice, wanted=wanted)
+        else:
+            exact = self.public_counts(count) if counts is None else counts
+            rows = self._blocks(count, exact, dice)
         for place, merging in enumerate(self.base.merges):
+            if wanted is not None and place not in wanted:
+                continue
             weights = self.base.weights(place)
             rows[:, place] = merging.expanded(rows[:, place], weights, dice)
         return rows
+
+    def _rooted(self, wanted: Clique) -> Fitted:
+        """The model on a tree that begins with a clique of all these columns, or of the first."""
+        columns = wanted if self._model.tree.home(wanted) >= 0 else wanted[:1]
+        return self._model.rooted(columns)
 
     def public_counts(
         self,

@@ -3,7 +3,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -47,8 +47,9 @@ class Options:
         columns: the columns to synthesise; by default all with declared values.
         bins: for an ordered column, the number of its bins, ``Quantiles(32)`` for bins that the
             charge finds, or the first value of each bin but the first. By default, columns with
-            more than 256 values have 64 bins of one width, and those with more than 4,096 have
-            ``Quantiles(32)``.
+            more than 256 values have ``Quantiles(64)``, and those with more than 4,096
+            ``Quantiles(32)``: a frequent value has a bin of its own. If a constraint tests them,
+            they have 64 bins of one width.
         rounds: how many marginals of two columns are measured; by default, as many as the cost
             pays for. With 24, a fit is fast.
         check: the share of the cost that is spent on marginals that the fit never sees.
@@ -167,7 +168,8 @@ def preview(
     chosen = _chosen(options)
     allowed = price_of(chosen.texts, epsilon=epsilon, rho=rho, delta=delta)
     task = _task(session.dataset, tables, allowed, constraints, workload, chosen)
-    return preview_of(task, session.price(task), session.dataset)
+    found = preview_of(task, session.price(task), session.dataset)
+    return replace(found, balances=session.balances)
 
 
 def load(
@@ -382,6 +384,8 @@ def _asked(plan: _Planned) -> dict[str, Any]:
         "left_out": [name for name in declared if name not in schema.names],
         "protected": " ".join(protection(plan.dataset, schema.plan.unit)),
     }
+    if schedule.neighbours:
+        asked["neighbours"] = True
     if plan.opening is not None:
         asked["opening"] = plan.opening.told(schema)
     if plan.triples:
@@ -410,6 +414,7 @@ def _task_of(
         told["limit"],
         told["faint"],
         Fraction(told["check"]),
+        told.get("neighbours", False),
     )
     constraints: list[Constraint | Public] = [Constraint(test) for test in told["constraints"]]
     constraints += [Public.remade(each) for each in told.get("public", [])]

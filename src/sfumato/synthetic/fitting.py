@@ -33,8 +33,6 @@ _PAIR = 2
 _PARTS_OF_TREE = 8
 # Of so many columns, the cells of a junction tree are computed exactly for each candidate.
 _FEW_COLUMNS = 24
-# Where little is spent, neighbours of an ordered column are one block up to so many.
-_ALIKE = 10.0
 # From so many standard deviations on, missing values that are not declared are taken for real.
 _SEEN = 4.0
 # From so many on, a bin has rows. The weight of one beyond all that have.
@@ -104,7 +102,7 @@ class Base:
         is_ruled = any(place in rule.columns for rule in self.rules)
         values = noisy[:-1]
         if self.schedule.neighbours and has_order(self.schema.axes[place].kind) and not is_ruled:
-            merged = Merging.of_neighbours(values, _ALIKE * self.sigma[0])
+            merged = Merging.of_neighbours(values, self.schedule.alike * self.sigma[0])
             if self.has_missing(place):
                 return Merging((*merged.blocks, merged.size))
             return merged.joined(int(values.argmin()))

@@ -3,9 +3,11 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import cached_property
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -29,7 +31,7 @@ from sfumato.synthetic.fitting import Base, whole_fit
 from sfumato.synthetic.infer import copied, interval
 from sfumato.synthetic.public import next_counts
 from sfumato.synthetic.quality import quality
-from sfumato.synthetic.questions import Results, answered, by_key, keys_of
+from sfumato.synthetic.questions import Results, answered, by_key, columns_read, keys_of
 from sfumato.synthetic.report import Report
 from sfumato.synthetic.rows import Dice
 from sfumato.synthetic.schema import Floats
@@ -62,6 +64,15 @@ class Sampler(Protocol):
         dice: Dice,
     ) -> dict[str, pa.Table]:
         """So many rows of the first table, and the rows of other tables that go with them."""
+        ...
+
+    def some_columns(
+        self,
+        count: int,
+        dice: Dice,
+        columns: Mapping[str, Collection[str]],
+    ) -> dict[str, pa.Table]:
+        """The same, with these columns of each table at least."""
         ...
 
     def parts(
@@ -169,10 +180,8 @@ class Model(ABC):
         Raises:
             WrongUse: a number of copies that is not from 2 to 1,000.
         """
-        if type(copies) is not int or not 2 <= copies <= MOST_COPIES:
-            raise WrongUse(f"copies={shown(copies)}.", allowed=f"from 2 to {MOST_COPIES:,}")
         found = []
-        for copy in self._copied(copies):
+        for copy in self._copied(_require_copies(copies)):
             found.append(self._sampled(copy, copy.rows, Dice()))
         return found
 
@@ -192,22 +201,25 @@ class Model(ABC):
             UnsupportedSql: a statement that no session answers, or on columns that were left out.
         """
         keys = keys_of(sql, self.declarations)
-        table = answered(sql, self.sample())
-        others = [by_key(answered(sql, rows), keys) for rows in self.samples(copies)]
-        names, columns = [], []
+        columns = columns_read(sql, self.declarations)
+        table = answered(sql, self._columns(self.sampler, columns))
+        others = []
+        for copy in self._copied(_require_copies(copies)):
+            others.append(by_key(answered(sql, self._columns(copy, columns)), keys))
+        names, values = [], []
         numbers = iter(range(table.num_columns - len(keys)))
         groups = list(by_key(table, keys))
         for at, name in enumerate(table.column_names):
             names.append(name)
-            columns.append(table.column(at))
+            values.append(table.column(at))
             if at in keys:
                 continue
             place = next(numbers)
             spread = [_numbers(others, key, place) for key in groups]
             ends = _intervals(table.column(at).to_pylist(), spread, confidence)
             names += [f"{name}_low", f"{name}_high"]
-            columns += [pa.array(ends[0], pa.float64()), pa.array(ends[1], pa.float64())]
-        return pa.table(columns, names=names)
+            values += [pa.array(ends[0], pa.float64()), pa.array(ends[1], pa.float64())]
+        return pa.table(values, names=names)
 
     def save(
         self,
@@ -232,14 +244,21 @@ class Model(ABC):
     ) -> "dict[str, pandas.DataFrame]":
         """A sample as data frames, by table; ``attrs`` of each say what it is.
 
+        A column of whole numbers or Booleans that can be missing has pandas' nullable type.
+
         Raises:
             WrongUse: pandas is not installed, or as ``sample``.
         """
         if find_spec("pandas") is None:
             raise WrongUse("pandas is not installed.", remedy="pip install pandas")
+        pandas = import_module("pandas")
+        nullable = {pa.int64(): pandas.Int64Dtype(), pa.bool_(): pandas.BooleanDtype()}
         found = {}
         for name, table in self.sample(rows).items():
             frame = table.to_pandas()
+            for column in table.column_names:
+                if table[column].null_count:
+                    frame[column] = table[column].to_pandas(types_mapper=nullable.get)
             frame.attrs |= {**self.facts, "table": name}
             found[name] = frame
         return found
@@ -308,6 +327,14 @@ class Model(ABC):
             self._copies.append(self.copied())
         return self._copies[:copies]
 
+    def _columns(
+        self,
+        sampler: Sampler,
+        columns: Mapping[str, Collection[str]],
+    ) -> dict[str, pa.Table]:
+        """Rows of the tables with the columns that a question reads."""
+        return sampler.some_columns(require_rows(sampler.rows), Dice(), columns)
+
     def _sampled(
         self,
         sampler: Sampler,
@@ -341,6 +368,19 @@ class TableSampler:
         name = self.base.schema.table
         parts = [part[name] for part in self._parts(count, dice, IN_MEMORY)]
         return {name: pa.concat_tables(parts)}
+
+    def some_columns(
+        self,
+        count: int,
+        dice: Dice,
+        columns: Mapping[str, Collection[str]],
+    ) -> dict[str, pa.Table]:
+        """So many rows with some columns; of no columns, the first one."""
+        schema = self.base.schema
+        names = columns.get(schema.table) or schema.names[:1]
+        wanted = sorted(schema.place(name) for name in names)
+        cells = self._drawing.cells(count, dice, wanted=wanted)
+        return {schema.table: pa.table(columns_of(self.base, cells, dice, wanted))}
 
     def parts(
         self,
@@ -437,6 +477,13 @@ class TableModel(Model):
         )
 
 
+def _require_copies(copies: object) -> int:
+    """A number of copies (WrongUse if it is not from 2 to 1,000)."""
+    if type(copies) is not int or not 2 <= copies <= MOST_COPIES:
+        raise WrongUse(f"copies={shown(copies)}.", allowed=f"from 2 to {MOST_COPIES:,}")
+    return copies
+
+
 def require_rows(rows: object) -> int:
     """A number of rows that a sample can have.
 
@@ -455,10 +502,12 @@ def columns_of(
     base: Base,
     cells: Integers,
     dice: Dice,
+    wanted: Sequence[int] | None = None,
 ) -> dict[str, pa.Array]:
-    """The values of rows, given the cells of the first columns of a base."""
+    """The values of rows, given the cells of the first columns of a base: all, or those wanted."""
     columns = {}
-    for place, axis in enumerate(base.schema.axes[: cells.shape[1]]):
+    for place in range(cells.shape[1]) if wanted is None else wanted:
+        axis = base.schema.axes[place]
         spread = dice.uniform(len(cells))
         codes = axis.codes(cells[:, place], spread, base.weights(place), base.reach(place))
         columns[axis.name] = axis.values(codes)
@@ -488,7 +537,7 @@ def _intervals(
     highs: list[float | None] = []
     for value, others in zip(values, spread, strict=True):
         low = high = None
-        if isinstance(value, int | float):
+        if isinstance(value, int | float | Decimal):
             low, high = interval(float(value), others, confidence)
         lows.append(low)
         highs.append(high)

@@ -30,11 +30,12 @@ from sfumato.synthetic.constraints import Constraint
 from sfumato.synthetic.counts import Plan
 from sfumato.synthetic.public import Public
 from sfumato.synthetic.quantiles import QuantileTree
-from sfumato.synthetic.schema import Axis, Quantiles, Schema, TextAxis
+from sfumato.synthetic.schema import DEFAULT_BINS, Axis, Quantiles, Schema, TextAxis
 
 # The most released values of a text, and the most characters of one.
 MOST_KEYS, LONGEST_KEY = 1000, 200
-# A column with more values has bins at about so many quantiles, unless other bins are declared.
+# A column with more values than have cells of their own has bins at so many quantiles; with more
+# than these, at fewer: unless other bins are declared.
 WIDE, DEFAULT_QUANTILES = 4096, 32
 # The share of the cost of each column that is opened, and the most of all of them.
 _EACH, _MOST = Fraction(1, 25), Fraction(1, 5)
@@ -70,7 +71,7 @@ def quantiles_of(
 ) -> dict[str, int]:
     """The columns whose bins are at quantiles, with the number of bins.
 
-    By default those with many values, except if a constraint tests them: its bins must be public.
+    By default those with more than 256 values, except if a constraint tests them: its bins must be public.
 
     Raises:
         WrongUse: a constraint tests a column for which quantiles are asked.
@@ -81,8 +82,8 @@ def quantiles_of(
         asked = bins.get(one.name)
         if isinstance(asked, Quantiles):
             found[one.name] = asked.bins
-        elif asked is None and one.name not in tested and _is_wide(one):
-            found[one.name] = DEFAULT_QUANTILES
+        elif asked is None and one.name not in tested and one.starts is not None:
+            found[one.name] = DEFAULT_QUANTILES if one.kind.size > WIDE else DEFAULT_BINS
     both = [name for name in tested if isinstance(bins.get(name), Quantiles)]
     if both:
         raise WrongUse(
@@ -90,13 +91,6 @@ def quantiles_of(
             remedy="Declare bins= that begin where the constraint changes.",
         )
     return found
-
-
-def _is_wide(
-    one: Axis,
-) -> bool:
-    """Whether a column has so many values that bins of one width could miss most of them."""
-    return one.starts is not None and one.kind.size > WIDE
 
 
 @dataclass(frozen=True, slots=True)

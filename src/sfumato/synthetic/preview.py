@@ -2,11 +2,12 @@
 """What a fit would measure, from declarations alone."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sfumato.metadata.dataset import Dataset
 from sfumato.query.cells import Units
 from sfumato.query.cost import Cost
+from sfumato.query.left_after import Balances, left_now
 from sfumato.query.render import number, text_table
 from sfumato.synthetic.opening import Opening
 from sfumato.synthetic.relational_task import ChildTask, RelationalTask
@@ -45,6 +46,7 @@ class Preview:
     others: tuple["Preview", ...] = ()
     size: int | None = None
     opening: Opening | None = None
+    balances: Balances | None = field(default=None, repr=False, compare=False)
 
     @property
     def cells(self) -> dict[str, int]:
@@ -115,12 +117,32 @@ class Preview:
                 continue
             found.append(f"{one.name} can be missing")
         found += self._opened
+        found += self._lost
         plan = self.task.schema.plan
         if isinstance(plan, UnitTable):
             found.append(f"rows of a unit beyond {plan.most:,} are dropped")
         elif plan.unit is not None:
             found.append(f"rows of a unit beyond {plan.most:,} weigh less")
         return tuple(found)
+
+    @property
+    def _lost(self) -> list[str]:
+        """What the rows will not have, by the declarations alone."""
+        lost = []
+        opened = {tree.column.name for tree in self.opening.trees} if self.opening else set()
+        for one in self.task.schema.axes:
+            if one.bins < one.kind.size and one.name not in opened:
+                lost.append(f"{one.name}: a frequent value inside one of its bins is not kept")
+        rules = self.task.rules if isinstance(self.task, FitTask) else ()
+        ruled = {place for rule in rules for place in rule.columns}
+        for place in sorted(ruled):
+            one = self.task.schema.axes[place]
+            if not one.is_nullable:
+                lost.append(
+                    f"{one.name}: a constraint tests it, and no missing= is declared: "
+                    "rows that lack it get a value"
+                )
+        return lost
 
     @property
     def _opened(self) -> list[str]:
@@ -166,6 +188,7 @@ class Preview:
         lines += [
             f"about {max(self.seconds, 1):,.0f} CPU seconds and {self.memory / 1e9:.1f} GB at most",
             f"cost: {self.cost}",
+            *left_now(self.balances, self.cost.charge),
             "nothing was charged",
         ]
         return "\n".join(lines)

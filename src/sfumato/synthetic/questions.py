@@ -9,7 +9,12 @@ import pyarrow as pa
 
 from sfumato.errors import UnsupportedSql, shown
 from sfumato.metadata.dataset import Dataset
+from sfumato.plan.relation import Scan
 from sfumato.plan.scalar import Key
+from sfumato.plan.scope import nodes
+from sfumato.privacy.distance import Norm
+from sfumato.query.passes import Context
+from sfumato.query.passes.prune import prune
 from sfumato.sql.lower import understand
 
 # The values of the keys of each row of a result, and its numbers.
@@ -24,6 +29,24 @@ def keys_of(sql: str, dataset: Dataset) -> list[int]:
     """
     items = understand(sql, dataset).output.items
     return [at for at, item in enumerate(items) if isinstance(item.expression, Key)]
+
+
+def columns_read(sql: str, dataset: Dataset) -> dict[str, frozenset[str]]:
+    """The columns of each table that a statement reads.
+
+    >>> from sfumato.metadata.column import Integer
+    >>> from sfumato.metadata.table import Table
+    >>> people = Table("p.csv", columns={"age": Integer(0, 9), "pay": Integer(0, 9)})
+    >>> columns_read("SELECT AVG(age) AS a FROM people", Dataset("d", {"people": people}))
+    {'people': frozenset({'age'})}
+    """
+    columns: dict[str, frozenset[str]] = {}
+    read = prune(understand(sql, dataset).raw, Context(dataset, Norm.L1))
+    for node in nodes(read.relation):
+        if isinstance(node, Scan):
+            names = frozenset(one.name.removeprefix(node.prefix) for one in node.columns)
+            columns[node.table] = columns.get(node.table, frozenset()) | names
+    return columns
 
 
 def answered(sql: str, tables: dict[str, pa.Table]) -> pa.Table:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A fitted model of several tables: rows whose keys fit together."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -68,6 +68,15 @@ class FamilySampler:
             columns |= self._links(child, of, owners, dice)
             found[child.table] = pa.table({**columns, **columns_of(model.base, rows, dice)})
         return found
+
+    def some_columns(
+        self,
+        count: int,
+        dice: Dice,
+        columns: Mapping[str, Collection[str]],
+    ) -> dict[str, pa.Table]:
+        """All columns: those of children follow from those of their parents."""
+        return self.tables(count, dice)
 
     def parts(
         self,

@@ -22,7 +22,7 @@ from sfumato.synthetic.public import Public, public_cells
 from sfumato.synthetic.relational import Family, family_of, rows_of
 from sfumato.synthetic.relational_task import ChildTask, RelationalTask
 from sfumato.synthetic.rules import Rule
-from sfumato.synthetic.schedule import Schedule
+from sfumato.synthetic.schedule import ALIKE_TOGETHER, Schedule
 from sfumato.synthetic.schema import Bins, Schema
 from sfumato.synthetic.task import FitTask
 from sfumato.synthetic.tree import Clique
@@ -64,8 +64,7 @@ def planned(
     for place, (number, share) in enumerate(zip(columns, parts, strict=True)):
         part = replace(allowed, amount=share)
         found = Schedule.of(number, part, size=size, rounds=rounds, check=check)
-        # where little is spent, pairs of many cells would be noise alone
-        found = replace(found, neighbours=found.faint == 1)
+        found = replace(found, neighbours=found.faint == 1, alike=ALIKE_TOGETHER)
         schedules.append(_of_child(family, place, found, rounds) if place else found)
     stated = _Stated(constraints, workload, triples)
     return built(dataset, family, schedules, stated, openings)
@@ -331,4 +330,4 @@ def _schedule(
     sizes = told["columns"], told["rounds"], told["limit"], told["faint"]
     # earlier fits did not say
     neighbours = told.get("neighbours", False)
-    return Schedule(allowed, *sizes, Fraction(told["check"]), neighbours)
+    return Schedule(allowed, *sizes, Fraction(told["check"]), neighbours, ALIKE_TOGETHER)

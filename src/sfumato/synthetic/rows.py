@@ -8,6 +8,7 @@ the model's where the groups are large.
 """
 
 import hashlib
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,7 @@ from sfumato.noise import Integers
 from sfumato.noise.entropy import SYSTEM, Bytes, Entropy, words
 from sfumato.synthetic.estimate import Fitted
 from sfumato.synthetic.schema import Floats
-from sfumato.synthetic.tree import Clique
+from sfumato.synthetic.tree import Clique, JunctionTree
 
 # The most combinations of cells that are numbered one by one.
 _MOST_KEYS = 2**40
@@ -110,10 +111,12 @@ def sampled(
     count: int,
     dice: Dice,
     given: Given | None = None,
+    wanted: Collection[int] | None = None,
 ) -> Integers:
     """So many rows; a column of the result for each column of the model.
 
-    Some columns of the first clique may be given; the others are drawn given these.
+    Some columns of the first clique may be given; the others are drawn given these. If only some
+    columns are ``wanted``, others may be left at 0.
     """
     tree = fitted.tree
     rows = np.zeros((count, len(tree.sizes)), np.int64)
@@ -121,7 +124,9 @@ def sampled(
     if given is not None:
         known = given.columns
         rows[:, list(known)] = given.cells
-    for place, clique in enumerate(tree.cliques):
+    needed = range(len(tree.cliques)) if wanted is None else sorted(_needed(tree, wanted))
+    for place in needed:
+        clique = tree.cliques[place]
         separator = tree.separators[place] if place else known
         new = tuple(each for each in clique if each not in separator)
         table = _arranged(fitted, place, separator, new)
@@ -130,6 +135,17 @@ def sampled(
         for column in reversed(new):
             cells, rows[:, column] = np.divmod(cells, tree.sizes[column])
     return rows
+
+
+def _needed(tree: JunctionTree, wanted: Collection[int]) -> set[int]:
+    """The cliques from which some columns are drawn: their own, and those that these follow."""
+    columns, places = set(wanted), set()
+    for place in range(len(tree.cliques) - 1, -1, -1):
+        separator = tree.separators[place] if place else ()
+        if columns & (set(tree.cliques[place]) - set(separator)):
+            places.add(place)
+            columns |= set(separator)
+    return places
 
 
 def _arranged(

@@ -2,7 +2,7 @@
 """How a cost is divided: a function of declarations alone, so the whole event is known first."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from sfumato.errors import InvalidNumber, WrongUse, shown
@@ -24,6 +24,9 @@ MOST_ROUNDS, BATCH = 1000, 4
 # How many marginals the honest check counts, and the blocks of each of their axes.
 CHECKS, CHECK_BLOCKS = 10, 4
 _PARTS = 10**12
+# Neighbours of an ordered column are one block up to so many standard deviations of their noise: in
+# one table; and in several where little is spent, since pairs of many cells would be noise alone.
+ALIKE_ALONE, ALIKE_TOGETHER = 3.0, 10.0
 # Rounds for each column: one, and so many more for every tenfold rho; never more than the last.
 _ROUNDS, _MOST_TIMES = 1.8, 3.5
 # A rho is compared as if the table had so many rows, unless its size is declared.
@@ -36,7 +39,8 @@ class Schedule:
 
     ``limit`` is the most cells of all tables of the junction tree, ``faint`` the number of
     standard deviations below which values are merged. ``is_forest``: no loops. With ``neighbours``,
-    neighbouring values of ordered columns are counted together in pairs.
+    neighbouring values of ordered columns are counted together, up to ``alike`` standard
+    deviations: so noise in an empty tail adds up to nothing, and does not raise a mean.
 
     >>> from sfumato.query.allowance import allowance
     >>> plan = Schedule.of(15, allowance(rho="0.015"))
@@ -51,6 +55,8 @@ class Schedule:
     faint: int
     check: Fraction
     neighbours: bool = False
+    # a fit of one table has one value, one of several tables another
+    alike: float = field(default=ALIKE_ALONE, compare=False)
 
     @classmethod
     def of(
@@ -88,6 +94,7 @@ class Schedule:
             round(_LEAST_CELLS * growth),
             1 if richness == 0 else 3,
             share if pairs else Fraction(0),
+            neighbours=True,
         )
 
     @property

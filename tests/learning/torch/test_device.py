@@ -2,6 +2,8 @@
 """The device of a network: what is refused, and on a GPU the same sums as on the CPU."""
 
 import copy
+import threading
+from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -96,6 +98,46 @@ def test_settings_for_a_gpu_last_as_long_as_its_work() -> None:
             assert torch.are_deterministic_algorithms_enabled() is inside
             raise KeyError
         assert not torch.are_deterministic_algorithms_enabled()
+
+
+def on_threads(threads: int) -> ExitStack:
+    """Sets the number of torch's threads, and restores it at the end."""
+    stack = ExitStack()
+    stack.callback(torch.set_num_threads, torch.get_num_threads())
+    torch.set_num_threads(threads)
+    return stack
+
+
+@pytest.mark.parametrize(("threads", "inside"), [(1, 1), (2, 2), (3, 2), (64, 2)])
+def test_at_most_two_threads_share_an_operation(threads: int, inside: int) -> None:
+    with on_threads(threads):
+        with repeatable(CPU), repeatable(CPU):
+            assert torch.get_num_threads() == inside
+        with pytest.raises(KeyError), repeatable(CPU):
+            raise KeyError
+        assert torch.get_num_threads() == threads
+
+
+def test_threads_that_are_changed_meanwhile_are_refused() -> None:
+    with on_threads(4):
+        with pytest.raises(WrongUse, match="was changed"), repeatable(CPU):
+            torch.set_num_threads(3)
+        assert torch.get_num_threads() == 4
+
+
+def test_one_thread_of_the_process_computes_at_a_time() -> None:
+    entered = threading.Event()
+
+    def compute() -> None:
+        with repeatable(CPU):
+            entered.set()
+
+    with repeatable(CPU):
+        other = threading.Thread(target=compute)
+        other.start()
+        assert not entered.wait(0.05)
+    other.join()
+    assert entered.is_set()
 
 
 @pytest.mark.parametrize(("name", "make", "whole"), EACH, ids=[each[0] for each in EACH])

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks that mix rows are refused by the name of the layer; those that do not are taken."""
 
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -8,13 +10,14 @@ import torch
 from torch import nn
 
 from sfumato.errors import WrongUse
-from sfumato.learning.torch import isolation
+from sfumato.learning.torch import device, gradients, isolation
 from sfumato.learning.torch.isolation import (
     require_forgetful,
     require_isolated,
     require_isolated_elsewhere,
     require_outputs_apart,
 )
+from sfumato.learning.torch.recorded import Recorded
 from tests.learning.torch.nets import (
     CLASSES,
     LOSS,
@@ -338,3 +341,52 @@ def test_what_is_frozen_in_evaluation_mode_is_taken(make: Any) -> None:
 def test_a_frozen_part_in_evaluation_mode_is_taken_where_gradients_are_whole() -> None:
     part = encoded().requires_grad_(False).eval()
     require_isolated(sums(nn.Sequential(part, nn.Linear(WIDTH, CLASSES)), whole=True))
+
+
+ACTIVATIONS = (nn.ELU(), nn.SiLU(), nn.Sigmoid(), nn.Softplus(), nn.Mish(), nn.GELU(), nn.Tanh())
+
+
+@pytest.fixture(params=[1, 3, 8])
+def threads(request: pytest.FixtureRequest) -> Any:
+    """The number of torch's threads during a test."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(before)
+
+
+def activated(width: int, layer: nn.Module) -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(WIDTH, width), layer, nn.Linear(width, CLASSES))
+
+
+@pytest.mark.parametrize("width", [1, 257, 1025])
+def test_stock_activations_of_any_width_are_taken_on_any_number_of_threads(
+    threads: int, width: int
+) -> None:
+    for layer in ACTIVATIONS:
+        require_outputs_apart(Recorded(activated(width, layer), LOSS), READING, 256)
+    require_isolated(sums(activated(width, nn.SiLU())))
+
+
+def test_units_with_several_rows_are_taken_on_any_number_of_threads(threads: int) -> None:
+    require_isolated(sums(activated(257, nn.SiLU()), most=2))
+
+
+def test_rows_that_are_cut_by_numbers_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    # a mutant that leaves torch all its threads
+    monkeypatch.setattr(device, "_MOST_THREADS", 64)
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        with pytest.raises(WrongUse, match="Rows are mixed"):
+            require_outputs_apart(Recorded(activated(1024, nn.SiLU()), LOSS), READING, 256)
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("size", [1, 10**5, 10**6, 10**8])
+def test_chunks_are_whole_pieces_of_two_threads(size: int) -> None:
+    statistic = sums(linear(), most=2)
+    lattice = gradients.lattice_for(size, statistic.lattice.clip, Fraction(1))
+    assert replace(statistic, lattice=lattice).rows in (64, 128, 192, 256)

@@ -2,6 +2,7 @@
 """Where a network is computed: the device of its parameters. Proof: gradients.proof.md."""
 
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -12,6 +13,11 @@ from sfumato.errors import WrongUse
 
 CPU = torch.device("cpu")
 _KINDS = ("cpu", "cuda")
+# torch cuts an elementwise operation into a piece for each thread, by numbers and not by rows. Of
+# 64 rows or a multiple, each of two pieces is whole rows, and a multiple of the 32 numbers that a
+# loop takes at once; of three pieces none is.
+_MOST_THREADS, ROWS = 2, 64
+_COMPUTING = threading.RLock()
 # What torch wants of the environment before products on a GPU are the same each time.
 _WORKSPACE, _WORKSPACES = "CUBLAS_WORKSPACE_CONFIG", (":4096:8", ":16:8")
 # Settings under which products are computed of shorter numbers than asked.
@@ -58,12 +64,17 @@ def _require_environment() -> None:
 
 @contextmanager
 def repeatable(device: torch.device) -> Iterator[None]:
-    """While it lasts, a GPU computes the same bits from the same inputs; a CPU does anyway.
+    """While it lasts, the same rows give the same bits, at any place of ``ROWS`` or a multiple.
 
-    What has no such form on a GPU raises a ``RuntimeError`` of torch.
+    A CPU cuts each operation among two threads at most. The number is a setting of the process: one
+    thread at a time is inside. What has no such form on a GPU raises a ``RuntimeError`` of torch.
+
+    Raises:
+        WrongUse: the number of threads was changed meanwhile.
     """
     if device.type == "cpu":
-        yield
+        with _COMPUTING:
+            yield from _on_few_threads()
         return
     before = torch.are_deterministic_algorithms_enabled()
     warned = torch.is_deterministic_algorithms_warn_only_enabled()
@@ -75,3 +86,22 @@ def repeatable(device: torch.device) -> Iterator[None]:
     finally:
         torch.use_deterministic_algorithms(before, warn_only=warned)
         torch.backends.cudnn.benchmark = searched
+
+
+def _on_few_threads() -> Iterator[None]:
+    """Sets the number of torch's threads, and restores it."""
+    before = torch.get_num_threads()
+    threads = min(before, _MOST_THREADS)
+    if threads != before:
+        torch.set_num_threads(threads)
+    try:
+        yield
+        if torch.get_num_threads() != threads:
+            raise WrongUse(
+                "The number of torch's threads was changed while a network was computed.",
+                allowed="torch.set_num_threads before or after a fit, a score or a step",
+                remedy="Take it out of the module and its hooks.",
+            )
+    finally:
+        if torch.get_num_threads() != before:
+            torch.set_num_threads(before)

@@ -15,6 +15,7 @@ from sfumato.exact.rational import power_of_two_at_most
 from sfumato.learning.features import Floats
 from sfumato.learning.lattice import Lattice, clip_factors
 from sfumato.learning.torch.blocks import MOST_ROWS, Block, Vectors
+from sfumato.learning.torch.device import ROWS, repeatable
 from sfumato.learning.torch.reading import Known, Reading
 from sfumato.learning.torch.recorded import Recorded
 from sfumato.learning.torch.total import Total
@@ -98,7 +99,7 @@ class GradientSums(BoundedStatistic[Integers]):
     def rows(self) -> int:
         """The rows of a chunk; fewer are padded."""
         if self.whole:
-            return int(np.clip(_ENTRIES // self.lattice.size // 16 * 16, 16, MOST_ROWS))
+            return int(np.clip(_ENTRIES // self.lattice.size // ROWS * ROWS, ROWS, MOST_ROWS))
         return MOST_ROWS
 
     def distance(
@@ -116,9 +117,10 @@ class GradientSums(BoundedStatistic[Integers]):
     ) -> Integers:
         """The exact sums, rounded once."""
         rows = opened.unit_rows(self.plan)
-        self.load()
         steps = (self.lattice.step / self.fine).numerator
-        return self.summed(self._units(rows) if self.whole else self._rows(opened), steps)
+        with repeatable(self.network.device):
+            self.load()
+            return self.summed(self._units(rows) if self.whole else self._rows(opened), steps)
 
     def summed(
         self,

@@ -29,6 +29,9 @@ _REMEDY = (
 _ROUNDED, _ROUNDED_OUTPUT = 1e-3, 1e-5
 # So many rows are alone.
 _ALONE = 16
+# Batches in which each row stands at two places.
+_BATCHES = 8
+_PLACE = "of a row, which depends on its place in a batch"
 # What each module was given and returned: name, input and output with the rows in the first axis.
 Passed: TypeAlias = list[tuple[str, torch.Tensor, torch.Tensor]]
 
@@ -45,7 +48,7 @@ def require_isolated(sums: GradientSums) -> None:
     # what is refused here hangs on released weights alone, not on rows of an earlier piece
     sums.network.renew()
     sums.load()
-    with _unmoved(sums.network):
+    with _unmoved(sums.network), repeatable(sums.network.device):
         _require_isolated(sums)
 
 
@@ -61,7 +64,10 @@ def _require_isolated(sums: GradientSums) -> None:
     order = _moved(sums.rows)
     after = _arrays(sums, x[order], y[order])
     if not all(_same(one[order], two) for one, two in zip(before, after, strict=True)):
-        raise _mixed("the gradient of a row, which depends on its place in a batch")
+        raise _mixed(f"the gradient {_PLACE}")
+    for pair, batch in _twins(sums.reading, sums.rows, sums.network.device):
+        if not all(_same(array[pair[0]], array[pair[1]]) for array in _arrays(sums, *batch)):
+            raise _mixed(f"the gradient {_PLACE}")
 
 
 def require_isolated_elsewhere(sums: GradientSums) -> None:
@@ -148,7 +154,11 @@ def require_outputs_apart(
             if not _same(outputs[kept], network.module(other)[kept]):
                 raise _mixed("the output of a row, which depends on other rows")
         if not _same(outputs[order], network.module(x[order])):
-            raise _mixed("the output of a row, which depends on its place in a batch")
+            raise _mixed(f"the output {_PLACE}")
+        for pair, (twins, _) in _twins(reading, rows, network.device):
+            outputs = network.module(twins)
+            if not _same(outputs[pair[0]], outputs[pair[1]]):
+                raise _mixed(f"the output {_PLACE}")
     require_forgetful(network, reading, rows)
 
 
@@ -185,8 +195,23 @@ def _variants(
 
 def _moved(rows: int) -> torch.Tensor:
     """An order of rows in which every row has another place."""
-    # a prime stride; chunks are multiples of 16
+    # a prime stride; chunks are multiples of 64
     return (97 * torch.arange(rows) + 5) % rows
+
+
+def _twins(
+    reading: Reading,
+    rows: int,
+    device: torch.device,
+) -> Iterator[tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]]:
+    """Pairs of places, and batches in which both places of a pair have the same row."""
+    for seed in range(3, 3 + _BATCHES):
+        x, y = reading.drawn(rows, seed, device)
+        # an odd stride, and an even number of rows: every place is in one pair
+        places = (37 * (2 * seed + 1) * torch.arange(rows) + seed) % rows
+        pair = places.reshape(-1, 2).T
+        x[pair[1]], y[pair[1]] = x[pair[0]], y[pair[0]]
+        yield pair, (x, y)
 
 
 def _require_losses(

@@ -8,6 +8,7 @@ import torch
 
 from sfumato.learning.outcomes import Outcomes
 from sfumato.learning.torch.blocks import MOST_ROWS
+from sfumato.learning.torch.device import repeatable
 from sfumato.learning.torch.reading import Reading
 from sfumato.learning.torch.recorded import Recorded
 from sfumato.noise import Integers
@@ -41,7 +42,7 @@ class NetworkOutcomes(Outcomes):
     ) -> Integers:
         """The class with the largest output; of a single output, the second if it is positive."""
         x, _, _ = self.reading.tensors(codes, MOST_ROWS, self.network.device)
-        with torch.no_grad():
+        with torch.no_grad(), repeatable(self.network.device):
             outputs = self.network.module(x).flatten(1)[: len(codes)]
         best = outputs[:, 0] > 0
         if outputs.shape[1] > 1:
