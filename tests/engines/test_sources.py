@@ -9,7 +9,6 @@ from fractions import Fraction
 from pathlib import Path
 
 import duckdb
-import pandas
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
