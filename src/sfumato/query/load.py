@@ -89,8 +89,8 @@ def load(
 ) -> Session:
     """Opens the session that a file declares; paths in it are relative to the file.
 
-    ``analyst``, ``purpose``, ``engine`` and ``wait`` are those of ``connect``. Without them, the file's
-    ``analyst`` and ``purpose`` are used, and those of ``connect`` where it has none.
+    ``analyst``, ``purpose``, ``engine`` and ``wait`` are those of ``connect``. Without them, the
+    file's ``analyst`` and ``purpose`` are used, and those of ``connect`` where it has none.
 
     Raises:
         InvalidConfig: there is no such file, it is not TOML, or a key is missing, unknown or
