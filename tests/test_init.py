@@ -27,6 +27,11 @@ def test_every_public_name_loads(name: str) -> None:
     assert name in dir(sfumato)
 
 
+def test_the_examples_are_named_by_the_root() -> None:
+    assert sfumato.examples.people.__module__ == "sfumato.cli.examples"
+    assert "examples" in dir(sfumato)
+
+
 @pytest.mark.parametrize("room", ["audit", "learning", "synopsis", "synthetic", "telemetry"])
 def test_a_room_is_loaded_when_it_is_first_named(room: str) -> None:
     code = f"import sfumato, sys; assert 'sfumato.{room}' not in sys.modules; sfumato.{room}"

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sfumato import synopsis as synopsis
     from sfumato import synthetic as synthetic
     from sfumato import telemetry as telemetry
+    from sfumato.cli import examples as examples
     from sfumato.engines.local import Local as Local
     from sfumato.engines.prepare import prepare as prepare
     from sfumato.engines.spark import Spark as Spark
@@ -82,21 +83,30 @@ _HOME = {
     "prepare": "engines.prepare",
 }
 
-# Rooms that are used under their own name; the rest of the package is reached by these names.
-_ROOMS = ("audit", "learning", "synopsis", "synthetic", "telemetry")
+# Modules that are used by a name of the root.
+_MODULES = {
+    "audit": "audit",
+    "examples": "cli.examples",
+    "learning": "learning",
+    "synopsis": "synopsis",
+    "synthetic": "synthetic",
+    "telemetry": "telemetry",
+}
 
 __all__ = [*_HOME, "__version__"]
 
 
 def __getattr__(name: str) -> object:
-    if name in _ROOMS:
-        return import_module(f"sfumato.{name}")  # which also binds the name
-    if name not in _HOME:
+    value: object
+    if name in _MODULES:
+        value = import_module(f"sfumato.{_MODULES[name]}")
+    elif name in _HOME:
+        value = getattr(import_module(f"sfumato.{_HOME[name]}"), name)
+    else:
         raise AttributeError(f"module 'sfumato' has no attribute {name!r}")
-    value = getattr(import_module(f"sfumato.{_HOME[name]}"), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME, *_ROOMS})
+    return sorted({*globals(), *_HOME, *_MODULES})

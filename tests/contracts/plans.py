@@ -17,6 +17,7 @@ from sfumato.errors import UnsupportedSql
 from sfumato.metadata.column import Column, Integer, Text
 from sfumato.plan.aggregate import (
     Aggregate,
+    CodeQuantiles,
     CountDistinct,
     CountRows,
     CountUnits,
@@ -386,6 +387,13 @@ def aggregates(draw: st.DrawFn, columns: tuple[Column, ...]) -> Aggregate:
             st.builds(Variance, number),
             st.builds(
                 Quantiles, values(columns, text=False, widest=50), st.just((Fraction(1, 2),))
+            ),
+            st.builds(
+                CodeQuantiles,
+                values(columns, text=False, widest=50),
+                st.just((Fraction(1, 2),)),
+                leaf=st.integers(1, 9),
+                ends=st.booleans(),
             ),
         )
     )

@@ -202,3 +202,16 @@ def test_a_form_that_is_known_is_put_in_its_place():
     assert (
         form(node, {id(value): "known"}) == form(node).replace(form(value), "known") != form(node)
     )
+
+
+def test_quantiles_of_many_codes_have_another_form_than_those_on_the_grid_of_before():
+    """Answers with a wrong rank error were stored under the form of ``Quantiles``."""
+    levels = (Fraction(1, 2),)
+    few, many = (Value.of(Column("x", sf.Integer(0, most))) for most in (1023, 1024))
+    assert form(aggregate.quantiles(few, levels)) == (
+        f'{{"levels":[{{"fraction":"1/2"}}],"node":"Quantiles","value":{form(few)}}}'
+    )
+    assert form(aggregate.quantiles(many, levels)) == (
+        '{"ends":false,"leaf":1,"levels":[{"fraction":"1/2"}],'
+        f'"node":"CodeQuantiles","value":{form(many)}}}'
+    )

@@ -30,7 +30,8 @@ from sfumato.plan.scalar import (
 )
 from sfumato.plan.statistic import Statistic
 from sfumato.plan.value import Value
-from sfumato.query.estimate import Range, Released, ranges_of, value_of
+from sfumato.query.estimate import Range, Released
+from sfumato.query.output_intervals import ranges_of, value_of
 from sfumato.testing import assert_at_most
 from tests.contracts.released import means, numbers, variances
 

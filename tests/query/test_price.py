@@ -195,3 +195,17 @@ def test_the_whole_price_is_no_share_and_nothing_is_left_of_the_least_one():
     assert third.shared(Fraction(1, 3)).delta == third.delta
     with pytest.raises(InvalidNumber, match="unit"):
         Price(rho=Fraction(1, 10**12)).shared(Fraction(1, 2))
+
+
+def test_intervals_are_bought_with_a_cost_and_by_the_question_itself_alone() -> None:
+    stated = price(epsilon=1, delta="1e-9")
+    bought = stated.buying(interval=True)
+    assert (bought.interval, bought.epsilon) == (True, stated.epsilon)
+    assert stated.buying(interval=False) == stated
+    assert bought.shared(Fraction(1, 2)).interval
+    # what another question needs has no interval and no delta
+    assert bought.without_extras() == price(epsilon=1)
+    with pytest.raises(WrongUse, match="with error="):
+        price(error=5, max_epsilon=1).buying(interval=True)
+    with pytest.raises(WrongUse, match="interval=1"):
+        stated.buying(interval=1)

@@ -37,6 +37,7 @@ from sfumato.query.passes.prune import prune
 from sfumato.query.passes.track import track
 from tests.contracts import layouts, world
 from tests.contracts.effort import examples
+from tests.contracts.leaves import dense
 from tests.query.test_stability import (
     ALL,
     CLOSED,
@@ -79,17 +80,11 @@ def moves(plan, dataset, pair, key="key"):
     }
     one, other = (Reference(content, samples).run(plan, "") for content in (pair.one, pair.other))
     for part, left, right in zip(plan.parts, one, other, strict=True):
-        zeros = (0,) * part.aggregate.width
-        yield (
-            part,
-            [
-                [
-                    a - b
-                    for a, b in zip(left.get(group, zeros), right.get(group, zeros), strict=True)
-                ]
-                for group in {*left, *right}
-            ],
-        )
+        apart = []
+        for group in {*left, *right}:
+            both = [dense(part.aggregate, each.get(group, ())) for each in (left, right)]
+            apart.append([a - b for a, b in zip(*both, strict=True)])
+        yield part, apart
 
 
 def norm_of(part, groups):

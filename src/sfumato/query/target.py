@@ -28,8 +28,9 @@ from sfumato.plan.scalar import Estimate, leaves
 from sfumato.plan.statistic import Statistic
 from sfumato.privacy.event import Json
 from sfumato.query.answer import Answer
-from sfumato.query.estimate import AnyReleased, linear_weights, simplified
+from sfumato.query.estimate import AnyReleased, linear_weights
 from sfumato.query.linear_form import LinearForm, linear_form
+from sfumato.query.output_intervals import simplified
 from sfumato.query.price import Target
 from sfumato.query.table import released_parts
 from sfumato.query.tail_bounds import is_within
