@@ -37,7 +37,7 @@ MAY_IMPORT_LATE = {
     "synthetic/export.py",
     "engines/postgres.py",
     "engines/remote.py",
-    "engines/sources.py",
+    "engines/frame_source.py",
     "engines/spark.py",
     "engines/spark_frame.py",
     "engines/spark_quiet.py",

@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.cli.init_forms import guess, has_decimal_comma
+from sfumato.cli.init_forms import (
+    guess,
+    has_decimal_comma,
+    looks_like_values,
+    thousands_of,
+    without_thousands,
+)
 
 
 @pytest.mark.parametrize(
@@ -47,3 +53,36 @@ def test_no_day_is_treated_in_another_way(days: list[datetime.date]) -> None:
 def test_a_comma_for_the_fraction() -> None:
     assert has_decimal_comma(["", "-1,25"])
     assert not has_decimal_comma(["1,2,3", "1,", "12"])
+
+
+@pytest.mark.parametrize(
+    ("value", "delimiter", "sign"),
+    [
+        ("103,431", ",", ","),
+        ("-1,234,567.25", ",", ","),
+        ("103,43", ",", ""),
+        ("0,431", ",", ""),
+        ("103,431", ";", ""),
+        ("1.234", ";", ""),
+        ("1.234.567", ";", "."),
+        ("1.234,5", ";", "."),
+        ("1 234", ",", " "),
+        ("1'234.5", ";", "'"),
+        ("a 234", ",", ""),
+    ],
+)
+def test_a_sign_between_thousands_is_a_form_that_is_no_fraction(
+    value: str, delimiter: str, sign: str
+) -> None:
+    assert thousands_of([["x"], ["7", value]], delimiter) == sign
+
+
+def test_only_numbers_lose_the_sign_between_thousands() -> None:
+    assert without_thousands(["1,500", "a,b", "1,5"], ",") == ["1500", "a,b", "1,5"]
+    assert without_thousands(["1,500"], "") == ["1,500"]
+
+
+@pytest.mark.parametrize("name", ["1", "-2.5", "007", "2024-01-31", "24/03/1962", "TRUE", "1,500"])
+def test_a_name_of_the_form_of_a_value_is_one(name: str) -> None:
+    assert looks_like_values(["age", name])
+    assert not looks_like_values(["age", f"q{name}", f"{name} years"])

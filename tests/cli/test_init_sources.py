@@ -65,6 +65,35 @@ def test_a_first_line_that_does_not_name_each_column_is_refused(tmp_path: Path, 
         columns_of(write(tmp_path, text))
 
 
+@pytest.mark.parametrize(
+    "line", ["17,F", "qq,24/03/1962", 'qq,"103,431"', "007,qq", "qq,true", "qq,2.5"]
+)
+def test_a_first_row_becomes_no_names(tmp_path: Path, line: str) -> None:
+    source = write(tmp_path, f"{line}\n{line}\n")
+    with pytest.raises(InvalidSource, match="has numbers, dates or truth values") as refusal:
+        columns_of(source)
+    assert not any(value in str(refusal.value) for value in ("17", "qq", "1962", "431", "2.5"))
+    assert len(columns_of(source, has_names=True).known) == 2
+
+
+def test_a_first_row_of_a_sheet_becomes_no_names(tmp_path: Path) -> None:
+    path = tmp_path / "people.xlsx"
+    with xlsxwriter.Workbook(path) as book:
+        book.add_worksheet().write_row(0, 0, ["F", 17])
+    with pytest.raises(InvalidSource, match="has numbers, dates or truth values"):
+        columns_of(str(path))
+    assert list(columns_of(str(path), has_names=True).known) == ["F", "17"]
+
+
+def test_a_sign_between_thousands_is_a_guess(tmp_path: Path) -> None:
+    columns = columns_of(write(tmp_path, 'pay,name\n"103,431",x\n7,"a,b"\n'))
+    assert columns.guessed_options == {"thousands": ","}
+    assert columns.guesses == {"pay": {"type": "integer"}, "name": {"type": "category"}}
+    columns = columns_of(write(tmp_path, "pay;n\n1.234,5;1\n7;2\n"))
+    assert columns.guessed_options == {"thousands": ".", "decimal": ","}
+    assert columns.guesses["pay"] == {"type": "real"}
+
+
 def test_types_of_parquet_are_known(tmp_path: Path) -> None:
     schema = pa.schema(
         {"n": pa.int32(), "x": pa.float64(), "d": pa.date32(), "t": pa.timestamp("us"),

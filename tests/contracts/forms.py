@@ -255,11 +255,11 @@ def _parts(rows: Rows) -> list[pa.Table]:
     return [table.slice(0, len(rows) // 3), table.slice(len(rows) // 3)]
 
 
-def _folder(rows: Rows, place: Place, pattern: str = "") -> Options:
+def _folder(rows: Rows, place: Place, pattern: str = "", name: str = "part.parquet") -> Options:
     folder = place.folder / "data"
     for number, part in enumerate(_parts(rows)):
         (folder / str(number)).mkdir(parents=True)
-        pq.write_table(part, folder / str(number) / "part.parquet")
+        pq.write_table(part, folder / str(number) / name)
     (folder / "_SUCCESS").touch()
     return {"source": folder / pattern if pattern else folder}
 
@@ -368,7 +368,12 @@ FILES = (
     ),
     Form("Parquet of polars", _parquet_of_polars),
     Form("a folder of Parquet", _folder),
+    Form("a folder of Parquet, capitals", partial(_folder, name="part.PARQUET")),
     Form("a pattern of Parquet", partial(_folder, pattern="*/*.parquet")),
+    Form(
+        "a pattern of Parquet, capitals",
+        partial(_folder, pattern="**/*.parquet", name="part.PARQUET"),
+    ),
     Form("a folder with keys of Hive", _hive),
     Form("a folder with a link to a file", _linked_file),
     Form("a folder with a link to a folder", _linked_folder, "symbolic link"),
@@ -383,6 +388,7 @@ FILES = (
     ),
     Form("CSV", _csv),
     Form("CSV, line ends of Windows", partial(_csv, end="\r\n")),
+    Form("CSV, line ends of an old Mac", partial(_csv, end="\r")),
     Form("CSV, semicolons", partial(_csv, delimiter=";")),
     Form("CSV, UTF-16", partial(_csv, encoding="utf-16")),
     Form("CSV, GB18030", partial(_csv, encoding="gb18030")),

@@ -14,10 +14,11 @@ from sfumato.plan.reading import Kind
 from sfumato.plan.scalar import Value
 from sfumato.privacy.distance import Norm
 from sfumato.query.add_noise import every_group
+from sfumato.query.answer_rows import merged
 from sfumato.query.estimate import Released
 from sfumato.query.output_intervals import value_of
 from sfumato.query.pipeline import compile_plan
-from sfumato.query.table import Group, merged
+from sfumato.query.table import Group
 
 
 def unnoised(question: Question, dataset: Dataset, engine: Engine, norm: Norm) -> list[list[Value]]:

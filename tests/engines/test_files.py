@@ -34,6 +34,45 @@ def test_a_csv_is_read_as_text(connection, tmp_path):
     ]
 
 
+@pytest.mark.parametrize(
+    ("written", "names"),
+    [
+        ('id,"age\nin years"\n1,30\n2,"4\n0"\n', ["id", "age\nin years"]),
+        ('id,"age\r\nin ""years"""\r\n1,30\r\n2,"4\n0"\r\n', ["id", 'age\r\nin "years"']),
+        ('"\n\nid","age"\n1,30\n2,"4\n0"\n', ["\n\nid", "age"]),
+        ('id,age\r1,30\r2,"4\n0"\r', ["id", "age"]),
+        ('id,"age\rin years"\r1,30\r2,"4\n0"', ["id", "age\rin years"]),
+        ('id,ag\u2028e\n1,30\n2,"4\n0"\n', ["id", "ag\u2028e"]),
+    ],
+)
+def test_names_end_where_their_record_does(connection, tmp_path, written, names):
+    path = tmp_path / "data.csv"
+    path.write_text(written, encoding="utf-8", newline="")
+    rows = connection.execute(f"SELECT * FROM {from_file(connection, 't', path)}")
+    assert [column[0] for column in rows.description] == names
+    assert rows.fetchall() == [("1", "30"), ("2", "4\n0")]
+
+
+@pytest.mark.parametrize("head", ['id,"age\n', 'id,"age\n1,30\n2,"4"\n', 'i"d,age\n1,"30\n'])
+def test_an_open_quote_makes_no_names_of_rows(connection, tmp_path, head):
+    path = tmp_path / "data.csv"
+    path.write_text(f"{head}canary,30\n", encoding="utf-8")
+    with pytest.raises(InvalidSource) as refusal:
+        from_file(connection, "t", path)
+    assert "canary" not in str(refusal.value) and refusal.value.__context__ is None
+
+
+def test_a_byte_order_mark_before_a_name_of_two_lines_is_read_without_it(connection, tmp_path):
+    # DuckDB would read the second line of the name as a row
+    path = tmp_path / "data.csv"
+    path.write_bytes(b'\xef\xbb\xbf"a\nb",c\n1,2\n')
+    with pytest.raises(InvalidSource, match="a byte order mark, and one of its names"):
+        from_file(connection, "t", path)
+    copy = utf8_copy("t", path, "utf-8", tmp_path)
+    item = from_file(connection, "t", path, copy=copy)
+    assert connection.execute(f"SELECT * FROM {item}").fetchall() == [("1", "2")]
+
+
 @pytest.mark.parametrize("delimiter", [";", "|", "\t"])
 def test_the_declared_delimiter_separates_and_a_comma_does_not(connection, tmp_path, delimiter):
     path = tmp_path / "data.csv"

@@ -9,7 +9,6 @@ from fractions import Fraction
 from pathlib import Path
 
 import duckdb
-import pandas
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -71,6 +70,39 @@ def test_a_folder_is_all_its_files(asker, folder):
 )
 def test_a_pattern_is_the_files_that_it_means(asker, folder, pattern, expected):
     assert everything(asker, folder / pattern) == {(): expected}
+
+
+@pytest.mark.parametrize(
+    ("name", "is_read"),
+    [
+        ("b.PARQUET", True),
+        ("b.Parquet", True),
+        ("deep/b.parquet", True),
+        ("_b.parquet", False),
+        (".b.parquet", False),
+        ("_old/b.parquet", False),
+        ("deep/.old/b.PARQUET", False),
+    ],
+)
+def test_a_folder_and_a_pattern_of_all_its_files_agree(asker, tmp_path, name, is_read, caplog):
+    folder = tmp_path / "_data.d"
+    write(folder / "a.parquet", a=[1], b=["x"])
+    file = write(folder / name, a=[4], b=["y"])
+    expected = {(): (2, 2, 2, 5) if is_read else (1, 1, 1, 1)}
+    for source in (folder, folder / "**" / "*.parquet", folder / "**" / "*.PARQUET"):
+        caplog.clear()
+        assert everything(asker, source) == expected, source
+        assert (f"{file} is left out" in caplog.text) is not is_read
+        assert caplog.text.count("is left out") == (not is_read)
+        assert holds(source, file) is is_read
+
+
+@pytest.mark.parametrize("pattern", ["_old/*.parquet", "_o*/b.parquet", "**/_old/*", "_old/_*"])
+def test_a_pattern_that_spells_the_sign_of_a_writer_means_its_files(asker, tmp_path, pattern):
+    name = "_b.parquet" if pattern.endswith("_*") else "b.parquet"
+    file = write(tmp_path / "_old" / name, a=[4], b=["y"])
+    assert everything(asker, tmp_path / pattern) == {(): (1, 1, 1, 4)}
+    assert holds(tmp_path / pattern, file)
 
 
 @pytest.mark.parametrize("source", [".", "**/*.parquet", "*/**/*.parquet", "deep*/**/x.parquet"])
@@ -311,29 +343,6 @@ def test_frames_and_databases_do_not_change(shop):
             found = opened(connection, "t", table)
             shop.touch()
             assert not found.has_changed
-
-
-def test_what_is_no_frame_is_refused_without_a_word_of_its_own():
-    class Lazy:
-        @property
-        def columns(self):
-            raise RuntimeError(CANARY)
-
-    with pytest.raises(InvalidSource, match="'Lazy' cannot be read") as caught:
-        DuckDB({"t": sf.Table(Lazy(), columns=COLUMNS)})
-    assert caught.value.__context__ is None
-
-
-@pytest.mark.parametrize("odd", [["x", 1], [1, CANARY], [{"k": 1}, 3], [object(), None]])
-def test_a_column_that_arrow_has_no_type_for_is_named_and_no_value_of_it(odd):
-    frame = pandas.DataFrame({"a": [1, 2], "b": odd})
-    with pytest.raises(
-        InvalidSource, match="Table 't': column 2 of 'DataFrame' has values of several types"
-    ) as caught:
-        DuckDB({"t": sf.Table(frame, columns=COLUMNS)})
-    assert CANARY not in str(caught.value) and caught.value.__context__ is None
-    frame["b"] = frame["b"].astype(str)
-    DuckDB({"t": sf.Table(frame, columns=COLUMNS)}).close()
 
 
 # --- what an output would replace --------------------------------------------------------------

@@ -12,8 +12,9 @@ from sfumato.noise import DiscreteLaplace
 from sfumato.plan.output import Item, Output
 from sfumato.plan.scalar import Estimate, Key
 from sfumato.query.answer import Answer
+from sfumato.query.answer_rows import merged
 from sfumato.query.consistent import consistent_error, consistent_rows, is_count
-from sfumato.query.table import answer_body, load_body, merged
+from sfumato.query.table import answer_body, load_body
 from tests.contracts.people import session
 from tests.contracts.released import means, numbers
 from tests.query.test_table import FACTS

@@ -31,7 +31,7 @@ from sfumato.plan.scalar import Grouping as GroupingOf
 from sfumato.plan.stages import Bounded
 from sfumato.privacy.distance import Norm
 from sfumato.privacy.event import AdditiveNoise
-from sfumato.query import choose, grouping_levels, table
+from sfumato.query import answer_rows, choose, grouping_levels
 from sfumato.query.answer import Answer
 from sfumato.query.choose import Planned, plans_for_target
 from sfumato.query.claims import require_proved
@@ -279,7 +279,7 @@ def test_the_rows_are_those_of_duckdb(tmp_path: Path, sql: str) -> None:
 def test_a_level_that_takes_the_groups_of_another_is_caught(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(table, "bisect_right", lambda ends, group: 0)
+    monkeypatch.setattr(answer_rows, "bisect_right", lambda ends, group: 0)
     with session(tmp_path) as opened, pytest.raises(EngineFailed):
         opened.query(ROLLUP, error=40, max_epsilon=100)
 
@@ -373,7 +373,7 @@ def test_a_total_is_no_group_of_missing_values(tmp_path: Path) -> None:
 def test_a_total_that_is_a_group_of_missing_values_is_caught(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(table, "TOTAL", None)
+    monkeypatch.setattr(answer_rows, "TOTAL", None)
     with session(tmp_path) as opened:
         answer = opened.query(BY_S, epsilon=1000)
     assert answer.totals != [[], [], [], [], ["s"]]

@@ -15,8 +15,9 @@ from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.plan.output import Item, Order, Output
 from sfumato.plan.scalar import Compare, Comparison, Constant, Estimate, Key
 from sfumato.query.answer import Answer
+from sfumato.query.answer_rows import Rows, merged
 from sfumato.query.estimate import TOTAL, Kind, Reading, Released
-from sfumato.query.table import Rows, answer_body, error_rows, load_body, merged, parts_from_json
+from sfumato.query.table import answer_body, error_rows, load_body, parts_from_json
 from tests.contracts.people import EXACTLY, FRAME, session
 from tests.contracts.released import means, numbers
 

@@ -4,6 +4,8 @@
 import re
 from fractions import Fraction
 
+import duckdb
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,7 +15,18 @@ from sfumato.metadata.column import Category, Column
 from sfumato.plan.evaluate import evaluate
 from sfumato.plan.scalar import Constant, Field, Lookup, Member
 from sfumato.sql import labels
-from sfumato.sql.labels import joined, like, mapped, matching, measured, regex, substring, to_number
+from sfumato.sql.labels import (
+    joined,
+    like,
+    lower_case,
+    mapped,
+    matching,
+    measured,
+    regex,
+    substring,
+    to_number,
+    upper_case,
+)
 from sfumato.sql.typed import Label, text
 from tests.contracts.effort import examples
 
@@ -170,3 +183,30 @@ def test_a_table_off_by_one_is_noticed(monkeypatch):
         labels, "Lookup", lambda operand, first, table: Lookup(operand, first + 1, table)
     )
     assert values(mapped(C, str.lower)) != [*(word.lower() for word in WORDS), None]
+
+
+def test_capital_and_small_letters_are_those_of_the_engine():
+    """Of every character, and of words in which Python looks at more than one letter."""
+    letters = [chr(code) for code in range(1, 0x20000) if not 0xD800 <= code < 0xE000]
+    words = [*letters, "straße", "İstanbul", "ΟΔΟΣ", "ﬁn", "ŉ", "ᾳ", "ASCII"]
+    table = pa.table({"w": words})
+    with duckdb.connect() as engine:
+        engine.register("words", table)
+        rows = engine.execute("SELECT w, upper(w), lower(w) FROM words").fetchall()
+    assert len(rows) == len(words)
+    assert [row for row in rows if row[1:] != (upper_case(row[0]), lower_case(row[0]))] == []
+
+
+@pytest.mark.parametrize(
+    ("label", "pattern", "expected"),
+    [
+        ("İx", "ix", True),
+        ("straße", "STRAẞE", True),
+        ("straße", "STRASSE", False),
+        ("ΟΔΟΣ", "οδος", False),
+        ("ΟΔΟΣ", "οδοσ", True),
+    ],
+)
+def test_ilike_compares_the_small_letters_of_the_engine(label, pattern, expected):
+    assert duckdb.execute("SELECT ? ILIKE ?", [label, pattern]).fetchone() == (expected,)
+    assert like(pattern, ignore_case=True)(label) is expected

@@ -134,7 +134,7 @@ def test_a_model_shows_no_rows(model):
 
 
 def test_rows_that_are_written_come_in_parts(model, tmp_path, monkeypatch):
-    monkeypatch.setattr("sfumato.synthetic.model.AT_ONCE", 400)
+    monkeypatch.setattr("sfumato.synthetic.sampler.AT_ONCE", 400)
     model.save(tmp_path, rows=1000)
     rows = parquet.read_table(tmp_path / "people.parquet")
     assert (

@@ -54,8 +54,8 @@ def test_every_sample_agrees_with_public_marginals_exactly(tmp_path, monkeypatch
         samples = [again.sample(rows=rows)["people"] for rows in (0, 1, 2, 7, 1000)]
         samples += [copy["people"] for copy in model.samples(2)]
     # in parts, too, of which each has its share
-    monkeypatch.setattr("sfumato.synthetic.model.AT_ONCE", 7)
-    monkeypatch.setattr("sfumato.synthetic.model.IN_MEMORY", 100)
+    monkeypatch.setattr("sfumato.synthetic.sampler.AT_ONCE", 7)
+    monkeypatch.setattr("sfumato.synthetic.sampler.IN_MEMORY", 100)
     again.save(tmp_path / "out", rows=400, csv=False)
     samples += [parquet.read_table(tmp_path / "out/people.parquet"), again.sample(400)["people"]]
     for rows in samples:

@@ -11,7 +11,7 @@ import click
 from sfumato.cli.codebook import read_codebook
 from sfumato.cli.init_keys import Keys
 from sfumato.cli.init_questions import asked
-from sfumato.cli.init_sources import columns_of, place_in, sources_of, table_name
+from sfumato.cli.init_sources import Columns, columns_of, place_in, sources_of, table_name
 from sfumato.cli.init_toml import TableDraft, config_text
 from sfumato.cli.language import say
 from sfumato.cli.options import require_folders, write_file
@@ -32,6 +32,11 @@ from sfumato.query.open_places import OPEN
 @click.option("--table", help="The name of the table in a database or on a server.")
 @click.option("--dataset", help="The name of the dataset; by default that of the folder.")
 @click.option("--output", default="sfumato.toml", show_default=True, type=click.Path())
+@click.option(
+    "--header",
+    type=click.Choice(["yes"]),
+    help="The first line has names, even if they look like numbers or dates.",
+)
 @click.option("--interactive", is_flag=True, help="Ask for each column what belongs there.")
 def command(
     places: tuple[str, ...],
@@ -40,6 +45,7 @@ def command(
     dataset: str | None,
     output: str,
     *,
+    header: str | None,
     interactive: bool,
 ) -> None:
     """Write a file of declarations: what names and types say, and places to fill for the rest.
@@ -54,7 +60,10 @@ def command(
         _require_no_password(place)
     sources = [source for place in places for source in sources_of(place)]
     described = read_codebook(codebooks)
-    tables = [_draft(source, table, described, folder) for source in sources]
+    tables = []
+    for source in sources:
+        columns = columns_of(source, table, has_names=header is not None)
+        tables.append(_draft(source, columns, table, described, folder))
     _require_names(tables)
     keys = Keys.of({draft.name: list(draft.columns.known) for draft in tables})
     epsilon = OPEN
@@ -69,12 +78,12 @@ def command(
 
 def _draft(
     source: str,
+    columns: Columns,
     table: str | None,
     described: Mapping[str, Mapping[str, object]],
     folder: Path,
 ) -> TableDraft:
     """One source as a table, with what the codebooks say of its columns."""
-    columns = columns_of(source, table)
     said = {name: described[name] for name in columns.known if name in described}
     draft = TableDraft(table_name(source, table), source, columns, said, table)
     return replace(draft, source=place_in(source, folder))

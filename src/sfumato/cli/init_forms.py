@@ -2,7 +2,7 @@
 """What type the strings of a column look like, by their form alone: never by their values."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 # Each form with the declaration that it suggests. "?" is for what no form can tell.
 _FORMS: tuple[tuple[str, Mapping[str, str]], ...] = (
@@ -15,6 +15,13 @@ _FORMS: tuple[tuple[str, Mapping[str, str]], ...] = (
     (r"true|false|True|False|TRUE|FALSE", {"type": "boolean"}),
 )
 _LEADING_ZERO = re.compile(r"[+-]?0\d+")
+# Numbers whose thousands are apart, by the sign: a form that is no fraction.
+_GROUPED = {
+    ",": re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?"),
+    ".": re.compile(r"[+-]?[1-9]\d{0,2}((\.\d{3})+,\d+|(\.\d{3}){2,})"),
+    " ": re.compile(r"[+-]?[1-9]\d{0,2}( \d{3})+([.,]\d+)?"),
+    "'": re.compile(r"[+-]?[1-9]\d{0,2}('\d{3})+([.,]\d+)?"),
+}
 
 
 def guess(values: Iterable[str]) -> Mapping[str, str]:
@@ -46,3 +53,44 @@ def has_decimal_comma(values: Iterable[str]) -> bool:
     (True, False)
     """
     return any(re.fullmatch(r"[+-]?\d+,\d+", value.strip()) for value in values)
+
+
+def looks_like_values(names: Iterable[str]) -> bool:
+    """Returns whether one of the names has the form of a number, a date or a truth value.
+
+    Then they are rather the first row of a file without a header.
+
+    >>> looks_like_values(["age", "2024-01-31"]), looks_like_values(["age", "q1"])
+    (True, False)
+    """
+    return any(_is_value(name.strip()) for name in names)
+
+
+def _is_value(name: str) -> bool:
+    forms = [pattern for pattern, _ in _FORMS]
+    forms += [_LEADING_ZERO.pattern, _GROUPED[","].pattern]
+    return any(re.fullmatch(form, name) for form in forms)
+
+
+def thousands_of(columns: Iterable[Sequence[str]], delimiter: str) -> str:
+    """Returns the sign between thousands that the form of numbers suggests; "" if none does.
+
+    Beside commas as the delimiter 1,500 is grouped; else a group alone may be a fraction.
+
+    >>> thousands_of([["103,431", "7"]], ","), thousands_of([["1.500"]], ";")
+    (',', '')
+    """
+    of_fractions = "." if delimiter == "," else ","
+    written = [value.strip() for values in columns for value in values]
+    for sign, grouped in _GROUPED.items():
+        if sign != of_fractions and any(map(grouped.fullmatch, written)):
+            return sign
+    return ""
+
+
+def without_thousands(values: Sequence[str], sign: str) -> Sequence[str]:
+    """Returns strings without the sign between thousands, where they are numbers with it."""
+    if not sign:
+        return values
+    grouped = _GROUPED[sign]
+    return [v.replace(sign, "") if grouped.fullmatch(v.strip()) else v for v in values]

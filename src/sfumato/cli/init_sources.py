@@ -12,7 +12,13 @@ from pathlib import Path
 
 import duckdb
 
-from sfumato.cli.init_forms import guess, has_decimal_comma
+from sfumato.cli.init_forms import (
+    guess,
+    has_decimal_comma,
+    looks_like_values,
+    thousands_of,
+    without_thousands,
+)
 from sfumato.engines.files import is_sqlite
 from sfumato.engines.sources import opened
 from sfumato.errors import InvalidSource, WrongUse, shown
@@ -70,12 +76,27 @@ def sources_of(place: str) -> list[str]:
     return [str(path) for path in files]
 
 
-def columns_of(source: str, table: str | None = None) -> Columns:
+def columns_of(source: str, table: str | None = None, *, has_names: bool = False) -> Columns:
     """Returns the columns of a file, a folder of Parquet files, or a table of a database.
+
+    ``has_names``: the first line of CSV and Excel has names, whatever they look like.
 
     Raises:
         InvalidSource: it cannot be read, or its first line does not name each column.
     """
+    columns = _columns_of(source, table)
+    is_file = not is_address(source) and Path(source).suffix.lower() in (".csv", ".xlsx")
+    if is_file and not has_names and looks_like_values(columns.known):
+        # the first person's values would become public names; not even the refusal has them
+        raise InvalidSource(
+            f"The first line of {Path(source).name!r} has numbers, dates or truth values.",
+            allowed="a line with the names of the columns",
+            remedy="Write one there. If these are names: sfumato init --header yes",
+        )
+    return columns
+
+
+def _columns_of(source: str, table: str | None) -> Columns:
     path = Path(source)
     if not is_address(source) and path.suffix.lower() == ".csv":
         return _of_csv(path)
@@ -135,11 +156,22 @@ def _of_csv(path: Path) -> Columns:
         of_names = encoding == "utf-16" or not line.isascii()
         (options if of_names else guessed)["encoding"] = encoding
     columns = zip(*rows, strict=True) if rows else [()] * len(header)
-    cells = dict(zip(header, columns, strict=True))
-    if delimiter != "," and any(map(has_decimal_comma, cells.values())):
-        guessed["decimal"] = ","
-    guesses = {name: guess(values) for name, values in cells.items()}
-    return Columns({name: {} for name in header}, guesses, options, guessed)
+    signs, guesses = _guesses(dict(zip(header, columns, strict=True)), delimiter)
+    return Columns({name: {} for name in header}, guesses, options, guessed | signs)
+
+
+def _guesses(
+    cells: Mapping[str, Sequence[str]], delimiter: str
+) -> tuple[dict[str, str], dict[str, Mapping[str, str]]]:
+    """The signs in numbers, and the declaration of each column, that cells suggest."""
+    signs = {}
+    thousands = thousands_of(cells.values(), delimiter)
+    if thousands:
+        signs["thousands"] = thousands
+    plain = {name: without_thousands(values, thousands) for name, values in cells.items()}
+    if delimiter != "," and any(map(has_decimal_comma, plain.values())):
+        signs["decimal"] = ","
+    return signs, {name: guess(values) for name, values in plain.items()}
 
 
 def _head(path: Path) -> bytes:

@@ -32,7 +32,7 @@ _BY_BYTE, _BY_UNIT = "sfumato.undecoded_byte", "sfumato.undecoded_unit"
 class Decoded:
     """A CSV file as UTF-8, and the number of places in it that do not decode.
 
-    ``path`` is the file itself if it is UTF-8 already.
+    ``path`` is the file itself if it is UTF-8 already, without a byte order mark.
     """
 
     path: Path
@@ -85,10 +85,16 @@ def _new_file(folder: Path) -> tuple[int, Path]:
 
 
 def _is_utf8(path: Path) -> bool:
-    """Whether all of a file is UTF-8, without the character that marks what does not decode."""
+    """Whether all of a file is UTF-8, without the character that marks what does not decode.
+
+    It does not begin with a byte order mark.
+    """
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         with path.open("rb") as file:
+            if file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8:
+                return False
+            file.seek(0)
             while block := file.read(_BLOCK):
                 if UNDECODED in decoder.decode(block):
                     return False

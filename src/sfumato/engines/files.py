@@ -5,8 +5,10 @@ import csv
 import logging
 import os
 import re
+from codecs import BOM_UTF8
 from collections.abc import Sequence
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import TypeAlias
 
@@ -19,6 +21,8 @@ from sfumato.metadata.file_text import DELIMITERS, ENCODINGS
 
 _OWNER = logging.getLogger("sfumato.owner")
 _LONGEST_HEADER = 1_000_000
+# Fields of a line; a quoted one may have ends of lines in it.
+_RECORD = re.compile(rb'(?:[^"\r\n]|"[^"]*")*')
 _SQLITE = b"SQLite format 3\0"
 
 # The identity of a file, without reading it: device, inode, size, time of change.
@@ -302,14 +306,20 @@ def _form(
     delimiter: str,
     copy: Decoded | None = None,
 ) -> _Form:
-    """Reads the first line only, so that the rows cannot affect the result."""
+    """Reads the first record only, so that the rows cannot affect the result.
+
+    It ends with its line, of Unix, Windows or an old Mac, unless a quote is open there.
+    """
     copy = copy or Decoded(path)
     header = []
+    record = b""
     line = failed = ""
     try:
         with copy.path.open("rb") as file:
-            line = file.readline(_LONGEST_HEADER).decode("utf-8-sig")
-        header = next(csv.reader([line], delimiter=delimiter), [])
+            record = next(_RECORD.finditer(file.read(_LONGEST_HEADER)))[0]
+        line = record.decode("utf-8-sig")
+        lines = StringIO(line, newline="")
+        header = next(csv.reader(lines, delimiter=delimiter, strict=True), [])
     except (OSError, UnicodeDecodeError, csv.Error) as failure:
         failed = type(failure).__name__
     # outside the handler: the context of the error would quote the line
@@ -321,6 +331,13 @@ def _form(
         raise InvalidSource(
             f"Table {name!r}: the first line of {path.name!r} does not name each column.",
             remedy=f"Write the names of the columns there, with {delimiter!r} between them.",
+        )
+    if record.startswith(BOM_UTF8) and len(record.splitlines()) > 1:
+        # DuckDB would read the last line of the names as a row
+        raise InvalidSource(
+            f"Table {name!r}: {path.name!r} begins with a byte order mark, and one of its names "
+            "has a line break.",
+            remedy="Declare encoding='utf-8': a copy without the mark is read.",
         )
     require_names(name, path.name, header)
     return _Form(path, header, delimiter, copy)

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
 
 import duckdb
 
@@ -25,11 +24,11 @@ from sfumato.engines.files import (
     is_same,
     is_sqlite,
     marks,
-    require_names,
     require_parquet_names,
     unreadable,
     utf8_copy,
 )
+from sfumato.engines.frame_source import arrow_of
 from sfumato.engines.object_store import Copy, copied
 from sfumato.engines.remote import is_remote, served
 from sfumato.engines.served import Served
@@ -102,6 +101,7 @@ def opened(
     if files is None:
         return _from_one_file(connection, name, table, path, folder)
     _require_no_linked_folder(name, path)
+    _log_left_out(name, path, files)
     seen = marks(files)
     return Opened(
         _from_files(connection, name, path, files),
@@ -161,7 +161,7 @@ def _framed(
     source: object,
 ) -> Opened:
     """Opens a frame, if DuckDB supports each of its types."""
-    item = Opened(quote(f"source_{name}"), frame=_arrow(name, source))
+    item = Opened(quote(f"source_{name}"), frame=arrow_of(name, source))
     failed = ""
     try:
         show(connection, name, item)
@@ -229,11 +229,30 @@ def files_of(path: Path) -> list[Path] | None:
 
     Files that a writer leaves beside the data are not among them.
     """
+    listed = _listed(path)
+    return None if listed is None else [file for file in listed if _is_data(file, path)]
+
+
+def _listed(path: Path) -> list[Path] | None:
+    """Returns ``files_of`` with the files that a writer leaves."""
     if path.is_dir():
-        return _files(file for file in path.rglob("*") if _is_data(file.relative_to(path)))
+        return _files(path.rglob("*"))
     if _PATTERN & set(str(path)) and path.suffix.lower() != ".csv":
-        return _files(file for file in _meant(path) if _is_data(Path(file.name)))
+        return _files(_meant(path))
     return None
+
+
+def _log_left_out(name: str, place: Path, files: Sequence[Path]) -> None:
+    """Names to the owner the Parquet files below a folder or a pattern that are not read."""
+    read = set(files)
+    for path in _listed(place) or ():
+        if path not in read and path.suffix.lower() == ".parquet":
+            _OWNER.warning(
+                "table %s: %s is left out: a name that begins with _ or . is not read unless a "
+                "pattern spells that sign",
+                name,
+                path,
+            )
 
 
 def _require_no_linked_folder(name: str, place: Path) -> None:
@@ -247,7 +266,7 @@ def _require_no_linked_folder(name: str, place: Path) -> None:
         bases = [path for path in _meant(base) if path.is_dir()] if base != place else []
     for folder in bases:
         for path in folder.rglob("*"):
-            if path.is_symlink() and path.is_dir() and _is_data(path.relative_to(folder)):
+            if path.is_symlink() and path.is_dir() and _is_data(path, folder):
                 _OWNER.error("table %s: %s is a symbolic link", name, path)
                 raise InvalidSource(
                     f"Table {name!r}: {shown(place)} has a symbolic link to a folder, "
@@ -270,11 +289,11 @@ def holds(place: Path, path: Path) -> bool:
     for file in [place] if files is None else files:
         if is_same(file, path):
             return True
-    parts = Path(os.path.realpath(path)).parts
-    of = Path(os.path.realpath(place)).parts
+    real = Path(os.path.realpath(path))
+    of = Path(os.path.realpath(place))
     if place.is_dir():
-        return parts[: len(of)] == of and _is_data(Path(*parts[len(of) :]))
-    return files is not None and _matches(of, parts) and _is_data(Path(parts[-1]))
+        return real.is_relative_to(of) and _is_data(real, of)
+    return files is not None and _matches(of.parts, real.parts) and _is_data(real, of)
 
 
 def _matches(pattern: Sequence[str], parts: Sequence[str]) -> bool:
@@ -283,7 +302,7 @@ def _matches(pattern: Sequence[str], parts: Sequence[str]) -> bool:
         return not pattern and not parts
     if pattern[0] == "**":
         return any(_matches(pattern[1:], parts[start:]) for start in range(len(parts)))
-    return fnmatchcase(parts[0], pattern[0]) and _matches(pattern[1:], parts[1:])
+    return fnmatchcase(parts[0], _any_case(pattern[0])) and _matches(pattern[1:], parts[1:])
 
 
 def _files(paths: Iterable[Path]) -> list[Path]:
@@ -292,15 +311,36 @@ def _files(paths: Iterable[Path]) -> list[Path]:
 
 def _meant(pattern: Path) -> list[Path]:
     """Returns the paths that match a pattern; none if Python does not support the pattern."""
+    relative = pattern.relative_to(pattern.anchor)
     try:
-        return list(Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor))))
+        return list(Path(pattern.anchor).glob(str(relative.with_name(_any_case(pattern.name)))))
     except ValueError:
         return []
 
 
-def _is_data(path: Path) -> bool:
-    """Whether a path is data and not what a writer leaves beside it: _SUCCESS, .part.crc."""
-    return not any(part.startswith(("_", ".")) for part in path.parts)
+def _any_case(name: str) -> str:
+    """Returns a pattern of a name; its .parquet means .PARQUET too, as it does below a folder."""
+    stem, dot, suffix = name.rpartition(".")
+    if suffix.lower() != "parquet":
+        return name
+    return stem + dot + "".join(f"[{letter.lower()}{letter.upper()}]" for letter in suffix)
+
+
+def _is_data(path: Path, place: Path) -> bool:
+    """Whether a path is data and not what a writer leaves beside it: _SUCCESS, .part.crc.
+
+    ``place`` is the folder that it is below, or the pattern that it matches. A pattern that spells
+    the sign means such a name: _old/*.parquet.
+    """
+    of = place.parts
+    if path.is_relative_to(place):
+        path, of = path.relative_to(place), ()
+    spelt = [part for part in of if part.startswith(("_", "."))]
+    for part in path.parts:
+        is_writers = part.startswith(("_", "."))
+        if is_writers and not any(fnmatchcase(part, pattern) for pattern in spelt):
+            return False
+    return True
 
 
 def _from_files(
@@ -422,75 +462,3 @@ def _differs(
         remedy="Write them again with one schema, or declare them as two tables. "
         "The log 'sfumato.owner' says which they are.",
     )
-
-
-def _arrow(name: str, source: object) -> object:
-    """Converts a frame to an Arrow table."""
-    failed = ""
-    kind = type(source).__name__
-    names: list[str] = []
-    table: object = None
-    try:
-        import pyarrow  # an Arrow frame needs it, a file does not
-
-        frame = pyarrow.table(source)
-        table = frame
-        names = frame.column_names
-    except Exception as failure:
-        failed = type(failure).__name__
-    if failed == "ValueError":
-        # raised by Arrow for a pandas frame with two columns of one name; its text has no name
-        labels = getattr(source, "columns", ())
-        require_names(
-            name,
-            kind,
-            [label for label in labels if isinstance(label, str)],
-        )
-    if failed:
-        # outside the handler: Arrow quotes the value at which it failed
-        raise _unreadable_frame(name, source, failed)
-    require_names(name, kind, names)
-    return table
-
-
-def _unreadable_frame(
-    name: str,
-    source: Any,
-    failed: str,
-) -> InvalidSource:
-    """Returns the error for a frame: it names the column where one is the reason.
-
-    Nothing of Arrow's own message is in it.
-    """
-    kind = type(source).__name__
-    place = _odd_column(source)
-    if place is None:
-        return unreadable(name, kind, failed)
-    _OWNER.error(
-        "table %s: column %r has no type of Arrow",
-        name,
-        source.columns[place],
-    )
-    return InvalidSource(
-        f"Table {name!r}: column {place + 1} of {kind!r} has values of several types, "
-        "or of one that Arrow does not know.",
-        allowed="one type in each column",
-        remedy=f"Give it one, as frame[frame.columns[{place}]].astype(str) does, "
-        "or leave it out of the frame.",
-    )
-
-
-def _odd_column(source: Any) -> int | None:
-    """Returns the index of the first column of a pandas frame that Arrow cannot convert."""
-    import pyarrow  # an Arrow frame needs it, a file does not
-
-    place = None
-    try:
-        for column in source.columns:
-            if not isinstance(column, str):
-                return None
-            place = 0 if place is None else place + 1
-            pyarrow.array(source[column], from_pandas=True)
-    except Exception:
-        return place
-    return None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from sfumato.engines.files import from_file, unreadable
+from sfumato.engines.frame_source import without_wide_integers
 from sfumato.errors import InvalidSource, shown
 from sfumato.metadata.server import StoredObject
 from sfumato.metadata.table import Table
@@ -200,7 +201,7 @@ def _arrow(name: str, table: Table) -> Any:
         with duckdb.connect() as connection:
             item = from_file(connection, name, path, table.delimiter)
             return connection.sql(f"SELECT * FROM {item}").to_arrow_table()
-    rows = pyarrow.table(source)
+    rows = pyarrow.table(without_wide_integers(source))
     if rows.nbytes > _MOST_BYTES:
         raise _too_large(name)
     fields = [(field.name, _taken(field.type)) for field in rows.schema]

@@ -138,6 +138,8 @@ def preview(
     1 checkpoints
     memory: about 0.1 GB for a million rows
     cost: epsilon = 1
+    left now    epsilon 10 (pure gate)
+    left after  epsilon 9 (pure gate)
     nothing was charged
     >>> folder.cleanup()
     """

@@ -2,9 +2,10 @@
 """What a fit would cost and how noisy it would be, from declarations alone; free."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sfumato.query.cost import Cost
+from sfumato.query.left_after import Balances, left_now
 from sfumato.query.paid_series import PaidSeries
 
 # Bytes of memory for each value of a row; measured at 36 to 54 with a million rows of ten.
@@ -37,6 +38,7 @@ class Preview:
     noise: float
     values: int = 1
     paid: PaidSeries | None = None
+    balances: Balances | None = field(default=None, repr=False, compare=False)
 
     @property
     def memory(self) -> int:
@@ -52,6 +54,8 @@ class Preview:
         lines += [f"of it: {item['release']}" for item in self.cost.items if _is_part(item)]
         if self.paid is not None:
             lines.append(f"paid before: {self.paid}")
+        else:
+            lines += left_now(self.balances, self.cost.charge)
         return "\n".join([*lines, "nothing was charged"])
 
 

@@ -149,7 +149,14 @@ class OneRelease(Planned[Fitted]):
 
     def preview(self, session: Session) -> Preview:
         """The price of the one task."""
-        return Preview(session.price(self.task), self.releases, 1, self.numbers, self.noise)
+        return Preview(
+            session.price(self.task),
+            self.releases,
+            1,
+            self.numbers,
+            self.noise,
+            balances=session.balances,
+        )
 
     def fitted(self, session: Session, progress: Progress | None) -> Fitted:
         """The model of the answer."""
@@ -255,6 +262,7 @@ class Run(Planned[Fitted]):
             self.numbers,
             self.noise,
             paid=session.paid_series(series),
+            balances=session.balances,
         )
 
     def fitted(self, session: Session, progress: Progress | None) -> Fitted:

@@ -159,6 +159,8 @@ def preview_tune(
     10.0 runs on average: at most 4 in half of all tunings, at most 41 in 95% of them
     noise of each run: 1.6 examples by recipe 0, 6.5 by recipe 1; of its score: 11.3 rows
     cost of all runs: epsilon = 2
+    left now    epsilon 10 (pure gate)
+    left after  epsilon 8 (pure gate)
     nothing was charged
     >>> folder.cleanup()
     """
@@ -168,7 +170,7 @@ def preview_tune(
     task = Tuning.of(listed, examples, shares)
     noises = tuple(each.planned.noise for each in task.candidates)
     score = math.sqrt(task.candidates[0].scoring.noise.variance.upper)
-    return TunePreview(session.price(task), shares.law, noises, score)
+    return TunePreview(session.price(task), shares.law, noises, score, session.balances)
 
 
 def _classified(session: Session, statement: str, label: str) -> Examples:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a tuning would cost and how noisy it would be, from declarations alone; free."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sfumato.noise import NegativeBinomial
 from sfumato.query.cost import Cost
+from sfumato.query.left_after import Balances, left_now
 
 # Laws have a mean of at most 1,000 runs.
 _MOST = 10**6
@@ -30,6 +31,7 @@ class TunePreview:
     law: NegativeBinomial
     noises: tuple[float, ...]
     score: float
+    balances: Balances | None = field(default=None, repr=False, compare=False)
 
     @property
     def mean(self) -> float:
@@ -59,6 +61,7 @@ class TunePreview:
             f"{mean}: at most {half} in half of all tunings, at most {most} in 95% of them",
             f"noise of each run: {', '.join(noises)}; of its score: {self.score:,.1f} rows",
             f"cost of all runs: {self.cost}",
+            *left_now(self.balances, self.cost.charge),
             "nothing was charged",
         ]
         return "\n".join(lines)

@@ -2,8 +2,8 @@
 """Opens a session over declared tables, a ledger and an engine."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
@@ -102,19 +102,17 @@ def connect(
     """
     require_names(analyst=analyst, purpose=purpose)
     _require_kinds(tables, budget, prepared, ledger, ledger_key)
-    sinks, wait = _sinks(ledger_heads), require_wait(wait)
+    sinks = _sinks(ledger_heads)
     declared = _apart(Dataset(dataset, tables, relation, version))
-    if not isinstance(ledger, Ledger):
-        # before the data is opened, so that nothing is held meanwhile
-        wait_for(ledger, wait)
+    # before the data is opened, so that nothing is held meanwhile
+    _wait(ledger, wait)
     with ExitStack() as failed:
         opened_engine, kept = _engine(declared, engine, prepared)
         failed.callback(opened_engine.close)
         opened, let_go = _opened(ledger, ledger_key, wait)
         failed.callback(let_go, opened)
-        silence = _compared(opened, sinks, without_heads)
-        limit = _adopt(opened, declared, budget, closed=closed, other_people=other_people)
-        _publish(opened, dataset, sinks, silence=silence, reason=without_heads)
+        with _published(opened, dataset, sinks, without_heads):
+            limit = _adopt(opened, declared, budget, closed=closed, other_people=other_people)
         session = Session(
             declared,
             limit,
@@ -150,6 +148,13 @@ def _is_same(one: Table, other: Table) -> bool:
     if one.place:
         return (one.place, one.sheet) == (other.place, other.sheet)
     return one.source is other.source
+
+
+def _wait(ledger: LedgerPlace, seconds: float) -> None:
+    """Waits for a ledger file that another process has open (WrongUse if the time is none)."""
+    require_wait(seconds)
+    if not isinstance(ledger, Ledger):
+        wait_for(ledger, seconds)
 
 
 def _limit(ledger: Ledger, dataset: str, budget: Budget | None) -> Budget:
@@ -239,15 +244,14 @@ def _compared(ledger: Ledger, sinks: Sequence[Sink], without: str) -> str:
     return silence
 
 
-def _publish(
-    ledger: Ledger,
-    dataset: str,
-    sinks: Sequence[Sink],
-    *,
-    silence: str,
-    reason: str,
-) -> None:
-    """Begins to publish heads; if none could be read, writes the owner's reason to the journal."""
+@contextmanager
+def _published(ledger: Ledger, dataset: str, sinks: Sequence[Sink], reason: str) -> Iterator[None]:
+    """Compares a ledger with its published heads, and begins to publish once the block ends.
+
+    If no head could be read, the owner's reason is written to the journal.
+    """
+    silence = _compared(ledger, sinks, reason)
+    yield
     if silence:
         ledger.go_without_heads(dataset, silence=silence, reason=reason)
     ledger.heads.begin(sinks)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from types import MappingProxyType
 
 from sfumato.accounting.account import account
-from sfumato.accounting.budget_gates import DELTA_INCREMENTS, Charge
+from sfumato.accounting.budget_gates import DELTA_INCREMENTS, INCREMENTS, Charge
 from sfumato.errors import InvalidDeclaration
 from sfumato.exact.rational import decimal_text
 from sfumato.exact.rounding import float_up
@@ -69,6 +69,13 @@ class Cost:
         }
 
     @property
+    def charge(self) -> Charge:
+        """The cost in the ledger's integers."""
+        pure = None if self.epsilon == "unbounded" else int(Fraction(self.epsilon) * INCREMENTS)
+        rho, delta = Fraction(self.rho) * INCREMENTS, Fraction(self.delta) * DELTA_INCREMENTS
+        return Charge(pure, int(rho), int(delta))
+
+    @property
     def earlier(self) -> tuple[str, ...]:
         """The charges that paid for parts that are read again, as their items name them."""
         return tuple(dict.fromkeys(item["parameter"] for item in self.items if is_earlier(item)))
@@ -96,7 +103,7 @@ class Cost:
 
 def is_earlier(item: Mapping[str, str]) -> bool:
     """Whether an earlier charge paid for the item of a part."""
-    return item["mechanism"] == _EARLIER
+    return item.get("mechanism") == _EARLIER
 
 
 def _cells(item: Mapping[str, str]) -> list[str]:

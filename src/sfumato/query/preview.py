@@ -4,7 +4,7 @@
 import html
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from sfumato.exact.rational import Number, positive, to_fraction
@@ -24,6 +24,7 @@ from sfumato.query.cost import Cost
 from sfumato.query.estimate import Released
 from sfumato.query.explain import explain
 from sfumato.query.grouping_levels import level_name
+from sfumato.query.left_after import Balances, left_now
 from sfumato.query.linear_form import linear_form
 from sfumato.query.output_intervals import simplified
 from sfumato.query.render import UNTOLD, html_table, number, text_table
@@ -44,6 +45,12 @@ class Preview:
     planned: Planned
     dataset: Dataset
     statement: str
+    balances: Balances | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def left(self) -> list[str]:
+        """What the accounts that pay have left now and would have left, at both gates."""
+        return left_now(self.balances, self.cost.charge)
 
     @property
     def cost(self) -> Cost:
@@ -112,12 +119,17 @@ class Preview:
         return found
 
     def _repr_html_(self) -> str:
-        said = html.escape(f"would cost {self.cost}; nothing was charged")
+        said = "<br>".join(map(html.escape, self._last))
         return f"{html_table(_HEADER, self.errors_in_words)}<p>{said}</p>"
 
     def __repr__(self) -> str:
         table = text_table(_HEADER, self.errors_in_words)
-        return f"{table}\nwould cost {self.cost}; nothing was charged"
+        return "\n".join([table, *self._last])
+
+    @property
+    def _last(self) -> list[str]:
+        """The last lines: the cost, and what is left."""
+        return [*self.left, f"would cost {self.cost}; nothing was charged"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from sfumato.errors import (
     shown,
 )
 from sfumato.exact.rational import Number, decimal_text, positive
-from sfumato.ledger.balance import increments_text
+from sfumato.ledger.balance import Balance, increments_text
 from sfumato.query.account import Account
 from sfumato.query.answer import Answer
 from sfumato.query.choose import Mechanism, Planned
@@ -56,6 +56,8 @@ class Payer(Protocol):
 
     @property
     def query(self) -> Callable[..., Answer]: ...
+
+    def balances(self) -> list[Balance]: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from sfumato.plan.stages import Bounded
 from sfumato.plan.value import GroupKey
 from sfumato.privacy.event import Event, Json
 from sfumato.query.add_noise import cells_of, every_group, noisy
+from sfumato.query.answer_rows import merged, stacked
 from sfumato.query.asker import Asker, aggregate_forms
 from sfumato.query.charge import Terms, charged
 from sfumato.query.choose import Planned
@@ -26,7 +27,7 @@ from sfumato.query.estimate import Released, Total
 from sfumato.query.explain import bias, bounding, protection
 from sfumato.query.payer import Payer
 from sfumato.query.rounding import Move, move_of
-from sfumato.query.table import answer_body, merged, stacked
+from sfumato.query.table import answer_body
 from sfumato.query.task import Names
 
 # The type of a key column in an answer, by the name of the declared type.

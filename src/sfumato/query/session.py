@@ -148,8 +148,8 @@ class Session(Shown):
         asked = asked.buying(interval=interval)
         question = Resolver(sql, parameters, asked, self.dataset, require_values(values))
         step = question.resolve(previewed)
-        planned = self._planned(step)
-        return Preview(planned, step.dataset, planned.statement(self._engine.statement))
+        plan = self._planned(step)
+        return Preview(plan, step.dataset, plan.statement(self._engine.statement), self.balances)
 
     def query(
         self,

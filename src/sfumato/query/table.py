@@ -4,20 +4,15 @@
 import json
 import math
 import sys
-from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from itertools import accumulate, chain
 from typing import cast
 
-from sfumato.engines.base import Codes
 from sfumato.exact.rational import two_digits
 from sfumato.exact.rounding import float_down, float_up
 from sfumato.ledger.journal import canonical_json
 from sfumato.noise import DiscreteGaussian, Noise
 from sfumato.plan.evaluate import day
-from sfumato.plan.levels import Level
 from sfumato.plan.output import Item, Order, Output
 from sfumato.plan.reading import Kind, Reading
 from sfumato.plan.scalar import (
@@ -40,29 +35,15 @@ from sfumato.plan.scalar import (
 from sfumato.plan.show import canonical
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import AdditiveNoise, Json, event_from_json, event_to_json
+from sfumato.query.answer_rows import Rows, by_level
 from sfumato.query.asker import FORMAT
-from sfumato.query.estimate import TOTAL, AnyReleased, ByLevel, Group, Released
+from sfumato.query.estimate import TOTAL, AnyReleased, Group, Released
 from sfumato.query.output_intervals import ranges_of, value_of
 from sfumato.query.rounding import Move, is_beyond
 
 _DEFAULT_MISS = Fraction(5, 100)
 # Integers from here on are shown as floats, since a float may not hold them.
 _LARGEST = 10**300
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """The rows of an answer before HAVING and LIMIT.
-
-    For each row, ``codes`` are its keys and ``members`` the groups of which it is the sum. If
-    levels were measured apart, ``released`` has the parts of each, and ``members`` number the
-    groups of all levels in turn.
-    """
-
-    parts: tuple[AnyReleased, ...]
-    codes: tuple[Group, ...]
-    members: tuple[tuple[int, ...], ...]
-    released: tuple[Released, ...] = ()
 
 
 def answer_body(
@@ -161,27 +142,7 @@ def released_parts(released: Mapping[str, Json]) -> list[AnyReleased]:
     if not levels:
         return list(parts)
     members = cast(list[list[int]], released["members"])
-    return list(_by_level(parts, levels, members))
-
-
-def _by_level(
-    parts: Sequence[Released],
-    levels: int,
-    members: Sequence[Sequence[int]],
-) -> Iterator[ByLevel]:
-    """One part for each aggregate, of the parts of each level; see ``Rows``."""
-    count = len(parts) // levels
-    ends = list(accumulate(parts[level * count].count for level in range(levels)))
-    places: list[tuple[int, int]] = []
-    own: list[list[list[int]]] = [[] for _ in range(levels)]
-    for groups in members:
-        level = bisect_right(ends, groups[0])
-        start = ends[level - 1] if level else 0
-        places.append((level, len(own[level])))
-        own[level].append([group - start for group in groups])
-    for place in range(count):
-        summed = [_summed(parts[level * count + place], own[level]) for level in range(levels)]
-        yield ByLevel(tuple(summed), tuple(places))
+    return list(by_level(parts, levels, members))
 
 
 def _rows(output: Output, parts: Sequence[AnyReleased], groups: Sequence[Group]) -> list[int]:
@@ -420,63 +381,6 @@ def _beyond_noise(
 def is_untold(error: Json) -> bool:
     """Whether a cell says nothing, as ``Cell.untold``."""
     return isinstance(error, dict) and error.get("untold") is True
-
-
-def merged(output: Output, parts: Sequence[Released], groups: Sequence[Group]) -> Rows:
-    """The rows of every grouping set: sums, after the noise, over the groups that share its keys.
-
-    Guarantees:
-        a total is the sum of its parts
-    """
-    if not output.sets:
-        return Rows(tuple(parts), tuple(groups), tuple((row,) for row in range(len(groups))))
-    rows: list[tuple[Group, list[int]]] = []
-    for kept in output.sets:
-        classes: dict[Group, list[int]] = {}
-        for row, codes in enumerate(groups):
-            shown = tuple(code if place in kept else TOTAL for place, code in enumerate(codes))
-            classes.setdefault(shown, []).append(row)
-        rows += classes.items()
-    keys = tuple(group for group, _ in rows)
-    members = tuple(tuple(added) for _, added in rows)
-    return Rows(tuple(_summed(part, members) for part in parts), keys, members)
-
-
-def stacked(
-    output: Output,
-    parts: Sequence[Released],
-    levels: Sequence[Level],
-    groups: Sequence[Sequence[Codes]],
-) -> Rows:
-    """The rows of every grouping set, each read from the level that serves it.
-
-    ``parts`` are those of each level in turn, and ``groups`` the groups of each.
-    """
-    starts = list(accumulate(map(len, groups), initial=0))
-    width = len(set(chain.from_iterable(output.sets)))
-    rows: list[tuple[Group, list[int]]] = []
-    for place, kept in enumerate(output.sets):
-        (number,) = [number for number, level in enumerate(levels) if place in level.sets]
-        classes: dict[Group, list[int]] = {}
-        for group, codes in enumerate(groups[number], starts[number]):
-            by_key = dict(zip(levels[number].keys, codes, strict=True))
-            shown = tuple(by_key[key] if key in kept else TOTAL for key in range(width))
-            classes.setdefault(shown, []).append(group)
-        rows += classes.items()
-    members = tuple(tuple(added) for _, added in rows)
-    whole = tuple(_by_level(parts, len(levels), members))
-    return Rows(whole, tuple(group for group, _ in rows), members, tuple(parts))
-
-
-def _summed(part: Released, rows: Sequence[Sequence[int]]) -> Released:
-    """A part with one row for each list of groups: the sums of their integers."""
-    values = []
-    copies = []
-    for groups in rows:
-        columns = zip(*(part.values[group] for group in groups), strict=True)
-        values.append(tuple(map(sum, columns)))
-        copies.append(sum(part.copies[group] for group in groups))
-    return replace(part, values=tuple(values), copies=tuple(copies))
 
 
 def _part_to_json(part: Released) -> Json:

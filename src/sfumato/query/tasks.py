@@ -12,6 +12,7 @@ from sfumato.engines.stop import Stop, patience_of
 from sfumato.errors import BudgetExceeded, UnknownName, shown
 from sfumato.exact.rational import Number
 from sfumato.ledger.account_path import scope_of
+from sfumato.ledger.balance import Balance
 from sfumato.ledger.spend import Ledger
 from sfumato.query.allowance import allowance
 from sfumato.query.asker import Asker
@@ -146,6 +147,11 @@ class Tasks:
         """The Renyi orders of the accounts that pay: a charge without a rho is priced at them."""
         return self._ledger.orders(scope_of(self._asker.account))
 
+    def balances(self) -> list[Balance]:
+        """The balances of the accounts that pay for this asker; all must admit a cost."""
+        asker = self._asker
+        return self._ledger.balances(asker.dataset.name, asker.purpose, asker.analyst)
+
     def price(self, task: Task | Series) -> Cost:
         """The cost of a task or a series, with one item for each kind of step; free.
 
@@ -217,8 +223,7 @@ class Tasks:
         asked: Price,
     ) -> tuple[MarginalsTask, tuple[str, ...]]:
         """The task with a wanted error that is stored, or takes the least share of what is left."""
-        asker = self._asker
-        balances = self._ledger.balances(asker.dataset.name, asker.purpose, asker.analyst)
+        asker, balances = self._asker, self.balances()
         concentrated = all(balance.gates.rho is not None for balance in balances)
         tasks = tasks_for_error(asker.dataset, table, cliques, asked, concentrated=concentrated)
 

@@ -36,7 +36,8 @@ _TRIED = 20_000
 # A part of a timestamp has some fifty nodes.
 _TRIED_TIMES = 4_000
 MOST_GROUPS = 100_000
-# So many days have every quarter, month, day and weekday, and an ISO week 53 (at most 7 years apart).
+# So many days have every quarter, month, day and weekday, and an ISO week 53 (which are at most 7
+# years apart).
 _ALL_PARTS = 3_000
 _LONGEST = {Part.YEAR: 366, Part.QUARTER: 92, Part.MONTH: 31, Part.WEEK: 7}
 

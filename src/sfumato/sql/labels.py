@@ -84,10 +84,37 @@ def like(pattern: str, *, ignore_case: bool = False) -> Callable[[str], bool]:
     """Returns the test of LIKE (or ILIKE): % matches any string, _ any one character."""
     _require_short(pattern)
     if ignore_case:
-        folded = pattern.casefold().split("%")
-        return lambda label: _is_like(label.casefold(), folded)
+        folded = lower_case(pattern).split("%")
+        return lambda label: _is_like(lower_case(label), folded)
     pieces = pattern.split("%")
     return lambda label: _is_like(label, pieces)
+
+
+def upper_case(label: str) -> str:
+    """Returns a label in capital letters, each for itself as in DuckDB: no letter becomes two.
+
+    >>> upper_case("straße"), upper_case("ŉ")
+    ('STRAẞE', 'ŉ')
+    """
+    if label.isascii():
+        return label.upper()
+    return "".join(map(_upper_letter, label))
+
+
+def _upper_letter(letter: str) -> str:
+    for capital in (letter.upper(), letter.title(), letter.replace("ß", "ẞ")):
+        if len(capital) == 1:
+            return capital
+    raise AssertionError("a letter is itself, if nothing else")
+
+
+def lower_case(label: str) -> str:
+    """Returns a label in small letters, each for itself as in DuckDB: no letter becomes two.
+
+    >>> lower_case("İstanbul")
+    'istanbul'
+    """
+    return "".join(letter.lower()[0] for letter in label)
 
 
 def _is_like(label: str, pieces: list[str]) -> bool:

@@ -3,7 +3,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -168,7 +168,8 @@ def preview(
     chosen = _chosen(options)
     allowed = price_of(chosen.texts, epsilon=epsilon, rho=rho, delta=delta)
     task = _task(session.dataset, tables, allowed, constraints, workload, chosen)
-    return preview_of(task, session.price(task), session.dataset)
+    found = preview_of(task, session.price(task), session.dataset)
+    return replace(found, balances=session.balances)
 
 
 def load(

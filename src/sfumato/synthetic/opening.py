@@ -71,7 +71,8 @@ def quantiles_of(
 ) -> dict[str, int]:
     """The columns whose bins are at quantiles, with the number of bins.
 
-    By default those with more than 256 values, except if a constraint tests them: its bins must be public.
+    By default those with more than 256 values, except if a constraint tests them: its bins must
+    be public.
 
     Raises:
         WrongUse: a constraint tests a column for which quantiles are asked.

@@ -2,11 +2,12 @@
 """What a fit would measure, from declarations alone."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sfumato.metadata.dataset import Dataset
 from sfumato.query.cells import Units
 from sfumato.query.cost import Cost
+from sfumato.query.left_after import Balances, left_now
 from sfumato.query.render import number, text_table
 from sfumato.synthetic.opening import Opening
 from sfumato.synthetic.relational_task import ChildTask, RelationalTask
@@ -45,6 +46,7 @@ class Preview:
     others: tuple["Preview", ...] = ()
     size: int | None = None
     opening: Opening | None = None
+    balances: Balances | None = field(default=None, repr=False, compare=False)
 
     @property
     def cells(self) -> dict[str, int]:
@@ -186,6 +188,7 @@ class Preview:
         lines += [
             f"about {max(self.seconds, 1):,.0f} CPU seconds and {self.memory / 1e9:.1f} GB at most",
             f"cost: {self.cost}",
+            *left_now(self.balances, self.cost.charge),
             "nothing was charged",
         ]
         return "\n".join(lines)

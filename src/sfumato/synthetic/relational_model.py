@@ -20,12 +20,13 @@ from sfumato.synthetic.estimate import Estimator, Fitted, Measurement
 from sfumato.synthetic.export import Part
 from sfumato.synthetic.fitting import Base, whole_fit
 from sfumato.synthetic.infer import copied, noise
-from sfumato.synthetic.model import Model, columns_of
+from sfumato.synthetic.model import Model
 from sfumato.synthetic.quality import quality
 from sfumato.synthetic.relational import Child, Family
 from sfumato.synthetic.relational_task import Parents, RelationalTask, opened_task, released_of
 from sfumato.synthetic.report import Report
 from sfumato.synthetic.rows import Dice, Same
+from sfumato.synthetic.sampler import columns_of
 from sfumato.synthetic.schema import Floats
 from sfumato.synthetic.task import Released
 

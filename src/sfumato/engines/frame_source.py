@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frames of other libraries, and relations of DuckDB, as Arrow tables."""
+
+import logging
+from typing import Any
+
+import duckdb
+
+from sfumato.engines.duckdb_printer import quote
+from sfumato.engines.files import require_names, unreadable
+from sfumato.errors import InvalidSource
+
+_OWNER = logging.getLogger("sfumato.owner")
+
+
+def arrow_of(name: str, source: object) -> object:
+    """Converts a frame to an Arrow table.
+
+    Raises:
+        InvalidSource: it is no frame, or Arrow has no type for one of its columns.
+    """
+    failed = ""
+    kind = type(source).__name__
+    names: list[str] = []
+    table: object = None
+    try:
+        import pyarrow  # an Arrow frame needs it, a file does not
+
+        frame = pyarrow.table(without_wide_integers(source))
+        table = frame
+        names = frame.column_names
+    except Exception as failure:
+        failed = type(failure).__name__
+    if failed == "ValueError":
+        # raised by Arrow for a pandas frame with two columns of one name; its text has no name
+        labels = getattr(source, "columns", ())
+        require_names(
+            name,
+            kind,
+            [label for label in labels if isinstance(label, str)],
+        )
+    if failed:
+        # outside the handler: Arrow quotes the value at which it failed
+        raise _unreadable_frame(name, source, failed)
+    require_names(name, kind, names)
+    return table
+
+
+def without_wide_integers(source: object) -> object:
+    """Returns a relation of DuckDB whose integers of 128 bits are text, which means the same.
+
+    Arrow has no such type. DuckDB gives it decimals of 38 digits: in them 2**128 - 1 is -1, and a
+    question fails at -(2**127).
+    """
+    if not isinstance(source, duckdb.DuckDBPyRelation):
+        return source
+    casts = []
+    for column, kind in zip(source.columns, map(str, source.types), strict=True):
+        element, *brackets = kind.partition("[")
+        if element in ("HUGEINT", "UHUGEINT"):
+            textual = "".join(["VARCHAR", *brackets])
+            casts.append(f"CAST({quote(column)} AS {textual}) AS {quote(column)}")
+    return source.project(f"* REPLACE ({', '.join(casts)})") if casts else source
+
+
+def _unreadable_frame(
+    name: str,
+    source: Any,
+    failed: str,
+) -> InvalidSource:
+    """Returns the error for a frame: it names the column where one is the reason.
+
+    Nothing of Arrow's own message is in it.
+    """
+    kind = type(source).__name__
+    place = _odd_column(source)
+    if place is None:
+        return unreadable(name, kind, failed)
+    _OWNER.error(
+        "table %s: column %r has no type of Arrow",
+        name,
+        source.columns[place],
+    )
+    if failed == "UnicodeEncodeError":
+        return InvalidSource(
+            f"Table {name!r}: column {place + 1} of {kind!r} has a text that is not Unicode.",
+            allowed="texts without lone surrogates (U+D800 to U+DFFF)",
+            remedy="Read the file again with its own encoding, or leave the column out.",
+        )
+    return InvalidSource(
+        f"Table {name!r}: column {place + 1} of {kind!r} has values of several types, "
+        "or of one that Arrow does not know.",
+        allowed="one type in each column",
+        remedy=f"Give it one, as frame[frame.columns[{place}]].astype(str) does, "
+        "or leave it out of the frame.",
+    )
+
+
+def _odd_column(source: Any) -> int | None:
+    """Returns the index of the first column of a pandas frame that Arrow cannot convert."""
+    import pyarrow  # an Arrow frame needs it, a file does not
+
+    place = None
+    try:
+        for column in source.columns:
+            if not isinstance(column, str):
+                return None
+            place = 0 if place is None else place + 1
+            pyarrow.array(source[column], from_pandas=True)
+    except Exception:
+        return place
+    return None

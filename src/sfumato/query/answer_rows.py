@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rows of an answer: its groups, and the totals of grouping sets. Post-processing."""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, chain
+
+from sfumato.engines.base import Codes
+from sfumato.plan.levels import Level
+from sfumato.plan.output import Output
+from sfumato.query.estimate import TOTAL, AnyReleased, ByLevel, Group, Released
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of an answer before HAVING and LIMIT.
+
+    For each row, ``codes`` are its keys and ``members`` the groups of which it is the sum. If
+    levels were measured apart, ``released`` has the parts of each, and ``members`` number the
+    groups of all levels in turn.
+    """
+
+    parts: tuple[AnyReleased, ...]
+    codes: tuple[Group, ...]
+    members: tuple[tuple[int, ...], ...]
+    released: tuple[Released, ...] = ()
+
+
+def by_level(
+    parts: Sequence[Released],
+    levels: int,
+    members: Sequence[Sequence[int]],
+) -> Iterator[ByLevel]:
+    """One part for each aggregate, of the parts of each level; see ``Rows``."""
+    count = len(parts) // levels
+    ends = list(accumulate(parts[level * count].count for level in range(levels)))
+    places: list[tuple[int, int]] = []
+    own: list[list[list[int]]] = [[] for _ in range(levels)]
+    for groups in members:
+        level = bisect_right(ends, groups[0])
+        start = ends[level - 1] if level else 0
+        places.append((level, len(own[level])))
+        own[level].append([group - start for group in groups])
+    for place in range(count):
+        summed = [_summed(parts[level * count + place], own[level]) for level in range(levels)]
+        yield ByLevel(tuple(summed), tuple(places))
+
+
+def merged(output: Output, parts: Sequence[Released], groups: Sequence[Group]) -> Rows:
+    """The rows of every grouping set: sums, after the noise, over the groups that share its keys.
+
+    Guarantees:
+        a total is the sum of its parts
+    """
+    if not output.sets:
+        return Rows(tuple(parts), tuple(groups), tuple((row,) for row in range(len(groups))))
+    rows: list[tuple[Group, list[int]]] = []
+    for kept in output.sets:
+        classes: dict[Group, list[int]] = {}
+        for row, codes in enumerate(groups):
+            shown = tuple(code if place in kept else TOTAL for place, code in enumerate(codes))
+            classes.setdefault(shown, []).append(row)
+        rows += classes.items()
+    keys = tuple(group for group, _ in rows)
+    members = tuple(tuple(added) for _, added in rows)
+    return Rows(tuple(_summed(part, members) for part in parts), keys, members)
+
+
+def stacked(
+    output: Output,
+    parts: Sequence[Released],
+    levels: Sequence[Level],
+    groups: Sequence[Sequence[Codes]],
+) -> Rows:
+    """The rows of every grouping set, each read from the level that serves it.
+
+    ``parts`` are those of each level in turn, and ``groups`` the groups of each.
+    """
+    starts = list(accumulate(map(len, groups), initial=0))
+    width = len(set(chain.from_iterable(output.sets)))
+    rows: list[tuple[Group, list[int]]] = []
+    for place, kept in enumerate(output.sets):
+        (number,) = [number for number, level in enumerate(levels) if place in level.sets]
+        classes: dict[Group, list[int]] = {}
+        for group, codes in enumerate(groups[number], starts[number]):
+            by_key = dict(zip(levels[number].keys, codes, strict=True))
+            shown = tuple(by_key[key] if key in kept else TOTAL for key in range(width))
+            classes.setdefault(shown, []).append(group)
+        rows += classes.items()
+    members = tuple(tuple(added) for _, added in rows)
+    whole = tuple(by_level(parts, len(levels), members))
+    return Rows(whole, tuple(group for group, _ in rows), members, tuple(parts))
+
+
+def _summed(part: Released, rows: Sequence[Sequence[int]]) -> Released:
+    """A part with one row for each list of groups: the sums of their integers."""
+    values = []
+    copies = []
+    for groups in rows:
+        columns = zip(*(part.values[group] for group in groups), strict=True)
+        values.append(tuple(map(sum, columns)))
+        copies.append(sum(part.copies[group] for group in groups))
+    return replace(part, values=tuple(values), copies=tuple(copies))

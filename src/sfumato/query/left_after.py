@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an account has left before and after a question, at both gates."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TypeAlias
+
+from sfumato.accounting.budget_gates import Charge
+from sfumato.errors import LedgerError
+from sfumato.ledger.balance import Balance, increments_text
+
+# The accounts that pay, as they are when a preview is shown.
+Balances: TypeAlias = Callable[[], Sequence[Balance]]
+CLOSES = (
+    "it closes the pure gate for good: from then on no epsilon is added up, and only rho counts"
+)
+
+
+def left_now(balances: Balances | None, charge: Charge) -> list[str]:
+    """``left_lines`` of the accounts as they are now; none after the session was closed."""
+    with suppress(LedgerError):
+        return left_lines(balances(), charge) if balances is not None else []
+    return []
+
+
+def left_lines(balances: Sequence[Balance], charge: Charge) -> list[str]:
+    """Lines on what is left before and after a charge, and a warning if it closes the pure gate.
+
+    ``balances`` are those of the accounts that pay; the least of them counts at each gate.
+
+    >>> from sfumato.accounting.budget_gates import Gates, charge_for
+    >>> from sfumato.accounting.profile import Profile
+    >>> from sfumato.privacy.budget import Budget
+    >>> from fractions import Fraction
+    >>> whole = Balance(Gates.of(Budget(1, "1e-6")))
+    >>> for line in left_lines([whole], charge_for(Profile.pure(Fraction(1, 4)))):
+    ...     print(line)
+    left now    epsilon 1 (pure gate), rho 0.022931297129 (zCDP gate)
+    left after  epsilon 0.75 (pure gate), too little rho (zCDP gate)
+    """
+    after = [Balance(each.gates, each.spent, each.reserved + charge) for each in balances]
+    lines = [f"left now    {_left(balances)}", f"left after  {_left(after)}"]
+    was_open = all(each.taken.epsilon is not None for each in balances)
+    if was_open and charge.epsilon is None:
+        lines.append(CLOSES)
+    return lines
+
+
+def _left(balances: Sequence[Balance]) -> str:
+    """What is left at each gate of accounts that all have to pay."""
+    pure: list[int | None] = []
+    for each in balances:
+        taken = each.taken.epsilon
+        pure.append(None if taken is None else each.gates.epsilon - taken)
+    found = [_gate("epsilon", "pure gate", pure)]
+    if all(each.gates.rho is not None for each in balances):
+        rho = [(each.gates.rho or 0) - each.taken.rho for each in balances]
+        found.append(_gate("rho", "zCDP gate", rho))
+    return ", ".join(found)
+
+
+def _gate(measure: str, gate: str, left: Sequence[int | None]) -> str:
+    """What is left at one gate; None where it is closed."""
+    amounts = [each for each in left if each is not None]
+    if len(amounts) < len(left):
+        return f"{gate} closed"
+    least = min(amounts)
+    if least < 0:
+        return f"too little {measure} ({gate})"
+    return f"{measure} {increments_text(least)} ({gate})"

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a preview says of what is left, against hand arithmetic."""
+
+from pathlib import Path
+
+import pyarrow as pa
+
+import sfumato as sf
+from sfumato.accounting.budget_gates import Charge, Gates
+from sfumato.ledger.balance import Balance
+from sfumato.query.cost import Cost
+from sfumato.query.left_after import CLOSES, left_lines, left_now
+
+# Limits of epsilon 2 and rho 0.5, in the ledger's integers.
+GATES = Gates(2 * 10**12, 5 * 10**11, 10**18, None)
+PURE = Gates(10**12, None, 0, None)
+
+
+def test_both_gates_are_shown_before_and_after() -> None:
+    spent = Balance(GATES, Charge(5 * 10**11, 125 * 10**9, 0), Charge(25 * 10**10, 3125 * 10**7, 0))
+    assert left_lines([spent], Cost("0.5", "0.125", "0", ()).charge) == [
+        "left now    epsilon 1.25 (pure gate), rho 0.34375 (zCDP gate)",
+        "left after  epsilon 0.75 (pure gate), rho 0.21875 (zCDP gate)",
+    ]
+
+
+def test_the_least_of_all_accounts_that_pay_counts() -> None:
+    both = [Balance(GATES), Balance(PURE)]
+    assert left_lines(both, Cost("0.25", "0.03125", "0", ()).charge) == [
+        "left now    epsilon 1 (pure gate)",
+        "left after  epsilon 0.75 (pure gate)",
+    ]
+
+
+def test_a_rho_that_closes_the_pure_gate_is_warned_of_once() -> None:
+    cost = Cost("unbounded", "0.25", "0", ()).charge
+    assert left_lines([Balance(GATES)], cost) == [
+        "left now    epsilon 2 (pure gate), rho 0.5 (zCDP gate)",
+        "left after  pure gate closed, rho 0.25 (zCDP gate)",
+        CLOSES,
+    ]
+    closed = Balance(GATES, Charge(None, 10**11, 0))
+    assert left_lines([closed], cost) == [
+        "left now    pure gate closed, rho 0.4 (zCDP gate)",
+        "left after  pure gate closed, rho 0.15 (zCDP gate)",
+    ]
+
+
+def test_what_no_gate_can_pay_is_too_little() -> None:
+    lines = left_lines([Balance(GATES)], Cost("3", "4.5", "0", ()).charge)
+    assert lines[1] == "left after  too little epsilon (pure gate), too little rho (zCDP gate)"
+
+
+def test_previews_of_a_session_say_it_until_it_is_closed(tmp_path: Path) -> None:
+    table = sf.Table(pa.table({"a": [1, 2, 3]}), columns={"a": sf.Integer(0, 9)})
+    with sf.connect(
+        {"t": table}, dataset="d", budget=sf.Budget(2), ledger=tmp_path / "l.db"
+    ) as session:
+        shown = session.preview("SELECT COUNT(*) AS n FROM t", epsilon="0.5")
+        assert "left now    epsilon 2 (pure gate)\nleft after  epsilon 1.5 (pure gate)" in repr(
+            shown
+        )
+        session.query("SELECT COUNT(*) AS n FROM t", epsilon="0.5")
+        # as it is when it is shown
+        assert "left now    epsilon 1.5 (pure gate)" in shown._repr_html_()
+    assert "left" not in repr(shown)
+    assert left_now(None, shown.cost.charge) == []
+
+
+def test_previews_of_fits_say_it_too(tmp_path: Path) -> None:
+    from sfumato import learning as ln
+    from sfumato import synthetic as sy
+
+    rows = pa.table({"a": [1, 2, 3], "y": [True, False, True]})
+    table = sf.Table(rows, columns={"a": sf.Integer(0, 9), "y": sf.Boolean()})
+    with sf.connect(
+        {"t": table}, dataset="d", budget=sf.Budget(2, "1e-6"), ledger=tmp_path / "l.db"
+    ) as session:
+        fit = ln.preview(session, ln.NaiveBayes(bins=4), "SELECT a, y FROM t", label="y", epsilon=1)
+        rows_made = sy.preview(session, "t", rho="0.01")
+        for shown in (repr(fit), repr(rows_made)):
+            assert "left now    epsilon 2 (pure gate), rho " in shown
+        assert CLOSES in repr(rows_made) and CLOSES not in repr(fit)
