@@ -377,12 +377,20 @@ def test_sections_that_are_missing_or_of_another_kind_are_named(folder: Path) ->
         assert named in caught.value.problem
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "gb18030", "utf-16"])
+def test_declarations_are_read_in_each_encoding_of_an_editor(tmp_path: Path, encoding: str) -> None:
+    config = tmp_path / "sfumato.toml"
+    config.write_bytes("# 数据来自门诊病区登记\nledgers = 1\n".encode(encoding))
+    with pytest.raises(InvalidConfig, match="ledgers"):
+        load(config)
+
+
 def test_a_file_that_is_not_there_or_not_text_is_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidConfig, match="No file") as caught:
         load(tmp_path / "none.toml")
     assert "-c" in caught.value.remedy
     (tmp_path / "sfumato.toml").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InvalidConfig, match="is not UTF-8"):
+    with pytest.raises(InvalidConfig, match="line 1 is no text in UTF-8, GB18030 or UTF-16"):
         load(tmp_path / "sfumato.toml")
     with pytest.raises(InvalidConfig, match="cannot be read"):
         load(tmp_path)

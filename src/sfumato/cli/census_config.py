@@ -4,11 +4,13 @@
 import csv
 from collections.abc import Mapping
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from sfumato.errors import InvalidConfig, SfumatoError, shown
 from sfumato.metadata.dataset import Dataset
+from sfumato.metadata.side_file import side_text
 from sfumato.query.load import read_section
 from sfumato.synopsis.geography.plan import CensusPlan, census_plan
 from sfumato.synopsis.geography.spine import Spine
@@ -124,10 +126,9 @@ def read_totals(path: Path) -> dict[str, dict[str, int]]:
     """
     found: dict[str, dict[str, int]] = {}
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            for line in csv.DictReader(file):
-                found.setdefault(line["level"], {})[line["area"]] = int(line["total"])
-    except (OSError, UnicodeDecodeError, KeyError, TypeError, ValueError):
+        for line in csv.DictReader(StringIO(side_text(path), newline="")):
+            found.setdefault(line["level"], {})[line["area"]] = int(line["total"])
+    except (OSError, KeyError, TypeError, ValueError):
         raise InvalidConfig(
             f"The public totals {shown(path)} cannot be read.",
             allowed="a CSV file with the columns level, area and total",

@@ -23,6 +23,7 @@ from sfumato.errors import InvalidConfig, LedgerMissing, WrongUse
 from sfumato.ledger.spend import Ledger
 from sfumato.metadata.contract import Contract
 from sfumato.metadata.dataset import Dataset
+from sfumato.metadata.side_file import side_text
 from sfumato.query.data_check import DataCheck, check_data
 from sfumato.query.load import Declarations, read_declarations, read_section
 from sfumato.query.reckless import reckless
@@ -139,7 +140,7 @@ def _planned(config: str) -> Iterator[str]:
 
 def _has(config: str, section: str) -> bool:
     """Whether a file has a section."""
-    return section in tomllib.loads(Path(config).read_text(encoding="utf-8"))
+    return section in tomllib.loads(side_text(config))
 
 
 @contextmanager

@@ -47,7 +47,7 @@ def _read(path: Path) -> list[tuple[str, Entry]]:
         raise WrongUse(f"A codebook {shown(str(path))}.", allowed=", ".join(_READERS))
     try:
         found = list(reader(path))
-    except (OSError, UnicodeDecodeError, ValueError, TypeError, AttributeError, KeyError) as error:
+    except (OSError, ValueError, TypeError, AttributeError, KeyError) as error:
         why = getattr(error, "strerror", None) or type(error).__name__
         raise WrongUse(
             f"The codebook {shown(str(path))} cannot be read ({why}).",

@@ -4,9 +4,11 @@
 import csv
 import re
 from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
 
 from sfumato.cli.codebook_entry import Entry, entry
+from sfumato.metadata.side_file import side_text
 
 _RANGE = re.compile(r"\s*(\S+?)\s*\.\.\s*(\S+?)\s*")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
@@ -22,8 +24,7 @@ def described_by_csv(path: Path) -> Iterator[tuple[str, Entry]]:
     ``<=50K`` the "=" is part of the value. The label "missing" marks a code of missing values.
     "text" is for free text.
     """
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        _, *rows = csv.reader(file)
+    _, *rows = csv.reader(StringIO(side_text(path), newline=""))
     pieces: dict[str, list[str]] = {}
     for name, said, *_ in (row for row in rows if row):
         found = [piece.strip() for piece in said.split(";") if piece.strip()]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.cli.codebook_entry import Entry, entry
+from sfumato.metadata.side_file import side_text
 
 _TYPES = {
     "integer": "integer",
@@ -35,7 +36,7 @@ _TYPES = {
 
 def described_by_json(path: Path) -> Iterator[tuple[str, Entry]]:
     """Yields what a schema says of each column; of a kind that it does not know, nothing."""
-    form = json.loads(path.read_text(encoding="utf-8-sig"))
+    form = json.loads(side_text(path))
     if "fields" in form:
         yield from _frictionless(form)
     for resource in form.get("resources", ()):

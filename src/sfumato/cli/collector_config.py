@@ -12,6 +12,7 @@ import click
 from sfumato.collector import Collector
 from sfumato.errors import InvalidConfig, WrongUse, shown
 from sfumato.metadata.server import is_postgres
+from sfumato.metadata.side_file import side_text
 from sfumato.telemetry import SignedTask, verified
 
 _KEYS = {"folder", "postgres", "tasks", "key", "host", "port"}
@@ -53,10 +54,10 @@ class Door:
 def read_door(path: str, section: str, *more: str) -> Door:
     """The section of a file; ``more`` are keys that it must have besides."""
     try:
-        form = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        form = tomllib.loads(side_text(path))
     except OSError as error:
         raise InvalidConfig(f"{path} cannot be read ({error.strerror}).") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except tomllib.TOMLDecodeError as error:
         raise InvalidConfig(f"{path} is not TOML: {error}") from None
     found = form.get(section)
     allowed = _FORM.format(section)

@@ -156,15 +156,22 @@ def _of_csv(path: Path) -> Columns:
         of_names = encoding == "utf-16" or not line.isascii()
         (options if of_names else guessed)["encoding"] = encoding
     columns = zip(*rows, strict=True) if rows else [()] * len(header)
-    cells: dict[str, Sequence[str]] = dict(zip(header, columns, strict=True))
+    signs, guesses = _guesses(dict(zip(header, columns, strict=True)), delimiter)
+    return Columns({name: {} for name in header}, guesses, options, guessed | signs)
+
+
+def _guesses(
+    cells: Mapping[str, Sequence[str]], delimiter: str
+) -> tuple[dict[str, str], dict[str, Mapping[str, str]]]:
+    """The signs in numbers, and the declaration of each column, that cells suggest."""
+    signs = {}
     thousands = thousands_of(cells.values(), delimiter)
     if thousands:
-        guessed["thousands"] = thousands
-    cells = {name: without_thousands(values, thousands) for name, values in cells.items()}
-    if delimiter != "," and any(map(has_decimal_comma, cells.values())):
-        guessed["decimal"] = ","
-    guesses = {name: guess(values) for name, values in cells.items()}
-    return Columns({name: {} for name in header}, guesses, options, guessed)
+        signs["thousands"] = thousands
+    plain = {name: without_thousands(values, thousands) for name, values in cells.items()}
+    if delimiter != "," and any(map(has_decimal_comma, plain.values())):
+        signs["decimal"] = ","
+    return signs, {name: guess(values) for name, values in plain.items()}
 
 
 def _head(path: Path) -> bytes:

@@ -4,11 +4,11 @@
 import csv
 import tomllib
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 from sfumato.errors import WrongUse, shown
 from sfumato.ledger.account_path import Scope
+from sfumato.metadata.side_file import side_text
 from sfumato.privacy.budget import Budget
 
 _FIELDS = {"purpose", "analyst", "epsilon", "delta"}
@@ -55,7 +55,7 @@ def _is_account(row: object) -> bool:
 def _rows(path: str) -> Iterable[Any]:
     """Returns the rows of a file, unchecked."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = side_text(path)
         if path.endswith(".toml"):
             form = tomllib.loads(text)
             if form.keys() == {"account"} and isinstance(form["account"], list):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import InvalidConfig
+from sfumato.metadata.side_file import side_text
 
 _COSTS = ("epsilon", "rho", "delta", "error", "max_epsilon")
 _ALLOWED = {"title", "questions", *_COSTS}
@@ -56,10 +57,10 @@ def read_publication(path: str) -> PublicationConfig:
 def _read(path: str) -> dict[str, Any]:
     """The file as TOML; decimals stay decimals."""
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"), parse_float=str)
+        return tomllib.loads(side_text(path), parse_float=str)
     except OSError as error:
         raise InvalidConfig(f"{path} cannot be read ({error.strerror}).") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except tomllib.TOMLDecodeError as error:
         raise InvalidConfig(f"{path} is not TOML: {error}") from None
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import InvalidConfig, WrongUse, shown
+from sfumato.metadata.side_file import side_text
 from sfumato.query.load import read_section
 from sfumato.synthetic.constraints import Constraint, determines, implies, require
 from sfumato.synthetic.fit import Options
@@ -173,7 +174,7 @@ def public_counts(path: str) -> Public:
         WrongUse: the file cannot be read, or has other than two or three columns.
     """
     try:
-        text = Path(path).read_text("utf-8-sig")
+        text = side_text(path)
         names, *lines = [row for row in csv.reader(text.splitlines()) if row]
     except (OSError, ValueError, csv.Error) as failed:
         raise WrongUse(

@@ -15,6 +15,7 @@ from sfumato.ledger.waiting import WAIT
 from sfumato.metadata.column import Array, Boolean, Category, ColumnType, Date, Integer, Real, Text
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.server import is_address, path_of
+from sfumato.metadata.side_file import side_text
 from sfumato.metadata.table import Table
 from sfumato.metadata.timestamp import Timestamp
 from sfumato.privacy.budget import Budget
@@ -206,17 +207,13 @@ def _read_config(path: str | Path) -> dict[str, Any]:
             "The address of a server where a file is needed.", remedy="Name a sfumato.toml."
         )
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        return tomllib.loads(side_text(path))
     except FileNotFoundError:
         raise InvalidConfig(
             f"No file {shown(path)}.", remedy="Write a sfumato.toml, or name another with -c."
         ) from None
     except OSError as error:
         raise InvalidConfig(f"{shown(path)} cannot be read ({error.strerror}).") from None
-    except UnicodeDecodeError:
-        raise InvalidConfig(
-            f"{shown(path)} is not UTF-8.", remedy="Save it as UTF-8, which TOML is."
-        ) from None
     except tomllib.TOMLDecodeError as error:
         raise InvalidConfig(f"{shown(path)} is not TOML: {error}.") from None
 
