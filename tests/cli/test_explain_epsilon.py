@@ -140,3 +140,10 @@ def test_a_group_of_zcdp_is_drawn_too(shell: Shell) -> None:
         Attacker(ZeroConcentratedDP("0.25")).advantage
         > Attacker(ZeroConcentratedDP("0.01")).advantage
     )
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"), [("30", "30"), ("1000000", "1000000"), ("0.5", "0.5"), ("1e20", "1e+20")]
+)
+def test_whole_numbers_are_written_out(number: str, shown: str) -> None:
+    assert explain_epsilon._up(Fraction(number)) == shown

@@ -140,6 +140,10 @@ YOUNG, MALE = col("age") < 30, col("sex") == "M"
         ((YOUNG | MALE).is_null(), "(age < 30 OR sex = 'M') IS NULL"),
         ((~col("smoker")).is_null(), "(NOT smoker) IS NULL"),
         (YOUNG.isin(True), "(age < 30) IN (TRUE)"),
+        (col("job").isin(["a", "b"]), "job IN ('a', 'b')"),
+        (col("job").isin(("a", "b")), "job IN ('a', 'b')"),
+        ((col("age") - 20) // 5 * 2, "FLOOR((age - 20) / 5) * 2"),
+        (100 // col("age"), "FLOOR(100 / age)"),
         (YOUNG == MALE, "(age < 30) = (sex = 'M')"),
         (YOUNG.is_null() == col("smoker"), "((age < 30) IS NULL) = smoker"),
         ((col("age") + 1).between(2, 3), "age + 1 BETWEEN 2 AND 3"),
@@ -167,6 +171,8 @@ def test_a_test_of_a_test_is_in_brackets(test: Expression, text: str) -> None:
         lambda: col("age").alias("a").sum(),
         lambda: col("age").alias(""),
         lambda: col("age").isin(),
+        lambda: col("age").isin([]),
+        lambda: col("age").isin([1], [2]),
         lambda: col("job").like(3),
         lambda: col("age").quantile(Fraction(1, 3)),
         lambda: col("age") > float("nan"),
@@ -411,3 +417,10 @@ def test_joined_columns_are_offered_once() -> None:
     joined = begun.join("cities", on="city")
     assert joined._ipython_key_completions_() == ["age", "city", "region"]
     assert repr(joined["region"]) == "region"
+
+
+def test_whole_division_rounds_down_as_it_does_in_python() -> None:
+    with sf.examples.people() as census:
+        asked = census.table("people").group_by(((col("AGEP") - 50) // 50).alias("k"))
+        answer = asked.agg(count().alias("n")).query(epsilon=1)
+    assert [row[0] for row in answer.rows] == [k // 50 for k in (-50, 0)]

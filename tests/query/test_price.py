@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import sfumato as sf
 from sfumato.errors import InvalidNumber, SfumatoError, WrongUse
-from sfumato.query.price import OnAverage, Price, Target, price
+from sfumato.query.price import OnAverage, Price, Target, cost_alone, price
 
 BAD = [
     0, -1, -0.1, math.nan, math.inf, -math.inf, 1e-400, "1e-400", "0", "-0.1", "nan", "inf", "abc", "", "1/0", True, False,
@@ -209,3 +210,26 @@ def test_intervals_are_bought_with_a_cost_and_by_the_question_itself_alone() -> 
         price(error=5, max_epsilon=1).buying(interval=True)
     with pytest.raises(WrongUse, match="interval=1"):
         stated.buying(interval=1)
+
+
+@pytest.mark.parametrize("given", [{}, {"epsilon": 1, "rho": 1}])
+def test_what_takes_no_target_error_does_not_advise_one(given) -> None:
+    with pytest.raises(WrongUse) as refusal:
+        cost_alone(**given)
+    assert "error=" not in str(refusal.value)
+    assert cost_alone(rho="0.01") == price(rho="0.01")
+
+
+def test_every_call_without_error_refuses_no_price_in_its_own_words() -> None:
+    with sf.examples.people() as session:
+        sql = "SELECT AVG(AGEP) FROM people"
+        calls = [
+            lambda: session.diagnose(sql),
+            lambda: session.advise(sql),
+            lambda: sf.learning.preview(session, sf.learning.KMeans(2), "SELECT AGEP FROM people"),
+            lambda: sf.synthetic.preview(session, "people"),
+        ]
+        for call in calls:
+            with pytest.raises(WrongUse, match="exactly one of epsilon= and rho=") as refusal:
+                call()
+            assert "error=" not in str(refusal.value)

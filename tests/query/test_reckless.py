@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reckless declarations are said; sound ones are not."""
 
-import math
-
 import pytest
 
 from sfumato.metadata.dataset import Dataset
@@ -31,7 +29,14 @@ def test_budgets(budget: Budget | None, size: int | None, count: int) -> None:
 
 def test_the_factor_is_the_exponential_of_epsilon() -> None:
     [line] = said(Budget(11))
-    assert f"a factor of {math.exp(11):.3g}" in line
+    assert "may change by a factor of 59,875." in line  # e^11 = 59874.14, rounded up
+
+
+def test_a_budget_that_protects_nobody_is_called_so() -> None:
+    [line] = said(Budget(10**6))
+    assert line.startswith("epsilon = 1000000 protects nobody")
+    assert "e^1000000." in line
+    assert "e+" not in line
 
 
 @pytest.mark.parametrize(

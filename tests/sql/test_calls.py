@@ -4,7 +4,7 @@
 import pytest
 
 from sfumato.errors import UnsupportedSql
-from sfumato.sql.calls import calls, placed, same_nodes
+from sfumato.sql.calls import calls, keys_of_all, placed, same_nodes
 from sfumato.sql.names import Context
 from sfumato.sql.parse import parse
 from sfumato.sql.relations import Relations
@@ -80,3 +80,8 @@ def test_a_key_that_is_written_again_is_the_key():
     key = tree.args["group"].expressions[0]
     assert [place for _, place in same_nodes(tree, [key])] == [0, 0, 0]
     assert not list(same_nodes(tree, [parse("SELECT age FROM t").expressions[0]]))
+
+
+def test_the_keys_of_all_are_the_items_with_columns_and_no_aggregates():
+    tree = parse("SELECT a, b + 1 AS c, SUM(d), 1, COUNT(*) / a FROM t GROUP BY ALL")
+    assert [node.sql() for node in keys_of_all(tree)] == ["a", "b + 1"]

@@ -256,3 +256,17 @@ def test_a_range_that_forgets_the_number_of_rows_is_noticed(ask, monkeypatch):
         lambda self, operand, node, test: self._end(operand, node, test, Summary.SUM),
     )
     assert columns(ask, "SUM(age)")[0].column.type != honest
+
+
+def test_group_by_all_of_a_sub_query_is_its_columns_without_aggregates(ask):
+    inner = "SELECT user_id, COUNT(*) AS n FROM events GROUP BY "
+    asked, written = (
+        ask(f"SELECT AVG(n) AS a FROM ({inner}{by}) AS t") for by in ("ALL", "user_id")
+    )
+    assert asked.raw == written.raw
+
+
+def test_distinct_persons_with_a_test_are_counted_as_the_refusal_advises(ask):
+    with pytest.raises(Refused, match=r"COUNT\(DISTINCT user_id\), with the test in WHERE"):
+        ask("SELECT COUNT(DISTINCT CASE WHEN age > 30 THEN user_id END) FROM events")
+    assert ask("SELECT COUNT(DISTINCT user_id) FROM events WHERE age > 30").raw

@@ -269,7 +269,9 @@ def _short(promise: Guarantee) -> str:
 def _up(number: Fraction) -> str:
     """Returns a number with six digits, rounded up."""
     shown = _SIX_DIGITS.divide(Decimal(number.numerator), Decimal(number.denominator))
-    return f"{shown.normalize():g}".lower()
+    # a whole number is written out: 30, not 3e+1
+    form = "f" if shown == shown.to_integral_value() and shown.adjusted() < 16 else "g"
+    return f"{shown.normalize():{form}}".lower()
 
 
 def _most(share: Number) -> str:

@@ -20,7 +20,7 @@ from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import Block, Event, Repeated
 from sfumato.privacy.guarantee import ApproxDP
 from sfumato.privacy.unit import Relation
-from sfumato.query.price import price
+from sfumato.query.price import cost_alone
 
 # Multipliers are looked for up to this; a step of the search is a part in 2^10.
 _MOST = Fraction(2**20)
@@ -88,7 +88,7 @@ def budgeted(
     Raises:
         WrongUse: not exactly one of epsilon and rho; an epsilon without a delta.
     """
-    asked = price(epsilon=epsilon, rho=rho, delta=delta)
+    asked = cost_alone(epsilon=epsilon, rho=rho, delta=delta)
     if asked.rho is not None and asked.delta is not None:
         raise InvalidNumber("A rho with a delta.", allowed="rho= alone, or epsilon= with delta=")
     if asked.epsilon is not None and asked.delta is None:

@@ -63,7 +63,11 @@ class NaiveBayes(Recipe[Model]):
         if len(classes) == 1:
             raise WrongUse("A label with one value.", remedy="There is nothing to predict.")
         if not classes:
-            raise WrongUse("A label that is a number.", allowed="a Category or a Boolean")
+            raise WrongUse(
+                "A label that is a number.",
+                allowed="a Category or a Boolean",
+                remedy='Classes that are numbers: sf.Category(["0", "1", "2"]).',
+            )
         require_edges([each.name for each in examples.coded], self.edges)
 
         def make(name: str, kind: ColumnType) -> Feature:

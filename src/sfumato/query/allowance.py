@@ -11,7 +11,7 @@ from sfumato.exact.rational import Number, decimal_text
 from sfumato.mechanisms.additive import AdditiveMechanism, gaussian, laplace
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.guarantee import ZeroConcentratedDP
-from sfumato.query.price import price
+from sfumato.query.price import cost_alone
 
 # The ledger counts rho in multiples of 1e-12 (RULES 3).
 _INCREMENTS = 10**12
@@ -74,7 +74,7 @@ def allowance(
     >>> float(allowance(epsilon=1, delta="1e-6").amount)
     0.02435596573
     """
-    asked = price(epsilon=epsilon, rho=rho, delta=delta)
+    asked = cost_alone(epsilon=epsilon, rho=rho, delta=delta)
     if asked.rho is not None:
         if asked.delta is not None:
             raise InvalidNumber(

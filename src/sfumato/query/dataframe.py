@@ -7,12 +7,12 @@ extend it; ``query`` and ``preview`` run it. Nothing is read before that.
 
 import datetime
 import html
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import IntEnum
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.tokenizer_core import TokenType
@@ -118,6 +118,12 @@ class Expression:
     def __rtruediv__(self, other: Operand) -> "Expression":
         return _binary(other, "/", self, Binding.PRODUCT)
 
+    def __floordiv__(self, other: Operand) -> "Expression":
+        return _floor(self / other)
+
+    def __rfloordiv__(self, other: Operand) -> "Expression":
+        return _floor(other / self)
+
     def __neg__(self) -> "Expression":
         # two signs in a row would begin a comment
         return Expression(f"-{_operand(self, Binding.ATOM)}", Binding.SIGN)
@@ -143,11 +149,13 @@ class Expression:
             remedy="Write & | ~ instead of and, or, not.",
         )
 
-    def isin(self, *values: Literal) -> "Expression":
-        """Whether the expression equals one of the values."""
-        if not values:
+    def isin(self, *values: Literal | Sequence[Literal]) -> "Expression":
+        """Whether the expression equals one of the values, given one by one or as one list."""
+        is_list = len(values) == 1 and isinstance(values[0], list | tuple)
+        members = cast(Sequence[Literal], values[0] if is_list else values)
+        if not members:
             raise WrongUse("isin() without a value.", allowed='col("sex").isin("F", "M")')
-        listed = ", ".join(_operand(value, Binding.SUM) for value in values)
+        listed = ", ".join(_operand(value, Binding.SUM) for value in members)
         return Expression(f"{_operand(self, Binding.SUM)} IN ({listed})", Binding.TEST)
 
     def between(self, low: Literal, high: Literal) -> "Expression":
@@ -407,6 +415,11 @@ def _binary(
     first = _operand(left, binding)
     second = _operand(right, Binding(binding + 1))
     return Expression(f"{first} {operator} {second}", binding)
+
+
+def _floor(quotient: Expression) -> Expression:
+    """The greatest whole number up to a quotient, as ``//`` of Python is."""
+    return Expression(f"FLOOR({quotient.text})", Binding.ATOM)
 
 
 def _operand(value: Operand, least: Binding) -> str:

@@ -169,6 +169,23 @@ def price(
     return Price(epsilon=_cost("epsilon", epsilon if epsilon is not None else 0), delta=spent)
 
 
+def cost_alone(
+    *, epsilon: Number | None = None, rho: Number | None = None, delta: Number | None = None
+) -> Price:
+    """The price of what takes no target error: an epsilon or a rho.
+
+    Raises:
+        WrongUse: there is not exactly one of epsilon and rho.
+        InvalidNumber: as in ``price``.
+    """
+    if (epsilon is None) == (rho is None):
+        raise WrongUse(
+            "A cost needs exactly one of epsilon= and rho=.",
+            remedy="epsilon=0.1 buys pure differential privacy, rho=0.01 zCDP.",
+        )
+    return price(epsilon=epsilon, rho=rho, delta=delta)
+
+
 def _cost(name: str, value: Number) -> Fraction:
     """A cost as a fraction, checked against its range."""
     number = positive(name, value, at_most=_MOST)

@@ -12,6 +12,8 @@ from sfumato.privacy.budget import Budget
 from sfumato.privacy.unit import Unit
 
 _LARGE_EPSILON = 10
+# Beyond it, a factor of more than 485 million, no belief is held back.
+_NO_PROTECTION = 20
 
 
 def reckless(dataset: Dataset, budget: Budget | None = None) -> tuple[str, ...]:
@@ -37,13 +39,15 @@ def reckless(dataset: Dataset, budget: Budget | None = None) -> tuple[str, ...]:
 def _of_budget(dataset: Dataset, budget: Budget) -> Iterator[str]:
     """What a budget promises too little."""
     if budget.epsilon > _LARGE_EPSILON:
-        # an exponent beyond 700 is no float
-        factor = math.exp(min(float(budget.epsilon), 700))
-        yield (
-            f"epsilon = {decimal_text(budget.epsilon)}: what an attacker believes of a person may "
-            f"change by a factor of {factor:.3g}. See: sfumato explain-epsilon "
-            f"{decimal_text(budget.epsilon)}"
-        )
+        epsilon = decimal_text(budget.epsilon)
+        if budget.epsilon > _NO_PROTECTION:
+            meaning = f" protects nobody: an attacker may become sure, by a factor of e^{epsilon}"
+        else:
+            factor = math.ceil(math.exp(budget.epsilon))
+            meaning = (
+                f": what an attacker believes of a person may change by a factor of {factor:,}"
+            )
+        yield f"epsilon = {epsilon}{meaning}. See: sfumato explain-epsilon {epsilon}"
     for name, table in dataset.tables.items():
         if not table.public and table.size and budget.delta >= Fraction(1, table.size):
             yield (

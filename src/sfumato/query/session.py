@@ -39,7 +39,7 @@ from sfumato.query.known import Known, name_of
 from sfumato.query.payer import Payer
 from sfumato.query.pipeline import UNPREPARED, compile_plan
 from sfumato.query.preview import Preview
-from sfumato.query.price import Price, Wish, price
+from sfumato.query.price import Price, Wish, cost_alone, price
 from sfumato.query.release import Asked, release
 from sfumato.query.reuse import Shelf, reuse
 from sfumato.query.shown import Shown
@@ -300,7 +300,7 @@ class Session(Shown):
             EngineFailed: the engine failed; the cost stays spent.
         """
         self._door.require_open()
-        asked = price(epsilon=epsilon, rho=rho)
+        asked = cost_alone(epsilon=epsilon, rho=rho)
         step = Resolver(sql, parameters, asked, self.dataset, None).resolve(refused)
         norm = Norm.L1 if asked.epsilon is not None else Norm.L2
         parts = checks(step.question, compile_plan(step.question.raw, step.dataset, norm))
@@ -349,7 +349,7 @@ class Session(Shown):
             Refused: as ``preview``, or the budget forbids ``beyond``.
         """
         self._door.require_open()
-        asked = price(epsilon=epsilon, rho=rho, delta=delta)
+        asked = cost_alone(epsilon=epsilon, rho=rho, delta=delta)
         count = None if beyond is None else partial(self._sizes, price(epsilon=beyond))
         question = AskedAdvice(sql, parameters, asked, self.dataset, plan_for_price, count, rows)
         return advice(question)

@@ -90,3 +90,13 @@ def same_nodes(select: exp.Select, keys: Sequence[exp.Expr]) -> Iterator[tuple[e
             for place, key in wanted:
                 if type(node) is type(key) and (node is key or node == key):
                     yield node, place
+
+
+def keys_of_all(select: exp.Select) -> list[exp.Expr]:
+    """Returns the keys of GROUP BY ALL: the items of SELECT with columns and no aggregates."""
+    keys: list[exp.Expr] = []
+    for item in select.expressions:
+        node = item.this if isinstance(item, exp.Alias) else item
+        if not calls([node]) and node.find(exp.Column) is not None:
+            keys.append(node)
+    return keys

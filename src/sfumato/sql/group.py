@@ -13,7 +13,7 @@ from sfumato.metadata.column import Column, Text
 from sfumato.plan.aggregate import Aggregate, Linear
 from sfumato.plan.relation import KeyJoin, PerUnit, PublicJoin, Relation, Scan, Union, UnitJoin
 from sfumato.plan.value import GroupKey
-from sfumato.sql.calls import calls, placed
+from sfumato.sql.calls import calls, keys_of_all, placed
 from sfumato.sql.key_domain import image, may_be_missing
 from sfumato.sql.names import Scope
 from sfumato.sql.reject import refuse, require_few, require_only
@@ -160,7 +160,7 @@ def _sets(clause: exp.Group, select: exp.Select, scope: Scope) -> list[tuple[exp
     """Returns the keys of each grouping set; one set for a plain GROUP BY."""
     require_only(clause, "expressions", "all")
     if clause.args.get("all"):
-        return [_all_keys(select)]
+        return [tuple(keys_of_all(select))]
     parts = [_part(element, select, scope) for element in clause.expressions]
     size = prod(len(part) for part in parts)
     if size > _MOST_SETS:
@@ -168,16 +168,6 @@ def _sets(clause: exp.Group, select: exp.Select, scope: Scope) -> list[tuple[exp
             f"{size:,} grouping sets.", allowed=f"at most {_MOST_SETS}", remedy="Name fewer."
         )
     return [tuple(chain.from_iterable(choice)) for choice in product(*parts)]
-
-
-def _all_keys(select: exp.Select) -> tuple[exp.Expr, ...]:
-    """Returns the keys of GROUP BY ALL: the items of SELECT with columns and no aggregates."""
-    keys = []
-    for item in select.expressions:
-        node = item.this if isinstance(item, exp.Alias) else item
-        if not calls([node]) and node.find(exp.Column) is not None:
-            keys.append(node)
-    return tuple(keys)
 
 
 def _part(node: exp.Expr, select: exp.Select, scope: Scope) -> list[tuple[exp.Expr, ...]]:

@@ -14,7 +14,7 @@ from sfumato.metadata.column import Column, ColumnType, Integer, Text
 from sfumato.plan.relation import MAX_UNDER, UNLIMITED, Computed, PerUnit, Summary
 from sfumato.plan.scalar import Lookup, Scalar
 from sfumato.plan.value import Value
-from sfumato.sql.calls import calls, placed, same_nodes
+from sfumato.sql.calls import calls, keys_of_all, placed, same_nodes
 from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.lattice import finest_step
 from sfumato.sql.literal import literal
@@ -457,7 +457,9 @@ def _grouped(select: exp.Select, scope: Scope) -> list[exp.Expr]:
             raise reject(distinct)
         columns = select.expressions
         return [node.this if isinstance(node, exp.Alias) else node for node in columns]
-    require_only(group, "expressions")
+    require_only(group, "expressions", "all")
+    if group.args.get("all"):
+        return keys_of_all(select)
     return [placed(node, select, scope) for node in group.expressions]
 
 

@@ -294,7 +294,8 @@ def _names_persons(person: Person) -> UnsupportedSql:
             f"{name} names single persons, and nothing may be computed from it.",
             allowed=f"COUNT({name}), COUNT(DISTINCT {name}), and tests of {name} against constants",
             remedy="Leave it out, or group by a column that many persons share; "
-            "rows that pass a test: COUNT_IF(test).",
+            "rows that pass a test: COUNT_IF(test); persons with such a row: "
+            f"COUNT(DISTINCT {name}), with the test in WHERE.",
         )
     if person.reading is None:
         remedy = (

@@ -9,6 +9,9 @@ import pytest
 import torch
 from torch import nn
 
+import sfumato as sf
+import sfumato.learning as ln
+import sfumato.learning.torch as lt
 from sfumato.errors import WrongUse
 from sfumato.learning.torch import device, gradients, isolation
 from sfumato.learning.torch.isolation import (
@@ -218,10 +221,32 @@ def test_a_loss_over_the_batch_is_refused() -> None:
         require_isolated(sums(linear(), loss=mean_loss))
 
 
-def test_half_precision_and_nothing_to_train_are_refused() -> None:
-    for module in (linear().half(), linear().bfloat16(), linear().requires_grad_(False), nn.ReLU()):
-        with pytest.raises(WrongUse, match="in half precision"):
+def test_half_precision_is_refused_until_it_is_float() -> None:
+    for module in (linear().half(), linear().bfloat16()):
+        with pytest.raises(WrongUse, match=r"in half precision[\s\S]*module\.float\(\)"):
             require_isolated(sums(module))
+        require_isolated(sums(module.float()))
+
+
+def test_nothing_to_train_is_refused_until_it_may_be_trained() -> None:
+    with pytest.raises(WrongUse, match="no parameter to train"):
+        require_isolated(sums(nn.ReLU()))
+    module = linear().requires_grad_(False)
+    with pytest.raises(WrongUse, match=r"no parameter to train[\s\S]*requires_grad_\(\)"):
+        require_isolated(sums(module))
+    require_isolated(sums(module.requires_grad_()))
+
+
+def test_spectral_norm_is_refused_and_weight_norm_taken_as_the_refusal_advises() -> None:
+    norms = nn.utils.parametrizations
+    with pytest.raises(WrongUse, match="weight_norm instead of spectral_norm"):
+        require_isolated(sums(nn.Sequential(norms.spectral_norm(nn.Linear(12, 3)))))
+    module = nn.Sequential(norms.weight_norm(nn.Linear(1, 2)))
+    recipe = lt.Network(module, LOSS, lt.SGD(0.1), steps=1, size=20_000)
+    with sf.examples.people() as session:
+        sql = "SELECT AGEP, SEX FROM people"
+        model = ln.fit(session, recipe, sql, label="SEX", epsilon="0.5", delta="1e-7")
+    assert model.predict({"AGEP": [30]})[0] in ("male", "female")
 
 
 def test_without_the_check_of_layers_the_gradients_still_tell(

@@ -221,9 +221,14 @@ def _require_losses(
 ) -> None:
     """Refuses a loss that is not one number for each row, and half precision."""
     kinds = {value.dtype for value in network.module.parameters()}
-    if not kinds <= {torch.float32, torch.float64} or not network.named:
+    if not network.named:
         raise WrongUse(
-            "A module with no parameter to train, or in half precision.",
+            "A module with no parameter to train.",
+            remedy="module.requires_grad_(), or of the parts to train: part.requires_grad_().",
+        )
+    if not kinds <= {torch.float32, torch.float64}:
+        raise WrongUse(
+            "A module in half precision.",
             allowed="parameters in float32 or float64",
             remedy="module.float()",
         )
@@ -248,8 +253,9 @@ def _require_steady(
             raise WrongUse(
                 f"{name} returns another output for the same input.",
                 allowed="a module without randomness and without memory",
-                remedy="Leave dropout out (p=0): the noise regularises. A part that is frozen may "
-                "keep it: part.requires_grad_(False).eval().",
+                remedy="Leave dropout out (p=0): the noise regularises; weight_norm instead of "
+                "spectral_norm. A part that is frozen may keep both: "
+                "part.requires_grad_(False).eval().",
             )
 
 
@@ -262,10 +268,11 @@ def _unmoved(network: Recorded) -> Iterator[None]:
     for name in {**before, **after}:
         if name not in before or name not in after or not _same(before[name], after[name]):
             raise WrongUse(
-                f"Rows are mixed by {name}, which a pass changes.",
+                f"A pass changes {name}, so that the next rows depend on these.",
                 allowed="modules whose parameters and buffers stay as they are",
-                remedy="Leave out max_norm of an embedding, and statistics of batches; or freeze "
-                "the part: part.requires_grad_(False).eval().",
+                remedy="Leave out max_norm of an embedding, and statistics of batches; weight_norm "
+                "instead of spectral_norm; or freeze the part: "
+                "part.requires_grad_(False).eval().",
             )
 
 
