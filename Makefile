@@ -154,6 +154,7 @@ bench-query: $(VENV)/.run
 	$(BIN)/python -m benchmarks.query $(ONLY)
 	$(BIN)/python -m benchmarks.askers $(ONLY)
 	$(BIN)/python -m benchmarks.clips
+	$(BIN)/python -m benchmarks.numbers_that_hold
 
 # 1M and 10M rows, and 1M for the peers, which take long.
 bench-engines: $(VENV)/.run $(ENGINE_PEERS:%=.bench/%/.done)

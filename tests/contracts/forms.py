@@ -293,11 +293,13 @@ def _linked_folder(rows: Rows, place: Place, pattern: str = "") -> Options:
     return {"source": folder / pattern if pattern else folder}
 
 
-def _csv(rows: Rows, place: Place, end: str = "\n", **declared: str) -> Options:
-    """A CSV file; every text is quoted, and NULL is an empty field."""
+def _csv(
+    rows: Rows, place: Place, end: str = "\n", above: Sequence[str] = (), **declared: Any
+) -> Options:
+    """A CSV file; every text is quoted, NULL is an empty field, ``above`` are lines before it."""
     path = place.folder / "t.csv"
     sign = declared.get("delimiter", ",")
-    lines = [sign.join(_TYPES), *(sign.join(map(_field, row.values())) for row in rows)]
+    lines = [*above, sign.join(_TYPES), *(sign.join(map(_field, row.values())) for row in rows)]
     written = "".join(line + end for line in lines)
     path.write_bytes(written.encode(declared.get("encoding", "utf-8")))
     return {"source": path, **declared}
@@ -389,6 +391,7 @@ FILES = (
     Form("CSV", _csv),
     Form("CSV, line ends of Windows", partial(_csv, end="\r\n")),
     Form("CSV, line ends of an old Mac", partial(_csv, end="\r")),
+    Form("CSV, names in line 3", partial(_csv, above=["a title", ""], header_row=3)),
     Form("CSV, semicolons", partial(_csv, delimiter=";")),
     Form("CSV, UTF-16", partial(_csv, encoding="utf-16")),
     Form("CSV, GB18030", partial(_csv, encoding="gb18030")),

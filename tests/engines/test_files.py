@@ -53,6 +53,30 @@ def test_names_end_where_their_record_does(connection, tmp_path, written, names)
     assert rows.fetchall() == [("1", "30"), ("2", "4\n0")]
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize(
+    "above", [["a title"], ["", ""], ["a, b, c", "it's, 5", ""], ["x" * 5000, ",,,", " "]]
+)
+def test_what_is_above_the_names_is_not_read(connection, tmp_path, above, mark, end):
+    path = tmp_path / "data.csv"
+    lines = [*above, '"id",age', "1,30", '2,"4,0"']
+    path.write_text(mark + "".join(line + end for line in lines), encoding="utf-8", newline="")
+    item = from_file(connection, "t", path, header_row=len(above) + 1)
+    rows = connection.execute(f"SELECT * FROM {item}")
+    assert [column[0] for column in rows.description] == ["id", "age"]
+    assert rows.fetchall() == [("1", "30"), ("2", "4,0")]
+
+
+@pytest.mark.parametrize("above", ['say "no"\n', '5" disks\n', "", 'x\r\ny "z"\r\n'])
+def test_a_quote_above_the_names_or_no_such_line_is_refused(connection, tmp_path, above):
+    # DuckDB would take what follows an open quote for part of that line, and read no row
+    path = tmp_path / "data.csv"
+    path.write_text(f"{above}id,age\n", encoding="utf-8", newline="")
+    with pytest.raises(InvalidSource, match=r"line 3 of 'data.csv' does not name each column, or"):
+        from_file(connection, "t", path, header_row=3)
+
+
 @pytest.mark.parametrize("head", ['id,"age\n', 'id,"age\n1,30\n2,"4"\n', 'i"d,age\n1,"30\n'])
 def test_an_open_quote_makes_no_names_of_rows(connection, tmp_path, head):
     path = tmp_path / "data.csv"

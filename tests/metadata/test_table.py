@@ -332,8 +332,11 @@ def test_how_text_is_written_is_part_of_what_a_table_means():
 @pytest.mark.parametrize("options", [{"sheet": "Data"}, {"header_row": 3}])
 def test_a_sheet_is_of_an_excel_file(options):
     (name,) = options
-    for source in ("people.csv", "people.xls", object()):
-        with pytest.raises(InvalidDeclaration, match=f"{name}= of a source that is no Excel file"):
+    kinds = "Excel" if name == "sheet" else "CSV or Excel"
+    for source in ("people.parquet", "people.xls", object()):
+        with pytest.raises(
+            InvalidDeclaration, match=f"{name}= of a source that is no {kinds} file"
+        ):
             Table(source, **options)
     table = Table("people.XLSX", **options)
     assert table.reading == table.described.reading == {name: str(options[name])}

@@ -37,6 +37,7 @@ class _Form:
     header: list[str]
     delimiter: str
     copy: Decoded
+    header_row: int = 1
 
 
 def marks(paths: Sequence[Path]) -> tuple[Mark | None, ...]:
@@ -77,11 +78,12 @@ def from_file(
     path: Path,
     delimiter: str | None = None,
     copy: Decoded | None = None,
+    header_row: int = 1,
 ) -> str:
     """Returns the FROM item of a Parquet or CSV file.
 
     The ``delimiter`` of CSV is a comma if None. ``copy`` is what ``utf8_copy`` returned of a file
-    whose encoding is declared.
+    whose encoding is declared. ``header_row`` is the line of the names; those above are not read.
 
     Raises:
         InvalidSource: there is no such file, it is of another type, or it is CSV with a line that
@@ -97,7 +99,7 @@ def from_file(
             f"Table {name!r}: {path.name!r} is neither .parquet nor .csv.",
             allowed="Parquet, CSV, Excel (.xlsx), an Arrow frame",
         )
-    form = _form(name, path, delimiter or ",", copy)
+    form = _form(name, path, delimiter or ",", copy, header_row)
     if not _is_well_formed(connection, form):
         # outside the handler: not even the context of the error may quote a line
         raise InvalidSource(
@@ -295,6 +297,7 @@ def _csv(
     mode = "strict_mode = true" if checked else total
     return (
         f"read_csv({text(str(form.copy.path))}, auto_detect = false, header = true, "
+        f"skip = {form.header_row - 1}, "
         f"delim = {text(form.delimiter)}, quote = '\"', escape = '\"', "
         f"columns = {{{columns}}}, hive_partitioning = false, {mode})"
     )
@@ -305,18 +308,23 @@ def _form(
     path: Path,
     delimiter: str,
     copy: Decoded | None = None,
+    header_row: int = 1,
 ) -> _Form:
-    """Reads the first record only, so that the rows cannot affect the result.
+    """Reads the record of the names only, so that the rows cannot affect the result.
 
     It ends with its line, of Unix, Windows or an old Mac, unless a quote is open there.
     """
     copy = copy or Decoded(path)
     header = []
-    record = b""
+    head = record = b""
     line = failed = ""
     try:
         with copy.path.open("rb") as file:
-            record = next(_RECORD.finditer(file.read(_LONGEST_HEADER)))[0]
+            head = file.read(_LONGEST_HEADER)
+        # DuckDB counts lines by quotes, so those above the names have none
+        above = re.match(rb'([^"\r\n]*(?>\r\n|\r|\n)){%d}' % (header_row - 1), head)
+        start = above.end() if above else len(head)
+        record = next(_RECORD.finditer(head, start))[0]
         line = record.decode("utf-8-sig")
         lines = StringIO(line, newline="")
         header = next(csv.reader(lines, delimiter=delimiter, strict=True), [])
@@ -329,10 +337,12 @@ def _form(
         raise unreadable(name, path, failed)
     if not header or "" in header:
         raise InvalidSource(
-            f"Table {name!r}: the first line of {path.name!r} does not name each column.",
-            remedy=f"Write the names of the columns there, with {delimiter!r} between them.",
+            f"Table {name!r}: line {header_row} of {path.name!r} does not name each column, "
+            "or a line above it has a quote.",
+            remedy=f"Write the names of the columns there, with {delimiter!r} between them, "
+            "or declare the line that has them: header_row=3.",
         )
-    if record.startswith(BOM_UTF8) and len(record.splitlines()) > 1:
+    if head.startswith(BOM_UTF8) and len(record.splitlines()) > 1:
         # DuckDB would read the last line of the names as a row
         raise InvalidSource(
             f"Table {name!r}: {path.name!r} begins with a byte order mark, and one of its names "
@@ -340,7 +350,7 @@ def _form(
             remedy="Declare encoding='utf-8': a copy without the mark is read.",
         )
     require_names(name, path.name, header)
-    return _Form(path, header, delimiter, copy)
+    return _Form(path, header, delimiter, copy, header_row)
 
 
 def _not_decoded(name: str, path: Path, encoding: str) -> InvalidSource:

@@ -126,7 +126,7 @@ def _from_one_file(
     if table.encoding is not None:
         assert folder is not None, "given where a table is opened first"
         copy = utf8_copy(name, path, table.encoding, folder)
-    item = from_file(connection, name, path, table.delimiter, copy)
+    item = from_file(connection, name, path, table.delimiter, copy, table.header_row or 1)
     return Opened(item, path, (path,), seen)
 
 

@@ -24,12 +24,12 @@ from sfumato.privacy.unit import Unit
 
 # Of which files an option is, and what such a file is called.
 _OF_FILES = {
-    "delimiter": ".csv",
-    "encoding": ".csv",
-    "decimal": ".csv",
-    "thousands": ".csv",
-    "sheet": ".xlsx",
-    "header_row": ".xlsx",
+    "delimiter": (".csv",),
+    "encoding": (".csv",),
+    "decimal": (".csv",),
+    "thousands": (".csv",),
+    "sheet": (".xlsx",),
+    "header_row": (".csv", ".xlsx"),
 }
 _KINDS = {".csv": "CSV", ".xlsx": "Excel"}
 # Last components of patterns that match everything in a folder.
@@ -74,7 +74,8 @@ class Table:
         decimal: the sign of the fraction in numbers of a CSV file: "." (the default) or ",".
         thousands: the sign between groups of three digits there: ".", ",", " " or "'".
         sheet: the sheet of an Excel file; its first one if None.
-        header_row: the number of the row that names the columns there; 1 if None.
+        header_row: the number of the row that names the columns there, or of the line in a CSV file;
+            what is above is not read; 1 if None.
 
     Guarantees:
         a table shows nothing of its source that is not declared
@@ -174,10 +175,11 @@ class Table:
         if isinstance(self.source, _Undisclosed):
             return
         suffix = _suffix(self.source)
-        for name, kind in _OF_FILES.items():
-            if getattr(self, name) is not None and suffix != kind:
+        for name, kinds in _OF_FILES.items():
+            if getattr(self, name) is not None and suffix not in kinds:
+                allowed = " or ".join(_KINDS[kind] for kind in kinds)
                 raise InvalidDeclaration(
-                    f"{name}= of a source that is no {_KINDS[kind]} file.", remedy="Leave it out."
+                    f"{name}= of a source that is no {allowed} file.", remedy="Leave it out."
                 )
         if suffix == ".xlsx" and self.table is not None:
             raise InvalidDeclaration(

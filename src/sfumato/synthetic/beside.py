@@ -164,7 +164,9 @@ def _read(name: str, public: Table) -> pa.Table:
         if Path(source).suffix.lower() in (".parquet", ".pq"):
             return pa.parquet.read_table(source)
         parsing = pa.csv.ParseOptions(delimiter=public.delimiter or ",")
-        reading = pa.csv.ReadOptions(encoding=public.encoding or "utf-8")
+        reading = pa.csv.ReadOptions(
+            encoding=public.encoding or "utf-8", skip_rows=(public.header_row or 1) - 1
+        )
         with pa.csv.open_csv(source, reading, parsing) as reader:
             names = reader.schema.names
         texts = pa.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
