@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.query.render import cells, html_table, interval, key, number, text_table
+from sfumato.query.render import cells, display_width, html_table, interval, key, number, text_table
 
 
 @pytest.mark.parametrize(
@@ -88,3 +88,9 @@ def test_a_long_html_table_says_how_much_is_left_out() -> None:
 def test_keys_have_no_separators_and_no_empty_decimals() -> None:
     shown = [key(value) for value in (2010, -1200, 900.0, 0.1, None, True, "a", 10**6)]
     assert shown == ["2010", "-1200", "900", "0.1", "NULL", "True", "a", "1000000"]
+
+
+def test_wide_characters_take_two_columns_of_the_terminal() -> None:
+    lines = text_table(["地区", "n"], [["北京市", "1"], ["x", "23"]]).splitlines()
+    assert lines == ["地区    n", "------  --", "北京市   1", "     x  23"]
+    assert {display_width(line) for line in lines[1:]} == {10}

@@ -4,6 +4,7 @@
 import html
 import re
 from collections.abc import Sequence
+from unicodedata import east_asian_width
 
 from sfumato.privacy.event import Json
 
@@ -97,16 +98,26 @@ def text_table(header: Sequence[str], body: Cells, limit: int = 60) -> str:
     """A table as plain text with control characters escaped; at most ``limit`` rows."""
     names = list(map(_printable, header))
     rows = [list(map(_printable, row)) for row in body[:limit]]
-    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
-    titles = [name.ljust(width) for name, width in zip(names, widths, strict=True)]
+    widths = [max(map(display_width, column)) for column in zip(names, *rows, strict=True)]
+    titles = [name + _fill(name, width) for name, width in zip(names, widths, strict=True)]
     rules = ["-" * width for width in widths]
     lines = ["  ".join(titles).rstrip(), "  ".join(rules)]
     for row in rows:
-        cells = [cell.rjust(width) for cell, width in zip(row, widths, strict=True)]
+        cells = [_fill(cell, width) + cell for cell, width in zip(row, widths, strict=True)]
         lines.append("  ".join(cells))
     if len(body) > limit:
         lines.append(f"... {len(body) - limit:,} more rows")
     return "\n".join(lines)
+
+
+def display_width(text: str) -> int:
+    """How many columns of a terminal a string takes: two for each wide character, as in Chinese."""
+    return sum(2 if east_asian_width(sign) in "WF" else 1 for sign in text)
+
+
+def _fill(text: str, width: int) -> str:
+    """The blanks that bring a string to a width."""
+    return " " * (width - display_width(text))
 
 
 def _printable(cell: str) -> str:
