@@ -74,8 +74,8 @@ class Table:
         decimal: the sign of the fraction in numbers of a CSV file: "." (the default) or ",".
         thousands: the sign between groups of three digits there: ".", ",", " " or "'".
         sheet: the sheet of an Excel file; its first one if None.
-        header_row: the number of the row that names the columns there, or of the line in a CSV file;
-            what is above is not read; 1 if None.
+        header_row: the number of the row that names the columns there, or of the line in a CSV
+            file; what is above is not read; 1 if None.
 
     Guarantees:
         a table shows nothing of its source that is not declared
