@@ -42,7 +42,8 @@ def _write_task(folder: Path, name: str, epsilon: float) -> None:
         "How fast?",
         sf.Integer(0, _VALUES - 1),
         oracle=getattr(oracles, name)(_VALUES, epsilon),
-        start=0,
+        # signed before its start, when a new client opens
+        start=60,
         period=60,
         periods=1 << 31,
         expires=1 << 41,

@@ -17,6 +17,7 @@ import sfumato as sf
 from sfumato.engines.duckdb import DuckDB
 from sfumato.errors import EngineFailed, Refused
 from sfumato.mechanisms.threshold import ThresholdMechanism
+from sfumato.noise import DiscreteLaplace
 from sfumato.privacy.distance import Norm
 from sfumato.query import add_noise, choose
 from sfumato.query.add_noise import noisy
@@ -198,7 +199,7 @@ def test_groups_that_nobody_declared_are_refused_or_cost_a_delta(tmp_path):
 def test_groups_that_are_taken_from_what_occurs_are_noticed(tmp_path, monkeypatch):
     monkeypatch.setattr(choose, "_require_delta", lambda raw, price: None)
     monkeypatch.setattr(choose, "_counted", lambda raw: raw)
-    everything = ThresholdMechanism(choose.DiscreteLaplace(1), 1, 1)
+    everything = ThresholdMechanism(DiscreteLaplace(1), 1, 1)
     monkeypatch.setattr(
         add_noise,
         "_counts_above_threshold",

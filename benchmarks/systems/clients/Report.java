@@ -57,7 +57,7 @@ public final class Report {
 
   /** A clock that is told the time. */
   private static final class Ticks extends Clock {
-    private long seconds = -60;
+    private long seconds = 0;
 
     @Override
     public Instant instant() {

@@ -302,7 +302,7 @@ def look_up(known: Mapping[str, Any], value: Any, absent: Any) -> Any:
 def text_of(value: Any) -> str | None:
     """The string of a value, as the engines compare it; None if it has none that can be stored.
 
-    >>> text_of(2.0), text_of(True), text_of("x"), text_of("\ud800")
+    >>> text_of(2.0), text_of(True), text_of("x"), text_of(chr(0xD800))
     ('2', 'true', 'x', None)
     """
     try:
