@@ -262,5 +262,5 @@ def test_reckless_settings_are_said_and_not_forbidden(shell: Shell) -> None:
     shell.configure('delta = "1e-6"', 'delta = "0.1"')
     ran = shell.run("check")
     assert ran.code == 0
-    assert "note: epsilon = 1000000: what an attacker believes" in ran.out
+    assert "note: epsilon = 1000000 protects nobody" in ran.out
     assert "note: delta = 0.1 is at least 1 / 40, the rows of people" in ran.out

@@ -40,6 +40,7 @@ from sfumato.plan.aggregate import Quantiles, Variance
 from sfumato.plan.question import Question
 from sfumato.plan.scalar import Estimate, Field, leaves
 from sfumato.privacy.distance import Norm
+from sfumato.query.estimate import TOTAL
 from sfumato.query.table import Group
 from sfumato.sql import understand
 from tests.contracts.grammar import Statement, Writer
@@ -119,10 +120,13 @@ def _is_decimal(leaf: object) -> bool:
 def _shown(question: Question, codes: Group) -> tuple[object, ...]:
     """The keys of a row as DuckDB has them: NULL where a grouping set has no such key."""
     kinds = [key.value.type for key in question.raw.keys]
-    return tuple(
-        LETTERS[code] if isinstance(kind, Category) and isinstance(code, int) else code
-        for kind, code in zip(kinds, codes, strict=True)
-    )
+    keys: list[object] = []
+    for kind, code in zip(kinds, codes, strict=True):
+        if isinstance(kind, Category) and isinstance(code, int):
+            keys.append(LETTERS[code])
+        else:
+            keys.append(None if code is TOTAL else code)
+    return tuple(keys)
 
 
 def _agree(

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from sfumato.query import table
+from sfumato.query import answer_rows
 from sfumato.sql import quotient
 from tests.contracts import compared, unnoised
 from tests.contracts.compared import compare
@@ -57,9 +57,9 @@ def test_quantiles_that_are_a_row_off_are_found(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_totals_that_lack_a_group_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = table._summed
+    honest = answer_rows._summed
     monkeypatch.setattr(
-        table, "_summed", lambda part, rows: honest(part, [each[:1] for each in rows])
+        answer_rows, "_summed", lambda part, rows: honest(part, [each[:1] for each in rows])
     )
     assert compare(seed=SETS, worlds=1, each=8).wrong
 

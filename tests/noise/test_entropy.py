@@ -440,7 +440,7 @@ def test_nothing_shipped_takes_randomness_from_elsewhere() -> None:
         "cli/hospitals_data.py",
         "cli/made_up_census.py",
         # a name for rows that have none
-        "learning/sklearn.py",
+        "learning/row_versions.py",
     }
     assert {name for name, uses in found.items() if uses} == {"noise/entropy.py", *others}
     ciphers = {

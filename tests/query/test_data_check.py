@@ -260,8 +260,8 @@ def test_spark_refuses_by_name(tmp_path):
 
 
 def test_nothing_is_written_to_ledger_or_log(tmp_path, caplog):
-    caplog.set_level(logging.DEBUG)
     with connected(tmp_path) as opened:
+        caplog.set_level(logging.DEBUG)
         before = opened.verify()
         files = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
         found = opened.check_data()
@@ -306,8 +306,9 @@ def names_of(path):
 
 
 def test_no_question_task_or_curator_reaches_the_exact_counts():
-    counting = {"engines/inspect_columns.py", "engines/inspect_units.py"}
+    counting = {f"engines/inspect_{what}.py" for what in ("columns", "ticks", "units")}
     assert readers("unprotected") == counting
+    assert readers("sfumato.engines.inspect_ticks.inspect_ticks") == {"cli/stream_check.py"}
     assert readers("sfumato.engines.inspect_columns.inspect_column") == {"query/data_check.py"}
     assert readers("sfumato.engines.inspect_units.inspect_units") == {"query/data_check.py"}
     assert readers("sfumato.query.data_check.check_data") == {"cli/check.py", "query/owners.py"}

@@ -19,7 +19,14 @@ PAGES = sorted(
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_does_what_it_says(name: str, tmp_path: Path) -> None:
+def test_a_page_does_what_it_says(
+    name: str,
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # a reader's home, where the ledger is remembered
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
     different = follow((DOCS / name).read_text("utf-8"), tmp_path, ROOT)
     assert not different, "\n\n".join(different)
 

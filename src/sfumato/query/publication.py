@@ -29,6 +29,7 @@ from sfumato.query.account import Account
 from sfumato.query.answer import Answer
 from sfumato.query.choose import Mechanism, Planned
 from sfumato.query.least_worst import least_worst
+from sfumato.query.left_after import left_now
 from sfumato.query.preview import Preview
 from sfumato.query.price import OnAverage, Price, Wish
 from sfumato.query.release import Asked
@@ -222,6 +223,9 @@ class Publication:
         last = f"{len(self.lines)} questions cost {_words(self.cost)}; nothing was charged"
         if self.left < len(self.lines):
             last = f"{last}; {len(self.lines) - self.left} of them are answered already, at no cost"
+        if self.left:
+            due = _sum([line.charge for line in self.lines if not line.stored])
+            notes += left_now(self.session.balances, due)
         return [*notes, last]
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 from sfumato.accounting import dominating_pairs
 from sfumato.accounting.account import account, relations_of
@@ -301,10 +302,20 @@ def test_what_is_sampled_is_stated_for_units_that_enter_or_leave() -> None:
         SamplingMechanism(PoissonSample(Fraction(1, 2), REPLACE), laplace(L1, 2))
     with pytest.raises(InvalidDeclaration):
         PoissonSample(Fraction(1, 2), "replace_one")
-    with pytest.raises(InvalidDeclaration):
-        privacy_curve(
-            swapped("1/2", AdditiveNoise(DiscreteGaussian(2), Distance(Norm.L2, Fraction(9))))
-        )
+
+
+@pytest.mark.parametrize("rate", ["1/2", "1/100"])
+def test_discrete_noise_has_an_upper_end_that_holds(rate: str) -> None:
+    # near enough to two samples of a normal law of variance 2 that differ by 3 on either side
+    event = AdditiveNoise(DiscreteGaussian(2), Distance(Norm.L2, Fraction(9)))
+    upper = privacy_curve(swapped(rate, event)).epsilon("1e-6").upper
+    places, share = np.linspace(-40, 40, 400_001), float(Fraction(rate))
+    law = norm(0, math.sqrt(2))
+    high = (1 - share) * law.pdf(places) + share * law.pdf(places - 3)
+    low = (1 - share) * law.pdf(places) + share * law.pdf(places + 3)
+    for epsilon, holds in ((upper, True), (upper / 2, False)):
+        delta = np.maximum(high - math.exp(epsilon) * low, 0).sum() * (places[1] - places[0])
+        assert bool(delta <= 1e-6) is holds
 
 
 def test_an_event_says_who_is_replaced() -> None:

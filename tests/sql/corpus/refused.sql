@@ -462,9 +462,6 @@ SELECT 'a', COUNT(*) FROM events GROUP BY 1
 -- H08 keys | UnsupportedSql | An aggregate in GROUP BY
 SELECT COUNT(*) FROM events GROUP BY COUNT(*)
 
--- H09 keys | UnsupportedSql | This aggregate (GROUPING) is not answered
-SELECT region, COUNT(*), GROUPING(region) FROM events GROUP BY ROLLUP(region)
-
 -- H10 keys | UnsupportedSql | product where a text with declared values
 SELECT product, COUNT(*) FROM events GROUP BY UPPER(product)
 
