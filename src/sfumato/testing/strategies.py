@@ -29,7 +29,9 @@ from sfumato.metadata.date_format import in_format
 from sfumato.metadata.table import Table
 from sfumato.metadata.timestamp import Timestamp
 from sfumato.plan.aggregate import (
+    SMALL,
     Aggregate,
+    CodeQuantiles,
     CountDistinct,
     CountRows,
     CountUnits,
@@ -228,15 +230,17 @@ def _person(draw: st.DrawFn, table: Table, name: str) -> Data:
 def aggregates(table: Table) -> st.SearchStrategy[Aggregate]:
     """Generates an aggregate that the columns of the table allow."""
     columns = [Column(name, kind) for name, kind in table.columns.items()]
-    numbers = [column for column in columns if isinstance(column.type, Integer | Real | Boolean)]
     possible: list[Aggregate] = [CountRows()]
     if table.unit is not None:
         possible.append(CountUnits())
     for value in map(Value.of, columns):
         possible += [CountValues(value), CountDistinct(value)]
-    for value in map(Value.of, numbers):
-        possible += [Sum(value), Mean(value), Variance(value)]
-        possible.append(Quantiles(value, (Fraction(1, 2),)))
+    for name, kind in table.columns.items():
+        if isinstance(kind, Integer | Real | Boolean):
+            value = Value.of(Column(name, kind))
+            quantiles = CodeQuantiles if kind.size > SMALL else Quantiles
+            possible += [Sum(value), Mean(value), Variance(value)]
+            possible.append(quantiles(value, (Fraction(1, 2),)))
     return st.sampled_from(possible)
 
 
