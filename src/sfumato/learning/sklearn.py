@@ -207,6 +207,8 @@ class Classifier(ClassifierMixin, _Supervised):  # type: ignore[misc]
     >>> declared = Declared(folder.name + "/l.db", "clinic", {"age": sf.Integer(0, 99)},
     ...                     label=sf.Boolean(), budget=sf.Budget(2))
     >>> ages, ill = np.array([[20], [70]] * 1000), np.array([False, True] * 1000)
+    >>> import warnings
+    >>> warnings.simplefilter("ignore", RowsArePersons)  # each row here is another person
     >>> model = Classifier(ln.NaiveBayes(), declared, epsilon=1).fit(ages, ill)
     >>> model.predict([[18], [72]])
     array([False,  True])
