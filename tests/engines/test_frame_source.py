@@ -60,7 +60,9 @@ def test_a_text_that_is_not_unicode_names_its_column_and_no_value(kind):
 )
 def test_a_wide_integer_of_a_relation_is_that_number(asker, kind, value, expected):
     """Arrow has no such type: DuckDB gives it decimals, -1 for 2**128 - 1."""
-    relation = duckdb.sql(f"SELECT CAST('{value}' AS {kind}) AS a, 'x' AS b")
+    # the default connection may be closed by another test
+    connection = duckdb.connect()
+    relation = connection.sql(f"SELECT CAST('{value}' AS {kind}) AS a, 'x' AS b")
     ask = asker(relation, COLUMNS)
     assert ask.duckdb(ask.counts()) == {(): (1, 1, 1, expected)}
     ask = asker(relation, {"a": sf.Category(value, "1")})
