@@ -13,7 +13,7 @@ from sfumato.errors import TargetUnreachable, WrongUse
 from sfumato.noise import DiscreteLaplace
 from sfumato.privacy.distance import Norm
 from sfumato.query.allowance import Allowance
-from sfumato.query.choose import GRIDS
+from sfumato.query.grouping_levels import GRIDS
 from sfumato.query.marginal_target import least_of_left, tasks_for_error
 from sfumato.query.marginals import MarginalsTask
 from sfumato.query.price import OnAverage, price
