@@ -50,6 +50,16 @@ def test_a_sparse_table_is_the_dense_one(seed):
     )
 
 
+@np.errstate(all="raise")
+def test_the_share_of_a_layer_that_is_not_worth_its_cost_may_vanish():
+    """In L1 the layers are left out one by one: the share of the second is below every float."""
+    actions = Dense(np.array([[1.0, 1.0], [1e-3, 1e-3], [0.0, 1.0]]))
+    kept, shares = best_split(np.array([4.0, 1.0]), actions, Norm.L1)
+    measured = np.zeros(3)
+    measured[kept] = shares
+    assert measured[1] < 1e-9 and measured.sum() == pytest.approx(1)
+
+
 def test_what_is_asked_and_not_known_has_no_finite_error():
     assert error(np.array([1.0, 1.0]), np.array([1.0, 0.0])) == float("inf")
     assert error(np.array([1.0, 0.0]), np.array([2.0, 0.0])) == 0.5

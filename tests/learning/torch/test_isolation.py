@@ -239,8 +239,11 @@ def test_nothing_to_train_is_refused_until_it_may_be_trained() -> None:
 
 def test_spectral_norm_is_refused_and_weight_norm_taken_as_the_refusal_advises() -> None:
     norms = nn.utils.parametrizations
+    layer = nn.Linear(12, 3)
+    # two singular values so near that no power iteration ends by itself
+    layer.weight.data = torch.diag(torch.tensor([1.0, 0.99, 0.5])) @ torch.eye(3, 12)
     with pytest.raises(WrongUse, match="weight_norm instead of spectral_norm"):
-        require_isolated(sums(nn.Sequential(norms.spectral_norm(nn.Linear(12, 3)))))
+        require_isolated(sums(nn.Sequential(norms.spectral_norm(layer))))
     module = nn.Sequential(norms.weight_norm(nn.Linear(1, 2)))
     recipe = lt.Network(module, LOSS, lt.SGD(0.1), steps=1, size=20_000)
     with sf.examples.people() as session:
