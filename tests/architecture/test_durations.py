@@ -34,6 +34,7 @@ SHARES = {
     "documents": 40,
     "engines": 270,
     "exact": 5,
+    "examples": 30,
     "journeys": 30,
     "learning": 49,
     "ledger": 110,
