@@ -46,6 +46,7 @@ SHARES = {
     "regressions": 25,
     "root": 5,
     "sql": 45,
+    "stored": 30,
     "synopsis": 60,
     "synthetic": 27,
     "telemetry": 33,
