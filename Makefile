@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-TWO := --numprocesses 2 --dist loadgroup --no-loadscope-reorder
+TWO := --numprocesses 2 --dist loadscope --no-loadscope-reorder
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SOURCES := $(shell find src -name '*.py')
 NOISE_PEERS := diffprivlib opendp python-dp
@@ -53,7 +53,7 @@ $(VENV)/.torch: $(VENV)/.dev
 	  networkx==3.6.1 sympy==1.14.0
 	@touch $@
 
-# On two cores, the groups that take longest first (tests/contracts/order.py).
+# On two cores, whole groups, those that take longest first (tests/contracts/order.py).
 test: $(VENV)/.dev
 ifdef ARGS
 	$(BIN)/python -m pytest $(ARGS)

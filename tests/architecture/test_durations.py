@@ -46,6 +46,7 @@ SHARES = {
     "query": 95,
     "regressions": 25,
     "root": 5,
+    "show": 5,
     "sql": 45,
     "synopsis": 60,
     "synthetic": 27,

@@ -22,7 +22,7 @@ from sfumato.config.load import read_declarations
 from sfumato.config.synopsis import read_synopsis
 from sfumato.errors import WrongUse, shown
 from sfumato.privacy.event import Json
-from sfumato.query.render import number, text_table
+from sfumato.show.render import number, text_table
 from sfumato.synopsis.column import Synopsis
 from sfumato.synopsis.measure import measured
 from sfumato.synopsis.restore import from_json

@@ -24,7 +24,7 @@ from sfumato.config.telemetry import read_task
 from sfumato.engines.files import is_same
 from sfumato.errors import InvalidConfig, WrongUse, shown
 from sfumato.exact.rounding import float_up
-from sfumato.query.plot import Figure
+from sfumato.show.svg import Figure
 from sfumato.telemetry import (
     Aggregator,
     Lattice,

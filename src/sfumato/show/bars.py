@@ -1,18 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bar charts with error bars, as SVG that takes the colour of the text around it."""
 
-import html
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from unicodedata import category
 
-from sfumato.query.render import UNTOLD
+from sfumato.show.palette import PALETTE
+from sfumato.show.render import UNTOLD
+from sfumato.show.svg import WIDTH, Figure, short, svg_document, ticks, xml_text
 
-_PALETTE = ("#3b6ea5", "#c8794a", "#5b9a68", "#8d6ab0", "#b5a642", "#7a8288", "#b65d78", "#4aa3a3")
 _LEFT, _RIGHT, _TOP, _ROW, _BOTTOM = 190, 40, 56, 22, 44
-_WIDTH, _LEGEND = 760, 18
+_LEGEND = 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,35 +25,6 @@ class Bar:
     low: float | None
     high: float | None
     untold: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """An SVG picture, which a notebook displays.
-
-    >>> Figure("<svg/>")._repr_svg_()
-    '<svg/>'
-    """
-
-    svg: str
-
-    def __repr__(self) -> str:
-        return "Figure: .save(path) writes it, a notebook shows it"
-
-    def save(self, path: str | Path) -> None:
-        """Writes the SVG to a file."""
-        Path(path).write_text(self.svg, encoding="utf-8")
-
-    def _repr_svg_(self) -> str:
-        return self.svg
-
-
-# From which number a suffix is used, its size, and the suffix.
-_SUFFIXES = (
-    (1e9, 1e9, "G"),
-    (1e6, 1e6, "M"),
-    (1e4, 1e3, "k"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +48,7 @@ def bar_chart(title: str, axis: str, bars: Sequence[Bar]) -> Figure:
     marks = ticks(low, high)
     low = min(low, marks[0])
     high = max(high, marks[-1])
-    scale = (_WIDTH - _LEFT - _RIGHT) / (high - low)
+    scale = (WIDTH - _LEFT - _RIGHT) / (high - low)
     legend, height = _legend(series)
     lines = _lines(bars, series)
     top = _TOP + height
@@ -106,7 +74,7 @@ def _with_few_series(bars: Sequence[Bar]) -> Sequence[Bar]:
     """The bars by their series, each with its label as the series, if only this leaves few."""
     series = list(dict.fromkeys(bar.series for bar in bars))
     labels = {bar.label for bar in bars}
-    if len(series) <= len(_PALETTE) or len(labels) > len(_PALETTE):
+    if len(series) <= len(PALETTE) or len(labels) > len(PALETTE):
         return bars
     swapped = [replace(bar, label=bar.series, series=bar.label) for bar in bars]
     return sorted(swapped, key=lambda bar: series.index(bar.label))
@@ -115,7 +83,7 @@ def _with_few_series(bars: Sequence[Bar]) -> Sequence[Bar]:
 def _lines(bars: Sequence[Bar], series: Sequence[str]) -> list[_Line]:
     """The lines of a chart; a label stands beside the first of its bars."""
     lines = []
-    if len(series) <= len(_PALETTE):
+    if len(series) <= len(PALETTE):
         previous = None
         for bar in bars:
             label = "" if bar.label == previous else bar.label
@@ -159,25 +127,6 @@ def _range(bars: Sequence[Bar]) -> tuple[float, float]:
     return (low, low + 1)
 
 
-def ticks(low: float, high: float) -> list[float]:
-    """About five round numbers from at most ``low`` to at least ``high``."""
-    raw = (high - low) / 5
-    power = 10.0 ** math.floor(math.log10(raw))
-    steps = [power * factor for factor in (1, 2, 5, 10)]
-    step = next(step for step in steps if step >= raw)
-    start = math.floor(low / step)
-    end = math.ceil(high / step)
-    return [place * step for place in range(start, end + 1)]
-
-
-def short(value: float) -> str:
-    """A number with a suffix: k for thousands, M for millions, G for billions."""
-    for least, size, suffix in _SUFFIXES:
-        if abs(value) >= least:
-            return f"{value / size:,.6g}{suffix}"
-    return f"{value:,.6g}"
-
-
 def _label(line: _Line, top: int) -> str:
     """The label to the left of a bar, or a heading."""
     kind = "a" if line.bar is not None else "h"
@@ -197,7 +146,7 @@ def _bar(
     end = x(bar.value)
     if bar.untold:
         return f'<text x="{zero + 4:.1f}" y="{middle + 4:.1f}" class="a">{UNTOLD}</text>'
-    fill = _PALETTE[colour]
+    fill = PALETTE[colour]
     tip = xml_text(f"{bar.label} {bar.series}: {bar.value:,.6g}")
     place = f'x="{min(zero, end):.1f}" y="{top + 3:.1f}"'
     size = f'width="{abs(end - zero):.1f}" height="{_ROW - 6}"'
@@ -210,44 +159,20 @@ def _bar(
     return f'{shape}<path d="{ends}M{left:.1f} {middle:.1f}H{right:.1f}" class="w"/>'
 
 
-def xml_text(words: str) -> str:
-    """A string as XML text, with control characters replaced by spaces."""
-    signs = []
-    for sign in words:
-        if category(sign) in ("Cc", "Cs", "Cn"):
-            sign = " "
-        signs.append(sign)
-    return html.escape("".join(signs))
-
-
 def _legend(series: Sequence[str]) -> tuple[str, int]:
     """The colours of the series, and how much height they take beyond one line; empty for one."""
-    if not 2 <= len(series) <= len(_PALETTE):
+    if not 2 <= len(series) <= len(PALETTE):
         return "", 0
     parts = []
     left, top = float(_LEFT), 31
     for place, name in enumerate(series):
         shown = name[:24]
         width = 30 + sum(6.6 if sign < "\u2e80" else 12 for sign in shown)
-        if left > _LEFT and left + width > _WIDTH:
+        if left > _LEFT and left + width > WIDTH:
             left, top = float(_LEFT), top + _LEGEND
-        fill = _PALETTE[place]
+        fill = PALETTE[place]
         box = f'<rect x="{left:.0f}" y="{top}" width="10" height="10" fill="{fill}" rx="2"/>'
         words = f'<text x="{left + 14:.0f}" y="{top + 9}" class="a">{xml_text(shown)}</text>'
         parts.append(box + words)
         left += width
     return "".join(parts), top - 31
-
-
-def svg_document(height: float, title: str, inside: str) -> str:
-    """The SVG document around the drawn elements."""
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height:.0f}" role="img" '
-        f'aria-label="{xml_text(title)}" font-family="system-ui, sans-serif">'
-        "<style>.t{font-size:14px;font-weight:600;fill:currentColor}"
-        ".h{font-size:12px;font-weight:600;fill:currentColor}"
-        ".a{font-size:11.5px;fill:currentColor;fill-opacity:.75}"
-        ".g{stroke:currentColor;stroke-opacity:.15}"
-        ".w{stroke:currentColor;stroke-width:1.3;fill:none}</style>"
-        f"{inside}</svg>"
-    )

@@ -19,11 +19,11 @@ def test_drafts_are_the_same_before_and_after_an_answer(tmp_path: Path) -> None:
     ) as session:
         for text, is_whole in ((COUNT, True), (NESTED, False)):
             asked = price(epsilon=1)
-            before = session._drafted(text, asked)
+            before = session._statements.draft(text, asked)
             assert (before.is_whole, before.stored) == (is_whole, False)
             spent = session.budget.spent
             session.query(text, epsilon=1)
-            after = session._drafted(text, asked)
+            after = session._statements.draft(text, asked)
             assert after.stored and after.asked.planned == before.asked.planned
             assert after.most(asked) == before.most(asked)
             assert after.most(asked).epsilon == 10**12

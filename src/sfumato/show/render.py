@@ -111,7 +111,11 @@ def text_table(header: Sequence[str], body: Cells, limit: int = 60) -> str:
 
 
 def display_width(text: str) -> int:
-    """How many columns of a terminal a string takes: two for each wide character, as in Chinese."""
+    """How many columns of a terminal a string takes: two for each wide character, as in Chinese.
+
+    >>> display_width("n"), display_width("误差")
+    (1, 4)
+    """
     return sum(2 if east_asian_width(sign) in "WF" else 1 for sign in text)
 
 

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the pictures of telemetry share: axes, grid lines and words, as SVG."""
+"""Axes, grid lines and words of pictures with two axes, as SVG."""
 
 from dataclasses import dataclass
 
-from sfumato.query.plot import xml_text
+from sfumato.show.svg import WIDTH, xml_text
 
-WIDTH, TOP, HEIGHT, LEFT, RIGHT = 760, 62, 260, 66, 24
-BLUE, LIGHT, ORANGE, GREY = "#3b6ea5", "#dbe6f1", "#c8794a", "#7a8288"
-DASHES = f'stroke="{GREY}" stroke-dasharray="5 4"'
+TOP, HEIGHT, LEFT, RIGHT = 62, 260, 66, 24
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 
 from xml.etree import ElementTree
 
-from sfumato.telemetry.axes import TOP, Axis, level, upright, words
+from sfumato.show.axes import TOP, Axis, level, upright, words
 
 
 def test_an_axis_maps_its_ends_to_its_ends_in_either_direction() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.query.render import cells, display_width, html_table, interval, key, number, text_table
+from sfumato.show.render import cells, display_width, html_table, interval, key, number, text_table
 
 
 @pytest.mark.parametrize(

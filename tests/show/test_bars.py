@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.query.plot import Bar, Figure, bar_chart
+from sfumato.show.bars import Bar, bar_chart
+from sfumato.show.svg import Figure
 
 SVG = "{http://www.w3.org/2000/svg}"
 values = st.floats(-1e12, 1e12)
