@@ -30,6 +30,7 @@ SHARES = {
     "cli": 72,
     "clients": 15,
     "collector": 5,
+    "config": 4,
     "contracts": 5,
     "documents": 40,
     "engines": 270,

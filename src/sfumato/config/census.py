@@ -8,10 +8,10 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from sfumato.config.load import read_section
 from sfumato.errors import InvalidConfig, SfumatoError, shown
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.side_file import side_text
-from sfumato.query.load import read_section
 from sfumato.synopsis.geography.plan import CensusPlan, census_plan
 from sfumato.synopsis.geography.spine import Spine
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.cli.telemetry_config import read_task
+from sfumato.config.telemetry import read_task
 from sfumato.errors import InvalidConfig, SfumatoError
 from sfumato.metadata.column import Integer, Real
 from sfumato.telemetry import Texts, Words, oracles, report_task

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sfumato.config.load import read_section
 from sfumato.errors import InvalidConfig, SfumatoError, WrongUse, shown
 from sfumato.exact.rational import to_fraction
 from sfumato.metadata.dataset import Dataset
-from sfumato.query.load import read_section
 from sfumato.synopsis.column import Plan
 from sfumato.synopsis.least_cost import Worst
 from sfumato.synopsis.measure import plan

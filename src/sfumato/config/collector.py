@@ -1,30 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sections [collector] and [shuffler] of a telemetry.toml, and the server that they need."""
+"""The sections [collector] and [shuffler] of a telemetry.toml."""
 
 import tomllib
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import click
-
-from sfumato.collector import Collector
-from sfumato.errors import InvalidConfig, WrongUse, shown
+from sfumato.errors import InvalidConfig, shown
 from sfumato.metadata.server import is_postgres
 from sfumato.metadata.side_file import side_text
 from sfumato.telemetry import SignedTask, verified
 
 _KEYS = {"folder", "postgres", "tasks", "key", "host", "port"}
 _FORM = '[{}] with folder = "reports", tasks = ["emoji.task"], key = "owner.pem"'
-
-config = click.option(
-    "-c",
-    "--config",
-    default="telemetry.toml",
-    show_default=True,
-    help="The file with the section [collector] or [shuffler].",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +25,6 @@ class Door:
     host: str
     port: int
     form: dict[str, Any] = field(repr=False)
-
-    def serve(self, app: Collector) -> None:
-        """Answers requests until it is stopped."""
-        server = _server()
-        # no access log, and no header that names a device
-        server.run(
-            app, host=self.host, port=self.port, access_log=False, log_level="error",
-            proxy_headers=False, server_header=False, lifespan="on",
-        )  # fmt: skip
 
     def __str__(self) -> str:
         return f"http://{self.host}:{self.port}"
@@ -87,16 +66,6 @@ def _place(path: str, section: str, found: dict[str, Any]) -> str | Path:
         allowed='folder = "reports", or in [collector] '
         'postgres = "postgresql://user@host/database", with the password in PGPASSWORD or .pgpass',
     )
-
-
-def _server() -> Any:
-    """The web server, an extra."""
-    try:
-        return import_module("uvicorn")
-    except ImportError:
-        raise WrongUse(
-            "uvicorn is not installed.", remedy="pip install 'sfumato[collector]'"
-        ) from None
 
 
 def _task(path: Path, key: Path) -> SignedTask:

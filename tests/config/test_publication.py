@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.cli.publication_config import read_publication
+from sfumato.config.publication import read_publication
 from sfumato.errors import InvalidConfig
 
 

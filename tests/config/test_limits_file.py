@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.cli.limits_file import read_limits
+from sfumato.config.limits_file import read_limits
 from sfumato.errors import WrongUse
 from sfumato.ledger import Scope
 from sfumato.privacy import Budget

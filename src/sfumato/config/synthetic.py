@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from sfumato.config.load import read_section
 from sfumato.errors import InvalidConfig, WrongUse, shown
 from sfumato.metadata.side_file import side_text
-from sfumato.query.load import read_section
 from sfumato.synthetic.constraints import Constraint, determines, implies, require
 from sfumato.synthetic.fit import Options
 from sfumato.synthetic.public import Public, public

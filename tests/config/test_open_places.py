@@ -3,8 +3,8 @@
 
 import pytest
 
+from sfumato.config.open_places import require_filled
 from sfumato.errors import InvalidConfig
-from sfumato.query.open_places import require_filled
 
 
 def table(**columns: object) -> dict[str, object]:

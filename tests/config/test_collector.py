@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.cli.collector_config import read_door
+from sfumato.config.collector import read_door
 from sfumato.errors import InvalidConfig, TaskRefused
 from sfumato.telemetry import SignedTask, report_task, signed_task
 from tests.collector.batches import KEY, asked

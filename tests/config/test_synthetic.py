@@ -3,7 +3,7 @@
 
 import pytest
 
-from sfumato.cli.synthetic_config import public_counts, read_synthetic
+from sfumato.config.synthetic import public_counts, read_synthetic
 from sfumato.errors import InvalidConfig, WrongUse
 from sfumato.synthetic import Quantiles, public
 

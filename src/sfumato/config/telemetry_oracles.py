@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato.cli.near_names import near
+from sfumato.config.near_names import near
 from sfumato.errors import InvalidConfig, shown
 from sfumato.exact.rational import Number, to_fraction
 from sfumato.telemetry import Lattice, Listed, Texts, Words, oracles

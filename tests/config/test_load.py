@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import sfumato as sf
+from sfumato.config.load import load, read_declarations
 from sfumato.errors import (
     ContractMismatch,
     InvalidConfig,
@@ -17,7 +18,6 @@ from sfumato.errors import (
 )
 from sfumato.ledger import Ledger
 from sfumato.metadata.server import Server
-from sfumato.query.load import load, read_declarations
 
 EXAMPLE = """\
 dataset = "acs-2019"

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from sfumato.config.load import read_section
 from sfumato.errors import InvalidConfig, SfumatoError, UnknownName, shown
 from sfumato.learning.additive import Additive, LogisticRegression
 from sfumato.learning.decision_tree import DecisionTree
@@ -16,7 +17,6 @@ from sfumato.learning.order import Fixed, FullBatch, Order, Poisson
 from sfumato.learning.pca import PCA
 from sfumato.learning.recipe import Recipe
 from sfumato.learning.ridge import Ridge
-from sfumato.query.load import read_section
 
 # The recipes that a file can name: the names of their classes.
 RECIPES: Mapping[str, type[Recipe[Any]]] = {

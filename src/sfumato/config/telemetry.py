@@ -7,11 +7,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from sfumato.cli.near_names import near
-from sfumato.cli.telemetry_oracles import OracleConfig
+from sfumato.config.load import read_section
+from sfumato.config.near_names import near
+from sfumato.config.telemetry_oracles import OracleConfig
 from sfumato.errors import InvalidConfig, shown
 from sfumato.metadata.column import Integer, Real
-from sfumato.query.load import read_section
 from sfumato.telemetry import Lattice, Listed, ReportTask, Texts, Words, oracles, report_task
 from sfumato.telemetry.domain import OTHER, Declared, domain_of
 from sfumato.telemetry.oracles.form import AnyOracle

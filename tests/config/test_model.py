@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from sfumato import learning as ln
-from sfumato.cli.model_config import RECIPES, read_model
+from sfumato.config.model import RECIPES, read_model
 from sfumato.errors import InvalidConfig, UnknownName
 
 DATA = 'data = "SELECT a, b FROM t"\nlabel = "b"\n'

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sfumato.config.open_places import require_filled
 from sfumato.engines.local import Local
 from sfumato.errors import InvalidConfig, SfumatoError, shown
 from sfumato.ledger.account_path import UNSTATED
@@ -21,7 +22,6 @@ from sfumato.metadata.timestamp import Timestamp
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.unit import AUTO, Relation, Unit
 from sfumato.query.connect import OWNER, connect
-from sfumato.query.open_places import require_filled
 from sfumato.query.session import Session
 
 # The types of columns, except categories, and the keys that declare each type.

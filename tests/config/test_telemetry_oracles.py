@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from sfumato.cli.telemetry_oracles import OracleConfig
+from sfumato.config.telemetry_oracles import OracleConfig
 from sfumato.errors import SfumatoError
 from sfumato.telemetry import Listed, Texts, Words, oracles
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.cli.census_config import read_census, read_totals
+from sfumato.config.census import read_census, read_totals
+from sfumato.config.load import read_declarations
 from sfumato.errors import InvalidConfig, WrongUse
-from sfumato.query.load import read_declarations
 from tests.cli.census_folder import CENSUS, write_folder
 
 

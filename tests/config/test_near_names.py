@@ -3,7 +3,7 @@
 
 import pytest
 
-from sfumato.cli.near_names import near
+from sfumato.config.near_names import near
 
 
 @pytest.mark.parametrize(

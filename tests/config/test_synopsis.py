@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.cli.synopsis_config import read_synopsis
+from sfumato.config.load import read_declarations
+from sfumato.config.synopsis import read_synopsis
 from sfumato.errors import WrongUse
-from sfumato.query.load import read_declarations
 from sfumato.synopsis import Worst, cells, marginals, plan, queries, ranges
 from tests.contracts.shell import Shell
 
