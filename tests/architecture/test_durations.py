@@ -48,6 +48,7 @@ SHARES = {
     "root": 5,
     "show": 5,
     "sql": 45,
+    "stored": 30,
     "synopsis": 60,
     "synthetic": 27,
     "telemetry": 33,
