@@ -150,11 +150,12 @@ bench-learning: $(VENV)/.run $(VENV)/.torch $(LEARNING_PEERS:%=.bench/%/.done)
 bench-accounting: $(VENV)/.run $(ACCOUNTING_PEERS:%=.bench/%/.done)
 	$(BIN)/python -m benchmarks.accounting $(ONLY)
 
-bench-query: $(VENV)/.run
+bench-query: $(VENV)/.run .bench/opendp-polars/.done
 	$(BIN)/python -m benchmarks.query $(ONLY)
 	$(BIN)/python -m benchmarks.askers $(ONLY)
 	$(BIN)/python -m benchmarks.clips
 	$(BIN)/python -m benchmarks.numbers_that_hold
+	$(BIN)/python -m benchmarks.medians $(ONLY)
 
 # 1M and 10M rows, and 1M for the peers, which take long.
 bench-engines: $(VENV)/.run $(ENGINE_PEERS:%=.bench/%/.done)

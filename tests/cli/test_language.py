@@ -196,6 +196,7 @@ def _template(node: ast.expr) -> str:
 # At least these shares of the refusals of a room are translated.
 COVERED = {
     "cli": 0.75,
+    "config": 0.7,
     "sql": 0.83,
     "query": 0.73,
     "metadata": 0.78,

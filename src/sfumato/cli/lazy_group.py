@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from sfumato.cli.language import localized, present
-from sfumato.cli.near_names import near
+from sfumato.config.near_names import near
 
 # The module of each command and what it does, by the name of the command.
 Listed = Mapping[str, tuple[str, str]]
