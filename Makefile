@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-TWO := --numprocesses 2 --dist loadgroup --no-loadscope-reorder
+TWO := --numprocesses 2 --dist loadscope --no-loadscope-reorder
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SOURCES := $(shell find src -name '*.py')
 NOISE_PEERS := diffprivlib opendp python-dp
@@ -53,7 +53,7 @@ $(VENV)/.torch: $(VENV)/.dev
 	  networkx==3.6.1 sympy==1.14.0
 	@touch $@
 
-# On two cores, the groups that take longest first (tests/contracts/order.py).
+# On two cores, whole groups, those that take longest first (tests/contracts/order.py).
 test: $(VENV)/.dev
 ifdef ARGS
 	$(BIN)/python -m pytest $(ARGS)
@@ -150,11 +150,12 @@ bench-learning: $(VENV)/.run $(VENV)/.torch $(LEARNING_PEERS:%=.bench/%/.done)
 bench-accounting: $(VENV)/.run $(ACCOUNTING_PEERS:%=.bench/%/.done)
 	$(BIN)/python -m benchmarks.accounting $(ONLY)
 
-bench-query: $(VENV)/.run
+bench-query: $(VENV)/.run .bench/opendp-polars/.done
 	$(BIN)/python -m benchmarks.query $(ONLY)
 	$(BIN)/python -m benchmarks.askers $(ONLY)
 	$(BIN)/python -m benchmarks.clips
 	$(BIN)/python -m benchmarks.numbers_that_hold
+	$(BIN)/python -m benchmarks.medians $(ONLY)
 
 # 1M and 10M rows, and 1M for the peers, which take long.
 bench-engines: $(VENV)/.run $(ENGINE_PEERS:%=.bench/%/.done)

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
+from xdist.remote import Producer
 
 from tests.contracts.effort import CHANGE
 from tests.contracts.mariadb import clinic, mariadb
-from tests.contracts.order import group, heaviest_first
+from tests.contracts.order import Groups, heaviest_first
 from tests.contracts.places import place
 from tests.contracts.postgres import database, postgres
 from tests.contracts.spark import both, java_errors, spark
@@ -25,6 +26,7 @@ __all__ = [
     "pytest_collection",
     "pytest_collection_modifyitems",
     "pytest_unconfigure",
+    "pytest_xdist_make_scheduler",
     "spark",
 ]
 
@@ -49,9 +51,11 @@ def pytest_unconfigure() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Where several processes run the tests: groups them, and begins with what takes longest."""
-    if not hasattr(config, "workerinput"):
-        return
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(group(item)))
-    items[:] = heaviest_first(items)
+    """Where several processes run the tests: begins with what takes longest."""
+    if hasattr(config, "workerinput"):
+        items[:] = heaviest_first(items)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Groups:
+    """Hands out whole groups (``tests/contracts/order.py``)."""
+    return Groups(config, log)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sfumato import synthetic as synthetic
     from sfumato import telemetry as telemetry
     from sfumato.cli import examples as examples
+    from sfumato.config.load import load as load
     from sfumato.engines.local import Local as Local
     from sfumato.engines.prepare import prepare as prepare
     from sfumato.engines.spark import Spark as Spark
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from sfumato.query.connect import connect as connect
     from sfumato.query.dataframe import col as col
     from sfumato.query.dataframe import count as count
-    from sfumato.query.load import load as load
     from sfumato.query.preview import Preview as Preview
     from sfumato.query.price import OnAverage as OnAverage
     from sfumato.query.session import Session as Session
@@ -79,7 +79,7 @@ _HOME = {
     "col": "query.dataframe",
     "connect": "query.connect",
     "count": "query.dataframe",
-    "load": "query.load",
+    "load": "config.load",
     "prepare": "engines.prepare",
 }
 

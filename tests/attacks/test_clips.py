@@ -168,7 +168,7 @@ def shown(ledger: Path, content: rich.Data) -> dict[str, object]:
             for place, way in enumerate(WAYS):
                 found[f"{text} ({place})"] = seen(session, text, way)
         for column in ("people", "flat"):
-            planned = session._planned(learning_step(column))
+            planned = session._statements.planned(learning_step(column))
             found[f"sizes of {column}"] = session._engine.statement(planned.bounded)
     return found
 
@@ -227,7 +227,7 @@ def test_what_learns_a_clip_shows_nothing_but_its_sizes(tmp_path):
         with rich.connected(tmp_path / f"{place}.db", content) as session, logs() as lines:
             session.query(rich.QUESTIONS[2], epsilon=1)
             asked = auto_clip.learning("people", "wealth", session.dataset)
-            sizes = session._stored(asked)
+            sizes = session._statements.first_answer(asked)
             assert sizes is not None
             form = blanked(sizes, open_keys=False)
             looks.append((form, list(lines), session.budget.spent))

@@ -12,7 +12,7 @@ import click
 import pytest
 
 from sfumato.cli import language
-from sfumato.cli.language import Words, choose, localized, width, words_of
+from sfumato.cli.language import Words, choose, localized, words_of
 from sfumato.cli.main import _COMMANDS, sfumato
 from tests.architecture.structure import ROOT
 from tests.contracts.shell import COUNT, Shell
@@ -116,7 +116,6 @@ def test_headers_keep_their_width_and_values_stay() -> None:
     table = "column  95% error\n------  ---------\n     x  95% error"
     header, rule, row = words.told(table).split("\n")
     assert (header, rule, row) == ("column  95% 误差", "------  ---------", "     x  95% error")
-    assert width("95% 误差") == 8
 
 
 def constants() -> set[str]:
@@ -193,6 +192,7 @@ def _template(node: ast.expr) -> str:
 # At least these shares of the refusals of a room are translated.
 COVERED = {
     "cli": 0.75,
+    "config": 0.7,
     "sql": 0.83,
     "query": 0.73,
     "metadata": 0.78,

@@ -311,11 +311,11 @@ def test_no_question_task_or_curator_reaches_the_exact_counts():
     assert readers("sfumato.engines.inspect_ticks.inspect_ticks") == {"cli/stream_check.py"}
     assert readers("sfumato.engines.inspect_columns.inspect_column") == {"query/data_check.py"}
     assert readers("sfumato.engines.inspect_units.inspect_units") == {"query/data_check.py"}
-    assert readers("sfumato.query.data_check.check_data") == {"cli/check.py", "query/owners.py"}
+    assert readers("sfumato.query.data_check.check_data") == {"cli/check.py", "query/session.py"}
     assert not hasattr(Engine, "unprotected")
     assert not [name for name in dir(Curator) if "check" in name or "unprotected" in name]
     # the reader of names sees what there is
-    assert "query/session.py" in readers("sfumato.query.release.release")
+    assert "query/statements.py" in readers("sfumato.query.release.release")
 
 
 def test_the_statement_of_a_question_does_not_reach_it(tmp_path):

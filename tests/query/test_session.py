@@ -3,6 +3,7 @@
 
 import threading
 import time
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from sfumato.ledger import Ledger, stored_answers
 from sfumato.ledger.store import sqlite_rows
 from sfumato.query.account import Account
 from sfumato.query.answer import Answer
+from sfumato.query.statements import Statements
 from tests.contracts.charges import charges
 from tests.contracts.people import EXACTLY, FRAME, session
 
@@ -320,6 +322,17 @@ def test_another_asker_is_charged_apart_over_the_same_data(tmp_path: Path) -> No
     for each in (asking, bob):
         with pytest.raises(sf.SfumatoError):
             each.query(COUNT, epsilon="0.5")
+
+
+def test_an_asker_whose_statements_are_anothers_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def keeping_statements(value: object, **changes: object) -> object:
+        return value if isinstance(value, Statements) else replace(value, **changes)
+
+    monkeypatch.setattr("sfumato.query.session.replace", keeping_statements)
+    with pytest.raises(AssertionError):
+        test_another_asker_is_charged_apart_over_the_same_data(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -25,11 +25,12 @@ from sfumato.ledger.store.base import COMMITTED, EXECUTING, FORFEITED, RESERVED,
 from sfumato.ledger.verify import verify
 from sfumato.privacy.distance import Norm
 from sfumato.privacy.unit import Relation
-from sfumato.query import session as asking_room
+from sfumato.query import statements as asking_room
 from sfumato.query import together as room
 from sfumato.query.choose import plan_for_price
 from sfumato.query.price import Price, price
 from sfumato.query.session import Session
+from sfumato.query.statements import Statements
 from sfumato.query.together import Held, ceiling, together
 from sfumato.sql.lower import understand
 from tests.contracts.charges import BODY, charges, opened, pure, state_of
@@ -288,7 +289,7 @@ def test_what_another_purpose_paid_for_is_shared_step_by_step(tmp_path: Path) ->
 def test_a_step_that_is_held_beside_its_share_is_refused_or_waits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Session, "_others", lambda self, step: None)
+    monkeypatch.setattr(Statements, "answer_to_share", lambda self, step: None)
     with pytest.raises(BudgetExceeded):
         asked_for_another_purpose(tmp_path, dataset="0.2", own="0.2")
 

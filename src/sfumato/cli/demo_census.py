@@ -17,7 +17,7 @@ from sfumato.cli.options import require_spared, write_file
 from sfumato.errors import Failed, WrongUse
 from sfumato.privacy.budget import Budget
 from sfumato.query.connect import connect
-from sfumato.query.render import number, text_table
+from sfumato.show.render import number, text_table
 from sfumato.synopsis.geography.census import Census, measure_census
 from sfumato.synopsis.geography.facts import public_totals
 from sfumato.synopsis.geography.least_squares import by_axes

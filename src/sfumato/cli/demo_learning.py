@@ -22,9 +22,9 @@ from sfumato.errors import Failed
 from sfumato.learning.fit import preview
 from sfumato.learning.frontier import Frontier, frontier
 from sfumato.learning.model import Model
+from sfumato.show import page as show
 
 _EPSILONS, _FOLDS, _DELTA = ("0.1", "0.3", "1", "3"), 3, "1e-6"
-_STYLE = (Path(__file__).parent / "report.css").read_text(encoding="utf-8")
 _TITLE = "Learning under a guarantee"
 # The checkpoint after which the process of the training is killed.
 _DIES_AFTER = 2
@@ -132,12 +132,9 @@ def page(boundary: Frontier, told: list[Told]) -> str:
     for title, text in told:
         shown = f"<h2>{html.escape(title)}</h2><pre>{html.escape(text)}</pre>"
         sections.append(f"<section>{shown}</section>")
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width">'
-        f"<title>{_TITLE}</title><style>{_STYLE}</style></head>\n"
-        f"<body><main><header><h1>{_TITLE}</h1>"
+    header = (
+        f"<header><h1>{_TITLE}</h1>"
         "<p>Rows of the census of 1994 (Adult, UCI): 16,281 are taken as public, 32,561 as "
         "private. Everything below was computed by this run.</p></header>"
-        f"{''.join(sections)}</main></body></html>\n"
     )
+    return show.page(_TITLE, header + "".join(sections))

@@ -19,8 +19,8 @@ from sfumato.noise import DiscreteGaussian
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.unit import Unit
 from sfumato.query.connect import connect
-from sfumato.query.render import number, text_table
 from sfumato.query.session import Session
+from sfumato.show.render import number, text_table
 from sfumato.synopsis.denoise import denoise
 from sfumato.synopsis.stream import stream
 from sfumato.synopsis.stream_plan import plan_stream

@@ -22,8 +22,8 @@ from sfumato.metadata.column import Category
 from sfumato.metadata.table import Table
 from sfumato.privacy.budget import Budget
 from sfumato.query.connect import connect
-from sfumato.query.render import number, text_table
 from sfumato.query.session import Session
+from sfumato.show.render import number, text_table
 from sfumato.synthetic.constraints import implies
 from sfumato.synthetic.fit import Options, fit, preview
 from sfumato.synthetic.model import Model

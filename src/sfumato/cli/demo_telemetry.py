@@ -34,7 +34,7 @@ from sfumato.errors import Failed
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.unit import ReplaceOne
 from sfumato.query.connect import connect
-from sfumato.query.render import text_table
+from sfumato.show.render import text_table
 from sfumato.telemetry import Aggregator, sign, simulate
 
 BUDGET = Budget(20)

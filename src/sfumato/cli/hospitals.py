@@ -28,8 +28,8 @@ from sfumato.privacy.event import Json
 from sfumato.privacy.unit import Unit
 from sfumato.query.answer import Answer
 from sfumato.query.connect import connect
-from sfumato.query.render import interval, number, text_table
 from sfumato.query.session import Session
+from sfumato.show.render import interval, number, text_table
 
 BUDGET = Budget(epsilon=3, delta="1e-6")
 DATASET = "hospitals-2025"

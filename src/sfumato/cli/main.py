@@ -10,7 +10,7 @@ import click
 
 from sfumato import __version__
 from sfumato.cli.language import LANGUAGES, choose, localized, present, say
-from sfumato.cli.near_names import near
+from sfumato.config.near_names import near
 from sfumato.errors import SfumatoError, without_secrets
 
 _COMMANDS = {

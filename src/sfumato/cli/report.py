@@ -4,17 +4,15 @@
 import html
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 
 from sfumato.cli.census import REFUSED
 from sfumato.cli.differencing import BITS, NAMES, Attack, sums
 from sfumato.ledger.verify import Report
 from sfumato.privacy.budget import Budget
 from sfumato.query.answer import Answer
-from sfumato.query.plot import Bar, bar_chart
-from sfumato.query.render import cells, html_table
-
-_STYLE = (Path(__file__).parent / "report.css").read_text(encoding="utf-8")
+from sfumato.show import page as show
+from sfumato.show.bars import Bar, bar_chart
+from sfumato.show.render import cells, html_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,36 +44,26 @@ def page(story: Story) -> str:
     for index, told in enumerate(story.told, start=1):
         parts.append(_question(index, told))
     parts += [_refusal(story), _attack(story.attack), _ledger(story)]
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width">'
-        "<title>sfumato: a census extract, answered privately</title>"
-        f"<style>{_STYLE}</style></head>"
-        f"<body><main>{''.join(parts)}</main></body></html>\n"
-    )
+    return show.page("sfumato: a census extract, answered privately", "".join(parts))
 
 
 def _header(story: Story) -> str:
     """Returns the title and the tiles with the main numbers."""
     budget, attack = story.budget, story.attack
     share = attack.successes / attack.trials
-    tiles = [
+    numbers = [
         ("27,253", "persons, each protected"),
         (str(len(story.told)), "questions answered"),
         (f"{float(budget.epsilon):g}", f"epsilon in all, delta {float(budget.delta):g}"),
         (f"{share:.0%}", f"attacker right; bound {attack.bound:.0%}, blind guess 50%"),
     ]
-    shown = "".join(
-        f'<div class="tile"><b>{html.escape(big)}</b><span>{html.escape(small)}</span></div>'
-        for big, small in tiles
-    )
     return (
         "<header><h1>A census extract, answered privately</h1>"
         "<p>American Community Survey 2019, national excerpt (NIST). "
         "Every number below carries exact discrete noise; "
         "every whisker is a 95% interval for the statistic as it was bounded; "
         "every cost was booked in a durable ledger before the data was read.</p></header>"
-        f'<div class="tiles">{shown}</div>'
+        f"{show.tiles(numbers)}"
     )
 
 

@@ -14,8 +14,8 @@ from sfumato.cli.made_up_devices import (
     Question,
     mean,
 )
-from sfumato.query.plot import Bar
-from sfumato.query.render import number
+from sfumato.show.bars import Bar
+from sfumato.show.render import number
 from sfumato.telemetry import Aggregator, Estimates, NumberEstimate, TextEstimates
 
 # With this probability all intervals of a week hold together.

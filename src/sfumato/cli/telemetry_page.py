@@ -4,18 +4,15 @@
 import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from sfumato.cli.made_up_devices import DEVICES, HIJACKER, SENT, Question
 from sfumato.cli.telemetry_findings import Found
 from sfumato.cli.telemetry_processes import Sent
-from sfumato.query.plot import bar_chart
-from sfumato.query.render import html_table
+from sfumato.show import page as show
+from sfumato.show.bars import bar_chart
+from sfumato.show.render import html_table
 from sfumato.telemetry import Aggregator
 
-# Tables of the shell keep their columns; a narrow screen scrolls.
-_WIDE = "pre { white-space: pre; overflow-x: auto; }"
-_STYLE = (Path(__file__).parent / "report.css").read_text(encoding="utf-8") + _WIDE
 _MADE_UP = (
     "The true values are made up: nobody here exists, so they may be shown. Of real devices nobody "
     "holds them."
@@ -67,33 +64,23 @@ def page(story: Story) -> str:
         _sealed(story),
         _promises(story),
     ]
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width">'
-        "<title>sfumato: a million devices that nobody can read</title>"
-        f"<style>{_STYLE}</style></head>"
-        f"<body><main>{''.join(parts)}</main></body></html>\n"
-    )
+    return show.page("sfumato: a million devices that nobody can read", "".join(parts))
 
 
 def _header(story: Story) -> str:
     """Returns the title and the tiles with the main numbers."""
     # a sealed question has one period and few devices
     real = sum(one.reports for one in story.sent)
-    tiles = [
+    numbers = [
         (f"{(len(story.asked) - 1) * DEVICES:,}", "reports of the present period"),
         (f"{real:,}", "sent by real clients, over HTTP"),
         ("0", "true values held by anybody"),
         (f"{story.seconds:.0f} s", "for all of it, on this machine"),
     ]
-    shown = "".join(
-        f'<div class="tile"><b>{html.escape(big)}</b><span>{html.escape(small)}</span></div>'
-        for big, small in tiles
-    )
     return (
         "<header><h1>A million devices that nobody can read</h1>"
         f"<p>{_MADE_UP} Collector, shuffler, aggregator and clients are the real programs.</p>"
-        f'</header><div class="tiles">{shown}</div>{_clients(story)}'
+        f"</header>{show.tiles(numbers)}{_clients(story)}"
     )
 
 
@@ -131,7 +118,7 @@ def _sealed(story: Story) -> str:
         "These reports are sealed to the aggregator. A shuffler that cannot read them forwards "
         "them in random order to a collector that cannot read them either; the aggregator opens "
         "them and cannot tell who sent which. Of the devices 60% say yes.",
-        f"<pre>{html.escape(story.sealed.strip())}</pre>",
+        f'<pre class="wide">{html.escape(story.sealed.strip())}</pre>',
     )
 
 
@@ -147,5 +134,5 @@ def _promises(story: Story) -> str:
         "What it costs a device",
         "The whole life of a device is charged to one account before a task is signed. Estimates "
         "cost nothing more.",
-        f"{table}<pre>{html.escape(story.account)}</pre>",
+        f'{table}<pre class="wide">{html.escape(story.account)}</pre>',
     )

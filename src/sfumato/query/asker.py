@@ -89,6 +89,11 @@ class Asker:
         return Scope(self.dataset.name, self.purpose, self.analyst).id
 
     @property
+    def path(self) -> tuple[str, str, str]:
+        """The names on the path to the account that pays: dataset, purpose and analyst."""
+        return self.dataset.name, self.purpose, self.analyst
+
+    @property
     def earlier(self) -> tuple["Asker", ...]:
         """Askers that compute keys as ledger formats before 4 did, one for each past limit."""
         return tuple(replace(self, limit=limit) for limit in self.past)

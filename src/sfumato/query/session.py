@@ -2,7 +2,6 @@
 """The session: asks questions about a dataset and charges them to an account."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from fractions import Fraction
@@ -11,48 +10,68 @@ from pathlib import Path
 
 from sqlglot import exp
 
+from sfumato.accounting import order_price
 from sfumato.engines.base import Engine
-from sfumato.engines.stop import ENDLESS, Patience, Stop, patience_of
-from sfumato.errors import SfumatoError, WrongUse, shown
+from sfumato.engines.stop import ENDLESS, Stop, patience_of
+from sfumato.errors import BudgetExceeded, UnknownName, WrongUse, shown
 from sfumato.exact.rational import Number
-from sfumato.ledger.account_path import UNSTATED, Scope
-from sfumato.ledger.request import Request
+from sfumato.ledger.account_path import UNSTATED, Scope, scope_of
+from sfumato.ledger.balance import Balance
 from sfumato.ledger.spend import Ledger
+from sfumato.ledger.verify import Report, verify
 from sfumato.metadata.clip import Values, require_values
 from sfumato.metadata.contract import Contract
 from sfumato.metadata.dataset import Dataset
-from sfumato.plan.question import Question
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.distance import Norm
 from sfumato.query.account import Account
 from sfumato.query.advise import Advice, advice
 from sfumato.query.advise import Asked as AskedAdvice
+from sfumato.query.allowance import allowance
 from sfumato.query.answer import Answer
 from sfumato.query.asker import Asker
 from sfumato.query.auto_clip import learning
-from sfumato.query.charge import persistently
-from sfumato.query.choose import Planned, cheapest, plan_for_price, plans_for_target
+from sfumato.query.charge import Terms, charged, persistently
+from sfumato.query.choose import plan_for_price
+from sfumato.query.cost import Cost, cost_of_steps
+from sfumato.query.data_check import DataCheck, check_data, require_owners
+from sfumato.query.dataframe import Frame, frame
 from sfumato.query.diagnose import checks
 from sfumato.query.diagnosis import Diagnosis, diagnosis
 from sfumato.query.door import Door
 from sfumato.query.known import Known, name_of
-from sfumato.query.payer import Payer
+from sfumato.query.marginal_table import Marginals
+from sfumato.query.marginal_target import least_of_left, tasks_for_error
+from sfumato.query.marginals import MarginalsTask, marginals_task
+from sfumato.query.paid_series import PaidSeries, paid_series, require_paid
 from sfumato.query.pipeline import UNPREPARED, compile_plan
 from sfumato.query.preview import Preview
 from sfumato.query.price import Price, Wish, cost_alone, price
-from sfumato.query.release import Asked, release
-from sfumato.query.reuse import Shelf, reuse
-from sfumato.query.shown import Shown
-from sfumato.query.subqueries import Rehearsal, Resolver, Step, previewed, refused
-from sfumato.query.target import references, wanted
-from sfumato.query.together import Held, require_key, together, wanted_charges
+from sfumato.query.publication import (
+    UNSIZED,
+    UNWEIGHTED,
+    Line,
+    Publication,
+    Split,
+    named,
+    planned_lines,
+)
+from sfumato.query.release import Asked
+from sfumato.query.reuse import Shelf
+from sfumato.query.series import SERIES, OpenSeries, Series, Worker, is_paid, opened_series
+from sfumato.query.statements import Statements
+from sfumato.query.subqueries import Resolver, Step, previewed, refused
+from sfumato.query.task import Stored, Task, require_members, require_task
+from sfumato.show.render import html_table
 from sfumato.sql.bind import Parameters
 
+# The members that a price depends on.
+_PRICED = ("event", "kind")
 # How long ``close`` waits for questions in progress, in seconds.
 _CLOSING = 10.0
 
 
-class Session(Shown):
+class Session:
     """A session over one dataset, which charges questions to one account. A context manager.
 
     >>> import sfumato as sf, pyarrow as pa, tempfile
@@ -82,19 +101,23 @@ class Session(Shown):
     ) -> None:
         self._is_owners = is_owners
         self._engine = engine
-        self._kept = kept
         self._states = states
         self._ledger = ledger
         # None for a session that ``asking_as`` made: it closes nothing
         self._let_go: Callable[[Ledger], object] | None = let_go
         self._door = Door()
-        self._shelf = Shelf(ledger)
         self._known = Known()
         self._limit = budget
         contract = Contract.of(dataset, budget)
-        self._asker = Asker(
+        asker = Asker(
             dataset.described, contract, analyst, purpose, ledger.past_limits(dataset.name)
         )
+        self._statements = Statements(asker, engine, ledger, kept, Shelf(ledger))
+
+    @property
+    def _asker(self) -> Asker:
+        """Who asks, and pays."""
+        return self._statements.asker
 
     @property
     def dataset(self) -> Dataset:
@@ -104,13 +127,8 @@ class Session(Shown):
     @property
     def budget(self) -> Account:
         """What is spent of the budget and what is left to this asker, from the ledger."""
-        standing = self._ledger.standing(*self._path)
+        standing = self._ledger.standing(*self._asker.path)
         return Account(self._limit, self._ledger.balance(self.dataset.name), standing)
-
-    @property
-    def _path(self) -> tuple[str, str, str]:
-        """The names on the path to the asker's account."""
-        return self.dataset.name, self._asker.purpose, self._asker.analyst
 
     def asking_as(self, analyst: str, purpose: str = UNSTATED) -> "Session":
         """A session of another asker over the same open data and ledger.
@@ -124,7 +142,8 @@ class Session(Shown):
         require_names(analyst=analyst, purpose=purpose)
         Scope(self.dataset.name, purpose, analyst)
         other = copy(self)
-        other._asker = replace(self._asker, analyst=analyst, purpose=purpose)
+        asker = replace(self._asker, analyst=analyst, purpose=purpose)
+        other._statements = replace(self._statements, asker=asker)
         other._let_go = None
         other._is_owners = False
         return other
@@ -144,11 +163,12 @@ class Session(Shown):
     ) -> Preview:
         """The cost and the expected error of a question, for free and without reading the data."""
         self._door.require_open()
-        asked = price(epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon)
-        asked = asked.buying(interval=interval)
+        asked = price(
+            epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon
+        ).buying(interval=interval)
         question = Resolver(sql, parameters, asked, self.dataset, require_values(values))
         step = question.resolve(previewed)
-        plan = self._planned(step)
+        plan = self._statements.planned(step)
         return Preview(plan, step.dataset, plan.statement(self._engine.statement), self.balances)
 
     def query(
@@ -203,8 +223,9 @@ class Session(Shown):
         """
         self._door.require_open()
         patience = patience_of(stop, time_limit)
-        asked = price(epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon)
-        asked = asked.buying(interval=interval)
+        asked = price(
+            epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon
+        ).buying(interval=interval)
         require_values(values)
         naming = partial(name_of, sql, parameters, asked, self._asker, values)
         name = naming()
@@ -216,68 +237,12 @@ class Session(Shown):
         with self._door.inside():
             question = Resolver(sql, parameters, asked, self.dataset, values)
             answer, as_asked = persistently(
-                lambda: self._asked_once(question, key or "", patience), patience
+                lambda: self._statements.answer(question, key or "", patience), patience
             )
         if name == naming():
             # still the same day
             self._known.keep(name, as_asked)
         return answer
-
-    def _asked_once(
-        self,
-        question: Resolver,
-        key: str,
-        patience: Patience,
-    ) -> tuple[Answer, Asked]:
-        """Answers a question and its sub-queries; also returns the question as it was asked.
-
-        If the asker has paid for all sub-queries and limits, or there is none, they are resolved
-        once; otherwise with placeholders first, and again with the answers.
-
-        Raises:
-            InProgress: another caller is asking one of its sub-queries; nothing was charged.
-        """
-        rehearsal = Rehearsal(self._planned, self._own)
-        step = question.resolve(rehearsal)
-        if not question.guesses:
-            return self._answered(step, key, patience)
-        if question.doubtful:
-            without = Rehearsal(self._planned, self._own)
-            self._planned(question.resolve(without, nulls=True))
-        steps = self._foreseen(question, [*rehearsal.plans, (step, self._planned(step))])
-        if key:
-            require_key(*steps[-1], key, self._ledger)
-        with together(self._ledger, wanted_charges(steps, self._ledger)) as held:
-            answered = partial(self._answered, patience=patience, held=held)
-
-            def answer(step: Step) -> Answer:
-                stored = self._at_any_price(step)
-                if stored is not None:
-                    return stored
-                paid, _ = answered(step)
-                # another caller may have been first: all use the same one from now on
-                return self._at_any_price(step) or paid
-
-            return answered(question.resolve(answer), key)
-
-    def _foreseen(
-        self, question: Resolver, plans: list[tuple[Step, Planned]]
-    ) -> list[tuple[Step, Asked]]:
-        """The steps of a question with their keys.
-
-        If other askers have paid for some of the steps, their answers replace placeholders.
-        """
-        if any(not step.guessed and self._others(step) is not None for step, _ in plans[:-1]):
-            # a refusal that depends on an answer is shown only to askers who paid for that answer
-            with suppress(SfumatoError):
-                rehearsal = Rehearsal(self._planned, self._own, self._others)
-                step = question.resolve(rehearsal)
-                plans = [*rehearsal.plans, (step, self._planned(step))]
-        steps = []
-        for step, planned in plans:
-            asker = self._asker.about(step.dataset)
-            steps.append((step, Asked.of(planned, asker)))
-        return steps
 
     def diagnose(
         self,
@@ -311,22 +276,8 @@ class Session(Shown):
             planned = plan_for_price(check.question, step.dataset, share)
             ready.append(Asked.of(planned, self._asker))
         with self._door.inside():
-            answers = persistently(lambda: self._all_released(ready, share), ENDLESS)
+            answers = persistently(lambda: self._statements.answer_together(ready, share), ENDLESS)
             return diagnosis(parts, answers)
-
-    def _all_released(self, asked: Sequence[Asked], share: Price) -> list[Answer]:
-        """The answers of questions that are charged together."""
-        new = {}
-        for question in asked:
-            if not self._is_known(question):
-                new[question.question, share] = question.request()
-        answers = []
-        with together(self._ledger, new) as held:
-            for question in asked:
-                payer = held.of((question.question, share))
-                recalled = self._is_known(question)
-                answers.append(self._released(question, recalled=recalled, payer=payer))
-        return answers
 
     def advise(
         self,
@@ -357,12 +308,280 @@ class Session(Shown):
     def _sizes(self, cost: Price, table: str, column: str) -> Answer:
         """The charged count of the units of a table by the size of their values of a column."""
         step = Step(learning(table, column, self.dataset), self.dataset, cost, at_any_price=True)
-        stored = self._at_any_price(step)
+        stored = self._statements.answer_at_any_price(step)
         if stored is not None:
             return stored
         with self._door.inside():
-            answer, _ = persistently(lambda: self._answered(step), ENDLESS)
+            answer, _ = persistently(lambda: self._statements.answer_step(step), ENDLESS)
         return answer
+
+    def plan(
+        self,
+        questions: Mapping[str, str] | Sequence[str],
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        delta: Number | None = None,
+        error: Wish | None = None,
+        max_epsilon: Number | None = None,
+        weights: Mapping[str, Number] = UNWEIGHTED,
+        sizes: Mapping[str, int] = UNSIZED,
+    ) -> Publication:
+        """Plans questions that are published together; free. ``run`` of the plan asks them.
+
+        ``epsilon`` or ``rho``, and ``delta``, are the cost of all of them: it is split by
+        ``weights`` (1 where none is given), and what several questions ask for is paid once, by the
+        one that wants it most exactly. ``sizes`` splits it instead for the least worst error: it
+        states for each question about how many rows a group has that must still be told well, and
+        the largest error, as a share of what the column could be there, is about the same in all
+        questions. ``error`` with ``max_epsilon`` is as in ``query``, for each
+        question. Questions without names are called "1", "2", ...
+
+        Raises:
+            Refused, WrongUse: as ``preview``, for the first question that cannot be asked.
+        """
+        self._door.require_open()
+        asked = price(epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon)
+        split = Split(weights, sizes)
+        lines, turns = planned_lines(named(questions), asked, split, self._statements.draft)
+        return Publication(lines, turns, self, self._is_answered)
+
+    def _is_answered(self, line: Line) -> bool:
+        """Whether this asker has paid for a question, and for all that it needs."""
+        self._door.require_open()
+        return self._statements.draft(line.statement, line.price).stored
+
+    def ask(
+        self,
+        task: Task,
+        *,
+        key: str | None = None,
+        stop: Stop | None = None,
+        time_limit: float | None = None,
+    ) -> Stored:
+        """Answers a task of any kind: it is charged, run and stored once, and then recalled free.
+
+        The cost of the whole event is debited before the data is read, and never refunded. ``key``,
+        ``stop`` and ``time_limit`` are as in ``query``.
+
+        Raises:
+            Refused: a declaration or the budget forbids it; free.
+            WrongUse: the argument is not a task, it has no events, or the key belongs to another
+                question; free.
+            Cancelled: ``stop`` or ``time_limit`` ended it; ``paid`` says whether the cost is spent.
+            EngineFailed: the task or the engine failed, or the task made a call that it had not
+                reserved; the cost stays spent.
+        """
+        self._door.require_open()
+        require_task(task)
+        patience = patience_of(stop, time_limit)
+        with self._door.inside():
+            terms = Terms(key or "", patience)
+            stored = charged(task, self._asker, self._engine, self._ledger, terms)
+            if not stored.recalled:
+                return stored
+            names = self._asker.names(task.kind, task.form, task.event)
+            request = self._asker.request(task.event, names)
+            return replace(stored, charge=self._ledger.charge_of(request))
+
+    def stored(self, charge_id: str) -> Stored:
+        """The answer that this account paid for with a charge; free.
+
+        Raises:
+            UnknownName: this account has no such charge with an answer.
+            AccountFrozen: the account is frozen.
+        """
+        self._door.require_open()
+        path = scope_of(self._asker.account)
+        body = self._ledger.answer_of(charge_id, path) if isinstance(charge_id, str) else None
+        if body is None:
+            raise UnknownName(
+                f"No answer of the charge {shown(charge_id)}.",
+                allowed="the whole id of a charge that this account has paid",
+                remedy="sfumato ledger log lists them.",
+            )
+        return Stored(body, charge_id, recalled=True)
+
+    def open_series(
+        self,
+        series: Series,
+        *,
+        stop: Stop | None = None,
+        time_limit: float | None = None,
+    ) -> OpenSeries:
+        """Opens a question that is answered in pieces; the whole cost is debited now.
+
+        A series that was opened before is not paid again: it has its stored pieces, and continues
+        after the last place that was begun. A place whose worker died, or whose piece failed, is
+        lost and never drawn again.
+
+        Raises:
+            Refused, WrongUse: as in ``ask``; free.
+            InProgress: another worker has it open.
+            AccountFrozen: the account is frozen.
+        """
+        self._door.require_open()
+        require_members(series, "series", SERIES)
+        patience = patience_of(stop, time_limit)
+        with self._door.inside():
+            return opened_series(series, self._worker, patience)
+
+    def has_series(self, series: Series) -> bool:
+        """Whether a series is paid for and nobody has it open, so that opening it is free."""
+        self._door.require_open()
+        require_members(series, "series", SERIES)
+        return is_paid(series, self._worker)
+
+    def paid_series(self, series: Series) -> PaidSeries | None:
+        """What this account has paid for a series already; None if nothing. Free."""
+        self._door.require_open()
+        require_members(series, "series", SERIES)
+        return paid_series(series, self._asker, self._ledger)
+
+    def require_paid(self, series: Series, charge: str) -> None:
+        """Refuses a series that is not the one that a charge has paid for; free.
+
+        Raises:
+            UnknownName: this account has no such charge.
+            WrongUse: what differs; or the charge has ended without an answer.
+        """
+        self._door.require_open()
+        require_members(series, "series", SERIES)
+        require_paid(series, charge, self._asker, self._ledger)
+
+    @property
+    def _worker(self) -> Worker:
+        return Worker(self._asker, self._engine, self._ledger, self._door, self._states)
+
+    @property
+    def renyi_orders(self) -> frozenset[Fraction]:
+        """The Renyi orders of the accounts that pay: a charge without a rho is priced at them."""
+        return self._ledger.orders(scope_of(self._asker.account))
+
+    def balances(self) -> list[Balance]:
+        """The balances of the accounts that pay for this asker; all must admit a cost."""
+        return self._ledger.balances(*self._asker.path)
+
+    def price(self, task: Task | Series) -> Cost:
+        """The cost of a task or a series, with one item for each kind of step; free.
+
+        Raises:
+            InvalidNumber: the event has no known cost.
+        """
+        self._door.require_open()
+        require_members(task, "task", _PRICED)
+        return cost_of_steps(
+            order_price.price(task.event, self.renyi_orders), task.kind, task.event
+        )
+
+    def marginals(
+        self,
+        table: str,
+        cliques: Sequence[Sequence[str]],
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        delta: Number | None = None,
+        error: Wish | None = None,
+        max_epsilon: Number | None = None,
+        key: str | None = None,
+        stop: Stop | None = None,
+        time_limit: float | None = None,
+    ) -> Marginals:
+        """Noisy marginals of one table: the number of rows in each cell of some sets of columns.
+
+        The table is read once. Each unit has one weight for all its rows in all marginals, so that
+        the exact marginals are consistent. The marginals share the cost equally.
+
+        ``rho`` buys Gaussian noise, ``epsilon`` Laplace noise, and ``epsilon`` with ``delta`` the
+        Gaussian noise of the largest rho that is proved to lie within both. ``error``, in rows,
+        with ``max_epsilon`` buys noise that keeps each cell within it in 95% of answers, at the
+        smallest share of what is left; ``OnAverage(error)`` bounds the root of the mean squared
+        error instead.
+
+        Raises:
+            UnknownName, WrongUse, MissingDeclaration: as in ``marginals_task``; free.
+            TargetUnreachable: the error costs more than ``max_epsilon``; free.
+            Others as in ``ask``.
+        """
+        self._door.require_open()
+        notes: tuple[str, ...] = ()
+        if error is not None or max_epsilon is not None:
+            asked = price(
+                epsilon=epsilon,
+                rho=rho,
+                delta=delta,
+                error=error,
+                max_epsilon=max_epsilon,
+            )
+            task, notes = self._cheapest_marginals(table, cliques, asked)
+        else:
+            allowed = allowance(epsilon=epsilon, rho=rho, delta=delta)
+            task = marginals_task(self._asker.dataset, table, cliques, allowed)
+        try:
+            stored = self.ask(task, key=key, stop=stop, time_limit=time_limit)
+            return Marginals(task, stored, notes)
+        except BudgetExceeded as refusal:
+            left = self._ledger.standing(*self._asker.path).left.rho
+            raise task.allowance.refused(refusal, left) from None
+
+    def _cheapest_marginals(
+        self,
+        table: str,
+        cliques: Sequence[Sequence[str]],
+        asked: Price,
+    ) -> tuple[MarginalsTask, tuple[str, ...]]:
+        """The task with a wanted error that is stored, or takes the least share of what is left."""
+        asker, balances = self._asker, self.balances()
+        concentrated = all(balance.gates.rho is not None for balance in balances)
+        tasks = tasks_for_error(asker.dataset, table, cliques, asked, concentrated=concentrated)
+
+        def is_stored(task: MarginalsTask) -> bool:
+            names = asker.names(task.kind, task.form, task.event)
+            return self._ledger.holds(asker.request(task.event, names))
+
+        return least_of_left(tasks, balances, is_stored)
+
+    def check_data(self, *, report: Callable[[str], None] | None = None) -> DataCheck:
+        """How all of the data is read, for its owner: exact counts, which are **not private**.
+
+        Nothing is charged or stored. ``report`` is called with a line before each column.
+
+        Raises:
+            WrongUse: not the owner's own session (``require_owners``); or Spark reads the data.
+            InvalidSource: a column cannot be read to its end.
+        """
+        self._door.require_open()
+        require_owners(is_owners=self._is_owners)
+        with self._door.inside():
+            return check_data(self._engine, self._asker.dataset, report)
+
+    def verify(self) -> Report:
+        """Replays the ledger's journal and compares it with every stored row."""
+        return verify(self._ledger)
+
+    def table(self, name: str) -> Frame:
+        """Begins a question without SQL: ``where``, ``join``, ``group_by``, ``agg``, ``query``."""
+        tables = self.dataset.tables
+        if name not in tables:
+            raise UnknownName(f"No table {shown(name)}.", allowed=", ".join(tables))
+        columns = tuple((each, tuple(table.columns)) for each, table in tables.items())
+        return frame(name, self.query, self.preview, columns)
+
+    def __getitem__(self, name: str) -> Frame:
+        """``table(name)``; a notebook completes the names of tables after ``session["``."""
+        return self.table(name)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self.dataset.tables)
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for name, table in self.dataset.tables.items():
+            for label, kind in table.columns.items():
+                rows.append([name, label, repr(kind)])
+        declared = html_table(["table", "column", "declared as"], rows)
+        return f"{declared}{self.budget._repr_html_()}"
 
     def close(self) -> None:
         """Closes the ledger and the data. A session that ``asking_as`` made closes nothing.
@@ -388,109 +607,6 @@ class Session(Shown):
     def __repr__(self) -> str:
         title = f"Session of {self.dataset.name!r}: {', '.join(self.dataset.tables)}"
         return "\n".join([title, *self.dataset.notices, repr(self.budget)])
-
-    def _planned(self, step: Step) -> Planned:
-        """The plan of a step: the cheapest of its candidates."""
-        return self._cheapest(self._asked(step)).planned
-
-    def _asked(self, step: Step) -> list[Asked]:
-        """The candidate plans of a step, with their keys."""
-        asker = self._asker.about(step.dataset)
-        return [Asked.of(plan, asker) for plan in self._plans(step)]
-
-    def _cheapest(self, asked: list[Asked], *, reusing: bool = True) -> Asked:
-        """The cheapest of the candidates; ``reusing``: after the reuse of stored parts."""
-        candidates = [reuse(one, self._shelf) for one in asked] if reusing else asked
-        if len(candidates) == 1:
-            return candidates[0]
-        plans = [candidate.planned for candidate in candidates]
-        best = cheapest(plans, self._ledger.balances(*self._path))
-        (chosen,) = [each for each in candidates if each.planned.bounded is best.bounded]
-        return replace(chosen, planned=best)
-
-    def _own(self, step: Step) -> Answer | None:
-        """The answer of a step, if the asker has paid for it."""
-        return self._at_any_price(step) or self._first(step, self._ledger.own_answer)
-
-    def _at_any_price(self, step: Step) -> Answer | None:
-        """The first answer of the account to a step that may have been asked at another price."""
-        return self._stored(step.question) if step.at_any_price else None
-
-    def _stored(self, question: Question) -> Answer | None:
-        """The first stored answer of the account to a statement, at whatever price."""
-        askers = (*self._asker.earlier, self._asker)
-        keys = [asker.statement_key(question) for asker in askers]
-        body = self._ledger.first_answer(keys, self._asker.account)
-        return None if body is None else Answer(body)
-
-    def _others(self, step: Step) -> Answer | None:
-        """An answer of a step that the asker may share for its price; None for a wanted error."""
-        if step.price.target is not None:
-            return None
-        return self._first(step, self._ledger.to_share)
-
-    def _first(self, step: Step, find: Callable[[Request], bytes | None]) -> Answer | None:
-        """The first stored answer among the candidates of a step."""
-        for candidate in self._asked(step):
-            body = find(candidate.request())
-            if body is not None:
-                return Answer(body)
-        return None
-
-    def _answered(
-        self,
-        step: Step,
-        key: str = "",
-        patience: Patience = ENDLESS,
-        held: Held | None = None,
-    ) -> tuple[Answer, Asked]:
-        """Answers a step, which is charged unless it is stored.
-
-        Also returns the question as it was asked, before the reuse of stored parts.
-        """
-        candidates = self._asked(step)
-        known = next((one for one in candidates if self._is_known(one)), None)
-        chosen = self._cheapest(candidates) if known is None else known
-        recalled = known is not None or chosen.planned.fresh is None
-        payer = None if held is None else held.of(step.name)
-        answer = self._released(chosen, key, recalled=recalled, patience=patience, payer=payer)
-        if held is not None:
-            held.answered()
-        asked = next(one for one in candidates if one.question == chosen.question)
-        return answer, asked
-
-    def _is_known(self, asked: Asked) -> bool:
-        """Whether the ledger has an answer for this asker."""
-        return self._ledger.holds(asked.request())
-
-    def _released(
-        self,
-        asked: Asked,
-        key: str = "",
-        *,
-        recalled: bool,
-        patience: Patience = ENDLESS,
-        payer: Payer | None = None,
-    ) -> Answer:
-        """Releases a planned question; ``recalled`` if its answer is stored already."""
-        body = release(asked, self._engine, self._ledger, key=key, patience=patience, payer=payer)
-        return Answer(body, recalled=recalled)
-
-    def _plans(self, step: Step) -> list[Planned]:
-        """The candidate plans of a step: one for a price, one for each noise law for an error."""
-        question = step.question
-        dataset = step.dataset
-        price = step.price
-        if price.target is None:
-            collects = self._engine.collects_codes
-            return [plan_for_price(question, dataset, price, self._kept, collects_codes=collects)]
-        earlier = self._stored(question)
-        goal = wanted(question, dataset, price.target, references(question, earlier))
-        balances = self._ledger.balances(*self._path)
-        concentrated = all(balance.gates.rho is not None for balance in balances)
-        return plans_for_target(
-            question, dataset, price, goal, concentrated=concentrated, kept=self._kept
-        )
 
 
 def require_names(**names: object) -> None:
