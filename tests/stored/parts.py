@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from functools import partial
+from inspect import isabstract
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, get_args, get_type_hints
@@ -17,7 +18,6 @@ from typing import Any, get_args, get_type_hints
 from sfumato import errors, synopsis
 from sfumato import learning as ln
 from sfumato.audit.catalogue import catalogue
-from sfumato.cli.model_config import RECIPES
 from sfumato.engines.prepared import declaration
 from sfumato.errors import Refused, SfumatoError, WrongUse
 from sfumato.learning.features import Binned, Line, Listed
@@ -54,6 +54,12 @@ from sfumato.telemetry.task import ReportTask, task_from_bytes
 from tests.stored.asking import Maker
 from tests.stored.questions import FOLDER, MODELS, OPTIMIZERS, ROOM, SHOP
 
+# The recipes that a TOML file names; settings of scikit-learn are their fields.
+RECIPES = [
+    kind
+    for kind in (getattr(ln, name) for name in sorted(ln.__all__))
+    if isinstance(kind, type) and issubclass(kind, ln.Recipe) and not isabstract(kind)
+]
 # The rows of a ledger, by the table that stores them.
 ROWS: Mapping[str, Any] = {
     "account": base.AccountRow,
@@ -193,7 +199,7 @@ def _refusals() -> str:
 
 def _recipes() -> str:
     """The recipes of a TOML file and of scikit-learn, with their settings."""
-    settings = {kind.__name__: names(kind) for kind in RECIPES.values()}
+    settings = {kind.__name__: names(kind) for kind in RECIPES}
     return json.dumps(settings, sort_keys=True)
 
 
@@ -241,7 +247,7 @@ OWN: Mapping[str, tuple[list[Any], list[Any]]] = {
     "pieces": ([], [Pieces]),
     "pin": ([], [Pin]),
     "refusals": (REFUSALS, []),
-    "recipes": ([*RECIPES.values()], [*RECIPES.values()]),
+    "recipes": (RECIPES, RECIPES),
     "mechanisms": ([*{type(each.mechanism) for each in catalogue()}], []),
     "rows": ([], [*ROWS.values()]),
 }
