@@ -35,6 +35,7 @@ SHARES = {
     "documents": 40,
     "engines": 270,
     "exact": 5,
+    "examples": 30,
     "journeys": 30,
     "learning": 49,
     "ledger": 110,
