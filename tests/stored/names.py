@@ -156,7 +156,8 @@ def _class(name: str, members: frozenset[str]) -> Any:
     """The class of this name that has these compared fields."""
     later = set(show._LATER)
     chosen = [kind for kind in _classes(name) if compared(kind) - later == members - later]
-    assert len(chosen) == 1, (name, members, chosen)
+    assert chosen, f"a stored form has {name} of {', '.join(sorted(members))}, and no class is it"
+    assert len(chosen) == 1, f"several classes are {name} in stored forms: {chosen}"
     return chosen[0]
 
 

@@ -3,7 +3,8 @@
 
 Their answers are in files, so nothing here ever changes: not a declaration, a cost, an option, nor
 the words of a statement. That is why it shares nothing with ``tests/contracts``, which may change.
-A new question goes into a dataset of its own, with files of its own.
+A new question goes into a dataset of its own, with files of its own. How a cost is split is stated,
+where floats would find it.
 """
 
 import hashlib
@@ -362,10 +363,19 @@ TASKS: Mapping[str, Question] = {
         here, "t", synopsis.ranges("b"), epsilon=1
     ),
     "synopsis of two columns": lambda here: synopsis.measure(
-        here, "t", synopsis.ranges("b") * synopsis.cells("s"), rho="0.01"
+        here,
+        "t",
+        synopsis.ranges("b") * synopsis.cells("s"),
+        rho="0.01",
+        strategy="tables alone",
     ),
     "census": lambda here: synopsis.census(
-        here, "t", SPINE, tables={"whole": [["s"], []], "half": ["s"]}, rho="0.01"
+        here,
+        "t",
+        SPINE,
+        tables={"whole": [["s"], []], "half": ["s"]},
+        rho="0.01",
+        split="even by table",
     ),
     "stream": _stream(by=["s"], horizon=4),
     "stream of some rows": _stream(where="b > 3", horizon=8, participations=2, separation=2),

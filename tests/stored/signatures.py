@@ -12,12 +12,14 @@ from tests.architecture.structure import SOURCE
 # Where an object is in memory, as its text says.
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _ALONE = "*"
+# Before the name that leads to the same.
+SAME = "same as "
 
 
 def signatures() -> dict[str, list[str]]:
     """The parameters of each public name, without their types; ``*`` begins those with a keyword.
 
-    A name that leads to what an earlier one leads to has that one, behind "same as".
+    A name that leads to what an earlier one leads to has that one, behind ``SAME``.
     """
     found: dict[str, list[str]] = {}
     first: dict[int, str] = {}
@@ -28,7 +30,7 @@ def signatures() -> dict[str, list[str]]:
             value = getattr(module, name)
             full = f"{place}.{name}"
             if callable(value) and id(value) in first:
-                found[full] = [f"same as {first[id(value)]}"]
+                found[full] = [f"{SAME}{first[id(value)]}"]
                 continue
             first[id(value)] = full
             found |= dict(_called(full, value))

@@ -32,7 +32,7 @@ def made(world: World, place: str) -> str:
     """A stored text as it is made now."""
     if place in PLACES:
         dataset, name, text = PLACES[place]
-        return world.asked(dataset, name)[1].makers[text]()
+        return world.asked(dataset, name).stored.makers[text]()
     return world.makers[place]()
 
 
