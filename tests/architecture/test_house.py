@@ -84,7 +84,7 @@ def test_guards_of_the_guarantee_hold_without_assert():
 
 
 def rooms_above_query(folders):
-    """The rooms on the floors above query, but for the shell, which is the owner's."""
+    """The rooms on the floors above query, but for the owner's: demos, shell and its files."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"][
         "contracts"
     ]
@@ -97,7 +97,7 @@ def rooms_above_query(folders):
         for each in contracts
         if each.get("forbidden_modules") == ["sfumato.engines", "sfumato.ledger"]
     )
-    return (listed & folders) - {"cli"}, {
+    return (listed & folders) - {"cli", "config", "examples"}, {
         each.removeprefix("sfumato.") for each in task_alone["source_modules"]
     }
 

@@ -12,8 +12,9 @@ import click
 import pytest
 
 from sfumato.cli import language
-from sfumato.cli.language import Words, choose, localized, width, words_of
-from sfumato.cli.main import _COMMANDS, sfumato
+from sfumato.cli.language import Words, choose, localized, words_of
+from sfumato.cli.lazy_group import LazyGroup
+from sfumato.cli.main import sfumato
 from tests.architecture.structure import FILES, SOURCE, nodes
 from tests.contracts.shell import COUNT, Shell
 
@@ -46,8 +47,11 @@ def paragraphs(text: str | None) -> list[str]:
 
 def test_every_help_text_has_a_translation() -> None:
     choose("en")
-    missing = [text for _, text in _COMMANDS.values() if text not in ZH.sentences]
+    missing = []
     for command in commands(sfumato):
+        if isinstance(command, LazyGroup):
+            texts = [text for listed in command.sections.values() for _, text in listed.values()]
+            missing += [text for text in (*command.sections, *texts) if text not in ZH.sentences]
         texts = paragraphs(command.help)
         for option in command.params:
             if isinstance(option, click.Option):
@@ -62,7 +66,7 @@ def test_help_is_shown_in_the_language(shell: Shell, monkeypatch: pytest.MonkeyP
     assert not re.search(r"\b(the|Show|Write)\b", chosen.out)
     assert "用法" not in shell.run("query", "--help").out
     monkeypatch.setenv(language.VARIABLE, "zh_CN.UTF-8")
-    assert "命令" in shell.run("--help").out
+    assert "试用与攻击" in shell.run("--help").out
     monkeypatch.setenv(language.VARIABLE, "fr")
     assert "Usage" in shell.run("--help").out
     assert shell.run("--language", "xx", "budget").code == 2
@@ -115,7 +119,6 @@ def test_headers_keep_their_width_and_values_stay() -> None:
     table = "column  95% error\n------  ---------\n     x  95% error"
     header, rule, row = words.told(table).split("\n")
     assert (header, rule, row) == ("column  95% 误差", "------  ---------", "     x  95% error")
-    assert width("95% 误差") == 8
 
 
 def constants() -> set[str]:
@@ -192,6 +195,7 @@ def _template(node: ast.expr) -> str:
 # At least these shares of the refusals of a room are translated.
 COVERED = {
     "cli": 0.75,
+    "config": 0.7,
     "sql": 0.83,
     "query": 0.73,
     "metadata": 0.78,

@@ -246,7 +246,7 @@ SENTENCES = {
 
 def cells(html: str) -> dict[str, list[str]]:
     """The rows of the table of accounts, by the name of the account."""
-    table = html.split("<table>")[1].split("</table>")[0]
+    table = html.split('<table class="log">')[1].split("</table>")[0]
     rows = [re.findall("<td>(.*?)</td>", row) for row in table.split("<tr>")]
     return {row[0].strip("\u2003"): row[1:] for row in rows if row}
 
@@ -300,7 +300,8 @@ def test_every_number_is_the_one_of_the_rows(tmp_path: Path, language: str) -> N
 def tables(html: str) -> list[list[list[str]]]:
     """Every table of a page, row by row, as text."""
     found = [
-        re.findall("<tr>(.*?)</tr>", table) for table in re.findall("<table>(.*?)</table>", html)
+        re.findall("<tr>(.*?)</tr>", table)
+        for table in re.findall('<table class="log">(.*?)</table>', html)
     ]
     return [
         [[unescape(cell) for cell in re.findall("<t[dh]>(.*?)</t[dh]>", row)] for row in table]

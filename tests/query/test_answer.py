@@ -19,7 +19,7 @@ import sfumato as sf
 from sfumato.errors import InvalidNumber, WrongUse
 from sfumato.query.answer import Answer
 from sfumato.query.estimate import Released
-from sfumato.query.render import UNTOLD
+from sfumato.show.render import UNTOLD
 from tests.contracts.people import EXACTLY, FRAME, columns, session
 
 EVERY = (

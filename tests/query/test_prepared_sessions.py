@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import sfumato as sf
+from sfumato.config.load import load
 from sfumato.engines import duckdb
 from sfumato.errors import EngineFailed, InvalidSource
-from sfumato.query.load import load
 from tests.contracts.people import EXACTLY
 
 # ann has nine rows, bob and eve one each

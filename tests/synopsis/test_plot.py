@@ -15,7 +15,7 @@ from sfumato.metadata.column import Column
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.cube import axis
 from sfumato.plan.value import Value
-from sfumato.query.plot import Figure
+from sfumato.show.svg import Figure
 from sfumato.synopsis.estimate import Estimate
 from sfumato.synopsis.plot import STEPS, TILES, Groups, bands, heat_map
 from sfumato.synopsis.tables import Tables

@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 import click
 
 from sfumato.cli.options import config
+from sfumato.config.load import load
 from sfumato.engines.local import Local
 from sfumato.ledger.waiting import WAIT
-from sfumato.query.load import load
 from sfumato.query.session import Session
 
 Command: TypeAlias = Callable[..., Any]

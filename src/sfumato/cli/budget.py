@@ -12,8 +12,8 @@ from sfumato.accounting.budget_gates import NOTHING, Charge
 from sfumato.cli.asking import Asking, asks
 from sfumato.cli.language import say
 from sfumato.cli.ledger import opened_or_made, reading
-from sfumato.cli.limits_file import read_limits
 from sfumato.cli.options import as_json, table_or_json
+from sfumato.config.limits_file import read_limits
 from sfumato.errors import without_secrets
 from sfumato.exact.rational import decimal_text
 from sfumato.ledger.account_path import Scope

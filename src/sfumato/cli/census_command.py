@@ -8,10 +8,10 @@ import click
 import pyarrow as pa
 
 from sfumato.cli.asking import Asking, asks
-from sfumato.cli.census_config import read_census
 from sfumato.cli.language import say
 from sfumato.cli.options import require_outputs, write_bytes, write_file, write_text
 from sfumato.cli.waiting import waiting
+from sfumato.config.census import read_census
 from sfumato.errors import WrongUse, shown
 from sfumato.synopsis.geography.census import Census, measure_census
 

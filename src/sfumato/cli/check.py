@@ -14,6 +14,7 @@ import click
 from sfumato.cli.language import say
 from sfumato.cli.options import as_json, config
 from sfumato.cli.waiting import watching
+from sfumato.config.load import Declarations, read_declarations, read_section
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.inspect_columns import read_through
 from sfumato.engines.leftovers import held_rows
@@ -25,7 +26,6 @@ from sfumato.metadata.contract import Contract
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.side_file import side_text
 from sfumato.query.data_check import DataCheck, check_data
-from sfumato.query.load import Declarations, read_declarations, read_section
 from sfumato.query.reckless import reckless
 
 if TYPE_CHECKING:
@@ -126,13 +126,13 @@ def _planned(config: str) -> Iterator[str]:
     """
     if _has(config, "models"):
         # imported here: it brings learning, for which a file without models need not wait
-        models = import_module("sfumato.cli.model_config")
+        models = import_module("sfumato.config.model")
         for name in read_section(config, "models"):
             model = models.read_model(config, name)
             label = "" if model.label is None else f" of {model.label}"
             yield f"model {name}: {type(model.recipe).__name__}{label}: {model.data}"
     if _has(config, "synthetic"):
-        fits = import_module("sfumato.cli.synthetic_config")
+        fits = import_module("sfumato.config.synthetic")
         for name in read_section(config, "synthetic"):
             tables = fits.read_synthetic(config, [name], {}).tables
             yield f"synthetic {name}: {tables if isinstance(tables, str) else ', '.join(tables)}"

@@ -6,9 +6,10 @@ from contextlib import closing
 
 import click
 
-from sfumato.cli.collector_config import config, read_door
 from sfumato.cli.language import say
+from sfumato.cli.web_server import config, serve
 from sfumato.collector import Collector, intake_of, open_store
+from sfumato.config.collector import read_door
 
 
 @click.command("collect")
@@ -23,5 +24,5 @@ def command(config: str) -> None:
     with closing(open_store(door.place)) as store:
         app = Collector([intake_of(each, store, time.time) for each in door.tasks])
         say(f"collecting {', '.join(app.tasks)} at {door}")
-        door.serve(app)
+        serve(app, door)
     say("stopped; everything that was acknowledged is stored")

@@ -7,10 +7,10 @@ import click
 
 from sfumato.cli.asking import Asking, asks
 from sfumato.cli.language import say
-from sfumato.cli.model_config import ModelConfig, read_model
 from sfumato.cli.options import require_outputs
 from sfumato.cli.shortfall import say_shortfall
 from sfumato.cli.waiting import watching
+from sfumato.config.model import ModelConfig, read_model
 from sfumato.errors import WrongUse
 from sfumato.learning.fit import fit, preview, resume
 from sfumato.learning.recipe import Progress

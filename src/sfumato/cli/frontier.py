@@ -9,16 +9,16 @@ import click
 
 from sfumato.cli.frame_file import read_rows
 from sfumato.cli.language import say
-from sfumato.cli.model_config import ModelConfig, read_model
 from sfumato.cli.options import as_json, config, require_outputs, table_or_json, write_file
 from sfumato.cli.waiting import counting
+from sfumato.config.load import read_declarations
+from sfumato.config.model import ModelConfig, read_model
 from sfumato.errors import InvalidConfig, WrongUse, shown
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.frontier import Frontier, frontier
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.relation import Scan
 from sfumato.plan.scope import nodes
-from sfumato.query.load import read_declarations
 
 _EPSILONS = ("0.1", "0.3", "1", "3")
 _FOLDS = 10

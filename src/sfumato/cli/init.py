@@ -15,9 +15,9 @@ from sfumato.cli.init_sources import Columns, columns_of, place_in, sources_of, 
 from sfumato.cli.init_toml import TableDraft, config_text
 from sfumato.cli.language import say
 from sfumato.cli.options import require_folders, write_file
+from sfumato.config.open_places import OPEN
 from sfumato.errors import WrongUse, shown
 from sfumato.metadata.server import is_address
-from sfumato.query.open_places import OPEN
 
 
 @click.command("init")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from sfumato.cli.init_keys import Keys
 from sfumato.cli.init_sources import Columns
-from sfumato.query.open_places import OPEN
+from sfumato.config.open_places import OPEN
 
 _HEADER = """\
 # The declarations of a dataset. `sfumato check` names each place that is still open ("?").

@@ -17,9 +17,10 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from importlib.resources import files
 from typing import Any
-from unicodedata import east_asian_width
 
 import click
+
+from sfumato.show.render import display_width
 
 # Languages by their names; the first needs no catalogue.
 LANGUAGES = ("en", "zh")
@@ -118,7 +119,7 @@ class Words:
 
         def cell(match: re.Match[str]) -> str:
             other = self.headers.get(match[1], match[1])
-            room = len(match[1]) + len(match[2]) - width(other)
+            room = len(match[1]) + len(match[2]) - display_width(other)
             return other + " " * max(room, bool(match[2]))
 
         return _PADDED.sub(cell, line).rstrip()
@@ -158,15 +159,6 @@ def choose(language: str | None) -> None:
 def say(text: object, *, err: bool = False) -> None:
     """Prints what a person reads, in the present language."""
     click.echo(present().told(str(text)), err=err)
-
-
-def width(text: str) -> int:
-    """How many columns of a terminal a text takes.
-
-    >>> width("n"), width("误差")
-    (1, 4)
-    """
-    return sum(2 if east_asian_width(sign) in "WF" else 1 for sign in text)
 
 
 class _Help(click.HelpFormatter):

@@ -13,6 +13,7 @@ import click
 
 from sfumato.cli.language import localized, say
 from sfumato.cli.options import config, require_outputs, table_or_json, write_file
+from sfumato.config.load import Declarations, load, read_declarations
 from sfumato.engines.files import is_same
 from sfumato.errors import LedgerCorrupt, LedgerMissing, WrongUse, shown
 from sfumato.ledger.balance import charge_from_json
@@ -29,7 +30,6 @@ from sfumato.ledger.verify import verify as verify_ledger
 from sfumato.ledger.waiting import WAIT, open_when_free
 from sfumato.metadata.server import is_address
 from sfumato.query.account import amount_text
-from sfumato.query.load import Declarations, load, read_declarations
 
 # The modules that define the other commands.
 _ELSEWHERE = {
@@ -178,7 +178,7 @@ def verify(
             key = key or pinned.key
         since = _verified_before(state, pinned, kept)
         report = verify_ledger(ledger, kept, key=key or "", since=since)
-        remembered = ledger.remembered is not None and ledger.remembered.last() is not None
+        remembered = bool(ledger.remembered.entries())
     say(f"{report.entries} entries, {report.charges} charges, head {report.head}")
     _require_sound(report, place)
     say(

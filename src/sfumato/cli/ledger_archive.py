@@ -10,6 +10,7 @@ import click
 from sfumato.cli.language import present, say
 from sfumato.cli.ledger import default_key, opened, read_head, reading, signing_key
 from sfumato.cli.options import config, require_outputs, write_file
+from sfumato.config.load import read_declarations
 from sfumato.errors import LedgerCorrupt, WrongUse, shown
 from sfumato.ledger.archive import lines, load
 from sfumato.ledger.head_sinks import sink_at
@@ -22,7 +23,6 @@ from sfumato.ledger.store.base import Rows
 from sfumato.ledger.store.open import open_store
 from sfumato.ledger.summary import summary
 from sfumato.metadata.server import SERVERS
-from sfumato.query.load import read_declarations
 
 
 @click.command("export")

@@ -9,6 +9,7 @@ import click
 from sfumato.cli.language import say
 from sfumato.cli.ledger import default_key, opened, read_head, reading, signing_key
 from sfumato.cli.options import config, require_outputs
+from sfumato.config.load import read_declarations
 from sfumato.errors import WrongUse, shown
 from sfumato.ledger.backup import backup, restore
 from sfumato.ledger.failover import accept_server
@@ -17,7 +18,6 @@ from sfumato.ledger.head_watch import kept, replace_heads
 from sfumato.ledger.pins import Known
 from sfumato.ledger.rotation import Handover, rotate
 from sfumato.ledger.signed_heads import Signer
-from sfumato.query.load import read_declarations
 
 heads = click.option(
     "--head", "heads", multiple=True, type=click.Path(), help="A head kept elsewhere; repeatable."

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from sfumato.cli.language import say
+from sfumato.config.load import Declarations, read_declarations
 from sfumato.engines.files import is_same
 from sfumato.engines.sources import holds
 from sfumato.errors import InvalidNumber, WrongUse, shown
@@ -19,7 +20,6 @@ from sfumato.metadata.clip import Clipped
 from sfumato.metadata.server import is_address
 from sfumato.privacy.event import Json
 from sfumato.query.answer import Answer
-from sfumato.query.load import Declarations, read_declarations
 from sfumato.query.price import OnAverage
 
 # The suffixes of the files that belong to a ledger in a file.

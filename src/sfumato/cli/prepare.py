@@ -7,9 +7,9 @@ import click
 
 from sfumato.cli.language import say
 from sfumato.cli.options import config
+from sfumato.config.load import read_declarations
 from sfumato.engines.prepare import drop, prepare
 from sfumato.errors import InvalidConfig
-from sfumato.query.load import read_declarations
 
 
 @click.command("prepare")

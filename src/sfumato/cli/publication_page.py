@@ -4,14 +4,13 @@
 import html
 from collections.abc import Mapping
 from contextlib import suppress
-from pathlib import Path
 
 from sfumato.cli.language import present
 from sfumato.errors import WrongUse
 from sfumato.query.answer import Answer
-from sfumato.query.render import cells, html_table
+from sfumato.show import page as show
+from sfumato.show.render import cells, html_table
 
-_STYLE = (Path(__file__).parent / "report.css").read_text(encoding="utf-8")
 # Longer tables are folded, and pictures of more bars are left out.
 _FOLDED, _DRAWN = 12, 60
 
@@ -19,13 +18,8 @@ _FOLDED, _DRAWN = 12, 60
 def page(title: str, titles: Mapping[str, str], answers: Mapping[str, Answer]) -> str:
     """The page, in the language of the shell; its tables are the answers by name, in order."""
     sections = [_section(titles[name], answer) for name, answer in answers.items()]
-    return (
-        f'<!doctype html>\n<html lang="{present().code}"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width">'
-        f"<title>{html.escape(title)}</title><style>{_STYLE}</style></head>\n"
-        f"<body><main><header><h1>{html.escape(title)}</h1>{_protected(answers)}</header>"
-        f"{''.join(sections)}</main></body></html>\n"
-    )
+    header = f"<header><h1>{html.escape(title)}</h1>{_protected(answers)}</header>"
+    return show.page(title, header + "".join(sections), language=present().code)
 
 
 def _protected(answers: Mapping[str, Answer]) -> str:

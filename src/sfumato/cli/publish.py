@@ -9,9 +9,9 @@ import click
 from sfumato.cli.asking import Asking, asks
 from sfumato.cli.language import present, say
 from sfumato.cli.options import require_outputs, write_file
-from sfumato.cli.publication_config import PublicationConfig, read_publication
 from sfumato.cli.publication_page import page
 from sfumato.cli.waiting import Tell, watching
+from sfumato.config.publication import PublicationConfig, read_publication
 from sfumato.errors import WrongUse
 from sfumato.query.answer import Answer
 from sfumato.query.publication import Publication

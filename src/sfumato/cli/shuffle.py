@@ -7,10 +7,11 @@ from threading import Event, Thread
 
 import click
 
-from sfumato.cli.collector_config import config, read_door
 from sfumato.cli.language import say
+from sfumato.cli.web_server import config, serve
 from sfumato.collector import Collector, Folder, SealedIntake, Shuffler
 from sfumato.collector.shuffler import Sender
+from sfumato.config.collector import read_door
 from sfumato.errors import InvalidConfig
 
 # Seconds between two looks for a complete batch, and until a collector counts as away.
@@ -35,7 +36,7 @@ def command(config: str) -> None:
         forwarding = Thread(target=_forward, args=(shuffler, ended), daemon=True)
         forwarding.start()
         try:
-            door.serve(app)
+            serve(app, door)
         finally:
             ended.set()
             forwarding.join(_PATIENCE)

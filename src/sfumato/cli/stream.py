@@ -10,10 +10,10 @@ import click
 from sfumato.cli.language import say
 from sfumato.cli.options import as_json, config, require_outputs, table_or_json, write_text
 from sfumato.cli.waiting import waiting
+from sfumato.config.load import load, read_declarations
 from sfumato.errors import InvalidConfig, UnknownName, WrongUse, shown
 from sfumato.metadata.dataset import Dataset
 from sfumato.privacy.event import Json
-from sfumato.query.load import load, read_declarations
 from sfumato.synopsis.counts import Counts
 from sfumato.synopsis.stream import Stream
 from sfumato.synopsis.stream_plan import StreamPlan, Windows, compare_limits, plan_stream

@@ -17,12 +17,12 @@ from sfumato.cli.options import (
     write_file,
     write_text,
 )
-from sfumato.cli.synopsis_config import read_synopsis
 from sfumato.cli.waiting import waiting
+from sfumato.config.load import read_declarations
+from sfumato.config.synopsis import read_synopsis
 from sfumato.errors import WrongUse, shown
 from sfumato.privacy.event import Json
-from sfumato.query.load import read_declarations
-from sfumato.query.render import number, text_table
+from sfumato.show.render import number, text_table
 from sfumato.synopsis.column import Synopsis
 from sfumato.synopsis.measure import measured
 from sfumato.synopsis.restore import from_json

@@ -13,12 +13,12 @@ from sfumato.cli.options import require_outputs, write_file
 from sfumato.cli.page_language import in_language
 from sfumato.cli.rows_score import most_frequent, nearest_guess, require_scorable, tested
 from sfumato.cli.shortfall import say_shortfall
-from sfumato.cli.synthetic_config import SyntheticConfig, read_synthetic
 from sfumato.cli.waiting import waiting
+from sfumato.config.load import read_declarations
+from sfumato.config.synthetic import SyntheticConfig, read_synthetic
 from sfumato.errors import UnknownName, WrongUse, shown
 from sfumato.metadata.table import Table
 from sfumato.query.allowance import allowance
-from sfumato.query.load import read_declarations
 from sfumato.query.session import Session
 from sfumato.synthetic.beside import require_public
 from sfumato.synthetic.export import require_replaceable, rows_files

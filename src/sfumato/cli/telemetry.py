@@ -17,14 +17,14 @@ from rich.progress import Progress
 from sfumato.cli.asking import Asking, asks
 from sfumato.cli.language import say
 from sfumato.cli.options import config, require_outputs, require_spared, write_file
-from sfumato.cli.telemetry_config import read_task
 from sfumato.cli.telemetry_estimates import Counts, Mean, Spread, findings
 from sfumato.cli.telemetry_plan import planned_errors
 from sfumato.collector import stored_reports
+from sfumato.config.telemetry import read_task
 from sfumato.engines.files import is_same
 from sfumato.errors import InvalidConfig, WrongUse, shown
 from sfumato.exact.rounding import float_up
-from sfumato.query.plot import Figure
+from sfumato.show.svg import Figure
 from sfumato.telemetry import (
     Aggregator,
     Lattice,

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sfumato.errors import WrongUse
-from sfumato.query.plot import Bar, Figure, bar_chart
-from sfumato.query.render import number, text_table
+from sfumato.show.bars import Bar, bar_chart
+from sfumato.show.render import number, text_table
+from sfumato.show.svg import Figure
 from sfumato.telemetry import (
     Aggregator,
     Distribution,

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sfumato.errors import WrongUse
-from sfumato.query.plot import Figure
-from sfumato.query.render import number, text_table
+from sfumato.show.render import number, text_table
+from sfumato.show.svg import Figure
 from sfumato.telemetry import Lattice, Record, ReportTask, Texts, Words, candidates, oracles
 from sfumato.telemetry.error_plot import ErrorLine, error_chart, share_text
 from sfumato.telemetry.oracles.attributes import AttributesOracle

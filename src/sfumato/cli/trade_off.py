@@ -5,18 +5,11 @@ import math
 from collections.abc import Sequence
 
 from sfumato.accounting.interpret import Attacker
-from sfumato.query.plot import Figure
+from sfumato.show.palette import DASHES, PALETTE
+from sfumato.show.svg import Figure, svg_document
 
-_COLOURS = ("#3b6ea5", "#c8794a", "#5b9a68", "#8d6ab0")
 _LEFT, _TOP, _SIDE = 64, 52, 380
-_WIDTH, _HEIGHT = 760, 500
-_STYLE = (
-    "<style>.t{font-size:14px;font-weight:600;fill:currentColor}"
-    ".a{font-size:11.5px;fill:currentColor;fill-opacity:.75}"
-    ".g{stroke:currentColor;stroke-opacity:.15}"
-    ".l{fill:none;stroke-width:2.2;stroke-linejoin:round}"
-    ".d{stroke:#999;stroke-dasharray:4 4}.s{fill:currentColor;fill-opacity:.05}</style>"
-)
+_HEIGHT = 500
 
 Named = tuple[str, Attacker]
 
@@ -30,12 +23,12 @@ def trade_off_chart(attackers: Sequence[Named]) -> Figure:
     title = "What the best attacker can reach"
     curves = [_curve(attacker) for _, attacker in attackers]
     outline = [f"{_LEFT},{_TOP + _SIDE}", *(f"{x:.1f},{y:.1f}" for x, y in curves[-1])]
-    shaded = f'<polygon points="{" ".join(outline)}" class="s"/>'
+    shaded = f'<polygon points="{" ".join(outline)}" fill="currentColor" fill-opacity=".05"/>'
     parts = [_text(_LEFT, 24, title, "t"), shaded, _frame()]
     for place, (curve, (name, attacker)) in enumerate(zip(curves, attackers, strict=True)):
-        colour = _COLOURS[place % len(_COLOURS)]
+        colour = PALETTE[place % len(PALETTE)]
         line = "L".join(f"{x:.1f} {y:.1f}" for x, y in curve)
-        parts.append(f'<path d="M{line}" class="l" stroke="{colour}"/>')
+        parts.append(f'<path d="M{line}" fill="none" stroke-width="2.2" stroke="{colour}"/>')
         top = _TOP + 30 + 46 * place
         parts.append(
             f'<rect x="{_LEFT + _SIDE + 24}" y="{top - 10}" width="10" height="10" rx="2" '
@@ -46,7 +39,7 @@ def trade_off_chart(attackers: Sequence[Named]) -> Figure:
         parts.append(
             _text(_LEFT + _SIDE + 40, top + 17, f"right at most {best:.1f}%, even odds", "a")
         )
-    return Figure(_document(title, "".join(parts)))
+    return Figure(svg_document(_HEIGHT, title, "".join(parts)))
 
 
 def _curve(attacker: Attacker) -> list[tuple[float, float]]:
@@ -73,7 +66,7 @@ def _frame() -> str:
     left, top = _place(0, 1)
     right, bottom = _place(1, 0)
     parts.append(
-        f'<line x1="{left:.1f}" y1="{top:.1f}" x2="{right:.1f}" y2="{bottom:.1f}" class="d"/>'
+        f'<line x1="{left:.1f}" y1="{top:.1f}" x2="{right:.1f}" y2="{bottom:.1f}" {DASHES}/>'
     )
     parts.append(_text(right - 6, top + 14, "guessing: dashed", "a", "end"))
     parts.append(_text(left + 10, bottom - 10, "out of reach", "a"))
@@ -87,13 +80,3 @@ def _frame() -> str:
 def _text(x: float, y: float, words: str, kind: str, anchor: str = "start") -> str:
     """Returns a label; ``kind`` is its CSS class."""
     return f'<text x="{x:.1f}" y="{y:.1f}" class="{kind}" text-anchor="{anchor}">{words}</text>'
-
-
-def _document(title: str, inside: str) -> str:
-    """Returns the SVG document."""
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
-        f'aria-label="{title}" font-family="system-ui, sans-serif">{_STYLE}'
-        f'<rect width="{_WIDTH}" height="{_HEIGHT}" rx="6" fill="#fff"/>'
-        f"{inside}</svg>\n"
-    )

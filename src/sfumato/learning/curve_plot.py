@@ -12,11 +12,11 @@ import numpy as np
 from sfumato.learning.features import Binned, Feature, Floats, Line
 from sfumato.learning.frames import FrameColumn
 from sfumato.metadata.column import EPOCH
-from sfumato.query.plot import Figure, short, svg_document, ticks, xml_text
+from sfumato.show.palette import PALETTE
+from sfumato.show.svg import Figure, short, svg_document, ticks, xml_text
 
 _PANELS, _LEFT, _TOP, _WIDTH, _HEIGHT = 3, 56, 70, 190, 120
 _ACROSS, _DOWN = 234, 186
-_COLOURS = ("#3b6ea5", "#c8794a", "#5b9a68", "#8d6ab0", "#b5a642", "#7a8288", "#b65d78", "#4aa3a3")
 # Labels of more values than this would cover each other.
 _MOST_LABELS = 4
 Span: TypeAlias = tuple[float, float]
@@ -95,7 +95,7 @@ class _Panel:
 
     def _line(self, curve: Curve, line: int) -> Iterator[str]:
         """One line of a curve: steps, a slope or dots, and a dot for missing values."""
-        colour = _COLOURS[line % len(_COLOURS)]
+        colour = PALETTE[line % len(PALETTE)]
         low, high = curve.ends(line)
         values, known = curve.values[line], curve.values.shape[1] - 1
         if isinstance(curve.feature, Line):
@@ -181,8 +181,8 @@ def _legend(lines: Sequence[str], axis: str) -> Iterator[str]:
     yield _text(_LEFT, 40, axis, "start")
     if len(lines) < 2:
         return
-    for place, name in enumerate(lines[: len(_COLOURS)]):
-        yield _text(_LEFT + 84 * place, 55, name[:12], "start", _COLOURS[place])
+    for place, name in enumerate(lines[: len(PALETTE)]):
+        yield _text(_LEFT + 84 * place, 55, name[:12], "start", PALETTE[place])
 
 
 def _stroke(colour: str) -> str:

@@ -31,8 +31,8 @@ from sfumato.privacy.event import Json
 from sfumato.privacy.guarantee import ApproxDP, PureDP
 from sfumato.query.connect import connect
 from sfumato.query.cost import Cost
-from sfumato.query.plot import Figure
 from sfumato.query.session import Session
+from sfumato.show.svg import Figure
 
 # The largest cost that a budget states: its noise is far below one row.
 _WITHOUT_NOISE = 10**5

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TypeAlias
 
-from sfumato.query.plot import Figure, short, svg_document, ticks, xml_text
+from sfumato.show.palette import BLUE, DASHES, LIGHT, ORANGE
+from sfumato.show.svg import Figure, short, svg_document, ticks, xml_text
 
 _WIDTH, _LEFT, _RIGHT, _TOP, _HEIGHT = 760, 66, 66, 64, 280
-_BLUE, _LIGHT, _ORANGE, _GREY = "#3b6ea5", "#dbe6f1", "#c8794a", "#7a8288"
 _TITLE = "What a guarantee costs: accuracy against epsilon"
 # The least, the mean and the greatest accuracy at one epsilon.
 Band: TypeAlias = tuple[float, float, float]
@@ -59,7 +59,7 @@ def chart(
     parts += _rules(axes, lines)
     parts += _band(axes, epsilons, bands)
     odds = [(axes.x(at), axes.right(share)) for at, share in zip(epsilons, attacker, strict=True)]
-    parts.append(_line(odds, _ORANGE, dashed=True))
+    parts.append(_line(odds, ORANGE, dashed=True))
     parts += _captions(band)
     return Figure(svg_document(_TOP + _HEIGHT + 56, _TITLE, "".join(parts)))
 
@@ -73,8 +73,8 @@ def _band(axes: _Axes, epsilons: Sequence[float], bands: Sequence[Band]) -> Iter
     """The area between the least and the greatest fit, and the mean in it."""
     low, mean, high = (_places(axes, epsilons, shares) for shares in zip(*bands, strict=True))
     outline = " ".join(f"{x:.1f},{y:.1f}" for x, y in [*low, *reversed(high)])
-    yield f'<polygon points="{outline}" fill="{_LIGHT}" fill-opacity="0.7"/>'
-    yield _line(mean, _BLUE)
+    yield f'<polygon points="{outline}" fill="{LIGHT}"/>'
+    yield _line(mean, BLUE)
     for place, band in zip(mean, bands, strict=True):
         yield _dot(place, band)
 
@@ -87,7 +87,7 @@ def _grid(axes: _Axes, marks: Sequence[float], epsilons: Sequence[float]) -> Ite
         yield f'<line x1="{_LEFT}" y1="{y:.1f}" x2="{end}" y2="{y:.1f}" class="g"/>'
         yield _text(_LEFT - 6, y + 4, f"{100 * mark:.4g}%", "end")
     for share in (0.5, 0.6, 0.7, 0.8, 0.9, 1.0):
-        yield _text(end + 6, axes.right(share) + 4, f"{100 * share:.0f}%", "start", _ORANGE)
+        yield _text(end + 6, axes.right(share) + 4, f"{100 * share:.0f}%", "start", ORANGE)
     for epsilon in epsilons:
         yield _text(axes.x(epsilon), _TOP + _HEIGHT + 16, short(epsilon), "middle")
 
@@ -97,7 +97,7 @@ def _rules(axes: _Axes, rules: Mapping[str, float]) -> Iterator[str]:
     for name, share in rules.items():
         y = axes.y(share)
         line = f'x1="{_LEFT}" y1="{y:.1f}" x2="{_WIDTH - _RIGHT}" y2="{y:.1f}"'
-        yield f'<line {line} stroke="{_GREY}" stroke-dasharray="5 4"/>'
+        yield f"<line {line} {DASHES}/>"
         words = f"{name}: {100 * share:.1f}%"
         yield _text(_LEFT + 6, y - 5, words, "start")
 
@@ -113,14 +113,14 @@ def _dot(place: Place, band: Band) -> str:
     """A mean with its tooltip."""
     low, mean, high = (f"{100 * share:.1f}%" for share in band)
     tip = f"<title>{mean}, from {low} to {high}</title>"
-    return f'<circle cx="{place[0]:.1f}" cy="{place[1]:.1f}" r="4" fill="{_BLUE}">{tip}</circle>'
+    return f'<circle cx="{place[0]:.1f}" cy="{place[1]:.1f}" r="4" fill="{BLUE}">{tip}</circle>'
 
 
 def _captions(band: str) -> Iterator[str]:
     """What the axes and the colours are."""
     end = _WIDTH - _RIGHT
-    yield _text(_LEFT, 42, f"accuracy on held-out rows; band: {band}", "start", _BLUE)
-    yield _text(end, 42, "the best attacker is right at most, at even odds", "end", _ORANGE)
+    yield _text(_LEFT, 42, f"accuracy on held-out rows; band: {band}", "start", BLUE)
+    yield _text(end, 42, "the best attacker is right at most, at even odds", "end", ORANGE)
     middle = (_LEFT + end) / 2
     yield _text(middle, _TOP + _HEIGHT + 38, "epsilon (more to the right: less privacy)", "middle")
 

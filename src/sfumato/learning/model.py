@@ -23,7 +23,7 @@ from sfumato.plan.rows import MISSING
 from sfumato.plan.show import form
 from sfumato.privacy.event import Json
 from sfumato.query.cost import Cost
-from sfumato.query.plot import Figure
+from sfumato.show.svg import Figure
 
 # Bands are so many estimated standard deviations to each side.
 _BAND = 2.5

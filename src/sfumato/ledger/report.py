@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import reduce
 from operator import add
-from pathlib import Path
 from typing import Any
 
 from sfumato.accounting.budget_gates import NOTHING, Charge
@@ -23,8 +22,8 @@ from sfumato.ledger.request import SQL
 from sfumato.ledger.store.base import FORFEITED, SUSPENDED
 from sfumato.ledger.summary import Act, Released, Summary
 from sfumato.privacy.budget import Budget
+from sfumato.show import page as show
 
-_STYLE = (Path(__file__).parent / "report.css").read_text(encoding="utf-8")
 # The largest epsilon for which e^epsilon is written as a decimal.
 _READABLE = 20
 
@@ -49,13 +48,9 @@ def page(history: Summary, language: str = "en") -> str:
     title = _say(words, "title", dataset=str(history.contract["dataset"]))
     parts = (_promise, _accounts, _releases, _asked_again, _acts, _checked)
     body = "".join(f"<section>{part(history, words)}</section>" for part in parts)
-    return (
-        f'<!doctype html><html lang="{words["lang"]}"><head><meta charset="utf-8">'
-        '<meta name="viewport" '
-        f'content="width=device-width"><title>{title}</title><style>{_STYLE}</style></head>'
-        f"<body><main><h1>{title}</h1><p>{words['intro']}</p>{body}"
-        f"<footer>{html.escape(history.at)}</footer></main></body></html>\n"
-    )
+    head = f"<h1>{title}</h1><p>{words['intro']}</p>"
+    foot = f"<footer>{html.escape(history.at)}</footer>"
+    return show.page(html.unescape(title), head + body + foot, language=words["lang"])
 
 
 def _promise(history: Summary, words: Words) -> str:
@@ -319,7 +314,7 @@ def _say(words: Words, key: str, **values: str) -> str:
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     head = _row("th", header)
     body = "".join(_row("td", row) for row in rows)
-    return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>"
+    return f'<table class="log"><thead>{head}</thead><tbody>{body}</tbody></table>'
 
 
 def _row(tag: str, cells: Iterable[str]) -> str:

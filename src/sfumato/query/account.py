@@ -11,7 +11,7 @@ from sfumato.ledger.balance import Balance, delta_text, increments_text
 from sfumato.ledger.planned_epsilon import planned_epsilon, planned_text
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.event import Json
-from sfumato.query.render import html_table
+from sfumato.show.render import html_table
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,10 +27,11 @@ from sfumato.query.answer import Answer
 from sfumato.query.auto_clip import STEPS, ends_of, origin_of, sizes_of
 from sfumato.query.auto_limits import declared_groups
 from sfumato.query.choose import Planned
-from sfumato.query.plot import Bar, Figure, bar_chart
 from sfumato.query.preview import Preview
 from sfumato.query.price import Price
-from sfumato.query.render import number, text_table
+from sfumato.show.bars import Bar, bar_chart
+from sfumato.show.render import number, text_table
+from sfumato.show.svg import Figure
 from sfumato.sql.bind import Parameters
 from sfumato.sql.clip import Clipping, Occasion
 from sfumato.sql.lower import question_of, tree

@@ -28,9 +28,10 @@ from sfumato.query.answer_files import (
 from sfumato.query.consistent import NOTE, consistent_error, consistent_rows, is_count
 from sfumato.query.cost import Cost
 from sfumato.query.estimate import AnyReleased
-from sfumato.query.plot import Bar, Figure, bar_chart
-from sfumato.query.render import cells, html_table, key, text_table
 from sfumato.query.table import error_rows, is_untold, load_body, released_parts
+from sfumato.show.bars import Bar, bar_chart
+from sfumato.show.render import cells, html_table, key, text_table
+from sfumato.show.svg import Figure
 
 if TYPE_CHECKING:
     import pandas

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from sfumato.errors import WrongUse, shown
 from sfumato.privacy.event import Json
-from sfumato.query.render import UNTOLD
 from sfumato.query.table import is_untold
+from sfumato.show.render import UNTOLD
 
 if TYPE_CHECKING:
     import pyarrow

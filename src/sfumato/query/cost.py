@@ -33,8 +33,8 @@ from sfumato.privacy.event import (
     Thresholded,
 )
 from sfumato.privacy.unit import Relation
-from sfumato.query.render import html_table
 from sfumato.query.reserved import plan_of
+from sfumato.show.render import html_table
 
 _SHOWN = ("release", "mechanism", "parameter", "sensitivity", "epsilon", "rho", "delta")
 # No part has been paid for.

@@ -10,7 +10,7 @@ from sfumato.errors import unknown
 from sfumato.metadata.column import Array, Boolean, Category, ColumnType, Date, Integer, Real, Text
 from sfumato.metadata.timestamp import Timestamp
 from sfumato.privacy.unit import AUTO
-from sfumato.query.render import text_table
+from sfumato.show.render import text_table
 
 NOTICE = (
     "NOT PRIVATE: exact counts of the data, for its owner's eyes only. They are stored nowhere."

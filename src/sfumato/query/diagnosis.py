@@ -9,7 +9,7 @@ from typing import cast
 from sfumato.privacy.event import Json
 from sfumato.query.answer import Answer
 from sfumato.query.diagnose import Check
-from sfumato.query.render import html_table, number
+from sfumato.show.render import html_table, number
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,10 @@ from sfumato.noise import Integers
 from sfumato.plan.value import GroupKey
 from sfumato.privacy.event import Json
 from sfumato.query.marginals import MarginalsTask
-from sfumato.query.plot import Bar, Figure, bar_chart
-from sfumato.query.render import number, text_table
 from sfumato.query.task import Stored
+from sfumato.show.bars import Bar, bar_chart
+from sfumato.show.render import number, text_table
+from sfumato.show.svg import Figure
 
 if TYPE_CHECKING:
     import pyarrow

@@ -27,8 +27,8 @@ from sfumato.query.grouping_levels import level_name
 from sfumato.query.left_after import Balances, left_now
 from sfumato.query.linear_form import linear_form
 from sfumato.query.output_intervals import simplified
-from sfumato.query.render import UNTOLD, html_table, number, text_table
 from sfumato.query.tail_bounds import reach
+from sfumato.show.render import UNTOLD, html_table, number, text_table
 
 _HEADER = ("column", "rows in group", "95% error")
 _GROUP_SIZES = (100, 1_000, 10_000, 100_000)

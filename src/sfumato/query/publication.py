@@ -33,9 +33,9 @@ from sfumato.query.left_after import left_now
 from sfumato.query.preview import Preview
 from sfumato.query.price import OnAverage, Price, Wish
 from sfumato.query.release import Asked
-from sfumato.query.render import html_table, text_table
 from sfumato.query.reuse import is_no_noisier
 from sfumato.query.together import ceiling
+from sfumato.show.render import html_table, text_table
 
 _HEADER = ("question", "pays", "column", "rows in group", "95% error")
 # What the ledger counts in, and the smallest delta of a question.

@@ -57,12 +57,12 @@ from sfumato.query.publication import (
     planned_lines,
 )
 from sfumato.query.release import Asked
-from sfumato.query.render import html_table
 from sfumato.query.reuse import Shelf
 from sfumato.query.series import SERIES, OpenSeries, Series, Worker, is_paid, opened_series
 from sfumato.query.statements import Statements
 from sfumato.query.subqueries import Resolver, Step, previewed, refused
 from sfumato.query.task import Stored, Task, require_members, require_task
+from sfumato.show.render import html_table
 from sfumato.sql.bind import Parameters
 
 # The members that a price depends on.

@@ -20,9 +20,9 @@ from sfumato.plan.value import GroupKey
 from sfumato.privacy.distance import Norm
 from sfumato.query.allowance import Allowance
 from sfumato.query.marginals import marginal_cube
-from sfumato.query.plot import Figure
-from sfumato.query.render import number, text_table
 from sfumato.query.task import Stored
+from sfumato.show.render import number, text_table
+from sfumato.show.svg import Figure
 from sfumato.synopsis.accuracy import Spread, bound, reach_of, require_confidence
 from sfumato.synopsis.bound import least_factor
 from sfumato.synopsis.cell_query import Weights, cell_query, listed, weights_of

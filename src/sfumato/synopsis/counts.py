@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from sfumato.errors import UnknownName, WrongUse, shown
 from sfumato.metadata.column import Text
 from sfumato.plan.value import Value
-from sfumato.query.render import number, text_table
+from sfumato.show.render import number, text_table
 from sfumato.synopsis.estimate import Estimate
 from sfumato.synopsis.workload import Floats
 

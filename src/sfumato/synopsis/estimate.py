@@ -8,7 +8,7 @@ from typing import Self
 
 from sfumato.exact.rational import Number, positive, to_fraction
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise
-from sfumato.query.render import number
+from sfumato.show.render import number
 
 # Above the rounding error of the floats in a bound.
 _UP = 1 + 2.0**-30

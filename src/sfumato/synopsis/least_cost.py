@@ -10,7 +10,7 @@ from sfumato.exact.rational import Number, decimal_text, positive, to_fraction
 from sfumato.noise.search import smallest
 from sfumato.privacy.distance import Norm
 from sfumato.query.allowance import Allowance, allowance
-from sfumato.query.render import number
+from sfumato.show.render import number
 from sfumato.synopsis.column import Plan
 from sfumato.synopsis.tables import TablesPlan
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from sfumato.metadata.column import Text
 from sfumato.plan.value import GroupKey
-from sfumato.query.plot import Figure, short, svg_document, ticks, xml_text
-from sfumato.query.render import number
+from sfumato.show.palette import BLUE, LIGHT, ORANGE
+from sfumato.show.render import number
+from sfumato.show.svg import Figure, short, svg_document, ticks, xml_text
 from sfumato.synopsis.estimate import Estimate
 from sfumato.synopsis.workload import Floats
 
@@ -18,7 +19,6 @@ from sfumato.synopsis.workload import Floats
 STEPS, TILES, _BLOCKS = 200, 40, 256
 _WIDTH, _LEFT, _RIGHT, _TOP = 760, 66, 20, 44
 _HEIGHT, _STRIP = 220, 26
-_BLUE, _LIGHT, _OTHER = "#3b6ea5", "#dbe6f1", "#c8794a"
 # From few to many.
 _FEW, _MANY = (243, 246, 250), (29, 78, 137)
 _LETTERS = 11
@@ -92,9 +92,9 @@ def bands(
         box = f'x="{left:.1f}" y="{y(row.high):.1f}" width="{step:.2f}"'
         tip = f"<title>{xml_text(name)}: {xml_text(repr(row))}</title>"
         height = y(row.low) - y(row.high)
-        parts.append(f'<rect {box} height="{height:.1f}" fill="{_LIGHT}">{tip}</rect>')
+        parts.append(f'<rect {box} height="{height:.1f}" fill="{LIGHT}">{tip}</rect>')
         line.append(f"{'L' if line else 'M'}{left:.1f} {y(row.value):.1f}h{step:.2f}")
-    parts.append(f'<path d="{"".join(line)}" fill="none" stroke="{_BLUE}" stroke-width="1.6"/>')
+    parts.append(f'<path d="{"".join(line)}" fill="none" stroke="{BLUE}" stroke-width="1.6"/>')
     parts += _below(names, step, _TOP + _HEIGHT)
     return _captioned(title, parts, f"{axis}; band: 95% interval of each; {note}")
 
@@ -160,7 +160,7 @@ def _blocks(strip: Strip, left: float, top: float, width: float) -> Iterator[str
     size = f'y="{top}" height="{_STRIP - 8}"'
     if strip.blocks > _BLOCKS:
         words = f"{strip.blocks:,} blocks"
-        yield f'<rect x="{left}" {size} width="{width}" fill="{_BLUE}" opacity="0.75"/>'
+        yield f'<rect x="{left}" {size} width="{width}" fill="{BLUE}" opacity="0.75"/>'
         at = f'x="{left + width / 2:.1f}" y="{top + 13}" text-anchor="middle"'
         yield f'<text {at} font-size="11.5" fill="#fff">{words}</text>'
         return
@@ -169,7 +169,7 @@ def _blocks(strip: Strip, left: float, top: float, width: float) -> Iterator[str
     for place in range(strip.blocks):
         first, end = place * strip.width, min((place + 1) * strip.width, strip.cells)
         middle = min(first + strip.width / 2, end) if strip.halves else end
-        for start, stop, colour in ((first, middle, _BLUE), (middle, end, _OTHER)):
+        for start, stop, colour in ((first, middle, BLUE), (middle, end, ORANGE)):
             wide = (stop - start) * cell - (gap if stop == end else 0.0)
             if stop > start:
                 at = f'x="{left + start * cell:.2f}" {size} width="{wide:.2f}"'

@@ -18,9 +18,9 @@ from sfumato.exact.rational import Number
 from sfumato.metadata.column import Date, date_code
 from sfumato.metadata.timestamp import Timestamp, moment_of
 from sfumato.noise import DiscreteGaussian
-from sfumato.query.plot import Figure
 from sfumato.query.series import OpenSeries
 from sfumato.query.session import Session
+from sfumato.show.svg import Figure
 from sfumato.synopsis.counts import Counts
 from sfumato.synopsis.decoders import Decoder, decoder_of
 from sfumato.synopsis.estimate import gaussian_reach, laplace_reach, miss_of, noise_width

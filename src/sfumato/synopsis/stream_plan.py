@@ -32,8 +32,8 @@ from sfumato.plan.value import Value
 from sfumato.privacy.distance import Norm
 from sfumato.query.allowance import Allowance, allowance
 from sfumato.query.pipeline import compile_rows
-from sfumato.query.render import number, text_table
 from sfumato.query.ticks import Ticks
+from sfumato.show.render import number, text_table
 from sfumato.sql.lower import understand
 from sfumato.synopsis.decoders import Decoder, block_counts, buffered, decoder_of, levels, tree
 from sfumato.synopsis.one_table import require_one_table

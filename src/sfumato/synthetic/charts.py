@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from sfumato.noise import Integers
-from sfumato.query.plot import Bar, bar_chart
+from sfumato.show.bars import Bar, bar_chart
 from sfumato.synthetic.fitting import Base
 from sfumato.synthetic.merging import has_order
 from sfumato.synthetic.quality import said

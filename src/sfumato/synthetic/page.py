@@ -4,7 +4,7 @@
 import html
 from collections.abc import Sequence
 
-from sfumato.query.render import number
+from sfumato.show.render import number
 from sfumato.synthetic.beside import Comparison
 
 # The most rows of a table.

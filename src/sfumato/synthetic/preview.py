@@ -8,7 +8,7 @@ from sfumato.metadata.dataset import Dataset
 from sfumato.query.cells import Units
 from sfumato.query.cost import Cost
 from sfumato.query.left_after import Balances, left_now
-from sfumato.query.render import number, text_table
+from sfumato.show.render import number, text_table
 from sfumato.synthetic.opening import Opening
 from sfumato.synthetic.relational_task import ChildTask, RelationalTask
 from sfumato.synthetic.schedule import ROWS

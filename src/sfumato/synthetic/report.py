@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sfumato.query.cost import Cost
-from sfumato.query.render import number
+from sfumato.show.page import page, tiles
+from sfumato.show.render import number
 from sfumato.synthetic.beside import Comparison
 from sfumato.synthetic.charts import column_chart
 from sfumato.synthetic.honest import Way
@@ -23,7 +24,6 @@ from sfumato.synthetic.page import (
 from sfumato.synthetic.quality import Fit, Quality
 from sfumato.synthetic.task import Released
 
-_STYLE = (Path(__file__).parent / "report.css").read_text(encoding="utf-8")
 # The most columns that are drawn.
 _PICTURES = 12
 # The width of a square of the map, and of a letter beside it.
@@ -61,11 +61,7 @@ class Report:
         every = (self, *self.others)
         title = f"Synthetic {', '.join(each.released.base.schema.table for each in every)}"
         body = "\n".join(each.body for each in every)
-        return (
-            '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-            f"<title>{text(title)}</title><style>{_STYLE}</style></head>\n"
-            f"<body><main>{body}</main></body></html>\n"
-        )
+        return page(title, body)
 
     @property
     def body(self) -> str:
@@ -120,16 +116,13 @@ class Report:
         off = [fit.off for fit in self.quality.checks]
         rows = "rows" if self.released.base.counted is None else "units with rows"
         worst = f"{max(off):.2%}" if off else "none"
-        tiles = [
+        numbers = [
             (number(round(self.released.base.total)), f"{rows} (noisy)"),
             (str(len(self.released.pairs)), "pairs of columns measured"),
             (worst, "largest error in the honest check, of all rows"),
             (_short(self.cost), "cost"),
         ]
-        cells = []
-        for value, label in tiles:
-            cells.append(f'<div class="tile"><b>{text(value)}</b><span>{label}</span></div>')
-        return f'<div class="tiles">{"".join(cells)}</div>'
+        return tiles(numbers)
 
     @property
     def _check(self) -> str:
@@ -315,7 +308,7 @@ class Report:
         return (
             "<p>Association in the rows (Cramer's V): the darker, the more. A frame marks pairs "
             "that were measured.</p>"
-            f'<svg viewBox="0 0 {left + size} {size + left}" style="max-width:{left + size}px">'
+            f'<svg viewBox="0 0 {left + size} {size + left}" style="min-width:0;max-width:{left + size}px">'
             f"{picture}</svg>"
         )
 

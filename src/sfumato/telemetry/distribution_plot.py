@@ -4,23 +4,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from sfumato.query.plot import Figure, short, svg_document, ticks
-from sfumato.telemetry.axes import (
-    HEIGHT,
-    LEFT,
-    LIGHT,
-    ORANGE,
-    RIGHT,
-    TOP,
-    WIDTH,
-    Axis,
-    level,
-    percent,
-    title_of,
-    words,
-)
+from sfumato.show.axes import HEIGHT, LEFT, RIGHT, TOP, Axis, level, percent, title_of, words
+from sfumato.show.palette import BLUE, LIGHT, ORANGE
+from sfumato.show.svg import WIDTH, Figure, short, svg_document, ticks
 
-BLUE_LINE = 'fill="none" stroke="#3b6ea5" stroke-width="1.6"'
+BLUE_LINE = f'fill="none" stroke="{BLUE}" stroke-width="1.6"'
 
 
 @dataclass(frozen=True, slots=True)

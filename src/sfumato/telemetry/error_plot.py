@@ -5,25 +5,10 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from sfumato.query.plot import Figure, short, svg_document
-from sfumato.telemetry.axes import (
-    BLUE,
-    DASHES,
-    GREY,
-    HEIGHT,
-    LEFT,
-    ORANGE,
-    RIGHT,
-    TOP,
-    WIDTH,
-    Axis,
-    level,
-    title_of,
-    upright,
-    words,
-)
+from sfumato.show.axes import HEIGHT, LEFT, RIGHT, TOP, Axis, level, title_of, upright, words
+from sfumato.show.palette import DASHES, PALETTE
+from sfumato.show.svg import WIDTH, Figure, short, svg_document
 
-_PALETTE = (BLUE, ORANGE, "#5b9a68", "#8d6ab0", "#b5a642", GREY)
 # How many powers of 10 fewer and more devices are drawn.
 _DECADES = 2
 
@@ -77,7 +62,7 @@ def error_chart(
     parts.append(upright(mark, bottom, DASHES))
     parts.append(words(mark, TOP - 8, f"{devices:,} devices", "middle"))
     for number, line in enumerate(lines):
-        colour = _PALETTE[number % len(_PALETTE)]
+        colour = PALETTE[number % len(PALETTE)]
         parts += _line(line, field, colour)
         named = f"{line.name}: {told(line.error)}"
         parts += _name(named, TOP + 18 + 18 * number, colour)

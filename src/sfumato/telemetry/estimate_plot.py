@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from sfumato.query.plot import Figure, short, svg_document, ticks, xml_text
-from sfumato.telemetry.axes import BLUE, DASHES, GREY, TOP, Axis, percent, title_of, upright, words
+from sfumato.show.axes import TOP, Axis, percent, title_of, upright, words
+from sfumato.show.palette import BLUE, DASHES, GREY
+from sfumato.show.svg import Figure, short, svg_document, ticks, xml_text
 
 _ROW = 22
 # Where the labels of values end and estimates begin, and where these end.

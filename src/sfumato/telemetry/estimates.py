@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from sfumato.query.plot import Figure
+from sfumato.show.svg import Figure
 from sfumato.telemetry.estimate_plot import estimate_chart, largest
 from sfumato.telemetry.intervals import Coins, Floats
 

@@ -13,7 +13,7 @@ from sfumato.errors import WrongUse
 from sfumato.exact.rational import Number
 from sfumato.noise import Integers
 from sfumato.noise.law import open_unit
-from sfumato.query.plot import Figure
+from sfumato.show.svg import Figure
 from sfumato.telemetry.distribution_plot import Middle, Span, distribution_chart
 from sfumato.telemetry.domain import Lattice
 from sfumato.telemetry.intervals import Floats

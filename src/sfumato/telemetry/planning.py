@@ -9,7 +9,7 @@ from statistics import NormalDist
 from sfumato.errors import TargetUnreachable, WrongUse, shown
 from sfumato.exact.rational import Number, decimal_text, positive
 from sfumato.noise.law import open_unit
-from sfumato.query.plot import Figure
+from sfumato.show.svg import Figure
 from sfumato.telemetry.choose import REPORT_BYTES, Candidate, chosen
 from sfumato.telemetry.domain import Declared, domain_of
 from sfumato.telemetry.error_plot import ErrorLine, error_chart

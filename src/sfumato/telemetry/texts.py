@@ -20,7 +20,7 @@ from sfumato.errors import WrongUse, shown
 from sfumato.exact.rational import Number
 from sfumato.noise import Integers
 from sfumato.noise.law import open_unit
-from sfumato.query.plot import Figure
+from sfumato.show.svg import Figure
 from sfumato.telemetry.domain import Texts
 from sfumato.telemetry.estimate_plot import estimate_chart, largest
 from sfumato.telemetry.intervals import Floats

@@ -5,8 +5,9 @@ import html
 
 import numpy as np
 
-from sfumato.query.plot import Bar, bar_chart
-from sfumato.query.render import html_table
+from sfumato.show import page as show
+from sfumato.show.bars import Bar, bar_chart
+from sfumato.show.render import html_table
 from sfumato.synopsis.geography.design import Axes
 from sfumato.synopsis.geography.estimates import Estimates
 from sfumato.synopsis.geography.plan import CensusPlan, rounded
@@ -15,14 +16,6 @@ from sfumato.synopsis.geography.quality import HEADER, Quality
 # The areas of a level that are shown; the files have all of them.
 _SHOWN = 12
 _MOST_LINES = 400
-_STYLE = """
-body{font:15px/1.5 system-ui,sans-serif;color:#222;margin:0;background:#fafafa}
-main{max-width:60rem;margin:auto;padding:1.5rem}
-section{background:#fff;border:1px solid #e4e4e4;border-radius:8px;padding:1rem;margin:1rem 0}
-table{border-collapse:collapse;font-size:13px}
-td,th{padding:.25rem .6rem;border-bottom:1px solid #eee;text-align:left}
-pre{background:#f4f4f4;padding:.6rem;overflow:auto}
-"""
 
 
 def page(estimates: Estimates, quality: Quality, *, account: str, charge: str) -> str:
@@ -36,12 +29,7 @@ def page(estimates: Estimates, quality: Quality, *, account: str, charge: str) -
     ]
     for level in dict.fromkeys(level for level, _ in plan.design.tables):
         body.append(_level(estimates, level))
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width">'
-        f"<title>{html.escape(title)}</title><style>{_STYLE}</style></head>"
-        f"<body><main>{''.join(body)}</main></body></html>\n"
-    )
+    return show.page(title, "".join(body))
 
 
 def _head(plan: CensusPlan, title: str) -> str:

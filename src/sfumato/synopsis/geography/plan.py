@@ -15,7 +15,7 @@ from sfumato.exact.rational import Number, positive, to_fraction
 from sfumato.metadata.dataset import Dataset
 from sfumato.privacy.distance import Norm
 from sfumato.query.allowance import Allowance, allowance
-from sfumato.query.render import number, text_table
+from sfumato.show.render import number, text_table
 from sfumato.synopsis.geography.design import Axes, Design
 from sfumato.synopsis.geography.facts import (
     Impossible,

@@ -13,7 +13,7 @@ import numpy as np
 
 from sfumato.errors import WrongUse, shown
 from sfumato.noise import Integers
-from sfumato.query.render import text_table
+from sfumato.show.render import text_table
 from sfumato.synopsis.geography.estimates import Estimates
 from sfumato.synopsis.geography.least_squares import by_axes
 from sfumato.synopsis.geography.plan import CensusPlan, Split, rounded

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The declaration of a model in a ``sfumato.toml``: ``[models.<name>]``."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from sfumato.config.load import read_section
+from sfumato.errors import InvalidConfig, SfumatoError, UnknownName, shown
+from sfumato.learning.additive import Additive, LogisticRegression
+from sfumato.learning.decision_tree import DecisionTree
+from sfumato.learning.forest import Forest
+from sfumato.learning.kmeans import KMeans
+from sfumato.learning.naive_bayes import NaiveBayes
+from sfumato.learning.order import Fixed, FullBatch, Order, Poisson
+from sfumato.learning.pca import PCA
+from sfumato.learning.recipe import Recipe
+from sfumato.learning.ridge import Ridge
+
+# The recipes that a file can name: the names of their classes.
+RECIPES: Mapping[str, type[Recipe[Any]]] = {
+    kind.__name__: kind
+    for kind in (
+        Additive,
+        LogisticRegression,
+        Ridge,
+        NaiveBayes,
+        DecisionTree,
+        Forest,
+        KMeans,
+        PCA,
+    )
+}
+_COSTS = ("epsilon", "delta", "rho")
+_PUBLIC = ("public", "epsilons", "folds")
+_OWN = ("recipe", "data", "label", *_COSTS, *_PUBLIC)
+_ORDERS = '{poisson = "0.01"}, {fixed = 100, population = 50000}, or "full"'
+
+
+@dataclass(frozen=True, slots=True)
+class ModelConfig:
+    """One declared model: its recipe with settings, and its keys as they are in the file."""
+
+    name: str
+    recipe: Recipe[Any]
+    form: Mapping[str, Any]
+
+    @property
+    def data(self) -> str:
+        """The SELECT of its rows."""
+        return str(self.form["data"])
+
+    @property
+    def label(self) -> str | None:
+        """The column that is predicted, if any."""
+        return self.form.get("label")
+
+    def cost(self, given: Mapping[str, str | None]) -> dict[str, Any]:
+        """The cost of a fit; one that is given replaces that of the file."""
+        prices = {key: value for key, value in given.items() if value is not None}
+        if prices:
+            return prices
+        return {key: self.form[key] for key in _COSTS if key in self.form}
+
+    def asked(self, given: Mapping[str, str | None]) -> dict[str, Any]:
+        """The keyword arguments of ``learning.fit``."""
+        return {"label": self.label, **self.cost(given)}
+
+
+def read_model(path: str, name: str) -> ModelConfig:
+    """The model that a file declares under a name.
+
+    Raises:
+        UnknownName: the file has no such model.
+        InvalidConfig: a key is missing, unknown, or has another form; a recipe that is no word of
+            a file.
+    """
+    declared = read_section(path, "models")
+    if name not in declared:
+        raise UnknownName(f"No model {shown(name)}.", allowed=", ".join(declared) or "none")
+    form = declared[name]
+    where = f"models.{name}"
+    kind = _kind(where, form)
+    settings = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    unknown = sorted(form.keys() - {*_OWN, *settings})
+    if unknown:
+        raise InvalidConfig(
+            f"{where} has unknown keys: {', '.join(unknown)}.",
+            allowed=", ".join((*_OWN, *settings)),
+        )
+    for key in ("data", "label", "public"):
+        if key in form or key == "data":
+            _require_text(where, key, form.get(key))
+    given = {key: _setting(where, key, form[key]) for key in settings if key in form}
+    return ModelConfig(name, _made(where, kind, given), form)
+
+
+def _kind(where: str, form: Mapping[str, Any]) -> type[Recipe[Any]]:
+    """The class of a recipe by its name."""
+    named = form.get("recipe")
+    if isinstance(named, str) and named.lower() in ("network", "torch", "torch.network"):
+        raise InvalidConfig(
+            f'{where}: recipe = "{named}". A network is code, and a file holds none.',
+            allowed=", ".join(RECIPES),
+            remedy="Fit it in Python: ln.fit(sf.load(), torch.Network(module, ...), ...); "
+            "see docs/networks.md.",
+        )
+    if not isinstance(named, str) or named not in RECIPES:
+        raise InvalidConfig(
+            f"{where}: recipe = {shown(named)}.",
+            allowed=", ".join(RECIPES),
+            remedy='recipe = "Additive"',
+        )
+    return RECIPES[named]
+
+
+def _require_text(where: str, key: str, value: object) -> None:
+    """Refuses a value that is no string, or an empty one."""
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidConfig(
+            f"{where}: {key} is missing, or is not a text.",
+            remedy='data = "SELECT age, hours, income FROM people"; label = "income"',
+        )
+
+
+def _made(
+    where: str,
+    kind: type[Recipe[Any]],
+    given: Mapping[str, Any],
+) -> Recipe[Any]:
+    """A recipe with its settings; the class checks what they are."""
+    try:
+        return kind(**given)
+    except SfumatoError as error:
+        raise InvalidConfig(
+            f"{where}: {error.problem}", allowed=error.allowed, remedy=error.remedy
+        ) from None
+    except TypeError:
+        needed = ", ".join(field.name for field in fields(kind))  # type: ignore[arg-type]
+        raise InvalidConfig(f"{where}: settings are missing.", allowed=needed) from None
+
+
+def _setting(where: str, key: str, value: Any) -> Any:
+    """A setting as its recipe takes it."""
+    if key == "order":
+        return _order(where, value)
+    if key == "edges":
+        return _edges(where, value)
+    return value
+
+
+def _edges(where: str, value: object) -> Mapping[str, Sequence[float]]:
+    """The ends of bins by column."""
+    if isinstance(value, Mapping) and all(map(_is_numbers, value.values())):
+        return value
+    raise InvalidConfig(f"{where}: edges.", allowed="edges = {age = [25, 40, 65]}")
+
+
+def _is_numbers(value: object) -> bool:
+    """Whether a value is a list of finite numbers."""
+    return isinstance(value, list) and all(map(_is_number, value))
+
+
+def _is_number(value: object) -> bool:
+    """Whether a value is a finite number."""
+    return type(value) in (int, float) and math.isfinite(value)  # type: ignore[arg-type]
+
+
+def _order(where: str, value: object) -> Order:
+    """What each step reads."""
+    match value:
+        case "full":
+            return FullBatch()
+        case {"poisson": rate, **more} if not more:
+            return _sampled(where, Poisson, rate)
+        case {"fixed": int(size), "population": int(population), **more} if not more:
+            return _sampled(where, Fixed, size, population)
+        case _:
+            raise InvalidConfig(f"{where}: order.", allowed=_ORDERS)
+
+
+def _sampled(where: str, kind: type[Poisson] | type[Fixed], *sizes: Any) -> Order:
+    """A sampling order; its class checks its numbers."""
+    try:
+        return kind(*sizes)
+    except SfumatoError as error:
+        raise InvalidConfig(f"{where}: order: {error.problem}", allowed=_ORDERS) from None

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The declaration of a task for devices in a ``sfumato.toml``: ``[telemetry.<name>]``."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from sfumato.config.load import read_section
+from sfumato.config.near_names import near
+from sfumato.config.telemetry_oracles import OracleConfig
+from sfumato.errors import InvalidConfig, shown
+from sfumato.metadata.column import Integer, Real
+from sfumato.telemetry import Lattice, Listed, ReportTask, Texts, Words, oracles, report_task
+from sfumato.telemetry.domain import OTHER, Declared, domain_of
+from sfumato.telemetry.oracles.form import AnyOracle
+from sfumato.telemetry.oracles.frequency import FREQUENCY, FrequencyOracle
+
+Form: TypeAlias = Mapping[str, Any]
+_FIELDS = {"report_bytes", "period", "periods", "reports", "memory", "min_batch", "other"}
+# The keys that declare the values of an attribute, and those of a task.
+_SIMPLE = {"values", "lower", "upper", "step"}
+_DOMAIN = {*_SIMPLE, "letters", "length", "texts", "attributes"}
+_KEYS = {"question", "epsilon", "start", "expires", "oracle", "aggregator", *_FIELDS, *_DOMAIN}
+_NEEDED = ("question", "start", "periods")
+
+
+def read_task(path: str, name: str) -> ReportTask:
+    """The task of ``[telemetry.<name>]``; without ``oracle``, the usual one of its values.
+
+    ``values`` is a list of texts; ``lower`` and ``upper`` declare whole numbers, with ``step``
+    multiples of it; ``texts = true`` all texts; ``letters`` and ``length`` texts that are searched;
+    ``attributes`` is a table of several of the first two. ``oracle`` is a name, or a table of
+    ``kind`` and options. ``start`` and ``expires`` are times with an offset, ``aggregator`` the
+    file of a public key.
+
+    Raises:
+        InvalidConfig: a key is unknown or missing, or its value has another form.
+        InvalidDeclaration: the task cannot be.
+    """
+    declared = read_section(path, "telemetry")
+    if name not in declared:
+        raise InvalidConfig(
+            f"No task {name!r} in {path}.",
+            allowed=", ".join(declared) or "[telemetry.NAME]",
+            remedy=near(name, declared),
+        )
+    form = declared[name]
+    where = f"telemetry.{name}"
+    _require_known(where, form, _KEYS, _NEEDED)
+    fields = {key: form[key] for key in _FIELDS if key in form}
+    domain = _domain(where, form)
+    fields["oracle"] = _oracle(where, form, domain)
+    fields.pop("report_bytes", None)
+    if "aggregator" in form:
+        fields["aggregator"] = Path(path).parent / str(form["aggregator"])
+    if "expires" in form:
+        fields["expires"] = _second(where, "expires", form)
+    return report_task(
+        name,
+        form["question"],
+        domain,
+        start=_second(where, "start", form),
+        **fields,
+    )
+
+
+def _require_known(
+    where: str,
+    form: Form,
+    known: Collection[str],
+    needed: Collection[str],
+) -> None:
+    """Raises InvalidConfig for keys that are unknown or missing."""
+    missing = sorted(set(needed) - form.keys())
+    unknown = sorted(form.keys() - set(known))
+    if unknown or missing:
+        meant = (near(key, known) for key in unknown)
+        raise InvalidConfig(
+            f"{where}: unknown {', '.join(unknown) or 'none'}; "
+            f"missing {', '.join(missing) or 'none'}.",
+            allowed=", ".join(sorted(known)),
+            remedy=" ".join(filter(None, meant)),
+        )
+
+
+def _oracle(where: str, form: Form, domain: Declared) -> AnyOracle:
+    """The oracle of a task, or of the attributes of one."""
+    epsilon = str(form["epsilon"]) if "epsilon" in form else None
+    sized = {"report_bytes": form["report_bytes"]} if "report_bytes" in form else {}
+    asked = OracleConfig(where, form.get("oracle"), epsilon, **sized)
+    if isinstance(domain, Mapping):
+        if asked.named not in (None, "attributes"):
+            raise InvalidConfig(
+                f"{where}: the oracle {shown(asked.named)} of several attributes.",
+                allowed="an oracle in the table of an attribute, or none",
+            )
+        return oracles.attributes(_parts(asked, form))
+    values = domain_of(domain, form.get("other", OTHER))
+    assert isinstance(values, Listed | Lattice | Texts | Words), "a task of one attribute"
+    return asked.of(values)
+
+
+def _parts(asked: OracleConfig, form: Form) -> list[FrequencyOracle]:
+    """The oracle of each attribute."""
+    found = []
+    for name, each in form["attributes"].items():
+        where = f"{asked.where}.attributes.{name}"
+        values = domain_of(_simple(where, each), form.get("other", OTHER))
+        assert isinstance(values, Listed | Lattice), "values that are listed, or numbers"
+        own = replace(asked, where=where, named=each.get("oracle"))
+        part = own.of(values)
+        if not isinstance(part, FREQUENCY):
+            raise InvalidConfig(
+                f"{where}: the oracle {part.kind!r} of an attribute.",
+                allowed=", ".join(kind.kind for kind in FREQUENCY),
+            )
+        found.append(part)
+    return found
+
+
+def _domain(where: str, form: Form) -> Declared:
+    """The values that devices may hold."""
+    given = _DOMAIN & form.keys()
+    if given == {"texts"} and form["texts"] is True:
+        return Texts()
+    if given == {"letters", "length"} and isinstance(form["letters"], str):
+        return Words(form["letters"], form["length"])
+    if given == {"attributes"} and isinstance(form["attributes"], Mapping):
+        return {
+            name: _simple(f"{where}.attributes.{name}", each)
+            for name, each in form["attributes"].items()
+        }
+    if given <= _SIMPLE:
+        return _simple(where, {key: form[key] for key in given})
+    raise InvalidConfig(
+        f"The values of {where}.",
+        allowed="values = [...]; lower and upper, with step or without; texts = true; "
+        "letters and length; or attributes",
+    )
+
+
+def _simple(where: str, form: object) -> list[str] | Integer | Real:
+    """The values of a task, or of one of its attributes: a list, or numbers."""
+    if not isinstance(form, Mapping):
+        raise InvalidConfig(f"{where} is {shown(form)}.", allowed="a table of TOML")
+    _require_known(where, form, {*_SIMPLE, "oracle"}, ())
+    given = _SIMPLE & form.keys()
+    if given == {"values"} and isinstance(form["values"], list):
+        return list(form["values"])
+    if given == {"lower", "upper"}:
+        return Integer(form["lower"], form["upper"])
+    if given == {"lower", "upper", "step"}:
+        return Real(form["lower"], form["upper"], step=form["step"])
+    raise InvalidConfig(
+        f"The values of {where}.",
+        allowed="values = [...], or lower and upper, or lower, upper and step",
+    )
+
+
+def _second(where: str, key: str, form: Form) -> int:
+    """A time with an offset as seconds since 1970."""
+    moment = form[key]
+    if not isinstance(moment, datetime) or moment.tzinfo is None or moment.microsecond:
+        raise InvalidConfig(
+            f"{where}: {key} is no time of this form.",
+            allowed=f"{key} = 2027-01-01T00:00:00Z",
+        )
+    return int(moment.timestamp())

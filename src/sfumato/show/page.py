@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The frame of every page: one file of HTML, with one style sheet and without scripts."""
+
+import html
+from collections.abc import Iterable
+from pathlib import Path
+
+_STYLE = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
+
+
+def page(title: str, body: str, *, language: str = "en") -> str:
+    """A page that needs no other file; ``body`` is HTML already, the title is not.
+
+    The style sheet decides for phones, for dark screens, for print and for Chinese.
+
+    >>> page("A & B", "<p>text</p>").partition("<body>")[2]
+    '<main><p>text</p></main></body></html>\\n'
+    """
+    return (
+        f'<!doctype html>\n<html lang="{language}"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width">'
+        f"<title>{html.escape(title)}</title><style>{_STYLE}</style></head>\n"
+        f"<body><main>{body}</main></body></html>\n"
+    )
+
+
+def tiles(numbers: Iterable[tuple[str, str]]) -> str:
+    """The main numbers of a page, each with what it is.
+
+    >>> tiles([("27,253", "persons")])
+    '<div class="tiles"><div class="tile"><b>27,253</b><span>persons</span></div></div>'
+    """
+    shown = "".join(
+        f'<div class="tile"><b>{html.escape(number)}</b><span>{html.escape(meaning)}</span></div>'
+        for number, meaning in numbers
+    )
+    return f'<div class="tiles">{shown}</div>'

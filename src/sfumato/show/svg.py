@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all pictures share: an SVG document whose words and lines have the colour of the page."""
+
+import html
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from unicodedata import category
+
+# The width of a picture, in its own units.
+WIDTH = 760
+# From which number a suffix is used, its size, and the suffix.
+_SUFFIXES = (
+    (1e9, 1e9, "G"),
+    (1e6, 1e6, "M"),
+    (1e4, 1e3, "k"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """An SVG picture, which a notebook displays.
+
+    >>> Figure("<svg/>")._repr_svg_()
+    '<svg/>'
+    """
+
+    svg: str
+
+    def __repr__(self) -> str:
+        return "Figure: .save(path) writes it, a notebook shows it"
+
+    def save(self, path: str | Path) -> None:
+        """Writes the SVG to a file."""
+        Path(path).write_text(self.svg, encoding="utf-8")
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+
+def svg_document(height: float, title: str, inside: str) -> str:
+    """The SVG document around the drawn elements."""
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" role="img" '
+        f'aria-label="{xml_text(title)}" font-family="system-ui, sans-serif">'
+        "<style>.t{font-size:14px;font-weight:600;fill:currentColor}"
+        ".h{font-size:12px;font-weight:600;fill:currentColor}"
+        ".a{font-size:11.5px;fill:currentColor;fill-opacity:.75}"
+        ".g{stroke:currentColor;stroke-opacity:.15}"
+        ".w{stroke:currentColor;stroke-width:1.3;fill:none}</style>"
+        f"{inside}</svg>"
+    )
+
+
+def xml_text(words: str) -> str:
+    """A string as XML text, with control characters replaced by spaces."""
+    signs = []
+    for sign in words:
+        if category(sign) in ("Cc", "Cs", "Cn"):
+            sign = " "
+        signs.append(sign)
+    return html.escape("".join(signs))
+
+
+def ticks(low: float, high: float) -> list[float]:
+    """About five round numbers from at most ``low`` to at least ``high``."""
+    raw = (high - low) / 5
+    power = 10.0 ** math.floor(math.log10(raw))
+    steps = [power * factor for factor in (1, 2, 5, 10)]
+    step = next(step for step in steps if step >= raw)
+    start = math.floor(low / step)
+    end = math.ceil(high / step)
+    return [place * step for place in range(start, end + 1)]
+
+
+def short(value: float) -> str:
+    """A number with a suffix: k for thousands, M for millions, G for billions."""
+    for least, size, suffix in _SUFFIXES:
+        if abs(value) >= least:
+            return f"{value / size:,.6g}{suffix}"
+    return f"{value:,.6g}"
