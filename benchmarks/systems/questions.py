@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import cache, partial
 from itertools import count
 from pathlib import Path
+from typing import Any, cast
 
 import duckdb
 
@@ -186,7 +187,7 @@ def _medians(n: int) -> dict[int, float]:
     answer = session.query(
         "SELECT area, MEDIAN(amount) AS m FROM people GROUP BY area", epsilon=epsilon
     )
-    return {int(area): float(middle) for area, middle in answer.rows}
+    return {int(area): float(middle) for area, middle in cast(Any, answer.rows)}
 
 
 WORKS = {
