@@ -232,8 +232,8 @@ def _derived(kind: Any) -> list[Any]:
 def _atoms(hint: Any) -> Iterator[Any]:
     """The classes in an annotation."""
     if isinstance(hint, typing.TypeVar):
-        yield from _atoms(hint.__bound__)
-        hint = typing.Union[hint.__constraints__ or (None,)]
+        for part in (hint.__bound__, *hint.__constraints__):
+            yield from _atoms(part)
     if isinstance(hint, type) and not typing.get_args(hint):
         yield hint
     for part in typing.get_args(hint):
