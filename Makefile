@@ -22,27 +22,27 @@ demo: $(VENV)/.run
 
 # Census tables down two geographies: demo-census.html.
 demo-census: $(VENV)/.run
-	$(BIN)/sfumato demo-census
+	$(BIN)/sfumato demo census
 
 # Rides day by day under one charge; ten years of births denoised.
 demo-stream: $(VENV)/.run
-	$(BIN)/sfumato demo-stream
+	$(BIN)/sfumato demo stream
 
 # Synthetic rows of the census extract, and a page that says how good they are.
 demo-synthetic: $(VENV)/.run
-	$(BIN)/sfumato demo-synthetic
+	$(BIN)/sfumato demo synthetic
 
 # A million devices: collector, shuffler, clients in Node and Java, and a page: demo-telemetry.html.
 demo-telemetry: $(VENV)/.dev
-	$(BIN)/sfumato demo-telemetry
+	$(BIN)/sfumato demo telemetry
 
 # What accuracy costs, a training that is killed and resumed, and, after `make torch`, a network.
 demo-learning: $(VENV)/.run
-	$(BIN)/sfumato demo-learning
+	$(BIN)/sfumato demo learning
 
 # Three hospitals, made up: one patient over three tables.
 demo-hospitals: $(VENV)/.run
-	$(BIN)/sfumato demo-hospitals
+	$(BIN)/sfumato demo hospitals
 
 # PyTorch, for networks: these versions alone, beside the pins with hashes. Without dependencies:
 # they would bring another mpmath, and the libraries of graphics cards.

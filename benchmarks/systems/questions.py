@@ -9,7 +9,6 @@ from fractions import Fraction
 from functools import cache, partial
 from itertools import count
 from pathlib import Path
-from typing import Any, cast
 
 import duckdb
 
@@ -187,7 +186,7 @@ def _medians(n: int) -> dict[int, float]:
     answer = session.query(
         "SELECT area, MEDIAN(amount) AS m FROM people GROUP BY area", epsilon=epsilon
     )
-    return {int(area): float(middle) for area, middle in cast(Any, answer.rows)}
+    return {int(str(area)): float(str(middle)) for area, middle in answer.rows}
 
 
 WORKS = {

@@ -190,7 +190,7 @@ def verify(
             key = key or pinned.key
         since = _verified_before(state, pinned, kept)
         report = verify_ledger(ledger, kept, key=key or "", since=since)
-        remembered = ledger.remembered is not None and ledger.remembered.last() is not None
+        remembered = bool(ledger.remembered.entries())
     say(f"{report.entries} entries, {report.charges} charges, head {report.head}")
     _require_sound(report, place)
     say(
