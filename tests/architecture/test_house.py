@@ -245,6 +245,15 @@ def test_every_room_has_a_page_with_its_public_names(room):
     assert not [name for name in names if not re.search(rf"\b{name}\b", page)]
 
 
+@pytest.mark.parametrize(
+    "page", sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
+)
+def test_every_page_begins_with_what_its_reader_can_do(page):
+    title, first = (ROOT / page).read_text("utf-8").split("\n\n", 2)[:2]
+    promise = "读完本页" if page.startswith("docs/zh/") else "Afterwards you can "
+    assert title.startswith("# ") and promise in first
+
+
 def test_every_room_says_what_it_may_import_and_where_to_begin():
     for path in SOURCE.glob("*/__init__.py"):
         text = ast.get_docstring(nodes(path)[0]) or ""
