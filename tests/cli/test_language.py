@@ -15,14 +15,13 @@ from sfumato.cli import language
 from sfumato.cli.language import Words, choose, localized, words_of
 from sfumato.cli.lazy_group import LazyGroup
 from sfumato.cli.main import sfumato
-from tests.architecture.structure import ROOT
+from tests.architecture.structure import FILES, SOURCE, nodes
 from tests.contracts.shell import COUNT, Shell
 
 ZH = words_of("zh")
 HAN = re.compile("[\u4e00-\u9fff]")
 PLACE = re.compile(r"\{\d\*?\}")
 # Constants of the sources: a text that a sentence of the catalogue must come from.
-SOURCES = sorted((ROOT / "src" / "sfumato").rglob("*.py"))
 
 
 @pytest.fixture(autouse=True)
@@ -125,8 +124,8 @@ def test_headers_keep_their_width_and_values_stay() -> None:
 def constants() -> set[str]:
     """All texts of the sources, f-strings cut at their places, blanks as one."""
     found: set[str] = set()
-    for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for path in FILES:
+        for node in nodes(path):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 found.add(" ".join(node.value.split()))
     return found
@@ -174,9 +173,9 @@ def test_translations_have_the_places_of_the_sentence() -> None:
 def raised() -> dict[str, list[str]]:
     """The sentences of refusals by room, with places for what is filled in."""
     found: dict[str, list[str]] = {}
-    for path in SOURCES:
-        room = path.relative_to(ROOT / "src" / "sfumato").parts[0]
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for path in FILES:
+        room = path.relative_to(SOURCE).parts[0]
+        for node in nodes(path):
             if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
                 given: list[Any] = [*node.exc.args[:1], *(k.value for k in node.exc.keywords)]
                 found.setdefault(room, []).extend(filter(None, map(_template, given)))
