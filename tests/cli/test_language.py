@@ -15,7 +15,7 @@ from sfumato.cli import language
 from sfumato.cli.language import Words, choose, localized, words_of
 from sfumato.cli.lazy_group import LazyGroup
 from sfumato.cli.main import sfumato
-from tests.architecture.structure import ROOT
+from tests.architecture.structure import FILES, SOURCE, nodes
 from tests.contracts.shell import COUNT, Shell
 
 ZH = words_of("zh")
@@ -24,8 +24,6 @@ PLACE = re.compile(r"\{\d\*?\}")
 # what is filled in, where a sentence is compared
 BLANK = "X9"
 COMPOSED = Path(__file__).with_name("composed_sentences.txt").read_text("utf-8").splitlines()
-# Constants of the sources: a text that a sentence of the catalogue must come from.
-SOURCES = sorted((ROOT / "src" / "sfumato").rglob("*.py"))
 
 
 @pytest.fixture(autouse=True)
@@ -143,8 +141,8 @@ def template(node: ast.AST) -> str:
 def sentences() -> frozenset[str]:
     """All texts of the sources, and their lines and paragraphs, blanks as one."""
     texts: set[str] = set()
-    for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for path in FILES:
+        for node in nodes(path):
             text = template(node)
             texts |= {" ".join(part.split()) for part in (*text.split("\n"), *text.split("\n\n"))}
     return frozenset(texts)
@@ -210,9 +208,9 @@ def test_translations_have_the_places_of_the_sentence() -> None:
 def raised() -> dict[str, list[str]]:
     """The sentences of refusals by room, with places for what is filled in."""
     found: dict[str, list[str]] = {}
-    for path in SOURCES:
-        room = path.relative_to(ROOT / "src" / "sfumato").parts[0]
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for path in FILES:
+        room = path.relative_to(SOURCE).parts[0]
+        for node in nodes(path):
             if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
                 given: list[Any] = [*node.exc.args[:1], *(k.value for k in node.exc.keywords)]
                 found.setdefault(room, []).extend(filter(None, map(template, given)))
