@@ -3,6 +3,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 TWO := --numprocesses 2 --dist loadscope --no-loadscope-reorder
+# The tests' ledgers and servers flush thousands of times: their files lie in memory where it has room for them.
+# Servers may run as another user, so the folder is open like /tmp.
+IN_MEMORY = $(shell [ "$$(df --output=avail /dev/shm 2>&1 | tail -n 1)" -gt 4000000 ] 2>/dev/null && [ -w /dev/shm ] && echo -p /dev/shm XXXXXX)
+PYTEST_IN_MEMORY = @folder=$$(mktemp -d $(IN_MEMORY)) && chmod 1777 "$$folder" && trap 'rm -rf "$$folder"' EXIT && TMPDIR="$$folder" $(BIN)/python -m pytest
+OF_ROOM = $(and $(wildcard tests/$(ROOM)),$(wildcard tests/$(ROOM) src/sfumato/$(ROOM) docs/$(ROOM).md $(CONTRACTS:%=tests/contracts/test_%.py)))
+CONTRACTS = $(shell grep -hor --include='*.py' 'tests\.contracts\.[a-z_]*' tests/$(ROOM) | sort -u | cut -d . -f 3)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SOURCES := $(shell find src -name '*.py')
 NOISE_PEERS := diffprivlib opendp python-dp
@@ -22,27 +28,27 @@ demo: $(VENV)/.run
 
 # Census tables down two geographies: demo-census.html.
 demo-census: $(VENV)/.run
-	$(BIN)/sfumato demo-census
+	$(BIN)/sfumato demo census
 
 # Rides day by day under one charge; ten years of births denoised.
 demo-stream: $(VENV)/.run
-	$(BIN)/sfumato demo-stream
+	$(BIN)/sfumato demo stream
 
 # Synthetic rows of the census extract, and a page that says how good they are.
 demo-synthetic: $(VENV)/.run
-	$(BIN)/sfumato demo-synthetic
+	$(BIN)/sfumato demo synthetic
 
 # A million devices: collector, shuffler, clients in Node and Java, and a page: demo-telemetry.html.
 demo-telemetry: $(VENV)/.dev
-	$(BIN)/sfumato demo-telemetry
+	$(BIN)/sfumato demo telemetry
 
 # What accuracy costs, a training that is killed and resumed, and, after `make torch`, a network.
 demo-learning: $(VENV)/.run
-	$(BIN)/sfumato demo-learning
+	$(BIN)/sfumato demo learning
 
 # Three hospitals, made up: one patient over three tables.
 demo-hospitals: $(VENV)/.run
-	$(BIN)/sfumato demo-hospitals
+	$(BIN)/sfumato demo hospitals
 
 # PyTorch, for networks: these versions alone, beside the pins with hashes. Without dependencies:
 # they would bring another mpmath, and the libraries of graphics cards.
@@ -54,16 +60,17 @@ $(VENV)/.torch: $(VENV)/.dev
 	@touch $@
 
 # On two cores, whole groups, those that take longest first (tests/contracts/order.py).
+# ROOM=sql: one room, its docstrings and page, and the tests of the contracts that it uses.
 test: $(VENV)/.dev
 ifdef ARGS
 	$(BIN)/python -m pytest $(ARGS)
 else
-	$(BIN)/python -m pytest $(TWO)
+	$(PYTEST_IN_MEMORY) $(TWO) $(and $(ROOM),$(or $(OF_ROOM),$(error tests/ has no room $(ROOM))))
 endif
 
 # All tests, and the CPU seconds of each: tests/durations.json.
 durations: $(VENV)/.dev
-	$(BIN)/python -m pytest -p tests.contracts.durations $(TWO)
+	$(PYTEST_IN_MEMORY) -p tests.contracts.durations $(TWO)
 
 # The same on one core, and which lines it did not reach.
 coverage: $(VENV)/.dev
@@ -150,11 +157,12 @@ bench-learning: $(VENV)/.run $(VENV)/.torch $(LEARNING_PEERS:%=.bench/%/.done)
 bench-accounting: $(VENV)/.run $(ACCOUNTING_PEERS:%=.bench/%/.done)
 	$(BIN)/python -m benchmarks.accounting $(ONLY)
 
-bench-query: $(VENV)/.run
+bench-query: $(VENV)/.run .bench/opendp-polars/.done
 	$(BIN)/python -m benchmarks.query $(ONLY)
 	$(BIN)/python -m benchmarks.askers $(ONLY)
 	$(BIN)/python -m benchmarks.clips
 	$(BIN)/python -m benchmarks.numbers_that_hold
+	$(BIN)/python -m benchmarks.medians $(ONLY)
 
 # 1M and 10M rows, and 1M for the peers, which take long.
 bench-engines: $(VENV)/.run $(ENGINE_PEERS:%=.bench/%/.done)

@@ -25,9 +25,9 @@ from benchmarks.compare import Row, line
 from benchmarks.driver import ROOT
 from benchmarks.figures import FOLDER, Axis, _document, _text
 from benchmarks.report import document, machine
-from sfumato.cli.census import census
-from sfumato.cli.demo_census import AGE_GROUP, SPINE
-from sfumato.cli.made_up_census import made_up
+from sfumato.examples.census import census
+from sfumato.examples.demo_census import AGE_GROUP, SPINE
+from sfumato.examples.made_up_census import made_up
 from sfumato.metadata.column import ColumnType
 from sfumato.metadata.table import Table
 from sfumato.noise import Integers

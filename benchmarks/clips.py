@@ -19,7 +19,7 @@ import sfumato as sf
 from benchmarks.compare import Row, line
 from benchmarks.driver import ROOT
 from benchmarks.report import document, machine
-from sfumato.cli.census import SOURCE, census
+from sfumato.examples.census import SOURCE, census
 from sfumato.metadata.column import Category, ColumnType, Integer
 from sfumato.query.session import Session
 

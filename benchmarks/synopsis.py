@@ -299,7 +299,7 @@ def _seconds_of_ticks(found: Stream) -> list[float]:
 
 def births() -> Iterator[Row]:
     """The births of ten years, one birth protected: the denoised day beside the raw one."""
-    path = ROOT / "src" / "sfumato" / "cli" / "days" / "births.csv"
+    path = ROOT / "src" / "sfumato" / "examples" / "days" / "births.csv"
     truth = csv.read_csv(path)["births"].to_numpy().astype(float)
     for rho, most in (("1e-6", 0.72), ("1e-7", 0.45)):
         law = DiscreteGaussian(sigma_squared=1 / (2 * Fraction(rho)))

@@ -21,10 +21,10 @@ import pyarrow.compute as pc
 import sfumato as sf
 from benchmarks.compare import Row, rounded
 from sfumato import synthetic
-from sfumato.cli.census import Asked
-from sfumato.cli.hospitals_data import write_hospitals
-from sfumato.cli.hospitals_study import STUDY, hospitals
 from sfumato.errors import Failed, Refused
+from sfumato.examples.census import Asked
+from sfumato.examples.hospitals_data import write_hospitals
+from sfumato.examples.hospitals_study import STUDY, hospitals
 
 TABLES = ["patients", "visits", "prescriptions"]
 EPSILON, DELTA = 2, "1e-7"

@@ -4,5 +4,5 @@
 from importlib.util import find_spec
 
 collect_ignore_glob = (
-    [] if find_spec("torch") else ["sfumato/learning/torch/*", "sfumato/cli/demo_pictures.py"]
+    [] if find_spec("torch") else ["sfumato/learning/torch/*", "sfumato/examples/demo_pictures.py"]
 )

@@ -13,6 +13,7 @@ from tests.contracts.mariadb import clinic, mariadb
 from tests.contracts.order import Groups, heaviest_first
 from tests.contracts.places import place
 from tests.contracts.postgres import database, postgres
+from tests.contracts.shell import shell
 from tests.contracts.spark import both, java_errors, spark
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "pytest_collection_modifyitems",
     "pytest_unconfigure",
     "pytest_xdist_make_scheduler",
+    "shell",
     "spark",
 ]
 

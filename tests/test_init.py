@@ -27,7 +27,7 @@ def test_every_public_name_loads(name: str) -> None:
 
 
 def test_the_examples_are_named_by_the_root() -> None:
-    assert sfumato.examples.people.__module__ == "sfumato.cli.examples"
+    assert sfumato.examples.people.__module__ == "sfumato.examples"
     assert "examples" in dir(sfumato)
 
 

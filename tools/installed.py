@@ -16,7 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-DEMOS = ("demo", "demo-census", "demo-hospitals", "demo-learning", "demo-stream", "demo-synthetic")
+# ``sfumato demo`` alone, and with these names.
+DEMOS = ("", "census", "hospitals", "learning", "stream", "synthetic")
 ROOMS = ("audit", "learning", "synopsis", "synthetic", "telemetry")
 # The package that is missing here, by the module or page that needs it, and how it is named.
 NEED_EXTRA = {
@@ -55,7 +56,7 @@ def check_extra(name: str, finished: subprocess.CompletedProcess[str]) -> str:
 
 def commands(binaries: Path) -> list[str]:
     """The names of all commands, as the help lists them."""
-    text = run(binaries, ROOT, "sfumato", "--help").stdout.partition("Commands:")[2]
+    text = run(binaries, ROOT, "sfumato", "--help").stdout.partition("  -h, --help")[2]
     return re.findall(r"^  ([a-z][a-z-]*) ", text, re.MULTILINE)
 
 
@@ -64,7 +65,9 @@ def trials(binaries: Path) -> list[Callable[[], str]]:
 
     def demo(name: str) -> str:
         with tempfile.TemporaryDirectory() as folder:
-            return check_exit(name, run(binaries, Path(folder), "sfumato", name))
+            return check_exit(
+                f"demo {name}", run(binaries, Path(folder), "sfumato", "demo", *name.split())
+            )
 
     def help_of(name: str) -> str:
         return check_exit(f"{name} --help", run(binaries, ROOT, "sfumato", name, "--help"))

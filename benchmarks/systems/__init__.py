@@ -2,7 +2,7 @@
 """What each system is asked to do, one file a system: ``PACKAGES`` and ``WORKS``.
 
 A work is a maker ``(scale, n) -> call``; only the calls are measured. A file imports only its
-system, ``scores``, ``problems``, ``fresh`` and ``truth``, because it runs in the environment of that system.
+system, ``scores``, ``problems``, ``fresh``, ``areas`` and ``truth``, because it runs in the environment of that system.
 """
 
 from collections.abc import Callable

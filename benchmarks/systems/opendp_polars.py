@@ -11,6 +11,7 @@ import opendp.prelude as dp  # type: ignore[import-not-found]
 import polars as pl  # type: ignore[import-not-found, unused-ignore]
 
 from benchmarks.systems import Call, Make
+from benchmarks.systems.areas import AREAS, GROUPS, MOST, ROWS, amounts, rank_error
 from benchmarks.systems.truth import errors
 
 PACKAGES = ("opendp", "polars")
@@ -78,9 +79,32 @@ _WORKS: dict[str, Make] = {
         "W5": lambda n: _grouped("region", n).agg(_quantiles()).with_keys(_regions()),
     }.items()
 }
+
+
+def _medians(n: int) -> dict[int, float]:
+    """The median of every area, of 201 candidates at even distances."""
+    context = dp.Context.compositor(
+        data=pl.scan_parquet(amounts(n)),
+        privacy_unit=dp.unit_of(contributions=1, identifier=pl.col("person")),
+        privacy_loss=dp.loss_of(epsilon=0.2),
+        split_evenly_over=1,
+        margins=[dp.polars.Margin(by=["area"], max_length=n)],
+    )
+    cut = context.query().truncate_num_groups(GROUPS, by=["area"], keep="first")
+    candidates = [MOST * step / 200 for step in range(201)]
+    middle = _amount().dp.quantile(0.5, candidates).alias("m")
+    areas = pl.LazyFrame({"area": list(range(AREAS))})
+    asked = cut.truncate_per_group(ROWS, by=["area"]).group_by("area").agg([middle])
+    return dict(asked.with_keys(areas).release().collect().select("area", "m").iter_rows())
+
+
 _COLUMNS = {"W2": ("region", "n"), "W4": ("day", "n"), "W5": ("region", "p0.5")}
 _SHOWN: dict[str, Callable[[Any], Any]] = {
     name: lambda frame, columns=columns: dict(frame.select(columns).iter_rows())  # type: ignore[misc]
     for name, columns in _COLUMNS.items()
 }
-WORKS = _WORKS | errors(_WORKS, _SHOWN | {"W1": lambda frame: {"all": frame["n"][0]}})
+_OF_AREAS: dict[str, Make] = {
+    "medians": lambda scale, n: partial(_medians, n),
+    "medians error": lambda scale, n: lambda: rank_error(n, _medians(n)),
+}
+WORKS = _WORKS | _OF_AREAS | errors(_WORKS, _SHOWN | {"W1": lambda frame: {"all": frame["n"][0]}})

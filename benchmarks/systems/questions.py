@@ -5,6 +5,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from fractions import Fraction
 from functools import cache, partial
 from itertools import count
 from pathlib import Path
@@ -14,6 +15,7 @@ import duckdb
 import sfumato as sf
 from benchmarks.events import AGES, REGIONS, events
 from benchmarks.systems import Call, in_a_row
+from benchmarks.systems.areas import AREAS, GROUPS, MOST, ROWS, amounts, rank_error
 from sfumato.metadata.column import ColumnType
 from sfumato.metadata.dataset import Dataset
 from sfumato.privacy.distance import Norm
@@ -161,6 +163,32 @@ def _preview(scale: float, n: int) -> Call:
     return lambda: session.preview(STATEMENTS[2], rho="0.01")
 
 
+@cache
+def _session_of_areas(rows: int) -> sf.Session:
+    ledger = tempfile.mkdtemp(prefix="sfumato-bench-")
+    columns: dict[str, ColumnType] = {
+        "area": sf.Integer(0, AREAS - 1),
+        "amount": sf.Real(0, MOST),
+    }
+    unit = sf.Unit("person", max_rows=ROWS, max_groups=GROUPS)
+    return sf.connect(
+        {"people": sf.Table(amounts(rows), unit=unit, columns=columns)},
+        dataset="areas",
+        budget=sf.Budget(10**4),
+        ledger=f"{ledger}/l.db",
+    )
+
+
+def _medians(n: int) -> dict[int, float]:
+    """The median of every area, for a fresh price, so that no answer is one that is stored."""
+    session = _session_of_areas(n)
+    epsilon = Fraction("0.2") + Fraction(next(_FRESH), 10**9)
+    answer = session.query(
+        "SELECT area, MEDIAN(amount) AS m FROM people GROUP BY area", epsilon=epsilon
+    )
+    return {int(str(area)): float(str(middle)) for area, middle in answer.rows}
+
+
 WORKS = {
     "compile, median": partial(_compile, statistics.median),
     "compile, widest": partial(_compile, max),
@@ -169,4 +197,6 @@ WORKS = {
     "plain": _plain,
     "plain of a stored table": _plain_stored,
     "preview": _preview,
+    "medians": lambda scale, n: partial(_medians, n),
+    "medians error": lambda scale, n: lambda: rank_error(n, _medians(n)),
 }

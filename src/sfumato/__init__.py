@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sfumato import audit as audit
+    from sfumato import examples as examples
     from sfumato import learning as learning
     from sfumato import synopsis as synopsis
     from sfumato import synthetic as synthetic
     from sfumato import telemetry as telemetry
-    from sfumato.cli import examples as examples
     from sfumato.config.load import load as load
     from sfumato.engines.local import Local as Local
     from sfumato.engines.prepare import prepare as prepare
@@ -83,15 +83,8 @@ _HOME = {
     "prepare": "engines.prepare",
 }
 
-# Modules that are used by a name of the root.
-_MODULES = {
-    "audit": "audit",
-    "examples": "cli.examples",
-    "learning": "learning",
-    "synopsis": "synopsis",
-    "synthetic": "synthetic",
-    "telemetry": "telemetry",
-}
+# Rooms that are used by their names.
+_MODULES = ("audit", "examples", "learning", "synopsis", "synthetic", "telemetry")
 
 __all__ = [*_HOME, "__version__"]
 
@@ -99,7 +92,7 @@ __all__ = [*_HOME, "__version__"]
 def __getattr__(name: str) -> object:
     value: object
     if name in _MODULES:
-        value = import_module(f"sfumato.{_MODULES[name]}")
+        value = import_module(f"sfumato.{name}")
     elif name in _HOME:
         value = getattr(import_module(f"sfumato.{_HOME[name]}"), name)
     else:

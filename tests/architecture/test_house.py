@@ -84,7 +84,7 @@ def test_guards_of_the_guarantee_hold_without_assert():
 
 
 def rooms_above_query(folders):
-    """The rooms on the floors above query, but for the shell and its files, the owner's."""
+    """The rooms on the floors above query, but for the owner's: demos, shell and its files."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"][
         "contracts"
     ]
@@ -97,7 +97,7 @@ def rooms_above_query(folders):
         for each in contracts
         if each.get("forbidden_modules") == ["sfumato.engines", "sfumato.ledger"]
     )
-    return (listed & folders) - {"cli", "config"}, {
+    return (listed & folders) - {"cli", "config", "examples"}, {
         each.removeprefix("sfumato.") for each in task_alone["source_modules"]
     }
 
@@ -243,6 +243,15 @@ def test_every_room_has_a_page_with_its_public_names(room):
     page = (ROOT / "docs" / f"{room}.md").read_text()
     names = getattr(importlib.import_module(f"sfumato.{room}"), "__all__", [])
     assert not [name for name in names if not re.search(rf"\b{name}\b", page)]
+
+
+@pytest.mark.parametrize(
+    "page", sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
+)
+def test_every_page_begins_with_what_its_reader_can_do(page):
+    title, first = (ROOT / page).read_text("utf-8").split("\n\n", 2)[:2]
+    promise = "读完本页" if page.startswith("docs/zh/") else "Afterwards you can "
+    assert title.startswith("# ") and promise in first
 
 
 def test_every_room_says_what_it_may_import_and_where_to_begin():

@@ -37,6 +37,8 @@ from tests.contracts.charges import contract, pure
 COST, UNITS = "0.01", 10**10
 BUDGET = Budget(10**6)
 Release = Callable[[str, str], None]
+# In seconds; a worker that has answered nothing by then fails the test, not this wait.
+_LONGEST_START = 30
 
 
 class Mutant(Enum):
@@ -211,7 +213,10 @@ def one_round(trial: Trial, number: int, dice: random.Random) -> list[list[str]]
         pipes.append(reading)
         children.append(child)
     heard = dict.fromkeys(pipes, b"")
-    # a worker needs some time to begin; half of the rounds end before much is done
+    # a worker needs some time to begin: half of the rounds may end before much is done, and the
+    # time of the others begins with a first answer, however busy the machine is
+    if number % 2:
+        _await_answer(heard)
     _listen(heard, 0.02 + dice.random() * trial.longest_ms / 1000)
     if trial.stopped:
         _stop_some(trial, dict(zip(pipes, children, strict=True)), heard, dice)
@@ -231,6 +236,13 @@ def _listen(heard: dict[int, bytes], seconds: float) -> None:
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
         _hear(heard, select.select(list(heard), [], [], left)[0])
+
+
+def _await_answer(heard: dict[int, bytes]) -> None:
+    """Listens until some worker has released something."""
+    end = time.monotonic() + _LONGEST_START
+    while not any(heard.values()) and time.monotonic() < end:
+        _listen(heard, 0.01)
 
 
 def _stop_some(

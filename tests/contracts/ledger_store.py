@@ -100,6 +100,23 @@ class LedgerStoreContract:
         put(store, ACCOUNT, CHARGE)
         return store
 
+    def test_a_listener_hears_of_the_last_entry_of_what_is_stored(self, store: Store) -> None:
+        first, second, third = chain_of("d", 3)
+        heard: list[tuple[int, str]] = []
+        store.remember(lambda seq, digest: heard.append((seq, digest)))
+        put(store, first, second, ACCOUNT._replace(seq=2, head=second.hash))
+        assert heard == [(2, second.hash)]
+
+        def undone(rows: Rows) -> None:
+            rows.append(third)
+            rows.put_account(ACCOUNT._replace(seq=3, head=third.hash))
+            raise Boom
+
+        with pytest.raises(Boom):
+            store.write(undone)
+        store.write(lambda rows: rows.put_about("n", "no entry"))
+        assert heard == [(2, second.hash)]
+
     def test_what_a_store_notes_of_itself_is_kept(self, stores: Callable[[], Store]) -> None:
         store = stores()
         assert store.read(lambda rows: rows.about("n")) == ""

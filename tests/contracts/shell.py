@@ -67,3 +67,13 @@ class Shell:
         assert code in (0, 1, 2, 3)
         assert (code == 0) == (err == "")
         return Ran(code, out, err)
+
+
+@pytest.fixture
+def shell(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Shell:
+    """A declared folder that is the current one."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return Shell(tmp_path, capsys)

@@ -92,6 +92,9 @@ MUTANTS = {
     "values that are not distinct": changed(emit, "_distinct", "count(DISTINCT v0)", "count(v0)"),
     "values beyond the limit": changed(emit, "_distinct", " <= 2", " <= 3"),
     "heavy units as they are": changed(emit, "_leaves", "OR held > 2", ""),
+    "units with few rows too many as they are": changed(
+        emit, "_leaves", "WHERE n > 2)", "WHERE n > 4)"
+    ),
     "light units as they are": changed(emit, "_leaves", f"weight < {FINE}", "FALSE"),
     "sums that are not clipped": (
         "clipped",

@@ -28,6 +28,12 @@ MUTANTS = {
         "_weight",
         lambda plan, norm, most: Verbatim(f"({printed(_weight(plan, norm, most))} + 1)"),
     ),
+    "units within their limits that lose weight": changed(
+        unit_limits, "weighed", "coalesce(weight, ", "coalesce(weight - 1, "
+    ),
+    "units beyond their limits that are left as they are": changed(
+        unit_limits, "weighed", "WHERE weight < ", "WHERE -weight > "
+    ),
     "squares that are not added up": changed(
         unit_limits, "weighed", "least(n, 2) * least(n, 2)", "least(n, 2)"
     ),

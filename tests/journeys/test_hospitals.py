@@ -53,7 +53,7 @@ QUESTIONS = {
 
 def test_four_analysts_share_one_budget_on_a_server(tmp_path: Path, database: str) -> None:
     owner = Person(tmp_path)
-    assert "prescriptions.parquet" in owner.types("demo-hospitals", "--tables", ".")
+    assert "prescriptions.parquet" in owner.types("demo", "hospitals", "--tables", ".")
     (tmp_path / "sfumato.toml").write_text(DECLARED.format(ledger=database), encoding="utf-8")
     assert "will be made on first use" in owner.types("check")
     (tmp_path / "limits.csv").write_text(LIMITS, encoding="utf-8")
@@ -94,7 +94,7 @@ def test_four_analysts_share_one_budget_on_a_server(tmp_path: Path, database: st
 
 def test_what_shows_persons_is_refused_with_what_to_do(tmp_path: Path) -> None:
     owner = Person(tmp_path)
-    owner.types("demo-hospitals", "--tables", ".")
+    owner.types("demo", "hospitals", "--tables", ".")
     (tmp_path / "sfumato.toml").write_text(DECLARED.format(ledger="l.db"), encoding="utf-8")
     for sql in (
         "SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id",

@@ -434,11 +434,11 @@ def test_nothing_shipped_takes_randomness_from_elsewhere() -> None:
         "telemetry/sealing.py",
         "telemetry/signing.py",
         # keys of the demo, the first weights of its network, and made-up rows
-        "cli/demo_telemetry.py",
-        "cli/senders/send.py",
-        "cli/demo_pictures.py",
-        "cli/hospitals_data.py",
-        "cli/made_up_census.py",
+        "examples/demo_telemetry.py",
+        "examples/senders/send.py",
+        "examples/demo_pictures.py",
+        "examples/hospitals_data.py",
+        "examples/made_up_census.py",
         # a name for rows that have none
         "learning/row_versions.py",
     }

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.cli.census import SOURCE, census
 from sfumato.engines import duckdb as duckdb_room
 from sfumato.engines.emit import Statement
 from sfumato.errors import AccountFrozen, BudgetExceeded, Cancelled, KeyUsed, Refused, WrongUse
+from sfumato.examples.census import SOURCE, census
 from sfumato.ledger import Ledger, stored_answers
 from sfumato.ledger.store import sqlite_rows
 from sfumato.query.account import Account

@@ -4,84 +4,78 @@
 import io
 import signal
 import sys
-from importlib import import_module
 
 import click
 
 from sfumato import __version__
-from sfumato.cli.language import LANGUAGES, choose, localized, present, say
-from sfumato.config.near_names import near
+from sfumato.cli.language import LANGUAGES, choose, say
+from sfumato.cli.lazy_group import LazyGroup
 from sfumato.errors import SfumatoError, without_secrets
 
-_COMMANDS = {
-    "init": ("init", "Write a file of declarations, with places to fill."),
-    "check": ("check", "Check the declarations, the data and the ledger."),
-    "prepare": ("prepare", "Write layouts of the data that make questions fast."),
-    "preview": ("preview", "Cost and expected error of a question; free."),
-    "advise": ("advise", "Which clip, which cost, which groups; free."),
-    "query": ("query", "Ask a question; it is charged."),
-    "marginals": ("marginals", "Count rows by several sets of columns together; it is charged."),
-    "census": ("census_command", "Measure tables down a geography that add up; it is charged."),
-    "publish": ("publish", "Ask the questions of a file for one cost; it is charged."),
-    "synthesize": ("synthesize", "Synthetic rows of a table, with a report; it is charged."),
-    "synopsis": ("synopsis", "One measurement that answers a workload; charged once."),
-    "fit": ("fit", "Fit a model of the file; charged once."),
-    "predict": ("predict", "Apply a fitted model to rows; free."),
-    "score": ("score", "How often a fitted model is right on private rows; charged."),
-    "frontier": ("frontier", "Accuracy of a model against epsilon, on public rows; free."),
-    "stream": ("stream", "Counts that go on, tick by tick, under one charge."),
-    "telemetry": ("telemetry", "Counts of devices that nobody can read."),
-    "collect": ("collect", "Receive reports of devices."),
-    "shuffle": ("shuffle", "Mix sealed reports of devices on their way."),
-    "diagnose": ("diagnose", "How much clipping and bounding touch; it is charged."),
-    "budget": ("budget", "What is spent and what is left."),
-    "explain-epsilon": ("explain_epsilon", "What an epsilon means; free."),
-    "ledger": ("ledger", "Accounts, audit, export and report of the ledger."),
-    "audit": ("audit", "Try to break the promise of every mechanism."),
-    "demo": ("demo", "A census extract answers its first questions."),
-    "demo-census": ("demo_census", "Census tables down a geography, with a page to look at."),
-    "demo-stream": ("demo_stream", "Rides day by day, and ten years of births denoised."),
-    "demo-synthetic": ("demo_synthetic", "Synthetic rows of the census extract, and a page."),
-    "demo-learning": ("demo_learning", "What accuracy costs; a training is killed and resumed."),
-    "demo-telemetry": ("demo_telemetry", "A million made-up devices that nobody can read."),
-    "demo-hospitals": ("hospitals", "One unit over three tables: a study and a statistics office."),
+# The commands by what a user does.
+_SECTIONS = {
+    "Declare": {
+        "init": ("sfumato.cli.init", "Write a file of declarations, with places to fill."),
+        "check": ("sfumato.cli.check", "Check the declarations, the data and the ledger."),
+        "prepare": ("sfumato.cli.prepare", "Write layouts of the data that make questions fast."),
+    },
+    "Ask": {
+        "preview": ("sfumato.cli.preview", "Cost and expected error of a question; free."),
+        "advise": ("sfumato.cli.advise", "Which clip, which cost, which groups; free."),
+        "query": ("sfumato.cli.query", "Ask a question; it is charged."),
+        "marginals": (
+            "sfumato.cli.marginals",
+            "Count rows by several sets of columns together; it is charged.",
+        ),
+        "publish": (
+            "sfumato.cli.publish",
+            "Ask the questions of a file for one cost; it is charged.",
+        ),
+        "diagnose": (
+            "sfumato.cli.diagnose",
+            "How much clipping and bounding touch; it is charged.",
+        ),
+        "census": (
+            "sfumato.cli.census_command",
+            "Measure tables down a geography that add up; it is charged.",
+        ),
+        "synopsis": (
+            "sfumato.cli.synopsis",
+            "One measurement that answers a workload; charged once.",
+        ),
+        "stream": ("sfumato.cli.stream", "Counts that go on, tick by tick, under one charge."),
+    },
+    "Make rows, train models": {
+        "synthesize": (
+            "sfumato.cli.synthesize",
+            "Synthetic rows of a table, with a report; it is charged.",
+        ),
+        "fit": ("sfumato.cli.fit", "Fit a model of the file; charged once."),
+        "predict": ("sfumato.cli.predict", "Apply a fitted model to rows; free."),
+        "score": (
+            "sfumato.cli.score",
+            "How often a fitted model is right on private rows; charged.",
+        ),
+        "frontier": (
+            "sfumato.cli.frontier",
+            "Accuracy of a model against epsilon, on public rows; free.",
+        ),
+    },
+    "Hear devices": {
+        "telemetry": ("sfumato.cli.telemetry", "Counts of devices that nobody can read."),
+        "collect": ("sfumato.cli.collect", "Receive reports of devices."),
+        "shuffle": ("sfumato.cli.shuffle", "Mix sealed reports of devices on their way."),
+    },
+    "Keep the budget": {
+        "budget": ("sfumato.cli.budget", "What is spent and what is left."),
+        "ledger": ("sfumato.cli.ledger", "Accounts, audit, export and report of the ledger."),
+        "explain-epsilon": ("sfumato.cli.explain_epsilon", "What an epsilon means; free."),
+    },
+    "Try and attack": {
+        "demo": ("sfumato.examples.demo", "Demonstrations on public and on made-up data."),
+        "audit": ("sfumato.cli.audit", "Try to break the promise of every mechanism."),
+    },
 }
-
-
-class _Lazy(click.Group):
-    """A group that imports the module of a command when it is called, and not for --help."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
-            return None
-        name, _ = _COMMANDS[cmd_name]
-        command = vars(import_module(f"sfumato.cli.{name}"))["command"]
-        assert isinstance(command, click.Command), "each module of a command has one"
-        return localized(command)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        try:
-            return super().resolve_command(ctx, args)
-        except click.UsageError as error:
-            ctx.fail(f"{error.message} {near(args[0], _COMMANDS)}".rstrip())
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        words = present()
-        with formatter.section(words.sentence("Commands")):
-            rows = [(name, words.sentence(text)) for name, (_, text) in _COMMANDS.items()]
-            formatter.write_dl(rows)
-
-    def get_help(self, ctx: click.Context) -> str:
-        made = localized(self)
-        if made is self:
-            return super().get_help(ctx)
-        with made.context_class(made, info_name=ctx.info_name) as other:
-            return click.Group.get_help(made, other)
 
 
 def _chosen(ctx: click.Context, option: click.Parameter, value: str | None) -> None:
@@ -89,7 +83,9 @@ def _chosen(ctx: click.Context, option: click.Parameter, value: str | None) -> N
     choose(value)
 
 
-@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup, sections=_SECTIONS, context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(__version__, prog_name="sfumato")
 @click.option(
     "--language",

@@ -28,7 +28,7 @@ from sfumato.engines.grouped_rows import (
 from sfumato.engines.layout import key_alone
 from sfumato.engines.linear_aggregates import clipped, fits, integers, or_zero, shifted, sums
 from sfumato.engines.preaggregation import taken_apart
-from sfumato.engines.relation import UNIT, Tables
+from sfumato.engines.relation import UNIT, Tables, same_unit
 from sfumato.engines.value_sql import Source
 from sfumato.metadata.column import Text
 from sfumato.plan.aggregate import (
@@ -407,8 +407,8 @@ def _shares(plan: Bounded, tables: Tables, order: Order) -> sql.Query:
     limit = plan.tracked.limits.rows
     held = sql.Column("held")
     items = [*by_unit, ROW_COUNT, sql.aggregate("count", _LEAF).named(held)]
-    every = sql.Select((sql.Star(),), sql.Item(_FOUND))
-    pairs = unit_limits.placed(plan, select(items, every, by_unit), order, counted=False)
+    rows_of = _rows_that_may_be_cut(plan, windows=tables.windows)
+    pairs = unit_limits.placed(plan, select(items, rows_of, by_unit), order, counted=False)
     weighed = unit_limits.weighed(plan, pairs, Norm.L1, windows=tables.windows)
     few = held if limit is None else unit_limits.cut_to(held, limit)
     product = unit_limits.WEIGHT * few
@@ -422,3 +422,18 @@ def _shares(plan: Bounded, tables: Tables, order: Order) -> sql.Query:
         is_cut = held > limit
         bound = sql.Logic("OR", (bound, is_cut))
     return replace(shares, where=bound)
+
+
+def _rows_that_may_be_cut(plan: Bounded, *, windows: bool) -> sql.Query:
+    """Selects the rows of the table ``found``, but of units that are within every limit.
+
+    A unit is if it has no more rows than one group may have, and no more than all may have. To
+    find that, rows are counted by unit alone: far cheaper than by unit and group.
+    """
+    few = unit_limits.least(plan.tracked.limits.rows, unit_limits.most_rows(plan))
+    every = sql.Item(_FOUND, "l")
+    if few is None or windows or plan.tracked.raw.is_open:
+        return sql.Select((sql.Star("l"),), every)
+    counted = select([UNIT, ROW_COUNT], sql.Select((sql.Star(),), sql.Item(_FOUND)), [UNIT])
+    many = replace(select([UNIT], counted), where=few < unit_limits.ROWS)
+    return sql.Select((sql.Star("l"),), every, (same_unit("SEMI JOIN", many),))

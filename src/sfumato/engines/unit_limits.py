@@ -76,19 +76,25 @@ def weighed(plan: Bounded, pairs: sql.Query, norm: Norm, *, windows: bool) -> sq
     elif windows:
         total = sql.TryCast(sql.Window(added, (UNIT,)), kind).named(_TOTAL)
     else:
-        return _joined(pairs, weight, sql.TryCast(added, kind).named(_TOTAL))
+        return _joined(plan, pairs, weight, sql.TryCast(added, kind).named(_TOTAL))
     return select([sql.Star(), weight], select([sql.Star(), total], pairs))
 
 
-def _joined(pairs: sql.Query, weight: sql.As, total: sql.As) -> sql.Query:
-    """Joins (unit, group) rows to the weights of their units; ``total`` adds up rows of a unit."""
+def _joined(plan: Bounded, pairs: sql.Query, weight: sql.As, total: sql.As) -> sql.Query:
+    """Joins (unit, group) rows to the weights of their units; ``total`` adds up rows of a unit.
+
+    Most units have full weight and need no row in the join: it is cheapest with few.
+    """
     named = sql.Named("pairs", pairs, materialized=True)
     table = sql.Item(sql.Table("pairs"))
     totals = select([UNIT, total], sql.Select((sql.Star(),), table), [UNIT])
-    units = sql.Item(select([UNIT, weight], totals), "u")
+    cut = replace(
+        select([sql.Star()], select([UNIT, weight], totals)), where=plan.refinement > WEIGHT
+    )
     same = sql.Column("unit", "pairs").equals(sql.Column("unit", "u"))
-    items = sql.Star("pairs"), WEIGHT
-    return sql.With((named,), sql.Select(items, table, (sql.Join("JOIN", units, same),)))
+    items = sql.Star("pairs"), sql.call("coalesce", WEIGHT, plan.refinement).named(WEIGHT)
+    joined = sql.Join("LEFT JOIN", sql.Item(cut, "u"), same)
+    return sql.With((named,), sql.Select(items, table, (joined,)))
 
 
 def _size(plan: Bounded, norm: Norm) -> tuple[sql.Expression, sql.SqlType]:

@@ -15,10 +15,11 @@ from pathlib import Path
 import apsw
 
 from sfumato.errors import LedgerCorrupt, LedgerIncomplete, LedgerUnavailable, WrongUse, shown
+from sfumato.ledger.answers import Answers
 from sfumato.ledger.archive import history, transfer
+from sfumato.ledger.head_watch import HeadWatch
 from sfumato.ledger.remembered_head import RememberedHead
 from sfumato.ledger.signed_heads import Head, Signer, write_durably
-from sfumato.ledger.spend import Ledger
 from sfumato.ledger.store.base import LOSS, Rows, Store
 from sfumato.ledger.store.bodies import BodyFiles
 from sfumato.ledger.store.hot_copy import hot_copy
@@ -114,11 +115,12 @@ def lacks(rows: Rows, heads: Sequence[Head]) -> list[str]:
     return [lacking for head in heads for lacking in head.differences(rows)]
 
 
-def freeze_all(ledger: Ledger, reason: str) -> None:
+def freeze_all(store: Store, reason: str) -> None:
     """Freezes every dataset, with an entry in the journal."""
-    for account in ledger.accounts():
-        if not account.scope.purpose:
-            ledger.freeze(account.scope.dataset, reason=reason)
+    # not a Ledger: that refuses a store which lacks what is accepted as lost here
+    owner = Answers(store, HeadWatch(store, None))
+    for dataset in store.read(lambda rows: [row.id for row in rows.accounts() if not row.parent]):
+        owner.freeze(dataset, reason=reason)
 
 
 def incomplete_copy(what: str, lacking: Sequence[str]) -> LedgerIncomplete:
@@ -194,7 +196,7 @@ def _working_copy(source: str, work: str, lacking: Sequence[str], place: str) ->
             # the file is renamed to its place only after the datasets are frozen
             store.write(lambda rows: rows.put_about(LOSS, ""))
             if lacking:
-                freeze_all(Ledger(store), _LOST)
+                freeze_all(store, _LOST)
         finally:
             store.close()
         Path(work).replace(place)

@@ -8,8 +8,9 @@ from typing import Protocol, cast
 
 from sfumato.errors import WrongUse
 from sfumato.ledger.backup import freeze_all, incomplete_copy, lacks
+from sfumato.ledger.liveness import require_live
+from sfumato.ledger.remembered_head import RememberedHead
 from sfumato.ledger.signed_heads import Head
-from sfumato.ledger.spend import Ledger
 from sfumato.ledger.store.base import Store
 from sfumato.ledger.store.open import open_store
 from sfumato.metadata.server import is_postgres
@@ -30,15 +31,15 @@ class _OnServer(Store, Protocol):
 
 def accept_server(place: str, heads: Sequence[Head], *, accept_loss: bool = False) -> list[str]:
     """Lets a ledger charge on its present server; returns what it lacks according to heads kept
-    elsewhere.
+    elsewhere, and to what this user remembers on this machine.
 
     Guarantees:
         a server that lacks what a head knows is not accepted
         an accepted loss freezes every dataset first
 
     Raises:
-        LedgerIncomplete: it lacks entries that a head covers, or there is no head, and the loss
-            is not accepted.
+        LedgerIncomplete: it lacks entries that a head covers or this user remembers, or there is
+            no head, and the loss is not accepted.
         WrongUse: the ledger is not on a server.
     """
     if not is_postgres(place):
@@ -47,16 +48,21 @@ def accept_server(place: str, heads: Sequence[Head], *, accept_loss: bool = Fals
             remedy="sfumato ledger restore, or recover",
         )
     store = cast(_OnServer, open_store(place, create=False, accept_loss=True))
-    ledger = Ledger(store)
     try:
-        if not store.shortfall and not heads:
+        require_live(store)
+        remembered = RememberedHead(store.identity)
+        forgotten = store.read(remembered.missing_from)
+        if not store.shortfall and not heads and not forgotten:
             return []
-        lacking = store.read(lambda rows: lacks(rows, heads))
+        lacking = store.read(lambda rows: lacks(rows, heads)) + ([forgotten] if forgotten else [])
         if lacking and not accept_loss:
             raise incomplete_copy(f"The ledger {store.place}", lacking)
         if lacking:
-            freeze_all(ledger, _LOST)
+            freeze_all(store, _LOST)
+        if forgotten:
+            # every dataset is frozen on disk: what was remembered is accepted as lost
+            remembered.forget()
         store.accept_server()
         return lacking
     finally:
-        ledger.close()
+        store.close()

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Remembers the last entry of each ledger file in a folder of the user who charges it.
+"""Remembers the last entries of each ledger in a folder of the user who charges it.
 
-The head beside a ledger (``signed_heads``) is restored with the ledger's folder. This one is kept
-beside the pins, so that a ledger whose whole folder is older is refused on the machine and account
-that charged it. It holds numbers and a hash: no path, name, statement or time.
+The head beside a ledger file (``signed_heads``) is restored with the ledger's folder, and all that
+a server stores is restored with its disk. This head is kept beside the pins, so that a ledger that
+is older as a whole is refused on the machine and account that charged it. It holds numbers and a
+hash: no path, name, statement or time.
 
 It is written after the entry is on disk, without a flush. After a power failure it may be older
 than the ledger, never newer. There are two slots with checksums, written in turn: a torn one counts
@@ -13,6 +14,7 @@ as absent. What cannot be read or written is logged and locks no ledger.
 import hashlib
 import logging
 import os
+import threading
 import weakref
 from contextlib import suppress
 from dataclasses import dataclass
@@ -34,19 +36,20 @@ def _checksum(line: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LastEntry:
-    """The last entry of a ledger: how many it had then, and the entry's number and hash.
+    """The last entry of a ledger at some time: the entry's number in its chain, and its hash.
 
-    An entry contains the hash of the one before it, and a file is a sequence of states, so a ledger
-    that has this entry has all that it had then.
+    Of two remembered entries, that of the larger ``order`` was remembered later. An entry contains
+    the hash of the one before it, and a ledger is a sequence of states, so a ledger that has this
+    entry has all that it had then.
     """
 
-    entries: int
+    order: int
     seq: int
     hash: str
 
     def to_bytes(self) -> bytes:
         """A slot, of constant length."""
-        line = f"{_TITLE} {self.entries:0{_DIGITS}d} {self.seq:0{_DIGITS}d} {self.hash}"
+        line = f"{_TITLE} {self.order:0{_DIGITS}d} {self.seq:0{_DIGITS}d} {self.hash}"
         return f"{line} {_checksum(line)}\n".encode()
 
     @classmethod
@@ -55,8 +58,8 @@ class LastEntry:
         with suppress(ValueError):
             line, _, checksum = slot.decode().removesuffix("\n").rpartition(" ")
             if checksum == _checksum(line):
-                _, _, entries, seq, digest = line.split(" ")
-                return cls(int(entries), int(seq), digest)
+                _, _, order, seq, digest = line.split(" ")
+                return cls(int(order), int(seq), digest)
         return None
 
     def is_in(self, rows: Rows) -> bool:
@@ -71,6 +74,10 @@ _LENGTH = len(LastEntry(0, 0, "0" * 64).to_bytes())
 class RememberedHead:
     """What this machine and account remember of one ledger, by its identity.
 
+    ``shared``: several processes may charge it at once, as on a server. They write the same slots.
+    If two do so at the same moment, one of the entries may be lost, never made up. Both slots are
+    compared, since the entry that was written last need not be the one that was stored last.
+
     Guarantees:
         a ledger that lacks the remembered entry is noticed
         a remembered head names nobody and no place
@@ -78,49 +85,60 @@ class RememberedHead:
         a folder that cannot be written changes nothing
     """
 
-    def __init__(self, identity: str) -> None:
+    def __init__(self, identity: str, *, shared: bool = False) -> None:
         # hashed, since an identity is read from a file that somebody may have edited
         name = hashlib.sha256(identity.encode()).hexdigest()
         self.path = state_folder() / "ledger_heads" / name
+        self._shared = shared
+        self._turn = threading.Lock()
         self._descriptor = -1
         self._slot = 0
+        self._order = 0
         self._is_kept = True
 
-    def last(self) -> LastEntry | None:
-        """The newest remembered entry; None if there is none."""
+    def entries(self) -> list[LastEntry]:
+        """The remembered entries, the newest first."""
         slots = self._slots()
-        found = [entry for entry in slots if entry is not None]
-        if slots and not found:
+        entries = [entry for entry in slots if entry is not None]
+        if slots and not entries:
             _OWNER.warning("The remembered head %s cannot be read: it is ignored.", self.path)
-        return max(found, key=lambda entry: entry.entries, default=None)
+        return sorted(entries, key=lambda entry: entry.order, reverse=True)
 
     def missing_from(self, rows: Rows) -> str:
-        """What a ledger lacks; "" if it has the remembered entry, or none is remembered."""
-        last = self.last()
-        if last is None or last.is_in(rows):
-            return ""
-        return (
-            f"entry {last.seq}, which this user charged on this machine, is not in it: it is an "
-            "older copy, or a copy of it was charged"
-        )
+        """What a ledger lacks; "" if it has the remembered entries, or none is remembered."""
+        for entry in self.entries():
+            if not entry.is_in(rows):
+                return (
+                    f"entry {entry.seq}, which this user charged on this machine, is not in it: it "
+                    "is an older copy, or a copy of it was charged"
+                )
+        return ""
 
-    def note(self, last: LastEntry) -> None:
-        """Remembers an entry that is on disk."""
-        if not self._is_kept:
-            return
-        try:
-            if self._descriptor < 0:
-                self._open()
-            os.pwrite(self._descriptor, last.to_bytes(), self._slot * _LENGTH)
-            self._slot = 1 - self._slot
-        except OSError as error:
-            self._is_kept = False
-            _OWNER.info("The head %s is not remembered (%s).", self.path, error.strerror)
+    def note(self, seq: int, digest: str) -> None:
+        """Remembers an entry that is on disk, by its number and hash."""
+        with self._turn:
+            if not self._is_kept:
+                return
+            try:
+                if self._descriptor < 0:
+                    self._open()
+                if self._shared:
+                    self._find_place()
+                last = LastEntry(self._order, seq, digest)
+                os.pwrite(self._descriptor, last.to_bytes(), self._slot * _LENGTH)
+                self._slot = 1 - self._slot
+                self._order += 1
+            except OSError as error:
+                self._is_kept = False
+                _OWNER.info("The head %s is not remembered (%s).", self.path, error.strerror)
 
     def forget(self) -> None:
-        """Forgets the ledger, after the owner has accepted a loss."""
+        """Forgets the ledger, after the owner has accepted a loss.
+
+        The file stays: other processes may have it open to write to it.
+        """
         with suppress(OSError):
-            self.path.unlink()
+            os.truncate(self.path, 0)
 
     def _slots(self) -> list[LastEntry | None]:
         """The entries of the slots that were written; None for one that is torn."""
@@ -137,10 +155,6 @@ class RememberedHead:
         Raises:
             OSError: there is no folder for it.
         """
-        slots = self._slots()
-        newest = max(slots, key=lambda entry: entry.entries if entry else -1, default=None)
-        # the older slot is written first
-        self._slot = 1 - slots.index(newest) if newest else 0
         folder = self.path.parent
         if not folder.is_dir():
             # a home that does not exist is not made
@@ -150,6 +164,14 @@ class RememberedHead:
             _make_room(folder)
         self._descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o600)
         weakref.finalize(self, os.close, self._descriptor)
+        self._find_place()
+
+    def _find_place(self) -> None:
+        """Finds which slot is written next, the older one, and its order."""
+        slots = self._slots()
+        newest = max(slots, key=lambda entry: entry.order if entry else -1, default=None)
+        self._slot = 1 - slots.index(newest) if newest else 0
+        self._order = newest.order + 1 if newest else 1
 
 
 def state_folder() -> Path:

@@ -247,11 +247,11 @@ class Beside:
             write_durably(self._head, head.to_text().encode())
 
 
-def forgetful(place: str, missing: str) -> LedgerIncomplete:
-    """The error for a ledger file that lacks what a head knows; says how the owner overrides."""
+def forgetful(place: str, missing: str, way_out: str = WAY_OUT) -> LedgerIncomplete:
+    """The error for a ledger that lacks what a head knows; says how the owner overrides."""
     return LedgerIncomplete(
         f"The ledger {shown(place)} forgets what was spent: {missing}.",
-        remedy=f"Restore the newest copy. If it is lost: {WAY_OUT}",
+        remedy=f"Restore the newest copy. If it is lost: {way_out}",
     )
 
 

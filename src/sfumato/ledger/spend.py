@@ -39,7 +39,7 @@ from sfumato.ledger.instalments import Instalments
 from sfumato.ledger.liveness import lease_milliseconds, require_live
 from sfumato.ledger.owner import readable
 from sfumato.ledger.pieces import fence_of
-from sfumato.ledger.remembered_head import LastEntry, RememberedHead
+from sfumato.ledger.remembered_head import RememberedHead
 from sfumato.ledger.request import Ready, Request
 from sfumato.ledger.signed_heads import Beside, Head, Key, forgetful
 from sfumato.ledger.store.base import (
@@ -55,7 +55,7 @@ from sfumato.ledger.store.base import (
     Store,
 )
 from sfumato.ledger.store.open import Place, open_store
-from sfumato.ledger.store.sqlite import SQLite
+from sfumato.ledger.store.open_mark import WAY_OUT, WAY_OUT_ON_SERVER
 from sfumato.ledger.stored_answers import (
     MANY_OPEN,
     bind,
@@ -111,7 +111,7 @@ class Ledger(Instalments):
 
     def __init__(self, store: Store, *, lease: timedelta = LEASE, key: Key = None) -> None:
         self._beside = Beside(store.place, key) if store.exclusive else None
-        self.remembered = RememberedHead(store.identity) if store.exclusive else None
+        self.remembered = RememberedHead(store.identity, shared=not store.exclusive)
         super().__init__(store, HeadWatch(store, self._beside.key if self._beside else key))
         self._lease = lease_milliseconds(lease)
         # a lock for each question, held from its charge to its answer
@@ -122,7 +122,7 @@ class Ledger(Instalments):
             if not store.read_only:
                 require_live(store)
                 self.require_newest()
-                self._remember()
+                store.remember(self.remembered.note)
                 self._recover()
                 interrupt_at_exit(self)
         except BaseException:
@@ -165,26 +165,19 @@ class Ledger(Instalments):
             self._store.close()
 
     def require_newest(self) -> None:
-        """Refuses a ledger file that is behind the head beside it, or the one that this user
+        """Refuses a ledger that is behind the head beside its file, or the one that this user
         remembers on this machine (LedgerIncomplete).
         """
         if self._beside is not None:
             self._beside.require_not_older(self._store)
         missing = self.not_remembered()
         if missing:
-            raise forgetful(self._store.place, missing)
+            way_out = WAY_OUT if self._store.exclusive else WAY_OUT_ON_SERVER
+            raise forgetful(self._store.place, missing, way_out)
 
     def not_remembered(self) -> str:
-        """What a ledger file lacks of what this user remembers on this machine; "" if nothing."""
-        if self.remembered is None:
-            return ""
+        """What a ledger lacks of what this user remembers on this machine; "" if nothing."""
         return self._store.read(self.remembered.missing_from)
-
-    def _remember(self) -> None:
-        """Begins to remember the last entry outside the ledger's folder."""
-        remembered = self.remembered
-        if remembered is not None and isinstance(self._store, SQLite):
-            self._store.remember(lambda *last: remembered.note(LastEntry(*last)))
 
     def heads_beside(self) -> list[Head]:
         """The head beside a file, if there is one (LedgerCorrupt: it cannot be parsed)."""

@@ -41,16 +41,17 @@ def rank_runs(
     exact = np.int64 if q.denominator * (total + abs(shift)) < _ADDABLE else object
     ranks_end = np.cumsum(weights.astype(exact))
     passed = np.concatenate((np.zeros(1, exact), ranks_end))
+    # positive: so far above the aim is the rank at each edge of a gap
+    above = q.denominator * passed - (q.numerator * total + q.denominator * shift)
+    of_values = np.maximum(np.maximum(above[:-1], -above[1:]), 0)
     gap_starts = np.concatenate(([ends[0]], values + 1))
-    gap_stops = np.concatenate((values, [ends[1] + 1]))
-    starts = np.concatenate((values, gap_starts))
-    widths = np.concatenate((values + 1, gap_stops)) - starts
-    before = np.concatenate((passed[:-1], passed))
-    upto = np.concatenate((ranks_end, passed))
-    aim = q.numerator * total + q.denominator * shift
-    off = np.maximum(q.denominator * before - aim, aim - q.denominator * upto)
-    is_run = widths > 0
-    return starts[is_run], widths[is_run], np.maximum(off[is_run], 0)
+    gap_widths = np.concatenate((values, [ends[1] + 1])) - gap_starts
+    is_run = gap_widths > 0
+    return (
+        np.concatenate((values, gap_starts[is_run])),
+        np.concatenate((np.ones_like(values), gap_widths[is_run])),
+        np.concatenate((of_values, np.abs(above)[is_run])),
+    )
 
 
 def draw_point(runs: Runs, rate: Fraction, entropy: Entropy) -> int:

@@ -224,20 +224,27 @@ class _Listed:
 
 @dataclass(frozen=True, slots=True)
 class _Majorant:
-    """Powers of two 2^(_TOP - s_i), each at least w_i e^-g_i times one common factor."""
+    """Powers of two 2^(_TOP - s_i), each at least w_i e^-g_i times one common factor.
+
+    ``leads`` are the j_i - b_i, where w_i <= 2^b_i and j_i are the ``bits`` of the gaps; ``floor``
+    is the least of them.
+    """
 
     gaps: _Gaps
     weights: Weights | None
+    leads: Integers | None
     floor: int
 
     @classmethod
     def over(cls, gaps: _Gaps, weights: Weights | None) -> "_Majorant":
         """The majorant whose largest power is 2^_TOP."""
         if weights is None:
-            return cls(gaps, None, 0)
-        raw = cls(gaps, _whole(weights, gaps.count), 0)
-        floor = min(int(raw._lead(block).min()) for block in _blocks(gaps.count))
-        return cls(gaps, raw.weights, floor)
+            return cls(gaps, None, None, 0)
+        whole = _whole(weights, gaps.count)
+        leads = np.empty(gaps.count, np.int64)
+        for block in _blocks(gaps.count):
+            np.subtract(gaps.bits(block, _FAR), _sizes(whole[block]), out=leads[block])
+        return cls(gaps, whole, leads, int(leads.min()))
 
     def powers(self, block: slice) -> Integers:
         """The powers of a block of candidates, integers from 1 to 2^_TOP."""
@@ -246,9 +253,9 @@ class _Majorant:
 
     def _shifts(self, block: slice) -> Integers:
         """The s_i of a block, as a new array."""
-        if self.weights is None:
+        if self.leads is None:
             return self.gaps.bits(block, _TOP)
-        return np.minimum(self._lead(block) - self.floor, _TOP)
+        return np.minimum(self.leads[block] - self.floor, _TOP)
 
     def ratio(self, index: int, power: int) -> Bounds:
         """Bounds of the exact weight of a candidate over its ``power``: at most 1."""
@@ -256,16 +263,13 @@ class _Majorant:
         shift = _TOP + 1 - power.bit_length() + self.floor
         return partial(_bounds, weight, self.gaps.exact(index), shift)
 
-    def _lead(self, block: slice) -> Integers:
-        """j_i - b_i, where w_i <= 2^b_i and j_i are the ``bits`` of the gaps."""
-        if self.weights is None:
-            raise ValueError("Only candidates with weights have leading bits.")
-        part = self.weights[block]
-        if isinstance(part, np.ndarray):
-            sizes = np.frexp(part)[1]
-        else:
-            sizes = np.array([(weight - 1).bit_length() for weight in part], np.int64)
-        return self.gaps.bits(block, _FAR) - sizes
+
+def _sizes(weights: Weights) -> Integers:
+    """Integers b_i with w_i <= 2^b_i."""
+    if isinstance(weights, np.ndarray):
+        sizes: Integers = np.frexp(weights)[1]
+        return sizes
+    return np.array([(weight - 1).bit_length() for weight in weights], np.int64)
 
 
 def _bounds(

@@ -10,6 +10,9 @@ SELECT region, QUANTILE_CONT(amount, 0.5), QUANTILE_CONT(amount, 0.9) FROM event
 -- SELECT f.k0, leaf, sum(coalesce(share, 1048576)) FROM found AS f LEFT JOIN (SELECT unit, k0, weight * least(held, 10) // nullif(held, 0) AS share
 -- FROM (SELECT *, 1048576::BIGINT AS weight
 -- FROM (SELECT unit, k0, count(*) AS n, count(leaf) AS held
+-- FROM (SELECT l.* FROM found AS l SEMI JOIN (SELECT unit
+-- FROM (SELECT unit, count(*) AS n
 -- FROM (SELECT * FROM found)
+-- GROUP BY unit) WHERE n > 10) AS r ON l.unit = r.unit)
 -- GROUP BY unit, k0)) WHERE weight < 1048576 OR held > 10) AS p ON f.unit = p.unit AND f.k0 IS NOT DISTINCT FROM p.k0
 -- WHERE leaf IS NOT NULL GROUP BY f.k0, leaf

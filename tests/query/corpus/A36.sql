@@ -12,6 +12,9 @@ SELECT MIN(amount), MAX(amount) FROM events
 -- SELECT leaf, sum(coalesce(share, 1048576)) FROM found AS f LEFT JOIN (SELECT unit, weight * least(held, 10) // nullif(held, 0) AS share
 -- FROM (SELECT *, 1048576::BIGINT AS weight
 -- FROM (SELECT unit, count(*) AS n, count(leaf) AS held
+-- FROM (SELECT l.* FROM found AS l SEMI JOIN (SELECT unit
+-- FROM (SELECT unit, count(*) AS n
 -- FROM (SELECT * FROM found)
+-- GROUP BY unit) WHERE n > 10) AS r ON l.unit = r.unit)
 -- GROUP BY unit)) WHERE weight < 1048576 OR held > 10) AS p ON f.unit = p.unit
 -- WHERE leaf IS NOT NULL GROUP BY leaf

@@ -422,6 +422,14 @@ class Store(Protocol):
         """An account as of the last durable transaction, without waiting for a running one."""
         ...
 
+    def remember(self, listener: Callable[[int, str], None]) -> None:
+        """From now on calls a listener with the number and the hash of the last entry of each
+        transaction, after it is on disk and before ``write`` returns.
+
+        It must not raise.
+        """
+        ...
+
     def damage(self, *, pages: bool = True) -> list[str]:
         """The problems that the medium finds: broken pages, indexes, constraints, a missing log.
 

@@ -26,6 +26,10 @@ from sfumato.errors import LedgerIncomplete
 WAY_OUT = (
     "sfumato ledger recover --accept-loss, which freezes the datasets until the owner has decided."
 )
+WAY_OUT_ON_SERVER = (
+    "sfumato ledger accept-server --accept-loss, which freezes the datasets until the owner has "
+    "decided."
+)
 # The state of a file that ``backup`` wrote: only ``restore`` makes a ledger of it.
 BACKUP = "backup"
 _FORGOTTEN = "it may have forgotten what was spent: "

@@ -46,9 +46,11 @@ from sfumato.ledger.store.postgres_schema import (
     GUARDS,
     PATH,
     SCHEMA,
+    SERVER,
     create_tables,
     has_tables,
     keep_server,
+    keep_tables,
     upgrade_tables,
 )
 from sfumato.ledger.store.rows import ACCOUNTS
@@ -103,6 +105,7 @@ class Postgres:
         self._latest = 0
         self._telling = threading.Lock()
         self._known = Acknowledged()
+        self._listener: Callable[[int, str], None] = lambda seq, digest: None
         self._server = ""
         self._checked = weakref.WeakSet[Connection]()
         self.shortfall = ""
@@ -129,6 +132,9 @@ class Postgres:
             return AccountRow(*row) if row else None
 
         return self._with_connection(look)
+
+    def remember(self, listener: Callable[[int, str], None]) -> None:
+        self._listener = listener
 
     def accept_server(self) -> None:
         """Records the owner's decision to use this server, whatever it may lack."""
@@ -208,6 +214,8 @@ class Postgres:
         if ended.statusmessage != "COMMIT":
             raise unknown(self.place)
         self._known.note(rows.ends)
+        for seq, digest in rows.ends.values():
+            self._listener(seq, digest)
         return result
 
     def _require_all(self, connection: Connection, rows: PostgresRows, here: str) -> None:
@@ -215,7 +223,7 @@ class Postgres:
         why = self._known.missing_from(rows.found)
         if not why and (here != self._server or connection not in self._checked):
             why = self._lacking(connection)
-            if not why and here != self._server:
+            if not why and (here != self._server or not self.shortfall):
                 why = _moved(connection)
         if why:
             raise incomplete(self.place, why)
@@ -285,8 +293,10 @@ class Postgres:
                 raise too_new(self.place, version)
             if version < FORMAT:
                 upgrade_tables(connection)
-            _, self._server = connection.execute(server.SERVERS).fetchone() or ("", "")
+            self._server = str(_value(connection.execute(f"SELECT {SERVER}")))
             self.shortfall = _moved(connection)
+            if not self.shortfall:
+                keep_tables(connection)
             return identity
 
         try:
@@ -311,8 +321,13 @@ def size_of(connection: Connection) -> int:
 
 def _moved(connection: Connection) -> str:
     """Why a server is not the one on which the ledger was; "" if it is."""
-    said, here = connection.execute(server.SERVERS).fetchone() or ("", "")
-    return f"it was kept on the server {said}, and this is {here}" if said != here else ""
+    said, here, tables, present = connection.execute(server.SERVERS).fetchone() or [""] * 4
+    if said != here:
+        return f"it was kept on the server {said}, and this is {here}"
+    # a ledger of an earlier version did not record its tables
+    if tables is not None and tables != present:
+        return "its tables are not those in which it was kept: a dump was restored, or a copy made"
+    return ""
 
 
 def _close_in(process: int, pool: Pool[Connection]) -> None:

@@ -81,6 +81,9 @@ class PostgresReader:
     def peek(self, account_id: str) -> AccountRow | None:
         return self.read(lambda rows: rows.account(account_id))
 
+    def remember(self, listener: Callable[[int, str], None]) -> None:
+        """Does nothing; a reader adds no entries."""
+
     def damage(self, *, pages: bool = True) -> list[str]:
         return self._apart(lambda: missing_guards(self._connection))
 

@@ -43,6 +43,12 @@ SERVER = (
     "((SELECT system_identifier FROM pg_control_system())::text || '/' "
     "|| left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))"
 )
+# The database and its table of entries. The server never gives these numbers to others: a dump that
+# is restored, and a copy of the database, have new ones; a backup of the whole server has the same.
+TABLES = (
+    "((SELECT oid FROM pg_database WHERE datname = current_database())::text "
+    f"|| '/' || '{SCHEMA}.journal'::regclass::oid::text)"
+)
 
 _TEXT = 'TEXT COLLATE "C" NOT NULL'
 _STATES = ", ".join(f"'{state}'" for state in (RESERVED, EXECUTING, COMMITTED, FORFEITED, VOIDED))
@@ -176,10 +182,17 @@ def _alone(connection: psycopg.Connection[Any]) -> Iterator[None]:
 
 
 def keep_server(connection: psycopg.Connection[Any]) -> None:
-    """Records the server on which the ledger is (since format 4)."""
+    """Records the server and the tables in which the ledger is (since format 4)."""
     connection.execute(
-        f"INSERT INTO {SCHEMA}.meta VALUES ('server', {SERVER}) ON CONFLICT (name) DO UPDATE SET "
-        "value = excluded.value"
+        f"INSERT INTO {SCHEMA}.meta VALUES ('server', {SERVER}), ('tables', {TABLES}) "
+        "ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+    )
+
+
+def keep_tables(connection: psycopg.Connection[Any]) -> None:
+    """Records the tables of a ledger whose earlier version recorded none."""
+    connection.execute(
+        f"INSERT INTO {SCHEMA}.meta VALUES ('tables', {TABLES}) ON CONFLICT DO NOTHING"
     )
 
 

@@ -16,7 +16,7 @@ from psycopg.conninfo import conninfo_to_dict
 from sfumato.errors import LedgerReadOnly, LedgerUnavailable
 from sfumato.ledger.store.postgres_errors import place_of
 from sfumato.ledger.store.postgres_rows import CLOCK, Connection
-from sfumato.ledger.store.postgres_schema import SCHEMA, SERVER
+from sfumato.ledger.store.postgres_schema import SCHEMA, SERVER, TABLES
 
 OLDEST_SERVER = 140000
 _STOPPED = "5s"
@@ -61,8 +61,11 @@ END_STOPPED = (
     "WHERE relnamespace = to_regnamespace($1) AND mode IN ('RowShareLock', 'RowExclusiveLock') AND "
     "granted)"
 )
-# The identity of the server that the ledger records, and of the one it is on.
-SERVERS = f"SELECT (SELECT value FROM {SCHEMA}.meta WHERE name = 'server'), {SERVER}"
+# The server and the tables that the ledger records, each before those it is in.
+SERVERS = (
+    f"SELECT (SELECT value FROM {SCHEMA}.meta WHERE name = 'server'), {SERVER}, "
+    f"(SELECT value FROM {SCHEMA}.meta WHERE name = 'tables'), {TABLES}"
+)
 ENTRIES = (
     f"SELECT chain, seq, hash FROM {SCHEMA}.journal "
     "JOIN unnest($1::text[], $2::bigint[]) AS known (name, number) ON (chain, seq) = (name, number)"

@@ -106,12 +106,8 @@ class SQLite:
         """Why the file, opened with ``accept_loss``, may lack transactions; "" if it has all."""
         return self._batches.shortfall
 
-    def remember(self, listener: Callable[[int, int, str], None]) -> None:
-        """Has a listener told, whenever entries are on disk, how many there are and which is last.
-
-        Called on the writer's thread, with the number of entries and the last one's number and
-        hash. It must not raise.
-        """
+    def remember(self, listener: Callable[[int, str], None]) -> None:
+        """Calls it on the writer's thread."""
         self._batches.listener = listener
 
     def peek(self, account_id: str) -> AccountRow | None:
@@ -176,7 +172,7 @@ class _Batches:
         self._opening = opening
         self._path = opening.path
         self._lost = False
-        self.listener: Callable[[int, int, str], None] | None = None
+        self.listener: Callable[[int, str], None] | None = None
 
     def prepare(self, *, accept_loss: bool) -> str:
         """Checks and upgrades the file, and locks it permanently; returns its identity."""
@@ -300,7 +296,7 @@ class _Batches:
         self.rows.committed()
         self._acknowledge()
         if self.listener is not None and self.rows.entries_on_disk != before:
-            self.listener(self.rows.entries_on_disk, *self.rows.last)
+            self.listener(*self.rows.last)
         return outcomes
 
     def _acknowledge(self) -> None:

@@ -91,6 +91,9 @@ class SQLiteReader:
         """An account."""
         return self.read(lambda rows: rows.account(account_id))
 
+    def remember(self, listener: Callable[[int, str], None]) -> None:
+        """Does nothing; a reader adds no entries."""
+
     def damage(self, *, pages: bool = True) -> list[str]:
         """The problems that SQLite finds with pages and indexes; a missing log.
 

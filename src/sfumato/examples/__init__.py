@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Public and made-up data, sessions over them, and the demos of ``sfumato demo``.
+
+The top room: it may import every other, and none imports it; the shell finds a demo by its name.
+Begin with ``people``, then ``demo``: the census extract with its questions, and the attack.
+"""
+
+import atexit
+import shutil
+import tempfile
+from pathlib import Path
+
+from sfumato.examples.census import census
+from sfumato.privacy.budget import Budget
+from sfumato.query.connect import connect
+from sfumato.query.session import Session
+
+
+def people() -> Session:
+    """Opens a session over a census extract: the table ``people``, a row for each of 27,253 people.
+
+    The extract is published, so nobody is harmed by a ledger that ends with the process: it lies in
+    a temporary folder. Each call opens a fresh one. Data of real people need one ledger for good.
+
+    >>> import sfumato as sf
+    >>> with sf.examples.people() as session:
+    ...     session.budget.left
+    Fraction(1, 1)
+    """
+    folder = tempfile.mkdtemp(prefix="sfumato-people-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return connect(
+        {"people": census()},
+        dataset="acs-2019",
+        budget=Budget(epsilon=1, delta="1e-6"),
+        ledger=Path(folder) / "ledger.db",
+    )
+
+
+__all__ = ["people"]

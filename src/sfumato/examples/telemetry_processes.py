@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The processes of ``sfumato demo telemetry``: collector, shuffler, and clients that send.
+
+All of them listen on 127.0.0.1 alone and end with the demo.
+"""
+
+import contextlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sfumato.errors import Failed
+
+SENDERS = Path(__file__).parent / "senders"
+# The sources of the clients: only a checkout of the repository has them.
+CLIENTS = Path(__file__).parents[3] / "clients"
+# Seconds until a process counts as stuck.
+_PATIENCE = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What a client sent, and in how many seconds."""
+
+    client: str
+    reports: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """A client that sends: its title, its command, and why it stands in for another one."""
+
+    title: str
+    command: tuple[str, ...]
+    note: str = ""
+
+
+def free_port() -> int:
+    """A port of this machine that nobody uses now."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+@contextlib.contextmanager
+def serving(folder: Path, command: str, port: int, task: str) -> Iterator[None]:
+    """Runs ``sfumato collect`` or ``shuffle`` in a folder while the block runs."""
+    log = folder / f"{command}.log"
+    with log.open("wb") as said:
+        process = subprocess.Popen(  # noqa: S603
+            [sys.executable, "-m", "sfumato", command], cwd=folder, stdout=said, stderr=said
+        )
+    try:
+        _wait(process, f"http://127.0.0.1:{port}/v1/tasks/{task}", log)
+        yield
+    finally:
+        _end(process)
+
+
+def _wait(process: subprocess.Popen[bytes], address: str, log: Path) -> None:
+    """Returns when the address answers; raises Failed if the process ends instead."""
+    limit = time.monotonic() + _PATIENCE
+    while time.monotonic() < limit and process.poll() is None:
+        # an address of this machine
+        with contextlib.suppress(OSError), urllib.request.urlopen(address, timeout=5):  # noqa: S310
+            return
+        time.sleep(0.05)
+    said = log.read_text(encoding="utf-8", errors="replace").strip()
+    raise Failed(f"A process of the demo did not start: {said[-300:]}")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Ends a process as Ctrl-C does, so that it stores what it acknowledged."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGINT)
+    try:
+        process.wait(_PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def node_sender(folder: Path) -> Sender:
+    """The client for Node, or the one in Python where Node or its sources are missing."""
+    node, client = shutil.which("node"), CLIENTS / "typescript" / "client.js"
+    if node is None:
+        return _instead(folder, "node", "node is not installed")
+    if not client.exists():
+        return _instead(folder, "node", "there is no clients/typescript")
+    command = (node, str(SENDERS / "send.mjs"), str(client), str(folder))
+    return Sender("Node", command)
+
+
+def java_sender(folder: Path) -> Sender:
+    """The client for Java, compiled now, or the one in Python where a part is missing."""
+    java, compiler = shutil.which("java"), shutil.which("javac")
+    sources = sorted((CLIENTS / "java" / "sfumato" / "telemetry").glob("*.java"))
+    if java is None or compiler is None:
+        return _instead(folder, "java", "javac is not installed")
+    if not sources:
+        return _instead(folder, "java", "there is no clients/java")
+    classes = folder / "classes"
+    given = [str(path) for path in (*sources, SENDERS / "Send.java")]
+    _run([compiler, "--release", "11", "-d", str(classes), *given])
+    return Sender("Java", (java, "-cp", str(classes), "Send", str(folder)))
+
+
+def _instead(folder: Path, name: str, reason: str) -> Sender:
+    """The client in Python, with the reports of another one."""
+    command = (sys.executable, str(SENDERS / "send.py"), str(folder), name)
+    note = f"{reason}: the Python client sends these reports"
+    return Sender("Python", command, note)
+
+
+@contextlib.contextmanager
+def sending(senders: Sequence[Sender]) -> Iterator[Sequence[subprocess.Popen[str]]]:
+    """Runs clients while the block runs; what is left of them ends with it."""
+    running: list[subprocess.Popen[str]] = []
+    try:
+        for sender in senders:
+            running.append(
+                subprocess.Popen(  # noqa: S603
+                    sender.command,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                    encoding="utf-8",
+                )
+            )
+        yield running
+    finally:
+        for process in running:
+            # waits, and closes its pipes
+            with process:
+                process.kill()
+
+
+def sent_by(sender: Sender, process: subprocess.Popen[str]) -> Sent:
+    """What a client has sent, when it has ended."""
+    out, err = process.communicate(timeout=_PATIENCE)
+    if process.returncode:
+        raise Failed(f"The {sender.title} client failed: {err.strip()[-300:]}")
+    rows = [line.split("\t") for line in out.splitlines()]
+    reports = sum(int(count) for _, count, _ in rows)
+    seconds = sum(float(duration) for _, _, duration in rows)
+    return Sent(sender.title, reports, seconds)
+
+
+def shown(folder: Path, *arguments: str) -> str:
+    """What a command of sfumato prints."""
+    return _run([sys.executable, "-m", "sfumato", *arguments], folder)
+
+
+def _run(command: Sequence[str], folder: Path | None = None) -> str:
+    """What a program prints; Failed if it fails."""
+    done = subprocess.run(  # noqa: S603
+        command, cwd=folder, capture_output=True, text=True, encoding="utf-8", timeout=_PATIENCE,
+        check=False,
+    )  # fmt: skip
+    if done.returncode:
+        raise Failed(f"A program of the demo failed: {done.stderr.strip()[-300:]}")
+    return done.stdout
