@@ -4,8 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 TWO := --numprocesses 2 --dist loadscope --no-loadscope-reorder
 # The tests' ledgers and servers flush thousands of times: their files lie in memory where it has room for them.
+# Servers may run as another user, so the folder is open like /tmp.
 IN_MEMORY = $(shell [ "$$(df --output=avail /dev/shm 2>&1 | tail -n 1)" -gt 4000000 ] 2>/dev/null && [ -w /dev/shm ] && echo -p /dev/shm XXXXXX)
-PYTEST_IN_MEMORY = @folder=$$(mktemp -d $(IN_MEMORY)) && trap 'rm -rf "$$folder"' EXIT && TMPDIR="$$folder" $(BIN)/python -m pytest
+PYTEST_IN_MEMORY = @folder=$$(mktemp -d $(IN_MEMORY)) && chmod 1777 "$$folder" && trap 'rm -rf "$$folder"' EXIT && TMPDIR="$$folder" $(BIN)/python -m pytest
 OF_ROOM = $(and $(wildcard tests/$(ROOM)),$(wildcard tests/$(ROOM) src/sfumato/$(ROOM) docs/$(ROOM).md $(CONTRACTS:%=tests/contracts/test_%.py)))
 CONTRACTS = $(shell grep -hor --include='*.py' 'tests\.contracts\.[a-z_]*' tests/$(ROOM) | sort -u | cut -d . -f 3)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check

@@ -70,6 +70,11 @@ def _parameters(value: Any) -> list[str]:
     return shown
 
 
+def lines() -> list[str]:
+    """A line for each public name, as it is pinned."""
+    return [f"{name}: {' | '.join(given)}" for name, given in signatures().items()]
+
+
 def allows(now: Sequence[str], before: Sequence[str]) -> bool:
     """Whether all calls that were right before are right now: only what has a default is new."""
     own, own_named = _divided(now)
@@ -83,3 +88,7 @@ def _divided(shown: Sequence[str]) -> tuple[list[str], list[str]]:
     """The parameters by place, and those by keyword alone."""
     at = shown.index(_ALONE) if _ALONE in shown else len(shown)
     return list(shown[:at]), list(shown[at + 1 :])
+
+
+if __name__ == "__main__":
+    print("\n".join(lines()))
