@@ -254,6 +254,15 @@ def test_every_page_begins_with_what_its_reader_can_do(page):
     assert title.startswith("# ") and promise in first
 
 
+def test_every_file_that_contributing_names_exists():
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    # X/y.py stands for any file
+    named = set(re.findall(r"`([\w.-]+/[\w./-]+\.\w+)`", text)) - {"X/y.py", "tests/X/test_y.py"}
+    places = (ROOT, SOURCE, SOURCE / "privacy")
+    assert len(named) > 80
+    assert not [name for name in named if not any((place / name).exists() for place in places)]
+
+
 def test_every_room_says_what_it_may_import_and_where_to_begin():
     for path in SOURCE.glob("*/__init__.py"):
         text = ast.get_docstring(nodes(path)[0]) or ""
