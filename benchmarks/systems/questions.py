@@ -186,7 +186,7 @@ def _medians(n: int) -> dict[int, float]:
     answer = session.query(
         "SELECT area, MEDIAN(amount) AS m FROM people GROUP BY area", epsilon=epsilon
     )
-    return {int(area): float(middle) for area, middle in answer.rows}
+    return {int(str(area)): float(str(middle)) for area, middle in answer.rows}
 
 
 WORKS = {

@@ -9,6 +9,7 @@ from typing import get_args
 from sfumato.metadata.column import ColumnType
 from sfumato.plan.aggregate import Aggregate
 from sfumato.plan.relation import Relation
+from tests.architecture.structure import nodes
 
 
 def below(kind: type) -> set[str]:
@@ -57,5 +58,4 @@ def refuses(node: ast.Match) -> bool:
 
 def dispatches(path: Path) -> list[ast.Match]:
     """The matches of a file that are over a closed union."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    return [node for node in ast.walk(tree) if isinstance(node, ast.Match) and is_dispatch(node)]
+    return [node for node in nodes(path) if isinstance(node, ast.Match) and is_dispatch(node)]

@@ -245,6 +245,24 @@ def test_every_room_has_a_page_with_its_public_names(room):
     assert not [name for name in names if not re.search(rf"\b{name}\b", page)]
 
 
+@pytest.mark.parametrize(
+    "page", sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
+)
+def test_every_page_begins_with_what_its_reader_can_do(page):
+    title, first = (ROOT / page).read_text("utf-8").split("\n\n", 2)[:2]
+    promise = "读完本页" if page.startswith("docs/zh/") else "Afterwards you can "
+    assert title.startswith("# ") and promise in first
+
+
+def test_every_file_that_contributing_names_exists():
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    # X/y.py stands for any file
+    named = set(re.findall(r"`([\w.-]+/[\w./-]+\.\w+)`", text)) - {"X/y.py", "tests/X/test_y.py"}
+    places = (ROOT, SOURCE, SOURCE / "privacy")
+    assert len(named) > 80
+    assert not [name for name in named if not any((place / name).exists() for place in places)]
+
+
 def test_every_room_says_what_it_may_import_and_where_to_begin():
     for path in SOURCE.glob("*/__init__.py"):
         text = ast.get_docstring(nodes(path)[0]) or ""

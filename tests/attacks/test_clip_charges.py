@@ -7,6 +7,7 @@ import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -69,11 +70,22 @@ def spent(session: sf.Session, price: Mapping[str, object]) -> Fraction:
     return Fraction(str(form[measure]))
 
 
-@pytest.mark.parametrize("values", [*type(sf.Clipped)])
-@pytest.mark.parametrize("unit", [rich.TWICE, AUTO_LIMITS], ids=["declared", "learnt"])
-@pytest.mark.parametrize(
-    "price", [{"epsilon": "0.7"}, {"epsilon": "0.123456789012"}, {"rho": "0.03"}], ids=str
-)
+PRICES = [{"epsilon": "0.7"}, {"epsilon": "0.123456789012"}, {"rho": "0.03"}]
+# of three prices, two units and two kinds of values: each two of them together, once at least
+IN_PAIRS = {0, 3, 5, 6, 8, 11}
+UNITS = {"declared": rich.TWICE, "learnt": AUTO_LIMITS}
+
+
+def cases():
+    """Every price with every unit and every kind of values; the longer run has all three crossed."""
+    for row, (price, unit, values) in enumerate(product(PRICES, UNITS, type(sf.Clipped))):
+        marks = [] if row in IN_PAIRS else [pytest.mark.long]
+        yield pytest.param(
+            price, UNITS[unit], values, marks=marks, id=f"{price}-{unit}-{values.name}"
+        )
+
+
+@pytest.mark.parametrize(("price", "unit", "values"), [*cases()])
 def test_no_question_is_charged_more_than_was_asked(tmp_path, price, unit, values):
     (asked,) = map(Fraction, price.values())
     with opened(tmp_path, unit) as session:

@@ -21,6 +21,7 @@ def test_the_plan_is_free(shell: Shell):
     ran = shell.run("census", "--plan")
     assert ran.code == 0
     assert "least error" in ran.out and "nothing was charged" in ran.out
+    assert "left now    epsilon " in ran.out and "left after  " in ran.out
     assert "epsilon 0 of" in shell.run("budget", "--details").out
 
 

@@ -117,7 +117,7 @@ def test_the_budget_may_be_left_out_once_the_ledger_knows_it(shell: Shell) -> No
             2,
             "InvalidDeclaration: Table 'people' has no column 'wage'",
         ),
-        ('"shop"', '""', 2, "InvalidConfig: dataset is missing"),
+        ('"shop"', '""', 2, "InvalidConfig: the file: dataset = ''"),
         (
             "lower = 0, upper = 99",
             "lower = 99, upper = 0",

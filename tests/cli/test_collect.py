@@ -97,4 +97,4 @@ def test_a_task_of_another_key_is_refused(shell: Shell) -> None:
 
 
 def test_no_file(shell: Shell) -> None:
-    assert "cannot be read" in shell.run("collect", "-c", "nothing.toml").err
+    assert "No file" in shell.run("collect", "-c", "nothing.toml").err

@@ -3,7 +3,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,14 +15,15 @@ from sfumato.cli import language
 from sfumato.cli.language import Words, choose, localized, words_of
 from sfumato.cli.lazy_group import LazyGroup
 from sfumato.cli.main import sfumato
-from tests.architecture.structure import ROOT
+from tests.architecture.structure import FILES, SOURCE, nodes
 from tests.contracts.shell import COUNT, Shell
 
 ZH = words_of("zh")
 HAN = re.compile("[\u4e00-\u9fff]")
 PLACE = re.compile(r"\{\d\*?\}")
-# Constants of the sources: a text that a sentence of the catalogue must come from.
-SOURCES = sorted((ROOT / "src" / "sfumato").rglob("*.py"))
+# what is filled in, where a sentence is compared
+BLANK = "X9"
+COMPOSED = Path(__file__).with_name("composed_sentences.txt").read_text("utf-8").splitlines()
 
 
 @pytest.fixture(autouse=True)
@@ -122,19 +123,53 @@ def test_headers_keep_their_width_and_values_stay() -> None:
     assert (header, rule, row) == ("column  95% 误差", "------  ---------", "     x  95% error")
 
 
-def constants() -> set[str]:
-    """All texts of the sources, f-strings cut at their places, blanks as one."""
-    found: set[str] = set()
-    for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                found.add(" ".join(node.value.split()))
-    return found
+def template(node: ast.AST) -> str:
+    """A text as a sentence with ``PLACE`` for what is filled in; empty if it is no text."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.JoinedStr(values=values):
+            parts = [each.value if isinstance(each, ast.Constant) else BLANK for each in values]
+            return "".join(map(str, parts))
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            first, second = template(left), template(right)
+            return (first or BLANK) + (second or BLANK) if first or second else ""
+    return ""
 
 
-def test_no_sentence_of_the_catalogue_is_dead() -> None:
+@cache
+def sentences() -> frozenset[str]:
+    """All texts of the sources, and their lines and paragraphs, blanks as one."""
+    texts: set[str] = set()
+    for path in FILES:
+        for node in nodes(path):
+            text = template(node)
+            texts |= {" ".join(part.split()) for part in (*text.split("\n"), *text.split("\n\n"))}
+    return frozenset(texts)
+
+
+def reworded(catalogue: Iterable[str]) -> list[str]:
+    """The sentences of a catalogue that no text of the sources is, as a whole."""
+    known = sentences()
+    return [each for each in catalogue if " ".join(PLACE.sub(BLANK, each).split()) not in known]
+
+
+def test_every_sentence_of_the_catalogue_is_said() -> None:
+    """Sentences that are put together while the program runs are listed, and so are click's."""
+    assert sorted(reworded(ZH.sentences)) == COMPOSED
+
+
+def test_a_sentence_that_was_reworded_is_noticed() -> None:
+    whole = [each for each in ZH.sentences if each not in COMPOSED]
+    english = next(each for each in whole if len(each.split()) > 4)
+    assert reworded([english, english.replace(" ", " indeed ", 1)]) == [
+        english.replace(" ", " indeed ", 1)
+    ]
+
+
+def test_no_part_of_a_composed_sentence_is_dead() -> None:
     """Each fixed part of some length stands in texts of the sources, or is click's."""
-    whole = "\n".join(constants())
+    whole = "\n".join(sentences())
     theirs = (
         "Usage",
         "Options",
@@ -142,14 +177,13 @@ def test_no_sentence_of_the_catalogue_is_dead() -> None:
         "Try 'sfumato",
         "Show this",
         "Show the version",
-        "default",
+        "Commands",
     )
     dead = []
-    for english in ZH.sentences:
-        if english.startswith(theirs):
-            continue
-        parts = [" ".join(part.split()) for part in PLACE.split(english)]
-        dead += [english for part in parts if len(part) > 6 and not _stands(part, whole)]
+    for english in COMPOSED:
+        if not english.startswith(theirs):
+            parts = [" ".join(part.split()) for part in PLACE.split(english)]
+            dead += [english for part in parts if len(part) > 6 and not _stands(part, whole)]
     assert dead == []
 
 
@@ -174,23 +208,13 @@ def test_translations_have_the_places_of_the_sentence() -> None:
 def raised() -> dict[str, list[str]]:
     """The sentences of refusals by room, with places for what is filled in."""
     found: dict[str, list[str]] = {}
-    for path in SOURCES:
-        room = path.relative_to(ROOT / "src" / "sfumato").parts[0]
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for path in FILES:
+        room = path.relative_to(SOURCE).parts[0]
+        for node in nodes(path):
             if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
                 given: list[Any] = [*node.exc.args[:1], *(k.value for k in node.exc.keywords)]
-                found.setdefault(room, []).extend(filter(None, map(_template, given)))
+                found.setdefault(room, []).extend(filter(None, map(template, given)))
     return found
-
-
-def _template(node: ast.expr) -> str:
-    """A text as a sentence with places; empty if it is no text."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return node.value
-    if isinstance(node, ast.JoinedStr):
-        parts = [each.value if isinstance(each, ast.Constant) else "X9" for each in node.values]
-        return "".join(map(str, parts))
-    return ""
 
 
 # At least these shares of the refusals of a room are translated.

@@ -9,8 +9,18 @@ from pathlib import Path
 import click
 import pytest
 
-from sfumato.cli.options import as_json, asked, emit, priced, require_folders, require_outputs
+from sfumato.cli.options import (
+    as_json,
+    asked,
+    emit,
+    priced,
+    require_folders,
+    require_outputs,
+    seconds_to_wait,
+    waits,
+)
 from sfumato.errors import WrongUse
+from sfumato.ledger.waiting import WAIT
 from sfumato.query.answer import Answer
 from sfumato.query.price import OnAverage
 from tests.contracts.people import session
@@ -186,3 +196,36 @@ def test_a_refused_output_quotes_no_password(scheme: str) -> None:
     with pytest.raises(WrongUse) as refused:
         require_folders(f"{scheme}://ada:secretpw@host/x")
     assert "secretpw" not in str(refused.value)
+
+
+WRITERS = (
+    "ledger allocate",
+    "ledger freeze",
+    "ledger thaw",
+    "stream open",
+    "stream advance",
+    "query",
+    "fit",
+    "census",
+    "budget",
+)
+
+
+@pytest.mark.parametrize("words", WRITERS)
+def test_a_command_that_writes_to_the_ledger_says_how_long_it_waits(
+    shell: Shell, words: str
+) -> None:
+    assert "--wait" in shell.run(*words.split(), "--help").out
+
+
+def test_a_command_waits_as_long_as_its_option_says() -> None:
+    seconds = []
+
+    @click.command()
+    @waits
+    def command() -> None:
+        seconds.append(seconds_to_wait())
+
+    command.main(["--wait", "0.5"], standalone_mode=False)
+    command.main([], standalone_mode=False)
+    assert [*seconds, seconds_to_wait()] == [0.5, WAIT, WAIT]

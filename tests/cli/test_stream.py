@@ -64,6 +64,7 @@ def test_a_stream_is_planned_opened_advanced_and_shown(here, capsys):
     assert "windows of 7 ticks over 30 ticks" in planned
     assert "rows of a unit (rider) beyond 1 a tick and 1 ticks are left out" in planned
     assert "rows = 1" in planned and "+- 10.583" in planned
+    assert "left now    epsilon " in planned and "left after  " in planned
     assert run(["stream", "plan", "endless"]) == 0
     assert "2,097,152 ticks (no end known" in capsys.readouterr().out
     assert run(["stream", "advance", "daily", "2026-11-01"]) == 2

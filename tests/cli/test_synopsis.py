@@ -44,6 +44,8 @@ def test_a_synopsis_is_planned_measured_and_asked(shell):
     assert not (shell.folder / "ledger.db").exists()
     first = shell.run("synopsis", "measure", "both", "--output", "both.json")
     assert first.code == 0
+    left = shell.run("synopsis", "plan", "both").out
+    assert "left now    pure gate closed, rho" in left and "left after  pure gate closed" in left
     again = shell.run("synopsis", "measure", "both", "--output", "both.json")
     assert again.out.splitlines()[-1] == first.out.splitlines()[-1]
     said = shell.run(

@@ -2,9 +2,9 @@
 """How two processes share the tests: whole groups, the heaviest first.
 
 A group is a file, whose tests share what it sets up. The files that need Spark are one group, and
-so are those that need MariaDB: each starts once. pytest-xdist 3.8 has groups by a mark, but under
-pytest 9.2 it drops the mark without a word, and hands out test by test. So the first process finds
-the group by the name of the file.
+so are those that need MariaDB: each starts once. Those that read the syntax trees of all sources
+are one too. pytest-xdist 3.8 has groups by a mark, but under pytest 9.2 it drops the mark without
+a word, and hands out test by test. So the first process finds the group by the name of the file.
 """
 
 import json
@@ -15,10 +15,12 @@ import pytest
 from xdist.scheduler.loadscope import LoadScopeScheduling
 
 DURATIONS = Path(__file__).resolve().parents[1] / "durations.json"
-SPARK, MARIADB = "spark", "mariadb"
-# files whose names do not say which server they need
+SPARK, MARIADB, SOURCES = "spark", "mariadb", "tests/architecture"
+# files whose names do not say their group
 _SHARED = {
     "tests/benchmarks/test_bench.py": SPARK,
+    "tests/cli/test_language.py": SOURCES,
+    "tests/query/test_data_check.py": SOURCES,
     "tests/engines/test_mysql.py": MARIADB,
     "tests/engines/test_declared.py": MARIADB,
     "tests/engines/test_prepared.py": MARIADB,
@@ -39,7 +41,7 @@ def group(test: str) -> str:
     file = test.split("::")[0]
     if file in _SHARED:
         return _SHARED[file]
-    return next((server for server in (SPARK, MARIADB) if server in file), file)
+    return next((name for name in (SPARK, MARIADB, SOURCES) if name in file), file)
 
 
 def heaviest_first(items: list[pytest.Item]) -> list[pytest.Item]:

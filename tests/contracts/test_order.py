@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from xdist.remote import Producer
 
-from tests.contracts.order import MARIADB, SPARK, Groups, group, heaviest_first
+from tests.contracts.order import MARIADB, SOURCES, SPARK, Groups, group, heaviest_first
 
 # what a file or a server sets up is set up once in each process that runs its tests
 SERVERS = {"spark": SPARK, "mariadb": MARIADB}
@@ -64,11 +64,12 @@ def test_a_group_is_handed_out_whole_and_in_order():
         ("tests/engines/test_spark_kind.py::test_a[b]", SPARK),
         ("tests/benchmarks/test_bench.py::test_a", SPARK),
         ("tests/engines/test_prepared.py::test_a", MARIADB),
+        ("tests/architecture/test_house.py::test_a", SOURCES),
         ("tests/sql/test_lower.py::TestIt::test_a[::]", "tests/sql/test_lower.py"),
         ("docs/sql.md::sql.md", "docs/sql.md"),
     ],
 )
-def test_a_group_is_a_file_or_the_files_of_a_server(test, name):
+def test_a_group_is_a_file_or_the_files_that_share_something(test, name):
     assert group(test) == name
 
 

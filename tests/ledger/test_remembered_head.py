@@ -15,11 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import LedgerIncomplete
-from sfumato.ledger import Ledger, remembered_head
+from sfumato.ledger import Ledger, remembered_head, spend
 from sfumato.ledger.backup import backup, restore
 from sfumato.ledger.recover import recover
 from sfumato.ledger.remembered_head import LastEntry, RememberedHead, state_folder
 from sfumato.ledger.signed_heads import Signer
+from sfumato.ledger.store import sqlite
+from sfumato.ledger.store.sqlite import SQLite
+from sfumato.noise.entropy import token
 from tests.contracts.charges import entries, opened, paid, pure
 from tests.contracts.images import crash_image
 
@@ -61,6 +64,62 @@ def test_a_ledger_that_lacks_the_remembered_entry_is_noticed(place: Path) -> Non
     assert "sfumato ledger recover --accept-loss" in str(refusal.value)
 
 
+class Other(RememberedHead):
+    """A memory of another ledger."""
+
+    def __init__(self, identity: str, *, shared: bool = False) -> None:
+        super().__init__(token(), shared=shared)
+
+
+MUTANTS: dict[str, tuple[object, str, object]] = {
+    "nothing is compared": (RememberedHead, "missing_from", lambda *_: ""),
+    "every entry is there": (LastEntry, "is_in", lambda *_: True),
+    "every slot is torn": (LastEntry, "from_bytes", lambda *_: None),
+    "another identity": (spend, "RememberedHead", Other),
+    "nothing is noted": (SQLite, "remember", lambda *_: None),
+}
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_a_broken_memory_lets_a_restored_folder_charge(
+    mutant: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(*MUTANTS[mutant])
+    place: Path = request.getfixturevalue("place")
+    go_back(place)
+    # 1.9 is spent of 1
+    with closing(Ledger.open(place)) as ledger:
+        paid(ledger, pure("0.9", "second"))
+
+
+def test_a_stream_that_was_restored_draws_no_place_again(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "live" / "l.db"
+    place.parent.mkdir()
+
+    def next_day() -> int:
+        with closing(Ledger.open(place)) as ledger:
+            pieces = ledger.resume(charge)
+            ledger.begin(charge, pieces.begun + 1, fence=pieces.fence)
+            ledger.append(charge, pieces.begun + 1, b"a day", fence=pieces.fence)
+            ledger.suspend(charge, fence=pieces.fence)
+            return pieces.begun + 1
+
+    with closing(opened(place)) as ledger:
+        charge = ledger.reserve(pure("0.5", "daily"))
+        ledger.suspend(charge, fence=ledger.start(charge, places=3))
+    assert next_day() == 1
+    shutil.copytree(place.parent, tmp_path / "older")
+    assert next_day() == 2
+    go_back(place)
+    with pytest.raises(LedgerIncomplete):
+        next_day()
+    # the mutant draws the second day again
+    monkeypatch.setattr(RememberedHead, "missing_from", lambda *_: "")
+    assert next_day() == 2
+
+
 def test_a_copy_that_charged_looks_the_same(place: Path, tmp_path: Path) -> None:
     shutil.copytree(place.parent, tmp_path / "copy")
     with closing(Ledger.open(tmp_path / "copy" / "l.db")) as ledger:
@@ -95,22 +154,43 @@ def test_a_remembered_head_names_nobody_and_no_place(place: Path, home: Path) ->
     assert identity not in head.read_text() + head.name
 
 
-def test_it_is_written_after_the_entry_is_on_disk(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def are_noted_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether each noted entry of a charge is on disk when it is noted."""
     seen: list[bool] = []
 
     def note(self: RememberedHead, seq: int, digest: str) -> None:
         # what another process would read now, if this one died
         image = crash_image(tmp_path / "l.db", tmp_path / f"image {len(seen)}")
         with closing(Ledger.open(image, read_only=True)) as copy:
-            seen.append(entries(copy)[-1].hash == digest)
+            seen.append(digest in [entry.hash for entry in entries(copy)])
 
     monkeypatch.setattr(RememberedHead, "note", note)
     with closing(opened(tmp_path / "l.db")) as ledger:
         paid(ledger, pure("0.1"))
+    return seen
+
+
+def test_it_is_written_after_the_entry_is_on_disk(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # the account, then three steps of a charge
-    assert seen == [True] * 4
+    assert are_noted_on_disk(tmp_path, monkeypatch) == [True] * 4
+
+
+def test_what_is_noted_before_the_commit_is_not_on_disk(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mutant: a power cut would leave a memory that is newer than the ledger."""
+    commit = sqlite._Batches._commit
+
+    def note_and_commit(self: sqlite._Batches) -> None:
+        for row in self.rows.held.changed():
+            if self.listener is not None:
+                self.listener(row.seq, row.head)
+        commit(self)
+
+    monkeypatch.setattr(sqlite._Batches, "_commit", note_and_commit)
+    assert False in are_noted_on_disk(tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("torn", [0, 1])
@@ -122,6 +202,27 @@ def test_a_torn_slot_is_absent_and_the_other_counts(place: Path, home: Path, tor
     head.write_bytes(content)
     with closing(Ledger.open(place)) as ledger:
         assert RememberedHead(ledger.store.identity).entries() == [slots[1 - torn]]
+
+
+def test_without_its_checksum_a_torn_slot_locks_the_ledger(
+    place: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mutant."""
+
+    def unchecked(slot: bytes) -> LastEntry:
+        order, seq, digest, _ = slot.decode().split()[2:]
+        return LastEntry(int(order), int(seq), digest)
+
+    (head,) = home.iterdir()
+    content = bytearray(head.read_bytes())
+    for torn in (0, 1):
+        content[198 * torn + 100] ^= 1
+    head.write_bytes(content)
+    Ledger.open(place).close()
+    head.write_bytes(content)
+    monkeypatch.setattr(LastEntry, "from_bytes", unchecked)
+    with pytest.raises(LedgerIncomplete):
+        Ledger.open(place)
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff\x00" * 198, b"a word", b"x" * 396, b"y" * 5000])

@@ -27,7 +27,7 @@ from sfumato.query import connect as connecting
 from sfumato.query.curator import Curator
 from sfumato.query.data_check import DataCheck, TableFacts, check_data
 from sfumato.query.data_check_text import NOTICE
-from tests.architecture.structure import FILES, SOURCE
+from tests.architecture.structure import FILES, SOURCE, nodes
 from tests.contracts.people import FRAME, session, table
 
 COUNT = "SELECT COUNT(*) AS n FROM people"
@@ -288,7 +288,7 @@ def test_a_failure_says_nothing_of_the_data(tmp_path, caplog):
 
 def names(path):
     """The attributes and imported names that a file reads."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Attribute):
             yield node.attr
         if isinstance(node, ast.ImportFrom):

@@ -156,7 +156,8 @@ def _class(name: str, members: frozenset[str]) -> Any:
     """The class of this name that has these compared fields."""
     later = set(show._LATER)
     chosen = [kind for kind in _classes(name) if compared(kind) - later == members - later]
-    assert len(chosen) == 1, (name, members, chosen)
+    assert chosen, f"a stored form has {name} of {', '.join(sorted(members))}, and no class is it"
+    assert len(chosen) == 1, f"several classes are {name} in stored forms: {chosen}"
     return chosen[0]
 
 
@@ -215,13 +216,24 @@ def reachable(start: Iterable[Any]) -> set[Any]:
 
 
 def _derived(kind: Any) -> list[Any]:
-    """The classes of the package that derive from one."""
-    every = [each for kinds in _by_name().values() for each in kinds]
-    return [each for each in every if each is not kind and kind in each.__mro__]
+    """The classes of the package that derive from one, or keep to it, if it is a protocol."""
+    every = [each for kinds in _by_name().values() for each in kinds if each is not kind]
+    if not getattr(kind, "_is_protocol", False):
+        return [each for each in every if kind in each.__mro__]
+    own = {*vars(kind), *vars(kind).get("__annotations__", {})}
+    members = {name for name in own if not name.startswith("_")}
+    return [
+        each
+        for each in every
+        if is_dataclass(each) and members <= {*dir(each), *(f.name for f in fields(each))}
+    ]
 
 
 def _atoms(hint: Any) -> Iterator[Any]:
     """The classes in an annotation."""
+    if isinstance(hint, typing.TypeVar):
+        for part in (hint.__bound__, *hint.__constraints__):
+            yield from _atoms(part)
     if isinstance(hint, type) and not typing.get_args(hint):
         yield hint
     for part in typing.get_args(hint):

@@ -29,7 +29,9 @@ from sfumato.ledger.pieces import Pieces
 from sfumato.ledger.pins import Known, Pin
 from sfumato.ledger.store import base, rows
 from sfumato.ledger.tally import Tally, entry_body
+from sfumato.metadata.column import Column
 from sfumato.metadata.dataset import Dataset
+from sfumato.metadata.timestamp import Timestamp
 from sfumato.noise import (
     Binomial,
     DiscreteGaussian,
@@ -40,6 +42,7 @@ from sfumato.noise import (
     Skellam,
     Truncated,
 )
+from sfumato.plan.relation import Summary
 from sfumato.plan.scalar import Arithmetic, Compare, Comparison, Constant, DatePart, Operation, Part
 from sfumato.plan.show import form
 from sfumato.plan.statistic import Statistic
@@ -85,6 +88,8 @@ NODES: Mapping[str, Any] = {
     "operations": [Arithmetic(each, Constant(1), Constant(2)) for each in Operation],
     "parts": [DatePart(each, Constant(1)) for each in Part],
     "statistics": list(Statistic),
+    "summaries": list(Summary),
+    "timestamp": Column("at", Timestamp("2024-01-01", "2024-12-31", format="%d/%m/%Y %H:%M")),
 }
 
 

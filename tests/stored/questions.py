@@ -3,7 +3,8 @@
 
 Their answers are in files, so nothing here ever changes: not a declaration, a cost, an option, nor
 the words of a statement. That is why it shares nothing with ``tests/contracts``, which may change.
-A new question goes into a dataset of its own, with files of its own.
+A new question goes into a dataset of its own, with files of its own. How a cost is split is stated,
+where floats would find it.
 """
 
 import hashlib
@@ -21,7 +22,7 @@ from sfumato import learning as ln
 from sfumato import synopsis, telemetry
 from sfumato import synthetic as sy
 from sfumato.learning import torch as lt
-from sfumato.learning.torch import fingerprint
+from sfumato.learning.torch import fingerprint, network, network_model, whitening
 from sfumato.query.task import Task
 from sfumato.telemetry.charge import DeviceLife
 from sfumato.telemetry.oracles.category import category
@@ -196,15 +197,20 @@ def _asked(task: Task) -> Question:
 CROSS = nn.CrossEntropyLoss(reduction="none")
 
 
+def _linear(inputs: int) -> nn.Module:
+    """A module with two outputs, whose weights are stated."""
+    module = nn.Linear(inputs, 2)
+    nn.init.constant_(module.weight, 0.25)
+    nn.init.zeros_(module.bias)
+    return module
+
+
 def _network(optimizer: Any, columns: str = "b, s, y", inputs: int = 2, **options: Any) -> Question:
-    """A fit of a small network, whose first weights are stated."""
+    """A fit of a small network."""
 
     def ask(here: sf.Session) -> Any:
-        module = nn.Linear(inputs, 2)
-        nn.init.constant_(module.weight, 0.25)
-        nn.init.zeros_(module.bias)
         how = {"steps": 4, "size": 40, "checkpoints": 2} | options
-        recipe = lt.Network(module, CROSS, optimizer, **how)
+        recipe = lt.Network(_linear(inputs), CROSS, optimizer, **how)
         return ln.fit(here, recipe, f"SELECT {columns} FROM t", label="y", epsilon=1, delta="1e-9")
 
     return ask
@@ -356,16 +362,26 @@ STATEMENTS: Mapping[str, Question] = {
 
 # The tasks and series, by name, over one table.
 TASKS: Mapping[str, Question] = {
+    "frame": lambda here: here.table("t").where(sf.col("b") > 3).agg(n=sf.count()).query(epsilon=1),
     "marginals": lambda here: here.marginals("t", [("s", "y"), ("b",)], rho="0.01"),
     "marginals in L1": lambda here: here.marginals("t", [("s", "y")], epsilon=1),
     "synopsis of a column": lambda here: synopsis.measure(
         here, "t", synopsis.ranges("b"), epsilon=1
     ),
     "synopsis of two columns": lambda here: synopsis.measure(
-        here, "t", synopsis.ranges("b") * synopsis.cells("s"), rho="0.01"
+        here,
+        "t",
+        synopsis.ranges("b") * synopsis.cells("s"),
+        rho="0.01",
+        strategy="tables alone",
     ),
     "census": lambda here: synopsis.census(
-        here, "t", SPINE, tables={"whole": [["s"], []], "half": ["s"]}, rho="0.01"
+        here,
+        "t",
+        SPINE,
+        tables={"whole": [["s"], []], "half": ["s"]},
+        rho="0.01",
+        split="even by table",
     ),
     "stream": _stream(by=["s"], horizon=4),
     "stream of some rows": _stream(where="b > 3", horizon=8, participations=2, separation=2),
@@ -395,6 +411,9 @@ TASKS: Mapping[str, Question] = {
     "clusters in L1": _fit(ln.KMeans(2), "a, b", None, epsilon=1),
     "components": _fit(ln.PCA(1), "a, n, b", None, rho="0.01"),
     "components of arrays": _fit(ln.PCA(1), "v", None, rho="0.01"),
+    "whitening": lambda here: ln.fit(
+        here, lt.Whitening(_linear(2), kept=1), "SELECT b, s FROM t", epsilon=1, delta="1e-9"
+    ),
     "tune": lambda here: ln.tune(
         here,
         [ln.NaiveBayes(bins=2), ln.DecisionTree(depth=1)],
@@ -514,13 +533,12 @@ def without_torch() -> Iterator[None]:
     The version of torch is in the hash, and so are the attributes that it gives its modules. What
     is tried with made-up rows stores nothing, and takes seconds.
     """
-    network = "sfumato.learning.torch.network"
     tried = ("rows_apart", "isolated_elsewhere", "forgetful", "released")
     with ExitStack() as block:
-        block.enter_context(patch(f"{network}.fingerprint", _hash_of_ours))
-        block.enter_context(patch(f"{network}_model.fingerprint", _hash_of_ours))
+        for module in (network, network_model, whitening):
+            block.enter_context(patch.object(module, "fingerprint", _hash_of_ours))
         for name in tried:
-            block.enter_context(patch(f"{network}.require_{name}", _allowed))
+            block.enter_context(patch.object(network, f"require_{name}", _allowed))
         yield
 
 

@@ -12,12 +12,14 @@ from tests.architecture.structure import SOURCE
 # Where an object is in memory, as its text says.
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _ALONE = "*"
+# Before the name that leads to the same.
+SAME = "same as "
 
 
 def signatures() -> dict[str, list[str]]:
     """The parameters of each public name, without their types; ``*`` begins those with a keyword.
 
-    A name that leads to what an earlier one leads to has that one, behind "same as".
+    A name that leads to what an earlier one leads to has that one, behind ``SAME``.
     """
     found: dict[str, list[str]] = {}
     first: dict[int, str] = {}
@@ -28,7 +30,7 @@ def signatures() -> dict[str, list[str]]:
             value = getattr(module, name)
             full = f"{place}.{name}"
             if callable(value) and id(value) in first:
-                found[full] = [f"same as {first[id(value)]}"]
+                found[full] = [f"{SAME}{first[id(value)]}"]
                 continue
             first[id(value)] = full
             found |= dict(_called(full, value))
@@ -68,6 +70,11 @@ def _parameters(value: Any) -> list[str]:
     return shown
 
 
+def lines() -> list[str]:
+    """A line for each public name, as it is pinned."""
+    return [f"{name}: {' | '.join(given)}" for name, given in signatures().items()]
+
+
 def allows(now: Sequence[str], before: Sequence[str]) -> bool:
     """Whether all calls that were right before are right now: only what has a default is new."""
     own, own_named = _divided(now)
@@ -81,3 +88,7 @@ def _divided(shown: Sequence[str]) -> tuple[list[str], list[str]]:
     """The parameters by place, and those by keyword alone."""
     at = shown.index(_ALONE) if _ALONE in shown else len(shown)
     return list(shown[:at]), list(shown[at + 1 :])
+
+
+if __name__ == "__main__":
+    print("\n".join(lines()))

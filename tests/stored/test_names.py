@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """No name of Python that is in stored bytes can be renamed unnoticed."""
 
+from enum import Enum
+
 import numpy as np
 import pytest
 
@@ -32,7 +34,7 @@ def made(world: World, place: str) -> str:
     """A stored text as it is made now."""
     if place in PLACES:
         dataset, name, text = PLACES[place]
-        return world.asked(dataset, name)[1].makers[text]()
+        return world.asked(dataset, name).stored.makers[text]()
     return world.makers[place]()
 
 
@@ -93,6 +95,13 @@ def test_a_class_that_a_form_may_hold_is_in_a_pinned_form() -> None:
     assert names.reachable(stored) - stored - never == set()
     with pytest.raises(TypeError, match="no canonical form"):
         form(Residuals(np.zeros(1, np.int64), logistic=True))
+
+
+def test_every_field_and_value_of_a_stored_class_is_in_a_pinned_form() -> None:
+    pinned = {(name.owner, name.name) for name in NAMES if not name.text}
+    for kind in {name.owner for name in NAMES if not name.text}:
+        members = [each.name for each in kind] if issubclass(kind, Enum) else names.compared(kind)
+        assert {(kind, member) for member in members} <= pinned
 
 
 def test_a_class_that_no_pin_has_is_found_by_the_annotations() -> None:

@@ -22,10 +22,9 @@ def pinned(dataset: str, name: str) -> Any:
 
 @pytest.mark.parametrize(("dataset", "name"), EVERY)
 def test_a_question_of_before_is_recalled(stored_world: World, dataset: str, name: str) -> None:
-    before = stored_world.taken(dataset)
-    _, stored = stored_world.asked(dataset, name)
-    assert stored_world.taken(dataset) == before
-    assert stored.to_json() == pinned(dataset, name)
+    again = stored_world.asked(dataset, name)
+    assert again.before == again.after
+    assert again.stored.to_json() == pinned(dataset, name)
 
 
 def test_every_question_is_pinned() -> None:
@@ -43,8 +42,7 @@ def test_a_question_that_was_not_asked_is_charged(stored_world: World) -> None:
 
 @pytest.mark.parametrize("name", ["stream", "stream of some rows", "stream with square roots"])
 def test_a_series_of_before_goes_on(stored_world: World, name: str) -> None:
-    stream, _ = stored_world.asked("room", name)
-    assert len(stream.ends) == 1
+    assert len(stored_world.asked("room", name).answer.ends) == 1
     before = stored_world.taken("room")
     ask = questions.QUESTIONS["room"][name]
     stream = ask(stored_world.session("room"), days=["2026-11-15", "2026-11-20"])
@@ -53,16 +51,15 @@ def test_a_series_of_before_goes_on(stored_world: World, name: str) -> None:
 
 
 def test_a_fit_of_before_goes_on_where_it_was_interrupted(stored_world: World) -> None:
-    before = stored_world.taken("room")
-    stored_world.asked("room", questions.INTERRUPTED)
+    again = stored_world.asked("room", questions.INTERRUPTED)
     assert stored_world.pieces == [2, 3]
-    assert stored_world.taken("room") == before
+    assert again.before == again.after
 
 
 @pytest.mark.parametrize("name", numbers.COUNTS)
 def test_a_synthetic_fit_of_before_gives_equal_numbers(stored_world: World, name: str) -> None:
     dataset, *_ = numbers.COUNTS[name]
-    model, _ = stored_world.asked(dataset, name)
+    model = stored_world.asked(dataset, name).answer
     loaded = sy.load(stored_world.session(dataset), model.charge_id)
     assert numbers.of_fit(name, loaded) == parts.read("numbers.json")[name]
 

@@ -14,6 +14,16 @@ import sfumato as sf
 from tests.stored import asking, parts, questions
 
 
+@dataclass(frozen=True)
+class Again:
+    """A question that was asked again: its answer, what would be stored of it now, its charge."""
+
+    answer: Any
+    stored: asking.Stored
+    before: list[Any]
+    after: list[Any]
+
+
 @dataclass
 class World:
     """A folder with a copy of the ledger; each question is asked once.
@@ -25,7 +35,7 @@ class World:
     block: ExitStack
     pieces: list[int] = field(default_factory=list)
     _sessions: dict[str, sf.Session] = field(default_factory=dict)
-    _asked: dict[tuple[str, str], tuple[Any, asking.Stored]] = field(default_factory=dict)
+    _asked: dict[tuple[str, str], Again] = field(default_factory=dict)
 
     def session(self, dataset: str) -> sf.Session:
         """A session over a dataset."""
@@ -34,14 +44,17 @@ class World:
             self._sessions[dataset] = self.block.enter_context(opened)
         return self._sessions[dataset]
 
-    def asked(self, dataset: str, name: str) -> tuple[Any, asking.Stored]:
-        """The answer to a question, and what would be stored of it now."""
+    def asked(self, dataset: str, name: str) -> Again:
+        """A question, asked again the first time that it is needed."""
         if (dataset, name) not in self._asked:
             question = questions.QUESTIONS[dataset][name]
             if name == questions.INTERRUPTED:
                 question = partial(question, progress=lambda place, _: self.pieces.append(place))
+            session = self.session(dataset)
+            before = self.taken(dataset)
             with questions.without_torch():
-                self._asked[dataset, name] = asking.ask(question, self.session(dataset))
+                answer, stored = asking.ask(question, session)
+            self._asked[dataset, name] = Again(answer, stored, before, self.taken(dataset))
         return self._asked[dataset, name]
 
     def taken(self, dataset: str) -> list[Any]:

@@ -81,8 +81,8 @@ def main() -> None:
     write("hashes.json", hashes)
     others = {each: make() for each, make in parts.makers() if each.split()[0] not in FILED}
     write("parts.json", others)
-    lines = [f"{each}: {' | '.join(given)}\n" for each, given in signatures.signatures().items()]
-    (questions.FOLDER / "signatures.txt").write_text("".join(lines), encoding="utf-8")
+    given = "".join(f"{line}\n" for line in signatures.lines())
+    (questions.FOLDER / "signatures.txt").write_text(given, encoding="utf-8")
 
 
 def first_asked(dataset: str, folder: Path) -> None:

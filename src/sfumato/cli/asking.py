@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import click
 
-from sfumato.cli.options import config
+from sfumato.cli.options import config, seconds_to_wait, waits
 from sfumato.config.load import load
 from sfumato.engines.local import Local
 from sfumato.ledger.waiting import WAIT
@@ -41,18 +41,10 @@ def asks(command: Command) -> Command:
     """Adds ``-c`` and who asks, what for and how long it waits; the command has ``asking``."""
 
     @wraps(command)
-    def called(
-        *, config: str, analyst: str | None, purpose: str | None, wait: float, **others: Any
-    ) -> Any:
-        return command(asking=Asking(config, analyst, purpose, wait), **others)
+    def called(*, config: str, analyst: str | None, purpose: str | None, **others: Any) -> Any:
+        asking = Asking(config, analyst, purpose, seconds_to_wait())
+        return command(asking=asking, **others)
 
     named = click.option("--analyst", help="Who asks [default: analyst of the file, or owner].")
     meant = click.option("--purpose", help="What the question is for; its account pays.")
-    waits = click.option(
-        "--wait",
-        type=float,
-        default=WAIT,
-        show_default=True,
-        help="Seconds to wait for a ledger file that another process has open.",
-    )
     return config(named(meant(waits(called))))

@@ -13,6 +13,7 @@ from sfumato.cli.options import require_outputs, write_bytes, write_file, write_
 from sfumato.cli.waiting import waiting
 from sfumato.config.census import read_census
 from sfumato.errors import WrongUse, shown
+from sfumato.query.left_after import left_now
 from sfumato.synopsis.geography.census import Census, measure_census
 
 _SUFFIXES = (".csv", ".parquet", ".arrow")
@@ -65,7 +66,9 @@ def command(
         planned = declared.planned(session.dataset, cost)
         planned.named(split)
         if is_plan:
-            write_text(repr(planned), None)
+            task = planned.of(planned.named(split))
+            left = left_now(session.balances, session.price(task).charge)
+            write_text("\n".join([repr(planned), *left]), None)
             return
         found = measure_census(session, planned, split=split)
     found.estimate(_done)

@@ -2,7 +2,6 @@
 """``sfumato check``: checks the declarations against the data and the ledger."""
 
 import logging
-import tomllib
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from importlib import import_module
@@ -15,6 +14,7 @@ from sfumato.cli.language import say
 from sfumato.cli.options import as_json, config
 from sfumato.cli.waiting import watching
 from sfumato.config.load import Declarations, read_declarations, read_section
+from sfumato.config.toml_file import read_toml
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.inspect_columns import read_through
 from sfumato.engines.leftovers import held_rows
@@ -24,7 +24,6 @@ from sfumato.errors import InvalidConfig, LedgerMissing, WrongUse
 from sfumato.ledger.spend import Ledger
 from sfumato.metadata.contract import Contract
 from sfumato.metadata.dataset import Dataset
-from sfumato.metadata.side_file import side_text
 from sfumato.query.data_check import DataCheck, check_data
 from sfumato.query.reckless import reckless
 
@@ -140,7 +139,7 @@ def _planned(config: str) -> Iterator[str]:
 
 def _has(config: str, section: str) -> bool:
     """Whether a file has a section."""
-    return section in tomllib.loads(side_text(config))
+    return section in read_toml(config)
 
 
 @contextmanager

@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 
 from sfumato.cli.init_keys import Keys
 from sfumato.cli.init_sources import Columns
+from sfumato.config.load import BUDGET
 from sfumato.config.open_places import OPEN
+from sfumato.config.section import REQUIRED, Key
+from sfumato.config.table import COLUMNS, UNIT
 
 _HEADER = """\
 # The declarations of a dataset. `sfumato check` names each place that is still open ("?").
@@ -17,28 +20,12 @@ _HEADER = """\
 # occur, is a fact about the persons in it, and every answer would show it.
 # A line "# type = ..." is a guess from the form of the first lines: remove "# " to confirm it."""
 _CONFIRM = 'remove the first "# " to confirm'
-TYPES = ("integer", "real", "category", "boolean", "date", "timestamp", "text")
-_WHY = {
-    "type": ", ".join(TYPES),
-    "lower": "the least value that is possible, whatever the data holds",
-    "upper": "the greatest value that is possible, whatever the data holds",
-    "values": '["..."]: every possible value, also those that nobody has; or {"1" = "label"}',
-    "format": '"%d/%m/%Y" or "%m/%d/%Y": which comes first, the form does not tell',
-}
-_NEEDED = {
-    "integer": ("lower", "upper"),
-    "real": ("lower", "upper"),
-    "date": ("lower", "upper"),
-    "timestamp": ("lower", "upper"),
-    "category": ("values",),
-}
+TYPES = tuple(kind for kind in COLUMNS if kind != "array")
 _UNIT_WHY = """\
 # Whom is it about, and how much of one person counts? Limits are enforced: rows beyond them are
 # left out. They are choices, not facts of the data: "auto" learns one privately, for a charge."""
-_LIMITS = {
-    "max_rows": "how many rows of one person count in one group of an answer",
-    "max_groups": "in how many groups one person counts",
-}
+# The places of a unit that the owner fills.
+_OF_A_UNIT = ("max_rows", "max_groups")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +55,21 @@ def config_text(
         'ledger = "ledger.db"  # records what is spent; keep it, and back it up',
         "",
         "[budget]",
-        _line("epsilon", epsilon, "the most that all answers may cost: sfumato explain-epsilon 1"),
-        '# delta = "1e-6"  # for Gaussian noise and open groups: far below 1 / number of persons',
+        *_section(BUDGET, {"epsilon": epsilon}),
     ]
     lines += keys.lines
     for table in tables:
         lines += ["", *_table(table, keys)]
     return "\n".join(lines) + "\n"
+
+
+def _section(keys: Sequence[Key], stated: Mapping[str, object]) -> Iterator[str]:
+    """The lines of a section: its required keys, and the others as comments."""
+    for key in keys:
+        if key.name in stated or key.default is REQUIRED:
+            yield _line(key.name, stated.get(key.name, OPEN), key.help)
+        else:
+            yield f"# {key.line}  # {key.help}"
 
 
 def _table(table: TableDraft, keys: Keys) -> Iterator[str]:
@@ -116,10 +111,9 @@ def _unit(table: TableDraft, keys: Keys) -> Iterator[str]:
     if not draft and keys.by_table[table.name]:
         candidates = ", ".join(keys.by_table[table.name])
         yield f"# Keys by their names: {candidates}. A visit or an order is no person: who is it?"
-    if not draft:
-        yield _line("column", OPEN, "the column that says whom a row is about")
-    for name, why in _LIMITS.items():
-        yield _line(name, OPEN, why)
+    for key in UNIT:
+        if key.name in _OF_A_UNIT or (key.name == "column" and not draft):
+            yield _line(key.name, OPEN, key.help)
 
 
 def _column(table: TableDraft, column: str) -> Iterator[str]:
@@ -130,21 +124,16 @@ def _column(table: TableDraft, column: str) -> Iterator[str]:
     if "type" not in known and kind:
         yield f"# type = {literal(kind)}  # or {_others(kind)}"
     elif "type" not in known:
-        yield _line("type", OPEN, _WHY["type"])
+        yield _line("type", OPEN, ", ".join(TYPES))
     for name, value in known.items():
         yield f"{name} = {literal(value)}"
-    for name in _places(kind, guessed):
-        if name not in known:
-            yield _line(name, OPEN, _WHY[name])
+    for key in COLUMNS.get(kind, ()):
+        # dates whose order the form does not tell need one more place
+        is_open = guessed.get("type") == kind and guessed.get(key.name) == OPEN
+        if (key.default is REQUIRED or is_open) and key.name not in known:
+            yield _line(key.name, OPEN, key.help)
     if kind == "category" and "type" not in known:
         yield '# if it is free text: type = "text", and delete the line "values"'
-
-
-def _places(kind: str, guessed: Mapping[str, str]) -> tuple[str, ...]:
-    """The places that a column of a type has to fill."""
-    if guessed.get("type") == kind and guessed.get("format") == OPEN:
-        return (*_NEEDED[kind], "format")
-    return _NEEDED.get(kind, ())
 
 
 def _others(kind: str) -> str:

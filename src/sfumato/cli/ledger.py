@@ -12,7 +12,14 @@ from typing import Any
 import click
 
 from sfumato.cli.language import localized, say
-from sfumato.cli.options import config, require_outputs, table_or_json, write_file
+from sfumato.cli.options import (
+    config,
+    require_outputs,
+    seconds_to_wait,
+    table_or_json,
+    waits,
+    write_file,
+)
 from sfumato.config.load import Declarations, load, read_declarations
 from sfumato.engines.files import is_same
 from sfumato.errors import LedgerCorrupt, LedgerMissing, WrongUse, shown
@@ -27,7 +34,7 @@ from sfumato.ledger.store.open_mark import incomplete, shortfall_in
 from sfumato.ledger.verified import Verified
 from sfumato.ledger.verify import Report
 from sfumato.ledger.verify import verify as verify_ledger
-from sfumato.ledger.waiting import WAIT, open_when_free
+from sfumato.ledger.waiting import open_when_free
 from sfumato.metadata.server import is_address
 from sfumato.query.account import amount_text
 
@@ -88,7 +95,7 @@ def opened(config: str) -> Iterator[tuple[Ledger, Declarations]]:
     declared = read_declarations(config)
     ledger = open_when_free(
         declared.ledger,
-        WAIT,
+        seconds_to_wait(),
         lambda: Ledger.open(declared.ledger, create=False, key=declared.ledger_key),
     )
     try:
@@ -104,7 +111,7 @@ def opened_or_made(config: str) -> Iterator[tuple[Ledger, Declarations]]:
     """
     declared = read_declarations(config)
     if declared.budget is not None and not _is_known(declared):
-        load(config).close()
+        load(config, wait=seconds_to_wait()).close()
     with opened(config) as found:
         yield found
 
@@ -112,7 +119,11 @@ def opened_or_made(config: str) -> Iterator[tuple[Ledger, Declarations]]:
 def _is_known(declared: Declarations) -> bool:
     """Whether the ledger exists, and has an account for the dataset."""
     try:
-        ledger = Ledger.open(declared.ledger, create=False, key=declared.ledger_key)
+        ledger = open_when_free(
+            declared.ledger,
+            seconds_to_wait(),
+            lambda: Ledger.open(declared.ledger, create=False, key=declared.ledger_key),
+        )
     except LedgerMissing:
         return False
     try:
@@ -129,7 +140,7 @@ def reading(config: str) -> Iterator[tuple[Ledger, Declarations]]:
     """
     declared = read_declarations(config)
     ledger = open_when_free(
-        declared.ledger, WAIT, lambda: Ledger.open(declared.ledger, read_only=True)
+        declared.ledger, seconds_to_wait(), lambda: Ledger.open(declared.ledger, read_only=True)
     )
     try:
         yield ledger, declared
@@ -139,6 +150,7 @@ def reading(config: str) -> Iterator[tuple[Ledger, Declarations]]:
 
 @command.command("verify")
 @config
+@waits
 @click.option(
     "--head",
     "heads",
@@ -278,6 +290,7 @@ def _require_same(place: str, identity: str, pinned: Pin | None, pins: Known) ->
 
 @command.command("head")
 @config
+@waits
 @click.option(
     "--output",
     required=True,
@@ -301,6 +314,7 @@ def head(config: str, output: str, key: str | None) -> None:
 
 @command.command("log")
 @config
+@waits
 @table_or_json
 @click.option("--last", type=click.IntRange(min=1), help="Only the last entries of each chain.")
 def log(config: str, form: str, last: int | None) -> None:

@@ -6,7 +6,7 @@ import click
 from sfumato.accounting.budget_gates import NOTHING
 from sfumato.cli.language import say
 from sfumato.cli.ledger import opened, opened_or_made, reading
-from sfumato.cli.options import as_json, config, table_or_json
+from sfumato.cli.options import as_json, config, table_or_json, waits
 from sfumato.errors import WrongUse
 from sfumato.exact.rational import decimal_text
 from sfumato.ledger.account_status import Standing
@@ -43,6 +43,7 @@ _delta = click.option("--delta", default="0", show_default=True, help="The delta
 
 @click.command("accounts")
 @config
+@waits
 @table_or_json
 def _accounts(config: str, form: str) -> None:
     """Show every account: limit, spent, left."""
@@ -76,6 +77,7 @@ def _accounts(config: str, form: str) -> None:
 
 @click.command("allocate")
 @config
+@waits
 @_purpose
 @_analyst
 @_epsilon
@@ -111,6 +113,7 @@ def _allocate(
 
 @click.command("refresh")
 @config
+@waits
 @_purpose
 @_analyst
 @click.option("--epsilon", required=True, help="The limit of the new period.")
@@ -134,6 +137,7 @@ def _refresh(config: str, epsilon: str, delta: str, **about: str) -> None:
 
 @click.command("freeze")
 @config
+@waits
 @_purpose
 @_analyst
 @click.option(
@@ -150,6 +154,7 @@ def _freeze(config: str, purpose: str, analyst: str, **about: str) -> None:
 
 @click.command("thaw")
 @config
+@waits
 @_purpose
 @_analyst
 @_reason
@@ -166,6 +171,7 @@ def _thaw(config: str, purpose: str, analyst: str, **about: str) -> None:
 
 @click.command("share")
 @config
+@waits
 @click.option(
     "--allow/--forbid", "allowed", required=True, help="Whether analysts get each other's answers."
 )
@@ -182,6 +188,7 @@ def _share(config: str, allowed: bool, **about: str) -> None:
 
 @click.command("restrict")
 @config
+@waits
 @click.option(
     "--closed/--open",
     "closed",

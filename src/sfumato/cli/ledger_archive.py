@@ -9,7 +9,7 @@ import click
 
 from sfumato.cli.language import present, say
 from sfumato.cli.ledger import default_key, opened, read_head, reading, signing_key
-from sfumato.cli.options import config, require_outputs, write_file
+from sfumato.cli.options import config, require_outputs, waits, write_file
 from sfumato.config.load import read_declarations
 from sfumato.errors import LedgerCorrupt, WrongUse, shown
 from sfumato.ledger.archive import lines, load
@@ -27,6 +27,7 @@ from sfumato.metadata.server import SERVERS
 
 @click.command("export")
 @config
+@waits
 @click.option("--output", required=True, type=click.Path(dir_okay=False), help="The file to write.")
 @signing_key
 def _export(config: str, output: str, key: str | None) -> None:
@@ -61,6 +62,7 @@ def _write_lines(output: str, content: Iterable[str]) -> int:
 @click.command("import")
 @click.argument("archive", type=click.Path(dir_okay=False))
 @config
+@waits
 @click.option(
     "--head",
     "heads",
@@ -83,6 +85,7 @@ def _import(archive: str, config: str, heads: tuple[str, ...]) -> None:
 
 @click.command("migrate")
 @config
+@waits
 @click.option("--to", "target", help="Another place: the path of a new file, or postgresql://...")
 def _migrate(config: str, target: str | None) -> None:
     """Convert the ledger to the format of this version; with --to, move and verify it."""
@@ -100,6 +103,7 @@ def _migrate(config: str, target: str | None) -> None:
 
 @click.command("recover")
 @config
+@waits
 @click.option(
     "--accept-loss", is_flag=True, help="Go on with what is left, although something is missing."
 )
@@ -127,6 +131,7 @@ def _recover(config: str, reason: str, *, accept_loss: bool) -> None:
 
 @click.command("report")
 @config
+@waits
 @click.option(
     "--output", required=True, type=click.Path(dir_okay=False), help="The HTML file to write."
 )

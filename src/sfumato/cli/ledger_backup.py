@@ -8,7 +8,7 @@ import click
 
 from sfumato.cli.language import say
 from sfumato.cli.ledger import default_key, opened, read_head, reading, signing_key
-from sfumato.cli.options import config, require_outputs
+from sfumato.cli.options import config, require_outputs, waits
 from sfumato.config.load import read_declarations
 from sfumato.errors import WrongUse, shown
 from sfumato.ledger.backup import backup, restore
@@ -32,6 +32,7 @@ accept_loss = click.option(
 @click.command("backup")
 @click.argument("file", type=click.Path(dir_okay=False))
 @config
+@waits
 @signing_key
 def _backup(file: str, config: str, key: str | None) -> None:
     """Write the whole ledger into one file while it is in use, and its signed head beside it.
@@ -51,6 +52,7 @@ def _backup(file: str, config: str, key: str | None) -> None:
 @click.command("restore")
 @click.argument("backup", type=click.Path(dir_okay=False))
 @config
+@waits
 @heads
 @accept_loss
 def _restore(backup: str, config: str, heads: Sequence[str], accept_loss: bool) -> None:
@@ -66,6 +68,7 @@ def _restore(backup: str, config: str, heads: Sequence[str], accept_loss: bool) 
 
 @click.command("accept-server")
 @config
+@waits
 @heads
 @accept_loss
 def _accept(config: str, heads: Sequence[str], accept_loss: bool) -> None:
@@ -81,6 +84,7 @@ def _accept(config: str, heads: Sequence[str], accept_loss: bool) -> None:
 
 @click.command("rotate-key")
 @config
+@waits
 @signing_key
 @click.option(
     "--output",
@@ -99,6 +103,7 @@ def _rotate(config: str, key: str | None, output: str) -> None:
 @click.command("follow-key")
 @click.argument("handover", type=click.Path(dir_okay=False))
 @config
+@waits
 @click.option(
     "--known",
     type=click.Path(dir_okay=False),

@@ -16,6 +16,7 @@ from sfumato.engines.files import is_same
 from sfumato.engines.sources import holds
 from sfumato.errors import InvalidNumber, WrongUse, shown
 from sfumato.exact.rational import Number, to_fraction
+from sfumato.ledger.waiting import WAIT
 from sfumato.metadata.clip import Clipped
 from sfumato.metadata.server import is_address
 from sfumato.privacy.event import Json
@@ -50,6 +51,32 @@ _PRICES = (
     ("--error", "The 95% half-width wanted in every cell: 100, or 5% of a public reference."),
     ("--max-epsilon", "The most that --error may cost."),
 )
+
+
+_SECONDS = "sfumato.wait"
+
+
+def _keep_wait(context: click.Context, _: click.Parameter, seconds: float) -> float:
+    context.meta[_SECONDS] = seconds
+    return seconds
+
+
+waits = click.option(
+    "--wait",
+    type=float,
+    default=WAIT,
+    show_default=True,
+    expose_value=False,
+    callback=_keep_wait,
+    help="Seconds to wait for a ledger file that another process has open.",
+)
+
+
+def seconds_to_wait() -> float:
+    """The ``--wait`` of the command that runs."""
+    context = click.get_current_context(silent=True)
+    seconds: float = WAIT if context is None else context.meta.get(_SECONDS, WAIT)
+    return seconds
 
 
 def priced(command: F) -> F:

@@ -8,12 +8,21 @@ from typing import Any
 import click
 
 from sfumato.cli.language import say
-from sfumato.cli.options import as_json, config, require_outputs, table_or_json, write_text
+from sfumato.cli.options import (
+    as_json,
+    config,
+    require_outputs,
+    seconds_to_wait,
+    table_or_json,
+    waits,
+    write_text,
+)
 from sfumato.cli.waiting import waiting
 from sfumato.config.load import load, read_declarations
 from sfumato.errors import InvalidConfig, UnknownName, WrongUse, shown
 from sfumato.metadata.dataset import Dataset
 from sfumato.privacy.event import Json
+from sfumato.query.left_after import left_now
 from sfumato.synopsis.counts import Counts
 from sfumato.synopsis.stream import Stream
 from sfumato.synopsis.stream_plan import StreamPlan, Windows, compare_limits, plan_stream
@@ -44,20 +53,24 @@ def command() -> None:
 @command.command("plan")
 @click.argument("name")
 @config
+@waits
 def plan_command(name: str, config: str) -> None:
     """Compare the encoders of the stream NAME, and limits of its units; free."""
-    with load(config) as session:
+    with load(config, wait=seconds_to_wait()) as session:
         planned = planned_stream(session.dataset, config, name)
         say(repr(planned))
         say(compare_limits(session.dataset, planned))
+        charge = session.price(StreamSeries(planned, session.dataset)).charge
+        say("\n".join(left_now(session.balances, charge)))
 
 
 @command.command("open")
 @click.argument("name")
 @config
+@waits
 def open_command(name: str, config: str) -> None:
     """Open the stream NAME: all of its ticks are charged now."""
-    with waiting() as engine, load(config, engine=engine) as session:
+    with waiting() as engine, load(config, engine=engine, wait=seconds_to_wait()) as session:
         planned = planned_stream(session.dataset, config, name)
         with Stream(session, planned) as found:
             say(repr(found))
@@ -68,6 +81,7 @@ def open_command(name: str, config: str) -> None:
 @click.argument("name")
 @click.argument("end")
 @config
+@waits
 @table_or_json
 def advance_command(name: str, end: str, config: str, form: str) -> None:
     """Count the rows up to END in the stream NAME as a tick, and show the running totals."""
@@ -78,6 +92,7 @@ def advance_command(name: str, end: str, config: str, form: str) -> None:
 @command.command("show")
 @click.argument("name")
 @config
+@waits
 @click.option("--at", help="The totals at the end of this tick; by default of the last one.")
 @click.option("--window", type=int, help="The counts of so many ticks.")
 @click.option("--first", help="With --last: the counts from one time to another.")
@@ -115,7 +130,7 @@ def show_command(
 @contextmanager
 def _opened(config: str, name: str) -> Iterator[Stream]:
     """The stream of a name, which must be paid for."""
-    with waiting() as engine, load(config, engine=engine) as session:
+    with waiting() as engine, load(config, engine=engine, wait=seconds_to_wait()) as session:
         planned = planned_stream(session.dataset, config, name)
         if not session.has_series(StreamSeries(planned, session.dataset)):
             raise WrongUse(

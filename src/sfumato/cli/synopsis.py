@@ -22,6 +22,7 @@ from sfumato.config.load import read_declarations
 from sfumato.config.synopsis import read_synopsis
 from sfumato.errors import WrongUse, shown
 from sfumato.privacy.event import Json
+from sfumato.query.left_after import left_now
 from sfumato.show.render import number, text_table
 from sfumato.synopsis.column import Synopsis
 from sfumato.synopsis.measure import measured
@@ -57,14 +58,22 @@ def command() -> None:
 
 @command.command("plan")
 @click.argument("name", required=False)
-@config
+@asks
 @costs
 @click.option("--confidence", help="Also a bound of the errors of all queries at once.")
-def plan_command(name: str | None, config: str, confidence: str | None, **cost: str | None) -> None:
+def plan_command(
+    name: str | None, asking: Asking, confidence: str | None, **cost: str | None
+) -> None:
     """Compare the strategies for the synopsis NAME; free."""
-    declared = read_synopsis(config, name)
-    planned = declared.planned(read_declarations(config).dataset, cost)
+    declared = read_synopsis(asking.config, name)
+    declarations = read_declarations(asking.config)
+    planned = declared.planned(declarations.dataset, cost)
     say(repr(planned))
+    if not isinstance(declarations.ledger, Path) or declarations.ledger.exists():
+        # before the first question there is no account, and a plan makes none
+        with asking.session() as session:
+            charge = session.price(planned.task).charge
+            say("\n".join(left_now(session.balances, charge)))
     if confidence is not None:
         bound = planned.error(confidence=confidence)
         say(f"all queries at once: +- {number(bound)} (confidence {confidence})")

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sections [collector] and [shuffler] of a telemetry.toml."""
 
-import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sfumato.config.toml_file import read_toml
 from sfumato.errors import InvalidConfig, shown
 from sfumato.metadata.server import is_postgres
-from sfumato.metadata.side_file import side_text
 from sfumato.telemetry import SignedTask, verified
 
 _KEYS = {"folder", "postgres", "tasks", "key", "host", "port"}
@@ -32,13 +31,7 @@ class Door:
 
 def read_door(path: str, section: str, *more: str) -> Door:
     """The section of a file; ``more`` are keys that it must have besides."""
-    try:
-        form = tomllib.loads(side_text(path))
-    except OSError as error:
-        raise InvalidConfig(f"{path} cannot be read ({error.strerror}).") from None
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidConfig(f"{path} is not TOML: {error}") from None
-    found = form.get(section)
+    found = read_toml(path, "Write a telemetry.toml, or name another with -c.").get(section)
     allowed = _FORM.format(section)
     needed = {"tasks", "key", *more}
     if not isinstance(found, dict) or found.keys() - _KEYS - {*more} or needed - found.keys():

@@ -2,19 +2,24 @@
 """Reads the limits of many accounts from a CSV or TOML file."""
 
 import csv
-import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sfumato.errors import WrongUse, shown
+from sfumato.config.section import Key, number, placed, read, text
+from sfumato.config.toml_file import read_toml
+from sfumato.errors import InvalidConfig, shown
 from sfumato.ledger.account_path import Scope
 from sfumato.metadata.side_file import side_text
 from sfumato.privacy.budget import Budget
 
-_FIELDS = {"purpose", "analyst", "epsilon", "delta"}
+ACCOUNT = (
+    Key("purpose", text, '"research"', "the purpose; the limit is its own without an analyst"),
+    Key("analyst", text, '"ann"', "the analyst below this purpose", ""),
+    Key("epsilon", number, '"0.2"', "its limit; without one the account above bounds it", None),
+    Key("delta", number, '"1e-6"', "its limit of delta", "0"),
+)
 _ALLOWED = (
-    "CSV with a header of purpose, analyst, epsilon, delta, or TOML with [[account]] of these; "
-    "without epsilon the account above bounds it"
+    f"CSV with a header of {', '.join(key.name for key in ACCOUNT)}, or TOML with [[account]]"
 )
 
 
@@ -24,46 +29,50 @@ def read_limits(path: str, dataset: str) -> dict[Scope, Budget | None]:
     ``dataset`` is the dataset that the accounts belong to.
 
     Raises:
-        WrongUse: the file cannot be read, has other fields, or names an account twice.
+        InvalidConfig: the file cannot be read, a field is unknown, missing or has a wrong value,
+            or an account is named twice.
     """
     limits: dict[Scope, Budget | None] = {}
-    for number, row in enumerate(_rows(path), start=1):
-        where = f"Account {number} of {shown(path)}"
-        if not _is_account(row):
-            raise WrongUse(f"{where} has other fields, or no purpose.", allowed=_ALLOWED)
-        scope = Scope(dataset, row["purpose"], row.get("analyst") or "")
+    for count, form in enumerate(_forms(path), start=1):
+        place = f"account {count} of {shown(path)}"
+        account = read(_stated(form), place, ACCOUNT)
+        scope = Scope(dataset, account["purpose"], account["analyst"])
         if scope in limits:
-            raise WrongUse(
-                f"{where} is {scope.id!r}, which was named before.",
+            raise InvalidConfig(
+                f"{place} is {scope.id!r}, which was named before.",
                 remedy="Name each account once.",
             )
-        epsilon = row.get("epsilon")
         limits[scope] = None
-        if epsilon not in (None, ""):
-            limits[scope] = Budget(epsilon, row.get("delta") or "0")
+        if account["epsilon"] is not None:
+            with placed(place):
+                limits[scope] = Budget(account["epsilon"], account["delta"])
     return limits
 
 
-def _is_account(row: object) -> bool:
-    """Whether a row has a purpose and no unknown field."""
-    # a CSV row with too many cells has the key None
-    if not isinstance(row, Mapping) or None in row:
-        return False
-    return row.keys() <= _FIELDS and bool(row.get("purpose"))
+def _forms(path: str) -> Sequence[Any]:
+    """Returns the accounts of a file, unchecked."""
+    if path.endswith(".toml"):
+        form = read_toml(path)
+        if form.keys() == {"account"} and isinstance(form["account"], list):
+            return form["account"]
+    elif path.endswith(".csv"):
+        return _lines(path)
+    raise InvalidConfig(f"{shown(path)} is no file of limits.", allowed=_ALLOWED)
 
 
-def _rows(path: str) -> Iterable[Any]:
-    """Returns the rows of a file, unchecked."""
+def _stated(form: Any) -> Any:
+    """Returns an account without its empty texts, which are the empty cells of CSV."""
+    if not isinstance(form, Mapping):
+        return form
+    return {name: value for name, value in form.items() if value not in ("", None)}
+
+
+def _lines(path: str) -> list[dict[str, Any]]:
+    """Returns the lines of a CSV file by the names in its header."""
     try:
-        text = side_text(path)
-        if path.endswith(".toml"):
-            form = tomllib.loads(text)
-            if form.keys() == {"account"} and isinstance(form["account"], list):
-                return form["account"]
-        elif path.endswith(".csv"):
-            return list(csv.DictReader(text.splitlines(), strict=True))
+        lines = side_text(path).splitlines()
+        return list(csv.DictReader(lines, restkey="(beyond the header)", strict=True))
     except OSError as error:
-        raise WrongUse(f"{shown(path)} cannot be read ({error.strerror}).") from None
-    except (ValueError, csv.Error):
-        raise WrongUse(f"{shown(path)} cannot be read.", allowed=_ALLOWED) from None
-    raise WrongUse(f"{shown(path)} is no file of limits.", allowed=_ALLOWED)
+        raise InvalidConfig(f"{shown(path)} cannot be read ({error.strerror}).") from None
+    except csv.Error:
+        raise InvalidConfig(f"{shown(path)} cannot be read.", allowed=_ALLOWED) from None

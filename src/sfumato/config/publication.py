@@ -1,18 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
 """A publication in a file of its own: questions with names, titles and weights, and one cost."""
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sfumato.config.section import Key, number, read, table, text, whole
+from sfumato.config.toml_file import read_toml
 from sfumato.errors import InvalidConfig
-from sfumato.metadata.side_file import side_text
 
-_COSTS = ("epsilon", "rho", "delta", "error", "max_epsilon")
-_ALLOWED = {"title", "questions", *_COSTS}
-_OF_A_QUESTION = {"sql", "title", "weight", "size"}
+
+def _wanted_error(value: Any) -> int | str:
+    """Reads an error: a number, or a share of a public number."""
+    if isinstance(value, str) and value.endswith("%"):
+        number(value.removesuffix("%"))
+        return value
+    return number(value)
+
+
+COST = (
+    Key("epsilon", number, '"0.5"', "what all questions cost, with Laplace noise", None),
+    Key("rho", number, '"0.02"', "the same with Gaussian noise, in place of epsilon", None),
+    Key("delta", number, '"1e-6"', "for groups that are not public", None),
+    Key("error", _wanted_error, '"5%"', "a wanted error in every cell, in place of a cost", None),
+    Key("max_epsilon", number, '"0.5"', "the most that a question with an error may cost", None),
+)
+PUBLICATION = (
+    Key("title", str, '"Work and age, 2019"', "the title of the page; by default its file", None),
+    Key("questions", table, '{people = {sql = "SELECT ..."}}', "the questions by name"),
+    *COST,
+)
+QUESTION = (
+    Key("sql", text, '"SELECT ..."', "the statement"),
+    Key("title", str, '"Mean age"', "the title of its table; by default its name", None),
+    Key("weight", number, "2", "its share of the cost, beside 1 of others", None),
+    Key("size", whole, "300", "rows of a group whose error counts, in place of weights", None),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,43 +55,28 @@ def read_publication(path: str) -> PublicationConfig:
     """Reads a publication.
 
     Raises:
-        InvalidConfig: it cannot be read, a key is unknown, or a question has no statement.
+        InvalidConfig: it cannot be read, or a key is unknown, missing or has a wrong value.
     """
-    form = _read(path)
-    asked = form.get("questions")
-    if not isinstance(asked, dict) or not asked or form.keys() - _ALLOWED:
-        unknown = ", ".join(sorted(form.keys() - _ALLOWED)) or "none"
+    form = read(read_toml(path), path, PUBLICATION)
+    if not form["questions"]:
         raise InvalidConfig(
-            f"{path}: unknown keys: {unknown}; it must have questions.",
-            allowed=f'{", ".join(sorted(_ALLOWED))}; [questions.NAME] with sql = "SELECT ..."',
+            f"{path}: no question.", remedy='[questions.NAME] with sql = "SELECT ..."'
         )
-    for name, question in asked.items():
-        _require_question(path, name, question)
-    weights = {name: each["weight"] for name, each in asked.items() if "weight" in each}
+    questions = {}
+    for name, question in form["questions"].items():
+        # a table is written to a file of this name
+        if not name.replace("-", "").replace("_", "").isalnum():
+            raise InvalidConfig(f"{path}: the name {name!r}.", allowed="letters, digits, - and _")
+        questions[name] = read(question, f"questions.{name}", QUESTION)
+
+    def stated(key: str) -> dict[str, Any]:
+        return {name: form[key] for name, form in questions.items() if form[key] is not None}
+
     return PublicationConfig(
-        str(form.get("title", Path(path).stem)),
-        {name: each["sql"] for name, each in asked.items()},
-        {name: str(each.get("title", name)) for name, each in asked.items()},
-        weights,
-        {name: each["size"] for name, each in asked.items() if "size" in each},
-        {key: form[key] for key in _COSTS if key in form},
+        form["title"] or Path(path).stem,
+        stated("sql"),
+        {**{name: name for name in questions}, **stated("title")},
+        stated("weight"),
+        stated("size"),
+        {key.name: form[key.name] for key in COST if form[key.name] is not None},
     )
-
-
-def _read(path: str) -> dict[str, Any]:
-    """The file as TOML; decimals stay decimals."""
-    try:
-        return tomllib.loads(side_text(path), parse_float=str)
-    except OSError as error:
-        raise InvalidConfig(f"{path} cannot be read ({error.strerror}).") from None
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidConfig(f"{path} is not TOML: {error}") from None
-
-
-def _require_question(path: str, name: str, question: object) -> None:
-    """Refuses a question without a statement, a key that is unknown, and a name that is a path."""
-    if not name.replace("-", "").replace("_", "").isalnum():
-        raise InvalidConfig(f"{path}: the name {name!r}.", allowed="letters, digits, - and _")
-    known = isinstance(question, dict) and not question.keys() - _OF_A_QUESTION
-    if not known or not isinstance(question, dict) or not isinstance(question.get("sql"), str):
-        raise InvalidConfig(f"{path}: questions.{name}.", allowed=", ".join(sorted(_OF_A_QUESTION)))

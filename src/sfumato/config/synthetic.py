@@ -95,7 +95,7 @@ def _quantiles(name: str, form: Mapping[str, Any]) -> Quantiles:
     return Quantiles(form["quantiles"])
 
 
-def _declared(path: str) -> dict[str, dict[str, Any]]:
+def _declared(path: str) -> dict[str, Mapping[str, Any]]:
     """All fits that a file declares; none if it has no such section."""
     try:
         return read_section(path, "synthetic")

@@ -21,13 +21,10 @@ from sfumato.query.cost import Cost
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Clusters:
-    """Centers of clusters, largest first, and their noisy sizes.
+    """Centers of clusters, largest first, and their noisy sizes; ``fit`` returns it for ``KMeans``.
 
     ``places`` are the centers in the box from -1 to 1 of the declared bounds, ``centers`` the same
     in the units of the columns.
-
-    >>> Clusters.__name__, "fit returns one for KMeans"
-    ('Clusters', 'fit returns one for KMeans')
     """
 
     columns: tuple[FrameColumn, ...]

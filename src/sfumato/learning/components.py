@@ -22,11 +22,8 @@ from sfumato.query.cost import Cost
 class Components:
     """Principal components: ``axes`` (a row each, of length 1) and the noisy ``mean``.
 
-    Both are in the box from -1 to 1 of the declared bounds. ``shares`` are the noisy shares of the
-    variance.
-
-    >>> Components.__name__, "fit returns one for PCA"
-    ('Components', 'fit returns one for PCA')
+    ``fit`` returns one for ``PCA``. Both are in the box from -1 to 1 of the declared bounds.
+    ``shares`` are the noisy shares of the variance.
     """
 
     columns: tuple[FrameColumn, ...]

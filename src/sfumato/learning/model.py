@@ -36,13 +36,12 @@ _MOST_VALUES = 2**31
 class Model(Scorable):
     """A fitted model: weights of coordinates for each class, added up over the features.
 
+    ``fit`` returns one for ``Additive``, ``LogisticRegression``, ``Ridge`` and ``NaiveBayes``.
+
     ``scores`` has a row for each score, ``classes`` the values of the label: two classes have one
     score; none, and the label is a number, which the score gives between ``bounds``. Of a model of
     noisy gradients, ``deviations`` estimates the noise of each coordinate of a curve around the
     mean of the curve, and ``middles`` has that mean for each coordinate; else they are None.
-
-    >>> Model.__name__, "fit returns one"
-    ('Model', 'fit returns one')
     """
 
     recipe: str

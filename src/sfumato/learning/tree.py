@@ -29,8 +29,7 @@ from sfumato.query.cost import Cost
 class Tree(Scorable):
     """A decision tree: a test for each node of each level, and the shares of classes in leaves.
 
-    >>> Tree.__name__, "fit returns one for DecisionTree"
-    ('Tree', 'fit returns one for DecisionTree')
+    ``fit`` returns one for ``DecisionTree``.
     """
 
     features: Features

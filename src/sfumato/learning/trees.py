@@ -50,8 +50,7 @@ class Grown:
 class Trees(Scorable):
     """The mean of several decision trees over the same features.
 
-    >>> Trees.__name__, "fit returns one for Forest"
-    ('Trees', 'fit returns one for Forest')
+    ``fit`` returns one for ``Forest``.
     """
 
     features: Features

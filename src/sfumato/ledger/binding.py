@@ -152,9 +152,10 @@ def binding_entries(rows: Iterable[AccountRow]) -> Iterator[tuple[Entry, list[Ac
 
 
 def digests_at(rows: Rows, ends: Mapping[str, int]) -> dict[str, str]:
-    """The digest of each account when its chain ended with the entry in ``ends``.
+    """The digest that each account had when the last entry of its chain was that in ``ends``.
 
-    It is computed from the present rows and the entries that followed.
+    An entry states the digests of the accounts that it moved, before and after. So the digest is
+    read from the first later entry that moved the account, or from its present row if none did.
 
     Raises:
         LedgerCorrupt: an account that was moved since is not as its last entry left it.

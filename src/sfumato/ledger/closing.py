@@ -95,9 +95,10 @@ def forfeit(rows: Rows, locked: LockedAccounts, row: ChargeRow, reason: str) -> 
 
 
 def suspend(rows: Rows, locked: LockedAccounts, row: ChargeRow, reason: str) -> None:
-    """executing -> suspended: the cost stays reserved.
+    """Suspends an executing charge, whose cost stays reserved until a worker resumes it.
 
-    With secret state, the charge is forfeited.
+    A charge with a secret state is forfeited instead: the state ended with its worker, so nobody
+    can resume it.
     """
     if Pieces.from_text(row.pieces).secret:
         forfeit(rows, locked, row, reason or _LET_GO)

@@ -159,7 +159,7 @@ class HeadWatch:
 
 
 def kept(sinks: Sequence[Sink]) -> list[Head]:
-    """The heads of the sinks that reply."""
+    """Reads the newest head of each sink; a sink that does not reply is left out."""
     heads: list[Head | None] = []
     for sink in sinks:
         with suppress(Silent):

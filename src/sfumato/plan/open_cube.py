@@ -11,14 +11,25 @@ from sfumato.plan.stages import Bounded
 class OpenCube:
     """Rows that are counted by axes which are known only once something was released.
 
-    ``questions`` are read first: what is released of them may choose the axes. Then cubes are
-    counted that are ``cube`` but for their axes.
+    A task of ``Session.ask`` may state one as its plan. ``questions`` are read first: what is
+    released of them may choose the axes. Then cubes are counted that are ``cube`` but for their
+    axes.
 
     Guarantees:
         only cubes of the same rows and bounds are admitted
 
-    >>> OpenCube.__name__, "Session.ask opens one for a task"
-    ('OpenCube', 'Session.ask opens one for a task')
+    >>> from fractions import Fraction
+    >>> from sfumato.metadata.column import Column, Integer
+    >>> from sfumato.plan import Scan, Value
+    >>> from sfumato.plan.cube import Cube, axis
+    >>> from sfumato.privacy.distance import Distance, Norm
+    >>> columns = Column("age", Integer(0, 9)), Column("size", Integer(0, 3))
+    >>> people = Scan("people", columns=columns)
+    >>> distances = [Distance(norm, Fraction(1)) for norm in (Norm.L1, Norm.L2, Norm.LINF)]
+    >>> cubes = [Cube(people, (axis(Value.of(column)),)) for column in columns]
+    >>> by_age, by_size = (BoundedCube(cube, None, 1, 1, *distances) for cube in cubes)
+    >>> OpenCube(by_age).admits(by_size), OpenCube(by_age).admits(replace(by_size, unit="person"))
+    (True, False)
     """
 
     cube: BoundedCube

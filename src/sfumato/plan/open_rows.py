@@ -11,14 +11,22 @@ from sfumato.plan.stages import Bounded
 class OpenRows:
     """Rows that are read by values which are known only once something was released.
 
-    ``questions`` are read first: what is released of them may choose the values. Then rows are
-    read that are ``rows`` but for their values.
+    A task of ``Session.ask`` may state one as its plan. ``questions`` are read first: what is
+    released of them may choose the values. Then rows are read that are ``rows`` but for their
+    values.
 
     Guarantees:
         only values of the same rows and bounds are admitted
 
-    >>> OpenRows.__name__, "Session.ask opens one for a task"
-    ('OpenRows', 'Session.ask opens one for a task')
+    >>> from sfumato.metadata.column import Column, Integer
+    >>> from sfumato.plan import Scan, Value
+    >>> from sfumato.privacy.unit import AddRemove
+    >>> columns = Column("age", Integer(0, 9)), Column("size", Integer(0, 3))
+    >>> people = Scan("people", columns=columns)
+    >>> lists = [RowList(people, (Value.of(column),)) for column in columns]
+    >>> ages, sizes = (BoundedRows(rows, "person", 2, AddRemove) for rows in lists)
+    >>> OpenRows(ages).admits(sizes), OpenRows(ages).admits(replace(sizes, most=3))
+    (True, False)
     """
 
     rows: BoundedRows

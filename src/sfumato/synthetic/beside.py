@@ -62,10 +62,10 @@ class ExactRange:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Rows beside a public table; ``compare`` makes one.
+    """The exact distances of rows from a public table; ``compare`` returns one.
 
-    >>> Comparison.__name__, "compare makes one"
-    ('Comparison', 'compare makes one')
+    >>> Comparison("people", 1000, 1200, ways=(), correlations=(), ranges=())
+    1,000 rows of people beside 1,200 public ones
     """
 
     table: str

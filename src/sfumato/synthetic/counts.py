@@ -62,8 +62,16 @@ class BlockCounts(BoundedStatistic[Integers]):
     Raises:
         InvalidDeclaration: blocks that are not numbered so.
 
-    >>> BlockCounts.__name__, "Marginal, of fewer cells"
-    ('BlockCounts', 'Marginal, of fewer cells')
+    >>> from fractions import Fraction
+    >>> from sfumato.metadata.column import Category, Column
+    >>> from sfumato.plan import Scan, Value
+    >>> from sfumato.plan.cube import Cube, axis
+    >>> sex = Column("sex", Category("F", "M"))
+    >>> cube = Cube(Scan("people", columns=(sex,)), (axis(Value.of(sex)),))
+    >>> distances = [Distance(norm, Fraction(1)) for norm in (Norm.L1, Norm.L2, Norm.LINF)]
+    >>> people = BoundedCube(cube, None, 1, 1, *distances)
+    >>> BlockCounts(people, (("sex", (0, 0, 1)),)).shape  # F or M, and missing
+    (2,)
     """
 
     plan: Plan

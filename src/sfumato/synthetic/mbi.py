@@ -28,11 +28,10 @@ def to_mbi(measurements: Sequence[Measurement]) -> list[Any]:
 
     Counts of one marginal whose noise differs are handed over in units of their noise.
 
+    Those of the pairs of a fitted model are ``model.released.pairs``.
+
     Raises:
         WrongUse: mbi 2.0 is not installed.
-
-    >>> to_mbi.__name__, "to_mbi(model.released.pairs)"
-    ('to_mbi', 'to_mbi(model.released.pairs)')
     """
     mbi = _package()
     found = []
@@ -51,11 +50,10 @@ def to_mbi(measurements: Sequence[Measurement]) -> list[Any]:
 def from_mbi(measurements: Sequence[Any], sizes: Sequence[int]) -> list[Measurement]:
     """Measurements of whole marginals of mbi, whose columns are named "0", "1" and so on.
 
+    ``sizes`` are the numbers of cells of these columns.
+
     Raises:
         WrongUse: a measurement of something else than the counts of a marginal.
-
-    >>> from_mbi.__name__, "from_mbi(measurements, sizes=[2, 3])"
-    ('from_mbi', 'from_mbi(measurements, sizes=[2, 3])')
     """
     plain = type(_package().LinearMeasurement(np.zeros(1), ("0",)).query)
     found = []

@@ -20,8 +20,14 @@ _LIMITS = ""
 def measured_as(schema: Schema) -> dict[str, str]:
     """A hash of the declaration of each column, and of the limits that the noise is for.
 
-    >>> measured_as.__name__, "what a stored fit states"
-    ('measured_as', 'what a stored fit states')
+    A stored fit states them, so that it is not read by other declarations than it was measured by.
+
+    >>> import sfumato as sf
+    >>> from sfumato.metadata import Dataset
+    >>> from sfumato.synthetic.schema import schema_of
+    >>> people = sf.Table("people.csv", columns={"age": sf.Integer(0, 99)})
+    >>> sorted(measured_as(schema_of(Dataset("survey", {"people": people}), "people")))
+    ['', 'age']
     """
     plan = schema.plan
     limits = (plan.refinement, str(plan.l1.value), str(plan.l2.value), plan.l1.relation.value)

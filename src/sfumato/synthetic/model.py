@@ -46,10 +46,9 @@ COPIES = 20
 
 
 class Model(ABC):
-    """The model of a fit.
+    """A fitted model of one table or several: draws synthetic rows, and answers questions of them.
 
-    >>> Model.__name__, "fit returns one"
-    ('Model', 'fit returns one')
+    ``fit`` and ``load`` return one.
 
     Attributes:
         stored: the stored measurements, and the id of the charge.

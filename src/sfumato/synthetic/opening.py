@@ -96,13 +96,10 @@ def quantiles_of(
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """The steps that come before all others.
+    """The steps of a fit that come before all others: they find texts and bins privately.
 
     ``questions`` count the units of each value of a text, in the order of ``texts``; ``trees`` find
     the bins of columns. ``each`` is the cost of one column, ``delta`` that of one text.
-
-    >>> Opening.__name__, "of a fit with texts or quantiles"
-    ('Opening', 'of a fit with texts or quantiles')
     """
 
     texts: tuple[str, ...]

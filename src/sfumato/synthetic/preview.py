@@ -30,14 +30,13 @@ _LEAST_MEMORY, _MEMORY_OF_CELL = 300e6, 500
 class Preview:
     """The columns as they will be binned, the rounds, the cost, and the noise; free.
 
+    ``synthetic.preview`` returns one.
+
     ``error`` is the 95% half-width of the count of one cell of a column, in rows; ``off_by`` what
     the noise is for each column, ``seconds`` and ``memory`` what a fit takes. ``left_out`` are the
     columns that no synthetic row will have, ``size`` the declared number of rows, ``opening`` what
     the charge finds before it counts. Of several tables, this is the first, and ``others`` has the
     others.
-
-    >>> Preview.__name__, "preview returns one"
-    ('Preview', 'preview returns one')
     """
 
     task: FitTask | ChildTask

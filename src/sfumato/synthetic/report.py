@@ -36,12 +36,11 @@ _NAMED = 200
 class Report:
     """What was measured, how well rows fit it, an honest check, and what is not kept.
 
+    ``model.report()`` returns one.
+
     ``lost`` are more sentences on what is not kept, ``others`` the reports of other tables,
     ``tested`` what models that were trained on the rows do on private ones, ``compared`` the rows
     beside tables that are declared public.
-
-    >>> Report.__name__, "model.report() returns one"
-    ('Report', 'model.report() returns one')
     """
 
     released: Released

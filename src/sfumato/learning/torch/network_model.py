@@ -55,10 +55,7 @@ _AT_ONCE = MOST_ROWS
 class NetworkModel(Scorable):
     """A trained module with the columns that it reads.
 
-    ``module`` is an ordinary one, in evaluation mode.
-
-    >>> NetworkModel.__name__, "fit returns one"
-    ('NetworkModel', 'fit returns one')
+    ``fit`` returns one for ``Network``. ``module`` is an ordinary one, in evaluation mode.
     """
 
     module: nn.Module

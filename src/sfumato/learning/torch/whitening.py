@@ -58,11 +58,8 @@ class UnitLength(nn.Module):  # type: ignore[misc] # torch is not read by mypy
 class Whitened:
     """A frozen ``layer`` that whitens the outputs of a module, and what it cost.
 
-    It is a ``nn.Linear`` of the directions of most variance and a ``UnitLength``. ``shares`` are
-    the noisy shares of the variance along them.
-
-    >>> Whitened.__name__, "fit returns one for Whitening"
-    ('Whitened', 'fit returns one for Whitening')
+    ``fit`` returns one for ``Whitening``. ``layer`` is a ``nn.Linear`` of the directions of most
+    variance and a ``UnitLength``. ``shares`` are the noisy shares of the variance along them.
     """
 
     layer: nn.Sequential

@@ -144,12 +144,12 @@ def shortfall(file: Found, mark: OpenMark | None) -> str:
 
 
 def opened(opening: str) -> str:
-    """The state of a file during an opening."""
+    """The text that a ledger file stores as its state while it is open; ``opening`` is an id."""
     return f"open {opening}"
 
 
 def closed(opening: str) -> str:
-    """The state of a file after it was closed."""
+    """The text that a ledger file stores as its state after that opening was closed in order."""
     return f"closed {opening}"
 
 
@@ -159,7 +159,7 @@ def forgotten(why: str) -> list[str]:
 
 
 def shortfall_in(problem: str) -> str:
-    """The shortfall in a problem of ``Store.damage``; "" if it is another problem."""
+    """Why spending may be missing, if a problem of ``Store.damage`` says so; else empty."""
     return problem.partition(_FORGOTTEN)[2]
 
 

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The declaration of a table in a ``sfumato.toml``: ``[tables.NAME]``, its unit and its columns."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from sfumato.config.near_names import near
+from sfumato.config.section import Key, placed, read, text
+from sfumato.errors import InvalidConfig, shown
+from sfumato.metadata.column import Array, Boolean, Category, ColumnType, Date, Integer, Real, Text
+from sfumato.metadata.server import is_address, path_of
+from sfumato.metadata.table import Table
+from sfumato.metadata.timestamp import Timestamp
+from sfumato.privacy.unit import AUTO, Unit
+
+
+def as_is(value: Any) -> Any:
+    """Takes a value as it is; the constructor checks it."""
+    return value
+
+
+def _or_auto(value: Any) -> Any:
+    """Reads a limit, or the word for one that is learnt privately."""
+    return AUTO if value == AUTO.value else value
+
+
+TABLE = (
+    Key("source", text, '"people.csv"', "a file, a folder, a pattern, or the address of a server"),
+    Key("unit", as_is, '{column = "person_id"}', "without it each row is one unit", None),
+    Key("columns", as_is, '{job = {type = "text"}}', "what questions can read, by name", {}),
+    Key("size", as_is, "27253", "the number of rows, only if it is published already", None),
+    Key("public", as_is, "true", "a table that is about nobody", None),
+    Key("table", as_is, '"people"', "its name in a database", None),
+    Key("delimiter", as_is, '";"', "what separates the fields of a CSV file", None),
+    Key("encoding", as_is, '"gbk"', "of a CSV file that is not UTF-8", None),
+    Key("decimal", as_is, '","', "the sign of the fraction in numbers", None),
+    Key("thousands", as_is, '"."', "the sign between groups of three digits", None),
+    Key("sheet", as_is, '"Data 2024"', "the sheet of an Excel file; by default the first", None),
+    Key("header_row", as_is, "3", "the line that names the columns", None),
+)
+UNIT = (
+    Key("column", as_is, '"person_id"', "the column that says whom a row is about"),
+    Key("max_rows", _or_auto, "1", "how many rows of one person count in one group", None),
+    Key("max_groups", _or_auto, "1", "in how many groups one person counts", None),
+    Key("max_rows_total", _or_auto, '"auto"', "how many rows of one person count in all", None),
+    Key(
+        "via", as_is, '"visits.patient"', "the column of another table that says whose it is", None
+    ),
+    Key("key", as_is, '"visit_id"', "what matches there; by default the same name", None),
+    Key("name", as_is, '"patient"', "what the unit is called; by default its column", None),
+    Key("spellings_apart", as_is, "true", "each spelling of an id is a unit", default=False),
+)
+_LOWER = "the least value that is possible, whatever the data holds"
+_UPPER = "the greatest value that is possible, whatever the data holds"
+_VALUES = '["..."]: every possible value, also those that nobody has; or {"1" = "label"}'
+_ORDER = '"%d/%m/%Y" or "%m/%d/%Y": which comes first, the form does not tell'
+_NUMBERS = (Key("lower", as_is, "0", _LOWER), Key("upper", as_is, "120", _UPPER))
+_DATES = (
+    Key("lower", as_is, '"1900-01-01"', _LOWER),
+    Key("upper", as_is, '"2026-12-31"', _UPPER),
+)
+_STEP = Key("step", as_is, '"0.25"', "values are rounded to multiples of it", None)
+_CLIP = Key("clip", _or_auto, "200000", "the largest value that sums and means keep", None)
+_FORMAT = Key("format", as_is, '"%d/%m/%Y"', _ORDER, None)
+_MISSING = Key("missing", as_is, '["N", "-"]', "what stands for no value", None)
+# The keys of a column of each type, beside the type.
+COLUMNS: Mapping[str, tuple[Key, ...]] = {
+    "integer": (*_NUMBERS, _CLIP, _MISSING),
+    "real": (*_NUMBERS, _STEP, _CLIP, _MISSING),
+    "category": (Key("values", as_is, '["F", "M"]', _VALUES), _MISSING),
+    "boolean": (
+        Key("true", as_is, '"yes"', "what stands for true", None),
+        Key("false", as_is, '"no"', "what stands for false", None),
+        _MISSING,
+    ),
+    "date": (*_DATES, _FORMAT, _MISSING),
+    "timestamp": (
+        *_DATES,
+        Key("zone", as_is, '"Asia/Tokyo"', "the time zone of its values; by default UTC", None),
+        Key("step", as_is, "60", "values are rounded to so many seconds", None),
+        _FORMAT,
+        _MISSING,
+    ),
+    "text": (_MISSING,),
+    "array": (Key("shape", as_is, "[28, 28]", "how many numbers, by rows"), *_NUMBERS, _STEP),
+}
+_TYPES: Mapping[str, Callable[..., ColumnType]] = {
+    "integer": Integer,
+    "real": Real,
+    "boolean": Boolean,
+    "date": Date,
+    "timestamp": Timestamp,
+    "text": Text,
+    "array": Array,
+}
+
+
+def read_table(form: object, place: str, folder: Path) -> Table:
+    """Returns the table that a file declares at a place; ``folder`` is that of the file.
+
+    Raises:
+        InvalidConfig: a key is unknown or missing, or its value is refused.
+    """
+    stated = _stated(read(form, place, TABLE))
+    columns = {}
+    for name, column in _table_of(stated.pop("columns", {}), f"{place}.columns").items():
+        columns[name] = read_column(column, f"{place}.columns.{name}")
+    source = stated.pop("source")
+    unit = None
+    if "unit" in stated:
+        unit = _read_unit(stated.pop("unit"), f"{place}.unit")
+    with placed(place):
+        return Table(file_or_server(path_of(source) or source, folder), unit, columns, **stated)
+
+
+def read_column(form: object, place: str) -> ColumnType:
+    """Returns the type of a column that a file declares at a place.
+
+    Raises:
+        InvalidConfig: a key is unknown or missing, or its value is refused.
+
+    >>> read_column({"type": "integer", "lower": 0, "uper": 9}, "tables.people.columns.age")
+    Traceback (most recent call last):
+    ...
+    sfumato.errors.InvalidConfig: tables.people.columns.age: unknown key 'uper'.
+    Allowed: lower, upper, clip, missing
+    What to do: Did you mean upper?
+    """
+    declared = dict(_table_of(form, place))
+    kind = declared.pop("type", None)
+    if not isinstance(kind, str) or kind not in COLUMNS:
+        raise InvalidConfig(
+            f"{place}: type = {shown(kind)}.",
+            allowed=", ".join(COLUMNS),
+            remedy=near(kind, COLUMNS) or 'type = "integer"',
+        )
+    stated = _stated(read(declared, place, COLUMNS[kind]))
+    with placed(place):
+        if kind == "category":
+            return Category(stated.pop("values"), **stated)
+        return _TYPES[kind](**stated)
+
+
+def file_or_server(named: str, folder: Path) -> str | Path:
+    """Returns the address of a server as it is, or a path relative to the folder of the file."""
+    return named if is_address(named) else folder / named
+
+
+def _read_unit(form: object, place: str) -> Unit:
+    stated = read(form, place, UNIT)
+    with placed(place):
+        return Unit(**stated)
+
+
+def _stated(values: dict[str, Any]) -> dict[str, Any]:
+    """The values that a file states; the constructor has the defaults of the others."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _table_of(form: object, place: str) -> Mapping[str, Any]:
+    if not isinstance(form, Mapping):
+        raise InvalidConfig(f"{place} is not a table of TOML.")
+    return form

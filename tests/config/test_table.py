@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Columns of a file: every key with any value is a column or a refusal with its place; the
+declarations themselves are in test_load.
+"""
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sfumato.config.section import REQUIRED
+from sfumato.config.table import _TYPES, COLUMNS, TABLE, UNIT, read_column, read_table
+from sfumato.errors import InvalidConfig
+from sfumato.metadata.column import Category
+from sfumato.metadata.table import Table
+from sfumato.privacy.unit import Unit
+
+CONSTRUCTORS = {**_TYPES, "category": Category}
+# What TOML can say.
+VALUES = st.recursive(
+    st.booleans() | st.integers() | st.floats() | st.text() | st.dates() | st.datetimes(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=4,
+)
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_the_keys_of_a_type_are_the_arguments_of_its_class(kind: str) -> None:
+    arguments = inspect.signature(CONSTRUCTORS[kind]).parameters  # type: ignore[arg-type]
+    assert {key.name for key in COLUMNS[kind]} == arguments.keys()
+    needed = {name for name, each in arguments.items() if each.default is each.empty}
+    assert {key.name for key in COLUMNS[kind] if key.default is REQUIRED} == needed
+
+
+def test_the_keys_of_tables_and_units_are_the_arguments_of_their_classes() -> None:
+    assert {key.name for key in TABLE} == inspect.signature(Table).parameters.keys()
+    assert {key.name for key in UNIT} == inspect.signature(Unit).parameters.keys()
+
+
+@given(st.data())
+def test_any_value_gives_a_column_or_a_refusal_with_its_place(data: Any) -> None:
+    kind = data.draw(st.sampled_from(sorted(COLUMNS)))
+    form = {key.name: data.draw(VALUES) for key in COLUMNS[kind] if data.draw(st.booleans())}
+    try:
+        column = read_column({"type": kind, **form}, "tables.t.columns.c")
+    except InvalidConfig as refused:
+        assert refused.problem.startswith("tables.t.columns.c: ")
+    else:
+        assert isinstance(column, CONSTRUCTORS[kind])  # type: ignore[arg-type]
+
+
+@given(st.data())
+def test_any_value_gives_a_table_or_a_refusal_with_its_place(data: Any) -> None:
+    unit = {key.name: data.draw(VALUES) for key in UNIT if data.draw(st.booleans())}
+    form = {key.name: data.draw(VALUES) for key in TABLE if data.draw(st.booleans())}
+    try:
+        table = read_table({"unit": unit, "source": "a.csv", **form}, "tables.t", Path())
+    except InvalidConfig as refused:
+        assert refused.problem.startswith("tables.t")
+    else:
+        assert isinstance(table, Table)
+
+
+def test_an_unknown_type_names_the_near_one() -> None:
+    with pytest.raises(InvalidConfig, match="type = 'integr'") as refused:
+        read_column({"type": "integr"}, "tables.t.columns.c")
+    assert refused.value.remedy == "Did you mean integer?"
