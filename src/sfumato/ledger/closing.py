@@ -98,8 +98,8 @@ def forfeit(rows: Rows, locked: LockedAccounts, row: ChargeRow, reason: str) -> 
 def suspend(rows: Rows, locked: LockedAccounts, row: ChargeRow, reason: str) -> None:
     """Suspends an executing charge, whose cost stays reserved until a worker resumes it.
 
-    A charge with a secret state is forfeited instead: the state ended with its worker, so nobody
-    can resume it.
+    If its worker has state that is not stored (``Pieces.secret``), nobody can resume it, and it is
+    forfeited instead.
     """
     if Pieces.from_text(row.pieces).secret:
         forfeit(rows, locked, row, reason or _LET_GO)
