@@ -183,8 +183,9 @@ def replace_heads(sinks: Sequence[Sink], head: Head) -> None:
 
 
 def behind(sinks: Sequence[Sink], rows: Rows) -> str:
-    """What is missing in the rows according to the first head that they are behind of; "" if
-    none.
+    """What the rows lack according to the newest head of a sink; empty if they lack nothing.
+
+    Of several sinks that know more than the rows, the first is told.
     """
     for sink in sinks:
         try:

@@ -16,7 +16,7 @@ Markers: TypeAlias = tuple[str, ...] | None
 
 @dataclass(frozen=True, slots=True)
 class Coded:
-    """Base of the column types whose values are declared, which is all but ``Text``.
+    """Base of the column types whose values are declared, all but ``Text`` and ``Array``.
 
     Each value has an integer code from ``lower_code`` to ``upper_code``; plans and engines compute
     with codes alone.

@@ -154,7 +154,7 @@ def closed(opening: str) -> str:
 
 
 def forgotten(why: str) -> list[str]:
-    """A shortfall in the form of ``Store.damage``."""
+    """A shortfall as the list of problems that ``Store.damage`` returns; empty for none."""
     return [f"{_FORGOTTEN}{why}"] if why else []
 
 
