@@ -8,6 +8,7 @@ with which a renamed parameter is passed. Nothing is written unless ``tools.same
 """
 
 import ast
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -75,7 +76,8 @@ def _apply_row(row: Row, texts: dict[str, str]) -> None:
         elif path == row.path:
             own, places = tree, set(_names(tree, row.old, attributes=True))
         else:
-            own, places = None, set(_imported(tree, module, row.old))
+            own = None
+            places = set(_imported(tree, module, row.old))
         lines = [line.encode() for line in text.splitlines(keepends=True)]
         for line, column in sorted(places, reverse=True):
             content = lines[line - 1]
@@ -83,13 +85,13 @@ def _apply_row(row: Row, texts: dict[str, str]) -> None:
             lines[line - 1] = (
                 content[:start] + row.new.encode() + content[start + len(row.old.encode()) :]
             )
-        if own is not None:
-            # what a docstring or a comment quotes
-            first, last = (
-                (own.lineno - 1, own.end_lineno) if isinstance(own, _DEFINITIONS) else (0, None)
-            )
+        if isinstance(own, _DEFINITIONS):
+            # what its docstring quotes
             quoted, new = f"``{row.old}``".encode(), f"``{row.new}``".encode()
-            lines[first:last] = [line.replace(quoted, new) for line in lines[first:last]]
+            inside = slice(own.lineno - 1, own.end_lineno)
+            lines[inside] = [line.replace(quoted, new) for line in lines[inside]]
+        elif own is not None and row.old.startswith("_"):
+            lines = [re.sub(rf"\b{row.old}\b", row.new, b"".join(lines).decode()).encode()]
         texts[path] = b"".join(lines).decode()
         if path == row.path and texts[path] == text:
             raise Refused(f"{row.path}: no name {row.old} in {row.function}")
@@ -100,7 +102,9 @@ def _function(tree: ast.AST, row: Row) -> ast.AST:
     node = tree
     for name in row.function.split("."):
         named = [
-            each for each in ast.walk(node) if isinstance(each, _DEFINITIONS) and each.name == name
+            each
+            for each in ast.iter_child_nodes(node)
+            if isinstance(each, _DEFINITIONS) and each.name == name
         ]
         if len(named) != 1:
             raise Refused(f"{row.path}: {len(named)} functions named {row.function}")
@@ -149,9 +153,8 @@ def _imported(tree: ast.AST, module: str, name: str) -> Iterator[tuple[int, int]
                     yield from () if alias.asname else _names(tree, name)
     for node in ast.walk(tree):
         match node:
-            # "self" in a method that a test puts in the place of another
             case ast.Attribute(value=owner, attr=own) if own == name:
-                if len(owners) > 1 and ast.unparse(owner) in owners | {"self"}:
+                if ast.unparse(owner) in owners:
                     yield _before_end(node, name)
             case ast.Call(args=[target, ast.Constant(value=own) as text, *_]) if own == name:
                 if ast.unparse(target) in owners:
