@@ -16,7 +16,11 @@ Markers: TypeAlias = tuple[str, ...] | None
 
 @dataclass(frozen=True, slots=True)
 class Coded:
-    """Base of all types but ``Text``: codes from ``lower_code`` to ``upper_code``."""
+    """Base of the column types whose values are declared, all but ``Text`` and ``Array``.
+
+    Each value has an integer code from ``lower_code`` to ``upper_code``; plans and engines compute
+    with codes alone.
+    """
 
     lower_code: int
     upper_code: int
@@ -79,7 +83,7 @@ def markers(given: object, name: str = "missing") -> Markers:
 
 
 def shown_missing(missing: Markers) -> str:
-    """Returns the argument ``missing=`` as it is written after other arguments.
+    """Returns the argument ``missing=`` as the ``repr`` of a column type shows it.
 
     >>> shown_missing(("N",)), shown_missing(("N", "")), shown_missing(None)
     (", missing='N'", ", missing=('N', '')", '')

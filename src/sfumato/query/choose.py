@@ -178,8 +178,10 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """How a grouping set is measured: ``copies`` groups of a bounded plan are added up in each of
-    its own.
+    """How one grouping set (of ROLLUP, CUBE) is measured.
+
+    The plan may have finer groups than the set: each group of the set is then the sum of
+    ``copies`` groups of the plan.
     """
 
     bounded: Bounded

@@ -30,7 +30,10 @@ def size_of(key: GroupKey) -> int:
 
 
 def copies_of(keys: Iterable[int], kept: Collection[int], sizes: Sequence[int]) -> int:
-    """The number of groups by ``keys`` that a group by those of them that are ``kept`` adds up."""
+    """How many groups by all ``keys`` make up one group by the ``kept`` ones of these keys.
+
+    ``sizes`` are the numbers of groups of each key.
+    """
     return math.prod(sizes[key] for key in keys if key not in kept)
 
 

@@ -51,9 +51,9 @@ _FIRST = 1
 class Series(Protocol):
     """A question that is answered in pieces, which ``Session.open_series`` opens.
 
-    ``kind``, ``line`` and ``form`` are as in ``Task``. ``event`` is a ``Composed`` or a
-    ``Repeated``, or a ``Block`` of one; its parts, in order, are the events of the pieces. Or it is
-    a ``Stream``, which is the event of each piece: all of them together cost it once.
+    ``kind``, ``line`` and ``form`` are as in ``Task``. ``event`` is that of all pieces together:
+    either a ``Composed``, a ``Repeated`` or a ``Block`` of one, whose parts in order are the events
+    of the pieces; or a ``Stream``, which each piece names as its event and which is paid once.
     """
 
     @property
@@ -83,8 +83,9 @@ SERIES = ("event", "form", "kind", "line", "piece")
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """The asker of a series, with the engine, ledger and door that compute its pieces.
+    """Who asks for the pieces of a series, and the parts of the session that compute them.
 
+    ``door`` refuses a piece once the session is closed.
     ``states`` is the folder of the secret states of streams; None: no stream can be opened.
     """
 

@@ -379,7 +379,7 @@ def _beyond_noise(
 
 
 def is_untold(error: Json) -> bool:
-    """Whether a cell says nothing, as ``Cell.untold``."""
+    """Whether an interval is the whole possible range, so that its cell cannot be told."""
     return isinstance(error, dict) and error.get("untold") is True
 
 
