@@ -343,8 +343,8 @@ def spare_of(delta: Number, own: OwnDelta) -> tuple[Fraction, Fraction]:
         raise InvalidNumber(f"delta = {stated_delta}.", allowed="0 or greater, and less than 1")
     if stated_delta < own.upper:
         raise InvalidNumber(
-            f"delta = {float(stated_delta):.6g}, and the events spend {float(own.upper):.6g} of their "
-            "own.",
+            f"delta = {float(stated_delta):.6g}, and the events spend {float(own.upper):.6g} of "
+            "their own.",
             allowed="at least what the events spend of their own",
             remedy="Ask for a larger delta.",
         )

@@ -164,8 +164,8 @@ class DuckDB:
     ) -> Rows:
         """Returns the exact rows of a query of the owner's data check; they are not private.
 
-        ``columns_read``: the columns that it reads, by table. It is no method of ``Engine``: no question,
-        task or curator can call it.
+        ``columns_read``: the columns that it reads, by table. It is no method of ``Engine``: no
+        question, task or curator can call it.
 
         Raises:
             InvalidSource: a column cannot be read to its end.

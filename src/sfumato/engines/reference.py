@@ -147,7 +147,7 @@ class Reference:
 
 
 def _weight(plan: BoundedCube, row_count: int) -> int:
-    """Weight of each row of a unit with ``row_count`` rows: floor(f min(1, T / held)).
+    """Weight of each row of a unit with n (``row_count``) rows: floor(f min(1, T / n)).
 
     It is 1 where each row is its own unit.
     """
