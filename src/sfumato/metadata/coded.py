@@ -55,7 +55,7 @@ def set_codes(
         object.__setattr__(target, name, value)
 
 
-def markers(given: object, name: str = "missing") -> Markers:
+def markers(declared: object, name: str = "missing") -> Markers:
     """Returns declared strings as a tuple; None if none are declared.
 
     Raises:
@@ -64,20 +64,20 @@ def markers(given: object, name: str = "missing") -> Markers:
     >>> markers("N"), markers(["N", ""]), markers(None)
     (('N',), ('N', ''), None)
     """
-    if given is None:
+    if declared is None:
         return None
     listed: tuple[object, ...] = (None,)
-    if isinstance(given, str):
-        listed = (given,)
-    elif isinstance(given, list | tuple):
-        listed = tuple(given)
-    elif isinstance(given, set):
+    if isinstance(declared, str):
+        listed = (declared,)
+    elif isinstance(declared, list | tuple):
+        listed = tuple(declared)
+    elif isinstance(declared, set):
         # the order of a set differs between processes; markers in another order are another plan
-        listed = tuple(sorted(given, key=str))
+        listed = tuple(sorted(declared, key=str))
     texts = tuple(marker for marker in listed if isinstance(marker, str))
     if len(texts) < len(listed):
         raise InvalidDeclaration(
-            f"{name}={shown(given)}.", allowed="a text such as 'N', or several"
+            f"{name}={shown(declared)}.", allowed="a text such as 'N', or several"
         )
     return texts
 

@@ -180,7 +180,7 @@ class OpenSeries:
             past = self._past(place)
             if past is not None:
                 past.require()
-            told = stated(part, task.cells), sized(task.size)
+            cells_and_size = stated(part, task.cells), sized(task.size)
             if not is_same(task.event, part):
                 raise WrongUse(
                     f"Piece {place} does not do what was reserved for it.",
@@ -188,7 +188,7 @@ class OpenSeries:
                 )
             opened = opened_plan(task, self._worker.asker, self._worker.engine, patience)
             try:
-                body, failed = self._carried_out(task, told, place, opened)
+                body, failed = self._carried_out(task, cells_and_size, place, opened)
             except BaseException:
                 abandon(self._worker.ledger, self.charge, self._leave())
                 raise
@@ -199,18 +199,18 @@ class OpenSeries:
     def _carried_out(
         self,
         task: Task,
-        told: tuple[tuple[int | None, ...], int | None],
+        cells_and_size: tuple[tuple[int | None, ...], int | None],
         place: int,
         opened: Opened,
     ) -> tuple[bytes | None, str]:
         """Runs a piece: begin, draw, run, append, in this order.
 
-        ``told`` are the cells and the size that the task has stated.
+        ``cells_and_size`` are the cells and the size that the task has stated.
         """
         ledger = self._worker.ledger
         charge = self.charge
         fence = self._begun.fence
-        (cells, size), part = told, part_of(self._event, place)
+        (cells, size), part = cells_and_size, part_of(self._event, place)
         ledger.begin(charge, place, fence=fence)
         self._begun.begun = place
         curator = Curator(charge, Reserved(part, drawn(part, cells)), opened, self._past(place))

@@ -166,15 +166,15 @@ class Opened:
                 raise InvalidDeclaration("No cube is open.")
             self._marginals = self._left.enter_context(self._cube)
         # many steps of a task may read the same marginal
-        kept = self._cells.get(tuple(clique))
-        if kept is None:
-            (kept,) = self._marginals.marginals([clique])
-            kept.setflags(write=False)
-            if kept.size > self._free:
+        marginal_cells = self._cells.get(tuple(clique))
+        if marginal_cells is None:
+            (marginal_cells,) = self._marginals.marginals([clique])
+            marginal_cells.setflags(write=False)
+            if marginal_cells.size > self._free:
                 self._cells, self._free = {}, MOST_KEPT
-            self._cells[tuple(clique)] = kept
-            self._free -= kept.size
-        return kept
+            self._cells[tuple(clique)] = marginal_cells
+            self._free -= marginal_cells.size
+        return marginal_cells
 
     def unit_rows(self, plan: BoundedRows) -> UnitRows:
         """The rows of all units, or of the units of a sample.

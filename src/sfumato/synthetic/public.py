@@ -315,8 +315,8 @@ def _tie_by_rules(
         if not allowed[cells]:
             named = ", ".join(shown(value) for value in values)
             raise WrongUse(
-                f"A constraint contradicts the public marginal of {', '.join(marginal.columns)}: no "
-                f"row can have {named}.",
+                f"A constraint contradicts the public marginal of {', '.join(marginal.columns)}: "
+                f"no row can have {named}.",
                 remedy="Leave one of them out.",
             )
     tied = tuple(place for place in rows.columns if place not in resolved.columns)
